@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hal.h - the one contract between the reference backend's runtime and a driver.
+ *
+ * A driver is a shared library that exports exactly one symbol, puone_hal_get(). It returns one
+ * table of C functions. Nothing else crosses the boundary: no exceptions, no C++ types, no torch
+ * types. The header is C99 and includes nothing but <stddef.h> and <stdint.h>.
+ *
+ * Conventions, unless an entry says otherwise
+ * -------------------------------------------
+ * - Status   Every entry that can fail returns a puone_status. On failure the out-parameters are
+ *            untouched and last_error_message() holds the reason for the calling thread.
+ * - Threads  Every entry may be called from any thread at any time after init() and before
+ *            shutdown(). The only per-thread state is the current device and the last error.
+ * - Blocks   An entry does not wait for device work. The entries that do wait are named: init,
+ *            shutdown, free, host_free, device_synchronize, stream_synchronize, stream_destroy
+ *            (may), event_synchronize.
+ * - Order    Work on one stream runs in submission order. Work on different streams is unordered
+ *            unless an event orders it. There is no default stream: the runtime creates its own.
+ * - Errors   Work that was accepted may still fail later. Such an asynchronous error is kept by the
+ *            stream and returned, with the name of the launch that failed, by the next
+ *            stream_synchronize, device_synchronize or event_synchronize that covers the work, and
+ *            by stream_query/event_query. Reporting clears it, except DEVICE_LOST, which stays.
+ * - Handles  Opaque, owned by the driver, created and destroyed in pairs by the caller. Destroying
+ *            NULL is a no-op. Using a destroyed handle is undefined; a strict driver should return
+ *            INVALID_ARGUMENT.
+ * - Memory   Device addresses are unified: one address belongs to at most one device. The host must
+ *            never dereference one. Sizes are bytes.
+ *
+ * Versioning: append-only. New entries go at the end of the table and raise abi_minor; anything else
+ * raises abi_major. A caller must not read an entry beyond struct_size. A NULL entry, or an entry
+ * beyond struct_size, means unsupported, and describe().capabilities must agree.
+ */
+#ifndef PUONE_HAL_H
+#define PUONE_HAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PUONE_HAL_ABI_MAJOR 1u
+#define PUONE_HAL_ABI_MINOR 0u
+
+/* Result of a call. The values are ABI. */
+typedef enum puone_status {
+  PUONE_OK = 0,
+  /* stream_query/event_query only: work is still pending. Not an error. */
+  PUONE_NOT_READY = 1,
+  /* An argument is out of range, a handle is dead, a pointer is not of the kind claimed. */
+  PUONE_INVALID_ARGUMENT = 2,
+  /* A device index is outside [0, device_count). */
+  PUONE_INVALID_DEVICE = 3,
+  /* Not enough memory. The device stays usable; freeing memory and retrying may succeed. */
+  PUONE_OUT_OF_MEMORY = 4,
+  /* The driver does not implement this. Probing must be free of side effects. */
+  PUONE_UNSUPPORTED = 5,
+  /* The device is gone: every later call that touches it returns this until the process ends. */
+  PUONE_DEVICE_LOST = 6,
+  /* Anything else. The message carries the native code. */
+  PUONE_INTERNAL = 7
+} puone_status;
+
+/* What a driver offers; bits of puone_driver_info.capabilities. A bit stands for its entries: when
+ * it is set all of them are non-NULL and do not return UNSUPPORTED, when it is clear they do. */
+typedef enum puone_capability {
+  PUONE_CAP_STREAMS = 1u << 0,           /* stream_* except stream_host_func */
+  PUONE_CAP_STREAM_PRIORITIES = 1u << 1, /* stream_priority_range gives a range wider than 0..0 */
+  PUONE_CAP_HOST_FUNC = 1u << 2,         /* stream_host_func */
+  PUONE_CAP_EVENTS = 1u << 3,            /* event_* except event_elapsed_ms, stream_wait_event */
+  PUONE_CAP_EVENT_TIMING = 1u << 4,      /* event_elapsed_ms */
+  PUONE_CAP_MEMORY = 1u << 5,            /* malloc, free, pointer_attributes, memcpy, memset */
+  PUONE_CAP_PINNED_MEMORY = 1u << 6,     /* host_malloc, host_free */
+  PUONE_CAP_PEER_ACCESS = 1u << 7,       /* device_can_access_peer may answer yes */
+  PUONE_CAP_KERNELS = 1u << 8            /* kernel_find, kernel_launch */
+} puone_capability;
+
+typedef struct puone_stream_s* puone_stream;
+typedef struct puone_event_s* puone_event;
+/* A kernel handle is valid until shutdown() and never destroyed. */
+typedef const struct puone_kernel_s* puone_kernel;
+
+/* Filled by describe(). Strings are static for the life of the library. */
+typedef struct puone_driver_info {
+  const char* name;    /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
+  const char* vendor;  /* free text */
+  const char* version; /* version of the driver library */
+  uint64_t capabilities; /* puone_capability bits */
+} puone_driver_info;
+
+#define PUONE_NAME_MAX 128
+
+/* Filled by device_properties(). */
+typedef struct puone_device_properties {
+  char name[PUONE_NAME_MAX]; /* NUL-terminated, for people */
+  uint64_t total_memory;     /* bytes */
+  int32_t major, minor;      /* compute capability; 0.0 where the idea has no meaning */
+  int32_t multiprocessor_count; /* units that run blocks in parallel; at least 1 */
+  int32_t warp_size;            /* lanes that run in lock step; 1 where there are none */
+  int32_t memory_alignment;     /* every malloc() result is a multiple of this, at least 256 */
+  int32_t reserved[3];
+} puone_device_properties;
+
+/* Where a pointer lives. */
+typedef enum puone_memory_kind {
+  PUONE_MEMORY_UNREGISTERED = 0, /* not known to this driver: ordinary host memory */
+  PUONE_MEMORY_HOST = 1,         /* inside a live host_malloc() block */
+  PUONE_MEMORY_DEVICE = 2        /* inside a live malloc() block */
+} puone_memory_kind;
+
+typedef struct puone_pointer_attributes {
+  puone_memory_kind kind;
+  int32_t device; /* owner of DEVICE memory, -1 otherwise */
+  void* base;     /* start of the block, NULL when UNREGISTERED */
+  size_t size;    /* bytes of the block, 0 when UNREGISTERED */
+} puone_pointer_attributes;
+
+typedef enum puone_memcpy_kind {
+  PUONE_MEMCPY_HOST_TO_HOST = 0,
+  PUONE_MEMCPY_HOST_TO_DEVICE = 1,
+  PUONE_MEMCPY_DEVICE_TO_HOST = 2,
+  PUONE_MEMCPY_DEVICE_TO_DEVICE = 3 /* same device or peer */
+} puone_memcpy_kind;
+
+/* Flags of event_create(). */
+typedef enum puone_event_flags {
+  PUONE_EVENT_DEFAULT = 0,
+  PUONE_EVENT_TIMING = 1u << 0,       /* event_elapsed_ms may be asked of it */
+  PUONE_EVENT_BLOCKING_SYNC = 1u << 1 /* event_synchronize sleeps rather than spins */
+} puone_event_flags;
+
+/* Runs on a driver thread, in stream order. It must not call into the HAL and must not throw. */
+typedef void (*puone_host_func)(void* user_data);
+
+typedef struct puone_hal_api {
+  /* ---- header: first, for ever ---- */
+  uint32_t struct_size; /* bytes of this table as the driver was built */
+  uint16_t abi_major;
+  uint16_t abi_minor;
+
+  /* ---- driver (4) ---- */
+
+  /* Make the driver usable. Idempotent; thread-safe. Starts no thread and creates no context, so
+   * that a later fork() is safe. A machine without a device is not an error: device_count gives 0.
+   * Errors: INTERNAL. */
+  puone_status (*init)(void);
+
+  /* Finish all queued work, join every thread, release everything. All handles die. Called at most
+   * once, after the last other call. In a forked child it must return at once without joining. */
+  puone_status (*shutdown)(void);
+
+  /* Never fails for a non-NULL out; usable before init(). */
+  puone_status (*describe)(puone_driver_info* out);
+
+  /* Text of the calling thread's last failed call: entry, reason, native code. Valid until the
+   * thread's next call. Never NULL; "" if nothing failed. Usable before init(). */
+  const char* (*last_error_message)(void);
+
+  /* ---- device (8) ---- */
+
+  /* Number of usable devices, 0 if there is none. Creates no context. */
+  puone_status (*device_count)(int32_t* out);
+
+  /* The calling thread's current device; 0 on a new thread. */
+  puone_status (*device_get)(int32_t* out);
+
+  /* Set the calling thread's current device. Other threads are not affected.
+   * Errors: INVALID_DEVICE, DEVICE_LOST. */
+  puone_status (*device_set)(int32_t device);
+
+  /* Errors: INVALID_DEVICE. */
+  puone_status (*device_properties)(int32_t device, puone_device_properties* out);
+
+  /* Bytes free and total on the device, as malloc() sees them. Errors: INVALID_DEVICE. */
+  puone_status (*device_memory_info)(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
+
+  /* Block until all work queued on every stream of this device is done. Reports the oldest
+   * asynchronous error among them. Other devices are not waited for.
+   * Errors: INVALID_DEVICE, DEVICE_LOST, any asynchronous error. */
+  puone_status (*device_synchronize)(int32_t device);
+
+  /* Numerically lower is more urgent. least >= 0 >= greatest; both 0 without priorities. */
+  puone_status (*stream_priority_range)(int32_t* least, int32_t* greatest);
+
+  /* *out = 1 if kernels and copies on `device` may address memory of `peer`. A device is its own
+   * peer. Errors: INVALID_DEVICE. */
+  puone_status (*device_can_access_peer)(int32_t device, int32_t peer, int32_t* out);
+
+  /* ---- memory (7) ---- */
+
+  /* Allocate on the calling thread's current device, aligned to memory_alignment. bytes == 0 is
+   * INVALID_ARGUMENT. Contents are undefined. The caller owns it. Errors: OUT_OF_MEMORY,
+   * DEVICE_LOST. */
+  puone_status (*malloc)(size_t bytes, void** out);
+
+  /* Release a malloc() result, whatever the current device. Waits for queued work of the owning
+   * device first. NULL is a no-op. Errors: INVALID_ARGUMENT (not a live block's start). */
+  puone_status (*free)(void* ptr);
+
+  /* Page-locked host memory, readable and writable by the host and by every device, at least 64
+   * byte aligned. bytes == 0 is INVALID_ARGUMENT. Errors: OUT_OF_MEMORY. */
+  puone_status (*host_malloc)(size_t bytes, void** out);
+
+  /* Release a host_malloc() result. Waits for queued work of all devices first. NULL is a no-op.
+   * Errors: INVALID_ARGUMENT. */
+  puone_status (*host_free)(void* ptr);
+
+  /* Where `ptr` (any address, also an interior one) lives. Never fails for a non-NULL out. */
+  puone_status (*pointer_attributes)(const void* ptr, puone_pointer_attributes* out);
+
+  /* Queue a copy of `bytes` on `stream`. Ranges must not overlap. Every range must lie inside one
+   * live block of the kind claimed; a HOST range may also be ordinary host memory, which must stay
+   * valid and unchanged until the copy is done. May block for ordinary host memory, never for
+   * host_malloc() memory. Devices other than the stream's need peer access. bytes == 0 is OK.
+   * Errors: INVALID_ARGUMENT, DEVICE_LOST. */
+  puone_status (*memcpy_async)(
+      void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream);
+
+  /* Queue setting `bytes` bytes of device memory to the low 8 bits of `value`. bytes == 0 is OK.
+   * Errors: INVALID_ARGUMENT, DEVICE_LOST. */
+  puone_status (*memset_async)(void* dst, int32_t value, size_t bytes, puone_stream stream);
+
+  /* ---- stream (7) ---- */
+
+  /* New stream on the calling thread's current device. A priority outside stream_priority_range is
+   * clamped. The caller owns it. Errors: OUT_OF_MEMORY, DEVICE_LOST. */
+  puone_status (*stream_create)(int32_t priority, puone_stream* out);
+
+  /* The handle dies at once; queued work still runs to its end. May block. NULL is a no-op. */
+  puone_status (*stream_destroy)(puone_stream stream);
+
+  /* OK: everything queued so far is done. NOT_READY: something is pending. */
+  puone_status (*stream_query)(puone_stream stream);
+
+  /* Block until everything queued before this call is done; report its first error. */
+  puone_status (*stream_synchronize)(puone_stream stream);
+
+  /* Queue a wait: later work on `stream` starts only after the most recent record of `event` at the
+   * time of this call has completed. An event never recorded does not hold anything up. The event
+   * may belong to another device and may be destroyed after this call. */
+  puone_status (*stream_wait_event)(puone_stream stream, puone_event event);
+
+  /* Queue a host function. Later work of the stream waits for its return. Not run after an
+   * asynchronous error of the stream that has not been reported yet. */
+  puone_status (*stream_host_func)(puone_stream stream, puone_host_func fn, void* user_data);
+
+  /* The native object behind the handle (a cudaStream_t, say), for interoperation; the handle
+   * itself where there is none. Owned by the driver. */
+  puone_status (*stream_native_handle)(puone_stream stream, void** out);
+
+  /* ---- event (6) ---- */
+
+  /* New event on the calling thread's current device. flags: puone_event_flags. The caller owns
+   * it. An event never recorded counts as complete. Errors: INVALID_ARGUMENT (unknown flag). */
+  puone_status (*event_create)(uint32_t flags, puone_event* out);
+
+  /* The handle dies at once; waits already queued on it still hold. NULL is a no-op. */
+  puone_status (*event_destroy)(puone_event event);
+
+  /* Queue a record: the event completes when everything queued on `stream` before it is done.
+   * Recording again forgets the earlier record. Event and stream must be of one device.
+   * Errors: INVALID_ARGUMENT. */
+  puone_status (*event_record)(puone_event event, puone_stream stream);
+
+  /* OK: the last record has completed, or there was none. NOT_READY otherwise. */
+  puone_status (*event_query)(puone_event event);
+
+  /* Block until the last record has completed. OK at once if there was none. */
+  puone_status (*event_synchronize)(puone_event event);
+
+  /* Milliseconds from the completion of `start` to that of `end`, resolution 1 us or better.
+   * Both need PUONE_EVENT_TIMING and must have been recorded on the same device, else
+   * INVALID_ARGUMENT; NOT_READY if either is pending. */
+  puone_status (*event_elapsed_ms)(puone_event start, puone_event end, float* out);
+
+  /* ---- kernel (2) ---- */
+
+  /* Look a kernel up by name (csrc/kernels/README.md lists them and their argument structs).
+   * Errors: UNSUPPORTED if this driver lacks it. */
+  puone_status (*kernel_find)(const char* name, puone_kernel* out);
+
+  /* Queue a kernel. `args` points to the kernel's argument struct of `bytes` bytes and is copied
+   * before the call returns. Pointers inside it are device addresses valid on the stream's device.
+   * Errors: INVALID_ARGUMENT (bytes is not what the kernel takes), DEVICE_LOST. */
+  puone_status (*kernel_launch)(
+      puone_kernel kernel, const void* args, size_t bytes, puone_stream stream);
+
+  /* ---- extension (1) ---- */
+
+  /* Optional tables by name: "fault" (puone_fault_api). *out lives as long as the library.
+   * Errors: UNSUPPORTED if the name is unknown or only an older version is there. */
+  puone_status (*get_extension)(const char* name, uint32_t min_version, const void** out);
+} puone_hal_api;
+
+/* The one exported symbol. Errors: UNSUPPORTED if abi_major is not the driver's. The table is static
+ * and lives as long as the library. Usable before init(), from any thread. */
+puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out);
+typedef puone_status (*puone_hal_get_fn)(uint32_t abi_major, const puone_hal_api** out);
+#define PUONE_HAL_GET_SYMBOL "puone_hal_get"
+
+/* ---- extension "fault": planted misfortune, for tests (simulated drivers only) ---- */
+
+#define PUONE_FAULT_EXTENSION "fault"
+#define PUONE_FAULT_VERSION 1u
+
+typedef struct puone_fault_api {
+  uint32_t struct_size;
+  uint32_t version;
+
+  /* The nth malloc() from now (1 = the next) on any device fails with OUT_OF_MEMORY, once. 0 clears
+   * it. */
+  puone_status (*out_of_memory_at)(uint64_t nth);
+
+  /* The nth kernel launch from now (1 = the next) is accepted and fails with INTERNAL when it runs,
+   * once. 0 clears it. */
+  puone_status (*kernel_error_at)(uint64_t nth);
+
+  /* The device is lost from now on: pending work is dropped. Only reset() brings it back. */
+  puone_status (*device_lost)(int32_t device);
+
+  /* Every piece of device work takes at least this long. 0 clears it. */
+  puone_status (*latency_ns)(uint64_t ns);
+
+  /* Clear all faults, lost devices included. */
+  puone_status (*reset)(void);
+} puone_fault_api;
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* PUONE_HAL_H */

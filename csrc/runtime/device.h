@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Devices: how many there are and which one this thread uses. The current device is per-thread state
+// of the driver (hal.h, device_set); nothing is cached here.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "hal/hal.h"
+
+namespace puone {
+
+constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
+
+// Number of devices; 0 without a driver. Never throws, creates nothing.
+c10::DeviceIndex deviceCount() noexcept;
+
+c10::DeviceIndex currentDevice();
+
+// Throws unless 0 <= index < deviceCount().
+void setCurrentDevice(c10::DeviceIndex index);
+
+// Sets the current device and returns the previous one.
+c10::DeviceIndex exchangeDevice(c10::DeviceIndex index);
+
+// Same, but a negative index leaves the current device alone.
+c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index);
+
+// `index` itself if it names a device, the current device if it is -1; throws otherwise.
+c10::DeviceIndex resolveDevice(c10::DeviceIndex index);
+
+puone_device_properties deviceProperties(c10::DeviceIndex index);
+
+bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
+
+// Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold the
+// GIL release it first.
+void synchronizeDevice(c10::DeviceIndex index);
+
+// True once something was allocated on, or queued to, the device by this process.
+bool hasPrimaryContext(c10::DeviceIndex index) noexcept;
+
+// Sets the current device for a scope.
+class DeviceScope {
+ public:
+  explicit DeviceScope(c10::DeviceIndex index) : previous_(maybeExchangeDevice(index)) {}
+  ~DeviceScope();
+  DeviceScope(const DeviceScope&) = delete;
+  DeviceScope& operator=(const DeviceScope&) = delete;
+
+ private:
+  c10::DeviceIndex previous_;
+};
+
+} // namespace puone

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An event that owns its driver handle: created on first record, destroyed with the object.
+#pragma once
+
+#include <utility>
+
+#include "runtime/stream.h"
+
+namespace puone {
+
+class Event {
+ public:
+  explicit Event(uint32_t flags = PUONE_EVENT_DEFAULT) noexcept : flags_(flags) {}
+  ~Event();
+  Event(Event&& other) noexcept
+      : flags_(other.flags_), device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+  Event& operator=(Event&& other) noexcept {
+    std::swap(flags_, other.flags_);
+    std::swap(device_, other.device_);
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+
+  // Marks the work queued on `stream` so far. Throws if the event belongs to another device.
+  void record(const Stream& stream);
+
+  // Later work of `stream` waits for the last record; no effect if there was none.
+  void block(const Stream& stream) const;
+
+  // True if the last record has completed or there was none.
+  bool query() const;
+  void synchronize() const;
+
+ private:
+  uint32_t flags_;
+  c10::DeviceIndex device_ = -1;
+  puone_event handle_ = nullptr;
+};
+
+} // namespace puone

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The device generator: Philox 4x32-10, a counter-based generator whose whole state is a seed and an
+// offset (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11), so device kernels need
+// no state in memory and equal (seed, offset) means equal numbers on every driver.
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+namespace puone {
+
+class GeneratorImpl final : public c10::GeneratorImpl {
+ public:
+  explicit GeneratorImpl(c10::DeviceIndex device);
+
+  void set_current_seed(uint64_t seed) override;
+  void set_offset(uint64_t offset) override;
+  uint64_t get_offset() const override;
+  uint64_t current_seed() const override;
+  uint64_t seed() override;
+  // The state is a CPU byte tensor of 16: seed, offset, little endian. Throws on anything else.
+  void set_state(const c10::TensorImpl& state) override;
+  c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
+
+  // Reserves `increment` numbers per thread (rounded up to a multiple of 4, as CUDA does) and returns
+  // {seed, offset before}. The caller holds mutex_.
+  std::pair<uint64_t, uint64_t> philoxEngineInputs(uint64_t increment);
+
+ private:
+  GeneratorImpl* clone_impl() const override;
+
+  uint64_t seed_ = c10::default_rng_seed_val;
+  uint64_t offset_ = 0;
+};
+
+// The device's default generator; -1 is the current device. Lives as long as the process.
+const at::Generator& defaultGenerator(c10::DeviceIndex device);
+
+at::Generator newGenerator(c10::DeviceIndex device);
+
+} // namespace puone

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streams: a default stream per device, a pool of 32 per device and priority, and the current stream
+// of each (thread, device). Streams are created on first use and live as long as the process, so a
+// Stream is a plain value that may be copied and kept. The model is c10/cuda/CUDAStream.h's.
+#pragma once
+
+#include <c10/core/Stream.h>
+
+#include <utility>
+
+#include "hal/hal.h"
+
+namespace puone {
+
+class Stream {
+ public:
+  explicit Stream(c10::Stream stream);
+
+  c10::Stream unwrap() const noexcept {
+    return stream_;
+  }
+  c10::StreamId id() const noexcept {
+    return stream_.id();
+  }
+  c10::Device device() const noexcept {
+    return stream_.device();
+  }
+  c10::DeviceIndex deviceIndex() const noexcept {
+    return stream_.device_index();
+  }
+
+  // The driver's stream; created on first use.
+  puone_stream handle() const;
+
+  bool query() const;
+  void synchronize() const;
+  int priority() const;
+
+  friend bool operator==(const Stream& a, const Stream& b) noexcept {
+    return a.stream_ == b.stream_;
+  }
+
+ private:
+  c10::Stream stream_;
+};
+
+// device -1 means the current device, here and below.
+Stream getDefaultStream(c10::DeviceIndex device = -1);
+Stream getCurrentStream(c10::DeviceIndex device = -1);
+
+// Round robin over the pool; a negative priority is more urgent, out of range is clamped.
+Stream getStreamFromPool(int priority = 0, c10::DeviceIndex device = -1);
+
+// Makes `stream` the calling thread's current stream of its device; the current device stays.
+void setCurrentStream(const Stream& stream);
+
+// {least, greatest}; greatest <= 0 is the most urgent.
+std::pair<int, int> streamPriorityRange();
+
+} // namespace puone
+
+template <>
+struct std::hash<puone::Stream> {
+  size_t operator()(const puone::Stream& stream) const noexcept {
+    return std::hash<c10::Stream>{}(stream.unwrap());
+  }
+};
