@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# The one command surface. Every target sets up what it needs; a second run only does what changed.
+#   make PYTHON=/path/to/python ...   use that interpreter as it is, and install nothing into it
+#                                     but a link to this checkout
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BASE_PYTHON ?= python3
+BACKEND ?= puone
+PYTEST_ARGS ?=
+BUILD_DIR := build
+
+ifdef PYTHON
+  SETUP := build/.python
+else
+  PYTHON := $(CURDIR)/$(VENV)/bin/python
+  SETUP := $(VENV)/.setup
+  export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+endif
+
+.PHONY: help
+help: ## show this help (the default)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: conformance
+conformance: build ## run the conformance suite against puone (BACKEND=name for another one)
+	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
+
+.PHONY: test
+test: build ## run the project's own tests
+	$(PYTHON) -m pytest test $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: $(SETUP) ## check style and types: ruff, mypy, clang-format
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(PYTHON) -m clang_format --dry-run -Werror
+
+.PHONY: format
+format: $(SETUP) ## rewrite the sources in the project's style
+	$(PYTHON) -m ruff check --fix-only .
+	$(PYTHON) -m ruff format .
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(PYTHON) -m clang_format -i
+
+.PHONY: build
+build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally
+	@cmake --build $(BUILD_DIR)
+	@$(MAKE) --no-print-directory build/.installed PYTHON=$(PYTHON)
+
+.PHONY: clean
+clean: ## remove everything that was built (the virtual environment stays)
+	rm -rf build reference_backend/_C.*.so reference_backend/lib
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+	rm -rf .mypy_cache .ruff_cache .pytest_cache
+
+$(BUILD_DIR)/build.ninja: $(SETUP)
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON)
+
+# The environment. torch alone is large, so this is done once per change of the pins.
+$(VENV)/.setup: requirements/dev.txt
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	@echo "installing requirements/dev.txt into $(VENV)"
+	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
+	@touch $@
+
+# A foreign interpreter is only checked.
+build/.python:
+	@mkdir -p build
+	@$(PYTHON) -c 'import importlib.util as u, sys; sys.exit(None if u.find_spec("torch") else "torch is not installed for $(PYTHON): install the version in requirements/dev.txt first, or leave PYTHON unset")'
+	@touch $@
+
+# The entry point by which `import torch` finds the backend. The extension itself is built in place,
+# so nothing is compiled here. Last, because a registered backend that is not built yet would be
+# reported by every `import torch`.
+build/.installed: pyproject.toml
+	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable . \
+	  --config-settings=editable.mode=inplace --config-settings=wheel.cmake=false
+	@touch $@
