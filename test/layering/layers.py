@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who may look at whom: the arrows of the architecture, as data, and a checker of sources.
+
+    bindings -> {aten, autocast, profiler, graph, distributed} -> runtime -> hal
+    aten -> kernels' C interface           drivers -> hal, kernels
+
+The C++ side is judged by its #include lines, the Python side by its import statements. A third rule
+keeps vendors apart: outside drivers/cuda no code says "cuda".
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+CPP_SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cc", ".cpp", ".cu"}
+TORCH_ROOTS = {"ATen", "c10", "torch", "caffe2"}
+INTEGRATIONS = ("autocast", "profiler", "graph", "distributed")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What the files of one folder of csrc/ may include, besides each other and the system."""
+
+    project: tuple[str, ...]  # files or folders under csrc/
+    torch: bool  # whether ATen, c10 and torch headers are allowed
+    python: bool = False  # whether Python.h and pybind11 are allowed
+
+
+LAYERS = {
+    "hal": Layer(project=(), torch=False),
+    "kernels": Layer(project=(), torch=False),
+    # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
+    "drivers/*": Layer(project=("hal/hal.h", "kernels"), torch=False),
+    "runtime": Layer(project=("hal",), torch=True),
+    "aten": Layer(project=("runtime", "kernels/args.h"), torch=True),
+    **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
+    "bindings": Layer(
+        project=("aten", *INTEGRATIONS, "runtime"),
+        torch=True,
+        python=True,
+    ),
+}
+
+# Python package -> packages it may import only lazily (inside a function), and never.
+PYTHON_LAZY = {"ci": {"torch"}}
+PYTHON_NEVER = {
+    "conformance": {"reference_backend", "ci"},
+    "ci": {"reference_backend"},
+    "reference_backend": {"conformance", "ci"},
+}
+
+# Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.
+VENDOR = "cuda"
+VENDOR_HOME = "csrc/drivers/cuda"
+VENDOR_ALLOWED = {
+    ("csrc/runtime/driver.cpp", 'bundledDriver("cuda")'): "the driver's name, as default choice",
+}
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One forbidden arrow, printable as a compiler prints an error."""
+
+    path: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.reason}"
+
+
+def check(root: Path) -> list[Violation]:
+    """Every violation in the checkout at `root`, in file order."""
+    found = [v for path in _files(root / "csrc", CPP_SUFFIXES) for v in check_cpp(root, path)]
+    for package in PYTHON_NEVER:
+        for path in _files(root / package, {".py", ".pyi"}):
+            found += check_python(root, path)
+    return found
+
+
+def check_cpp(root: Path, path: Path) -> list[Violation]:
+    """The violations of one C or C++ file."""
+    name = path.relative_to(root).as_posix()
+    text = path.read_text()
+    code = strip_cpp_comments(text)
+    found = [
+        Violation(name, line, reason)
+        for line, header in includes(code)
+        if (reason := forbidden_include(name, header))
+    ]
+    return found + list(_vendor_words(name, code))
+
+
+def forbidden_include(name: str, header: str) -> str | None:
+    """Why file `name` ("csrc/...") must not include `header`, or None if it may."""
+    folder = layer_of(name)
+    layer = LAYERS.get(folder if not folder.startswith("drivers/") else "drivers/*")
+    if layer is None:
+        return f"csrc/{folder} is not a layer of this project; add it to test/layering/layers.py"
+    first = header.split("/")[0]
+    if first in TORCH_ROOTS and not layer.torch:
+        return f"{folder} must not know PyTorch, but includes {header}"
+    if (first == "pybind11" or header == "Python.h") and not layer.python:
+        return f"only bindings may know Python, but {folder} includes {header}"
+    if header.startswith("."):
+        return f"{header} goes around the layers; include it by its path from csrc/"
+    if "/" not in header or first not in {key.split("/")[0] for key in LAYERS}:
+        return None  # the system, torch, or a neighbour in the same folder
+    allowed = (folder, *layer.project)
+    if any(header == target or header.startswith(target + "/") for target in allowed):
+        return None
+    return f"{folder} must not include {header}; it may include {', '.join(allowed)}"
+
+
+def layer_of(name: str) -> str:
+    """The layer that file "csrc/..." belongs to: its folder, for a driver the driver's folder."""
+    parts = name.split("/")[1:-1]
+    return "/".join(parts[:2]) if parts[:1] == ["drivers"] else "".join(parts[:1])
+
+
+def includes(code: str) -> Iterator[tuple[int, str]]:
+    """(line, header) of every #include and __has_include in comment-free code."""
+    pattern = re.compile(r'(?:^\s*#\s*include\s*|\b__has_include\s*\(\s*)[<"]([^>"]+)[>"]')
+    for line, text in enumerate(code.splitlines(), start=1):
+        for match in pattern.finditer(text):
+            yield line, match.group(1)
+
+
+def strip_cpp_comments(text: str) -> str:
+    """The code with comments blanked and line numbers kept; strings stay."""
+    comment = r"//[^\n]*|/\*.*?\*/"
+    literal = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\])\''
+    pattern = re.compile(f"{comment}|{literal}", re.DOTALL)
+
+    def blank(match: re.Match[str]) -> str:
+        token = match.group()
+        return token if token[0] in "\"'" else re.sub(r"[^\n]", " ", token)
+
+    return pattern.sub(blank, text)
+
+
+def check_python(root: Path, path: Path) -> list[Violation]:
+    """The violations of one Python file."""
+    name = path.relative_to(root).as_posix()
+    package = name.split("/")[0]
+    tree = ast.parse(path.read_text(), filename=name)
+    found = []
+    for node, line, module in imports(tree):
+        target = module.split(".")[0]
+        if target in PYTHON_NEVER.get(package, set()):
+            found.append(Violation(name, line, f"{package} must never import {target}"))
+        if target in PYTHON_LAZY.get(package, set()) and node in _at_start_up(tree):
+            found.append(Violation(name, line, f"{package} must not import {target} at start-up"))
+    if package == "reference_backend":
+        found += _vendor_words(name, strip_python_prose(tree))
+    return found
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[ast.AST, int, str]]:
+    """(node, line, module) of every import, import_module() and __import__() of a literal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node, node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node, node.lineno, node.module
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = ast.unparse(node.func).split(".")[-1]
+            if called in {"import_module", "__import__", "importorskip"}:
+                yield node, node.lineno, str(node.args[0].value)
+
+
+def strip_python_prose(tree: ast.Module) -> str:
+    """The code without comments and docstrings, each statement on its own line number."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            node.value = ast.copy_location(ast.Constant(value=...), node.value)
+    lines: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute | ast.Constant | ast.alias | ast.arg):
+            word = ast.unparse(node)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            word = node.name
+        elif isinstance(node, ast.ImportFrom):
+            word = node.module or ""
+        else:
+            continue
+        lines[node.lineno] = f"{lines.get(node.lineno, '')} {word}"
+    return "\n".join(lines.get(n, "") for n in range(1, max(lines, default=0) + 1))
+
+
+def _at_start_up(tree: ast.Module) -> set[ast.AST]:
+    """Nodes that run when the module is imported: not inside a function, not for type checkers."""
+    seen: set[ast.AST] = set()
+    todo: list[ast.AST] = list(tree.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            continue
+        seen.add(node)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            todo += node.orelse
+        else:
+            todo += ast.iter_child_nodes(node)
+    return seen
+
+
+def _vendor_words(name: str, code: str) -> Iterator[Violation]:
+    if name.startswith(VENDOR_HOME + "/"):
+        return
+    for line, text in enumerate(code.splitlines(), start=1):
+        for (path, allowed), _why in VENDOR_ALLOWED.items():
+            if name == path:
+                text = text.replace(allowed, "")
+        if VENDOR in text.lower():
+            yield Violation(name, line, f'only {VENDOR_HOME} says "{VENDOR}": {text.strip()}')
+
+
+def _files(folder: Path, suffixes: set[str]) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
