@@ -42,13 +42,15 @@ bool hasPrimaryContext(c10::DeviceIndex index) noexcept;
 // Sets the current device for a scope.
 class DeviceScope {
  public:
-  explicit DeviceScope(c10::DeviceIndex index) : previous_(maybeExchangeDevice(index)) {}
+  explicit DeviceScope(c10::DeviceIndex index)
+      : previous_(maybeExchangeDevice(index)), changed_(index >= 0 && index != previous_) {}
   ~DeviceScope();
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 
  private:
   c10::DeviceIndex previous_;
+  bool changed_;
 };
 
 } // namespace puone

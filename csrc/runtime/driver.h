@@ -11,9 +11,10 @@
 
 namespace puone {
 
-// Which driver is in use and why not, if none. Chosen on first use by PUONE_DRIVER (`sim`, `cuda` or
-// a path); unset: `cuda` if it has a device, else `sim`. Never throws: a driver that cannot be loaded
-// is an available() == false with the reason in `error`. Thread-safe.
+// Which driver is in use and why not, if none. Chosen on first use by PUONE_DRIVER: the name of a
+// bundled driver (`sim`) or a path; unset: the one for real hardware if it is there and has a device,
+// else `sim`. Never throws: a driver that cannot be loaded is an available() == false with the reason
+// in `error`. Thread-safe.
 struct DriverState {
   bool loaded = false;
   int device_count = 0;
@@ -29,8 +30,9 @@ struct DriverState {
 
 const DriverState& driverState() noexcept;
 
-// The driver's table. Entries the driver lacks return PUONE_UNSUPPORTED, none is NULL.
-// Throws c10::Error with the load failure when there is no driver.
+// The driver's table. Entries the driver lacks return PUONE_UNSUPPORTED, none is NULL. Throws
+// c10::Error when there is no device, after shutdown, and in a bad fork. Asking for the table counts
+// as using the device; driverState() does not.
 const puone_hal_api& hal();
 
 // Stops the driver: called once at interpreter exit, after which the runtime frees nothing more.
@@ -39,26 +41,26 @@ void shutdownDriver() noexcept;
 // True once shutdownDriver() has run; deleters that run later must not touch the device.
 bool driverIsDown() noexcept;
 
-// True in a child forked after this process had used the device; every device call then throws.
+// True in a child forked after this process had called hal(); hal() then throws.
 bool inBadFork() noexcept;
-
-// Throws if inBadFork(), and marks the process as a user of the device otherwise.
-void enterDevice();
 
 namespace detail {
 // Throws the exception for a failed call: c10::OutOfMemoryError for OUT_OF_MEMORY,
 // c10::NotImplementedError for UNSUPPORTED, c10::AcceleratorError for DEVICE_LOST and asynchronous
-// errors, c10::ValueError / c10::Error otherwise. `call` names the HAL entry.
+// errors, c10::Error otherwise. `call` is the HAL entry's name or the call's text.
 [[noreturn]] void throwStatus(puone_status status, const char* call);
 } // namespace detail
 
 } // namespace puone
 
-// Evaluates a HAL call and throws unless it returns PUONE_OK.
-#define PUONE_CHECK(call)                                   \
-  do {                                                      \
-    const puone_status puone_status_ = (call);              \
-    if (C10_UNLIKELY(puone_status_ != PUONE_OK)) {          \
-      ::puone::detail::throwStatus(puone_status_, #call);   \
-    }                                                       \
+// Throws unless `status`, the result of the HAL entry `entry`, is PUONE_OK.
+#define PUONE_CHECK_STATUS(status, entry)            \
+  do {                                               \
+    const puone_status puone_status_ = (status);     \
+    if (C10_UNLIKELY(puone_status_ != PUONE_OK)) {   \
+      ::puone::detail::throwStatus(puone_status_, entry); \
+    }                                                \
   } while (false)
+
+// Evaluates a HAL call, `hal().entry(...)`, and throws unless it returns PUONE_OK.
+#define PUONE_CHECK(call) PUONE_CHECK_STATUS(call, #call)

@@ -19,6 +19,10 @@ class Stream {
   c10::Stream unwrap() const noexcept {
     return stream_;
   }
+  // Implicit, as at::CachingHostAllocatorImpl expects of its stream type.
+  operator c10::Stream() const noexcept {
+    return stream_;
+  }
   c10::StreamId id() const noexcept {
     return stream_.id();
   }

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One function per concept; module.cpp calls them all. reference_backend/_C.pyi is the documentation.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace puone {
+
+void bindDriver(pybind11::module_& m);
+void bindDevice(pybind11::module_& m);
+void bindStream(pybind11::module_& m);
+void bindMemory(pybind11::module_& m);
+void bindGenerator(pybind11::module_& m);
+void bindFallback(pybind11::module_& m);
+void bindFault(pybind11::module_& m);
+
+} // namespace puone

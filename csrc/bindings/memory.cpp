@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <string>
+
+#include "bindings/bindings.h"
+#include "runtime/device.h"
+#include "runtime/device_allocator.h"
+#include "runtime/driver.h"
+#include "runtime/host_allocator.h"
+
+namespace py = pybind11;
+
+namespace puone {
+namespace {
+
+using c10::CachingAllocator::Stat;
+using c10::CachingAllocator::StatArray;
+
+py::dict toDict(const Stat& stat) {
+  py::dict dict;
+  dict["current"] = stat.current;
+  dict["peak"] = stat.peak;
+  dict["allocated"] = stat.allocated;
+  dict["freed"] = stat.freed;
+  return dict;
+}
+
+py::dict toDict(const StatArray& array) {
+  constexpr const char* kinds[] = {"all", "small_pool", "large_pool"};
+  py::dict dict;
+  for (size_t i = 0; i < array.size(); ++i) {
+    dict[kinds[i]] = toDict(array[i]);
+  }
+  return dict;
+}
+
+py::dict toDict(const c10::CachingAllocator::DurationStat& stat) {
+  py::dict dict;
+  dict["total"] = stat.total;
+  dict["max"] = stat.max;
+  dict["min"] = stat.min;
+  dict["count"] = stat.count;
+  return dict;
+}
+
+py::dict memoryStats(c10::DeviceIndex device) {
+  const auto stats = deviceAllocator().getDeviceStats(device);
+  py::dict dict;
+  dict["num_alloc_retries"] = stats.num_alloc_retries;
+  dict["num_ooms"] = stats.num_ooms;
+  dict["num_sync_all_streams"] = stats.num_sync_all_streams;
+  dict["num_device_alloc"] = stats.num_device_alloc;
+  dict["num_device_free"] = stats.num_device_free;
+  dict["max_split_size"] = stats.max_split_size;
+  dict["allocation"] = toDict(stats.allocation);
+  dict["segment"] = toDict(stats.segment);
+  dict["active"] = toDict(stats.active);
+  dict["inactive_split"] = toDict(stats.inactive_split);
+  dict["allocated_bytes"] = toDict(stats.allocated_bytes);
+  dict["reserved_bytes"] = toDict(stats.reserved_bytes);
+  dict["active_bytes"] = toDict(stats.active_bytes);
+  dict["inactive_split_bytes"] = toDict(stats.inactive_split_bytes);
+  dict["requested_bytes"] = toDict(stats.requested_bytes);
+  dict["oversize_allocations"] = toDict(stats.oversize_allocations);
+  dict["oversize_segments"] = toDict(stats.oversize_segments);
+  return dict;
+}
+
+py::dict hostMemoryStats() {
+  const auto stats = hostAllocator().get_stats();
+  py::dict dict;
+  dict["num_host_alloc"] = stats.num_host_alloc;
+  dict["num_host_free"] = stats.num_host_free;
+  dict["allocations"] = toDict(stats.allocations);
+  dict["allocated_bytes"] = toDict(stats.allocated_bytes);
+  dict["active_requests"] = toDict(stats.active_requests);
+  dict["active_bytes"] = toDict(stats.active_bytes);
+  dict["host_alloc_time"] = toDict(stats.host_alloc_time);
+  dict["host_free_time"] = toDict(stats.host_free_time);
+  return dict;
+}
+
+py::list snapshot() {
+  py::list segments;
+  for (const auto& segment : memorySnapshot()) {
+    py::list blocks;
+    size_t address = segment.address;
+    for (const auto& info : segment.blocks) {
+      py::dict block;
+      block["address"] = address;
+      block["size"] = info.size;
+      block["requested_size"] = info.requested_size;
+      block["state"] =
+          info.allocated ? "active_allocated" : (info.active ? "active_awaiting_free" : "inactive");
+      blocks.append(block);
+      address += info.size;
+    }
+    py::dict dict;
+    dict["device"] = static_cast<int>(segment.device);
+    dict["address"] = segment.address;
+    dict["total_size"] = segment.total_size;
+    dict["allocated_size"] = segment.allocated_size;
+    dict["active_size"] = segment.active_size;
+    dict["requested_size"] = segment.requested_size;
+    dict["stream"] = reinterpret_cast<size_t>(segment.stream);
+    dict["segment_type"] = segment.is_large ? "large" : "small";
+    dict["blocks"] = blocks;
+    segments.append(dict);
+  }
+  return segments;
+}
+
+} // namespace
+
+void bindMemory(py::module_& m) {
+  // Giving memory back may wait for streams that record_stream() announced.
+  m.def(
+      "empty_cache", [] { deviceAllocator().emptyCache({0, 0}); },
+      py::call_guard<py::gil_scoped_release>());
+  m.def("memory_stats", &memoryStats, py::arg("device"));
+  m.def(
+      "reset_peak_memory_stats",
+      [](c10::DeviceIndex device) { deviceAllocator().resetPeakStats(device); },
+      py::arg("device"));
+  m.def(
+      "reset_accumulated_memory_stats",
+      [](c10::DeviceIndex device) { deviceAllocator().resetAccumulatedStats(device); },
+      py::arg("device"));
+  m.def(
+      "mem_get_info",
+      [](c10::DeviceIndex device) {
+        const auto [unused, total] = deviceAllocator().getMemoryInfo(device);
+        return py::make_tuple(unused, total);
+      },
+      py::arg("device"));
+  m.def("memory_snapshot", &snapshot);
+  m.def("set_memory_fraction", &setMemoryFraction, py::arg("fraction"), py::arg("device"));
+  m.def("host_memory_stats", &hostMemoryStats);
+  m.def(
+      "host_empty_cache", [] { hostAllocator().empty_cache(); },
+      py::call_guard<py::gil_scoped_release>());
+}
+
+} // namespace puone

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/stream.h"
+
+#include "bindings/bindings.h"
+#include "kernels/args.h"
+#include "runtime/device.h"
+#include "runtime/kernel.h"
+
+namespace py = pybind11;
+
+namespace puone {
+namespace {
+
+// What torch.Stream's constructor takes: (stream_id, device_index, device_type).
+py::tuple pack(const Stream& stream) {
+  const auto packed = stream.unwrap().pack3();
+  return py::make_tuple(
+      packed.stream_id,
+      static_cast<int>(packed.device_index),
+      static_cast<int>(packed.device_type));
+}
+
+Stream unpack(int64_t id, c10::DeviceIndex index, int64_t type) {
+  return Stream(c10::Stream::unpack3(id, index, static_cast<c10::DeviceType>(type)));
+}
+
+void delay(uint64_t ns, c10::DeviceIndex device) {
+  static const Kernel kernel("delay");
+  kernel.launch(puone_delay_args{ns}, getCurrentStream(device));
+}
+
+} // namespace
+
+void bindStream(py::module_& m) {
+  m.def(
+      "current_stream", [](c10::DeviceIndex device) { return pack(getCurrentStream(device)); },
+      py::arg("device"));
+  m.def(
+      "default_stream", [](c10::DeviceIndex device) { return pack(getDefaultStream(device)); },
+      py::arg("device"));
+  m.def(
+      "stream_from_pool",
+      [](c10::DeviceIndex device, int priority) {
+        return pack(getStreamFromPool(priority, device));
+      },
+      py::arg("device"), py::arg("priority"));
+  m.def(
+      "set_stream",
+      [](int64_t id, c10::DeviceIndex index, int64_t type) {
+        setCurrentStream(unpack(id, index, type));
+      },
+      py::arg("stream_id"), py::arg("device_index"), py::arg("device_type"));
+  m.def(
+      "stream_priority",
+      [](int64_t id, c10::DeviceIndex index, int64_t type) {
+        return unpack(id, index, type).priority();
+      },
+      py::arg("stream_id"), py::arg("device_index"), py::arg("device_type"));
+  m.def("stream_priority_range", [] {
+    const auto [least, greatest] = streamPriorityRange();
+    return py::make_tuple(least, greatest);
+  });
+  m.def("delay", &delay, py::arg("ns"), py::arg("device"));
+}
+
+} // namespace puone

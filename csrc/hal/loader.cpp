@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hal/loader.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace puone {
+namespace {
+
+template <typename... Args>
+puone_status unsupportedEntry(Args...) {
+  return PUONE_UNSUPPORTED;
+}
+
+const char* noErrorMessage() {
+  return "";
+}
+
+template <typename... Args>
+bool complete(puone_status (*&entry)(Args...)) {
+  if (entry != nullptr) {
+    return true;
+  }
+  entry = &unsupportedEntry<Args...>;
+  return false;
+}
+
+// Applies f(name, entry, capability bits that promise the entry; 0 = always promised).
+template <typename F>
+void forEachEntry(puone_hal_api& api, F&& f) {
+#define ENTRY(name, capabilities) f(#name, api.name, static_cast<uint64_t>(capabilities))
+  ENTRY(init, 0);
+  ENTRY(shutdown, 0);
+  ENTRY(describe, 0);
+  ENTRY(device_count, 0);
+  ENTRY(device_get, PUONE_CAP_MEMORY);
+  ENTRY(device_set, PUONE_CAP_MEMORY);
+  ENTRY(device_properties, PUONE_CAP_MEMORY);
+  ENTRY(device_memory_info, PUONE_CAP_MEMORY);
+  ENTRY(device_synchronize, PUONE_CAP_STREAMS);
+  ENTRY(stream_priority_range, PUONE_CAP_STREAM_PRIORITIES);
+  ENTRY(device_can_access_peer, PUONE_CAP_PEER_ACCESS);
+  ENTRY(malloc, PUONE_CAP_MEMORY);
+  ENTRY(free, PUONE_CAP_MEMORY);
+  ENTRY(host_malloc, PUONE_CAP_PINNED_MEMORY);
+  ENTRY(host_free, PUONE_CAP_PINNED_MEMORY);
+  ENTRY(pointer_attributes, PUONE_CAP_MEMORY);
+  ENTRY(memcpy_async, PUONE_CAP_MEMORY);
+  ENTRY(memset_async, PUONE_CAP_MEMORY);
+  ENTRY(stream_create, PUONE_CAP_STREAMS);
+  ENTRY(stream_destroy, PUONE_CAP_STREAMS);
+  ENTRY(stream_query, PUONE_CAP_STREAMS);
+  ENTRY(stream_synchronize, PUONE_CAP_STREAMS);
+  ENTRY(stream_wait_event, PUONE_CAP_EVENTS);
+  ENTRY(stream_host_func, PUONE_CAP_HOST_FUNC);
+  ENTRY(stream_native_handle, PUONE_CAP_STREAMS);
+  ENTRY(event_create, PUONE_CAP_EVENTS);
+  ENTRY(event_destroy, PUONE_CAP_EVENTS);
+  ENTRY(event_record, PUONE_CAP_EVENTS);
+  ENTRY(event_query, PUONE_CAP_EVENTS);
+  ENTRY(event_synchronize, PUONE_CAP_EVENTS);
+  ENTRY(event_elapsed_ms, PUONE_CAP_EVENT_TIMING);
+  ENTRY(kernel_find, PUONE_CAP_KERNELS);
+  ENTRY(kernel_launch, PUONE_CAP_KERNELS);
+#undef ENTRY
+}
+
+puone_hal_get_fn findSymbol(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw DriverError("cannot open driver: " + std::string(dlerror()));
+  }
+  void* symbol = dlsym(library, PUONE_HAL_GET_SYMBOL);
+  if (symbol == nullptr) {
+    throw DriverError("driver " + path + " does not export " PUONE_HAL_GET_SYMBOL
+                      "(): is it a puone driver?");
+  }
+  return reinterpret_cast<puone_hal_get_fn>(symbol);
+}
+
+const puone_hal_api& getTable(const std::string& path) {
+  const puone_hal_api* table = nullptr;
+  const puone_status status = findSymbol(path)(PUONE_HAL_ABI_MAJOR, &table);
+  const std::string wanted = "HAL ABI major " + std::to_string(PUONE_HAL_ABI_MAJOR);
+  if (status != PUONE_OK || table == nullptr) {
+    throw DriverError("driver " + path + " does not offer " + wanted + " (status " +
+                      std::to_string(status) + "); rebuild it against this hal.h");
+  }
+  // The header comes first in every version of the table, so it can be read before it is trusted.
+  if (table->abi_major != PUONE_HAL_ABI_MAJOR) {
+    throw DriverError("driver " + path + " has HAL ABI major " + std::to_string(table->abi_major) +
+                      " although it was asked for " + wanted);
+  }
+  constexpr size_t minimum = offsetof(puone_hal_api, get_extension) + sizeof(table->get_extension);
+  if (table->struct_size < minimum) {
+    throw DriverError("driver " + path + " has a table of " + std::to_string(table->struct_size) +
+                      " bytes; ABI " + std::to_string(PUONE_HAL_ABI_MAJOR) + ".0 has " +
+                      std::to_string(minimum));
+  }
+  return *table;
+}
+
+} // namespace
+
+Driver loadDriver(const std::string& path) {
+  const puone_hal_api& table = getTable(path);
+  Driver driver;
+  driver.path = path;
+  std::memcpy(&driver.api, &table, std::min<size_t>(table.struct_size, sizeof(driver.api)));
+
+  if (driver.api.last_error_message == nullptr) {
+    driver.api.last_error_message = &noErrorMessage;
+  }
+  if (table.describe == nullptr || table.describe(&driver.info) != PUONE_OK) {
+    throw DriverError("driver " + path + " cannot describe itself");
+  }
+  forEachEntry(driver.api, [&](const char* name, auto& entry, uint64_t promised_by) {
+    const bool promised = promised_by == 0 || (driver.info.capabilities & promised_by) != 0;
+    if (!complete(entry) && promised) {
+      throw DriverError("driver " + path + " declares the capability of " + name +
+                        " but its table has no such entry");
+    }
+  });
+  complete(driver.api.get_extension);
+  if (driver.api.init() != PUONE_OK) {
+    throw DriverError("driver " + path + " failed to initialise: " + driver.api.last_error_message());
+  }
+  return driver;
+}
+
+} // namespace puone

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/device.h"
+
+#include <c10/util/Exception.h>
+
+#include "runtime/driver.h"
+#include "runtime/primary_context.h"
+
+namespace puone {
+namespace {
+
+void checkIndex(c10::DeviceIndex index) {
+  TORCH_CHECK(
+      index >= 0 && index < deviceCount(),
+      "invalid device ordinal: puone:",
+      static_cast<int>(index),
+      ", but ",
+      deviceCount() == 0 ? c10::str("there is no device (", driverState().error, ")")
+                         : c10::str("there are ", static_cast<int>(deviceCount()), " devices"));
+}
+
+} // namespace
+
+c10::DeviceIndex deviceCount() noexcept {
+  return static_cast<c10::DeviceIndex>(driverState().device_count);
+}
+
+c10::DeviceIndex currentDevice() {
+  int32_t device = 0;
+  PUONE_CHECK(hal().device_get(&device));
+  return static_cast<c10::DeviceIndex>(device);
+}
+
+void setCurrentDevice(c10::DeviceIndex index) {
+  checkIndex(index);
+  PUONE_CHECK(hal().device_set(index));
+}
+
+c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) {
+  const auto previous = currentDevice();
+  if (index != previous) {
+    setCurrentDevice(index);
+  }
+  return previous;
+}
+
+c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) {
+  return index < 0 ? currentDevice() : exchangeDevice(index);
+}
+
+c10::DeviceIndex resolveDevice(c10::DeviceIndex index) {
+  if (index == -1) {
+    return currentDevice();
+  }
+  checkIndex(index);
+  return index;
+}
+
+puone_device_properties deviceProperties(c10::DeviceIndex index) {
+  checkIndex(index);
+  puone_device_properties properties{};
+  PUONE_CHECK(hal().device_properties(index, &properties));
+  return properties;
+}
+
+bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
+  checkIndex(device);
+  checkIndex(peer);
+  int32_t can = 0;
+  PUONE_CHECK(hal().device_can_access_peer(device, peer, &can));
+  return can != 0;
+}
+
+void synchronizeDevice(c10::DeviceIndex index) {
+  checkIndex(index);
+  PUONE_CHECK(hal().device_synchronize(index));
+}
+
+bool hasPrimaryContext(c10::DeviceIndex index) noexcept {
+  return index >= 0 && index < deviceCount() && primaryContextFlag(index).load();
+}
+
+DeviceScope::~DeviceScope() {
+  // A destructor must not throw, and a driver that is shutting down has no current device.
+  if (changed_ && !driverIsDown() && !inBadFork()) {
+    hal().device_set(previous_);
+  }
+}
+
+} // namespace puone

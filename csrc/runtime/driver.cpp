@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/driver.h"
+
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "hal/loader.h"
+
+namespace puone {
+namespace {
+
+std::atomic<bool> device_used{false};
+std::atomic<bool> forked_after_use{false};
+std::atomic<bool> driver_down{false};
+
+// Our own drivers are installed beside the library this function lives in.
+std::string bundledDriver(std::string_view name) {
+  Dl_info self{};
+  TORCH_INTERNAL_ASSERT(dladdr(reinterpret_cast<void*>(&bundledDriver), &self) != 0);
+  const auto folder = std::filesystem::path(self.dli_fname).parent_path();
+  return (folder / ("libpuone_" + std::string(name) + ".so")).string();
+}
+
+bool isPath(std::string_view choice) {
+  return choice.find('/') != std::string_view::npos || choice.ends_with(".so");
+}
+
+struct LoadedDriver {
+  DriverState state;
+  std::optional<Driver> driver;
+
+  LoadedDriver() {
+    const char* choice = std::getenv("PUONE_DRIVER");
+    if (choice != nullptr && *choice != '\0') {
+      tryLoad(isPath(choice) ? std::string(choice) : bundledDriver(choice));
+      return;
+    }
+    // Unset: the accelerator that is really there, else the simulated one.
+    const auto hardware = bundledDriver("cuda");
+    if (std::filesystem::exists(hardware)) {
+      tryLoad(hardware);
+    }
+    if (!state.available()) {
+      tryLoad(bundledDriver("sim"));
+    }
+  }
+
+  void tryLoad(const std::string& path) {
+    state = {};
+    try {
+      driver = loadDriver(path);
+      int32_t count = 0;
+      if (driver->api.device_count(&count) == PUONE_OK) {
+        state.device_count = count;
+      }
+      state.loaded = true;
+      state.name = driver->info.name;
+      state.path = path;
+      state.capabilities = driver->info.capabilities;
+      if (count == 0) {
+        state.error = "driver " + path + " has no device";
+      }
+    } catch (const std::exception& e) {
+      state.error = e.what();
+    }
+  }
+};
+
+LoadedDriver& loaded() noexcept {
+  // Leaked: deleters of device memory may run during static destruction.
+  static auto* instance = [] {
+    pthread_atfork(nullptr, nullptr, [] { forked_after_use = device_used.load(); });
+    return new LoadedDriver();
+  }();
+  return *instance;
+}
+
+[[noreturn]] C10_NOINLINE void throwUnusable() {
+  TORCH_CHECK(
+      !inBadFork(),
+      "Cannot re-initialize puone in forked subprocess. To use puone with multiprocessing, you must "
+      "use the 'spawn' start method");
+  TORCH_CHECK(!driverIsDown(), "puone was shut down: the process is exiting");
+  TORCH_CHECK(false, "puone has no usable driver: ", loaded().state.error);
+}
+
+} // namespace
+
+const DriverState& driverState() noexcept {
+  return loaded().state;
+}
+
+bool inBadFork() noexcept {
+  return forked_after_use.load(std::memory_order_relaxed);
+}
+
+bool driverIsDown() noexcept {
+  return driver_down.load(std::memory_order_acquire);
+}
+
+const puone_hal_api& hal() {
+  auto& instance = loaded();
+  if (C10_UNLIKELY(inBadFork() || driverIsDown() || !instance.state.available())) {
+    throwUnusable();
+  }
+  // A load first: the flag's cache line stays shared once it is set.
+  if (C10_UNLIKELY(!device_used.load(std::memory_order_relaxed))) {
+    device_used.store(true);
+  }
+  return instance.driver->api;
+}
+
+void shutdownDriver() noexcept {
+  if (!loaded().driver || driver_down.exchange(true)) {
+    return;
+  }
+  if (!inBadFork()) {
+    loaded().driver->api.shutdown();
+  }
+}
+
+namespace detail {
+namespace {
+
+// "hal().stream_synchronize(handle())" -> "stream_synchronize"; a bare name stays as it is.
+std::string_view entryName(std::string_view call) {
+  constexpr std::string_view table = "hal().";
+  if (call.starts_with(table)) {
+    call.remove_prefix(table.size());
+  }
+  return call.substr(0, call.find('('));
+}
+
+} // namespace
+
+void throwStatus(puone_status status, const char* call) {
+  const char* reason = loaded().driver->api.last_error_message();
+  const auto message = c10::str(
+      "puone driver error in ", entryName(call), ": ", *reason != '\0' ? reason : "no reason given");
+  switch (status) {
+    case PUONE_OUT_OF_MEMORY:
+      C10_THROW_ERROR(OutOfMemoryError, message);
+    case PUONE_UNSUPPORTED:
+      C10_THROW_ERROR(
+          NotImplementedError,
+          c10::str(message, " (driver ", loaded().state.name, " does not support it)"));
+    case PUONE_INVALID_ARGUMENT:
+    case PUONE_INVALID_DEVICE:
+      C10_THROW_ERROR(Error, message);
+    default:
+      throw c10::AcceleratorError(
+          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, status, message);
+  }
+}
+
+} // namespace detail
+} // namespace puone

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/event.h"
+
+#include <c10/util/Exception.h>
+
+#include "runtime/device.h"
+#include "runtime/driver.h"
+
+namespace puone {
+
+Event::~Event() {
+  if (handle_ != nullptr && !driverIsDown() && !inBadFork()) {
+    hal().event_destroy(handle_);
+  }
+}
+
+void Event::record(const Stream& stream) {
+  if (handle_ == nullptr) {
+    DeviceScope scope(stream.deviceIndex());
+    PUONE_CHECK(hal().event_create(flags_, &handle_));
+    device_ = stream.deviceIndex();
+  }
+  TORCH_CHECK(
+      device_ == stream.deviceIndex(),
+      "event of puone:",
+      static_cast<int>(device_),
+      " cannot be recorded on a stream of ",
+      stream.device());
+  PUONE_CHECK(hal().event_record(handle_, stream.handle()));
+}
+
+void Event::block(const Stream& stream) const {
+  if (handle_ != nullptr) {
+    PUONE_CHECK(hal().stream_wait_event(stream.handle(), handle_));
+  }
+}
+
+bool Event::query() const {
+  if (handle_ == nullptr) {
+    return true;
+  }
+  const puone_status status = hal().event_query(handle_);
+  if (status == PUONE_NOT_READY) {
+    return false;
+  }
+  PUONE_CHECK_STATUS(status, "event_query");
+  return true;
+}
+
+void Event::synchronize() const {
+  if (handle_ != nullptr) {
+    PUONE_CHECK(hal().event_synchronize(handle_));
+  }
+}
+
+} // namespace puone

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/generator.h"
+
+#include <ATen/Utils.h>
+#include <ATen/core/GeneratorForPrivateuseone.h>
+#include <c10/core/impl/alloc_cpu.h>
+
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "runtime/device.h"
+
+namespace puone {
+namespace {
+
+constexpr size_t kSeedBytes = sizeof(uint64_t);
+constexpr size_t kOffsetBytes = sizeof(uint64_t);
+constexpr size_t kStateBytes = kSeedBytes + kOffsetBytes;
+
+} // namespace
+
+GeneratorImpl::GeneratorImpl(c10::DeviceIndex device)
+    : c10::GeneratorImpl(
+          c10::Device(kDeviceType, device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
+
+void GeneratorImpl::set_current_seed(uint64_t seed) {
+  seed_ = seed;
+  offset_ = 0;
+}
+
+void GeneratorImpl::set_offset(uint64_t offset) {
+  TORCH_CHECK(offset % 4 == 0, "generator offset must be a multiple of 4, got ", offset);
+  offset_ = offset;
+}
+
+uint64_t GeneratorImpl::get_offset() const {
+  return offset_;
+}
+
+uint64_t GeneratorImpl::current_seed() const {
+  return seed_;
+}
+
+uint64_t GeneratorImpl::seed() {
+  set_current_seed(c10::detail::getNonDeterministicRandom());
+  return seed_;
+}
+
+void GeneratorImpl::set_state(const c10::TensorImpl& state) {
+  at::detail::check_rng_state(state);
+  TORCH_CHECK(
+      state.numel() == kStateBytes,
+      "puone generator state must have ",
+      kStateBytes,
+      " bytes, got ",
+      state.numel());
+  uint64_t seed = 0;
+  uint64_t offset = 0;
+  const auto* bytes = static_cast<const char*>(state.data());
+  std::memcpy(&seed, bytes, kSeedBytes);
+  std::memcpy(&offset, bytes + kSeedBytes, kOffsetBytes);
+  // The offset first: it may be refused, and the state must then be left as it was.
+  set_offset(offset);
+  seed_ = seed;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
+  auto state = at::detail::empty_cpu(
+      {static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte, {}, {}, {}, {});
+  auto* bytes = static_cast<char*>(state.data_ptr());
+  std::memcpy(bytes, &seed_, kSeedBytes);
+  std::memcpy(bytes + kSeedBytes, &offset_, kOffsetBytes);
+  return state.getIntrusivePtr();
+}
+
+std::pair<uint64_t, uint64_t> GeneratorImpl::philoxEngineInputs(uint64_t increment) {
+  const uint64_t before = offset_;
+  offset_ += (increment + 3) / 4 * 4;
+  return {seed_, before};
+}
+
+GeneratorImpl* GeneratorImpl::clone_impl() const {
+  auto* copy = new GeneratorImpl(device().index());
+  copy->seed_ = seed_;
+  copy->offset_ = offset_;
+  return copy;
+}
+
+const at::Generator& defaultGenerator(c10::DeviceIndex device) {
+  // Leaked: torch keeps references to default generators for ever.
+  static auto* generators = [] {
+    auto* all = new std::vector<at::Generator>();
+    for (c10::DeviceIndex index = 0; index < deviceCount(); ++index) {
+      all->push_back(newGenerator(index));
+    }
+    return all;
+  }();
+  return generators->at(static_cast<size_t>(resolveDevice(device)));
+}
+
+at::Generator newGenerator(c10::DeviceIndex device) {
+  return at::make_generator<GeneratorImpl>(resolveDevice(device));
+}
+
+} // namespace puone

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// DeviceGuardImplInterface: how PyTorch's generic code (guards, torch.Stream, torch.Event, autograd)
+// reaches devices, streams and events.
+#include <c10/core/Allocator.h>
+#include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "runtime/compat.h"
+#include "runtime/device.h"
+#include "runtime/device_allocator.h"
+#include "runtime/driver.h"
+#include "runtime/stream.h"
+
+namespace puone {
+namespace {
+
+// Every dtype but the quantized ones, whose kernels need a quantizer that knows the device.
+c10::DeviceCapability supportedDtypes() {
+  c10::DeviceCapability capability;
+  auto& types = capability.capability_data.supported_scalar_types;
+  types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = false;
+  types.has_QUInt4x2 = types.has_QUInt2x4 = false;
+  return capability;
+}
+
+puone_event asEvent(void* event) {
+  return static_cast<puone_event>(event);
+}
+
+struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
+  c10::DeviceType type() const override {
+    return kDeviceType;
+  }
+
+  // ---- device ----
+
+  c10::Device exchangeDevice(c10::Device device) const override {
+    return {kDeviceType, maybeExchangeDevice(device.index())};
+  }
+
+  c10::Device getDevice() const override {
+    return {kDeviceType, currentDevice()};
+  }
+
+  void setDevice(c10::Device device) const override {
+    if (device.has_index()) {
+      setCurrentDevice(device.index());
+    }
+  }
+
+  void uncheckedSetDevice(c10::Device device) const noexcept override {
+    // Runs in destructors, also in those of static objects after shutdown.
+    if (device.has_index() && !driverIsDown() && !inBadFork()) {
+      hal().device_set(device.index());
+    }
+  }
+
+  c10::DeviceIndex deviceCount() const noexcept override {
+    return puone::deviceCount();
+  }
+
+  c10::DeviceCapability getDeviceCapability(c10::Device) const override {
+    return supportedDtypes();
+  }
+
+  void synchronizeDevice(const c10::DeviceIndex device) const override {
+    puone::synchronizeDevice(resolveDevice(device));
+  }
+
+  // ---- stream ----
+
+  c10::Stream getStream(c10::Device device) const override {
+    return getCurrentStream(device.index()).unwrap();
+  }
+
+  c10::Stream getDefaultStream(c10::Device device) const override {
+    return puone::getDefaultStream(device.index()).unwrap();
+  }
+
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool high_priority) const override {
+    return getStreamFromPool(high_priority ? -1 : 0, device.index()).unwrap();
+  }
+
+  c10::Stream getNewStream(c10::Device device, int priority) const override {
+    return getStreamFromPool(priority, device.index()).unwrap();
+  }
+
+  c10::Stream exchangeStream(c10::Stream stream) const override {
+    const auto previous = getCurrentStream(stream.device_index());
+    setCurrentStream(Stream(stream));
+    return previous.unwrap();
+  }
+
+  bool queryStream(const c10::Stream& stream) const override {
+    return Stream(stream).query();
+  }
+
+  void synchronizeStream(const c10::Stream& stream) const override {
+    Stream(stream).synchronize();
+  }
+
+  bool isStreamCapturing(const c10::Stream&) const override {
+    return false;
+  }
+
+  void* getStreamNativeHandle(const c10::Stream stream) const override {
+    void* handle = nullptr;
+    PUONE_CHECK(hal().stream_native_handle(Stream(stream).handle(), &handle));
+    return handle;
+  }
+
+  void recordDataPtrOnStream(const c10::DataPtr& ptr, const c10::Stream& stream) const override {
+    deviceAllocator().recordStream(ptr, stream);
+  }
+
+  // ---- event: `void*` is the driver's handle, owned by PyTorch's c10::Event ----
+
+  void record(
+      void** event,
+      const c10::Stream& stream,
+      const c10::DeviceIndex device,
+      const c10::EventFlag flag) const override {
+    TORCH_CHECK(
+        device == -1 || device == stream.device_index(),
+        "event of puone:",
+        static_cast<int>(device),
+        " cannot be recorded on a stream of ",
+        stream.device());
+    if (*event == nullptr) {
+      DeviceScope scope(stream.device_index());
+      puone_event created = nullptr;
+      PUONE_CHECK(hal().event_create(eventFlags(flag), &created));
+      *event = created;
+    }
+    PUONE_CHECK(hal().event_record(asEvent(*event), Stream(stream).handle()));
+  }
+
+  void block(void* event, const c10::Stream& stream) const override {
+    if (event != nullptr) {
+      PUONE_CHECK(hal().stream_wait_event(Stream(stream).handle(), asEvent(event)));
+    }
+  }
+
+  bool queryEvent(void* event) const override {
+    if (event == nullptr) {
+      return true;
+    }
+    const puone_status status = hal().event_query(asEvent(event));
+    if (status == PUONE_NOT_READY) {
+      return false;
+    }
+    PUONE_CHECK_STATUS(status, "event_query");
+    return true;
+  }
+
+  void synchronizeEvent(void* event) const override {
+    if (event != nullptr) {
+      PUONE_CHECK(hal().event_synchronize(asEvent(event)));
+    }
+  }
+
+  double elapsedTime(void* start, void* end, const c10::DeviceIndex) const override {
+    TORCH_CHECK(
+        start != nullptr && end != nullptr,
+        "Both events must be recorded before calculating elapsed time.");
+    float milliseconds = 0;
+    const puone_status status =
+        hal().event_elapsed_ms(asEvent(start), asEvent(end), &milliseconds);
+    TORCH_CHECK(
+        status != PUONE_NOT_READY,
+        "Both events must be completed before calculating elapsed time.");
+    PUONE_CHECK_STATUS(status, "event_elapsed_ms");
+    return milliseconds;
+  }
+
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
+    if (event != nullptr && !driverIsDown() && !inBadFork()) {
+      hal().event_destroy(asEvent(event));
+    }
+  }
+
+ private:
+  static uint32_t eventFlags(c10::EventFlag flag) {
+    switch (flag) {
+      case c10::EventFlag::PYTORCH_DEFAULT:
+        return PUONE_EVENT_DEFAULT;
+      case c10::EventFlag::BACKEND_DEFAULT:
+        return PUONE_EVENT_TIMING;
+      default:
+        TORCH_CHECK(false, "puone: unknown event flag");
+    }
+  }
+};
+
+C10_REGISTER_GUARD_IMPL(PrivateUse1, GuardImpl)
+
+} // namespace
+} // namespace puone

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which devices this process has really used. Set by whatever first creates something on a device (a
+// segment, a stream), read by hasPrimaryContext().
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <array>
+#include <atomic>
+#include <limits>
+
+namespace puone {
+
+inline std::atomic<bool>& primaryContextFlag(c10::DeviceIndex index) {
+  static std::array<std::atomic<bool>, std::numeric_limits<c10::DeviceIndex>::max()> flags{};
+  return flags.at(static_cast<size_t>(index));
+}
+
+} // namespace puone

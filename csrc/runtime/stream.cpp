@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/stream.h"
+
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/driver.h"
+#include "runtime/primary_context.h"
+
+namespace puone {
+namespace {
+
+constexpr int kStreamsPerPool = 32;
+constexpr int kMaxPriorities = 4;
+constexpr c10::StreamId kDefaultStreamId = 0;
+
+// A stream id is 0 for the default stream, else 1 + pool * 32 + position, where pool p holds the
+// streams of priority -p.
+constexpr int poolOf(c10::StreamId id) {
+  return static_cast<int>((id - 1) / kStreamsPerPool);
+}
+
+struct DeviceStreams {
+  std::array<std::atomic<puone_stream>, 1 + kMaxPriorities * kStreamsPerPool> handles{};
+  std::array<std::atomic<uint32_t>, kMaxPriorities> next{};
+  std::mutex creation;
+};
+
+DeviceStreams& deviceStreams(c10::DeviceIndex device) {
+  // Leaked, with the streams in it: the driver releases them at shutdown.
+  static auto* all = new std::vector<DeviceStreams>(static_cast<size_t>(deviceCount()));
+  return all->at(static_cast<size_t>(device));
+}
+
+int poolCount() {
+  static const int count = [] {
+    const auto [least, greatest] = streamPriorityRange();
+    return std::clamp(least - greatest + 1, 1, kMaxPriorities);
+  }();
+  return count;
+}
+
+// Per thread: the current stream of each device, the default stream where nothing was set.
+c10::StreamId& currentStreamId(c10::DeviceIndex device) {
+  thread_local std::vector<c10::StreamId> ids;
+  if (C10_UNLIKELY(ids.empty())) {
+    ids.assign(static_cast<size_t>(deviceCount()), kDefaultStreamId);
+  }
+  return ids.at(static_cast<size_t>(device));
+}
+
+Stream makeStream(c10::DeviceIndex device, c10::StreamId id) {
+  return Stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, device), id));
+}
+
+C10_NOINLINE puone_stream createStream(
+    DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) {
+  std::lock_guard<std::mutex> lock(streams.creation);
+  auto& slot = streams.handles[static_cast<size_t>(id)];
+  puone_stream handle = slot.load(std::memory_order_acquire);
+  if (handle == nullptr) {
+    DeviceScope scope(device);
+    const int priority = id == kDefaultStreamId ? 0 : -poolOf(id);
+    PUONE_CHECK(hal().stream_create(priority, &handle));
+    slot.store(handle, std::memory_order_release);
+    primaryContextFlag(device).store(true);
+  }
+  return handle;
+}
+
+} // namespace
+
+Stream::Stream(c10::Stream stream) : stream_(stream) {
+  TORCH_CHECK(
+      stream.device_type() == kDeviceType,
+      "expected a puone stream, got a stream of ",
+      stream.device());
+  TORCH_CHECK(
+      stream.id() >= 0 && stream.id() <= kMaxPriorities * kStreamsPerPool,
+      "not a puone stream id: ",
+      stream.id());
+}
+
+puone_stream Stream::handle() const {
+  auto& streams = deviceStreams(deviceIndex());
+  const puone_stream handle =
+      streams.handles[static_cast<size_t>(id())].load(std::memory_order_acquire);
+  return C10_LIKELY(handle != nullptr) ? handle : createStream(streams, deviceIndex(), id());
+}
+
+bool Stream::query() const {
+  const puone_status status = hal().stream_query(handle());
+  if (status == PUONE_NOT_READY) {
+    return false;
+  }
+  PUONE_CHECK_STATUS(status, "stream_query");
+  return true;
+}
+
+void Stream::synchronize() const {
+  PUONE_CHECK(hal().stream_synchronize(handle()));
+}
+
+int Stream::priority() const {
+  return id() == kDefaultStreamId ? 0 : -poolOf(id());
+}
+
+Stream getDefaultStream(c10::DeviceIndex device) {
+  return makeStream(resolveDevice(device), kDefaultStreamId);
+}
+
+Stream getCurrentStream(c10::DeviceIndex device) {
+  device = resolveDevice(device);
+  return makeStream(device, currentStreamId(device));
+}
+
+Stream getStreamFromPool(int priority, c10::DeviceIndex device) {
+  device = resolveDevice(device);
+  const int pool = std::clamp(-priority, 0, poolCount() - 1);
+  const uint32_t turn = deviceStreams(device).next[static_cast<size_t>(pool)]++;
+  return makeStream(device, 1 + pool * kStreamsPerPool + turn % kStreamsPerPool);
+}
+
+void setCurrentStream(const Stream& stream) {
+  currentStreamId(resolveDevice(stream.deviceIndex())) = stream.id();
+}
+
+std::pair<int, int> streamPriorityRange() {
+  int32_t least = 0;
+  int32_t greatest = 0;
+  const puone_status status = hal().stream_priority_range(&least, &greatest);
+  if (status != PUONE_UNSUPPORTED) {
+    PUONE_CHECK_STATUS(status, "stream_priority_range");
+  }
+  return {0, std::max(greatest, 1 - kMaxPriorities)};
+}
+
+} // namespace puone
