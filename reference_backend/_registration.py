@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Making this package known to PyTorch as the device type `puone`, once per process."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import sys
+
+import torch
+from torch.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
+
+NAME = "puone"
+UNCLAIMED = "privateuseone"
+PACKAGE = __package__ or "reference_backend"
+PUBLIC_SUBMODULES = ("amp", "memory", "random", "streams")
+
+
+def claim_name() -> None:
+    """Load the extension and give PrivateUse1 our name, unless another backend was here first.
+
+    The check comes before the extension is loaded, because loading registers our kernels for the
+    same dispatch key as the other backend's.
+    """
+    taken = torch._C._get_privateuse1_backend_name()
+    if taken not in (UNCLAIMED, NAME):
+        raise ImportError(
+            f"{PACKAGE} cannot be used: PyTorch has one PrivateUse1 device per process and "
+            f"{taken!r} has it already. Import only one of the two; if {taken!r} was loaded by "
+            "`import torch` itself, set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
+        )
+    try:
+        importlib.import_module(f"{PACKAGE}._C")
+    except ImportError as error:
+        raise ImportError(
+            f"{PACKAGE}._C, the compiled part of this backend, cannot be loaded: {error}. "
+            f"It must be built for the torch that is installed ({torch.__version__}); in a "
+            "checkout, `make build` does that. TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps `import "
+            "torch` from loading it."
+        ) from error
+    if taken != NAME:
+        rename_privateuse1_backend(NAME)
+
+
+def register() -> None:
+    """Register the package as `torch.puone`, add the methods, and stop the driver at exit."""
+    package = sys.modules[PACKAGE]
+    if getattr(torch, NAME, package) is not package:
+        raise ImportError(f"torch.{NAME} is already {getattr(torch, NAME)!r}")
+    if hasattr(torch, NAME):
+        return
+    torch._register_device_module(NAME, package)  # type: ignore[no-untyped-call]
+    # torch registers the package's name but not its parts: `import torch.puone.amp` would load a
+    # second copy of each, with state of its own.
+    for part in PUBLIC_SUBMODULES:
+        sys.modules[f"torch.{NAME}.{part}"] = sys.modules[f"{PACKAGE}.{part}"]
+    generate_methods_for_privateuse1_backend(
+        for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
+    )
+    # Work may still be queued. The driver must be idle and its threads joined before static
+    # destruction; registered this early, this runs after the program's own exit handlers.
+    atexit.register(sys.modules[f"{PACKAGE}._C"].shutdown)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Streams and events, over the device-independent torch.Stream and torch.Event."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+import torch
+from torch.types import Device
+from typing_extensions import Self
+
+from . import _C
+from ._lazy import _lazy_init
+from ._registration import NAME
+from ._utils import _get_device_index
+
+
+class Stream(torch.Stream):
+    """A queue of device work that runs in order, taken from the device's pool.
+
+    Args:
+        device: where; the current device if None or negative.
+        priority: lower is more urgent; a value outside `priority_range()` is clamped.
+        stream_id, device_index, device_type: an existing stream, as torch.Stream takes them.
+    """
+
+    def __new__(cls, device: Device = None, priority: int = 0, **triple: int) -> Self:
+        _lazy_init()
+        if not triple:
+            index = -1 if device is None else _get_device_index(device, optional=True)
+            triple = _triple(_C.stream_from_pool(index, priority))
+        return super().__new__(cls, **triple)
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """(least, greatest) priority; the greatest is the lowest number."""
+        _lazy_init()
+        return _C.stream_priority_range()
+
+    @property
+    def priority(self) -> int:
+        """Priority that the stream really has, after clamping."""
+        return _C.stream_priority(self.stream_id, self.device_index, self.device_type)
+
+    def record_event(self, event: torch.Event | None = None) -> torch.Event:
+        """Record `event`, or a new one, after the work queued so far, and return it."""
+        if event is None:
+            event = Event()
+        event.record(self)
+        return event
+
+    def __repr__(self) -> str:
+        return f"<torch.{NAME}.Stream device={self.device} id={self.stream_id:#x}>"
+
+
+class Event(torch.Event):
+    """A mark in a stream's work, which the host and other streams can wait for.
+
+    Args:
+        enable_timing: whether `elapsed_time()` may be asked of it.
+        blocking: whether `synchronize()` sleeps rather than spins.
+        interprocess: not supported; raises NotImplementedError.
+    """
+
+    def __new__(
+        cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
+    ) -> Self:
+        if interprocess:
+            raise NotImplementedError(f"{NAME} has no events between processes")
+        _lazy_init()
+        return super().__new__(cls, device=NAME, enable_timing=enable_timing, blocking=blocking)
+
+    def record(self, stream: torch.Stream | None = None) -> None:
+        """Mark the work queued so far on `stream`, by default the current one."""
+        super().record(current_stream() if stream is None else stream)
+
+    def wait(self, stream: torch.Stream | None = None) -> None:
+        """Make later work of `stream`, by default the current one, wait for the last record."""
+        super().wait(current_stream() if stream is None else stream)
+
+    def __repr__(self) -> str:
+        return f"<torch.{NAME}.Event id={self.event_id:#x}>"
+
+
+class StreamContext:
+    """Context manager that makes a stream, and its device, current; None makes it a no-op.
+
+    On exit the previous stream of that device and the previous device are current again. It may be
+    entered again, also while it is active.
+    """
+
+    def __init__(self, stream: torch.Stream | None) -> None:
+        self.stream = stream
+        self._previous: list[tuple[int, Stream]] = []
+
+    def __enter__(self) -> None:
+        if self.stream is not None:
+            _lazy_init()
+            self._previous.append((_C.current_device(), current_stream(self.stream.device)))
+            set_stream(self.stream)
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self.stream is not None:
+            device, stream = self._previous.pop()
+            set_stream(stream)
+            _C.set_device(device)
+
+
+def stream(stream: torch.Stream | None) -> StreamContext:
+    """Context manager that makes `stream` current; see StreamContext."""
+    return StreamContext(stream)
+
+
+def current_stream(device: Device = None) -> Stream:
+    """The calling thread's current stream of the device."""
+    _lazy_init()
+    return _wrap(_C.current_stream(_get_device_index(device, optional=True)))
+
+
+def default_stream(device: Device = None) -> Stream:
+    """The stream of the device that is current until another one is set."""
+    _lazy_init()
+    return _wrap(_C.default_stream(_get_device_index(device, optional=True)))
+
+
+def set_stream(stream: torch.Stream) -> None:
+    """Make `stream`, and its device, the calling thread's current ones."""
+    _lazy_init()
+    _C.set_stream(stream.stream_id, stream.device_index, stream.device_type)
+    _C.set_device(stream.device_index)
+
+
+def is_current_stream_capturing() -> bool:
+    """Whether a graph is being captured: never, there are no graphs yet."""
+    return False
+
+
+def _wrap(triple: _C.StreamTriple) -> Stream:
+    return Stream(**_triple(triple))
+
+
+def _triple(triple: _C.StreamTriple) -> dict[str, int]:
+    return dict(zip(("stream_id", "device_index", "device_type"), triple, strict=True))
