@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a backend may be able to do, in one word each, and how to find out.
+
+A descriptor declares a capability true or false; one that it leaves open is probed in a worker and
+reported as probed. A probe returns whether the capability is there; raising, crashing or hanging
+means that it is not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from conformance.device import Device
+
+MEANING: dict[str, str] = {
+    "accelerator": "the device is not the CPU",
+    "privateuse1": "the backend is reached through the PrivateUse1 dispatch key",
+    "multi_device": "two devices or more",
+    "streams": "torch.Stream objects whose work runs in order, next to each other",
+    "stream_priorities": "streams of different priority",
+    "events": "torch.Event can be recorded on a stream, waited for and queried",
+    "event_timing": "events with timing measure elapsed time",
+    "delay": "work that keeps a stream busy for a given time can be queued",
+    "async_copy": "a copy with non_blocking=True returns before the work queued ahead of it ran",
+    "pinned_memory": "host memory can be pinned",
+    "record_stream": "Tensor.record_stream keeps memory from being reused too early",
+    "memory_stats": "torch.accelerator.memory_allocated and memory_stats count",
+    "memory_info": "free and total device memory can be asked for",
+    "empty_cache": "the caching allocator can be told to give its memory back",
+    "memory_limit": "running out of device memory can be provoked cheaply",
+    "allocator_settings": "the allocator takes settings from the standard configuration string",
+    "memory_protected": "a host dereference of device memory faults",
+    "device_guard": "the current device can be read and set",
+    "generator": "torch.Generator on the device",
+    "generator_offset": "the generator's offset can be read and set",
+    "capability_query": "torch.accelerator.get_device_capability tells the supported dtypes",
+    "autocast": "torch.autocast supports the device type",
+    "serialization": "tensors can be saved and loaded",
+    "fork": "a process that has imported torch can fork and use the device in the child",
+    "threads": "the device can be used from several threads",
+    "autoload": "`import torch` alone loads the backend through its entry point",
+    "deferred_errors": "an error in queued work surfaces at a later synchronisation",
+    "peer_copy": "tensors can be copied from one device to another",
+    "native_handle": "a stream gives its native handle",
+    "float64": "tensors of float64",
+    "float16": "tensors of float16",
+    "bfloat16": "tensors of bfloat16",
+    "complex64": "tensors of complex64",
+    "complex128": "tensors of complex128",
+    "fallback_counter": "the backend counts operators that ran by CPU fallback",
+    "fault_injection": "faults of the device can be injected",
+}
+
+Probe = Callable[["Device"], bool]
+PROBES: dict[str, Probe] = {}
+
+
+def probe(name: str) -> Callable[[Probe], Probe]:
+    """Register the function that finds out whether a backend has capability `name`."""
+    if name not in MEANING:
+        raise ValueError(f"unknown capability {name!r}")
+
+    def register(function: Probe) -> Probe:
+        PROBES[name] = function
+        return function
+
+    return register
+
+
+@probe("accelerator")
+def _accelerator(dev: Device) -> bool:
+    return dev.is_accelerator
+
+
+@probe("privateuse1")
+def _privateuse1(dev: Device) -> bool:
+    import torch
+
+    return torch._C._get_privateuse1_backend_name() == dev.type
+
+
+@probe("multi_device")
+def _multi_device(dev: Device) -> bool:
+    return dev.is_accelerator and dev.count >= 2
+
+
+@probe("streams")
+def _streams(dev: Device) -> bool:
+    if not dev.is_accelerator:
+        return False
+    stream = dev.stream()
+    with stream:
+        stream.synchronize()
+    return dev.current_stream() != stream
+
+
+@probe("stream_priorities")
+def _stream_priorities(dev: Device) -> bool:
+    if not dev.is_accelerator:
+        return False
+    dev.stream(priority=-1).synchronize()
+    return True
+
+
+@probe("events")
+def _events(dev: Device) -> bool:
+    if not dev.is_accelerator:
+        return False
+    event = dev.event()
+    event.record(dev.current_stream())
+    event.synchronize()
+    return bool(event.query())
+
+
+@probe("event_timing")
+def _event_timing(dev: Device) -> bool:
+    if not dev.is_accelerator:
+        return False
+    start, end = dev.event(timing=True), dev.event(timing=True)
+    start.record(dev.current_stream())
+    end.record(dev.current_stream())
+    end.synchronize()
+    return start.elapsed_time(end) >= 0.0
+
+
+@probe("delay")
+def _delay(dev: Device) -> bool:
+    if not dev.is_accelerator:
+        return False
+    stream = dev.stream()
+    with stream:
+        dev.delay(50.0)
+        busy = not stream.query()
+    stream.synchronize()
+    return busy
+
+
+@probe("async_copy")
+def _async_copy(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    source = torch.ones(4).pin_memory()
+    target = torch.empty(4, device=dev.device())
+    stream = dev.stream()
+    with stream:
+        dev.delay(100.0)
+        begin = time.monotonic()
+        target.copy_(source, non_blocking=True)
+        waited = time.monotonic() - begin
+    stream.synchronize()
+    return waited < 0.05
+
+
+@probe("pinned_memory")
+def _pinned_memory(dev: Device) -> bool:
+    import torch
+
+    return dev.is_accelerator and torch.empty(1, pin_memory=True).is_pinned()
+
+
+@probe("record_stream")
+def _record_stream(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    torch.empty(1, device=dev.device()).record_stream(dev.stream())
+    return True
+
+
+@probe("memory_stats")
+def _memory_stats(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    before = torch.accelerator.memory_allocated(0)
+    kept = torch.empty(1 << 20, dtype=torch.uint8, device=dev.device(0))
+    grown = torch.accelerator.memory_allocated(0) - before
+    return grown >= kept.numel() and bool(torch.accelerator.memory_stats(0))
+
+
+@probe("memory_info")
+def _memory_info(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    free, total = torch.accelerator.get_memory_info(0)
+    return 0 <= free <= total and total > 0
+
+
+@probe("empty_cache")
+def _empty_cache(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    torch.accelerator.empty_cache()
+    return True
+
+
+@probe("allocator_settings")
+def _allocator_settings(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    torch._C._accelerator_setAllocatorSettings("")
+    return True
+
+
+@probe("memory_protected")
+def _memory_protected(dev: Device) -> bool:
+    import torch
+
+    from conformance.device import run_forked
+
+    if not dev.is_accelerator or not hasattr(os, "fork"):
+        return False
+    address = torch.zeros(16, device=dev.device()).data_ptr()
+
+    def dereference() -> None:
+        for fatal in (signal.SIGSEGV, signal.SIGBUS):
+            signal.signal(fatal, signal.SIG_DFL)
+        ctypes.string_at(address, 1)
+
+    status, _ = run_forked(dereference)
+    return address != 0 and -status in (signal.SIGSEGV, signal.SIGBUS)
+
+
+@probe("device_guard")
+def _device_guard(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    index = torch.accelerator.current_device_index()
+    torch.accelerator.set_device_index(index)
+    return torch.accelerator.current_device_index() == index
+
+
+@probe("generator")
+def _generator(dev: Device) -> bool:
+    import torch
+
+    return torch.Generator(device=dev.device()).manual_seed(7).initial_seed() == 7
+
+
+@probe("generator_offset")
+def _generator_offset(dev: Device) -> bool:
+    import torch
+
+    generator = torch.Generator(device=dev.device())
+    generator.set_offset(8)
+    return generator.get_offset() == 8
+
+
+@probe("capability_query")
+def _capability_query(dev: Device) -> bool:
+    import torch
+
+    return dev.is_accelerator and bool(torch.accelerator.get_device_capability(0))
+
+
+@probe("autocast")
+def _autocast(dev: Device) -> bool:
+    import torch
+
+    return torch.amp.is_autocast_available(dev.type)
+
+
+@probe("serialization")
+def _serialization(dev: Device) -> bool:
+    import io
+
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save(torch.ones(2, device=dev.device()), buffer)
+    buffer.seek(0)
+    return torch.load(buffer).device.type == dev.type
+
+
+@probe("fork")
+def _fork(dev: Device) -> bool:
+    return hasattr(os, "fork") and dev.descriptor.start_method == "fork"
+
+
+@probe("threads")
+def _threads(dev: Device) -> bool:
+    return not dev.descriptor.main_thread_only
+
+
+@probe("autoload")
+def _autoload(dev: Device) -> bool:
+    return dev.is_accelerator and dev.descriptor.autoload
+
+
+@probe("peer_copy")
+def _peer_copy(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator or dev.count < 2:
+        return False
+    return torch.ones(2, device=dev.device(0)).to(dev.device(1)).cpu().tolist() == [1.0, 1.0]
+
+
+@probe("native_handle")
+def _native_handle(dev: Device) -> bool:
+    return dev.is_accelerator and dev.stream().native_handle is not None
+
+
+def _dtype_probe(name: str) -> Probe:
+    def has_dtype(dev: Device) -> bool:
+        import torch
+
+        if name in dev.descriptor.unsupported_dtypes:
+            return False
+        # 1 + eps tells a dtype from a narrower one that silently took its place.
+        dtype = getattr(torch, name)
+        value = torch.ones((), dtype=dtype) + torch.finfo(dtype).eps
+        back = value.to(dev.device()).cpu()
+        return back.dtype == dtype and bool(back == value)
+
+    return has_dtype
+
+
+for _name in ("float64", "float16", "bfloat16", "complex64", "complex128"):
+    probe(_name)(_dtype_probe(_name))
+
+
+@probe("fallback_counter")
+def _fallback_counter(dev: Device) -> bool:
+    return dev.descriptor.fallback_counts is not None
+
+
+@probe("fault_injection")
+def _fault_injection(dev: Device) -> bool:
+    return dev.descriptor.fault is not None

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The OpInfo tier: PyTorch's own operator database, run against the CPU."""

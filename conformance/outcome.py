@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The vocabulary of outcomes, and the exceptions a check ends with besides AssertionError."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Outcome(str, Enum):
+    """How one check ended. The string values are the ones in reports and expectations."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    ERROR = "error"
+    CRASH = "crash"
+    TIMEOUT = "timeout"
+    DEVICE_LOST = "device_lost"
+    XFAIL = "xfail"
+    XPASS = "xpass"
+    FLAKY = "flaky"
+    UNSUPPORTED = "unsupported"
+    BLOCKED_UPSTREAM = "blocked_upstream"
+    NOT_RUN = "not_run"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+BAD = frozenset(
+    {
+        Outcome.FAIL,
+        Outcome.ERROR,
+        Outcome.CRASH,
+        Outcome.TIMEOUT,
+        Outcome.DEVICE_LOST,
+        Outcome.XPASS,
+    }
+)
+"""Outcomes that make a run red."""
+
+EXECUTED = frozenset(Outcome) - {
+    Outcome.NOT_RUN,
+    Outcome.UNSUPPORTED,
+    Outcome.BLOCKED_UPSTREAM,
+}
+"""Outcomes that need the body of the check to have run; a run with none of them is a failure."""
+
+
+class Unsupported(Exception):
+    """Raised by a check (or on its behalf) when the backend lacks what the check needs."""
+
+
+class CannotLoad(Exception):
+    """The backend could not be brought up; the text is the reason shown to the user."""

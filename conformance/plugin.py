@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pytest plugin: options, collection, the run, the exit code.
+
+Exit codes beside pytest's own: 0 every check is as it should be, 1 failures, 2 interrupted,
+3 the run is incomplete, 4 usage, 5 nothing was executed, 6 a backend cannot be loaded.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from conformance import collect, summary
+from conformance.catalogue import TIERS, CatalogueError
+from conformance.check import Check, matches
+from conformance.collect import CheckFile, CheckItem
+from conformance.descriptor import DescriptorError
+from conformance.expectations import ExpectationsError
+from conformance.outcome import BAD, EXECUTED, CannotLoad, Outcome
+from conformance.runner.result import Result
+from conformance.suite import KEY, Session, Suite, run, start
+
+INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 3, 5, 6
+
+LETTERS = {
+    Outcome.PASS: ".",
+    Outcome.FAIL: "F",
+    Outcome.ERROR: "E",
+    Outcome.CRASH: "C",
+    Outcome.TIMEOUT: "T",
+    Outcome.DEVICE_LOST: "L",
+    Outcome.XFAIL: "x",
+    Outcome.XPASS: "X",
+    Outcome.FLAKY: "y",
+    Outcome.UNSUPPORTED: "u",
+    Outcome.BLOCKED_UPSTREAM: "b",
+    Outcome.NOT_RUN: "n",
+}
+
+pytest.register_assert_rewrite("conformance.checks", collect.EXTRA)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("conformance", "conformance of PyTorch device backends")
+    add = group.addoption
+    add(
+        "--backend",
+        action="append",
+        metavar="NAME",
+        help="backend to test: a built-in descriptor (cpu, puone), one that an installed package "
+        "announces, or a device type torch knows (cuda, mps, xpu ...). Repeat for several; each "
+        "has its own run and report",
+    )
+    add(
+        "--backend-file",
+        action="append",
+        metavar="FILE",
+        help="descriptor of a backend that is not known by name. The smallest one: "
+        "'device_type: mychip' and 'import: {after_torch: [torch_mychip]}'",
+    )
+    add(
+        "--check",
+        action="append",
+        metavar="ID",
+        help="run only this check, such as stream/order:wait_event; 'stream/*' (only at the end) "
+        "for all that begin so. Repeatable",
+    )
+    add(
+        "--tier",
+        choices=TIERS,
+        help="run this tier and the ones before it: start with smoke, then core",
+    )
+    add("--list", action="store_true", help="print the selected checks with what they verify")
+    add(
+        "--isolate",
+        choices=("chunk", "test", "none"),
+        default="chunk",
+        help="chunk: worker processes that run --chunk checks each (default). test: one process "
+        "for each check. none: in this process, for debuggers; a crash ends the run",
+    )
+    add("--workers", type=int, metavar="N", help="workers at the same time (default: cores)")
+    add("--chunk", type=int, metavar="N", help="checks before a worker is replaced (default: 50)")
+    add(
+        "--shard",
+        metavar="I/N",
+        help="run the I-th of N parts of the selected checks; the same on every machine",
+    )
+    add(
+        "--report",
+        metavar="FILE",
+        help="report file, {backend} in it stands for the name "
+        "(default: build/conformance/{backend}.json); JUnit is written beside it",
+    )
+    add("--expectations", metavar="FILE", help="expectations, instead of the descriptor's")
+    add("--seed", type=int, default=0, metavar="N", help="seed of all inputs (default: 0)")
+    add(
+        "--dtypes",
+        default="float32",
+        metavar="LIST",
+        help="dtypes of the OpInfo tier, separated by commas, or 'all' (default: float32)",
+    )
+    add(
+        "--checks-dir",
+        metavar="DIR",
+        help="further chapters: DIR/*.py with DIR/requirements/*.yaml",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        suite = Suite(config)
+    except (DescriptorError, ExpectationsError, CatalogueError) as error:
+        raise pytest.UsageError(str(error)) from None
+    config.stash[KEY] = suite
+    if suite.checks_dir:
+        config.args.append(str(suite.checks_dir))
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
+    suite = parent.config.stash[KEY]
+    file = file_path.resolve()
+    if file != collect.OPINFO and file not in collect.chapter_files(suite.checks_dir):
+        return None
+    if file == collect.OPINFO and not _wants_opinfo(suite):
+        return None
+    try:
+        collect.prepare_parent()
+    except CannotLoad as error:
+        raise pytest.UsageError(str(error)) from None
+    node: CheckFile = CheckFile.from_parent(parent, path=file)
+    node.suite = suite
+    return node
+
+
+def _wants_opinfo(suite: Suite) -> bool:
+    """Importing the operator database takes seconds: only when one of its checks can be run."""
+    tiers = {r.tier for r in suite.catalogue.values() if r.surface == "opinfo"}
+    in_tier = suite.tier is None or any(
+        TIERS.index(tier) <= TIERS.index(suite.tier) for tier in tiers
+    )
+    named = not suite.patterns or any(_may_name_opinfo(p) for p in suite.patterns)
+    return in_tier and named
+
+
+def _may_name_opinfo(pattern: str) -> bool:
+    stem = pattern.rstrip("*")
+    return stem.startswith("opinfo/") or (pattern.endswith("*") and "opinfo/".startswith(stem))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    suite = config.stash[KEY]
+    ours = [item for item in items if isinstance(item, CheckItem)]
+    if not ours:
+        return
+    if not suite.sessions and not suite.list_only:
+        raise pytest.UsageError("name the backend to test: --backend=cpu, --backend=NAME ...")
+    _verify_expectations(suite, ours)
+    kept = {id(item) for item in _select(suite, ours)}
+    dropped = [item for item in ours if id(item) not in kept]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        gone = {id(item) for item in dropped}
+        items[:] = [item for item in items if id(item) not in gone]
+
+
+def _verify_expectations(suite: Suite, items: list[CheckItem]) -> None:
+    surfaces = {item.check.surface for item in items}
+    for name, session in suite.sessions.items():
+        ids = [item.check.id for item in items if item.backend == name]
+        try:
+            session.expectations.verify(ids, surfaces)
+        except ExpectationsError as error:
+            raise pytest.UsageError(str(error)) from None
+
+
+def _select(suite: Suite, items: list[CheckItem]) -> list[CheckItem]:
+    for pattern in suite.patterns:
+        if not any(matches(pattern, item.check.id) for item in items):
+            raise pytest.UsageError(f"--check {pattern!r} matches no check; see --list")
+    chosen = [item for item in items if suite.in_tier(item.check) and suite.named(item.check)]
+    if suite.shard is None:
+        return chosen
+    index, count = suite.shard
+    ids = sorted({item.check.id for item in chosen})
+    mine = set(ids[index - 1 :: count])
+    return [item for item in chosen if item.check.id in mine]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    suite = session.config.stash[KEY]
+    ours = [item for item in session.items if isinstance(item, CheckItem)]
+    if not ours or hasattr(session.config, "workerinput"):
+        return None
+    if session.testsfailed and not session.config.option.continue_on_collection_errors:
+        return None
+    if suite.list_only:
+        _print_list(session, suite, ours)
+        return True
+    if session.config.option.collectonly:
+        return True
+    previous = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        for backend in suite.sessions.values():
+            _run_backend(session, suite, backend, ours)
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+    others = [item for item in session.items if not isinstance(item, CheckItem)]
+    if not others:
+        return True
+    session.items = others
+    return None
+
+
+def _interrupt(signum: int, frame: FrameType | None) -> None:
+    """SIGTERM ends a run as Ctrl-C does: workers are ended and the report is written."""
+    raise KeyboardInterrupt
+
+
+def _run_backend(
+    session: pytest.Session, suite: Suite, backend: Session, items: list[CheckItem]
+) -> None:
+    name = backend.descriptor.name
+    mine = {item.check.id: item for item in items if item.backend == name}
+    backend.selected = set(mine)
+    start(backend, suite)
+
+    def emit(check: Check, result: Result) -> None:
+        _report(session.config, backend, mine[check.id], result)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+
+    run(backend, suite.options(backend.descriptor), [item.check for item in mine.values()], emit)
+
+
+def _report(config: pytest.Config, backend: Session, item: CheckItem, result: Result) -> None:
+    """Tell pytest about a result, in the three steps its other plugins expect."""
+    assert backend.judge is not None
+    record = backend.judge.record(item.check, result)
+    outcome = Outcome(record["outcome"])
+    hook = config.hook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for when in ("setup", "call", "teardown"):
+        call = when == "call"
+        hook.pytest_runtest_logreport(
+            report=pytest.TestReport(
+                nodeid=item.nodeid,
+                location=item.location,
+                keywords={},
+                outcome=_pytest_outcome(outcome) if call else "passed",  # type: ignore[arg-type]
+                longrepr=_longrepr(item, record, result) if call else None,
+                when=when,  # type: ignore[arg-type]
+                duration=result.duration if call else 0.0,
+                **({"conformance": record, "backend": item.backend} if call else {}),
+            )
+        )
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _pytest_outcome(outcome: Outcome) -> str:
+    if outcome in BAD:
+        return "failed"
+    return "passed" if outcome in (Outcome.PASS, Outcome.FLAKY) else "skipped"
+
+
+def _longrepr(item: CheckItem, record: dict[str, Any], result: Result) -> Any:
+    outcome = Outcome(record["outcome"])
+    if outcome in BAD:
+        parts = [f"{item.check.id}: {item.check.title}", f"{outcome}: {record['message']}"]
+        parts += [result.detail.rstrip()] if result.detail else []
+        return "\n".join([*parts, "repeat with:", record["repro"]])
+    if _pytest_outcome(outcome) == "skipped":
+        return (item.check.file, item.check.line, f"{outcome}: {record.get('reason', '')}")
+    return None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    record = getattr(report, "conformance", None)
+    if record is not None and _active is not None:
+        session = _active.sessions[report.backend]  # type: ignore[attr-defined]
+        if session.report is not None:
+            session.report.add(record)
+
+
+_active: Suite | None = None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    global _active
+    _active = session.config.stash[KEY]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    record = getattr(report, "conformance", None)
+    if record is None:
+        return None
+    outcome = Outcome(record["outcome"])
+    category = {Outcome.PASS: "passed"}.get(outcome, "failed" if outcome in BAD else outcome.value)
+    return category, LETTERS[outcome], outcome.value.upper()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    suite = session.config.stash[KEY]
+    started = [s for s in suite.sessions.values() if s.report is not None]
+    if hasattr(session.config, "workerinput") or not started:
+        return
+    for backend in started:
+        assert backend.report is not None
+        backend.report.write(complete=backend.complete)
+        backend.report.write_junit()
+    code = max((_exit_code(backend) for backend in started), default=0)
+    if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        session.exitstatus = max(code, int(session.exitstatus))
+
+
+def _exit_code(backend: Session) -> int:
+    assert backend.report is not None
+    outcomes = {Outcome(record["outcome"]) for record in backend.report.records.values()}
+    if backend.cannot_load:
+        return CANNOT_LOAD
+    if not outcomes & EXECUTED:
+        return NOTHING_EXECUTED
+    if not backend.complete:
+        return INCOMPLETE
+    return 1 if outcomes & BAD else 0
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    for session in config.stash[KEY].sessions.values():
+        if session.report is not None:
+            for line in _summary(session):
+                terminalreporter.write_line(line)
+
+
+def _summary(session: Session) -> Iterator[str]:
+    report = session.report
+    assert report is not None
+    name = session.descriptor.name
+    records = list(report.records.values())
+    yield ""
+    if session.cannot_load:
+        yield f"backend {name} cannot be loaded: {session.cannot_load}"
+        return
+    yield f"backend {name}: {len(records)} checks"
+    yield from summary.table(records)
+    lines = list(summary.causes(records))
+    if lines:
+        yield f"causes of failure on {name}, most frequent first"
+        yield from lines
+    if not session.complete:
+        missing = len(session.selected - set(report.records))
+        yield f"INCOMPLETE: {missing} checks have no result"
+    if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
+        yield "NOTHING EXECUTED: no check ran, which is a failure"
+    yield f"report: {session.report_file}"
+
+
+def _print_list(session: pytest.Session, suite: Suite, items: list[CheckItem]) -> None:
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return
+    reporter.ensure_newline()
+    for check in {item.check.id: item.check for item in items}.values():
+        requirements = ", ".join(
+            f"{id} {suite.catalogue[id].level} {suite.catalogue[id].tier}"
+            for id in check.requirements
+        )
+        reporter.write_line(f"{check.id}  [{requirements}]  {check.title}")

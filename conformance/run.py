@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of the suite against one backend: from checks to records of the report."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.backend import version_in
+from conformance.catalogue import LEVELS, TIERS, Requirement
+from conformance.check import Check
+from conformance.descriptor import Descriptor
+from conformance.expectations import Expectations
+from conformance.outcome import BAD, Outcome
+from conformance.runner.result import Result
+
+Record = dict[str, Any]
+Emit = Callable[[Result], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run: isolation, processes, seed."""
+
+    isolate: str = "chunk"
+    workers: int = 1
+    chunk: int = 50
+    seed: int = 0
+    dtypes: tuple[str, ...] = ("float32",)
+
+
+@dataclass
+class Plan:
+    """The checks of a run by what is known before it: to run, or already decided."""
+
+    run: list[Check] = field(default_factory=list)
+    decided: list[Result] = field(default_factory=list)
+
+
+class Judge:
+    """Turns raw results into records: requirements, upstream gaps and expectations applied."""
+
+    def __init__(
+        self,
+        descriptor: Descriptor,
+        catalogue: dict[str, Requirement],
+        expectations: Expectations,
+        torch_version: str,
+        repro: Callable[[str], str],
+    ) -> None:
+        self._descriptor = descriptor
+        self._catalogue = catalogue
+        self._expectations = expectations
+        self._torch_version = torch_version
+        self._repro = repro
+        self._today = datetime.date.today()
+
+    def plan(self, checks: Iterable[Check], capabilities: frozenset[str]) -> Plan:
+        """Set apart the checks that need what the backend or this torch does not have."""
+        plan = Plan()
+        for check in checks:
+            reason = self._unsupported_reason(check, capabilities)
+            if reason is None:
+                plan.run.append(check)
+            else:
+                plan.decided.append(Result(check.id, Outcome.UNSUPPORTED, reason))
+        return plan
+
+    def record(self, check: Check, result: Result) -> Record:
+        """The record of one check as the report has it."""
+        outcome, message = self._outcome(check, result)
+        requirements = [self._catalogue[id] for id in check.requirements]
+        record: Record = {
+            "id": check.id,
+            "requirements": list(check.requirements),
+            "surface": check.surface,
+            "tier": min((r.tier for r in requirements), key=TIERS.index),
+            "level": min((r.level for r in requirements), key=LEVELS.index),
+            "outcome": outcome.value,
+            "evidence": result.evidence,
+            "duration_s": round(result.duration, 6),
+        }
+        if message:
+            record["message" if outcome in BAD else "reason"] = message
+        if outcome in BAD:
+            record["repro"] = result.repro or self._repro(check.id)
+        if result.samples is not None:
+            record["samples"] = result.samples
+        return record
+
+    def _outcome(self, check: Check, result: Result) -> tuple[Outcome, str]:
+        outcome, message = result.outcome, result.message
+        if outcome in BAD - {Outcome.DEVICE_LOST}:
+            for requirement in (self._catalogue[id] for id in check.requirements):
+                blocked = requirement.blocked_upstream
+                if blocked and self._applies(blocked.torch):
+                    return Outcome.BLOCKED_UPSTREAM, f"{blocked.issue}; {message}"
+        expectation = self._expectations.find(check.id)
+        if expectation is None:
+            return outcome, message
+        return expectation.judge(outcome, message, self._today)
+
+    def _applies(self, specifier: str | None) -> bool:
+        return specifier is None or version_in(specifier, self._torch_version)
+
+    def _unsupported_reason(self, check: Check, capabilities: frozenset[str]) -> str | None:
+        requirements = [self._catalogue[id] for id in check.requirements]
+        needs = [*check.needs, *(need for r in requirements for need in r.needs)]
+        missing = [need for need in dict.fromkeys(needs) if need not in capabilities]
+        if missing:
+            return f"needs capability {', '.join(repr(name) for name in missing)}"
+        for requirement in requirements:
+            if requirement.since and not self._applies(f">={requirement.since}"):
+                return f"{requirement.id} applies since torch {requirement.since}"
+            if requirement.until and not self._applies(f"<{requirement.until}"):
+                return f"{requirement.id} applies until torch {requirement.until}"
+        dtype = dict(check.arguments).get("dtype")
+        if dtype in self._descriptor.unsupported_dtypes:
+            return f"dtype {dtype} is declared unsupported"
+        return None

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running one check in this process and judging how it ended."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from types import TracebackType
+
+from conformance.backend import first_line
+from conformance.check import Check
+from conformance.device import Device
+from conformance.outcome import Outcome, Unsupported
+from conformance.runner.result import Result
+
+
+def execute(check: Check, dev: Device) -> Result:
+    """Run the check, then wait for the device: a late error belongs to the check that caused it."""
+    dev.begin(check.id)
+    begin = time.perf_counter()
+    result = Result(check.id, Outcome.PASS)
+    try:
+        check.run(dev)
+        dev.synchronize()
+    except Unsupported as error:
+        result.outcome, result.message = Outcome.UNSUPPORTED, str(error)
+    except BaseException as error:
+        _judge(result, error, check, dev)
+        _quiesce(dev)
+    result.duration = time.perf_counter() - begin
+    for name, value in dev.facts.items():
+        setattr(result, name, value)
+    return result
+
+
+def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> None:
+    text = _text(error)
+    if any(re.search(pattern, text) for pattern in dev.descriptor.environment_errors):
+        result.outcome, result.message = Outcome.NOT_RUN, f"environment: {first_line(error)}"
+        return
+    if isinstance(error, AssertionError):
+        result.outcome = Outcome.FAIL
+        result.message = text or "assertion failed"
+    else:
+        result.outcome = Outcome.ERROR
+        result.message = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    result.detail = _traceback(error.__traceback__, check)
+
+
+def _quiesce(dev: Device) -> None:
+    """After a failure: take late errors off the device, so that the next check starts clean."""
+    try:
+        dev.synchronize()
+    except Exception:
+        pass
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(message cannot be printed)"
+
+
+def _traceback(trace: TracebackType | None, check: Check) -> str:
+    """The frames from the body of the check inwards, as text."""
+    frames = traceback.extract_tb(trace)
+    inner = [i for i, frame in enumerate(frames) if frame.filename == check.file]
+    return "".join(traceback.format_list(frames[inner[0] if inner else 0 :]))

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Capabilities of a backend: what its descriptor declares, and probes for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from conformance.capabilities import MEANING, PROBES
+from conformance.check import Check
+from conformance.descriptor import Descriptor
+from conformance.device import Device
+from conformance.outcome import Outcome
+from conformance.runner.result import Result
+
+PREFIX = "probe/"
+PROBE_DEADLINE = 20.0
+
+
+def to_probe(descriptor: Descriptor) -> list[Check]:
+    """One check for each capability that the descriptor leaves open; it passes if it is there."""
+    return [
+        check_of(name) for name in MEANING if name in PROBES and name not in descriptor.capabilities
+    ]
+
+
+def check_of(name: str) -> Check:
+    """The probe of one capability in the form in which the runner runs things."""
+
+    def body(dev: Device) -> None:
+        if not PROBES[name](dev):
+            dev.unsupported("absent")
+
+    return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE)
+
+
+def capabilities(
+    descriptor: Descriptor, results: Iterable[Result]
+) -> dict[str, dict[str, bool | str]]:
+    """{name: {value, source}} for the report, from what was declared and what was found."""
+    found = {r.id.removeprefix(PREFIX): r.outcome is Outcome.PASS for r in results}
+    declared = descriptor.capabilities
+    return {
+        name: {
+            "value": declared.get(name, found.get(name, False)),
+            "source": "declared" if name in declared else "probed",
+        }
+        for name in MEANING
+    }

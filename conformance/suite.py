@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The state of one pytest run of the suite: what was asked for, and one session per backend."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import catalogue, descriptor
+from conformance.catalogue import TIERS, Requirement
+from conformance.check import Check, matches, pattern_error
+from conformance.descriptor import Descriptor
+from conformance.expectations import Expectations
+from conformance.outcome import CannotLoad, Outcome
+from conformance.report import Report
+from conformance.run import Judge, Options
+from conformance.runner import probes
+from conformance.runner.inprocess import InProcess
+from conformance.runner.pool import Pool
+from conformance.runner.result import Result
+
+NO_BACKEND = "no-backend"
+KEY = pytest.StashKey["Suite"]()
+
+
+@dataclass
+class Session:
+    """One backend in this run: its descriptor, its report, and how far it came."""
+
+    descriptor: Descriptor
+    expectations: Expectations
+    report_file: Path
+    report: Report | None = None
+    judge: Judge | None = None
+    selected: set[str] = field(default_factory=set)
+    cannot_load: str | None = None
+    finished: bool = False
+
+    @property
+    def complete(self) -> bool:
+        """Whether every selected check was executed or decided."""
+        if self.report is None or self.cannot_load or not self.finished:
+            return False
+        records = self.report.records
+        return self.selected <= set(records) and not any(
+            record["outcome"] == Outcome.NOT_RUN for record in records.values()
+        )
+
+
+class Suite:
+    """Options and backends of this run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        option = config.getoption
+        self.patterns: list[str] = option("--check") or []
+        self.tier: str | None = option("--tier")
+        self.shard = _shard(option("--shard"))
+        self.checks_dir = _folder(option("--checks-dir"))
+        self.list_only: bool = option("--list")
+        self.isolate: str = option("--isolate")
+        self.seed: int = option("--seed")
+        self.dtypes = tuple(option("--dtypes").split(","))
+        self._workers: int | None = option("--workers")
+        self._chunk: int | None = option("--chunk")
+        self._cli = _cli(config)
+        for pattern in self.patterns:
+            problem = pattern_error(pattern)
+            if problem:
+                raise pytest.UsageError(f"--check {problem}")
+        folders = [catalogue.FOLDER, *([self.checks_dir / "requirements"] if self.checks_dir else [])]
+        self.catalogue: dict[str, Requirement] = catalogue.load(folders)
+        self.sessions = _sessions(config, self.shard)
+
+    @property
+    def backend_names(self) -> list[str]:
+        """The backends of this run, or a placeholder that only --list accepts."""
+        return list(self.sessions) or [NO_BACKEND]
+
+    def wants(self, check: Check) -> bool:
+        """Whether tier and dtypes select a check."""
+        if check.surface == "opinfo" and "all" not in self.dtypes:
+            if dict(check.arguments).get("dtype") not in self.dtypes:
+                return False
+        return True
+
+    def in_tier(self, check: Check) -> bool:
+        """Whether a check belongs to the tier asked for or to one before it."""
+        if self.tier is None:
+            return True
+        limit = TIERS.index(self.tier)
+        return any(TIERS.index(self.catalogue[id].tier) <= limit for id in check.requirements)
+
+    def named(self, check: Check) -> bool:
+        """Whether --check names the check."""
+        return not self.patterns or any(matches(p, check.id) for p in self.patterns)
+
+    def options(self, target: Descriptor) -> Options:
+        """How to run a backend: the command line, then its descriptor, then the machine."""
+        workers = self._workers or target.workers or available_cores()
+        return Options(
+            isolate=self.isolate,
+            workers=1 if target.single_process else workers,
+            chunk=1 if self.isolate == "test" else self._chunk or target.chunk or 50,
+            seed=self.seed,
+            dtypes=self.dtypes,
+        )
+
+    def repro(self, session: Session) -> Callable[[str], str]:
+        """The command that runs one check of a backend again."""
+        file = session.descriptor.file
+        known = file is None or Path(file).parent == descriptor.BUILT_IN
+        name = session.descriptor.name
+        choice = f"--backend={name}" if known else f"--backend-file={shlex.quote(str(file))}"
+        return lambda id: f"{self._cli} {choice} --check {id}"
+
+
+def start(session: Session, suite: Suite) -> None:
+    """Open the report of a backend: from now on there is a file that says how far the run is."""
+    import torch
+
+    options = suite.options(session.descriptor)
+    session.report = Report(
+        session.report_file,
+        {
+            "backend": session.descriptor.name,
+            "device_type": session.descriptor.device_type,
+            "torch": {"version": torch.__version__, "git": torch.version.git_version},
+            "seed": options.seed,
+            "capabilities": {},
+            "options": {
+                "isolate": options.isolate,
+                "workers": options.workers,
+                "chunk": options.chunk,
+                "dtypes": list(options.dtypes),
+                "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
+                "tier": suite.tier,
+                "checks": suite.patterns,
+            },
+        },
+    )
+    session.judge = Judge(
+        session.descriptor,
+        suite.catalogue,
+        session.expectations,
+        torch.__version__,
+        suite.repro(session),
+    )
+    session.report.write(complete=False)
+
+
+def make_runner(session: Session, options: Options) -> Pool | InProcess:
+    """What runs the checks of a backend; raises CannotLoad if the backend does not come up."""
+    if options.isolate == "none":
+        return InProcess(session.descriptor, options.seed)
+    return Pool(session.descriptor, options)
+
+
+def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
+    """Find out the capabilities that the descriptor leaves open, and note all in the report."""
+    found: list[Result] = []
+    runner.run(probes.to_probe(session.descriptor), found.append)
+    table = probes.capabilities(session.descriptor, found)
+    assert session.report is not None
+    session.report.run["capabilities"] = table
+    names = frozenset(name for name, entry in table.items() if entry["value"])
+    runner.set_capabilities(names)
+    return names
+
+
+def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) -> None:
+    """Run checks against a backend; every result goes to `emit(check, result)`."""
+    by_id = {check.id: check for check in checks}
+    assert session.judge is not None
+    try:
+        runner = make_runner(session, options)
+        try:
+            plan = session.judge.plan(by_id.values(), probe(session, runner))
+            for result in plan.decided:
+                emit(by_id[result.id], result)
+            runner.run(plan.run, lambda result: emit(by_id[result.id], result))
+        finally:
+            runner.close()
+    except CannotLoad as error:
+        session.cannot_load = str(error)
+        assert session.report is not None
+        session.report.run["cannot_load"] = str(error)
+        return
+    session.finished = True
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str, Session]:
+    names = list(dict.fromkeys(config.getoption("--backend") or []))
+    files = config.getoption("--backend-file") or []
+    descriptors = [descriptor.load(Path(file)) for file in files]
+    descriptors += [descriptor.find(name) for name in names]
+    listed = config.getoption("--expectations")
+    sessions = {}
+    for found in descriptors:
+        file = listed or found.expectations
+        sessions[found.name] = Session(
+            found,
+            Expectations.load(Path(file)) if file else Expectations(),
+            _report_file(config, found.name, shard, len(descriptors)),
+        )
+    return sessions
+
+
+def _report_file(
+    config: pytest.Config, backend: str, shard: tuple[int, int] | None, backends: int
+) -> Path:
+    folder = config.invocation_params.dir
+    given = config.getoption("--report")
+    if given:
+        if backends > 1 and "{backend}" not in given:
+            raise pytest.UsageError("--report needs {backend} in its name: there are several")
+        return folder / given.replace("{backend}", backend)
+    part = "-shard-{}-of-{}".format(*shard) if shard else ""
+    return folder / "build" / "conformance" / f"{backend}{part}.json"
+
+
+def _shard(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    index, slash, count = text.partition("/")
+    if slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count):
+        return int(index), int(count)
+    raise pytest.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N")
+
+
+def _folder(text: str | None) -> Path | None:
+    if text is None:
+        return None
+    folder = Path(text).resolve()
+    if not folder.is_dir():
+        raise pytest.UsageError(f"--checks-dir {text}: no such folder")
+    return folder
+
+
+def _cli(config: pytest.Config) -> str:
+    package = Path(__file__).resolve().parent
+    try:
+        where = os.path.relpath(package, config.invocation_params.dir)
+    except ValueError:
+        where = str(package)
+    if where.startswith(".."):
+        where = "--pyargs conformance"
+    parts = ["pytest", where]
+    if config.getoption("--checks-dir"):
+        parts.append(f"--checks-dir={config.getoption('--checks-dir')}")
+    return " ".join(parts)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The end of the terminal output: outcomes per surface, failures grouped into causes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from conformance.outcome import BAD, Outcome
+
+Record = dict[str, Any]
+MAX_CAUSES = 20
+
+_VARIABLE = (
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
+    (re.compile(r"\[[^\[\]]*\]|\([-\d., ]*\)"), "[..]"),
+    (re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
+)
+
+
+def table(records: Iterable[Record]) -> list[str]:
+    """One line for each surface with the count of every outcome that occurs."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        counts[record["surface"]][record["outcome"]] += 1
+    used = [o.value for o in Outcome if any(row[o.value] for row in counts.values())]
+    widths = [max(len(name), 5) for name in used]
+    lines = [f"{'surface':<14}" + "".join(f"  {n:>{w}}" for n, w in zip(used, widths, strict=True))]
+    for surface in sorted(counts):
+        cells = (str(counts[surface][name] or "-") for name in used)
+        lines.append(
+            f"{surface:<14}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True))
+        )
+    return lines
+
+
+def cause(record: Record) -> str:
+    """What is left of a message when numbers, shapes and addresses are taken out of it."""
+    lines = [line for line in record.get("message", "").splitlines() if line.strip()]
+    text = lines[0] if lines else ""
+    for pattern, replacement in _VARIABLE:
+        text = pattern.sub(replacement, text)
+    return f"{record['outcome']}: {text[:160]}"
+
+
+def causes(records: Iterable[Record]) -> Iterator[str]:
+    """Lines that rank the causes of failure, each with one example and how to repeat it."""
+    groups: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        if Outcome(record["outcome"]) in BAD:
+            groups[cause(record)].append(record)
+    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    for text, group in ranked[:MAX_CAUSES]:
+        others = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        yield f"{len(group):>5}  {text}"
+        yield f"       {group[0]['id']}{others}"
+        yield from (f"         {line}" for line in group[0].get("repro", "").splitlines())
+    if len(ranked) > MAX_CAUSES:
+        yield f"       ... {len(ranked) - MAX_CAUSES} more causes in the report"
