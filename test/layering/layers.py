@@ -4,8 +4,9 @@
     bindings -> {aten, autocast, profiler, graph, distributed} -> runtime -> hal
     aten -> kernels' C interface           drivers -> hal, kernels
 
-The C++ side is judged by its #include lines, the Python side by its import statements. A third rule
-keeps vendors apart: outside drivers/cuda no code says "cuda".
+Arrows go down only and may be followed further: bindings may look at the runtime, the runtime never
+at aten. The C++ side is judged by its #include lines, the Python side by its import statements. A
+third rule keeps vendors apart: outside drivers/cuda no code says "cuda".
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ INTEGRATIONS = ("autocast", "profiler", "graph", "distributed")
 class Layer:
     """What the files of one folder of csrc/ may include, besides each other and the system."""
 
-    project: tuple[str, ...]  # files or folders under csrc/
+    project: tuple[str, ...]  # arrows: files or folders under csrc/
     torch: bool  # whether ATen, c10 and torch headers are allowed
     python: bool = False  # whether Python.h and pybind11 are allowed
 
@@ -39,7 +40,7 @@ LAYERS = {
     "aten": Layer(project=("runtime", "kernels/args.h"), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
     "bindings": Layer(
-        project=("aten", *INTEGRATIONS, "runtime"),
+        project=("aten", *INTEGRATIONS),
         torch=True,
         python=True,
     ),
@@ -110,10 +111,19 @@ def forbidden_include(name: str, header: str) -> str | None:
         return f"{header} goes around the layers; include it by its path from csrc/"
     if "/" not in header or first not in {key.split("/")[0] for key in LAYERS}:
         return None  # the system, torch, or a neighbour in the same folder
-    allowed = (folder, *layer.project)
+    allowed = (folder, *_below(layer))
     if any(header == target or header.startswith(target + "/") for target in allowed):
         return None
     return f"{folder} must not include {header}; it may include {', '.join(allowed)}"
+
+
+def _below(layer: Layer) -> tuple[str, ...]:
+    """Everything that can be reached from a layer by following arrows, without repetition."""
+    reached = dict.fromkeys(layer.project)
+    for target in layer.project:
+        if target in LAYERS:
+            reached |= dict.fromkeys(_below(LAYERS[target]))
+    return tuple(reached)
 
 
 def layer_of(name: str) -> str:
