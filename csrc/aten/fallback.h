@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The CPU fallback: an operator without a device kernel runs on copies of its arguments in host
+// memory. It serves every operator torch has no composite form of, and counts each use, so that a
+// report can tell native operators from borrowed ones.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace puone {
+
+// Calls per operator ("aten::addmm.out") since the start or the last reset; only operators called.
+std::unordered_map<std::string, uint64_t> fallbackCounts();
+void resetFallbackCounts();
+
+// For kernels that are a fallback in all but name: books one call of `name`.
+void countFallback(const std::string& name);
+
+// Duplicates in host memory with the sizes, strides and math bits of the originals, complete on
+// return; one wait for all of them. Undefined tensors stay undefined.
+std::vector<at::Tensor> copyToHost(at::TensorList tensors);
+
+// A duplicate on `device` with the same sizes and strides. `host` may be freed after the return.
+at::Tensor copyToDevice(const at::Tensor& host, c10::Device device);
+
+} // namespace puone
