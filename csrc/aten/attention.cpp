@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scaled dot product attention takes its path by device type. There is no fused kernel here, and the
-// CPU's choice (which the fallback would return) is meant for CPU tensors: always take the math path.
+// Scaled dot product attention takes its path by device type. There is no fused kernel here, and
+// the CPU's choice (which the fallback would return) is meant for CPU tensors: always take the math
+// path.
 #include <ATen/core/Tensor.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>

@@ -33,8 +33,8 @@ bool onDevice(const Tensor& tensor) {
 // Both tensors fill one gapless range in the same order, so their elements correspond byte by byte.
 bool sameLayout(const Tensor& a, const Tensor& b) {
   return a.sizes() == b.sizes() &&
-      ((a.is_contiguous() && b.is_contiguous()) ||
-       (a.is_non_overlapping_and_dense() && a.strides() == b.strides()));
+         ((a.is_contiguous() && b.is_contiguous()) ||
+          (a.is_non_overlapping_and_dense() && a.strides() == b.strides()));
 }
 
 bool isRaw(const Tensor& dst, const Tensor& src) {
@@ -44,13 +44,13 @@ bool isRaw(const Tensor& dst, const Tensor& src) {
 // True if a kernel can turn elements of `src` into elements of `dst`.
 bool isCastable(const Tensor& dst, const Tensor& src) {
   return dst.scalar_type() == src.scalar_type() ||
-      (kernelDtype(dst.scalar_type()) && kernelDtype(src.scalar_type()));
+         (kernelDtype(dst.scalar_type()) && kernelDtype(src.scalar_type()));
 }
 
 bool isSameView(const Tensor& a, const Tensor& b) {
   return a.is_alias_of(b) && a.storage_offset() == b.storage_offset() &&
-      a.scalar_type() == b.scalar_type() && a.strides() == b.strides() &&
-      a.sizes() == b.sizes() && sameMathBits(a, b);
+         a.scalar_type() == b.scalar_type() && a.strides() == b.strides() &&
+         a.sizes() == b.sizes() && sameMathBits(a, b);
 }
 
 // An uninitialised tensor with the dtype and math bits of `like`, and with its strides where they
@@ -58,16 +58,17 @@ bool isSameView(const Tensor& a, const Tensor& b) {
 Tensor buffer(const Tensor& like, c10::Device device) {
   const auto options = like.options().device(device).pinned_memory(false);
   Tensor result = like.is_non_overlapping_and_dense()
-      ? at::empty_strided(like.sizes(), like.strides(), options)
-      : at::empty(like.sizes(), options);
+                      ? at::empty_strided(like.sizes(), like.strides(), options)
+                      : at::empty(like.sizes(), options);
   copyMathBits(result, like);
   return result;
 }
 
 // ---- device to device ----
 
-// Orders `stream` with the current stream of another device both ways, as a copy on one stream would
-// be ordered: it starts after what the peer has queued, and what the peer queues later sees it.
+// Orders `stream` with the current stream of another device both ways, as a copy on one stream
+// would be ordered: it starts after what the peer has queued, and what the peer queues later sees
+// it.
 class PeerBarrier {
  public:
   PeerBarrier(const Stream& stream, c10::DeviceIndex peer)
@@ -176,8 +177,7 @@ void receiveRaw(const Tensor& dst, const Tensor& src, bool non_blocking) {
   void* to = dst.data_ptr();
   queueToHost(to, src.const_data_ptr(), src.nbytes(), stream);
   if (non_blocking && isPinned(to)) {
-    hostAllocator().record_event(
-        to, dst.storage().data_ptr().get_context(), stream.unwrap());
+    hostAllocator().record_event(to, dst.storage().data_ptr().get_context(), stream.unwrap());
   } else {
     // Pageable memory would be read by the caller before it is written.
     stream.synchronize();
@@ -243,7 +243,8 @@ Tensor copyFromAndResize(const Tensor& self, const Tensor& dst) {
   return copyFrom(self, dst, /*non_blocking=*/false);
 }
 
-// The kernels honour the math bits, so nothing is to be resolved before: resolving is itself a copy.
+// The kernels honour the math bits, so nothing is to be resolved before: resolving is itself a
+// copy.
 void skipMathBits(torch::Library& m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
   m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());

@@ -22,8 +22,7 @@ void checkOptions(std::optional<c10::Layout> layout, std::optional<bool> pin_mem
       c10::layout_or_default(layout) == c10::Layout::Strided,
       "puone: only strided tensors are supported, not layout ",
       *layout);
-  TORCH_CHECK(
-      !c10::pinned_memory_or_default(pin_memory), "Only dense CPU tensors can be pinned");
+  TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), "Only dense CPU tensors can be pinned");
 }
 
 // Calls make() with the requested device current, since the allocator serves the current device.

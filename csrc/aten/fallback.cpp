@@ -49,10 +49,10 @@ struct Plan {
   std::string name;
   size_t argument_count;
   size_t return_count;
-  std::vector<Argument> arguments;           // those that need care
+  std::vector<Argument> arguments;            // those that need care
   std::vector<std::optional<size_t>> aliases; // per return: the argument it is
-  const char* obstacle = nullptr;            // why the fallback cannot run it
-  bool draws_silently;                       // random without a generator argument
+  const char* obstacle = nullptr;             // why the fallback cannot run it
+  bool draws_silently;                        // random without a generator argument
 };
 
 std::optional<ArgumentKind> kindOf(const c10::Argument& argument) {
@@ -80,8 +80,7 @@ Plan::Plan(const c10::OperatorHandle& op)
     const c10::Argument& argument = schema.arguments()[i];
     const auto kind = kindOf(argument);
     if (kind) {
-      arguments.push_back(
-          {i, *kind, writes(argument), writes(argument) && argument.kwarg_only()});
+      arguments.push_back({i, *kind, writes(argument), writes(argument) && argument.kwarg_only()});
     }
     if (kind == ArgumentKind::kGenerator) draws_silently = false;
     const std::string type = argument.type()->str();
@@ -288,8 +287,7 @@ void HostCall::replaceArguments() {
         value = hostGenerator(value.toOptional<at::Generator>(), device_);
         break;
       case ArgumentKind::kPinMemory:
-        TORCH_CHECK(
-            !value.isBool() || !value.toBool(), "Only dense CPU tensors can be pinned");
+        TORCH_CHECK(!value.isBool() || !value.toBool(), "Only dense CPU tensors can be pinned");
         break;
       default:
         if (value.isNone()) break;

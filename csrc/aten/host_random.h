@@ -11,8 +11,8 @@
 
 namespace puone {
 
-// A CPU generator for one operator call. It stands for `generator`, which must be of `device`, or for
-// the device's default generator, and advances it.
+// A CPU generator for one operator call. It stands for `generator`, which must be of `device`, or
+// for the device's default generator, and advances it.
 at::Generator hostGenerator(const std::optional<at::Generator>& generator, c10::Device device);
 
 // For operators that take no generator: lets the CPU's default generator continue from the device's

@@ -17,7 +17,7 @@ constexpr size_t kStagingLimit = size_t{64} << 10;
 bool worthCopyingWhole(const at::Tensor& tensor) {
   constexpr size_t kMaxWaste = 4;
   return tensor.is_non_overlapping_and_dense() ||
-      spanBytes(tensor) <= std::max<size_t>(kMaxWaste * tensor.nbytes(), 4096);
+         spanBytes(tensor) <= std::max<size_t>(kMaxWaste * tensor.nbytes(), 4096);
 }
 
 at::Tensor hostLike(const at::Tensor& tensor) {

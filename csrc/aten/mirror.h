@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A strided tensor's double on the other side of the bus: same sizes, strides and math bits, so that
-// an operator sees the same argument in either place.
+// A strided tensor's double on the other side of the bus: same sizes, strides and math bits, so
+// that an operator sees the same argument in either place.
 #pragma once
 
 #include <ATen/core/Tensor.h>

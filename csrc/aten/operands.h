@@ -66,8 +66,7 @@ void setShape(Args& args, const at::TensorIteratorBase& iter) {
 }
 
 // Fills one operand from the iterator's operand `index`.
-inline void setOperand(
-    puone_operand& operand, const at::TensorIteratorBase& iter, int64_t index) {
+inline void setOperand(puone_operand& operand, const at::TensorIteratorBase& iter, int64_t index) {
   operand.data = iter.data_ptr(index);
   std::copy(iter.strides(index).begin(), iter.strides(index).end(), operand.strides);
 }

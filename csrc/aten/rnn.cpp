@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cells of LSTM and GRU. torch decomposes both down to these "fused" operators on every device but
-// the CPU, and has no composite form of them; here they are written in other operators.
+// The cells of LSTM and GRU. torch decomposes both down to these "fused" operators on every device
+// but the CPU, and has no composite form of them; here they are written in other operators.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/cat.h>
@@ -75,14 +75,11 @@ std::tuple<Tensor, Tensor, Tensor> lstmCellBackward(
        tanhGrad(grad_c * in, cell),
        sigmoidGrad(grad_h * tanh_cy, out)},
       /*dim=*/1);
-  return {
-      grad_gates,
-      grad_c * forget,
-      has_bias ? grad_gates.sum(0, /*keepdim=*/false) : Tensor()};
+  return {grad_gates, grad_c * forget, has_bias ? grad_gates.sum(0, /*keepdim=*/false) : Tensor()};
 }
 
-// Returns the new hidden state and what the backward needs: the reset, update and new gates, the old
-// hidden state, and the hidden part of the new gate before it is reset.
+// Returns the new hidden state and what the backward needs: the reset, update and new gates, the
+// old hidden state, and the hidden part of the new gate before it is reset.
 std::tuple<Tensor, Tensor> gruCell(
     const Tensor& input_gates,
     const Tensor& hidden_gates,
@@ -115,8 +112,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gruCellBackward(
   const auto bias_grad = [has_bias](const Tensor& grad) {
     return has_bias ? grad.sum(0, /*keepdim=*/false) : Tensor();
   };
-  return {
-      grad_input, grad_hidden, grad_hy * update, bias_grad(grad_input), bias_grad(grad_hidden)};
+  return {grad_input, grad_hidden, grad_hy * update, bias_grad(grad_input), bias_grad(grad_hidden)};
 }
 
 } // namespace

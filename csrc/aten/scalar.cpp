@@ -23,17 +23,17 @@ using at::Tensor;
 const Kernel kFill{"fill"};
 
 // Runs body.template operator()<scalar_t>() for any element type that has a c10::Scalar.
-#define PUONE_DISPATCH_SCALAR_TYPES(type, name, ...)                 \
-  AT_DISPATCH_V2(                                                    \
-      type,                                                          \
-      name,                                                          \
-      AT_WRAP(__VA_ARGS__),                                          \
-      AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),                           \
-      c10::kComplexHalf,                                             \
-      c10::kHalf,                                                    \
-      c10::kBFloat16,                                                \
-      c10::kBool,                                                    \
-      AT_EXPAND(AT_FLOAT8_TYPES),                                    \
+#define PUONE_DISPATCH_SCALAR_TYPES(type, name, ...) \
+  AT_DISPATCH_V2(                                    \
+      type,                                          \
+      name,                                          \
+      AT_WRAP(__VA_ARGS__),                          \
+      AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),           \
+      c10::kComplexHalf,                             \
+      c10::kHalf,                                    \
+      c10::kBFloat16,                                \
+      c10::kBool,                                    \
+      AT_EXPAND(AT_FLOAT8_TYPES),                    \
       AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES))
 
 c10::Scalar localScalarDense(const Tensor& self) {

@@ -11,18 +11,15 @@
 namespace puone {
 
 void queueToDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
-  PUONE_CHECK(
-      hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_HOST_TO_DEVICE, stream.handle()));
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_HOST_TO_DEVICE, stream.handle()));
 }
 
 void queueToHost(void* dst, const void* src, size_t bytes, const Stream& stream) {
-  PUONE_CHECK(
-      hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_HOST, stream.handle()));
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_HOST, stream.handle()));
 }
 
 void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
-  PUONE_CHECK(
-      hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_DEVICE, stream.handle()));
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_DEVICE, stream.handle()));
 }
 
 void stageToDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {

@@ -24,8 +24,9 @@ namespace {
 // A storage without memory, on the device of `like`.
 c10::Storage emptyStorage(const at::Tensor& like, size_t bytes) {
   const DeviceScope scope(like.device().index());
-  return c10::Storage(c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), bytes, &deviceAllocator(), /*resizable=*/true));
+  return c10::Storage(
+      c10::make_intrusive<c10::StorageImpl>(
+          c10::StorageImpl::use_byte_size_t(), bytes, &deviceAllocator(), /*resizable=*/true));
 }
 
 // Gives the tensor a new size, growing its storage if it is too small. Elements that exist keep
@@ -51,17 +52,13 @@ void resize(at::TensorImpl* self, c10::IntArrayRef size, c10::OptionalIntArrayRe
 }
 
 const at::Tensor& resize_(
-    const at::Tensor& self,
-    c10::IntArrayRef size,
-    std::optional<c10::MemoryFormat> memory_format) {
+    const at::Tensor& self, c10::IntArrayRef size, std::optional<c10::MemoryFormat> memory_format) {
   at::TensorImpl* impl = self.unsafeGetTensorImpl();
   const auto old_bytes = static_cast<int64_t>(impl->unsafe_storage().nbytes());
   resize(impl, size, std::nullopt);
   if (memory_format) {
     TORCH_CHECK(
-        *memory_format != c10::MemoryFormat::Preserve,
-        "Unsupported memory format",
-        *memory_format);
+        *memory_format != c10::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
     impl->empty_tensor_restride(*memory_format);
   }
   const auto& context = at::globalContext();
