@@ -39,6 +39,8 @@ class Check:
     isolate: bool = False
     file: str = ""
     line: int = 0
+    sample_repro: Callable[[int], str] | None = None
+    """For a check of many samples: code that repeats one of them."""
 
     @property
     def surface(self) -> str:

@@ -38,19 +38,16 @@ def ramp(
     Signed types run from -56 to 56 unless ``positive``; floating types add one half, complex
     types carry an imaginary part that differs from the real one.
     """
-    steps = torch.arange(math.prod(shape), dtype=torch.int64)
+    steps = torch.arange(math.prod(shape), dtype=torch.int64).reshape(tuple(shape))
     values = (steps * 7 + 3) % _PERIOD
     if dtype == torch.bool:
-        return (values % 3 == 0).reshape(tuple(shape))
+        return values % 3 == 0
     if dtype.is_complex:
         imaginary = (steps * 5 + 1) % _PERIOD
-        return torch.complex(values.double() - 56, imaginary.double() - 56).to(dtype).reshape(
-            tuple(shape)
-        )
+        return torch.complex(values.double() - 56, imaginary.double() - 56).to(dtype)
     if dtype.is_signed and not positive:
         values = values - 56
-    result = values.double() + 0.5 if dtype.is_floating_point else values
-    return result.to(dtype).reshape(tuple(shape))
+    return (values.double() + 0.5 if dtype.is_floating_point else values).to(dtype)
 
 
 def noise(
