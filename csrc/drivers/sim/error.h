@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How failures travel inside the driver: thrown as Error, turned into a puone_status and a
+// per-thread text at the table's entries, never further.
+#pragma once
+
+#include <string>
+
+#include "hal/hal.h"
+
+namespace puone::sim {
+
+struct Error {
+  puone_status status;
+  std::string text;
+};
+
+/// Throws an Error with a printf-style text.
+[[noreturn]] void fail(puone_status status, const char* format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/// printf into a string.
+std::string format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+/// "1.50 GiB", for people.
+std::string humanBytes(uint64_t bytes);
+
+/// The calling thread's last error text, as last_error_message() returns it.
+const char* lastError() noexcept;
+void setLastError(const char* entry, const std::string& text) noexcept;
+
+}  // namespace puone::sim

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/sim/host_guard.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <mutex>
+
+namespace puone::sim {
+namespace {
+
+// All the handler reads: plain atomics, so that it is async-signal-safe.
+std::atomic<uintptr_t> front{0};
+std::atomic<size_t> half{0};  // bytes of the user's half; 0: nothing to watch
+std::atomic<size_t> span{1};  // bytes per device
+struct sigaction previous_action;
+
+// Static TLS: the handler may run on a thread that never entered the driver, and must not allocate.
+__attribute__((tls_model("initial-exec"))) thread_local const char* running = nullptr;
+
+/// A line built and written without stdio or the heap.
+class Line {
+ public:
+  Line& text(const char* s) {
+    while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
+    return *this;
+  }
+  Line& decimal(size_t value) { return digits(value, 10); }
+  Line& hex(size_t value) { return text("0x").digits(value, 16); }
+  void write() {
+    text("\n");
+    // Nothing can be done about a failed write here.
+    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, buffer_, used_);
+  }
+
+ private:
+  Line& digits(size_t value, size_t base) {
+    char reversed[24];
+    int count = 0;
+    do {
+      reversed[count++] = "0123456789abcdef"[value % base];
+      value /= base;
+    } while (value != 0);
+    while (count > 0 && used_ < sizeof buffer_) buffer_[used_++] = reversed[--count];
+    return *this;
+  }
+
+  char buffer_[256];
+  size_t used_ = 0;
+};
+
+Line& place(Line& line, size_t offset) {
+  const size_t bytes = span.load(std::memory_order_relaxed);
+  return line.text("puone:").decimal(offset / bytes).text(" + ").hex(offset % bytes);
+}
+
+void explain(uintptr_t fault) {
+  const size_t bytes = half.load(std::memory_order_relaxed);
+  const size_t offset = fault - front.load(std::memory_order_relaxed);
+  if (bytes == 0 || offset >= 2 * bytes) return;
+  Line line;
+  line.text("puone sim: ");
+  if (offset < bytes) {
+    line.text("host dereferenced device memory (");
+    place(line, offset).text(")");
+    if (running != nullptr) line.text(" while running ").text(running);
+  } else if (running != nullptr) {
+    line.text(running).text(" ran out of its memory: it touched ");
+    place(line, offset - bytes).text(", which is in no live block");
+  } else {
+    line.text("bad access behind device memory (");
+    place(line, offset - bytes).text(")");
+  }
+  line.write();
+}
+
+/// Passes the signal on as if we had not been there.
+void chain(int signal, siginfo_t* info, void* context) {
+  if ((previous_action.sa_flags & SA_SIGINFO) != 0 && previous_action.sa_sigaction != nullptr) {
+    previous_action.sa_sigaction(signal, info, context);
+  } else if (previous_action.sa_handler != SIG_DFL && previous_action.sa_handler != SIG_IGN) {
+    previous_action.sa_handler(signal);
+  } else {
+    struct sigaction standard = {};
+    standard.sa_handler = SIG_DFL;
+    sigaction(signal, &standard, nullptr);
+    // A real fault happens again on return, now with the default action; a sent signal does not.
+    if (info->si_code <= 0) raise(signal);
+  }
+}
+
+/// A handler installed after ours handled a fault on the signal stack, put us back and raised the
+/// signal again. The address is lost, but returning lets the instruction fault once more, for us.
+bool raisedByLaterHandler(const siginfo_t* info, const void* context) {
+  const auto* interrupted = static_cast<const ucontext_t*>(context);
+  return info->si_code == SI_TKILL && info->si_pid == getpid() &&
+         (interrupted->uc_stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+void onSegmentationFault(int signal, siginfo_t* info, void* context) {
+  if (raisedByLaterHandler(info, context)) return;
+  if (info->si_code > 0) explain(reinterpret_cast<uintptr_t>(info->si_addr));
+  chain(signal, info, context);
+}
+
+}  // namespace
+
+void watchAccesses(const Memory& memory) {
+  front.store(memory.front(), std::memory_order_relaxed);
+  span.store(memory.span(), std::memory_order_relaxed);
+  half.store(memory.span() * static_cast<size_t>(memory.devices()), std::memory_order_relaxed);
+  static std::once_flag installed;
+  std::call_once(installed, [] {
+    struct sigaction action = {};
+    action.sa_sigaction = onSegmentationFault;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &previous_action);
+  });
+}
+
+void forgetAccesses() { half.store(0, std::memory_order_relaxed); }
+
+namespace {
+constexpr size_t kSignalStackBytes = 64 << 10;
+}
+
+SignalStack::SignalStack()
+    : memory_(mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+  if (memory_ == MAP_FAILED) return;
+  stack_t current = {};
+  sigaltstack(nullptr, &current);
+  if ((current.ss_flags & SS_DISABLE) == 0) {  // a sanitizer's, which will also release it
+    munmap(memory_, kSignalStackBytes);
+    memory_ = MAP_FAILED;
+    return;
+  }
+  stack_t stack = {};
+  stack.ss_sp = memory_;
+  stack.ss_size = kSignalStackBytes;
+  sigaltstack(&stack, nullptr);
+}
+
+SignalStack::~SignalStack() {
+  if (memory_ == MAP_FAILED) return;
+  stack_t off = {};
+  off.ss_flags = SS_DISABLE;
+  sigaltstack(&off, nullptr);
+  munmap(memory_, kSignalStackBytes);
+}
+
+Running::Running(const char* name) : outer_(running) { running = name; }
+Running::~Running() { running = outer_; }
+
+const char* runningWork() { return running; }
+
+}  // namespace puone::sim

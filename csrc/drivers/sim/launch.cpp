@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/sim/launch.h"
+
+#include <cstring>
+
+namespace puone::sim {
+namespace {
+
+/// Bytes below which a second core costs more than it brings.
+constexpr int64_t kGrainBytes = 128 << 10;
+
+}  // namespace
+
+void SimLaunch::copyBytes(void* to, const void* from, size_t bytes) {
+  forRanges(static_cast<int64_t>(bytes), kGrainBytes, [=](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
+}
+
+void SimLaunch::fillBytes(void* to, int value, size_t bytes) {
+  forRanges(static_cast<int64_t>(bytes), kGrainBytes, [=](int64_t begin, int64_t end) {
+    std::memset(static_cast<char*>(to) + begin, value, static_cast<size_t>(end - begin));
+  });
+}
+
+void* SimLaunch::translate(void* device_address) const { return memory_.resolve(device_address); }
+
+void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {
+  parallel_.run(n, grain, body, context);
+}
+
+}  // namespace puone::sim

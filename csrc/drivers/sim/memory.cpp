@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/sim/memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "drivers/sim/error.h"
+
+namespace puone::sim {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kGuard = kPage;
+constexpr size_t kHostAlignment = 256;
+
+constexpr size_t roundUp(size_t value, size_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
+    : capacity_(roundUp(capacity, kPage)), poison_(poison), arenas_(devices) {
+  // Four times the capacity leaves room for guards and for addresses that rest before reuse.
+  span_ = roundUp(4 * capacity_ + kHugePage, kHugePage);
+  offset_ = span_ * static_cast<size_t>(devices);
+  if (devices == 0) return;
+  // One huge page more, so that the front half can start on a huge page.
+  void* base = mmap(nullptr, 2 * offset_ + kHugePage, PROT_NONE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) {
+    fail(PUONE_INTERNAL, "cannot reserve %s of address space for %d devices of %s: %s",
+         humanBytes(2 * offset_).c_str(), devices, humanBytes(capacity).c_str(),
+         std::strerror(errno));
+  }
+  front_ = roundUp(address(base), kHugePage);
+  uintptr_t end = address(base) + 2 * offset_ + kHugePage;
+  if (front_ > address(base)) munmap(base, front_ - address(base));
+  if (end > front_ + 2 * offset_) munmap(pointer(front_ + 2 * offset_), end - front_ - 2 * offset_);
+  // A core dump must not carry the reservation.
+  madvise(pointer(front_), 2 * offset_, MADV_DONTDUMP);
+  for (int32_t device = 0; device < devices; ++device) {
+    uintptr_t low = front_ + span_ * static_cast<size_t>(device);
+    arenas_[device].free.emplace(low + kGuard, span_ - kGuard);
+    arenas_[device].cursor = low;
+  }
+}
+
+Memory::~Memory() {
+  if (offset_ != 0) munmap(pointer(front_), 2 * offset_);
+  for (const auto& [base, bytes] : pinned_) releaseHost(pointer(base));
+}
+
+uintptr_t Memory::reserve(Arena& arena, size_t pages) {
+  // Large blocks end on a huge page: sizes that are multiples of it then start on one as well.
+  const size_t multiple = pages >= kHugePage ? kHugePage : kPage;
+  const auto start = arena.free.lower_bound(arena.cursor);
+  auto range = start;
+  for (size_t step = 0; step <= arena.free.size(); ++step, ++range) {
+    if (range == arena.free.end()) range = arena.free.begin();
+    if (range == arena.free.end()) break;
+    const auto [begin, bytes] = *range;
+    const uintptr_t low = roundUp(begin + pages, multiple) - pages;
+    const uintptr_t high = low + pages + kGuard;
+    if (high > begin + bytes) continue;
+    arena.free.erase(range);
+    if (low > begin) arena.free.emplace(begin, low - begin);
+    if (high < begin + bytes) arena.free.emplace(high, begin + bytes - high);
+    arena.cursor = high;
+    return low;
+  }
+  return 0;
+}
+
+void Memory::unreserve(Arena& arena, uintptr_t low, size_t pages) {
+  size_t bytes = pages + kGuard;
+  auto next = arena.free.lower_bound(low);
+  if (next != arena.free.end() && next->first == low + bytes) {
+    bytes += next->second;
+    next = arena.free.erase(next);
+  }
+  if (next != arena.free.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == low) {
+      previous->second += bytes;
+      return;
+    }
+  }
+  arena.free.emplace(low, bytes);
+}
+
+void* Memory::allocate(int32_t device, size_t bytes) {
+  const std::lock_guard guard(mutex_);
+  Arena& arena = arenas_[device];
+  const uint64_t available = capacity_ - arena.used;
+  if (bytes > available || roundUp(bytes, kPage) > available) {
+    fail(PUONE_OUT_OF_MEMORY, "puone:%d: tried to allocate %s, %s free of %s", device,
+         humanBytes(bytes).c_str(), humanBytes(available).c_str(), humanBytes(capacity_).c_str());
+  }
+  const size_t pages = roundUp(bytes, kPage);
+  const uintptr_t low = reserve(arena, pages);
+  if (low == 0) {
+    fail(PUONE_OUT_OF_MEMORY, "puone:%d: no contiguous %s, though %s are free of %s", device,
+         humanBytes(bytes).c_str(), humanBytes(available).c_str(), humanBytes(capacity_).c_str());
+  }
+  if (mprotect(pointer(low + offset_), pages, PROT_READ | PROT_WRITE) != 0) {
+    const int error = errno;
+    unreserve(arena, low, pages);
+    fail(PUONE_OUT_OF_MEMORY, "puone:%d: the host refused %s: %s (errno %d; each block takes two "
+         "of the process's memory mappings, see vm.max_map_count)", device,
+         humanBytes(bytes).c_str(), std::strerror(error), error);
+  }
+  if (pages >= kHugePage) madvise(pointer(low + offset_), pages, MADV_HUGEPAGE);
+  const uintptr_t base = low + pages - roundUp(bytes, kAlignment);
+  blocks_.emplace(base, Block{low, pages, bytes, device});
+  arena.used += pages;
+  if (poison_) std::memset(pointer(low + offset_), kPoison, pages);
+  return pointer(base);
+}
+
+Memory::Retired Memory::retire(void* base) {
+  const std::lock_guard guard(mutex_);
+  const auto found = blocks_.find(address(base));
+  if (found == blocks_.end()) {
+    const auto around = findBlock(address(base));
+    if (around != blocks_.end()) {
+      fail(PUONE_INVALID_ARGUMENT, "%p is inside a block, not its start %p", base,
+           pointer(around->first));
+    }
+    fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of device memory", base);
+  }
+  const Block& block = found->second;
+  const Retired retired{block.device, block.low, block.pages};
+  blocks_.erase(found);
+  return retired;
+}
+
+void Memory::release(const Retired& block) {
+  // A fresh PROT_NONE mapping over the pages: they go back to the host, and a late access faults.
+  void* backing = pointer(block.low + offset_);
+  if (mmap(backing, block.bytes, PROT_NONE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+    // Out of mappings: at least give the pages back.
+    madvise(backing, block.bytes, MADV_DONTNEED);
+  }
+  const std::lock_guard guard(mutex_);
+  Arena& arena = arenas_[block.device];
+  arena.used -= block.bytes;
+  unreserve(arena, block.low, block.bytes);
+}
+
+void* Memory::allocateHost(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) {
+    fail(PUONE_OUT_OF_MEMORY, "tried to allocate %s of pinned memory", humanBytes(bytes).c_str());
+  }
+  void* base = std::aligned_alloc(kHostAlignment, roundUp(bytes, kHostAlignment));
+  if (base == nullptr) {
+    fail(PUONE_OUT_OF_MEMORY, "tried to allocate %s of pinned memory", humanBytes(bytes).c_str());
+  }
+  try {
+    const std::lock_guard guard(mutex_);
+    pinned_.emplace(address(base), bytes);
+  } catch (...) {
+    releaseHost(base);
+    throw;
+  }
+  return base;
+}
+
+void* Memory::retireHost(void* base) {
+  const std::lock_guard guard(mutex_);
+  if (pinned_.erase(address(base)) == 0) {
+    fail(PUONE_INVALID_ARGUMENT, "%p is not the start of a live block of pinned memory", base);
+  }
+  return base;
+}
+
+void Memory::releaseHost(void* base) { std::free(base); }
+
+Memory::Blocks::const_iterator Memory::findBlock(uintptr_t address) const {
+  auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return blocks_.end();
+  const auto found = std::prev(after);
+  return address - found->first < found->second.bytes ? found : blocks_.end();
+}
+
+Memory::Pinned::const_iterator Memory::findPinned(uintptr_t address) const {
+  auto after = pinned_.upper_bound(address);
+  if (after == pinned_.begin()) return pinned_.end();
+  const auto found = std::prev(after);
+  return address - found->first < found->second ? found : pinned_.end();
+}
+
+puone_pointer_attributes Memory::attributes(const void* p) const {
+  const std::lock_guard guard(mutex_);
+  if (isDevice(p)) {
+    const auto block = findBlock(address(p));
+    if (block != blocks_.end()) {
+      return {PUONE_MEMORY_DEVICE, block->second.device, pointer(block->first),
+              block->second.bytes};
+    }
+  } else if (const auto pinned = findPinned(address(p)); pinned != pinned_.end()) {
+    return {PUONE_MEMORY_HOST, -1, pointer(pinned->first), pinned->second};
+  }
+  return {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+}
+
+uint64_t Memory::freeBytes(int32_t device) const {
+  const std::lock_guard guard(mutex_);
+  return capacity_ - arenas_[device].used;
+}
+
+int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const {
+  const std::lock_guard guard(mutex_);
+  const auto block = isDevice(p) ? findBlock(address(p)) : blocks_.end();
+  if (block == blocks_.end()) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p is not in a live block of device memory", what, p);
+  }
+  const size_t room = block->first + block->second.bytes - address(p);
+  if (bytes > room) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes runs %zu bytes over the end of its block "
+         "(%p + %zu bytes, puone:%d)", what, p, bytes, bytes - room, pointer(block->first),
+         block->second.bytes, block->second.device);
+  }
+  return block->second.device;
+}
+
+void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
+  if (p == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s is NULL", what);
+  if (bytes - 1 > UINTPTR_MAX - address(p)) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes wraps around", what, p, bytes);
+  }
+  const void* last = pointer(address(p) + bytes - 1);
+  if (isDevice(p) || isDevice(last)) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p is device memory, host memory was claimed", what, p);
+  }
+  const std::lock_guard guard(mutex_);
+  const auto first = findPinned(address(p));
+  if (first != findPinned(address(last))) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes crosses the edge of pinned memory", what, p,
+         bytes);
+  }
+}
+
+void* Memory::resolve(const void* p) const {
+  if (isDevice(p)) return pointer(address(p) + offset_);
+  const std::lock_guard guard(mutex_);
+  if (findPinned(address(p)) == pinned_.end()) {
+    fail(PUONE_INTERNAL, "%p is neither device nor pinned memory", p);
+  }
+  return const_cast<void*>(p);
+}
+
+}  // namespace puone::sim

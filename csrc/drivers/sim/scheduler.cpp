@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/sim/scheduler.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <system_error>
+
+#include "drivers/sim/host_guard.h"
+#include "drivers/sim/spin.h"
+
+namespace puone::sim {
+namespace {
+
+using std::chrono::nanoseconds;
+using std::chrono::steady_clock;
+
+/// Host functions that may block at once; more of them wait their turn.
+constexpr size_t kMaxHostFunctions = 64;
+/// An idle worker looks for work this long, then sleeps, and ends after kRetire.
+constexpr nanoseconds kWorkerSpin = std::chrono::microseconds(10);
+constexpr nanoseconds kRetire = std::chrono::seconds(5);
+/// A thread that synchronises looks this long before it sleeps.
+constexpr nanoseconds kWaitSpin = std::chrono::microseconds(30);
+/// Longest the adversary holds up a worker or a piece of work.
+constexpr uint64_t kMaxDawdleNs = 200'000;
+
+uint64_t now() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
+}
+
+}  // namespace
+
+Scheduler::Scheduler(const Options& options)
+    : adversarial_(options.adversarial),
+      base_latency_ns_(options.latency_ns),
+      busy_workers_wanted_(std::max(options.adversarial ? 4 : 2, options.cores)),
+      devices_(static_cast<size_t>(options.devices)),
+      random_(options.seed),
+      latency_ns_(options.latency_ns) {}
+
+Scheduler::~Scheduler() {
+  Lock lock(mutex_);
+  for (size_t device = 0; device < devices_.size(); ++device) {
+    waitDevice(lock, static_cast<int32_t>(device));
+  }
+  stopping_ = true;
+  quit_.store(true, std::memory_order_relaxed);
+  work_ready_.notify_all();
+  deadline_changed_.notify_all();
+  std::list<std::thread> threads = std::move(workers_);
+  threads.splice(threads.end(), retired_);
+  lock.unlock();
+  for (std::thread& thread : threads) thread.join();
+  if (timekeeper_.joinable()) timekeeper_.join();
+}
+
+// ---- streams ----
+
+void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work) {
+  checkAlive(stream->device);
+  Stream& s = *stream;
+  Work* added = work.release();
+  (s.tail != nullptr ? s.tail->next : s.head) = added;
+  s.tail = added;
+  ++s.submitted;
+  if (added->kind == Work::Kind::kRecord) added->record->sequence = s.submitted;
+  if (s.state != Stream::State::kIdle) return;
+  s.self = stream;
+  devices_[s.device].busy.pushBack(s);
+  advance(s);
+}
+
+/// Moves the stream on as far as no thread is needed, and with it every stream this unblocks.
+void Scheduler::advance(Stream& stream) {
+  settle(stream);
+  while (!unblocked_.empty()) {
+    const std::shared_ptr<Stream> next = std::move(unblocked_.front());
+    unblocked_.pop_front();
+    settle(*next);
+  }
+}
+
+void Scheduler::settle(Stream& stream) {
+  while (Work* work = stream.head) {
+    switch (work->kind) {
+      case Work::Kind::kRecord:
+        complete(*work->record);
+        finishHead(stream);
+        break;
+      case Work::Kind::kWait:
+        if (!work->record->done && !devices_[stream.device].lost) {
+          stream.state = Stream::State::kBlocked;
+          work->record->blocked.push_back(&stream);
+          return;
+        }
+        finishHead(stream);
+        break;
+      case Work::Kind::kDevice:
+      case Work::Kind::kHostFunction:
+        makeReady(stream);
+        return;
+    }
+  }
+  stream.state = Stream::State::kIdle;
+  devices_[stream.device].busy.erase(stream);
+  stream.self.reset();  // may end the stream: callers hold it as long as they need it
+}
+
+void Scheduler::complete(Record& record) {
+  if (record.timed) record.time_ns = now();
+  record.done = true;
+  for (Stream* stream : record.blocked) unblocked_.push_back(stream->self);
+  record.blocked = {};
+}
+
+void Scheduler::finishHead(Stream& stream) {
+  const std::unique_ptr<Work> work(stream.head);
+  stream.head = work->next;
+  if (stream.head == nullptr) stream.tail = nullptr;
+  stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1,
+                         std::memory_order_release);
+  if (stream.waiters > 0) stream.done.notify_all();
+}
+
+void Scheduler::makeReady(Stream& stream) {
+  stream.state = Stream::State::kReady;
+  ready_[stream.priority].pushBack(stream);
+  ready_count_.fetch_add(1, std::memory_order_relaxed);
+  callWorker();
+}
+
+void Scheduler::leaveReady(Stream& stream) {
+  ready_[stream.priority].erase(stream);
+  ready_count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+// ---- running ----
+
+/// Runs the head of a ready stream and moves the stream on.
+void Scheduler::execute(Lock& lock, Stream& stream) {
+  const std::shared_ptr<Stream> keep = stream.self;
+  Work& work = *stream.head;
+  leaveReady(stream);
+  stream.state = Stream::State::kRunning;
+  if (!stream.failed && !devices_[stream.device].lost) {
+    uint64_t lasts_ns = dawdle() + (work.kind == Work::Kind::kDevice ? latency_ns_ : 0);
+    const uint64_t start = lasts_ns > 0 ? now() : 0;
+    if (auto error = runHead(lock, work, lasts_ns)) fail(stream, work, std::move(*error));
+    if (lasts_ns > 0 && !devices_[stream.device].lost) {
+      finishAt((start > 0 ? start : now()) + lasts_ns, stream);
+      return;
+    }
+  }
+  finishHead(stream);
+  advance(stream);
+}
+
+/// Runs one piece of work without the lock. `lasts_ns`: raised to what the work asks for.
+std::optional<Error> Scheduler::runHead(Lock& lock, Work& work, uint64_t& lasts_ns) {
+  const bool host_function = work.kind == Work::Kind::kHostFunction;
+  const uint64_t dawdle_ns = dawdle();
+  if (host_function) ++in_host_functions_;
+  // This thread may be gone for long: somebody else has to look after what is still ready.
+  if (ready_count_.load(std::memory_order_relaxed) > 0) callWorker();
+  lock.unlock();
+  std::optional<Error> error;
+  try {
+    if (dawdle_ns > 0) std::this_thread::sleep_for(nanoseconds(dawdle_ns));
+    const Running running(work.name);
+    lasts_ns = std::max(lasts_ns, work.run());
+  } catch (Error& thrown) {
+    error = std::move(thrown);
+  } catch (const std::exception& thrown) {
+    error = Error{PUONE_INTERNAL, thrown.what()};
+  }
+  lock.lock();
+  if (host_function) --in_host_functions_;
+  return error;
+}
+
+void Scheduler::fail(Stream& stream, const Work& work, Error error) {
+  error.text = format("%s failed on puone:%d: ", work.name, stream.device) + error.text;
+  const uint64_t sequence = stream.completed.load(std::memory_order_relaxed) + 1;
+  devices_[stream.device].errors.push_back({stream.self, sequence, std::move(error)});
+  stream.failed = true;
+}
+
+/// Runs one piece of work that `stream` needs before it can go on. False if there is none that the
+/// calling thread may run.
+bool Scheduler::help(Lock& lock, Stream& stream) {
+  Stream* candidate = &stream;
+  while (candidate->state == Stream::State::kBlocked) {
+    candidate = candidate->head->record->stream.get();
+  }
+  if (candidate->state != Stream::State::kReady) return false;
+  // Host functions belong on a driver thread: they may need what the caller holds.
+  if (candidate->head->kind != Work::Kind::kDevice) return false;
+  execute(lock, *candidate);
+  return true;
+}
+
+bool Scheduler::mayTake(const Stream& stream) const {
+  return stream.head->kind != Work::Kind::kHostFunction ||
+         in_host_functions_ < kMaxHostFunctions;
+}
+
+/// The stream to serve next: the most urgent, the longest ready; or, for the adversary, any.
+Stream* Scheduler::pickReady() {
+  const size_t count = ready_count_.load(std::memory_order_relaxed);
+  if (count == 0 || quit_.load(std::memory_order_relaxed)) return nullptr;
+  size_t skip = adversarial_ ? random_() % count : 0;
+  Stream* found = nullptr;
+  for (const ReadyList& list : ready_) {
+    for (Stream* s = list.first(); s != nullptr; s = ReadyList::after(*s)) {
+      if (mayTake(*s)) found = s;
+      if (found != nullptr && skip == 0) return found;
+      if (skip > 0) --skip;
+    }
+  }
+  return found;
+}
+
+/// A random time to waste, mostly none; 0 without an adversary.
+uint64_t Scheduler::dawdle() {
+  if (!adversarial_) return 0;
+  const uint64_t draw = random_();
+  return draw % 4 == 0 ? (draw >> 8) % kMaxDawdleNs : 0;
+}
+
+// ---- waiting ----
+
+void Scheduler::wait(Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence,
+                     bool spin) {
+  const auto done = [&] { return stream->completed.load(std::memory_order_acquire) >= sequence; };
+  while (!done()) {
+    if ((!adversarial_ || workers_.empty()) && help(lock, *stream)) continue;
+    if (std::exchange(spin, false)) {
+      lock.unlock();
+      spinUntil(kWaitSpin, done);
+      lock.lock();
+      continue;
+    }
+    ++stream->waiters;
+    stream->done.wait(lock);
+    --stream->waiters;
+  }
+}
+
+void Scheduler::waitDevice(Lock& lock, int32_t device) {
+  std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> pending;
+  const BusyList& busy = devices_[device].busy;
+  for (Stream* s = busy.first(); s != nullptr; s = BusyList::after(*s)) {
+    pending.emplace_back(s->self, s->submitted);
+  }
+  for (const auto& [stream, sequence] : pending) wait(lock, stream, sequence, true);
+}
+
+void Scheduler::report(const Stream& stream, uint64_t sequence) {
+  if (!stream.failed) return;
+  std::list<AsyncError>& errors = devices_[stream.device].errors;
+  const auto found = std::find_if(errors.begin(), errors.end(), [&](const AsyncError& error) {
+    return error.stream.get() == &stream && error.sequence <= sequence;
+  });
+  if (found == errors.end()) return;
+  const AsyncError reported = std::move(*found);
+  errors.erase(found);
+  reported.stream->failed = false;
+  throw reported.error;
+}
+
+void Scheduler::reportDevice(int32_t device) {
+  const std::list<AsyncError>& errors = devices_[device].errors;
+  if (!errors.empty()) report(*errors.front().stream, UINT64_MAX);
+}
+
+// ---- misfortune ----
+
+void Scheduler::checkAlive(int32_t device) const {
+  if (devices_[device].lost) sim::fail(PUONE_DEVICE_LOST, "puone:%d is lost", device);
+}
+
+void Scheduler::loseDevice(int32_t device) {
+  Device& lost = devices_[device];
+  lost.lost = true;
+  // What runs or is ready is dropped by execute(); the rest has to be set going to be dropped.
+  std::vector<std::shared_ptr<Stream>> blocked;
+  for (Stream* s = lost.busy.first(); s != nullptr; s = BusyList::after(*s)) {
+    if (s->state == Stream::State::kBlocked) blocked.push_back(s->self);
+  }
+  for (const auto& stream : blocked) {
+    if (stream->state != Stream::State::kBlocked) continue;  // freed by one before it
+    std::erase(stream->head->record->blocked, stream.get());
+    advance(*stream);
+  }
+  for (Deadline& deadline : deadlines_) {
+    if (deadline.stream->device == device) deadline.time_ns = 0;
+  }
+  std::make_heap(deadlines_.begin(), deadlines_.end());
+  deadline_changed_.notify_one();
+}
+
+void Scheduler::clearFaults() {
+  latency_ns_ = base_latency_ns_;
+  for (Device& device : devices_) device.lost = false;
+}
+
+void Scheduler::abandon() {
+  // Not under the lock: the thread that exits may have been stopped while holding it.
+  quit_.store(true, std::memory_order_relaxed);
+}
+
+// ---- threads ----
+
+/// Something is ready: make sure that a worker comes for it.
+void Scheduler::callWorker() {
+  if (spinning_ >= ready_count_.load(std::memory_order_relaxed)) return;
+  if (sleeping_ > 0) {
+    work_ready_.notify_one();
+  } else if (workers_.size() - in_host_functions_ < busy_workers_wanted_) {
+    startWorker();
+  }
+}
+
+void Scheduler::startWorker() {
+  for (std::thread& thread : retired_) thread.join();  // they are past their last use of the lock
+  retired_.clear();
+  const auto self = workers_.emplace(workers_.end());
+  try {
+    *self = std::thread([this, self] { serve(self); });
+  } catch (const std::system_error&) {
+    workers_.erase(self);  // the other workers, or the next thread to synchronise, do the work
+  }
+}
+
+void Scheduler::serve(std::list<std::thread>::iterator self) {
+  const SignalStack signal_stack;
+  Lock lock(mutex_);
+  for (;;) {
+    if (Stream* stream = pickReady()) {
+      execute(lock, *stream);
+    } else if (stopping_) {
+      return;
+    } else if (!waitForWork(lock)) {
+      retired_.splice(retired_.end(), workers_, self);
+      return;
+    }
+  }
+}
+
+/// False if nothing came for so long that the worker may end.
+bool Scheduler::waitForWork(Lock& lock) {
+  const auto called = [this] {
+    return ready_count_.load(std::memory_order_relaxed) > 0 ||
+           quit_.load(std::memory_order_relaxed);
+  };
+  const bool hopeless = called();  // what is ready must not be taken now: wait for something else
+  if (!hopeless) {
+    ++spinning_;
+    lock.unlock();
+    const bool soon = spinUntil(kWorkerSpin, called);
+    lock.lock();
+    --spinning_;
+    if (soon) return true;
+  }
+  ++sleeping_;
+  const bool woken = hopeless ? work_ready_.wait_for(lock, kRetire) == std::cv_status::no_timeout
+                              : work_ready_.wait_for(lock, kRetire, called);
+  --sleeping_;
+  return woken;
+}
+
+void Scheduler::finishAt(uint64_t time_ns, Stream& stream) {
+  stream.state = Stream::State::kTimed;
+  deadlines_.push_back({time_ns, &stream});
+  std::push_heap(deadlines_.begin(), deadlines_.end());
+  if (!timekeeper_.joinable()) {
+    timekeeper_ = std::thread([this] { keepTime(); });
+  } else if (deadlines_.front().stream == &stream) {
+    deadline_changed_.notify_one();
+  }
+}
+
+/// The timekeeper's thread: finishes work that lasts longer than it ran, when its time has come.
+void Scheduler::keepTime() {
+  prctl(PR_SET_TIMERSLACK, 1);
+  Lock lock(mutex_);
+  while (!stopping_) {
+    if (deadlines_.empty()) {
+      deadline_changed_.wait(lock);
+      continue;
+    }
+    const uint64_t next = deadlines_.front().time_ns;
+    if (next > now()) {
+      deadline_changed_.wait_until(lock, steady_clock::time_point(nanoseconds(next)));
+      continue;
+    }
+    const std::shared_ptr<Stream> stream = deadlines_.front().stream->self;
+    std::pop_heap(deadlines_.begin(), deadlines_.end());
+    deadlines_.pop_back();
+    finishHead(*stream);
+    advance(*stream);
+  }
+}
+
+}  // namespace puone::sim

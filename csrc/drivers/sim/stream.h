@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the scheduler schedules: streams, the work in their queues, and the records of events.
+// Plain data, all of it guarded by the scheduler's lock.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hal/hal.h"
+
+namespace puone::sim {
+
+struct Stream;
+
+/// One event_record(): a place in a stream's order. Outlives the event while waits need it.
+struct Record {
+  std::shared_ptr<Stream> stream;
+  uint64_t sequence = 0;         // done when the stream has completed this many pieces of work
+  bool done = false;
+  bool timed = false;
+  uint64_t time_ns = 0;          // steady clock, when done and timed
+  std::vector<Stream*> blocked;  // streams whose head waits for this record
+};
+
+struct Event {
+  int32_t device;
+  uint32_t flags;                // puone_event_flags
+  std::shared_ptr<Record> last;  // the most recent record, or none
+};
+
+/// One entry of a stream's queue.
+struct Work {
+  enum class Kind : uint8_t { kDevice, kHostFunction, kRecord, kWait };
+
+  Work(Kind k, const char* n, std::shared_ptr<Record> r = nullptr)
+      : kind(k), name(n), record(std::move(r)) {}
+  virtual ~Work() = default;
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  /// Runs without any lock. Returns how many ns the work has to last at least. May throw Error.
+  virtual uint64_t run() { return 0; }
+
+  const Kind kind;
+  const char* const name;  // static; "kernel copy", "memcpy_async", ...
+  const std::shared_ptr<Record> record;  // of kRecord and kWait
+  Work* next = nullptr;
+};
+
+struct Stream {
+  enum class State : uint8_t {
+    kIdle,     // nothing queued
+    kReady,    // in the ready set: the head can run as soon as a thread takes it
+    kRunning,  // a thread runs the head
+    kTimed,    // the head ran and lasts until a deadline
+    kBlocked   // the head waits for a record of another stream
+  };
+
+  Stream(int32_t d, int32_t p) : device(d), priority(p) {}
+  ~Stream() {
+    while (head != nullptr) delete std::exchange(head, head->next);
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  const int32_t device;
+  const int32_t priority;  // index of the ready list, 0 is the most urgent
+  State state = State::kIdle;
+  bool failed = false;  // an error waits to be reported; queued work is skipped until then
+  Work* head = nullptr;
+  Work* tail = nullptr;
+  uint64_t submitted = 0;              // pieces of work queued so far
+  std::atomic<uint64_t> completed{0};  // and done; written under the lock, polled without it
+  int32_t waiters = 0;                 // threads in done
+  std::condition_variable done;
+  std::shared_ptr<Stream> self;  // set while there is work, which may outlive the handle
+  Stream* ready_previous = nullptr;
+  Stream* ready_next = nullptr;
+  Stream* busy_previous = nullptr;  // the device's list of streams that are not idle
+  Stream* busy_next = nullptr;
+};
+
+/// An intrusive doubly linked list, in insertion order.
+template <Stream* Stream::*previous, Stream* Stream::*next>
+class StreamList {
+ public:
+  void pushBack(Stream& stream) {
+    stream.*previous = last_;
+    stream.*next = nullptr;
+    (last_ != nullptr ? last_->*next : first_) = &stream;
+    last_ = &stream;
+    ++size_;
+  }
+  void erase(Stream& stream) {
+    (stream.*previous != nullptr ? stream.*previous->*next : first_) = stream.*next;
+    (stream.*next != nullptr ? stream.*next->*previous : last_) = stream.*previous;
+    --size_;
+  }
+  Stream* first() const { return first_; }
+  static Stream* after(const Stream& stream) { return stream.*next; }
+  size_t size() const { return size_; }
+
+ private:
+  Stream* first_ = nullptr;
+  Stream* last_ = nullptr;
+  size_t size_ = 0;
+};
+
+using ReadyList = StreamList<&Stream::ready_previous, &Stream::ready_next>;
+using BusyList = StreamList<&Stream::busy_previous, &Stream::busy_next>;
+
+}  // namespace puone::sim

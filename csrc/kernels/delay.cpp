@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/entries.h"
+
+namespace puone::kernels {
+
+void delay(Launch& launch, const puone_delay_args& args) { launch.delay(args.ns); }
+
+}  // namespace puone::kernels

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a kernel may ask of the driver that runs it. This is the host flavour, where a launch is a
+// call on a driver thread; a compiler for a real device gets the same names with its own meaning.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace puone::kernels {
+
+class Launch {
+ public:
+  /// The memory behind a device address. Every pointer in an argument struct passes through here
+  /// once, at kernel entry; on a device it is the identity.
+  template <class T = unsigned char>
+  T* resolve(void* device_address) const {
+    return static_cast<T*>(translate(device_address));
+  }
+
+  /// Calls body(begin, end) for disjoint ranges that cover [0, n), on several cores when there are
+  /// at least two times `grain` of them; no range but the last is shorter than `grain`.
+  template <class Body>
+  void forRanges(int64_t n, int64_t grain, const Body& body) {
+    if (n < 2 * grain) {
+      if (n > 0) body(int64_t{0}, n);
+      return;
+    }
+    spread(n, grain, [](const void* context, int64_t begin, int64_t end) {
+      (*static_cast<const Body*>(context))(begin, end);
+    }, &body);
+  }
+
+  /// The work counts as finished no sooner than `ns` after it started. Holds no core.
+  virtual void delay(uint64_t ns) = 0;
+
+ protected:
+  using RangeBody = void (*)(const void* context, int64_t begin, int64_t end);
+  ~Launch() = default;
+  virtual void* translate(void* device_address) const = 0;
+  virtual void spread(int64_t n, int64_t grain, RangeBody body, const void* context) = 0;
+};
+
+}  // namespace puone::kernels

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/args.h"
+#include "kernels/entries.h"
+#include "kernels/kernels.h"
+
+namespace puone::kernels {
+namespace {
+
+template <class Args, void (*run)(Launch&, const Args&)>
+constexpr Kernel entry(const char* name) {
+  return {name, sizeof(Args),
+          [](Launch& launch, const void* args) { run(launch, *static_cast<const Args*>(args)); }};
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_copy_args, copy>("copy"),
+    entry<puone_copy_bits_args, copyBits>("copy_bits"),
+    entry<puone_delay_args, delay>("delay"),
+    entry<puone_fill_args, fill>("fill"),
+};
+
+}  // namespace
+
+std::span<const Kernel> all() { return kKernels; }
+
+const Kernel* find(const char* name) {
+  const auto found = std::find_if(std::begin(kKernels), std::end(kKernels), [&](const Kernel& k) {
+    return std::strcmp(k.name, name) == 0;
+  });
+  return found == std::end(kKernels) ? nullptr : found;
+}
+
+}  // namespace puone::kernels

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The map idiom of the kernels: a loop over the elements of several strided operands, handed to the
+// kernel row by row. A row is a run along the innermost dimension: the kernel's inner loop sees a
+// count and one byte stride per operand, and the compiler can vectorise it.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "kernels/args.h"
+#include "kernels/launch.h"
+
+namespace puone::kernels {
+
+/// Elements below which a loop is not split over cores.
+constexpr int64_t kGrain = 32 << 10;
+
+/// A loop nest over `kOperands` operands. Dimension 0 is the innermost; ndim is at least 1.
+template <int kOperands>
+struct LoopNest {
+  int32_t ndim = 1;
+  std::array<int64_t, PUONE_MAX_DIMS> sizes{1};
+  std::array<unsigned char*, kOperands> data{};
+  std::array<std::array<int64_t, PUONE_MAX_DIMS>, kOperands> strides{};  // bytes
+
+  int64_t elements() const {
+    int64_t n = 1;
+    for (int32_t d = 0; d < ndim; ++d) n *= sizes[d];
+    return n;
+  }
+
+  int64_t stride(int operand) const { return strides[operand][0]; }
+};
+
+/// The nest of a kernel's arguments, with dimensions of size 1 dropped and dimensions that continue
+/// each other merged, so that contiguous operands become one long row.
+template <class... Operands>
+LoopNest<sizeof...(Operands)> loopNest(Launch& launch, int32_t ndim, const int64_t* sizes,
+                                       const Operands&... operands) {
+  constexpr int kOperands = sizeof...(Operands);
+  LoopNest<kOperands> nest;
+  const std::array<const puone_operand*, kOperands> all{&operands...};
+  int32_t last = -1;
+  for (int32_t d = 0; d < ndim; ++d) {
+    if (sizes[d] == 0) {
+      nest.sizes[0] = 0;
+      nest.ndim = 1;
+      return nest;
+    }
+    if (sizes[d] == 1) continue;
+    const bool continues = last >= 0 && std::all_of(all.begin(), all.end(), [&](const auto& o) {
+      const int operand = static_cast<int>(&o - all.data());
+      return o->strides[d] == nest.strides[operand][last] * nest.sizes[last];
+    });
+    if (continues) {
+      nest.sizes[last] *= sizes[d];
+      continue;
+    }
+    nest.sizes[++last] = sizes[d];
+    for (int o = 0; o < kOperands; ++o) nest.strides[o][last] = all[o]->strides[d];
+  }
+  nest.ndim = last + 1 > 0 ? last + 1 : 1;
+  for (int o = 0; o < kOperands; ++o) nest.data[o] = launch.resolve(all[o]->data);
+  return nest;
+}
+
+/// row(data, n) for runs that cover the nest, spread over cores; `data` are the operands' addresses
+/// at the start of the run and the strides are nest.stride(i). Runs need not be whole rows.
+template <int kOperands, class Row>
+void forRows(Launch& launch, const LoopNest<kOperands>& nest, const Row& row) {
+  launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
+    std::array<int64_t, PUONE_MAX_DIMS> index{};
+    auto data = nest.data;
+    int64_t rest = begin;
+    for (int32_t d = 0; d < nest.ndim && rest > 0; ++d) {
+      index[d] = rest % nest.sizes[d];
+      rest /= nest.sizes[d];
+      for (int o = 0; o < kOperands; ++o) data[o] += index[d] * nest.strides[o][d];
+    }
+    for (int64_t left = end - begin; left > 0;) {
+      const int64_t n = std::min(left, nest.sizes[0] - index[0]);
+      row(data, n);
+      left -= n;
+      // Back to the start of the row, then on to the next one.
+      for (int o = 0; o < kOperands; ++o) data[o] -= index[0] * nest.strides[o][0];
+      index[0] = 0;
+      for (int32_t d = 1; d < nest.ndim; ++d) {
+        for (int o = 0; o < kOperands; ++o) data[o] += nest.strides[o][d];
+        if (++index[d] < nest.sizes[d]) break;
+        for (int o = 0; o < kOperands; ++o) data[o] -= nest.strides[o][d] * nest.sizes[d];
+        index[d] = 0;
+      }
+    }
+  });
+}
+
+}  // namespace puone::kernels

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The element types of args.h and the casts between them, as torch.Tensor.to does them on the CPU.
+// Written as branch-free bit code where the language has no type, so that loops over them vectorise.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace puone::kernels {
+
+struct Bool {
+  uint8_t bits;
+};
+
+struct Half {
+  uint16_t bits;
+};
+
+struct BFloat16 {
+  uint16_t bits;
+};
+
+template <class T>
+struct Complex {
+  T real;
+  T imaginary;
+};
+
+template <class T>
+inline constexpr bool kIsComplex = false;
+template <class T>
+inline constexpr bool kIsComplex<Complex<T>> = true;
+
+/// Types the language does not compute in: their arithmetic is float's.
+template <class T>
+inline constexpr bool kIsStorageFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+
+inline float toFloat(BFloat16 value) {
+  return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
+}
+
+inline float toFloat(Half value) {
+  // Shift exponent and mantissa into place; the multiplication by 2^112 rebiases the exponent and
+  // turns half's subnormals into normal floats. Infinity and NaN get float's full exponent.
+  const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000) << 16;
+  const uint32_t magnitude = static_cast<uint32_t>(value.bits & 0x7fff) << 13;
+  const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
+  const uint32_t special = (value.bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
+}
+
+template <class T>
+T fromFloat(float value);
+
+template <>
+inline BFloat16 fromFloat<BFloat16>(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;  // to nearest, ties to even
+  return {static_cast<uint16_t>(value != value ? 0x7fc0 : rounded)};
+}
+
+template <>
+inline Half fromFloat<Half>(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint32_t sign = bits >> 16 & 0x8000;
+  const uint32_t magnitude = bits & 0x7fffffff;
+  // Subnormal results: adding 0.5 aligns the mantissa so that the addition itself rounds.
+  const uint32_t small =
+      std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - 0x3f000000;
+  // Normal results: rebias the exponent and round to nearest, ties to even; may carry to infinity.
+  const uint32_t normal = (magnitude + 0xc8000fff + (magnitude >> 13 & 1)) >> 13;
+  const uint32_t big = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
+  const uint32_t result =
+      magnitude >= 0x47800000 ? big : magnitude < 0x38800000 ? small : normal;
+  return {static_cast<uint16_t>(result | sign)};
+}
+
+template <class T>
+T load(const void* address) {
+  T value;
+  std::memcpy(&value, address, sizeof value);
+  return value;
+}
+
+template <class T>
+void store(void* address, T value) {
+  std::memcpy(address, &value, sizeof value);
+}
+
+/// Is it true? NaN is.
+template <class T>
+bool isNonzero(T value) {
+  if constexpr (kIsComplex<T>) {
+    return isNonzero(value.real) || isNonzero(value.imaginary);
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return value.bits != 0;
+  } else if constexpr (kIsStorageFloat<T>) {
+    return (value.bits & 0x7fff) != 0;
+  } else {
+    return value != T(0);
+  }
+}
+
+template <class Out, class In>
+Out cast(In value) {
+  if constexpr (std::is_same_v<Out, In>) {
+    return value;
+  } else if constexpr (std::is_same_v<Out, Bool>) {
+    return {static_cast<uint8_t>(isNonzero(value))};
+  } else if constexpr (kIsComplex<Out>) {
+    using Part = decltype(Out::real);
+    if constexpr (kIsComplex<In>) {
+      return {cast<Part>(value.real), cast<Part>(value.imaginary)};
+    } else {
+      return {cast<Part>(value), cast<Part>(uint8_t{0})};
+    }
+  } else if constexpr (kIsComplex<In>) {
+    return cast<Out>(value.real);
+  } else if constexpr (std::is_same_v<In, Bool>) {
+    return cast<Out>(static_cast<uint8_t>(value.bits != 0));
+  } else if constexpr (kIsStorageFloat<In>) {
+    return cast<Out>(toFloat(value));
+  } else if constexpr (kIsStorageFloat<Out>) {
+    return fromFloat<Out>(static_cast<float>(value));
+  } else if constexpr (std::is_same_v<Out, uint8_t> && std::is_floating_point_v<In>) {
+    return static_cast<uint8_t>(static_cast<int64_t>(value));  // defined for -1.0, as torch has it
+  } else {
+    return static_cast<Out>(value);
+  }
+}
+
+template <class T>
+T negated(T value) {
+  if constexpr (kIsComplex<T>) {
+    return {negated(value.real), negated(value.imaginary)};
+  } else if constexpr (kIsStorageFloat<T>) {
+    return {static_cast<uint16_t>(value.bits ^ 0x8000)};
+  } else if constexpr (std::is_same_v<T, Bool>) {
+    return value;  // torch has no negative view of bool
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(0u - static_cast<std::make_unsigned_t<T>>(value));
+  } else {
+    return -value;
+  }
+}
+
+template <class T>
+T conjugated(T value) {
+  if constexpr (kIsComplex<T>) {
+    return {value.real, negated(value.imaginary)};
+  } else {
+    return value;
+  }
+}
+
+}  // namespace puone::kernels
