@@ -1,0 +1,902 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Copies: host to device, device to host, within a device, between devices, and to Python."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import torch
+
+from conformance.check import check
+from conformance.device import Device
+from conformance.observe import raised, while_held
+from conformance.tensors import DTYPES, ramp
+
+View = Callable[[torch.Tensor], torch.Tensor]
+
+_BASE = (8, 12)
+
+#: Views of an (8, 12) tensor; every element of the result is a separate memory location.
+LAYOUTS: dict[str, View] = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.t(),
+    "sliced": lambda x: x[1::2, ::3],
+    "row_slice": lambda x: x[2:5],
+    "offset": lambda x: x.flatten()[3:],
+    "odd_offset_strided": lambda x: x.flatten()[1::5],
+    "permuted": lambda x: x.view(2, 4, 3, 4).permute(3, 1, 0, 2),
+    "channels_last": lambda x: x.view(2, 4, 4, 3).permute(0, 3, 1, 2),
+    "diagonal": lambda x: x.diagonal(),
+    "rank_eight": lambda x: x.view(2, 2, 2, 2, 2, 3, 1, 1).permute(7, 3, 5, 0, 6, 2, 4, 1),
+    "zero_dim": lambda x: x[3, 5],
+    "empty": lambda x: x[:0],
+    "empty_inner": lambda x: x[:, 4:4],
+}
+
+#: Views in which several elements share one location: they can be read, not written.
+OVERLAPPING: dict[str, View] = {
+    "expanded_rows": lambda x: x[:1].expand(5, -1),
+    "expanded_columns": lambda x: x[:, 2:3].expand(-1, 7),
+    "expanded_scalar": lambda x: x[3, 5].expand(4, 4),
+    "windows": lambda x: x.flatten().unfold(0, 4, 2),
+    "as_strided": lambda x: x.as_strided((5, 6), (1, 1), 2),
+}
+
+_READABLE = {**LAYOUTS, **OVERLAPPING}
+_SIZES = ("uint8", "float32", "complex128")
+
+
+# ------------------------------------------------------------------------------ host and device
+
+
+@check("copy/roundtrip", "COPY-001", dtypes=DTYPES)
+def host_device_roundtrip_preserves_values(dev: Device, dtype: torch.dtype) -> None:
+    """A contiguous tensor comes back from the device unchanged."""
+    source = ramp((5, 7), dtype)
+    there = source.to(dev.device())
+    assert there.device.type == dev.type
+    assert there.dtype == dtype
+    back = there.cpu()
+    assert back.device.type == "cpu"
+    assert torch.equal(back, source)
+
+
+@check(
+    "copy/extended_dtype",
+    "COPY-002",
+    cases=("uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2"),
+)
+def storage_only_dtypes_roundtrip(dev: Device, case: str) -> None:
+    """Data types that have few operators can still be moved; compared as raw bytes."""
+    dtype: torch.dtype = getattr(torch, case)
+    raw = ramp((4, 8), torch.uint8)
+    source = raw.view(dtype)
+    back = source.to(dev.device()).cpu()
+    assert back.dtype == dtype
+    assert torch.equal(back.view(torch.uint8), raw)
+
+
+@check("copy/bit_exact", "COPY-003", dtypes=("float16", "bfloat16", "float32", "float64"))
+def special_values_keep_their_bits(dev: Device, dtype: torch.dtype) -> None:
+    """NaN payloads, infinities, negative zero and subnormals survive bit by bit."""
+    size = torch.empty(0, dtype=dtype).element_size()
+    integral = {2: torch.int16, 4: torch.int32, 8: torch.int64}[size]
+    tiny = torch.finfo(dtype).smallest_normal
+    values = torch.tensor(
+        [float("inf"), float("-inf"), 0.0, -0.0, tiny, -tiny, 1.0, float("nan")], dtype=dtype
+    )
+    bits = values.view(integral).clone()
+    bits[4] = 3  # a subnormal
+    bits[7] += 5  # a NaN with a payload
+    source = bits.view(dtype)
+    device = source.to(dev.device())
+    assert torch.equal(device.cpu().view(integral), bits), "host to device and back"
+    assert torch.equal(device.clone().cpu().view(integral), bits), "clone on the device"
+
+
+@check("copy/d2h", "COPY-004", cases=tuple(_READABLE), dtypes=_SIZES)
+def device_to_host_reads_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A view of any strides is read correctly by cpu()."""
+    base = ramp(_BASE, dtype)
+    actual = _READABLE[case](base.to(dev.device())).cpu()
+    dev.assert_equal(actual, _READABLE[case](base))
+
+
+@check("copy/h2d", "COPY-004", cases=tuple(_READABLE), dtypes=_SIZES)
+def host_to_device_reads_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A host view of any strides arrives correctly."""
+    source = _READABLE[case](ramp(_BASE, dtype))
+    dev.assert_equal(source.to(dev.device()), source)
+
+
+@check("copy/d2d", "COPY-005", cases=tuple(_READABLE), dtypes=_SIZES)
+def device_to_device_reads_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A view of any strides is copied into a contiguous tensor on the same device."""
+    base = ramp(_BASE, dtype)
+    expected = _READABLE[case](base)
+    target = torch.zeros(expected.shape, dtype=dtype, device=dev.device())
+    target.copy_(_READABLE[case](base.to(dev.device())))
+    dev.assert_equal(target, expected)
+
+
+@check("copy/h2d_into", "COPY-004", cases=tuple(LAYOUTS), dtypes=_SIZES)
+def host_to_device_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """copy_ from the host writes exactly the elements of a device view and no others."""
+    expected = torch.zeros(_BASE, dtype=dtype)
+    source = ramp(LAYOUTS[case](expected).shape, dtype)
+    actual = expected.to(dev.device(), copy=True)
+    LAYOUTS[case](expected).copy_(source)
+    LAYOUTS[case](actual).copy_(source)
+    dev.assert_equal(actual, expected)
+
+
+@check("copy/d2h_into", "COPY-004", cases=tuple(LAYOUTS), dtypes=_SIZES)
+def device_to_host_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """copy_ from the device writes exactly the elements of a host view and no others."""
+    expected = torch.zeros(_BASE, dtype=dtype)
+    actual = torch.zeros(_BASE, dtype=dtype)
+    source = ramp(LAYOUTS[case](expected).shape, dtype)
+    LAYOUTS[case](expected).copy_(source)
+    LAYOUTS[case](actual).copy_(source.to(dev.device()))
+    assert torch.equal(actual, expected)
+
+
+@check("copy/d2d_into", "COPY-005", cases=tuple(LAYOUTS), dtypes=_SIZES)
+def device_to_device_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """copy_ on the device writes exactly the elements of a view and no others."""
+    expected = torch.zeros(_BASE, dtype=dtype)
+    source = ramp(LAYOUTS[case](expected).shape, dtype)
+    actual = expected.to(dev.device(), copy=True)
+    LAYOUTS[case](expected).copy_(source)
+    LAYOUTS[case](actual).copy_(source.to(dev.device()))
+    dev.assert_equal(actual, expected)
+
+
+@check("copy/clone", "COPY-006", cases=("transposed", "sliced", "permuted", "channels_last"))
+def clone_follows_the_memory_format_rules(dev: Device, case: str) -> None:
+    """clone keeps the strides of a dense view and makes any other view contiguous, as on CPU."""
+    base = ramp(_BASE)
+    for memory_format in (torch.preserve_format, torch.contiguous_format):
+        expected = LAYOUTS[case](base).clone(memory_format=memory_format)
+        actual = LAYOUTS[case](base.to(dev.device())).clone(memory_format=memory_format)
+        assert actual.stride() == expected.stride()
+        dev.assert_equal(actual, expected)
+
+
+@check("copy/strides_kept", "COPY-006", cases=("h2d", "d2h"))
+def moving_a_dense_view_keeps_its_strides(dev: Device, case: str) -> None:
+    """to() preserves the strides of a dense, non-overlapping view in both directions."""
+    for name in ("transposed", "permuted", "channels_last"):
+        view = LAYOUTS[name](ramp(_BASE))
+        moved = view.to(dev.device())
+        if case == "d2h":
+            moved = LAYOUTS[name](ramp(_BASE).to(dev.device())).cpu()
+        assert moved.stride() == view.stride(), name
+        dev.assert_equal(moved, view)
+
+
+@check("copy/empty", "COPY-007", cases=("h2d", "d2h", "d2d", "clone"), dtypes=("float32", "bool"))
+def empty_tensors_can_be_copied(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """Copies of zero elements keep shape and data type."""
+    for shape in ((0,), (0, 3), (2, 0, 4)):
+        host = torch.empty(shape, dtype=dtype)
+        device = torch.empty(shape, dtype=dtype, device=dev.device())
+        result = {
+            "h2d": lambda: host.to(dev.device()),  # noqa: B023 - called in this iteration
+            "d2h": device.cpu,
+            "d2d": lambda: torch.empty_like(device).copy_(device),  # noqa: B023
+            "clone": device.clone,
+        }[case]()
+        assert tuple(result.shape) == shape
+        assert result.dtype == dtype
+
+
+@check("copy/large", "COPY-008", cases=("contiguous", "strided", "cast"))
+def sixty_four_megabytes_are_copied_whole(dev: Device, case: str) -> None:
+    """A copy larger than a staging buffer is complete: every element compared."""
+    count = 16 * 1024 * 1024
+    source = torch.arange(count, dtype=torch.int32)
+    if case == "strided":
+        source = source.view(4096, 4096).t()
+    there = source.to(dev.device())
+    if case == "cast":
+        there = there.to(torch.float32)
+        source = source.to(torch.float32)
+    assert torch.equal(there.cpu(), source)
+
+
+# ------------------------------------------------------------------------ broadcasting and errors
+
+
+@check("copy/broadcast", "COPY-009", cases=("h2d", "d2h", "d2d"))
+def copy_broadcasts_its_source(dev: Device, case: str) -> None:
+    """copy_ broadcasts a smaller source into the destination."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    for shape in ((4,), (3, 1), (1, 1), ()):
+        source = ramp(shape)
+        target = torch.zeros(3, 4, device=target_on)
+        target.copy_(source.to(source_on))
+        dev.assert_equal(target, source.expand(3, 4))
+
+
+@check("copy/shape_mismatch", "COPY-009", cases=("h2d", "d2h", "d2d"))
+def copy_rejects_shapes_that_do_not_broadcast(dev: Device, case: str) -> None:
+    """copy_ with an incompatible shape raises RuntimeError and leaves the destination alone."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    target = torch.ones(3, 4, device=target_on)
+    error = raised(lambda: target.copy_(torch.zeros(5, device=source_on)))
+    assert isinstance(error, RuntimeError)
+    dev.assert_equal(target, torch.ones(3, 4))
+
+
+@check("copy/self", "COPY-010")
+def copying_a_tensor_to_itself_changes_nothing(dev: Device) -> None:
+    """x.copy_(x) returns x and leaves its values, for dense and strided views."""
+    source = ramp(_BASE)
+    x = source.to(dev.device())
+    assert x.copy_(x) is x
+    view = x[::2, 1:]
+    view.copy_(view)
+    dev.assert_equal(x, source)
+
+
+@check("copy/overlap", "COPY-010", cases=("expanded", "shifted"))
+def overlapping_destinations_are_rejected(dev: Device, case: str) -> None:
+    """A destination that overlaps itself, or partly its source, raises RuntimeError."""
+    x = torch.zeros(6, device=dev.device())
+    source = torch.ones(3, 4, device=dev.device())
+    expanded = torch.zeros(4, device=dev.device()).expand(3, 4)
+    writes = {"expanded": lambda: expanded.copy_(source), "shifted": lambda: x[1:].copy_(x[:-1])}
+    assert isinstance(raised(writes[case]), RuntimeError)
+
+
+# ------------------------------------------------------------------------------------ conversions
+
+
+def _dtypes(dev: Device) -> list[torch.dtype]:
+    return list(dev.dtypes("all"))
+
+
+@check("copy/cast", "COPY-011", cases=("h2d", "d2h", "d2d", "to"), dtypes=DTYPES)
+def casting_copies_agree_with_the_cpu(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A copy from this data type to every other one converts as the CPU does."""
+    source = ramp((5, 6), dtype, positive=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # complex to real warns; that is a check of its own
+        for target_dtype in _dtypes(dev):
+            expected = torch.zeros(5, 6, dtype=target_dtype).copy_(source)
+            if case == "to":
+                actual = source.to(dev.device()).to(target_dtype)
+            else:
+                source_on = torch.device("cpu") if case == "h2d" else dev.device()
+                target_on = torch.device("cpu") if case == "d2h" else dev.device()
+                actual = torch.zeros(5, 6, dtype=target_dtype, device=target_on)
+                actual.copy_(source.to(source_on))
+            assert actual.dtype == target_dtype
+            dev.assert_equal(actual, expected)
+
+
+@check("copy/cast_strided", "COPY-011", cases=("h2d", "d2h", "d2d"))
+def casting_copies_honour_strides(dev: Device, case: str) -> None:
+    """Conversion and strides on both sides at once give what the CPU gives."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    source = ramp(_BASE, torch.int32)
+    expected = torch.zeros(12, 16)
+    actual = torch.zeros(12, 16, device=target_on)
+    expected[:, ::2].copy_(source.t())
+    actual[:, ::2].copy_(source.to(source_on).t())
+    dev.assert_equal(actual, expected)
+
+
+@check("copy/cast_rounding", "COPY-011", dtypes=("float16", "bfloat16"))
+def narrowing_rounds_to_nearest_even(dev: Device, dtype: torch.dtype) -> None:
+    """float32 to a 16 bit type rounds ties to even and keeps NaN and infinity, on the device."""
+    step = torch.finfo(dtype).eps
+    values = [1 + step * k / 4 for k in range(17)] + [1e30, -1e30, float("inf"), float("nan")]
+    source = torch.tensor(values, dtype=torch.float32)
+    dev.assert_equal(source.to(dev.device()).to(dtype), source.to(dtype))
+
+
+@check("copy/cast_bool", "COPY-011", cases=("h2d", "d2d"))
+def conversion_to_bool_tests_for_non_zero(dev: Device, case: str) -> None:
+    """Fractions, NaN and negative zero convert to bool as on the CPU."""
+    source = torch.tensor([0.0, -0.0, 0.25, -3.0, float("nan"), float("inf")])
+    on = torch.device("cpu") if case == "h2d" else dev.device()
+    actual = torch.zeros(6, dtype=torch.bool, device=dev.device()).copy_(source.to(on))
+    dev.assert_equal(actual, source.to(torch.bool))
+
+
+@check("copy/complex_to_real_warns", "COPY-012", needs=("complex64",), cases=("to", "copy"))
+def dropping_the_imaginary_part_warns(dev: Device, case: str) -> None:
+    """A conversion from complex to real says that it discards the imaginary part."""
+    source = ramp((3,), torch.complex64).to(dev.device())
+    target = torch.zeros(3, device=dev.device())
+    always = torch.is_warn_always_enabled()
+    torch.set_warn_always(True)
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            if case == "to":
+                source.to(torch.float32)
+            else:
+                target.copy_(source)
+    finally:
+        torch.set_warn_always(always)
+    assert any("imaginary" in str(entry.message) for entry in caught)
+
+
+# ----------------------------------------------------------------------- conjugate and negative bits
+
+_LAZY_VIEWS: dict[str, View] = {
+    "conj": lambda x: x.conj(),
+    "conj_transposed": lambda x: x.conj().t(),
+    "conj_sliced": lambda x: x.conj()[1::2, ::3],
+    "adjoint": lambda x: x.mH,
+    "conj_real": lambda x: x.conj().real,
+    "conj_imag": lambda x: x.conj().imag,
+    "neg": lambda x: torch._neg_view(x),
+    "neg_sliced": lambda x: torch._neg_view(x)[::2, 1:],
+    "neg_conj": lambda x: torch._neg_view(x.conj()),
+    "imag": lambda x: x.imag,
+}
+
+_LAZY_COPIES: dict[str, Callable[[torch.Tensor, Device], torch.Tensor]] = {
+    "cpu": lambda view, dev: view.cpu(),
+    "clone": lambda view, dev: view.clone(),
+    "contiguous": lambda view, dev: view.contiguous(),
+    "resolve": lambda view, dev: view.resolve_conj().resolve_neg(),
+    "copy": lambda view, dev: torch.zeros(
+        view.shape, dtype=view.dtype, device=view.device
+    ).copy_(view),
+}
+
+
+@check("copy/lazy_source", "COPY-013", cases=tuple(_LAZY_VIEWS), dtypes=("complex64", "complex128"))
+def lazy_views_are_resolved_when_read(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A conjugate or negative view is resolved by every way of copying it."""
+    source = ramp(_BASE, dtype)
+    expected = _LAZY_VIEWS[case](source).resolve_conj().resolve_neg()
+    for name, copy in _LAZY_COPIES.items():
+        copied = copy(_LAZY_VIEWS[case](source.to(dev.device())), dev)
+        actual = copied.cpu().resolve_conj().resolve_neg()
+        assert torch.equal(actual, expected), f"read by {name}"
+
+
+@check("copy/lazy_from_host", "COPY-013", cases=tuple(_LAZY_VIEWS))
+def lazy_host_views_arrive_resolved(dev: Device, case: str) -> None:
+    """A conjugate or negative view on the host is right on the device."""
+    source = _LAZY_VIEWS[case](ramp(_BASE, torch.complex64))
+    expected = source.resolve_conj().resolve_neg()
+    dev.assert_equal(source.to(dev.device()).resolve_conj().resolve_neg(), expected)
+    target = torch.zeros(source.shape, dtype=source.dtype, device=dev.device())
+    dev.assert_equal(target.copy_(source), expected)
+
+
+@check("copy/lazy_target", "COPY-014", cases=("conj", "conj_transposed", "neg", "conj_imag"))
+def lazy_views_can_be_written(dev: Device, case: str) -> None:
+    """copy_ into a conjugate or negative view writes the value whose view reads as the source."""
+    for source_on in (torch.device("cpu"), dev.device()):
+        expected = torch.zeros(_BASE, dtype=torch.complex64)
+        actual = expected.to(dev.device(), copy=True)
+        view = _LAZY_VIEWS[case](expected)
+        source = ramp(view.shape, view.dtype)
+        view.copy_(source)
+        _LAZY_VIEWS[case](actual).copy_(source.to(source_on))
+        dev.assert_equal(actual, expected)
+
+
+@check("copy/lazy_both", "COPY-014", cases=("conj_to_conj", "neg_to_conj", "conj_to_cast"))
+def lazy_views_on_both_sides_cancel_or_combine(dev: Device, case: str) -> None:
+    """Source and destination bits are both honoured, also with a conversion in between."""
+    source = ramp((4, 5), torch.complex64)
+    views = {
+        "conj_to_conj": lambda s, t: t.conj().copy_(s.conj()),
+        "neg_to_conj": lambda s, t: t.conj().copy_(torch._neg_view(s)),
+        "conj_to_cast": lambda s, t: t.copy_(s.conj()),
+    }
+    dtype = torch.complex128 if case == "conj_to_cast" and dev.has("complex128") else torch.complex64
+    expected = torch.zeros(4, 5, dtype=dtype)
+    actual = expected.to(dev.device(), copy=True)
+    views[case](source, expected)
+    views[case](source.to(dev.device()), actual)
+    dev.assert_equal(actual, expected)
+
+
+# ------------------------------------------------------------------------------------ asynchronous
+
+
+@check("copy/pageable_source", "COPY-015", cases=("small", "large", "strided", "cast"))
+def a_pageable_source_may_be_changed_at_once(dev: Device, case: str) -> None:
+    """After a non_blocking copy from ordinary host memory the source belongs to the caller."""
+    count = 1024 * 1024 if case == "large" else 777
+    source = ramp((count,), torch.int32)
+    expected = source.clone()
+    if case == "strided":
+        source, expected = source[::3], expected[::3]
+    dtype = torch.float32 if case == "cast" else torch.int32
+    target = torch.zeros(source.shape, dtype=dtype, device=dev.device())
+    if dev.has("delay"):
+        dev.delay(30)
+    target.copy_(source, non_blocking=True)
+    source.fill_(-99)
+    dev.assert_equal(target, expected.to(dtype))
+
+
+@check("copy/pageable_source_freed", "COPY-015")
+def a_pageable_source_may_be_freed_at_once(dev: Device) -> None:
+    """A temporary source may die, and its memory be reused, while the copy is pending."""
+    expected = ramp((256 * 1024,), torch.int64)
+    if dev.has("delay"):
+        dev.delay(30)
+    target = expected.clone().to(dev.device(), non_blocking=True)
+    reused = [torch.full((256 * 1024,), -1, dtype=torch.int64) for _ in range(4)]
+    dev.assert_equal(target, expected)
+    assert len(reused) == 4
+
+
+@check("copy/pinned_h2d", "COPY-016", needs=("pinned_memory",))
+def a_pinned_source_is_copied_correctly(dev: Device) -> None:
+    """A non_blocking copy from pinned memory is right after synchronisation."""
+    source = ramp((1024, 257))
+    pinned = source.pin_memory()
+    assert pinned.is_pinned()
+    dev.assert_equal(pinned.to(dev.device(), non_blocking=True), source)
+
+
+@check("copy/pinned_h2d_lazy", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
+def a_pinned_copy_to_the_device_does_not_wait(dev: Device) -> None:
+    """With work queued before it, a non_blocking copy from pinned memory returns at once."""
+    source = ramp((1024, 64)).pin_memory()
+    target = torch.zeros(1024, 64, device=dev.device())
+    dev.synchronize()
+    while_held(dev, lambda: target.copy_(source, non_blocking=True))
+    dev.assert_equal(target, source)
+
+
+@check("copy/pinned_d2h_lazy", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
+def a_copy_to_pinned_memory_does_not_wait(dev: Device) -> None:
+    """A non_blocking copy to pinned memory returns at once and is complete after synchronising."""
+    source = ramp((1024, 64))
+    there = source.to(dev.device())
+    target = torch.zeros(1024, 64).pin_memory()
+    dev.synchronize()
+    while_held(dev, lambda: target.copy_(there, non_blocking=True))
+    dev.synchronize()
+    assert torch.equal(target, source)
+
+
+@check("copy/pinned_reuse", "COPY-018", needs=("pinned_memory", "delay"))
+def pinned_memory_is_not_reused_under_a_pending_copy(dev: Device) -> None:
+    """Freeing a pinned source early must not hand its block to the next allocation."""
+    expected = ramp((64 * 1024,))
+    pinned = expected.pin_memory()
+    dev.synchronize()
+    dev.delay(60)
+    target = pinned.to(dev.device(), non_blocking=True)
+    del pinned
+    thieves = [torch.full((64 * 1024,), -1.0).pin_memory() for _ in range(3)]
+    dev.assert_equal(target, expected)
+    assert all(thief.is_pinned() for thief in thieves)
+
+
+@check("copy/device_source_freed", "COPY-018", needs=("delay",))
+def a_device_source_may_be_freed_under_a_pending_copy(dev: Device) -> None:
+    """Freeing a device source early must not let later work overwrite it before it is read."""
+    expected = ramp((64 * 1024,))
+    source = expected.to(dev.device())
+    target = torch.empty(64 * 1024)
+    if dev.has("pinned_memory"):
+        target = target.pin_memory()
+    dev.synchronize()
+    dev.delay(40)
+    target.copy_(source, non_blocking=True)
+    del source
+    thieves = [torch.full((64 * 1024,), -1.0, device=dev.device()) for _ in range(3)]
+    dev.synchronize()
+    assert torch.equal(target, expected)
+    assert len(thieves) == 3
+
+
+@check("copy/d2h_sees_earlier_work", "COPY-019", needs=("delay",), cases=("cpu", "copy", "item"))
+def a_blocking_read_waits_for_earlier_work(dev: Device, case: str) -> None:
+    """Reading to the host returns the value written by work queued before on the same stream."""
+    x = torch.zeros(5, device=dev.device())
+    dev.synchronize()
+    dev.delay(40)
+    x.fill_(3)
+    if case == "cpu":
+        assert torch.equal(x.cpu(), torch.full((5,), 3.0))
+    elif case == "copy":
+        assert torch.equal(torch.zeros(5).copy_(x), torch.full((5,), 3.0))
+    else:
+        assert x[2].item() == 3.0
+
+
+@check("copy/h2d_after_earlier_work", "COPY-019", needs=("delay",))
+def a_copy_to_the_device_comes_after_earlier_work(dev: Device) -> None:
+    """A copy to the device overwrites what was queued before it, never the other way round."""
+    x = torch.zeros(4096, device=dev.device())
+    source = ramp((4096,))
+    dev.synchronize()
+    dev.delay(40)
+    x.fill_(-1)
+    x.copy_(source)
+    dev.assert_equal(x, source)
+
+
+@check("copy/stream_order", "COPY-020", needs=("streams", "delay"), cases=("h2d", "d2d", "d2h"))
+def copies_run_on_the_current_stream(dev: Device, case: str) -> None:
+    """A copy issued on a side stream is ordered after that stream's work."""
+    side = dev.stream()
+    source = ramp((2048,))
+    there = torch.zeros(2048, device=dev.device())
+    target = torch.zeros(2048, device=dev.device())
+    dev.synchronize()
+    with side:
+        dev.delay(40)
+        if case == "h2d":
+            there.fill_(-1)
+            there.copy_(source, non_blocking=True)
+            result = there
+        elif case == "d2d":
+            there.fill_(5)
+            target.copy_(there, non_blocking=True)
+            result = target
+        else:
+            there.fill_(5)
+            result = there.cpu()
+    side.synchronize()
+    dev.assert_equal(result, source if case == "h2d" else torch.full((2048,), 5.0))
+
+
+@check("copy/to_cpu_non_blocking", "COPY-016", cases=("contiguous", "strided"))
+def to_cpu_non_blocking_is_right_after_synchronising(dev: Device, case: str) -> None:
+    """to("cpu", non_blocking=True) holds the values once the device was synchronised."""
+    source = ramp((300, 40))
+    there = source.to(dev.device())
+    if case == "strided":
+        source, there = source[::2, 1:], there[::2, 1:]
+    result = there.to("cpu", non_blocking=True)
+    dev.synchronize()
+    assert torch.equal(result, source)
+
+
+# ------------------------------------------------------------------------------------ other devices
+
+_PEER_VIEWS: dict[str, View] = {
+    "contiguous": lambda x: x,
+    "transposed": lambda x: x.t(),
+    "sliced": lambda x: x[1::2, ::3],
+    "expanded": lambda x: x[:1].expand(5, -1),
+    "conj": lambda x: x.conj(),
+    "empty": lambda x: x[:0],
+}
+
+
+@check("copy/peer", "COPY-021", needs=("multi_device",), cases=tuple(_PEER_VIEWS))
+def peer_copies_carry_any_layout(dev: Device, case: str) -> None:
+    """A view on one device arrives on another with its values, in both directions."""
+    source = ramp(_BASE, torch.complex64)
+    expected = _PEER_VIEWS[case](source).resolve_conj()
+    for first, second in ((0, 1), (1, 0)):
+        there = _PEER_VIEWS[case](source.to(dev.device(first))).to(dev.device(second))
+        assert there.device == dev.device(second)
+        dev.assert_equal(there.resolve_conj(), expected)
+
+
+@check("copy/peer_cast", "COPY-021", needs=("multi_device",), dtypes=DTYPES)
+def peer_copies_convert(dev: Device, dtype: torch.dtype) -> None:
+    """A copy between devices keeps a data type and converts to another one."""
+    source = ramp((5, 6), dtype, positive=True)
+    first, second = dev.device(0), dev.device(1)
+    dev.assert_equal(source.to(first).to(second), source)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        actual = torch.zeros(5, 6, device=second).copy_(source.to(first))
+        dev.assert_equal(actual, source.to(torch.float32))
+
+
+@check("copy/peer_waits_for_source", "COPY-022", needs=("multi_device", "delay"))
+def a_peer_copy_waits_for_the_source_device(dev: Device) -> None:
+    """Work queued on the source device before the copy is seen by the copy."""
+    x = torch.zeros(1024, device=dev.device(0))
+    dev.synchronize(0)
+    dev.delay(40)
+    x.fill_(7)
+    dev.assert_equal(x.to(dev.device(1), non_blocking=True), torch.full((1024,), 7.0))
+
+
+@check("copy/peer_before_source_changes", "COPY-022", needs=("multi_device", "delay"))
+def a_peer_copy_comes_before_later_work_of_the_source(dev: Device) -> None:
+    """Work queued on the source device after the copy does not reach the copy."""
+    source = ramp((1024,))
+    x = source.to(dev.device(0))
+    dev.synchronize(0)
+    dev.delay(40)
+    there = x.to(dev.device(1), non_blocking=True)
+    x.fill_(-1)
+    dev.assert_equal(there, source)
+
+
+@check("copy/peer_after_target_work", "COPY-022", needs=("multi_device", "delay"))
+def a_peer_copy_comes_after_earlier_work_of_the_target(dev: Device) -> None:
+    """Work queued on the destination device before the copy does not overwrite it."""
+    source = ramp((1024,))
+    x = source.to(dev.device(1))
+    target = torch.zeros(1024, device=dev.device(0))
+    dev.synchronize(0)
+    dev.synchronize(1)
+    dev.delay(40)
+    target.fill_(-1)
+    target.copy_(x, non_blocking=True)
+    dev.assert_equal(target, source)
+
+
+@check("copy/peer_keeps_current_device", "COPY-021", needs=("multi_device",))
+def a_peer_copy_leaves_the_current_device(dev: Device) -> None:
+    """Copying to, from and between other devices does not change the current device."""
+    before = torch.accelerator.current_device_index()
+    x = ramp((4,)).to(dev.device(1))
+    x.to(dev.device(0))
+    x.cpu()
+    assert torch.accelerator.current_device_index() == before
+
+
+# --------------------------------------------------------------------------------------------- to()
+
+
+@check("copy/to_same", "COPY-023", cases=("device", "string", "dtype", "other", "cpu"))
+def to_without_a_change_returns_the_same_tensor(dev: Device, case: str) -> None:
+    """to() that changes nothing returns self; with copy=True it returns a new tensor."""
+    x = ramp((3, 4)).to(dev.device())
+    arguments: dict[str, tuple[object, ...]] = {
+        "device": (x.device,),
+        "string": (str(x.device),),
+        "dtype": (torch.float32,),
+        "other": (torch.empty(1, device=dev.device()),),
+        "cpu": ("cpu",),
+    }
+    if case == "cpu":
+        x = x.cpu()
+    same = x.to(*arguments[case])  # type: ignore[call-overload]
+    assert same is x
+    other = x.to(*arguments[case], copy=True)  # type: ignore[call-overload]
+    assert other is not x
+    other.zero_()
+    dev.assert_equal(x, ramp((3, 4)))
+
+
+@check("copy/to_forms", "COPY-023", cases=("device", "string", "dtype", "both", "like", "keyword"))
+def every_form_of_to_reaches_the_device(dev: Device, case: str) -> None:
+    """Each signature of to() gives the asked device and data type."""
+    source = ramp((3, 4))
+    half = torch.float16
+    forms: dict[str, Callable[[], torch.Tensor]] = {
+        "device": lambda: source.to(dev.device()),
+        "string": lambda: source.to(dev.type),
+        "dtype": lambda: source.to(dev.device()).to(half),
+        "both": lambda: source.to(dev.device(), half),
+        "like": lambda: source.to(torch.empty(1, dtype=half, device=dev.device())),
+        "keyword": lambda: source.to(device=dev.device(), dtype=half, non_blocking=True),
+    }
+    result = forms[case]()
+    assert result.device.type == dev.type
+    dev.assert_equal(result, source if case in ("device", "string") else source.to(half))
+
+
+@check("copy/to_memory_format", "COPY-006", cases=("h2d", "d2h", "d2d"))
+def to_honours_memory_format(dev: Device, case: str) -> None:
+    """to(memory_format=channels_last) gives those strides while moving."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    source = ramp((2, 3, 4, 5))
+    moved = source.to(source_on).to(target_on, memory_format=torch.channels_last, copy=True)
+    assert moved.is_contiguous(memory_format=torch.channels_last)
+    dev.assert_equal(moved, source)
+
+
+@check("copy/to_default_index", "COPY-023", needs=("multi_device",))
+def to_without_an_index_means_the_current_device(dev: Device) -> None:
+    """to("<type>") follows the current device."""
+    assert ramp((2,)).to(dev.type).device == dev.device(torch.accelerator.current_device_index())
+    before = torch.accelerator.current_device_index()
+    torch.accelerator.set_device_index(1)
+    try:
+        assert ramp((2,)).to(dev.type).device == dev.device(1)
+    finally:
+        torch.accelerator.set_device_index(before)
+
+
+@check("copy/autograd", "COPY-024", cases=("to_device", "to_cpu", "copy", "dtype"))
+def gradients_flow_through_copies(dev: Device, case: str) -> None:
+    """A copy is differentiable: the gradient comes back to where the input lives."""
+    source = ramp((3, 4))
+    weight = ramp((3, 4)) * 0.5
+    if case == "to_device":
+        leaf = source.clone().requires_grad_()
+        out = leaf.to(dev.device()) * weight.to(dev.device())
+    elif case == "to_cpu":
+        leaf = source.to(dev.device()).requires_grad_()
+        out = leaf.cpu() * weight
+    elif case == "copy":
+        leaf = source.clone().requires_grad_()
+        target = torch.zeros(3, 4, device=dev.device())
+        out = target.copy_(leaf) * weight.to(dev.device())
+    else:
+        leaf = source.to(dev.device()).requires_grad_()
+        out = leaf.to(torch.bfloat16).to(torch.float32) * weight.to(dev.device())
+    out.backward(torch.ones_like(out))
+    assert leaf.grad is not None
+    assert leaf.grad.device == leaf.device
+    dev.assert_close(leaf.grad, weight)
+
+
+# ------------------------------------------------------------------------------------------ Python
+
+
+@check("copy/item", "COPY-025", dtypes=DTYPES)
+def item_returns_the_python_value(dev: Device, dtype: torch.dtype) -> None:
+    """item() of a 0-dim, a one-element and an element of a view gives the exact value and type."""
+    source = ramp((3, 4), dtype)
+    there = source.to(dev.device())
+    for index in ((0, 0), (1, 2), (2, 3)):
+        expected = source[index].item()
+        actual = there[index].item()
+        assert type(actual) is type(expected)
+        assert actual == expected
+    assert there[2:3, 1:2].item() == source[2, 1].item()
+
+
+@check("copy/tolist", "COPY-025", dtypes=DTYPES)
+def tolist_returns_nested_python_values(dev: Device, dtype: torch.dtype) -> None:
+    """tolist() gives nested lists of the exact values, also of a transposed view."""
+    source = ramp((3, 4), dtype)
+    there = source.to(dev.device())
+    assert there.tolist() == source.tolist()
+    assert there.t().tolist() == source.t().tolist()
+    assert there[1, 1].tolist() == source[1, 1].tolist()
+
+
+@check("copy/item_lazy", "COPY-025", needs=("complex64",))
+def item_resolves_conjugate_and_negative_views(dev: Device) -> None:
+    """item() and tolist() of lazy views give the resolved value."""
+    x = torch.tensor([1 + 2j, 3 - 4j], dtype=torch.complex64, device=dev.device())
+    assert x.conj()[0].item() == 1 - 2j
+    assert x.conj().imag[1].item() == 4.0
+    assert x.conj().tolist() == [1 - 2j, 3 + 4j]
+
+
+@check("copy/scalar_protocols", "COPY-025", cases=("bool", "int", "float", "index", "complex"))
+def python_scalar_protocols_work(dev: Device, case: str) -> None:
+    """bool(), int(), float(), complex() and indexing with a tensor read the device value."""
+    seven = torch.tensor(7, device=dev.device())
+    if case == "bool":
+        assert bool(seven) is True
+        assert bool(torch.zeros(1, device=dev.device())) is False
+    elif case == "int":
+        assert int(seven) == 7
+        assert int(torch.tensor(-2.75, device=dev.device())) == -2
+    elif case == "float":
+        assert float(seven) == 7.0
+    elif case == "complex":
+        assert complex(seven) == 7 + 0j
+    else:
+        assert list(range(10))[seven] == 7
+
+
+@check("copy/item_needs_one_element", "COPY-025")
+def item_of_several_elements_raises(dev: Device) -> None:
+    """item() and bool() of a tensor with several or no elements raise RuntimeError."""
+    for count in (0, 2):
+        x = torch.zeros(count, device=dev.device())
+        for read in (x.item, x.__bool__):
+            assert isinstance(raised(read), RuntimeError)
+
+
+@check("copy/equal", "COPY-026", cases=("same", "different", "shape", "nan", "empty", "strided"))
+def torch_equal_compares_on_the_device(dev: Device, case: str) -> None:
+    """torch.equal tells equal from different tensors, by shape and by value."""
+    x = ramp((3, 4)).to(dev.device())
+    y = x.clone()
+    if case == "same":
+        assert torch.equal(x, y)
+    elif case == "different":
+        y[2, 3] += 1
+        assert not torch.equal(x, y)
+    elif case == "shape":
+        assert not torch.equal(x, y.reshape(4, 3))
+    elif case == "nan":
+        y[0, 0] = float("nan")
+        assert not torch.equal(y, y.clone())
+    elif case == "empty":
+        assert torch.equal(x[:0], y[:0])
+    else:
+        assert torch.equal(x.t(), y.t().contiguous())
+
+
+@check("copy/equal_across", "COPY-026", needs=("accelerator",))
+def torch_equal_refuses_mixed_devices(dev: Device) -> None:
+    """torch.equal of a host and a device tensor raises; it never guesses."""
+    x = ramp((3,))
+    there = x.to(dev.device())
+    assert isinstance(raised(lambda: torch.equal(there, x)), RuntimeError)
+
+
+@check("copy/numpy", "COPY-027", dtypes=("bool", "uint8", "int64", "float16", "float32", "float64"))
+def numpy_interchange_through_the_host(dev: Device, dtype: torch.dtype) -> None:
+    """cpu().numpy() and from_numpy().to(device) carry the values both ways."""
+    source = ramp((3, 4), dtype)
+    array = source.to(dev.device()).cpu().numpy()
+    assert array.tolist() == source.tolist()
+    dev.assert_equal(torch.from_numpy(array).to(dev.device()), source)
+
+
+@check("copy/numpy_refused", "COPY-027", needs=("accelerator",), cases=("numpy", "array"))
+def numpy_of_a_device_tensor_raises(dev: Device, case: str) -> None:
+    """numpy() of a device tensor raises TypeError and does not copy behind the user's back."""
+    import numpy
+
+    x = ramp((3,)).to(dev.device())
+    error = raised(x.numpy if case == "numpy" else lambda: numpy.asarray(x))
+    assert isinstance(error, TypeError)
+
+
+_PRINTED: dict[str, Callable[[], torch.Tensor]] = {
+    "float32": lambda: ramp((2, 3)),
+    "float64": lambda: ramp((2, 3), torch.float64),
+    "bfloat16": lambda: ramp((2, 3), torch.bfloat16),
+    "int64": lambda: ramp((2, 3), torch.int64),
+    "bool": lambda: ramp((5,), torch.bool),
+    "complex64": lambda: ramp((2, 2), torch.complex64),
+    "zero_dim": lambda: torch.tensor(2.5),
+    "empty": lambda: torch.empty(0, 3),
+    "special": lambda: torch.tensor([float("nan"), float("inf"), -0.0, 1e-10]),
+    "summarised": lambda: ramp((40, 40)),
+    "scientific": lambda: torch.tensor([1e-8, 1.0, 1e8]),
+}
+
+_PRINTED_VIEWS: dict[str, View] = {
+    "strided": lambda x: x[::2, 1:],
+    "transposed": lambda x: x.t(),
+    "expanded": lambda x: x[:1].expand(3, -1),
+    "conj": lambda x: x.to(torch.complex64).conj(),
+    "requires_grad": lambda x: x.detach().requires_grad_(),
+    "grad_fn": lambda x: x.detach().requires_grad_() * 2,
+}
+
+
+def _without_device(tensor: torch.Tensor) -> str:
+    """repr() of a tensor without its device and with every run of blanks as one."""
+    text = " ".join(repr(tensor).split())
+    if tensor.device.type == "cpu":
+        return text
+    mark = f", device='{tensor.device}'"
+    assert mark in text, f"the representation does not name {tensor.device}: {text}"
+    return text.replace(mark, "")
+
+
+@check("copy/repr", "COPY-028", cases=tuple(_PRINTED))
+def representation_shows_values_and_device(dev: Device, case: str) -> None:
+    """repr() of a device tensor reads as the CPU's with the device added."""
+    source = _PRINTED[case]()
+    assert _without_device(source.to(dev.device())) == _without_device(source)
+
+
+@check("copy/repr_view", "COPY-028", cases=tuple(_PRINTED_VIEWS))
+def representation_of_views(dev: Device, case: str) -> None:
+    """repr() of views and of tensors in a graph reads as the CPU's with the device added."""
+    source = ramp((4, 6))
+    view = _PRINTED_VIEWS[case]
+    assert _without_device(view(source.to(dev.device()))) == _without_device(view(source))
+
+
+@check("copy/format", "COPY-028")
+def format_of_a_scalar_uses_its_value(dev: Device) -> None:
+    """An f-string with a format applies it to the value of a 0-dim tensor."""
+    x = torch.tensor(3.14159, device=dev.device())
+    assert f"{x:.2f}" == "3.14"
+    assert f"{torch.tensor(5, device=dev.device()):03d}" == "005"

@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Serialization: torch.save and torch.load, map_location, sharing, state dicts, pickle."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from conformance.check import check
+from conformance.device import Device
+from conformance.observe import raised
+from conformance.tensors import DTYPES, ramp
+
+_NEEDS = ("serialization",)
+
+
+def _save(value: Any, **options: Any) -> io.BytesIO:
+    buffer = io.BytesIO()
+    torch.save(value, buffer, **options)
+    buffer.seek(0)
+    return buffer
+
+
+def _again(value: Any, **options: Any) -> Any:
+    """What torch.load gives for what torch.save made of `value`."""
+    return torch.load(_save(value), **options)
+
+
+@contextmanager
+def _file() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder) / "saved.pt"
+
+
+def _home(dev: Device) -> torch.device:
+    """The device, with its index where it has one, on which a new tensor lives."""
+    return torch.empty(0, device=dev.device()).device
+
+
+# ------------------------------------------------------------------------------------------- tensors
+
+
+@check("serialization/dtype", "SER-001", needs=_NEEDS, dtypes=DTYPES)
+def tensors_of_every_dtype_come_back(dev: Device, dtype: torch.dtype) -> None:
+    """A saved device tensor is loaded on its device with its values."""
+    source = ramp((5, 7), dtype)
+    made = _again(source.to(dev.device()))
+    assert made.device == _home(dev)
+    dev.assert_equal(made, source)
+
+
+_SHAPES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "transposed": lambda x: x.t(),
+    "sliced": lambda x: x[1::2, ::3],
+    "offset": lambda x: x.flatten()[5:],
+    "expanded": lambda x: x[:1].expand(4, -1),
+    "zero_dim": lambda x: x[2, 3],
+    "empty": lambda x: x[:0],
+    "empty_new": lambda x: x.new_empty(0, 3),
+    "channels_last": lambda x: x.view(2, 3, 2, 2).contiguous(memory_format=torch.channels_last),
+}
+
+
+@check("serialization/view", "SER-002", needs=_NEEDS, cases=tuple(_SHAPES))
+def views_keep_geometry_and_values(dev: Device, case: str) -> None:
+    """Sizes, strides, offset and the whole storage of a view are kept."""
+    source = ramp((4, 6))
+    view = _SHAPES[case](source.to(dev.device()))
+    made = _again(view)
+    assert (made.shape, made.stride()) == (view.shape, view.stride())
+    assert made.storage_offset() == view.storage_offset()
+    assert made.untyped_storage().nbytes() == view.untyped_storage().nbytes()
+    dev.assert_equal(made, _SHAPES[case](source))
+
+
+@check("serialization/lazy", "SER-003", needs=(*_NEEDS, "complex64"), cases=("conj", "neg", "imag"))
+def conjugate_and_negative_views_keep_their_meaning(dev: Device, case: str) -> None:
+    """A conjugate or negative view is loaded with the same values, bit or no bit."""
+    source = ramp((4, 6), torch.complex64)
+    views: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "conj": lambda x: x.conj(),
+        "neg": lambda x: torch._neg_view(x),
+        "imag": lambda x: x.conj().imag,
+    }
+    made = _again(views[case](source.to(dev.device())))
+    assert made.device == _home(dev)
+    expected = views[case](source).resolve_conj().resolve_neg()
+    dev.assert_equal(made.resolve_conj().resolve_neg(), expected)
+
+
+@check("serialization/sharing", "SER-004", needs=_NEEDS, cases=("views", "same", "tied", "separate"))
+def shared_memory_is_shared_after_loading(dev: Device, case: str) -> None:
+    """Tensors that shared a storage share one again; separate ones stay separate."""
+    x = ramp((4, 6)).to(dev.device())
+    if case == "views":
+        first, second = _again((x, x.t()[1:]))
+        first.fill_(2)
+        dev.assert_equal(second, torch.full((5, 4), 2.0))
+    elif case == "same":
+        first, second = _again([x, x])
+        assert first.data_ptr() == second.data_ptr()
+    elif case == "tied":
+        loaded = _again({"embedding": torch.nn.Parameter(x), "head": x.view(24)})
+        assert loaded["embedding"].data_ptr() == loaded["head"].data_ptr()
+    else:
+        first, second = _again((x, x.clone()))
+        first.fill_(2)
+        dev.assert_equal(second, ramp((4, 6)))
+
+
+@check("serialization/attributes", "SER-005", needs=_NEEDS, cases=("requires_grad", "parameter", "buffer"))
+def attributes_of_tensors_are_kept(dev: Device, case: str) -> None:
+    """requires_grad, and being a Parameter or Buffer, survive."""
+    x = ramp((3,)).to(dev.device(), copy=True)
+    if case == "requires_grad":
+        made = _again(x.requires_grad_())
+        assert made.requires_grad
+        assert made.is_leaf
+    elif case == "parameter":
+        made = _again(torch.nn.Parameter(x, requires_grad=False))
+        assert isinstance(made, torch.nn.Parameter)
+        assert not made.requires_grad
+    else:
+        made = _again({"buffer": torch.nn.Buffer(x)})["buffer"]
+    assert made.device == _home(dev)
+    dev.assert_equal(made, ramp((3,)))
+
+
+@check("serialization/container", "SER-001", needs=_NEEDS)
+def nested_containers_with_mixed_devices_come_back(dev: Device) -> None:
+    """Dicts, lists, tuples and numbers around device and host tensors keep their structure."""
+    saved = {
+        "a": [ramp((3,)).to(dev.device()), (ramp((2,)), 5)],
+        "b": {"c": 1.5, "d": None, "e": torch.float16, "f": torch.Size([2, 3])},
+        "g": _home(dev),
+    }
+    made = _again(saved)
+    assert made["a"][0].device == _home(dev)
+    assert made["a"][1][0].device.type == "cpu"
+    dev.assert_equal(made["a"][0], ramp((3,)))
+    assert made["a"][1][1] == 5
+    assert made["b"] == saved["b"]
+    assert made["g"] == saved["g"]
+
+
+@check("serialization/pending", "SER-006", needs=(*_NEEDS, "delay"))
+def saving_waits_for_pending_work(dev: Device) -> None:
+    """torch.save writes what work queued before it will have written."""
+    x = torch.zeros(1000, device=dev.device())
+    dev.synchronize()
+    dev.delay(40)
+    x.fill_(6)
+    dev.assert_equal(_again(x), torch.full((1000,), 6.0))
+
+
+@check("serialization/large", "SER-001", needs=_NEEDS)
+def a_storage_of_several_megabytes_is_complete(dev: Device) -> None:
+    """Every byte of an 8 MB tensor is written and read."""
+    source = torch.arange(1 << 20, dtype=torch.int64)
+    assert torch.equal(_again(source.to(dev.device())).cpu(), source)
+
+
+# -------------------------------------------------------------------------------------- map_location
+
+_TO_CPU: dict[str, Any] = {
+    "string": "cpu",
+    "device": torch.device("cpu"),
+    "callable": lambda storage, location: storage,
+}
+
+
+@check("serialization/to_cpu", "SER-007", needs=_NEEDS, cases=(*_TO_CPU, "map"))
+def device_tensors_are_loaded_on_the_cpu(dev: Device, case: str) -> None:
+    """map_location as string, device, callable or map brings a device tensor to the CPU."""
+    source = ramp((4, 6))
+    target = {str(_home(dev)): "cpu"} if case == "map" else _TO_CPU[case]
+    made = _again(source.to(dev.device()), map_location=target)
+    assert made.device.type == "cpu"
+    assert torch.equal(made, source)
+
+
+@check("serialization/to_device", "SER-007", needs=_NEEDS, cases=("string", "device", "map", "callable"))
+def host_tensors_are_loaded_on_the_device(dev: Device, case: str) -> None:
+    """map_location as string, device, map or callable brings a host tensor to the device."""
+    source = ramp((4, 6))
+    targets: dict[str, Any] = {
+        "string": dev.type,
+        "device": dev.device(),
+        "map": {"cpu": str(_home(dev))},
+        "callable": lambda storage, location: storage.to(device=dev.device()),
+    }
+    made = _again((source, source.t()), map_location=targets[case])
+    assert made[0].device == _home(dev)
+    assert made[0].data_ptr() == made[1].data_ptr()
+    dev.assert_equal(made[0], source)
+
+
+@check("serialization/location", "SER-008", needs=_NEEDS)
+def the_location_is_the_device_string(dev: Device) -> None:
+    """The location stored with a storage is the device as str() shows it."""
+    seen: list[str] = []
+
+    def remember(storage: Any, location: str) -> Any:
+        seen.append(location)
+        return storage
+
+    _again(ramp((3,)).to(dev.device()), map_location=remember)
+    assert seen == [str(_home(dev))]
+
+
+@check("serialization/other_index", "SER-009", needs=(*_NEEDS, "multi_device"))
+def tensors_return_to_their_own_devices(dev: Device) -> None:
+    """Tensors saved from several devices are loaded on the same devices again."""
+    saved = [ramp((3,)).to(dev.device(i)) for i in (0, 1)]
+    made = _again(saved)
+    assert [x.device for x in made] == [dev.device(0), dev.device(1)]
+    for x in made:
+        dev.assert_equal(x, ramp((3,)))
+
+
+@check("serialization/map_index", "SER-009", needs=(*_NEEDS, "multi_device"), cases=("string", "map", "cpu"))
+def tensors_are_loaded_on_another_device(dev: Device, case: str) -> None:
+    """map_location moves tensors between device indices."""
+    first, second = dev.device(0), dev.device(1)
+    source = ramp((3,)).to("cpu" if case == "cpu" else first)
+    target: Any = {str(first): str(second)} if case == "map" else str(second)
+    made = _again(source, map_location=target)
+    assert made.device == second
+    dev.assert_equal(made, ramp((3,)))
+
+
+@check("serialization/bad_index", "SER-010", needs=(*_NEEDS, "accelerator"), cases=("map", "stored"))
+def a_device_that_does_not_exist_is_named(dev: Device, case: str) -> None:
+    """Loading on an index past the last device raises an error that names it and map_location."""
+    if dev.count > 97:
+        dev.unsupported("the backend claims more than 97 devices")
+    missing = f"{dev.type}:97"
+    buffer = _save(ramp((3,)))
+    if case == "stored":
+        tag = torch.serialization.location_tag
+        torch.serialization.location_tag = lambda storage: missing  # type: ignore[assignment]
+        try:
+            buffer = _save(ramp((3,)))
+        finally:
+            torch.serialization.location_tag = tag
+    error = raised(lambda: torch.load(buffer, map_location=None if case == "stored" else missing))
+    assert isinstance(error, RuntimeError)
+    assert "97" in str(error)
+    assert "map_location" in str(error)
+    assert torch.load(_save(ramp((3,)).to(dev.device()))).device == _home(dev)
+
+
+@check("serialization/current_device", "SER-009", needs=(*_NEEDS, "multi_device", "device_guard"))
+def loading_leaves_the_current_device(dev: Device) -> None:
+    """Loading a tensor on device 1 does not change the current device."""
+    before = torch.accelerator.current_device_index()
+    _again(ramp((3,)).to(dev.device(1)))
+    assert torch.accelerator.current_device_index() == before
+
+
+# ---------------------------------------------------------------------------------- ways to save
+
+
+@check("serialization/file", "SER-011", needs=_NEEDS, cases=("path", "mmap", "mmap_cpu", "legacy"))
+def files_are_written_and_read(dev: Device, case: str) -> None:
+    """Saving to a path, memory-mapped loading and the legacy format work."""
+    source = ramp((4, 6))
+    x = source.to(dev.device())
+    with _file() as path:
+        torch.save([x, x.t()], path, _use_new_zipfile_serialization=case != "legacy")
+        target = "cpu" if case == "mmap_cpu" else None
+        made = torch.load(path, mmap=case.startswith("mmap"), map_location=target)
+        assert made[0].device == (torch.device("cpu") if case == "mmap_cpu" else _home(dev))
+        assert made[0].data_ptr() == made[1].data_ptr()
+        dev.assert_equal(made[0], source)
+        dev.assert_equal(made[1], source.t())
+
+
+@check("serialization/file_content", "SER-008", needs=_NEEDS)
+def the_file_holds_the_plain_bytes(dev: Device) -> None:
+    """The data record of a saved device tensor is the tensor's bytes in host byte order."""
+    source = ramp((11,), torch.int32)
+    with zipfile.ZipFile(_save(source.to(dev.device()))) as archive:
+        records = [name for name in archive.namelist() if "/data/" in name]
+        assert len(records) == 1
+        assert archive.read(records[0]) == source.numpy().tobytes()
+
+
+@check("serialization/weights_only", "SER-012", needs=_NEEDS, cases=("default", "explicit", "off"))
+def safe_and_full_loading_agree(dev: Device, case: str) -> None:
+    """Device tensors and parameters load with weights_only on (the default) and off."""
+    options: dict[str, Any] = {"default": {}, "explicit": {"weights_only": True}}.get(
+        case, {"weights_only": False}
+    )
+    saved = {"w": torch.nn.Parameter(ramp((3, 2)).to(dev.device())), "x": ramp((2,)).to(dev.device())}
+    made = torch.load(_save(saved), **options)
+    assert made["w"].device == _home(dev)
+    dev.assert_equal(made["w"], ramp((3, 2)))
+    dev.assert_equal(made["x"], ramp((2,)))
+
+
+@check("serialization/storage", "SER-013", needs=_NEEDS)
+def storages_are_saved_as_such(dev: Device) -> None:
+    """An UntypedStorage on the device is saved and loaded on it."""
+    source = ramp((6,), torch.int16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it comes back as the deprecated TypedStorage of bytes
+        made = _again(source.to(dev.device()).untyped_storage(), weights_only=False)
+        assert made.device == _home(dev)
+        assert made.cpu().tolist() == source.untyped_storage().tolist()
+
+
+@check("serialization/pickle", "SER-013", needs=_NEEDS, cases=("tensor", "view", "parameter", "device"))
+def objects_can_be_pickled(dev: Device, case: str) -> None:
+    """pickle of tensors, parameters and devices works without torch.save."""
+    x = ramp((4, 6)).to(dev.device())
+    saved: Any = {
+        "tensor": x,
+        "view": x.t()[1:],
+        "parameter": torch.nn.Parameter(x),
+        "device": x.device,
+    }[case]
+    made = pickle.loads(pickle.dumps(saved))
+    if case == "device":
+        assert made == x.device
+        return
+    assert made.device == x.device
+    assert type(made) is type(saved)
+    dev.assert_equal(made, saved.detach().cpu())
+
+
+@check("serialization/skip_data", "SER-011", needs=_NEEDS)
+def data_can_be_left_out(dev: Device) -> None:
+    """Under torch.serialization.skip_data a checkpoint keeps names, shapes and data types."""
+    with torch.serialization.skip_data():
+        buffer = _save({"w": ramp((3, 5), torch.float16).to(dev.device())})
+    made = torch.load(buffer)["w"]
+    assert (made.shape, made.dtype, made.device) == ((3, 5), torch.float16, _home(dev))
+
+
+@check("serialization/fake_load", "SER-011", needs=_NEEDS)
+def checkpoints_load_on_meta(dev: Device) -> None:
+    """map_location="meta" gives shapes of a device checkpoint without its data."""
+    made = _again(ramp((3, 5)).to(dev.device()), map_location="meta")
+    assert made.device.type == "meta"
+    assert made.shape == (3, 5)
+
+
+# ------------------------------------------------------------------------------ modules, optimizers
+
+
+def _model() -> torch.nn.Module:
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5), torch.nn.ReLU(), torch.nn.Linear(5, 2)
+    )
+
+
+@check("serialization/module", "SER-014", needs=_NEEDS, cases=("state_dict", "to_cpu", "from_cpu", "assign"))
+def state_dicts_travel(dev: Device, case: str) -> None:
+    """A state dict is saved on one side and loaded into a module on the same or the other."""
+    source = _model()
+    with torch.no_grad():
+        for parameter in source.parameters():
+            parameter.copy_(ramp(parameter.shape))
+    expected = {name: value.clone() for name, value in source.state_dict().items()}
+    saved = source.state_dict() if case == "from_cpu" else source.to(dev.device()).state_dict()
+    loaded = _again(saved, map_location="cpu" if case == "to_cpu" else None)
+    target = _model()
+    if case != "to_cpu":
+        target = target.to(dev.device())
+    target.load_state_dict(loaded, assign=case == "assign")
+    home = "cpu" if case == "to_cpu" else dev.type
+    for name, value in target.state_dict().items():
+        assert value.device.type == home
+        dev.assert_equal(value, expected[name])
+
+
+@check("serialization/whole_module", "SER-014", needs=_NEEDS)
+def whole_modules_are_saved(dev: Device) -> None:
+    """A module object saved whole computes the same after loading."""
+    module = _model().eval().to(dev.device())
+    x = ramp((4, 6)).to(dev.device())
+    made = _again(module, weights_only=False)
+    dev.assert_equal(made(x), module(x).detach().cpu())
+
+
+@check("serialization/optimizer", "SER-015", needs=_NEEDS, cases=("adam", "sgd", "to_cpu"))
+def training_resumes_from_a_checkpoint(dev: Device, case: str) -> None:
+    """Module and optimizer state saved in mid-training continue exactly as without the save."""
+
+    def make(device: Any) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
+        module = _model().to(device)
+        if case == "sgd":
+            return module, torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
+        return module, torch.optim.Adam(module.parameters(), lr=0.1)
+
+    def steps(module: torch.nn.Module, optimizer: torch.optim.Optimizer, device: Any) -> None:
+        for _ in range(2):
+            optimizer.zero_grad()
+            module((ramp((8, 6)) / 50).to(device)).square().sum().backward()
+            optimizer.step()
+
+    module, optimizer = make(dev.device())
+    steps(module, optimizer, dev.device())
+    home = "cpu" if case == "to_cpu" else dev.device()
+    saved = _again([module.state_dict(), optimizer.state_dict()], map_location=home)
+    again, resumed = make(home)
+    again.load_state_dict(saved[0])
+    resumed.load_state_dict(saved[1])
+    for state in resumed.state.values():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor) and name != "step":
+                assert value.device.type == torch.device(home).type, name
+    steps(module, optimizer, dev.device())
+    steps(again, resumed, home)
+    for one, other in zip(module.parameters(), again.parameters(), strict=True):
+        dev.assert_close(other, one.detach().cpu(), rtol=1e-4, atol=1e-5)
+
+
+@check("serialization/generator", "SER-016", needs=(*_NEEDS, "generator"))
+def generator_states_are_saved(dev: Device) -> None:
+    """A saved generator state continues the sequence after loading."""
+    generator = torch.Generator(device=dev.device()).manual_seed(8)
+    torch.rand(5, device=dev.device(), generator=generator)
+    state = _again(generator.get_state())
+    expected = torch.rand(5, device=dev.device(), generator=generator).cpu()
+    other = torch.Generator(device=dev.device())
+    other.set_state(state)
+    dev.assert_equal(torch.rand(5, device=dev.device(), generator=other), expected)
+
+
+# ------------------------------------------------------------------------------------ other processes
+
+_WITHOUT_BACKEND = """
+import json, sys, torch
+loaded = torch.load(sys.argv[1], map_location="cpu")
+try:
+    torch.load(sys.argv[1])
+    error = ""
+except Exception as problem:
+    error = str(problem)
+print("RESULT", json.dumps([loaded.tolist(), loaded.device.type, error]))
+"""
+
+_WITH_BACKEND = """
+import json, sys, torch
+loaded = torch.load(sys.argv[1])
+print("RESULT", json.dumps([loaded.cpu().tolist(), str(loaded.device)]))
+"""
+
+
+def _result(dev: Device, code: str, path: Path, **options: Any) -> Any:
+    """What the RESULT line of a fresh interpreter holds; backends may print more around it."""
+    done = dev.python(code, args=(str(path),), **options)
+    for line in done.stdout.splitlines():
+        if line.startswith("RESULT "):
+            return json.loads(line.removeprefix("RESULT "))
+    raise AssertionError(f"no result, exit status {done.returncode}: {done.stderr[-800:]}")
+
+
+@check("serialization/without_backend", "SER-017", needs=(*_NEEDS, "accelerator"))
+def a_process_without_the_backend_can_load_on_the_cpu(dev: Device) -> None:
+    """Where the backend is not loaded, map_location="cpu" works and its absence says so."""
+    with _file() as path:
+        torch.save(ramp((5,)).to(dev.device()), path)
+        values, home, error = _result(
+            dev,
+            _WITHOUT_BACKEND,
+            path,
+            backend="none",
+            env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        )
+    assert values == ramp((5,)).tolist()
+    assert home == "cpu"
+    assert dev.type in error.lower(), error
+
+
+@check("serialization/fresh_process", "SER-017", needs=_NEEDS)
+def a_fresh_process_loads_on_the_device(dev: Device) -> None:
+    """A checkpoint written by one process is loaded on the device by another."""
+    with _file() as path:
+        torch.save(ramp((5,)).to(dev.device()), path)
+        values, home = _result(dev, _WITH_BACKEND, path)
+    assert values == ramp((5,)).tolist()
+    assert home == str(_home(dev))
