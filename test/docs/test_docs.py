@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the documents show is run, and what they point at exists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from interpreter import Python
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    """("file:line", code) of every fenced block in this language."""
+    for document in DOCUMENTS:
+        text = document.read_text()
+        for match in re.finditer(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{document.relative_to(ROOT)}:{line}", match.group(1)
+
+
+PYTHON_BLOCKS = dict(blocks("python"))
+
+
+@pytest.mark.parametrize("where", PYTHON_BLOCKS)
+def test_python_in_the_documents_runs(python: Python, where: str) -> None:
+    # With a trailing "# value" comment after print() meaning that this is what is printed.
+    code = PYTHON_BLOCKS[where]
+    done = python(code, autoload=True, env={"PUONE_DRIVER": "sim"})
+    assert done.returncode == 0, done.stderr
+    expected = re.findall(r"^print\(.*\)  # (.*)$", code, re.MULTILINE)
+    if expected:
+        assert done.stdout.splitlines() == expected
+
+
+def test_there_is_python_in_the_documents() -> None:
+    assert len(PYTHON_BLOCKS) >= 2
+
+
+def test_make_targets_in_the_documents_exist() -> None:
+    targets = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for document in DOCUMENTS:
+        named = set(re.findall(r"`make ([a-z-]+)", document.read_text()))
+        assert named <= targets, document
+
+
+def test_files_named_in_the_documents_exist() -> None:
+    pattern = r"`((?:csrc|cmake|conformance|docs|reference_backend|requirements|test)/[\w./-]+)`"
+    for document in DOCUMENTS:
+        for name in re.findall(pattern, document.read_text()):
+            # A driver for hardware is part of the layout before its folder is there.
+            assert (ROOT / name).exists() or name == "csrc/drivers/cuda", f"{document}: {name}"
+
+
+def test_local_links_lead_somewhere() -> None:
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
+            assert (document.parent / target).exists(), f"{document}: {target}"
