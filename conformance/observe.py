@@ -71,7 +71,7 @@ def in_threads(works: list[Callable[[], T]], seconds: float = 60.0) -> list[T]:
         try:
             start.wait(seconds)
             values[index] = work()
-        except BaseException as error:  # noqa: BLE001 - delivered to the caller below
+        except BaseException as error:  # delivered to the caller below
             errors.append(error)
 
     threads = [
@@ -92,7 +92,7 @@ def raised(work: Callable[[], Any]) -> Exception:
     """Run `work`, which must raise, and return the exception."""
     try:
         value = work()
-    except Exception as error:  # noqa: BLE001 - which one is for the caller to judge
+    except Exception as error:  # which one is for the caller to judge
         return error.with_traceback(None)  # a traceback would keep the frame's tensors alive
     raise AssertionError(f"nothing was raised; the call returned {type(value).__name__}")
 

@@ -1,0 +1,456 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Errors: refused arguments, mixed devices, missing operators, and failures of queued work."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+import torch
+
+from conformance.check import check
+from conformance.device import Device
+from conformance.observe import LATE_MS, in_thread, in_threads, raised, words
+
+# ---- refused arguments -----------------------------------------------------------------------
+
+#: name -> (what is done with a 3 x 4 tensor, the exception PyTorch documents for it).
+_REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], type[Exception]]] = {
+    "index_beyond": (lambda x: x[3], IndexError),
+    "index_below": (lambda x: x[-4], IndexError),
+    "too_many_indices": (lambda x: x[0, 0, 0], IndexError),
+    "select_beyond": (lambda x: x.select(1, 4), IndexError),
+    "narrow_beyond": (lambda x: x.narrow(1, 2, 3), RuntimeError),
+    "bad_dimension": (lambda x: x.sum(dim=2), IndexError),
+    "transpose_beyond": (lambda x: x.transpose(0, 5), IndexError),
+    "view_size": (lambda x: x.view(5, 2), RuntimeError),
+    "reshape_size": (lambda x: x.reshape(-1, 5), RuntimeError),
+    "expand_size": (lambda x: x.expand(6, 4), RuntimeError),
+    "view_strides": (lambda x: x.t().view(12), RuntimeError),
+    "broadcast": (lambda x: x + x[:, :3], RuntimeError),
+    "matmul_sizes": (lambda x: x @ x, RuntimeError),
+    "cat_sizes": (lambda x: torch.cat([x, x[:, :2]]), RuntimeError),
+    "copy_sizes": (lambda x: x.copy_(torch.ones(5, device=x.device)), RuntimeError),
+    "negative_size": (lambda x: x.new_empty(-1), RuntimeError),
+    "storage_beyond": (
+        lambda x: x.as_strided((9,), (4,)),
+        RuntimeError,
+    ),
+    "item_of_many": (lambda x: x.item(), RuntimeError),
+    "bool_of_many": (lambda x: bool(x), RuntimeError),
+    "iterate_scalar": (lambda x: list(x[0, 0]), TypeError),
+    "unknown_argument": (lambda x: torch.empty(2, device=x.device, nonsense=1), TypeError),
+    "in_place_cast": (lambda x: x.to(torch.int32).add_(0.5), RuntimeError),
+    "out_dtype": (
+        lambda x: torch.add(x, x, out=torch.empty(3, 4, dtype=torch.int32, device=x.device)),
+        RuntimeError,
+    ),
+    "copy_of_none": (lambda x: x.copy_(None), TypeError),
+}
+
+
+@check("error/arguments", "ERR-001", cases=tuple(_REFUSED))
+def bad_arguments_raise_python_exceptions(dev: Device, case: str) -> None:
+    """A wrong argument raises the exception it raises on the CPU; the operand stays usable."""
+    x = torch.arange(12.0, device=dev.device()).reshape(3, 4)
+    act, expected = _REFUSED[case]
+    error = raised(lambda: act(x))
+    assert isinstance(error, expected), f"raised {type(error).__name__}: {error}"
+    assert str(error).strip(), "the exception has no message"
+    dev.assert_equal(x, torch.arange(12.0).reshape(3, 4))
+
+
+@check(
+    "error/host_view",
+    "ERR-002",
+    cases=("numpy", "asarray", "memoryview", "message"),
+    needs=("accelerator",),
+)
+def device_memory_is_not_shown_to_the_host(dev: Device, case: str) -> None:
+    """Asking a device tensor for its bytes as host memory raises TypeError and says what to do."""
+    x = torch.ones(3, device=dev.device())
+    if case == "asarray":
+        error = raised(lambda: numpy.asarray(x))
+    elif case == "memoryview":
+        error = raised(lambda: memoryview(x))  # type: ignore[arg-type]
+    else:
+        error = raised(x.numpy)
+    assert isinstance(error, TypeError), f"{type(error).__name__}: {error}"
+    if case == "message":
+        assert "cpu" in words(str(error)), f"the message does not say how: {error}"
+
+
+# ---- mixed devices ---------------------------------------------------------------------------
+
+_MIXED: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "add": lambda x, other: x + other,
+    "add_reversed": lambda x, other: other + x,
+    "add_in_place": lambda x, other: x.add_(other),
+    "compare": lambda x, other: x == other,
+    "matmul": lambda x, other: x @ other,
+    "cat": lambda x, other: torch.cat([x, other]),
+    "where": lambda x, other: torch.where(x > 0, x, other),
+    "linear": lambda x, other: torch.nn.functional.linear(x, other),
+    "out": lambda x, other: torch.mul(x, x, out=other),
+    "set_source": lambda x, other: x.set_(other),
+}
+
+
+@check("error/mixed", "ERR-003", cases=tuple(_MIXED), needs=("accelerator",))
+def cpu_and_device_operands_are_refused(dev: Device, case: str) -> None:
+    """An operator given operands on the CPU and on the device raises and changes neither."""
+    x, other = torch.ones(3, 3, device=dev.device()), torch.full((3, 3), 2.0)
+    error = raised(lambda: _MIXED[case](x, other))
+    assert isinstance(error, (RuntimeError, TypeError)), f"{type(error).__name__}: {error}"
+    dev.assert_equal(x, torch.ones(3, 3))
+    assert torch.equal(other, torch.full((3, 3), 2.0))
+
+
+@check(
+    "error/mixed_devices",
+    "ERR-003",
+    cases=("add", "add_in_place", "matmul", "cat", "out"),
+    needs=("multi_device",),
+)
+def operands_of_two_devices_are_refused(dev: Device, case: str) -> None:
+    """An operator given operands on two devices raises and changes neither."""
+    x = torch.ones(3, 3, device=dev.device(0))
+    other = torch.full((3, 3), 2.0, device=dev.device(1))
+    error = raised(lambda: _MIXED[case](x, other))
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+    dev.assert_equal(x, torch.ones(3, 3))
+    dev.assert_equal(other, torch.full((3, 3), 2.0))
+
+
+@check("error/mixed_message", "ERR-004", needs=("accelerator",))
+def mixed_device_error_names_the_devices(dev: Device) -> None:
+    """The error for mixed operands names the devices involved."""
+    error = raised(lambda: torch.ones(3, device=dev.device()) + torch.ones(3))
+    assert dev.type in str(error) and "cpu" in str(error), str(error)
+
+
+_SCALARS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "python_number": lambda x: x + 2,
+    "cpu_scalar_tensor": lambda x: x + torch.tensor(2.0),
+    "cpu_scalar_first": lambda x: torch.tensor(2.0) + x,
+    "cpu_scalar_in_place": lambda x: x.add_(torch.tensor(2.0)),
+}
+
+
+@check("error/cpu_scalar", "ERR-005", cases=tuple(_SCALARS))
+def cpu_scalars_mix_with_device_tensors(dev: Device, case: str) -> None:
+    """A number, or a CPU tensor without dimensions, is accepted beside a device tensor."""
+    result = _SCALARS[case](torch.ones(3, device=dev.device()))
+    assert result.device.type == dev.type
+    dev.assert_equal(result, torch.full((3,), 3.0))
+
+
+# ---- operators -------------------------------------------------------------------------------
+
+
+@functools.cache
+def _library() -> torch.library.Library:
+    """Operators that no backend can know: one without kernels, one with a CPU kernel only."""
+    library = torch.library.Library("conformance_error", "DEF")
+    library.define("missing(Tensor x) -> Tensor")
+    library.define("cpu_only(Tensor x) -> Tensor")
+    library.impl("cpu_only", lambda x: x * 3, "CPU")
+    return library
+
+
+@check("error/operator", "ERR-006", cases=("kind", "names_operator", "usable_after"))
+def a_missing_operator_raises_not_implemented(dev: Device, case: str) -> None:
+    """An operator without any kernel raises NotImplementedError that names it."""
+    _library()
+    x = torch.ones(3, device=dev.device())
+    error = raised(lambda: torch.ops.conformance_error.missing(x))
+    assert isinstance(error, NotImplementedError), f"{type(error).__name__}: {error}"
+    if case == "names_operator":
+        assert "conformance_error::missing" in str(error), str(error)
+    elif case == "usable_after":
+        dev.assert_equal(x + 1, torch.full((3,), 2.0))
+
+
+@check("error/operator_cpu_only", "ERR-007")
+def an_operator_of_the_cpu_falls_back_or_raises(dev: Device) -> None:
+    """An operator with a CPU kernel only gives the right result on the device, or raises."""
+    _library()
+    x = torch.ones(3, device=dev.device())
+    try:
+        result = torch.ops.conformance_error.cpu_only(x)
+    except NotImplementedError as error:
+        assert "conformance_error::cpu_only" in str(error), str(error)
+        return
+    assert result.device == x.device
+    dev.assert_equal(result, torch.full((3,), 3.0))
+
+
+# ---- printing --------------------------------------------------------------------------------
+
+_PRINTED: dict[str, Callable[[torch.device], torch.Tensor]] = {
+    "float32": lambda d: torch.arange(6.0, device=d).reshape(2, 3) / 3,
+    "int64": lambda d: torch.arange(4, device=d),
+    "bool": lambda d: torch.tensor([True, False], device=d),
+    "zero_dim": lambda d: torch.tensor(2.5, device=d),
+    "empty": lambda d: torch.empty(0, 3, device=d),
+    "non_finite": lambda d: torch.tensor([float("nan"), float("inf"), -1.0], device=d),
+    "strided": lambda d: torch.arange(12.0, device=d).reshape(3, 4).t()[::2],
+    "requires_grad": lambda d: torch.ones(2, device=d, requires_grad=True),
+    "large": lambda d: torch.arange(3000.0, device=d),
+    "parameter": lambda d: torch.nn.Parameter(torch.ones(2, device=d)),
+    "float64": lambda d: torch.ones(2, device=d, dtype=torch.float64) / 3,
+    "float16": lambda d: torch.ones(2, device=d).to(torch.float16) / 3,
+    "bfloat16": lambda d: torch.ones(2, device=d).to(torch.bfloat16) / 3,
+    "complex64": lambda d: torch.tensor([1 + 2j, -3j], device=d),
+    "conjugate": lambda d: torch.tensor([1 + 2j, -3j], device=d).conj(),
+}
+_PRINTED_NEEDS = {"conjugate": "complex64"}
+
+
+@check("error/printing", "ERR-008", cases=tuple(_PRINTED))
+def every_tensor_can_be_printed(dev: Device, case: str) -> None:
+    """repr() of a device tensor shows the values the CPU shows, and the device."""
+    need = _PRINTED_NEEDS.get(case, case)
+    if need in ("float64", "float16", "bfloat16", "complex64"):
+        dev.require(need)
+    x = _PRINTED[case](dev.device())
+    text = repr(x)
+    on_cpu = repr(_PRINTED[case](torch.device("cpu")))
+    shown = text.replace(f", device='{x.device}'", "")
+    assert "".join(shown.split()) == "".join(on_cpu.split()), f"{text}\nis not\n{on_cpu}"
+    if dev.is_accelerator:
+        assert str(x.device) in text
+
+
+# ---- autograd and threads --------------------------------------------------------------------
+
+
+class _Fails(torch.autograd.Function):
+    """A function whose backward raises."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        raise KeyError("from backward")
+
+
+@check("error/backward", "ERR-009", cases=("kind", "usable_after", "in_thread", "repeatedly"))
+def errors_of_backward_reach_the_caller(dev: Device, case: str) -> None:
+    """An exception raised in backward arrives, as itself, where backward() was called."""
+
+    def backward() -> None:
+        x = torch.ones(3, device=dev.device(), requires_grad=True)
+        _Fails.apply(x).sum().backward()
+
+    for _ in range(3 if case == "repeatedly" else 1):
+        error = raised((lambda: in_thread(backward)) if case == "in_thread" else backward)
+        assert isinstance(error, KeyError) and "from backward" in str(error), repr(error)
+    if case == "usable_after":
+        y = torch.ones(3, device=dev.device(), requires_grad=True)
+        (y * 2).sum().backward()
+        assert y.grad is not None
+        dev.assert_equal(y.grad, torch.full((3,), 2.0))
+
+
+@check("error/thread", "ERR-010", cases=("delivered_there", "others_unharmed"), needs=("threads",))
+def errors_stay_in_their_thread(dev: Device, case: str) -> None:
+    """An error is raised in the thread that caused it and disturbs no other thread."""
+
+    def wrong() -> str:
+        x = torch.ones(3, device=dev.device())
+        return type(raised(lambda: x.view(7))).__name__
+
+    def right() -> str:
+        for _ in range(20):
+            x = torch.ones(3, device=dev.device())
+            dev.assert_equal(x + 1, torch.full((3,), 2.0))
+        return "right"
+
+    if case == "delivered_there":
+        assert in_thread(wrong) == "RuntimeError"
+        return
+    results = in_threads([wrong, right] * 4)
+    assert results == ["RuntimeError", "right"] * 4
+
+
+# ---- errors of queued work -------------------------------------------------------------------
+
+_SURFACE: dict[str, Callable[[torch.Stream, torch.Event, torch.Tensor], Any]] = {
+    "stream": lambda stream, event, x: stream.synchronize(),
+    "device": lambda stream, event, x: torch.accelerator.synchronize(x.device.index),
+    "event": lambda stream, event, x: event.synchronize(),
+    "item": lambda stream, event, x: x[0].item(),
+    "copy": lambda stream, event, x: x.cpu(),
+}
+
+
+def _fail_late(dev: Device, stream: torch.Stream, x: torch.Tensor) -> torch.Event:
+    """Queue, on `stream`, a kernel that fails when it runs; return an event behind it."""
+    dev.synchronize()
+    dev.fault.kernel_error_at(1)
+    with stream:
+        x.fill_(3)
+        return stream.record_event()
+
+
+@check(
+    "error/deferred",
+    "ERR-020",
+    cases=tuple(_SURFACE),
+    needs=("fault_injection", "deferred_errors", "streams", "events"),
+)
+def an_error_of_queued_work_surfaces(dev: Device, case: str) -> None:
+    """A kernel that fails while it runs raises RuntimeError at the next wait that covers it."""
+    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    try:
+        event = _fail_late(dev, stream, x)
+        with stream:
+            error = raised(lambda: _SURFACE[case](stream, event, x))
+    finally:
+        dev.fault.reset()
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+    assert not isinstance(error, torch.OutOfMemoryError)
+
+
+@check(
+    "error/deferred_name",
+    "ERR-021",
+    needs=("fault_injection", "deferred_errors", "streams", "events"),
+)
+def a_late_error_names_the_launch(dev: Device) -> None:
+    """The message of a late error names the kernel that failed, not the call that found it."""
+    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    try:
+        _fail_late(dev, stream, x)
+        message = str(raised(stream.synchronize))
+    finally:
+        dev.fault.reset()
+    assert "fill" in message.lower(), f"the failed launch, fill, is not named: {message}"
+
+
+@check(
+    "error/deferred_scope",
+    "ERR-022",
+    cases=("other_stream", "other_device", "other_event"),
+    needs=("fault_injection", "deferred_errors", "streams", "events"),
+)
+def a_late_error_stays_with_its_stream(dev: Device, case: str) -> None:
+    """Waiting for unrelated work does not raise the error of another stream."""
+    if case == "other_device":
+        dev.require("multi_device")
+    stream, other = dev.stream(0), dev.stream(dev.count - 1 if case == "other_device" else 0)
+    x, y = torch.ones(64, device=dev.device(0)), torch.ones(64, device=other.device)
+    try:
+        failed = _fail_late(dev, stream, x)
+        with other:
+            y.fill_(4)
+        event = other.record_event()
+        if case == "other_event":
+            event.synchronize()
+        elif case == "other_device":
+            torch.accelerator.synchronize(other.device)
+        else:
+            other.synchronize()
+        with other:
+            assert y[0].item() == 4
+        error = raised(failed.synchronize)
+    finally:
+        dev.fault.reset()
+    assert isinstance(error, RuntimeError)
+
+
+@check(
+    "error/deferred_once",
+    "ERR-023",
+    cases=("reported_once", "usable_after", "stream_usable", "launch_does_not_raise"),
+    needs=("fault_injection", "deferred_errors", "streams", "events"),
+)
+def a_late_error_is_reported_once(dev: Device, case: str) -> None:
+    """A late error is not raised by the launch, is raised once, and the device goes on."""
+    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    try:
+        _fail_late(dev, stream, x)  # the launch itself must not raise
+        if case == "launch_does_not_raise":
+            with stream:
+                x.fill_(5)
+        error = raised(stream.synchronize)
+        assert isinstance(error, RuntimeError)
+        stream.synchronize()
+        torch.accelerator.synchronize(0)
+    finally:
+        dev.fault.reset()
+    if case == "stream_usable":
+        with stream:
+            x.fill_(6)
+        stream.synchronize()
+        dev.assert_equal(x, torch.full((64,), 6.0))
+    elif case == "usable_after":
+        dev.assert_equal(torch.ones(3, device=dev.device(0)) + 1, torch.full((3,), 2.0))
+
+
+@check(
+    "error/device_lost",
+    "ERR-025",
+    cases=("raises", "other_device", "allocation", "recovers"),
+    needs=("fault_injection",),
+    isolate=True,
+)
+def a_lost_device_raises(dev: Device, case: str) -> None:
+    """Work on a lost device raises RuntimeError, without a crash or a hang, on it alone."""
+    if case == "other_device":
+        dev.require("multi_device")
+    lost = dev.count - 1
+    x = torch.ones(64, device=dev.device(lost))
+    dev.synchronize()
+
+    def use() -> None:
+        if case == "allocation":
+            torch.empty(1 << 26, dtype=torch.uint8, device=x.device)
+        x.fill_(2)
+        torch.accelerator.synchronize(lost)
+
+    try:
+        dev.fault.device_lost(lost)
+        error = raised(use)
+        assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+        assert not isinstance(error, torch.OutOfMemoryError), "a lost device is not out of memory"
+        if case == "other_device":
+            dev.assert_equal(torch.ones(3, device=dev.device(0)) + 1, torch.full((3,), 2.0))
+    finally:
+        dev.fault.reset()
+    if case == "recovers":
+        y = torch.ones(64, device=dev.device(lost))
+        y.fill_(3)
+        dev.assert_equal(y, torch.full((64,), 3.0))
+
+
+@check(
+    "error/latency",
+    "ERR-026",
+    cases=("order", "overlap"),
+    needs=("fault_injection", "streams", "events"),
+)
+def a_slow_device_gives_the_same_results(dev: Device, case: str) -> None:
+    """Latency in front of every piece of work changes no result and no order."""
+    x, y = torch.zeros(64, device=dev.device(0)), torch.zeros(64, device=dev.device(0))
+    dev.synchronize()
+    try:
+        dev.fault.latency_ns(int(LATE_MS / 8 * 1e6))
+        first, then = dev.stream(0), dev.stream(0)
+        with first:
+            for value in range(1, 4):
+                x.fill_(value)
+        if case == "overlap":
+            with then:
+                y.fill_(9)
+        then.wait_stream(first)
+        with then:
+            y.copy_(x)
+        dev.assert_equal(y, torch.full((64,), 3.0))
+    finally:
+        dev.fault.reset()

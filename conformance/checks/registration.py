@@ -1,0 +1,681 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Registration: the device type, the module `torch.<type>`, generated methods, loading and exit."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Literal
+
+import torch
+
+from conformance.check import check
+from conformance.device import Device
+from conformance.observe import raised
+
+# ---- the device type -------------------------------------------------------------------------
+
+
+@check(
+    "registration/device_parsing",
+    "REG-001",
+    cases=("type_only", "with_index", "index_argument", "text", "equality", "pickle"),
+)
+def device_type_parses(dev: Device, case: str) -> None:
+    """torch.device understands the device type in every form it has."""
+    name = dev.type
+    if case == "type_only":
+        parsed = torch.device(name)
+        assert (parsed.type, parsed.index) == (name, None)
+    elif case == "with_index":
+        parsed = torch.device(f"{name}:0")
+        assert (parsed.type, parsed.index) == (name, 0)
+    elif case == "index_argument":
+        assert torch.device(name, 0) == torch.device(f"{name}:0")
+        assert torch.device(type=name, index=0) == torch.device(f"{name}:0")
+    elif case == "text":
+        assert str(torch.device(name)) == name
+        assert str(torch.device(name, 0)) == f"{name}:0"
+        assert name in repr(torch.device(name, 0))
+    elif case == "equality":
+        assert torch.device(name, 0) != torch.device(name)
+        assert torch.device(name, 0) != torch.device(name, 1)
+        assert len({torch.device(name, 0), torch.device(f"{name}:0")}) == 1
+    else:
+        device = torch.device(name, 0)
+        assert pickle.loads(pickle.dumps(device)) == device
+
+
+_MALFORMED = {
+    "negative": "{}:-1",
+    "empty_index": "{}:",
+    "letters": "{}:zero",
+    "two_indices": "{}:0:1",
+    "leading_zero": "{}:00",
+    "spaces": " {} ",
+}
+
+
+@check("registration/device_malformed", "REG-002", cases=tuple(_MALFORMED))
+def malformed_device_string_is_refused(dev: Device, case: str) -> None:
+    """A malformed device string raises RuntimeError and is never read as some other device."""
+    text = _MALFORMED[case].format(dev.type)
+    error = raised(lambda: torch.device(text))
+    assert isinstance(error, RuntimeError), f"torch.device({text!r}) raised {error!r}"
+
+
+@check(
+    "registration/renamed", "REG-003", cases=("name", "device_type_alias"), needs=("privateuse1",)
+)
+def privateuse1_has_the_backend_name(dev: Device, case: str) -> None:
+    """PrivateUse1 was renamed to the device type, through the Python function as well."""
+    assert torch._C._get_privateuse1_backend_name() == dev.type
+    if case == "device_type_alias":
+        device_type = torch._C._autograd.DeviceType
+        assert hasattr(device_type, dev.type.upper()), (
+            "DeviceType has no alias: the rename bypassed torch.utils.rename_privateuse1_backend"
+        )
+        assert dev.type.upper() in str(device_type.PrivateUse1)
+
+
+@check(
+    "registration/dispatch_keys",
+    "REG-004",
+    cases=("backend", "autograd", "not_cpu"),
+    needs=("privateuse1",),
+)
+def tensor_carries_the_dispatch_keys(dev: Device, case: str) -> None:
+    """A device tensor dispatches to PrivateUse1 and its autograd key, never to the CPU."""
+    keys = torch._C._dispatch_keys(torch.empty(2, device=dev.device()))
+    if case == "backend":
+        assert keys.has(torch._C.DispatchKey.PrivateUse1)
+    elif case == "autograd":
+        assert keys.has(torch._C.DispatchKey.AutogradPrivateUse1)
+    else:
+        assert not keys.has(torch._C.DispatchKey.CPU)
+
+
+@check(
+    "registration/current_accelerator",
+    "REG-005",
+    cases=("type", "available", "device_index_only"),
+    needs=("accelerator",),
+)
+def backend_is_the_current_accelerator(dev: Device, case: str) -> None:
+    """torch.accelerator names this backend, and a bare index means its device."""
+    if case == "type":
+        current = torch.accelerator.current_accelerator()
+        assert current is not None and current.type == dev.type
+        assert current.index is None
+    elif case == "available":
+        assert torch.accelerator.is_available() is True
+        assert torch.accelerator.current_accelerator(check_available=True) is not None
+    else:
+        assert torch.device(0) == dev.device(0)
+        assert torch.empty(1, device=0).device == dev.device(0)
+
+
+# ---- the module torch.<type> -----------------------------------------------------------------
+
+
+@check(
+    "registration/module",
+    "REG-010",
+    cases=("attribute", "by_string", "by_device", "by_index", "importable"),
+)
+def device_module_is_registered(dev: Device, case: str) -> None:
+    """torch.<type> exists, and get_device_module and `import torch.<type>` agree on it."""
+    module = getattr(torch, dev.type, None)
+    assert module is not None, f"torch has no attribute {dev.type!r}"
+    if case == "by_string":
+        assert torch.get_device_module(dev.type) is module
+    elif case == "by_device":
+        assert torch.get_device_module(torch.device(dev.type)) is module
+    elif case == "by_index":
+        assert torch.get_device_module(torch.device(dev.type, 0)) is module
+    elif case == "importable":
+        assert sys.modules.get(f"torch.{dev.type}") is module
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_bytes(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype is torch.uint8 and not value.is_cuda
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value.strip() != ""
+
+
+def _is_stream(value: Any) -> bool:
+    return isinstance(value, torch.Stream)
+
+
+#: name -> (call it, judge what came back); grouped by requirement below.
+Member = tuple[Callable[[ModuleType], Any], Callable[[Any], bool]]
+
+
+def _none(value: Any) -> bool:
+    return value is None
+
+
+_ENUMERATION: dict[str, Member] = {
+    "device_count": (lambda m: m.device_count(), lambda v: _is_index(v) and v >= 1),
+    "is_available": (lambda m: m.is_available(), lambda v: v is True),
+    "current_device": (lambda m: m.current_device(), _is_index),
+    "set_device": (lambda m: m.set_device(m.current_device()), _none),
+    "device": (lambda m: m.device(0), lambda v: hasattr(v, "__enter__") and hasattr(v, "__exit__")),
+}
+_STREAMS: dict[str, Member] = {
+    "stream_class": (lambda m: m.Stream(), _is_stream),
+    "event_class": (lambda m: m.Event(), lambda v: isinstance(v, torch.Event)),
+    "current_stream": (lambda m: m.current_stream(), _is_stream),
+    "current_stream_of": (lambda m: m.current_stream(0), _is_stream),
+    "default_stream": (lambda m: m.default_stream(), _is_stream),
+    "default_stream_of": (lambda m: m.default_stream(0), _is_stream),
+    "set_stream": (lambda m: m.set_stream(m.current_stream()), _none),
+    "stream": (lambda m: m.stream(m.current_stream()), lambda v: hasattr(v, "__enter__")),
+    "synchronize": (lambda m: m.synchronize(), _none),
+    "synchronize_device": (lambda m: m.synchronize(0), _none),
+}
+_DESCRIPTION: dict[str, Member] = {
+    "get_device_name": (lambda m: m.get_device_name(0), _is_text),
+    "get_device_name_current": (lambda m: m.get_device_name(), _is_text),
+    "get_device_properties": (
+        lambda m: m.get_device_properties(0),
+        lambda v: _is_text(v.name) and v.total_memory > 0,
+    ),
+    "get_device_capability": (lambda m: m.get_device_capability(0), lambda v: v is not None),
+}
+_MEMORY: dict[str, Member] = {
+    "memory_allocated": (lambda m: m.memory_allocated(), _is_index),
+    "max_memory_allocated": (lambda m: m.max_memory_allocated(), _is_index),
+    "memory_reserved": (lambda m: m.memory_reserved(), _is_index),
+    "max_memory_reserved": (lambda m: m.max_memory_reserved(), _is_index),
+    "memory_stats": (lambda m: m.memory_stats(), lambda v: "allocated_bytes.all.current" in v),
+    "memory_summary": (lambda m: m.memory_summary(), _is_text),
+    "reset_peak_memory_stats": (lambda m: m.reset_peak_memory_stats(), _none),
+    "reset_accumulated_memory_stats": (lambda m: m.reset_accumulated_memory_stats(), _none),
+    "mem_get_info": (
+        lambda m: m.mem_get_info(),
+        lambda v: len(v) == 2 and 0 <= v[0] <= v[1] and v[1] > 0,
+    ),
+    "empty_cache": (lambda m: m.empty_cache(), _none),
+}
+_SEEDING: dict[str, Member] = {
+    "manual_seed_all": (lambda m: m.manual_seed_all(7), _none),
+    "get_rng_state": (lambda m: m.get_rng_state(), _is_bytes),
+    "get_rng_state_of": (lambda m: m.get_rng_state(0), _is_bytes),
+    "set_rng_state": (lambda m: m.set_rng_state(m.get_rng_state()), _none),
+    "in_bad_fork": (lambda m: m._is_in_bad_fork(), lambda v: v is False),
+}
+_SEEDING_MORE: dict[str, Member] = {
+    "manual_seed": (lambda m: m.manual_seed(7), _none),
+    "seed": (lambda m: m.seed(), _none),
+    "seed_all": (lambda m: m.seed_all(), _none),
+    "initial_seed": (lambda m: m.initial_seed(), _is_seed),
+    "get_rng_state_all": (
+        lambda m: m.get_rng_state_all(),
+        lambda v: len(v) >= 1 and all(_is_bytes(state) for state in v),
+    ),
+    "set_rng_state_all": (lambda m: m.set_rng_state_all(m.get_rng_state_all()), _none),
+    "default_generators": (
+        lambda m: m.default_generators,
+        lambda v: len(v) >= 1 and all(isinstance(g, torch.Generator) for g in v),
+    ),
+}
+_STATE: dict[str, Member] = {
+    "is_initialized": (lambda m: m.is_initialized(), lambda v: v is True),
+    "init": (lambda m: m.init(), _none),
+    "init_twice": (lambda m: (m.init(), m.init())[1], _none),
+    "lazy_call": (lambda m: m._lazy_call(lambda: None), _none),
+}
+_MIXED_PRECISION: dict[str, Member] = {
+    "get_amp_supported_dtype": (
+        lambda m: m.get_amp_supported_dtype(),
+        lambda v: len(v) >= 1 and all(isinstance(d, torch.dtype) for d in v),
+    ),
+}
+
+
+def _verify_member(dev: Device, members: dict[str, Member], case: str) -> None:
+    """Call one member of the module; the random state it may touch is put back."""
+    call, judge = members[case]
+    torch.empty(1, device=dev.device())  # the contract is that of an initialised device
+    with torch.random.fork_rng(devices=range(dev.count), device_type=dev.type):
+        try:
+            value = call(dev.module)
+        except (AttributeError, NotImplementedError) as error:
+            raise AssertionError(f"torch.{dev.type}: {error}") from error
+    assert judge(value), f"torch.{dev.type}: {case} returned {value!r}"
+
+
+@check("registration/enumeration", "REG-011", cases=tuple(_ENUMERATION), needs=("accelerator",))
+def module_enumerates_devices(dev: Device, case: str) -> None:
+    """torch.<type> offers the functions to count, query and choose devices."""
+    _verify_member(dev, _ENUMERATION, case)
+
+
+@check("registration/streams", "REG-012", cases=tuple(_STREAMS), needs=("streams",))
+def module_offers_streams(dev: Device, case: str) -> None:
+    """torch.<type> offers streams and events under their conventional names."""
+    _verify_member(dev, _STREAMS, case)
+
+
+@check("registration/description", "REG-013", cases=tuple(_DESCRIPTION), needs=("accelerator",))
+def module_describes_devices(dev: Device, case: str) -> None:
+    """torch.<type> describes a device by name, properties and capability."""
+    _verify_member(dev, _DESCRIPTION, case)
+
+
+@check("registration/memory", "REG-014", cases=tuple(_MEMORY), needs=("memory_stats",))
+def module_reports_memory(dev: Device, case: str) -> None:
+    """torch.<type> reports and manages memory under the conventional names."""
+    _verify_member(dev, _MEMORY, case)
+
+
+@check("registration/seeding", "REG-015", cases=tuple(_SEEDING), needs=("accelerator", "generator"))
+def module_offers_what_torch_seeds_through(dev: Device, case: str) -> None:
+    """torch.<type> offers the functions through which torch.manual_seed and fork_rng reach it."""
+    _verify_member(dev, _SEEDING, case)
+
+
+@check(
+    "registration/seeding_more",
+    "REG-016",
+    cases=tuple(_SEEDING_MORE),
+    needs=("accelerator", "generator"),
+)
+def module_offers_the_rest_of_seeding(dev: Device, case: str) -> None:
+    """torch.<type> offers the further random functions users know from other devices."""
+    _verify_member(dev, _SEEDING_MORE, case)
+
+
+@check("registration/state", "REG-017", cases=tuple(_STATE), needs=("accelerator",))
+def module_tells_its_state(dev: Device, case: str) -> None:
+    """torch.<type> tells whether it is initialised, and initialising it again is harmless."""
+    _verify_member(dev, _STATE, case)
+
+
+@check("registration/lazy_call", "REG-017", needs=("accelerator",))
+def lazy_call_runs_once_initialised(dev: Device) -> None:
+    """A function given to _lazy_call after initialisation runs, and runs once."""
+    torch.empty(1, device=dev.device())
+    calls: list[int] = []
+    dev.module._lazy_call(lambda: calls.append(1))
+    torch.empty(1, device=dev.device())
+    assert calls == [1], f"the function ran {len(calls)} times"
+
+
+@check(
+    "registration/mixed_precision",
+    "REG-018",
+    cases=("get_amp_supported_dtype", "available", "context", "operator", "nested_off"),
+    needs=("autocast", "privateuse1"),
+)
+def autocast_can_be_entered(dev: Device, case: str) -> None:
+    """Autocast is available for the device type and operators run under it."""
+    if case == "get_amp_supported_dtype":
+        _verify_member(dev, _MIXED_PRECISION, case)
+        return
+    assert torch.amp.is_autocast_available(dev.type) is True
+    dtype = dev.module.get_amp_supported_dtype()[0]
+    if case == "available":
+        assert isinstance(torch.get_autocast_dtype(dev.type), torch.dtype)
+    elif case == "context":
+        assert not torch.is_autocast_enabled(dev.type)
+        with torch.autocast(dev.type, dtype=dtype):
+            assert torch.is_autocast_enabled(dev.type)
+            assert torch.get_autocast_dtype(dev.type) is dtype
+        assert not torch.is_autocast_enabled(dev.type)
+    elif case == "operator":
+        x = torch.ones(4, device=dev.device())
+        with torch.autocast(dev.type, dtype=dtype):
+            y = x.clone()
+        dev.assert_equal(y, torch.ones(4))
+    else:
+        with torch.autocast(dev.type, dtype=dtype), torch.autocast(dev.type, enabled=False):
+            assert not torch.is_autocast_enabled(dev.type)
+
+
+@check("registration/is_bf16_supported", "REG-019", needs=("accelerator",))
+def bf16_answer_is_true_to_the_device(dev: Device) -> None:
+    """is_bf16_supported() answers with a bool that agrees with what the device accepts."""
+    answer = dev.module.is_bf16_supported()
+    assert isinstance(answer, bool)
+    if answer:
+        x = torch.ones(2).to(dev.device(), torch.bfloat16)
+        dev.assert_equal(x, torch.ones(2, dtype=torch.bfloat16))
+
+
+# ---- generated methods -----------------------------------------------------------------------
+
+
+@check(
+    "registration/tensor_methods",
+    "REG-020",
+    cases=(
+        "flag_on_device",
+        "flag_on_cpu",
+        "move",
+        "move_to_index",
+        "already_there",
+        "non_blocking",
+    ),
+    needs=("privateuse1",),
+)
+def tensor_methods_are_generated(dev: Device, case: str) -> None:
+    """Tensor.is_<type> and Tensor.<type>() exist and are true."""
+    cpu = torch.arange(6.0)
+    if case == "flag_on_device":
+        assert getattr(torch.empty(1, device=dev.device()), f"is_{dev.type}") is True
+    elif case == "flag_on_cpu":
+        assert getattr(cpu, f"is_{dev.type}") is False
+    elif case == "already_there":
+        x = cpu.to(dev.device(dev.module.current_device()))
+        assert getattr(x, dev.type)() is x
+    else:
+        index = dev.count - 1 if case == "move_to_index" else None
+        options = {"non_blocking": True} if case == "non_blocking" else {}
+        moved = getattr(cpu, dev.type)(index, **options)
+        wanted = dev.module.current_device() if index is None else index
+        assert moved.device == dev.device(wanted)
+        dev.assert_equal(moved, cpu)
+
+
+@check(
+    "registration/module_methods",
+    "REG-021",
+    cases=("parameters", "buffers", "forward"),
+    needs=("privateuse1",),
+)
+def module_method_is_generated(dev: Device, case: str) -> None:
+    """nn.Module.<type>() moves parameters and buffers."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
+    x = torch.arange(6.0).reshape(2, 3)
+    expected = model(x).detach()
+    moved = getattr(model, dev.type)()
+    assert moved is model
+    if case == "parameters":
+        assert {p.device.type for p in model.parameters()} == {dev.type}
+        assert all(p.requires_grad and p.is_leaf for p in model.parameters())
+    elif case == "buffers":
+        assert {b.device.type for b in model.buffers()} == {dev.type}
+    else:
+        dev.assert_close(model(x.to(dev.device())).detach(), expected)
+
+
+@check(
+    "registration/packed_sequence_methods",
+    "REG-022",
+    cases=("flag", "move"),
+    needs=("privateuse1",),
+)
+def packed_sequence_methods_are_generated(dev: Device, case: str) -> None:
+    """PackedSequence.is_<type> and PackedSequence.<type>() exist and are true."""
+    packed = torch.nn.utils.rnn.pack_sequence([torch.arange(3.0), torch.arange(2.0)])
+    moved = getattr(packed, dev.type)()
+    if case == "flag":
+        assert getattr(packed, f"is_{dev.type}") is False
+        assert getattr(moved, f"is_{dev.type}") is True
+    else:
+        dev.assert_equal(moved.data, packed.data)
+        assert torch.equal(moved.batch_sizes, packed.batch_sizes)
+
+
+@check(
+    "registration/storage_methods",
+    "REG-023",
+    cases=("flag", "untyped", "typed"),
+    needs=("privateuse1",),
+)
+def storage_methods_are_generated(dev: Device, case: str) -> None:
+    """Storage.is_<type> and Storage.<type>() exist and move the bytes."""
+    cpu = torch.arange(8, dtype=torch.uint8)
+    if case == "flag":
+        assert getattr(cpu.untyped_storage(), f"is_{dev.type}") is False
+        on_device = torch.empty(1, device=dev.device()).untyped_storage()
+        assert getattr(on_device, f"is_{dev.type}") is True
+        return
+    storage = cpu.untyped_storage() if case == "untyped" else cpu._typed_storage()
+    moved = getattr(storage, dev.type)()
+    assert moved.device.type == dev.type
+    untyped = moved if case == "untyped" else moved._untyped_storage
+    view = torch.empty(0, dtype=torch.uint8, device=moved.device).set_(untyped)
+    dev.assert_equal(view, cpu)
+
+
+# ---- loading ---------------------------------------------------------------------------------
+
+_REPORT = """
+import json, os, threading
+import torch
+module = getattr(torch, {type!r}, None)
+children = []
+for task in os.listdir("/proc/self/task"):
+    with open(f"/proc/self/task/{{task}}/children") as listing:
+        children += listing.read().split()
+report = {{
+    "known": module is not None,
+    "initialized": bool(module.is_initialized()) if hasattr(module, "is_initialized") else None,
+    "threads": len(os.listdir("/proc/self/task")),
+    "python_threads": threading.active_count(),
+    "children": len(children),
+}}
+print("REPORT" + json.dumps(report), end="")
+"""
+
+#: One interpreter per way of loading serves all the checks of a worker: a start costs a second.
+_REPORTS: dict[tuple[str, str], tuple[dict[str, Any], str, str]] = {}
+
+
+def _after_import(dev: Device, backend: Literal["load", "none"]) -> tuple[dict[str, Any], str, str]:
+    """What a fresh interpreter shows after its imports alone: (facts, stdout, stderr)."""
+    key = (dev.type, backend)
+    if key not in _REPORTS:
+        # "none" is torch alone, the measure for the rest: not even autoload may load the backend.
+        env = {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"} if backend == "none" else {}
+        done = dev.python(_REPORT.format(type=dev.type), backend=backend, env=env)
+        assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr[-2000:]}"
+        stdout, _, facts = done.stdout.rpartition("REPORT")
+        _REPORTS[key] = json.loads(facts), stdout, done.stderr
+    return _REPORTS[key]
+
+
+@check(
+    "registration/import_alone",
+    "REG-030",
+    cases=("exits", "known", "no_thread", "no_child", "not_initialized"),
+    needs=("accelerator",),
+)
+def import_alone_does_nothing_else(dev: Device, case: str) -> None:
+    """Loading the backend registers it and does no more: no thread, process or device context."""
+    facts, _, _ = _after_import(dev, "load")
+    if case == "known":
+        assert facts["known"]
+    elif case == "no_thread":
+        without, _, _ = _after_import(dev, "none")
+        assert facts["threads"] <= without["threads"], "the import started threads"
+        assert facts["python_threads"] == 1
+    elif case == "no_child":
+        assert facts["children"] == 0, "the import left helper processes behind"
+    elif case == "not_initialized":
+        assert facts["initialized"] is not True, "the import initialised the device"
+
+
+@check("registration/import_silent", "REG-031", cases=("stdout",), needs=("accelerator",))
+def import_writes_nothing_to_stdout(dev: Device, case: str) -> None:
+    """Loading the backend prints nothing on stdout, which belongs to the program."""
+    _, stdout, _ = _after_import(dev, "load")
+    assert stdout == "", f"{case}: {stdout[:300]!r}"
+
+
+@check("registration/import_silent", "REG-032", cases=("stderr",), needs=("accelerator",))
+def import_writes_nothing_to_stderr(dev: Device, case: str) -> None:
+    """Loading the backend prints nothing on stderr that torch alone does not print."""
+    _, _, without = _after_import(dev, "none")
+    _, _, stderr = _after_import(dev, "load")
+    new = [line for line in stderr.splitlines() if line not in without.splitlines()]
+    assert not new, f"{case}: {new[:3]!r}"
+
+
+_USE = """
+import torch
+x = torch.arange(4.0).to({type!r})
+assert x.add(1).cpu().tolist() == [1.0, 2.0, 3.0, 4.0]
+assert x.device.type == {type!r}
+print("used")
+"""
+
+
+def _require_explicit_import(dev: Device) -> None:
+    if not (dev.descriptor.import_before_torch or dev.descriptor.import_after_torch):
+        dev.unsupported("the descriptor names no module to import: torch brings the backend itself")
+
+
+def _expect_used(done: Any) -> None:
+    assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr[-2000:]}"
+    assert done.stdout.strip().endswith("used"), f"stdout: {done.stdout[-500:]!r}"
+
+
+@check("registration/import_order", "REG-033", cases=("after_torch",), needs=("accelerator",))
+def backend_loads_after_torch(dev: Device, case: str) -> None:
+    """Imported after torch with autoload off, the backend works."""
+    _require_explicit_import(dev)
+    _expect_used(
+        dev.python(
+            _USE.format(type=dev.type),
+            backend="load",
+            env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        )
+    )
+
+
+@check("registration/import_order", "REG-034", cases=("before_torch",), needs=("accelerator",))
+def backend_loads_before_torch(dev: Device, case: str) -> None:
+    """Imported before torch, the backend works just as well."""
+    _require_explicit_import(dev)
+    _expect_used(dev.python(_USE.format(type=dev.type), backend="before_torch"))
+
+
+@check("registration/autoload", "REG-035", cases=("on",), needs=("autoload",))
+def backend_autoloads(dev: Device, case: str) -> None:
+    """`import torch` alone makes the device usable where autoload is on."""
+    _expect_used(
+        dev.python(
+            _USE.format(type=dev.type),
+            backend="none",
+            env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "1"},
+        )
+    )
+
+
+@check("registration/autoload", "REG-036", cases=("off",), needs=("autoload",))
+def autoload_can_be_switched_off(dev: Device, case: str) -> None:
+    """With TORCH_DEVICE_BACKEND_AUTOLOAD=0 torch starts without the backend."""
+    done = dev.python(
+        f"import torch; print(hasattr(torch, {dev.type!r}))",
+        backend="none",
+        env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip() == "False", "the backend loaded although autoload is off"
+
+
+@check("registration/autoload", "REG-037", cases=("then_import",), needs=("autoload",))
+def import_after_autoload_is_harmless(dev: Device, case: str) -> None:
+    """An explicit import after autoload neither fails nor registers twice."""
+    _require_explicit_import(dev)
+    _expect_used(
+        dev.python(
+            _USE.format(type=dev.type),
+            backend="load",
+            env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "1"},
+        )
+    )
+
+
+# ---- leaving ---------------------------------------------------------------------------------
+
+_LEAVE: dict[str, str] = {
+    "after_work": "x = torch.ones(64, device=D); y = (x + 1).sum().item(); assert y == 128\n",
+    "after_backward": (
+        "w = torch.ones(8, device=D, requires_grad=True)\n"
+        "(w * 2).sum().backward()\n"
+        "assert w.grad.cpu().tolist() == [2.0] * 8\n"
+    ),
+    "live_tensors": (
+        "import builtins\n"
+        "builtins.keep = [torch.ones(1 << k, device=D) for k in range(12)]\n"
+        "keep = [t + 1 for t in builtins.keep]\n"
+        "class Cycle: pass\n"
+        "c = Cycle(); c.me = c; c.tensor = torch.ones(3, device=D)\n"
+    ),
+    "at_exit_hook": (
+        "import atexit\n"
+        "x = torch.ones(8, device=D)\n"
+        "def last():\n"
+        "    assert (x + 1).cpu().tolist() == [2.0] * 8\n"
+        "    print('hook ran')\n"
+        "atexit.register(last)\n"
+    ),
+    "uncaught_exception": "x = torch.ones(8, device=D)\nraise KeyError('on purpose')\n",
+}
+_LEAVE_WITH_STREAMS: dict[str, str] = {
+    "live_streams_and_events": (
+        "s = torch.Stream(device=D); e = torch.Event(device=D)\n"
+        "with s: x = torch.ones(8, device=D)\n"
+        "e.record(s)\n"
+        "waiting = torch.Stream(device=D); waiting.wait_event(e)\n"
+    ),
+    "work_queued": (
+        "s = torch.Stream(device=D)\n"
+        "x = torch.zeros(1 << 16, device=D)\n"
+        "with s:\n"
+        "    for step in range(2000): x.fill_(step)\n"
+        "y = x * 2\n"
+    ),
+}
+
+
+def _leave(dev: Device, body: str, status: int = 0) -> str:
+    """Run `body` in a fresh interpreter, D being the device, and expect that exit status."""
+    done = dev.python(f"import torch\nD = {dev.type!r}\n" + body, backend="load")
+    ended = f"killed by signal {-done.returncode}" if done.returncode < 0 else done.returncode
+    assert done.returncode == status, f"exit status {ended}: {done.stderr[-2000:]}"
+    return str(done.stdout)
+
+
+@check("registration/exit", "REG-040", cases=tuple(_LEAVE), needs=("accelerator",))
+def process_exits_cleanly(dev: Device, case: str) -> None:
+    """A process that used the device ends with its own exit status, whatever is still alive."""
+    stdout = _leave(dev, _LEAVE[case], status=1 if case == "uncaught_exception" else 0)
+    if case == "at_exit_hook":
+        assert "hook ran" in stdout, "the device was gone before the program's exit hooks ran"
+
+
+@check(
+    "registration/exit_streams",
+    "REG-040",
+    cases=tuple(_LEAVE_WITH_STREAMS),
+    needs=("streams", "events"),
+)
+def process_exits_cleanly_with_streams(dev: Device, case: str) -> None:
+    """A process ends cleanly with work still queued, and with live streams and events."""
+    _leave(dev, _LEAVE_WITH_STREAMS[case])
+
+
+@check("registration/exit_repeated", "REG-041", needs=("accelerator",))
+def process_exits_cleanly_every_time(dev: Device) -> None:
+    """Three processes in a row that ran forward and backward all end cleanly."""
+    for _ in range(3):
+        _leave(dev, _LEAVE["after_backward"] + _LEAVE["live_tensors"])
