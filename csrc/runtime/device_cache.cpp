@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <tuple>
 
@@ -31,7 +32,7 @@ size_t blockSize(size_t requested) {
   }
   const size_t divisions = AcceleratorAllocatorConfig::roundup_power2_divisions(requested);
   if (divisions > 1 && requested > cfg::kMinBlockSize * divisions) {
-    const size_t power = c10::llvm::PowerOf2Floor(requested);
+    const size_t power = std::bit_floor(requested);
     return power == requested ? requested : roundUp(requested, power / divisions);
   }
   return roundUp(requested, cfg::kMinBlockSize);

@@ -4,7 +4,6 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-#include "runtime/compat.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -96,10 +95,6 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   void synchronizeStream(const c10::Stream& stream) const override {
     Stream(stream).synchronize();
-  }
-
-  bool isStreamCapturing(const c10::Stream&) const override {
-    return false;
   }
 
   void* getStreamNativeHandle(const c10::Stream stream) const override {
