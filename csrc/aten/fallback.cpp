@@ -345,6 +345,8 @@ void HostCall::run(const c10::OperatorHandle& op) {
   replaceResults();
 }
 
+} // namespace
+
 void cpuFallback(const c10::OperatorHandle& op, Stack* stack) {
   const Plan& plan = registry().plan(op);
   TORCH_CHECK_NOT_IMPLEMENTED(
@@ -355,8 +357,6 @@ void cpuFallback(const c10::OperatorHandle& op, Stack* stack) {
       plan.obstacle);
   HostCall(plan, *stack).run(op);
 }
-
-} // namespace
 
 std::unordered_map<std::string, uint64_t> fallbackCounts() {
   return registry().counts();

@@ -5,13 +5,21 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/stack.h>
 
 #include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+namespace c10 {
+class OperatorHandle;
+}
+
 namespace puone {
+
+// The fallback itself, for operators that must not take torch's composite form.
+void cpuFallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 // Calls per operator ("aten::addmm.out") since the start or the last reset; only operators called.
 std::unordered_map<std::string, uint64_t> fallbackCounts();

@@ -24,7 +24,9 @@ at::Tensor hostLike(const at::Tensor& tensor) {
   at::Tensor host =
       at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
   copyMathBits(host, tensor);
-  host.unsafeGetTensorImpl()->set_wrapped_number(tensor.unsafeGetTensorImpl()->is_wrapped_number());
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+    host.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
   return host;
 }
 
