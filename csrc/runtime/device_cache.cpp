@@ -294,9 +294,8 @@ Block* DeviceCache::allocateSegment(size_t size, c10::StreamId stream, BlockPool
   }
   if (ptr == nullptr) {
     ++stats_.num_alloc_retries;
-    if (releaseCached()) {
-      ptr = driverMalloc(bytes);
-    }
+    releaseCached();
+    ptr = driverMalloc(bytes);
   }
   if (ptr == nullptr) {
     return nullptr;
@@ -373,19 +372,16 @@ bool DeviceCache::releaseAtLeast(size_t size, c10::StreamId stream, BlockPool& p
 }
 
 // Releases every segment that is wholly free. Waits for the streams that recordStream() announced.
-bool DeviceCache::releaseCached() {
+void DeviceCache::releaseCached() {
   processEvents(/*wait=*/true);
-  bool any = false;
   for (BlockPool* pool : {&small_, &large_}) {
     for (auto it = pool->free.begin(); it != pool->free.end();) {
       Block* block = *it++;
       if (!block->isSplit()) {
         releaseSegment(block);
-        any = true;
       }
     }
   }
-  return any;
 }
 
 // Releases the segments unused for longest until the reserved share is below the threshold.

@@ -84,7 +84,7 @@ class DeviceCache {
   Block* findFree(size_t size, c10::StreamId stream, BlockPool& pool);
   Block* allocateSegment(size_t size, c10::StreamId stream, BlockPool& pool);
   void* driverMalloc(size_t bytes);
-  bool releaseCached();
+  void releaseCached();
   bool releaseAtLeast(size_t size, c10::StreamId stream, BlockPool& pool);
   void collectGarbage();
   void releaseSegment(Block* block);
