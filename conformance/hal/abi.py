@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C contract of a driver, mirrored in ctypes: constants, structs and the table of entries.
+
+The header `csrc/hal/hal.h` is the authority. The project's tests compile it and compare every
+constant, size, offset and signature with this file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from ctypes import (
+    POINTER,
+    c_char,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_size_t,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+
+ABI_MAJOR = 1
+ABI_MINOR = 0
+GET_SYMBOL = "puone_hal_get"
+NAME_MAX = 128
+FAULT_EXTENSION = b"fault"
+FAULT_VERSION = 1
+
+
+class Status(enum.IntEnum):
+    OK = 0
+    NOT_READY = 1
+    INVALID_ARGUMENT = 2
+    INVALID_DEVICE = 3
+    OUT_OF_MEMORY = 4
+    UNSUPPORTED = 5
+    DEVICE_LOST = 6
+    INTERNAL = 7
+
+
+class Capability(enum.IntFlag):
+    STREAMS = 1 << 0
+    STREAM_PRIORITIES = 1 << 1
+    HOST_FUNC = 1 << 2
+    EVENTS = 1 << 3
+    EVENT_TIMING = 1 << 4
+    MEMORY = 1 << 5
+    PINNED_MEMORY = 1 << 6
+    PEER_ACCESS = 1 << 7
+    KERNELS = 1 << 8
+
+
+ALL_CAPABILITIES = sum(Capability.__members__.values())
+
+
+class MemoryKind(enum.IntEnum):
+    UNREGISTERED = 0
+    HOST = 1
+    DEVICE = 2
+
+
+class MemcpyKind(enum.IntEnum):
+    HOST_TO_HOST = 0
+    HOST_TO_DEVICE = 1
+    DEVICE_TO_HOST = 2
+    DEVICE_TO_DEVICE = 3
+
+
+class EventFlags(enum.IntFlag):
+    DEFAULT = 0
+    TIMING = 1 << 0
+    BLOCKING_SYNC = 1 << 1
+
+
+class DriverInfo(ctypes.Structure):
+    name: bytes | None
+    vendor: bytes | None
+    version: bytes | None
+    capabilities: int
+    _fields_ = [
+        ("name", c_char_p),
+        ("vendor", c_char_p),
+        ("version", c_char_p),
+        ("capabilities", c_uint64),
+    ]
+
+
+class DeviceProperties(ctypes.Structure):
+    name: bytes
+    total_memory: int
+    major: int
+    minor: int
+    multiprocessor_count: int
+    warp_size: int
+    memory_alignment: int
+    _fields_ = [
+        ("name", c_char * NAME_MAX),
+        ("total_memory", c_uint64),
+        ("major", c_int32),
+        ("minor", c_int32),
+        ("multiprocessor_count", c_int32),
+        ("warp_size", c_int32),
+        ("memory_alignment", c_int32),
+        ("reserved", c_int32 * 3),
+    ]
+
+
+class PointerAttributes(ctypes.Structure):
+    kind: int
+    device: int
+    base: int | None
+    size: int
+    _fields_ = [
+        ("kind", c_int),
+        ("device", c_int32),
+        ("base", c_void_p),
+        ("size", c_size_t),
+    ]
+
+
+# ctypes releases the GIL around a call through CFUNCTYPE, so a blocked entry blocks one thread.
+HostFunc = ctypes.CFUNCTYPE(None, c_void_p)
+
+# Every entry of puone_hal_api after the header, in table order: argument types. All of them return
+# a puone_status but for last_error_message. Handles are plain addresses.
+ENTRIES: dict[str, tuple[type, ...]] = {
+    "init": (),
+    "shutdown": (),
+    "describe": (POINTER(DriverInfo),),
+    "last_error_message": (),
+    "device_count": (POINTER(c_int32),),
+    "device_get": (POINTER(c_int32),),
+    "device_set": (c_int32,),
+    "device_properties": (c_int32, POINTER(DeviceProperties)),
+    "device_memory_info": (c_int32, POINTER(c_uint64), POINTER(c_uint64)),
+    "device_synchronize": (c_int32,),
+    "stream_priority_range": (POINTER(c_int32), POINTER(c_int32)),
+    "device_can_access_peer": (c_int32, c_int32, POINTER(c_int32)),
+    "malloc": (c_size_t, POINTER(c_void_p)),
+    "free": (c_void_p,),
+    "host_malloc": (c_size_t, POINTER(c_void_p)),
+    "host_free": (c_void_p,),
+    "pointer_attributes": (c_void_p, POINTER(PointerAttributes)),
+    "memcpy_async": (c_void_p, c_void_p, c_size_t, c_int, c_void_p),
+    "memset_async": (c_void_p, c_int32, c_size_t, c_void_p),
+    "stream_create": (c_int32, POINTER(c_void_p)),
+    "stream_destroy": (c_void_p,),
+    "stream_query": (c_void_p,),
+    "stream_synchronize": (c_void_p,),
+    "stream_wait_event": (c_void_p, c_void_p),
+    "stream_host_func": (c_void_p, HostFunc, c_void_p),
+    "stream_native_handle": (c_void_p, POINTER(c_void_p)),
+    "event_create": (c_uint32, POINTER(c_void_p)),
+    "event_destroy": (c_void_p,),
+    "event_record": (c_void_p, c_void_p),
+    "event_query": (c_void_p,),
+    "event_synchronize": (c_void_p,),
+    "event_elapsed_ms": (c_void_p, c_void_p, POINTER(c_float)),
+    "kernel_find": (c_char_p, POINTER(c_void_p)),
+    "kernel_launch": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "get_extension": (c_char_p, c_uint32, POINTER(c_void_p)),
+}
+
+# Which entries a capability bit stands for. Bits that only widen the values of an entry
+# (stream_priorities, peer_access) stand for none.
+ENTRIES_OF: dict[Capability, tuple[str, ...]] = {
+    Capability.STREAMS: (
+        "stream_create",
+        "stream_destroy",
+        "stream_query",
+        "stream_synchronize",
+        "stream_wait_event",
+        "stream_native_handle",
+    ),
+    Capability.HOST_FUNC: ("stream_host_func",),
+    Capability.EVENTS: (
+        "event_create",
+        "event_destroy",
+        "event_record",
+        "event_query",
+        "event_synchronize",
+        "stream_wait_event",
+    ),
+    Capability.EVENT_TIMING: ("event_elapsed_ms",),
+    Capability.MEMORY: ("malloc", "free", "pointer_attributes", "memcpy_async", "memset_async"),
+    Capability.PINNED_MEMORY: ("host_malloc", "host_free"),
+    Capability.KERNELS: ("kernel_find", "kernel_launch"),
+}
+
+# Entries no capability bit covers: a driver that offers anything offers all of these.
+MANDATORY = (
+    "init",
+    "shutdown",
+    "describe",
+    "last_error_message",
+    "device_count",
+    "device_get",
+    "device_set",
+    "device_properties",
+    "device_memory_info",
+    "device_synchronize",
+    "stream_priority_range",
+    "device_can_access_peer",
+    "get_extension",
+)
+
+
+def _function(name: str, arguments: tuple[type, ...]) -> type:
+    result = c_char_p if name == "last_error_message" else c_int
+    return ctypes.CFUNCTYPE(result, *arguments)
+
+
+class HalApi(ctypes.Structure):
+    """puone_hal_api: the table a driver returns."""
+
+    struct_size: int
+    abi_major: int
+    abi_minor: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("abi_major", c_uint16),
+        ("abi_minor", c_uint16),
+        *((name, _function(name, arguments)) for name, arguments in ENTRIES.items()),
+    ]
+
+
+FAULT_ENTRIES: dict[str, tuple[type, ...]] = {
+    "out_of_memory_at": (c_uint64,),
+    "kernel_error_at": (c_uint64,),
+    "device_lost": (c_int32,),
+    "latency_ns": (c_uint64,),
+    "reset": (),
+}
+
+
+class FaultApi(ctypes.Structure):
+    """puone_fault_api: the optional table of planted misfortune."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in FAULT_ENTRIES.items()),
+    ]
+
+
+Get = ctypes.CFUNCTYPE(c_int, c_uint32, POINTER(POINTER(HalApi)))

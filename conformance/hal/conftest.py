@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`pytest conformance/hal --driver=PATH`: every test in a forked child with a deadline."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from conformance.hal.abi import Status
+from conformance.hal.covers import FOLDER, Covered, catalogue, covered_by
+from conformance.hal.driver import Driver
+from conformance.hal.process import Ending, run_in_child
+
+HERE = Path(__file__).parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hal", "driver conformance (pytest conformance/hal)")
+    group.addoption(
+        "--driver",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="driver library to test; repeatable",
+    )
+    group.addoption(
+        "--driver-deadline",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="time one test may take (default: 30)",
+    )
+    group.addoption(
+        "--requirement",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="run only the tests of this requirement, HAL-014 say; repeatable",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "must: checks a requirement of level must")
+    config.addinivalue_line("markers", "should: checks only requirements of level should")
+    for path in _drivers(config):
+        if not path.is_file():
+            raise pytest.UsageError(f"--driver: no such file: {path}")
+    for name in _option(config, "requirement"):
+        if name not in catalogue():
+            raise pytest.UsageError(f"--requirement: {name} is not in {FOLDER}")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Without --driver there is nothing to test: a run over another suite passes by."""
+    if HERE in collection_path.parents and not _drivers(config):
+        return True
+    return None
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    asked = [Path(arg.split("::")[0]).resolve() for arg in session.config.args]
+    if not _drivers(session.config) and any(p == HERE or HERE in p.parents for p in asked):
+        raise pytest.UsageError("the HAL suite tests a driver library: give --driver=PATH")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "driver_path" in metafunc.fixturenames:
+        paths = _drivers(metafunc.config)
+        metafunc.parametrize("driver_path", paths, ids=[path.stem for path in paths])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        levels = {catalogue()[name].level for name in _covered(item).requirements}
+        if levels:
+            item.add_marker("must" if "must" in levels else "should")
+    wanted = set(_option(config, "requirement"))
+    if wanted:
+        chosen = [item for item in items if wanted & set(_covered(item).requirements)]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+def _covered(item: pytest.Item) -> Covered:
+    return covered_by(item.function) if isinstance(item, pytest.Function) else Covered()
+
+
+def _option(config: pytest.Config, name: str) -> list[str]:
+    # This file may be loaded after the command line was parsed; then there is no such option.
+    return list(config.getoption(name, default=None) or ())
+
+
+def _drivers(config: pytest.Config) -> list[Path]:
+    return [Path(path).resolve() for path in _option(config, "driver")]
+
+
+# ---- fixtures: all of them run in the test's own child ----
+
+
+@pytest.fixture
+def library(driver_path: Path, request: pytest.FixtureRequest) -> Driver:
+    """The driver, loaded and not initialised."""
+    driver = Driver(driver_path)
+    missing = driver.missing_capability(_covered(request.node).needs)
+    if missing:
+        pytest.skip(f"not declared: {missing}")
+    return driver
+
+
+@pytest.fixture
+def hal(library: Driver, request: pytest.FixtureRequest) -> Iterator[Driver]:
+    """The driver, initialised; shut down at the end."""
+    status = library.api.init() if library.has_entry("init") else Status.UNSUPPORTED
+    if status == Status.UNSUPPORTED and not library.capabilities():
+        pytest.skip("not there: init, and the driver declares no capability")
+    library.ok(status)
+    missing = library.missing_condition(_covered(request.node).needs)
+    if missing:
+        pytest.skip(f"not there: {missing}")
+    yield library
+    library.ok(library.api.shutdown())
+
+
+# ---- one forked child per test ----
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    if HERE not in item.path.parents:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _run(item):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _run(item: pytest.Item) -> list[pytest.TestReport]:
+    config = item.config
+
+    def work() -> bytes:
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        hook = config.hook.pytest_report_to_serializable
+        return json.dumps([hook(config=config, report=report) for report in reports]).encode()
+
+    seconds = config.getoption("driver_deadline")
+    ending = run_in_child(work, seconds)
+    if ending.timed_out or ending.code != 0:
+        return [_died(item, ending, seconds)]
+    hook = config.hook.pytest_report_from_serializable
+    return [hook(config=config, data=data) for data in json.loads(ending.payload)]
+
+
+def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestReport:
+    reason = f"timeout: no end within {seconds:g} s" if ending.timed_out else str(ending)
+    capture = item.config.pluginmanager.getplugin("capturemanager")
+    sections = []
+    if capture is not None and capture.is_globally_capturing():
+        capture.suspend_global_capture(in_=False)
+        out, err = capture.read_global_capture()
+        capture.resume_global_capture()
+        sections = [("Captured out", out), ("Captured err", err)]
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome="failed",
+        longrepr=reason,
+        when="call",
+        sections=sections,
+    )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A driver as the tests see it: the raw table, and thin helpers that expect success."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from ctypes import byref, c_float, c_int32, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+from conformance.hal import abi, kernels
+from conformance.hal.abi import Capability, EventFlags, MemcpyKind, PointerAttributes, Status
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_SEM_T_SIZE = 64  # sizeof(sem_t) is 32 on glibc, 16 on musl
+
+# Names a requirement may need beside the driver's capability bits.
+CONDITIONS = {
+    "device": "at least one device",
+    "multi_device": "at least two devices",
+    "peer": "devices 0 and 1 reach each other's memory",
+    "fault": 'the extension "fault"',
+    "kernel_copy": 'the kernel "copy"',
+    "kernel_copy_bits": 'the kernel "copy_bits"',
+    "kernel_delay": 'the kernel "delay"',
+    "kernel_fill": 'the kernel "fill"',
+}
+
+
+class Gate:
+    """A host function that waits until the gate opens: holds a stream without timing or the GIL.
+
+    It is a POSIX semaphore, for sem_wait and sem_post are plain C and fit puone_host_func.
+    """
+
+    def __init__(self) -> None:
+        self._semaphore = ctypes.create_string_buffer(_SEM_T_SIZE)
+        self.address = ctypes.addressof(self._semaphore)
+        self.function = ctypes.cast(_LIBC.sem_wait, abi.HostFunc)
+        _LIBC.sem_init(c_void_p(self.address), 0, 0)
+
+    def open(self) -> None:
+        _LIBC.sem_post(c_void_p(self.address))
+
+
+class Flag:
+    """A host function that raises a flag; also plain C, so it runs without the GIL."""
+
+    def __init__(self) -> None:
+        self._gate = Gate()
+        self.address = self._gate.address
+        self.function = ctypes.cast(_LIBC.sem_post, abi.HostFunc)
+
+    def times(self) -> int:
+        value = ctypes.c_int()
+        _LIBC.sem_getvalue(c_void_p(self.address), byref(value))
+        return value.value
+
+
+class Driver:
+    """One loaded driver library. `api` is its table; the methods assert that a call succeeds."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        library = ctypes.CDLL(str(path))
+        self.get = abi.Get((abi.GET_SYMBOL, library))
+        table = ctypes.POINTER(abi.HalApi)()
+        status = Status(self.get(abi.ABI_MAJOR, byref(table)))
+        assert status is Status.OK, f"{abi.GET_SYMBOL}({abi.ABI_MAJOR}) returned {status.name}"
+        assert table, f"{abi.GET_SYMBOL} returned OK and no table"
+        self.api = table.contents
+        # What the driver may still use at shutdown: gates, callbacks, host memory of copies.
+        self._kept: list[Any] = []
+
+    # ---- status ----
+
+    def ok(self, status: int) -> None:
+        """Assert that a call succeeded; say the driver's reason if it did not."""
+        assert status == Status.OK, f"{Status(status).name}: {self.message()}"
+
+    def message(self) -> str:
+        text = self.api.last_error_message()
+        assert text is not None, "last_error_message returned NULL"
+        return str(text.decode(errors="replace"))
+
+    def keep(self, thing: Any) -> Any:
+        """Keep `thing` alive as long as this driver; returns it."""
+        self._kept.append(thing)
+        return thing
+
+    # ---- what the driver offers ----
+
+    def has_entry(self, name: str) -> bool:
+        end = getattr(abi.HalApi, name).offset + ctypes.sizeof(c_void_p)
+        return self.api.struct_size >= end and bool(getattr(self.api, name))
+
+    def info(self) -> abi.DriverInfo:
+        info = abi.DriverInfo()
+        self.ok(self.api.describe(byref(info)))
+        return info
+
+    def capabilities(self) -> Capability:
+        return Capability(self.info().capabilities & abi.ALL_CAPABILITIES)
+
+    def missing_capability(self, needs: Iterable[str]) -> str | None:
+        """The first of `needs` whose capability bit is clear. Asks only describe()."""
+        have = self.capabilities()
+        for need in needs:
+            if need not in CONDITIONS and Capability[need.upper()] not in have:
+                return f"capability {need.upper()}"
+        return None
+
+    def missing_condition(self, needs: Iterable[str]) -> str | None:
+        """The first of `needs` that this machine or driver does not meet. Needs init()."""
+        for need in needs:
+            if need in CONDITIONS and not self._meets(need):
+                return CONDITIONS[need]
+        return None
+
+    def _meets(self, need: str) -> bool:
+        if need == "device":
+            return self.count() >= 1
+        if need == "multi_device":
+            return self.count() >= 2
+        if need == "peer":
+            return self.count() >= 2 and all(self.can_access_peer(a, 1 - a) for a in (0, 1))
+        if need == "fault":
+            return self._extension(abi.FAULT_EXTENSION) is not None
+        out = c_void_p()
+        name = need.removeprefix("kernel_").encode()
+        return Capability.KERNELS in self.capabilities() and (
+            self.api.kernel_find(name, byref(out)) == Status.OK
+        )
+
+    def _extension(self, name: bytes) -> int | None:
+        out = c_void_p()
+        if not self.has_entry("get_extension"):
+            return None
+        status = self.api.get_extension(name, abi.FAULT_VERSION, byref(out))
+        return out.value if status == Status.OK else None
+
+    def fault(self) -> abi.FaultApi:
+        address = self._extension(abi.FAULT_EXTENSION)
+        assert address, "the driver offers no fault extension"
+        return abi.FaultApi.from_address(address)
+
+    # ---- devices ----
+
+    def count(self) -> int:
+        out = c_int32()
+        status = self.api.device_count(byref(out)) if self.has_entry("device_count") else None
+        if status in (None, Status.UNSUPPORTED):  # a driver without any device may lack the entry
+            return 0
+        self.ok(status)
+        return out.value
+
+    def device(self) -> int:
+        out = c_int32()
+        self.ok(self.api.device_get(byref(out)))
+        return out.value
+
+    @contextmanager
+    def on(self, device: int) -> Iterator[None]:
+        """Make `device` current for the calling thread, then restore the one before."""
+        before = self.device()
+        self.ok(self.api.device_set(device))
+        try:
+            yield
+        finally:
+            self.ok(self.api.device_set(before))
+
+    def properties(self, device: int = 0) -> abi.DeviceProperties:
+        out = abi.DeviceProperties()
+        self.ok(self.api.device_properties(device, byref(out)))
+        return out
+
+    def memory_info(self, device: int = 0) -> tuple[int, int]:
+        free, total = c_uint64(), c_uint64()
+        self.ok(self.api.device_memory_info(device, byref(free), byref(total)))
+        return free.value, total.value
+
+    def can_access_peer(self, device: int, peer: int) -> bool:
+        out = c_int32()
+        self.ok(self.api.device_can_access_peer(device, peer, byref(out)))
+        return bool(out.value)
+
+    # ---- memory ----
+
+    def malloc(self, size: int, device: int = 0) -> int:
+        out = c_void_p()
+        with self.on(device):
+            self.ok(self.api.malloc(size, byref(out)))
+        assert out.value, "malloc returned OK and NULL"
+        return out.value
+
+    def free(self, address: int) -> None:
+        self.ok(self.api.free(address))
+
+    def host_malloc(self, size: int) -> int:
+        out = c_void_p()
+        self.ok(self.api.host_malloc(size, byref(out)))
+        assert out.value, "host_malloc returned OK and NULL"
+        return out.value
+
+    def attributes(self, address: int | None) -> PointerAttributes:
+        out = PointerAttributes()
+        self.ok(self.api.pointer_attributes(address, byref(out)))
+        return out
+
+    def copy(self, dst: int, src: int, size: int, kind: MemcpyKind, stream: int) -> None:
+        self.ok(self.api.memcpy_async(dst, src, size, kind, stream))
+
+    def write(self, dst: int, data: bytes, stream: int) -> None:
+        """Queue writing `data` to device memory from ordinary host memory."""
+        source = self.keep(ctypes.create_string_buffer(data, len(data)))
+        self.copy(dst, ctypes.addressof(source), len(data), MemcpyKind.HOST_TO_DEVICE, stream)
+
+    def read(self, src: int, size: int, stream: int) -> bytes:
+        """Bytes of device memory once everything queued on `stream` is done. Waits."""
+        target = self.keep(ctypes.create_string_buffer(size))
+        self.copy(ctypes.addressof(target), src, size, MemcpyKind.DEVICE_TO_HOST, stream)
+        self.synchronize(stream)
+        return bytes(target.raw)
+
+    def memset(self, dst: int, value: int, size: int, stream: int) -> None:
+        self.ok(self.api.memset_async(dst, value, size, stream))
+
+    # ---- streams ----
+
+    def stream(self, device: int = 0, priority: int = 0) -> int:
+        out = c_void_p()
+        with self.on(device):
+            self.ok(self.api.stream_create(priority, byref(out)))
+        assert out.value, "stream_create returned OK and NULL"
+        return out.value
+
+    def synchronize(self, stream: int) -> None:
+        self.ok(self.api.stream_synchronize(stream))
+
+    def query(self, stream: int) -> Status:
+        return Status(self.api.stream_query(stream))
+
+    @contextmanager
+    def held(self, stream: int) -> Iterator[None]:
+        """Hold `stream`: work queued inside the block stays pending until the block ends."""
+        gate = self.keep(Gate())
+        self.ok(self.api.stream_host_func(stream, gate.function, gate.address))
+        try:
+            yield
+        finally:
+            gate.open()
+
+    def flag(self, stream: int) -> Flag:
+        """Queue raising the returned flag."""
+        flag: Flag = self.keep(Flag())
+        self.ok(self.api.stream_host_func(stream, flag.function, flag.address))
+        return flag
+
+    # ---- events ----
+
+    def event(self, flags: EventFlags = EventFlags.DEFAULT, device: int = 0) -> int:
+        out = c_void_p()
+        with self.on(device):
+            self.ok(self.api.event_create(flags, byref(out)))
+        assert out.value, "event_create returned OK and NULL"
+        return out.value
+
+    def record(self, event: int, stream: int) -> None:
+        self.ok(self.api.event_record(event, stream))
+
+    def wait(self, stream: int, event: int) -> None:
+        self.ok(self.api.stream_wait_event(stream, event))
+
+    def event_query(self, event: int) -> Status:
+        return Status(self.api.event_query(event))
+
+    def elapsed(self, start: int, end: int) -> float:
+        out = c_float()
+        self.ok(self.api.event_elapsed_ms(start, end, byref(out)))
+        return out.value
+
+    # ---- kernels ----
+
+    def kernel(self, name: str) -> int:
+        out = c_void_p()
+        self.ok(self.api.kernel_find(name.encode(), byref(out)))
+        assert out.value, "kernel_find returned OK and NULL"
+        return out.value
+
+    def launch(self, name: str, args: ctypes.Structure, stream: int) -> None:
+        size = ctypes.sizeof(args)
+        self.ok(self.api.kernel_launch(self.kernel(name), byref(args), size, stream))
+
+    def delay(self, stream: int, milliseconds: float) -> None:
+        self.launch("delay", kernels.delay(milliseconds), stream)

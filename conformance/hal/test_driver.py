@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""init, shutdown, fork and error messages."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import byref, c_int32, c_void_p
+
+import pytest
+
+from conformance.hal.abi import Status
+from conformance.hal.covers import covers
+from conformance.hal.driver import Driver
+from conformance.hal.process import run_in_child
+
+OUT_OF_RANGE = 1 << 20  # a device index no machine has
+
+
+def threads() -> int:
+    return len(os.listdir("/proc/self/task"))
+
+
+def _initialised(library: Driver) -> Driver:
+    if library.api.init() == Status.UNSUPPORTED:
+        pytest.skip("not there: init")
+    return library
+
+
+@covers("HAL-010")
+def test_init_is_idempotent_and_starts_no_thread(library: Driver) -> None:
+    before = threads()
+    statuses = [library.api.init() for _ in range(5)]
+    assert statuses == [Status.OK] * 5
+    library.count()
+    assert threads() == before
+
+
+@covers("HAL-010")
+def test_init_may_run_on_many_threads_at_once(library: Driver) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        statuses = list(pool.map(lambda _: library.api.init(), range(64)))
+    assert statuses == [Status.OK] * 64
+
+
+@covers("HAL-010")
+def test_no_thread_is_there_before_a_stream_has_work(hal: Driver) -> None:
+    before = threads()
+    for device in range(hal.count()):
+        hal.properties(device)
+        hal.memory_info(device)
+    assert threads() == before
+
+
+def _use_every_device(hal: Driver) -> bytes:
+    for device in range(hal.count()):
+        stream, block = hal.stream(device), hal.malloc(256, device)
+        hal.memset(block, 7, 256, stream)
+        assert hal.read(block, 256, stream) == b"\x07" * 256
+    hal.ok(hal.api.shutdown())
+    return b"used"
+
+
+@covers("HAL-011")
+def test_a_child_forked_after_init_uses_every_device(hal: Driver) -> None:
+    hal.count()
+    ending = run_in_child(lambda: _use_every_device(hal), 10)
+    assert (str(ending), ending.payload) == ("exit status 0", b"used")
+    _use_every_device_here(hal)
+
+
+def _use_every_device_here(hal: Driver) -> None:
+    for device in range(hal.count()):
+        hal.read(hal.malloc(256, device), 256, hal.stream(device))
+
+
+@covers("HAL-012")
+def test_shutdown_finishes_queued_work_and_joins_every_thread(library: Driver) -> None:
+    library.ok(library.api.init())
+    before = threads()
+    flags = []
+    for device in range(library.count()):
+        stream = library.stream(device)
+        flags += [library.flag(stream) for _ in range(50)]
+    library.ok(library.api.shutdown())
+    assert [flag.times() for flag in flags] == [1] * len(flags)
+    assert threads() <= before
+
+
+@covers("HAL-012")
+def test_shutdown_waits_for_work_in_flight(library: Driver) -> None:
+    library.ok(library.api.init())
+    stream = library.stream()
+    with ThreadPoolExecutor(1) as pool:
+        with library.held(stream):
+            flag = library.flag(stream)
+            ending = pool.submit(library.api.shutdown)
+            time.sleep(0.05)
+            assert not ending.done(), "shutdown returned while work was held"
+        assert ending.result() == Status.OK
+    assert flag.times() == 1
+
+
+@covers("HAL-013")
+def test_shutdown_in_a_forked_child_returns_at_once(hal: Driver) -> None:
+    stream = hal.stream()
+    hal.flag(stream)
+    hal.synchronize(stream)
+
+    def child() -> bytes:
+        started = time.monotonic()
+        hal.api.shutdown()
+        return b"soon" if time.monotonic() - started < 1.0 else b"late"
+
+    with hal.held(stream):
+        hal.flag(stream)
+        ending = run_in_child(child, 10)
+    assert (str(ending), ending.payload) == ("exit status 0", b"soon")
+
+
+@covers("HAL-014")
+def test_the_message_is_empty_until_a_call_fails(library: Driver) -> None:
+    assert library.message() == ""
+    _initialised(library)
+    assert library.message() == ""
+
+
+@covers("HAL-014")
+def test_the_message_names_the_entry_that_failed(hal: Driver) -> None:
+    assert hal.api.device_set(OUT_OF_RANGE) == Status.INVALID_DEVICE
+    message = hal.message()
+    assert "device_set" in message
+    assert str(OUT_OF_RANGE) in message, "the message does not say which index was refused"
+
+
+@covers("HAL-014")
+def test_the_message_belongs_to_the_calling_thread(hal: Driver) -> None:
+    assert hal.api.device_set(OUT_OF_RANGE) == Status.INVALID_DEVICE
+    elsewhere = []
+    thread = threading.Thread(target=lambda: elsewhere.append(hal.message()))
+    thread.start()
+    thread.join()
+    assert elsewhere == [""]
+    assert "device_set" in hal.message()
+
+
+@covers("HAL-015")
+def test_a_refused_index_leaves_the_outputs_untouched(hal: Driver) -> None:
+    out = c_int32(-77)
+    assert hal.api.device_can_access_peer(OUT_OF_RANGE, 0, byref(out)) == Status.INVALID_DEVICE
+    assert out.value == -77
+
+
+@covers("HAL-015", needs=("device", "memory"))
+def test_a_refused_allocation_leaves_the_output_untouched(hal: Driver) -> None:
+    out = c_void_p(0x5A5A)
+    assert hal.api.malloc(0, byref(out)) == Status.INVALID_ARGUMENT
+    assert hal.api.malloc(1 << 62, byref(out)) == Status.OUT_OF_MEMORY
+    assert out.value == 0x5A5A
+
+
+@covers("HAL-015", needs=("device", "events"))
+def test_a_refused_event_leaves_the_output_untouched(hal: Driver) -> None:
+    out = c_void_p(0x5A5A)
+    assert hal.api.event_create(1 << 30, byref(out)) == Status.INVALID_ARGUMENT
+    assert out.value == 0x5A5A
+
+
+NULL_OUT = {
+    "device_count": (),
+    "device_get": (),
+    "device_properties": (0,),
+    "device_can_access_peer": (0, 0),
+    "malloc": (256,),
+    "host_malloc": (256,),
+    "pointer_attributes": (0x1000,),
+    "stream_create": (0,),
+    "event_create": (0,),
+    "kernel_find": (b"delay",),
+    "get_extension": (b"fault", 1),
+}
+
+
+@covers("HAL-016", needs=("device",))
+@pytest.mark.parametrize("entry", NULL_OUT)
+def test_a_null_output_is_refused(hal: Driver, entry: str) -> None:
+    status = getattr(hal.api, entry)(*NULL_OUT[entry], None) if hal.has_entry(entry) else None
+    if status in (None, Status.UNSUPPORTED):
+        pytest.skip(f"not there: {entry}")
+    assert status == Status.INVALID_ARGUMENT
+
+
+@covers("HAL-016", needs=("device",))
+@pytest.mark.parametrize("entry", ["device_memory_info", "stream_priority_range"])
+def test_either_of_two_null_outputs_is_refused(hal: Driver, entry: str) -> None:
+    call = getattr(hal.api, entry)
+    leading = (0,) if entry == "device_memory_info" else ()
+    kind = call.argtypes[-1]._type_
+    assert call(*leading, None, byref(kind())) == Status.INVALID_ARGUMENT
+    assert call(*leading, byref(kind()), None) == Status.INVALID_ARGUMENT
+
+
+@covers("HAL-016", needs=("device", "streams"))
+def test_a_null_native_handle_is_refused(hal: Driver) -> None:
+    assert hal.api.stream_native_handle(hal.stream(), None) == Status.INVALID_ARGUMENT

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suite's ctypes mirror says what the headers say: names, order, values, types, sizes."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import re
+import subprocess
+from collections.abc import Iterator
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+
+import pytest
+
+from conformance.hal import abi, kernels
+
+CSRC = Path(__file__).resolve().parents[2] / "csrc"
+HAL = CSRC / "hal" / "hal.h"
+ARGS = CSRC / "kernels" / "args.h"
+
+# C enum -> its mirror and the prefix of its members.
+ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
+    "puone_status": (abi.Status, "PUONE_"),
+    "puone_capability": (abi.Capability, "PUONE_CAP_"),
+    "puone_memory_kind": (abi.MemoryKind, "PUONE_MEMORY_"),
+    "puone_memcpy_kind": (abi.MemcpyKind, "PUONE_MEMCPY_"),
+    "puone_event_flags": (abi.EventFlags, "PUONE_EVENT_"),
+    "puone_dtype": (kernels.DType, "PUONE_"),
+}
+STRUCTS: dict[str, type[ctypes.Structure]] = {
+    "puone_driver_info": abi.DriverInfo,
+    "puone_device_properties": abi.DeviceProperties,
+    "puone_pointer_attributes": abi.PointerAttributes,
+    "puone_hal_api": abi.HalApi,
+    "puone_fault_api": abi.FaultApi,
+    "puone_operand": kernels.Operand,
+    "puone_copy_args": kernels.CopyArgs,
+    "puone_copy_bits_args": kernels.CopyBitsArgs,
+    "puone_fill_args": kernels.FillArgs,
+    "puone_delay_args": kernels.DelayArgs,
+}
+CONSTANTS = {
+    "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
+    "PUONE_HAL_ABI_MINOR": abi.ABI_MINOR,
+    "PUONE_NAME_MAX": abi.NAME_MAX,
+    "PUONE_FAULT_VERSION": abi.FAULT_VERSION,
+    "PUONE_MAX_DIMS": kernels.MAX_DIMS,
+}
+TYPES = {
+    "const char*": c_char_p,
+    "const void*": c_void_p,
+    "const void**": POINTER(c_void_p),
+    "float*": POINTER(c_float),
+    "int32_t": c_int32,
+    "int32_t*": POINTER(c_int32),
+    "puone_device_properties*": POINTER(abi.DeviceProperties),
+    "puone_driver_info*": POINTER(abi.DriverInfo),
+    "puone_event": c_void_p,
+    "puone_event*": POINTER(c_void_p),
+    "puone_host_func": abi.HostFunc,
+    "puone_kernel": c_void_p,
+    "puone_kernel*": POINTER(c_void_p),
+    "puone_memcpy_kind": c_int,
+    "puone_pointer_attributes*": POINTER(abi.PointerAttributes),
+    "puone_status": c_int,
+    "puone_stream": c_void_p,
+    "puone_stream*": POINTER(c_void_p),
+    "size_t": c_size_t,
+    "uint32_t": c_uint32,
+    "uint64_t": c_uint64,
+    "uint64_t*": POINTER(c_uint64),
+    "void*": c_void_p,
+    "void**": POINTER(c_void_p),
+}
+
+
+def code(header: Path) -> str:
+    """The header without comments, on one line."""
+    text = re.sub(r"/\*.*?\*/", " ", header.read_text(), flags=re.DOTALL)
+    return re.sub(r"\s+", " ", text)
+
+
+def body(kind: str, name: str) -> str:
+    """What stands between the braces of a type's definition."""
+    for header in (HAL, ARGS):
+        found = re.search(rf"typedef {kind} {name} \{{(.*?)\}} {name};", code(header))
+        if found:
+            return found[1]
+    raise AssertionError(f"no {kind} {name} in the headers")
+
+
+def parameters(text: str) -> list[type]:
+    """ctypes of a C parameter list."""
+    if text.strip() == "void":
+        return []
+    types = [re.fullmatch(r"\s*(.*?\**)\s*(\w+)\s*", part) for part in text.split(",")]
+    return [TYPES[found[1].strip()] for found in types if found]
+
+
+def functions(struct: str) -> Iterator[tuple[str, type, list[type]]]:
+    """Name, result and parameters of every function pointer of a struct, in order."""
+    pattern = r"(puone_status|const char\*) \(\*(\w+)\)\(([^)]*)\);"
+    for result, name, arguments in re.findall(pattern, body("struct", struct)):
+        yield name, TYPES[result], parameters(arguments)
+
+
+def members(name: str) -> list[str]:
+    return re.findall(r"(PUONE_\w+)\s*=", body("enum", name))
+
+
+@pytest.mark.parametrize("struct", ["puone_hal_api", "puone_fault_api"])
+def test_the_tables_have_the_headers_entries_in_order(struct: str) -> None:
+    mirror = STRUCTS[struct]
+    mirrored = {name: kind for name, kind, *_ in mirror._fields_ if hasattr(kind, "_argtypes_")}
+    declared = {name: (result, arguments) for name, result, arguments in functions(struct)}
+    assert list(mirrored) == list(declared)
+    for name, kind in mirrored.items():
+        assert (kind._restype_, list(kind._argtypes_)) == declared[name], name  # type: ignore[attr-defined]
+
+
+def test_every_entry_of_the_header_is_found() -> None:
+    """The parser above must not overlook one: every (*name) of the header counts."""
+    pointers = len(re.findall(r"\(\*\w+\)\(", body("struct", "puone_hal_api")))
+    assert len(abi.ENTRIES) == pointers == 35
+
+
+@pytest.mark.parametrize("name", ENUMS)
+def test_the_enums_have_the_headers_members(name: str) -> None:
+    mirror, prefix = ENUMS[name]
+    # Iterating a flag enum leaves out its zero, which __members__ has.
+    assert [prefix + member for member in mirror.__members__] == members(name)
+
+
+def test_every_type_of_the_headers_is_mirrored() -> None:
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ARGS))
+    assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
+
+
+def test_every_entry_belongs_to_a_capability_or_to_none() -> None:
+    covered = [entry for entries in abi.ENTRIES_OF.values() for entry in entries]
+    assert set(covered) | set(abi.MANDATORY) == set(abi.ENTRIES)
+    assert not set(covered) & set(abi.MANDATORY)
+
+
+def _questions() -> dict[str, int]:
+    """C expressions and the value the mirror has for each."""
+    asked = dict(CONSTANTS)
+    for mirror, prefix in ENUMS.values():
+        asked |= {prefix + name: int(member) for name, member in mirror.__members__.items()}
+    for name, struct in STRUCTS.items():
+        asked[f"sizeof({name})"] = ctypes.sizeof(struct)
+        for field, *_ in struct._fields_:
+            place = getattr(struct, field)
+            asked[f"offsetof({name}, {field})"] = place.offset
+            asked[f"sizeof((({name}*)0)->{field})"] = place.size
+    return asked
+
+
+def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
+    asked = _questions()
+    lines = [f'  printf("%lld\\n", (long long)({expression}));' for expression in asked]
+    source = tmp_path / "probe.c"
+    source.write_text(
+        '#include <stdio.h>\n#include "hal/hal.h"\n#include "kernels/args.h"\n'
+        "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+    )
+    probe = tmp_path / "probe"
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}", source, "-o", probe]
+    subprocess.run(command, check=True)
+    answers = subprocess.run([probe], check=True, capture_output=True, text=True).stdout.split()
+    assert dict(zip(asked, map(int, answers), strict=True)) == asked
