@@ -15,7 +15,15 @@ from ._registration import NAME
 from ._utils import _get_device_index
 
 
-class Stream(torch.Stream):
+class _OnThisDevice(type):
+    """Streams and events of this device type are instances, also those that torch itself made."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        base = torch.Stream if issubclass(cls, torch.Stream) else torch.Event
+        return isinstance(instance, base) and instance.device.type == NAME
+
+
+class Stream(torch.Stream, metaclass=_OnThisDevice):
     """A queue of device work that runs in order, taken from the device's pool.
 
     Args:
@@ -42,19 +50,15 @@ class Stream(torch.Stream):
         """Priority that the stream really has, after clamping."""
         return _C.stream_priority(self.stream_id, self.device_index, self.device_type)
 
-    def record_event(self, event: torch.Event | None = None) -> torch.Event:
-        """Record `event`, or a new one, after the work queued so far, and return it."""
-        if event is None:
-            event = Event()
-        event.record(self)
-        return event
-
     def __repr__(self) -> str:
         return f"<torch.{NAME}.Stream device={self.device} id={self.stream_id:#x}>"
 
 
-class Event(torch.Event):
+class Event(torch.Event, metaclass=_OnThisDevice):
     """A mark in a stream's work, which the host and other streams can wait for.
+
+    Makes a plain torch.Event of this device type: torch 2.13 refuses instances of a subclass as the
+    argument of `torch.Event.elapsed_time()` and `torch.Stream.record_event()`.
 
     Args:
         enable_timing: whether `elapsed_time()` may be asked of it.
@@ -62,24 +66,13 @@ class Event(torch.Event):
         interprocess: not supported; raises NotImplementedError.
     """
 
-    def __new__(
+    def __new__(  # type: ignore[misc] # see above
         cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
-    ) -> Self:
+    ) -> torch.Event:
         if interprocess:
             raise NotImplementedError(f"{NAME} has no events between processes")
         _lazy_init()
-        return super().__new__(cls, device=NAME, enable_timing=enable_timing, blocking=blocking)
-
-    def record(self, stream: torch.Stream | None = None) -> None:
-        """Mark the work queued so far on `stream`, by default the current one."""
-        super().record(current_stream() if stream is None else stream)
-
-    def wait(self, stream: torch.Stream | None = None) -> None:
-        """Make later work of `stream`, by default the current one, wait for the last record."""
-        super().wait(current_stream() if stream is None else stream)
-
-    def __repr__(self) -> str:
-        return f"<torch.{NAME}.Event id={self.event_id:#x}>"
+        return torch.Event(device=NAME, enable_timing=enable_timing, blocking=blocking)
 
 
 class StreamContext:

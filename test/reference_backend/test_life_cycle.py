@@ -123,34 +123,31 @@ def test_a_child_may_use_the_device_if_its_parent_did_not(python: Python) -> Non
     succeeds(python, FORK.format(before="torch.manual_seed(1)", in_child=in_child))
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        "torch.ones(3, device='puone')",
-        "torch.ones(3).to('puone')",
-        "torch.puone.init()",
-        "torch.puone.synchronize()",
-        "torch.puone.Stream()",
-        "torch.puone.get_rng_state()",
-        "parent_tensor.cpu()",
-    ],
-)
-def test_a_bad_fork_is_a_clear_error(python: Python, use: str) -> None:
+USES = [
+    "torch.ones(3, device='puone')",
+    "torch.ones(3).to('puone')",
+    "torch.puone.init()",
+    "torch.puone.synchronize()",
+    "torch.puone.Stream()",
+    "torch.puone.get_rng_state()",
+    "parent_tensor.cpu()",
+]
+
+
+def test_a_bad_fork_is_a_clear_error_at_every_use(python: Python) -> None:
     in_child = f"""
     assert torch.puone._is_in_bad_fork() and not torch.puone.is_initialized()
     torch.manual_seed(1)
-    try:
-        {use}
-    except RuntimeError as error:
-        print(error, flush=True)
-    else:
-        os._exit(3)
+    for use in {USES!r}:
+        try:
+            eval(use)
+            print("nothing was raised by", use, flush=True)
+        except RuntimeError as error:
+            print(str(error).splitlines()[0], flush=True)
 """
-    before = (
-        "parent_tensor = torch.ones(3, device='puone')\nassert not torch.puone._is_in_bad_fork()"
-    )
+    before = "parent_tensor = torch.ones(3, device='puone')"
     output = succeeds(python, FORK.format(before=before, in_child=in_child.strip()))
-    assert output.startswith(BAD_FORK)
+    assert output.splitlines() == [BAD_FORK] * len(USES)
 
 
 def test_a_child_of_a_bad_fork_leaves_quietly(python: Python) -> None:
@@ -178,13 +175,15 @@ pinned = torch.ones(1 << 20).pin_memory()
 torch.puone._sleep_ms(100)
 y = pinned.to("puone", non_blocking=True)
 """,
-    "a thread that still runs": """
+    # Not a daemon: a daemon thread inside an operator at exit aborts on the CPU as well.
+    "a thread that outlives the main one": """
 import threading, time
 def work():
-    while True:
+    for _ in range(50):
         torch.ones(10, device="puone").add_(1)
-threading.Thread(target=work, daemon=True).start()
-time.sleep(0.05)
+        time.sleep(0.002)
+    torch.puone._sleep_ms(50)
+threading.Thread(target=work).start()
 """,
     "after a backward": """
 model = torch.nn.Linear(4, 2).to("puone")
@@ -205,11 +204,10 @@ x = torch.ones(1000, device="puone")
 event = torch.puone.Event(); event.record()
 {LEAVE[how]}
 """
-    for _ in range(3):
-        start = time.monotonic()
-        done = python(code, timeout=30, env={"PUONE_DRIVER": "sim"})
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        assert time.monotonic() - start < 15
+    start = time.monotonic()
+    done = python(code, timeout=30, env={"PUONE_DRIVER": "sim"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert time.monotonic() - start < 15
 
 
 def test_the_driver_outlives_the_programs_own_exit_handlers(python: Python) -> None:

@@ -147,9 +147,21 @@ class TestStreams:
         end.synchronize()
         assert 20 <= start.elapsed_time(end) < 2000
 
-    def test_record_event_makes_one_of_ours(self) -> None:
-        event = puone.Stream().record_event()
-        assert isinstance(event, puone.Event)
+    def test_what_torch_makes_is_an_instance_of_ours(self) -> None:
+        assert isinstance(torch.Stream(device="puone"), puone.Stream)
+        assert isinstance(torch.accelerator.current_stream(), puone.Stream)
+        assert isinstance(torch.Event(device="puone"), puone.Event)
+        assert isinstance(puone.Stream().record_event(), puone.Event)
+        assert not isinstance(torch.Event(device="cpu"), puone.Event)
+        assert not isinstance(puone.Event(), puone.Stream)
+
+    def test_our_events_and_torchs_are_taken_by_each_other(self) -> None:
+        ours, theirs = puone.Event(enable_timing=True), torch.Event("puone", enable_timing=True)
+        stream = torch.Stream(device="puone")
+        stream.record_event(ours)
+        stream.record_event(theirs)
+        stream.synchronize()
+        assert ours.elapsed_time(theirs) >= 0 >= theirs.elapsed_time(ours)
 
     def test_events_between_processes_are_refused(self) -> None:
         with pytest.raises(NotImplementedError, match="between processes"):
@@ -157,7 +169,7 @@ class TestStreams:
 
     def test_they_print_what_they_are(self) -> None:
         assert repr(puone.Stream(1)).startswith("<torch.puone.Stream device=puone:1 id=0x")
-        assert repr(puone.Event()).startswith("<torch.puone.Event id=0x")
+        assert "device_type=puone" in repr(puone.Event())
 
 
 class TestMemory:
@@ -271,11 +283,18 @@ class TestDiagnostics:
         assert not any(puone._fallback_counts().values())
 
     def test_a_planted_shortage_of_memory_is_survived(self) -> None:
-        puone.empty_cache()
+        torch.empty(1 << 22, device="puone")  # leaves something in the cache
         puone._fault.out_of_memory_at(1)
         # The allocator empties its cache and tries again before it gives up.
         tensor = torch.ones(1 << 24, device="puone")
         assert tensor.sum().item() == 1 << 24
+
+    def test_a_shortage_that_no_cache_can_end_is_reported(self) -> None:
+        puone.empty_cache()
+        puone._fault.out_of_memory_at(1)
+        with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 64\.00 MiB"):
+            torch.ones(1 << 24, device="puone")
+        assert torch.ones(1 << 24, device="puone").sum().item() == 1 << 24
 
     def test_a_planted_kernel_error_surfaces_when_synchronising(self) -> None:
         x = torch.ones(10, device="puone")
