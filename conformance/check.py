@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from conformance import capabilities
 
 if TYPE_CHECKING:
+    from conformance.descriptor import Descriptor
     from conformance.device import Device
 
 ID = re.compile(r"[a-z][a-z0-9_]*/[a-z0-9_]+(:[a-z0-9_]+){0,2}")
@@ -39,8 +40,8 @@ class Check:
     isolate: bool = False
     file: str = ""
     line: int = 0
-    sample_repro: Callable[[int], str] | None = None
-    """For a check of many samples: code that repeats one of them."""
+    sample_repro: Callable[[Descriptor, int, int], str | None] | None = None
+    """For a check of many samples: (descriptor, seed, sample) to code that repeats the sample."""
 
     @property
     def surface(self) -> str:

@@ -47,7 +47,9 @@ class Device:
         self._device = torch.device(device or descriptor.device_type)
         self.type = self._device.type
         self.is_accelerator = self.type != "cpu"
-        self.module = backend.device_module(self.type, descriptor) if self.is_accelerator else None
+        self.module: Any = (
+            backend.device_module(self.type, descriptor) if self.is_accelerator else None
+        )
         self.count = backend.device_count(self.type, descriptor) if self.is_accelerator else 1
         self.capabilities = capabilities
         self.seed = seed

@@ -50,5 +50,9 @@ class Unsupported(Exception):
     """Raised by a check (or on its behalf) when the backend lacks what the check needs."""
 
 
+class CheckError(Exception):
+    """Something in a check raised; the text tells type and message of what it was."""
+
+
 class CannotLoad(Exception):
     """The backend could not be brought up; the text is the reason shown to the user."""

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,9 +21,11 @@ from conformance.outcome import CannotLoad, Outcome
 from conformance.report import Report
 from conformance.run import Judge, Options
 from conformance.runner import probes
-from conformance.runner.inprocess import InProcess
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
+
+if TYPE_CHECKING:
+    from conformance.runner.inprocess import InProcess
 
 NO_BACKEND = "no-backend"
 KEY = pytest.StashKey["Suite"]()
@@ -157,6 +159,8 @@ def start(session: Session, suite: Suite) -> None:
 def make_runner(session: Session, options: Options) -> Pool | InProcess:
     """What runs the checks of a backend; raises CannotLoad if the backend does not come up."""
     if options.isolate == "none":
+        from conformance.runner.inprocess import InProcess  # Imports torch.
+
         return InProcess(session.descriptor, options.seed)
     return Pool(session.descriptor, options)
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from conformance.backend import first_line
 from conformance.check import Check
 from conformance.device import Device
-from conformance.outcome import Outcome, Unsupported
+from conformance.outcome import CheckError, Outcome, Unsupported
 from conformance.runner.result import Result
 
 
@@ -44,7 +44,8 @@ def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> N
         result.message = text or "assertion failed"
     else:
         result.outcome = Outcome.ERROR
-        result.message = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        named = text if isinstance(error, CheckError) else f"{type(error).__name__}: {text}"
+        result.message = named.removesuffix(": ")
     result.detail = _traceback(error.__traceback__, check)
 
 

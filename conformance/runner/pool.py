@@ -205,7 +205,7 @@ class Pool:
             self._loading_failed(worker, how, output, emit)
             return
         if running is not None:
-            self._suspects.append(_death(worker, running, how, output, self._descriptor))
+            self._suspects.append(self._death(worker, running, how, output))
             outstanding = outstanding[1:]
         elif outstanding:
             self._idle_deaths += 1
@@ -213,6 +213,20 @@ class Pool:
             (self._solo if check.isolate else self._queue).appendleft(check)
         if self._idle_deaths >= IDLE_DEATHS:
             self._lose(worker.failure or f"workers end between checks: {how}", emit)
+
+    def _death(self, worker: Worker, check: Check, how: str, output: str) -> Result:
+        """The result of the check in which a worker died or was killed."""
+        result = Result(check.id, Outcome.CRASH, how, output_section(output))
+        result.duration = worker.journal.silent_seconds
+        if worker.timed_out:
+            limit = check.deadline or self._descriptor.deadlines.check
+            result.outcome, result.message = Outcome.TIMEOUT, f"silent for {limit:g} s"
+        sample = worker.journal.current_sample
+        if sample is not None:
+            result.message += f" in sample {sample}"
+            if check.sample_repro:
+                result.repro = check.sample_repro(self._descriptor, self._settings.seed, sample)
+        return result
 
     def _loading_failed(self, worker: Worker, how: str, output: str, emit: Emit) -> None:
         reason = worker.failure or _loading_death(worker, how, output, self._descriptor)
@@ -250,28 +264,6 @@ class Pool:
             if fd is not None:
                 self._selector.unregister(fd)
         return worker.reap()
-
-
-def _death(
-    worker: Worker, check: Check, how: str, output: str, descriptor: Descriptor
-) -> Result:
-    """The result of the check in which a worker died or was killed."""
-    sample = worker.journal.current_sample
-    if worker.timed_out:
-        limit = check.deadline or descriptor.deadlines.check
-        outcome, message = Outcome.TIMEOUT, f"silent for {limit:g} s"
-    else:
-        outcome, message = Outcome.CRASH, how
-    if sample is not None:
-        message += f" in sample {sample}"
-    return Result(
-        check.id,
-        outcome,
-        message,
-        detail=output_section(output),
-        duration=worker.journal.silent_seconds,
-        repro=check.sample_repro(sample) if check.sample_repro and sample is not None else None,
-    )
 
 
 def _loading_death(worker: Worker, how: str, output: str, descriptor: Descriptor) -> str:

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from conformance.capabilities import MEANING, PROBES
 from conformance.check import Check
 from conformance.descriptor import Descriptor
-from conformance.device import Device
 from conformance.outcome import Outcome
 from conformance.runner.result import Result
+
+if TYPE_CHECKING:
+    from conformance.device import Device
 
 PREFIX = "probe/"
 PROBE_DEADLINE = 20.0

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Forward results of every operator, variant and dtype of PyTorch's database against the CPU.
+
+One check verifies all samples of an operator with a dtype: made on the CPU with one seed for the
+check, moved to the device, run there and on the CPU. The journal knows the running sample, so that
+a crash names it.
+"""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+import torch
+from torch import Tensor
+from torch.testing._internal.common_methods_invocations import op_db
+
+from conformance import compare
+from conformance.check import REGISTRY, Check
+from conformance.descriptor import Descriptor
+from conformance.device import Device, run_forked
+from conformance.opinfo import policy, repro
+from conformance.opinfo.evidence import evidence
+from conformance.opinfo.transfer import Transfer
+from conformance.outcome import CheckError
+
+TOPIC = "opinfo/forward"
+
+
+@dataclass
+class Failure:
+    """One sample whose result is wrong (a difference) or missing (an exception)."""
+
+    index: int
+    text: str
+    raised: bool
+
+
+class Forward:
+    """The body of the checks of one operator."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self.__doc__ = f"{op.name} {op.variant_test_name}".strip() + " gives the CPU's results."
+
+    def __call__(self, dev: Device, dtype: torch.dtype) -> None:
+        samples = self.samples(dtype, dev.check_id, dev.seed)
+        if not samples:
+            dev.unsupported("the operator database has no sample for this dtype")
+        dev.reset_fallback_counts()
+        failures = list(self._failures(dev, samples))
+        dev.note(samples=len(samples), evidence=evidence(self.op, dev))
+        if failures:
+            self._raise(dev, samples, failures)
+
+    def samples(self, dtype: torch.dtype, check_id: str, seed: int) -> list[Any]:
+        """All samples, made before any of them runs: what runs may draw random numbers."""
+        value = zlib.crc32(f"{seed}:{check_id}".encode())
+        torch.default_generator.manual_seed(value)
+        random.seed(value)
+        numpy.random.seed(value)
+        return list(self.op.sample_inputs("cpu", dtype, requires_grad=False, set_seed=False))
+
+    def repro(self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int) -> str:
+        """Code that repeats sample `i`."""
+        return repro.snippet(self.op, self.samples(dtype, check_id, seed)[i], target)
+
+    def _failures(self, dev: Device, samples: list[Any]) -> Iterator[Failure]:
+        op, journal, on_cpu = self.op.op, dev.journal, not dev.is_accelerator
+        compare_values = self.op.name not in policy.UNINITIALISED
+        for index, sample in enumerate(samples):
+            if journal is not None:
+                journal.sample(index)
+            try:
+                arguments = (sample.input, sample.args, sample.kwargs)
+                moved = arguments if on_cpu else Transfer(dev.device()).move(arguments)
+                expected = op(sample.input, *sample.args, **sample.kwargs)
+                actual = op(moved[0], *moved[1], **moved[2])
+                if type(expected) is Tensor and compare_values:
+                    # The way of nearly all samples, kept short.
+                    result = actual if on_cpu else _to_cpu(actual, dev)
+                    if result.dtype is expected.dtype and torch.equal(result, expected):
+                        continue
+                text = self._difference(dev, sample, actual, expected)
+            except Exception as error:
+                yield Failure(index, f"{type(error).__name__}: {_text(error)}", raised=True)
+                continue
+            if text is not None:
+                yield Failure(index, text, raised=False)
+
+    def _difference(self, dev: Device, sample: Any, actual: Any, expected: Any) -> str | None:
+        actual = _to_cpu(actual, dev)
+        metadata = compare.metadata_difference(actual, expected)
+        if metadata is not None or self.op.name in policy.UNINITIALISED:
+            return metadata
+        text = self._value_difference(dev, actual, expected)
+        if text is None or self._draws_random_numbers(sample):
+            return None
+        # Some results are unique up to a sign or phase only; upstream says how to compare them.
+        process = sample.output_process_fn_grad
+        return self._value_difference(dev, process(actual), process(expected))
+
+    def _value_difference(self, dev: Device, actual: Any, expected: Any, at: str = "") -> str | None:
+        if isinstance(expected, (list, tuple)):
+            if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
+                return compare.difference(actual, expected, where=at)
+            pairs = enumerate(zip(actual, expected, strict=True))
+            texts = (self._value_difference(dev, a, e, f"{at}[{i}]") for i, (a, e) in pairs)
+            return next((text for text in texts if text is not None), None)
+        rtol = atol = 0.0
+        if isinstance(expected, Tensor):
+            rtol, atol = dev.tolerance(expected.dtype)
+            wider = policy.tolerance(self.op, expected.dtype) if dev.is_accelerator else (0.0, 0.0)
+            rtol, atol = max(rtol, wider[0]), max(atol, wider[1])
+        elif isinstance(expected, (float, complex)):
+            rtol, atol = dev.tolerance(torch.float32)
+        return compare.difference(actual, expected, rtol=rtol, atol=atol, where=at)
+
+    def _draws_random_numbers(self, sample: Any) -> bool:
+        """Whether the CPU takes numbers from its generator to compute the sample."""
+        before = torch.default_generator.get_state()
+        self.op.op(sample.input, *sample.args, **sample.kwargs)
+        return not torch.equal(before, torch.default_generator.get_state())
+
+    def _raise(self, dev: Device, samples: list[Any], failures: list[Failure]) -> None:
+        first = failures[0]
+        sample = samples[first.index]
+        dev.note(repro=repro.snippet(self.op, sample, dev.descriptor))
+        text = f"{first.text}\nin sample {first.index}; {len(failures)} of {len(samples)} fail"
+        raise CheckError(text) if first.raised else AssertionError(text)
+
+
+def checks() -> list[Check]:
+    """The checks of every operator and dtype that the CPU has; registers them."""
+    made = []
+    for op in op_db:
+        if not policy.applies(op):
+            continue
+        body, case, requirement = Forward(op), policy.case_name(op), policy.requirement(op)
+        for dtype in sorted(op.supported_dtypes("cpu"), key=str):
+            made.append(_check(body, case, requirement, dtype))
+            REGISTRY.add(made[-1])
+    return made
+
+
+def _check(body: Forward, case: str, requirement: str, dtype: torch.dtype) -> Check:
+    name = str(dtype).removeprefix("torch.")
+    check_id = f"{TOPIC}:{case}:{name}"
+    return Check(
+        id=check_id,
+        requirements=(requirement,),
+        body=body,
+        arguments=(("dtype", name),),
+        file=__file__,
+        line=Forward.__call__.__code__.co_firstlineno,
+        sample_repro=lambda target, seed, i: _repro(body, dtype, check_id, target, seed, i),
+    )
+
+
+def _repro(
+    body: Forward, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int
+) -> str | None:
+    """Made in a child: this is the runner's process, which runs no operators."""
+    status, text = run_forked(lambda: body.repro(dtype, check_id, target, seed, i))
+    return text if status == 0 else None
+
+
+def _to_cpu(value: Any, dev: Device) -> Any:
+    """Results copied to the CPU; one that is not on the device is an error of its own."""
+    if isinstance(value, Tensor):
+        if value.device.type != dev.type:
+            raise AssertionError(f"a result is on {value.device}, not on {dev.type}")
+        return value.detach().cpu()
+    if isinstance(value, (list, tuple)):
+        return [_to_cpu(item, dev) for item in value]
+    return value
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "(message cannot be printed)"
+

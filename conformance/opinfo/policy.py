@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is known about single operators of the database: data, and how it is looked up."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import torch
+
+# Outputs are whatever the memory held: only their metadata can be compared.
+UNINITIALISED = frozenset(
+    {
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "new_empty",
+        "new_empty_strided",
+    }
+)
+
+# Operators that draw random numbers in every sample. Others do so in some samples (dropout_p of
+# attention); those are recognised when a comparison fails, see forward.py.
+RANDOM = frozenset(
+    {
+        "bernoulli",
+        "cauchy",
+        "exponential",
+        "geometric",
+        "log_normal",
+        "multinomial",
+        "nn.functional.alpha_dropout",
+        "nn.functional.dropout",
+        "nn.functional.dropout2d",
+        "nn.functional.dropout3d",
+        "nn.functional.feature_alpha_dropout",
+        "normal",
+        "rand",
+        "rand_like",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "uniform",
+    }
+)
+
+# Interfaces of one vendor, which no other backend is asked to have.
+VENDOR_ONLY = ("jiterator_",)
+
+
+def applies(op: Any) -> bool:
+    """Whether the operator belongs to the suite at all."""
+    return not op.name.startswith(VENDOR_ONLY)
+
+
+def requirement(op: Any) -> str:
+    """The requirement that the forward check of an operator verifies."""
+    return "OPINFO-002" if op.name in UNINITIALISED | RANDOM else "OPINFO-001"
+
+
+def case_name(op: Any) -> str:
+    """Operator and variant as a word of a check id: ``nn.functional.pad`` + ``circular`` ..."""
+    name = "_".join(part for part in (op.name, op.variant_test_name) if part)
+    # An upper-case letter becomes _x, so that the property T and the method t stay apart.
+    name = re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), name)
+    return re.sub("[^a-z0-9_]", "_", name)
+
+
+def tolerance(op: Any, dtype: torch.dtype) -> tuple[float, float]:
+    """The widest (rtol, atol) that upstream's own tests grant the operator, or (0, 0)."""
+    rtol = atol = 0.0
+    for entry in op.decorators:
+        for decorator in getattr(entry, "decorators", ()):
+            granted = getattr(decorator, "d", {})
+            if isinstance(granted, dict) and hasattr(granted.get(dtype), "rtol"):
+                rtol, atol = max(rtol, granted[dtype].rtol), max(atol, granted[dtype].atol)
+    return rtol, atol

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Samples made on the CPU, carried over to the device as they are: same strides, same storage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+CPU = torch.device("cpu")
+
+
+class Transfer:
+    """Moves the arguments of one sample; an object that occurs twice is moved once."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._moved: dict[int, Tensor] = {}
+
+    def move(self, value: Any) -> Any:
+        """`value` with every tensor, generator and CPU device in it replaced."""
+        kind = type(value)
+        if isinstance(value, Tensor):
+            if id(value) not in self._moved:
+                self._moved[id(value)] = self._tensor(value)
+            return self._moved[id(value)]
+        if kind in (list, tuple):
+            return kind(self.move(item) for item in value)
+        if kind is dict:
+            return {key: self._keyword(key, item) for key, item in value.items()}
+        if kind is torch.device and value.type == "cpu":
+            return self._device
+        if kind is torch.Generator:
+            return torch.Generator(self._device).manual_seed(value.initial_seed())
+        return value
+
+    def _keyword(self, key: Any, value: Any) -> Any:
+        if key == "device" and value == "cpu":
+            return self._device
+        return self.move(value)
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
+            return tensor.to(self._device)
+        if tensor.is_conj():
+            return self._tensor(tensor.conj()).conj()
+        if tensor.is_neg():
+            return self._tensor(tensor._neg_view())._neg_view()
+        storage = tensor.untyped_storage()
+        itemsize = tensor.element_size()
+        if tensor.is_contiguous() and storage.nbytes() == tensor.numel() * itemsize:
+            return tensor.to(self._device)
+        if storage.nbytes() % itemsize:
+            return tensor.to(self._device)
+        # A view: `to` would drop the memory around it, which as_strided and others reach.
+        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)  # type: ignore[call-overload]
+        view: Tensor = whole.to(self._device).as_strided(
+            tensor.size(), tensor.stride(), tensor.storage_offset()
+        )
+        return view
