@@ -7,6 +7,7 @@ import pickle
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import torch
@@ -227,7 +228,7 @@ def current_device_belongs_to_the_thread(dev: Device, case: str) -> None:
         return _current(dev) == index and here in (None, index)
 
     indices = [number % dev.count for number in range(8)]
-    seen = in_threads([lambda index=index: worker(index) for index in indices])
+    seen = in_threads([partial(worker, index) for index in indices])
     assert all(seen), (
         f"threads that lost their device: {[i for i, ok in enumerate(seen) if not ok]}"
     )

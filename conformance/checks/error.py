@@ -16,6 +16,12 @@ from conformance.observe import LATE_MS, in_thread, in_threads, raised, words
 
 # ---- refused arguments -----------------------------------------------------------------------
 
+
+def _untyped(function: Any) -> Any:
+    """The function without its type, to be called as its type forbids."""
+    return function
+
+
 #: name -> (what is done with a 3 x 4 tensor, the exception PyTorch documents for it).
 _REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], type[Exception]]] = {
     "index_beyond": (lambda x: x[3], IndexError),
@@ -41,13 +47,16 @@ _REFUSED: dict[str, tuple[Callable[[torch.Tensor], Any], type[Exception]]] = {
     "item_of_many": (lambda x: x.item(), RuntimeError),
     "bool_of_many": (lambda x: bool(x), RuntimeError),
     "iterate_scalar": (lambda x: list(x[0, 0]), TypeError),
-    "unknown_argument": (lambda x: torch.empty(2, device=x.device, nonsense=1), TypeError),
+    "unknown_argument": (
+        lambda x: _untyped(torch.empty)(2, device=x.device, nonsense=1),
+        TypeError,
+    ),
     "in_place_cast": (lambda x: x.to(torch.int32).add_(0.5), RuntimeError),
     "out_dtype": (
         lambda x: torch.add(x, x, out=torch.empty(3, 4, dtype=torch.int32, device=x.device)),
         RuntimeError,
     ),
-    "copy_of_none": (lambda x: x.copy_(None), TypeError),
+    "copy_of_none": (lambda x: _untyped(x.copy_)(None), TypeError),
 }
 
 
@@ -94,7 +103,7 @@ _MIXED: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
     "where": lambda x, other: torch.where(x > 0, x, other),
     "linear": lambda x, other: torch.nn.functional.linear(x, other),
     "out": lambda x, other: torch.mul(x, x, out=other),
-    "set_source": lambda x, other: x.set_(other),
+    "set_source": lambda x, other: _untyped(x.set_)(other),
 }
 
 

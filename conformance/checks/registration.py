@@ -29,7 +29,7 @@ def device_type_parses(dev: Device, case: str) -> None:
     name = dev.type
     if case == "type_only":
         parsed = torch.device(name)
-        assert (parsed.type, parsed.index) == (name, None)
+        assert parsed.type == name and parsed.index is None
     elif case == "with_index":
         parsed = torch.device(f"{name}:0")
         assert (parsed.type, parsed.index) == (name, 0)
@@ -608,11 +608,6 @@ def import_after_autoload_is_harmless(dev: Device, case: str) -> None:
 
 _LEAVE: dict[str, str] = {
     "after_work": "x = torch.ones(64, device=D); y = (x + 1).sum().item(); assert y == 128\n",
-    "after_backward": (
-        "w = torch.ones(8, device=D, requires_grad=True)\n"
-        "(w * 2).sum().backward()\n"
-        "assert w.grad.cpu().tolist() == [2.0] * 8\n"
-    ),
     "live_tensors": (
         "import builtins\n"
         "builtins.keep = [torch.ones(1 << k, device=D) for k in range(12)]\n"
@@ -630,6 +625,11 @@ _LEAVE: dict[str, str] = {
     ),
     "uncaught_exception": "x = torch.ones(8, device=D)\nraise KeyError('on purpose')\n",
 }
+_BACKWARD = (
+    "w = torch.ones(8, device=D, requires_grad=True)\n"
+    "(w * 2).sum().backward()\n"
+    "assert w.grad.cpu().tolist() == [2.0] * 8\n"
+)
 _LEAVE_WITH_STREAMS: dict[str, str] = {
     "live_streams_and_events": (
         "s = torch.Stream(device=D); e = torch.Event(device=D)\n"
@@ -674,8 +674,8 @@ def process_exits_cleanly_with_streams(dev: Device, case: str) -> None:
     _leave(dev, _LEAVE_WITH_STREAMS[case])
 
 
-@check("registration/exit_repeated", "REG-041", needs=("accelerator",))
+@check("registration/exit_repeated", "REG-041", needs=("accelerator",), deadline=180)
 def process_exits_cleanly_every_time(dev: Device) -> None:
     """Three processes in a row that ran forward and backward all end cleanly."""
     for _ in range(3):
-        _leave(dev, _LEAVE["after_backward"] + _LEAVE["live_tensors"])
+        _leave(dev, _BACKWARD + _LEAVE["live_tensors"])

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import gc
 import queue
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -67,14 +67,14 @@ _WORK: dict[str, Callable[[Device, int], None]] = {
 @check("thread/concurrent", "THREAD-001", cases=tuple(_WORK), needs=("threads",))
 def threads_work_side_by_side(dev: Device, case: str) -> None:
     """Eight threads that allocate, compute, copy or run backward at once all get their results."""
-    in_threads([lambda seed=seed: _WORK[case](dev, seed) for seed in range(1, THREADS + 1)])
+    in_threads([partial(_WORK[case], dev, seed) for seed in range(1, THREADS + 1)])
 
 
 @check("thread/mixed", "THREAD-001", needs=("threads",))
 def threads_do_different_work_side_by_side(dev: Device) -> None:
     """Threads that do different work at once do not disturb each other."""
     works = [*_WORK.values()] * 2
-    in_threads([lambda w=w, seed=seed: w(dev, seed) for seed, w in enumerate(works, start=1)])
+    in_threads([partial(work, dev, seed) for seed, work in enumerate(works, start=1)])
 
 
 @check("thread/own_device", "THREAD-002", needs=("threads", "multi_device"))
@@ -89,7 +89,7 @@ def threads_work_on_their_own_device(dev: Device) -> None:
                 assert x.device == dev.device(index)
                 dev.assert_equal(x + step, torch.full((N,), float(seed + step)))
 
-    in_threads([lambda seed=seed: worker(seed) for seed in range(THREADS)])
+    in_threads([partial(worker, seed) for seed in range(THREADS)])
 
 
 @check("thread/own_stream", "THREAD-003", cases=("own", "shared"), needs=("threads", "streams"))
@@ -107,7 +107,7 @@ def threads_work_on_streams(dev: Device, case: str) -> None:
                 stream.synchronize()
                 dev.assert_equal(y, torch.full((N,), float(seed + step)))
 
-    in_threads([lambda seed=seed: worker(seed) for seed in range(THREADS)])
+    in_threads([partial(worker, seed) for seed in range(THREADS)])
 
 
 @check(
@@ -142,7 +142,6 @@ def work_is_handed_from_thread_to_thread(dev: Device, case: str) -> None:
                 y = torch.empty_like(x).copy_(x)
                 if case == "freed_there":
                     del x
-                    gc.collect()
                 stream.synchronize()
                 dev.assert_equal(y, torch.full((N,), float(value)))
 
@@ -154,7 +153,6 @@ def memory_freed_by_another_thread_comes_back(dev: Device) -> None:
     """Blocks allocated in one thread and freed in another are returned in full."""
     with torch.accelerator.device_index(0):
         torch.empty(1, device=dev.device(0))
-        gc.collect()
         before = torch.accelerator.memory_allocated(0)
         for _ in range(10):
             box = in_thread(lambda: [torch.ones(N, device=dev.device(0)) for _ in range(10)])
@@ -311,7 +309,7 @@ def children_forked_before_first_use_work(dev: Device, case: str) -> None:
 _IN_CHILD: dict[str, Callable[[Device, torch.Tensor], Any]] = {
     "allocate": lambda dev, x: torch.ones(4, device=dev.device()),
     "operate": lambda dev, x: x.add(1).cpu(),
-    "fill": lambda dev, x: (x.fill_(2), torch.accelerator.synchronize(0)),
+    "fill": lambda dev, x: x.fill_(2).cpu(),
     "copy_in": lambda dev, x: torch.ones(4).to(dev.device()),
     "copy_out": lambda dev, x: x.cpu(),
     "synchronize": lambda dev, x: torch.accelerator.synchronize(0),
@@ -372,7 +370,6 @@ def bad_forks_know_what_they_are(dev: Device, case: str) -> None:
             return True
         if case == "frees":
             box.clear()
-            gc.collect()
             return True
         return torch.ones(3).add(1).tolist() == [2.0, 2.0, 2.0]
 
@@ -403,7 +400,13 @@ print("spawned")
 """
 
 
-@check("thread/spawn", "THREAD-013", cases=("before_use", "after_use"), needs=("accelerator",))
+@check(
+    "thread/spawn",
+    "THREAD-013",
+    cases=("before_use", "after_use"),
+    needs=("accelerator",),
+    deadline=180,
+)
 def spawned_processes_use_the_device(dev: Device, case: str) -> None:
     """A spawned process uses the device, whether or not its parent did before."""
     child = prelude(dev.descriptor, "load") + (
@@ -440,16 +443,16 @@ def data_loaders_feed_the_device(dev: Device, case: str) -> None:
 
 
 _EXITS: dict[str, str] = {
-    "daemon_busy": (
-        "import threading, time\n"
+    # A daemon thread that is *inside* torch when the interpreter ends aborts the process, on the
+    # CPU as well (CPython before 3.14 unwinds it through C++ frames): that is no backend's fault.
+    "daemon_waiting": (
+        "import threading\n"
         "ready = threading.Event()\n"
-        "def loop():\n"
-        "    x = torch.ones(256, device=D)\n"
-        "    while True:\n"
-        "        x.fill_(1); y = x.clone(); ready.set()\n"
-        "threading.Thread(target=loop, daemon=True).start()\n"
+        "def wait_for_ever():\n"
+        "    x = torch.ones(256, device=D).fill_(1); y = x.clone()\n"
+        "    ready.set(); threading.Event().wait()\n"
+        "threading.Thread(target=wait_for_ever, daemon=True).start()\n"
         "assert ready.wait(30)\n"
-        "time.sleep(0.02)\n"
     ),
     "thread_outlives_main": (
         "import threading, time\n"
@@ -472,7 +475,7 @@ _EXITS: dict[str, str] = {
 
 @check("thread/exit", "THREAD-015", cases=tuple(_EXITS), needs=("threads", "accelerator"))
 def processes_with_threads_exit_cleanly(dev: Device, case: str) -> None:
-    """A process whose threads use the device, or still do, exits with its own status."""
+    """A process whose threads used the device, and may still live, exits with its own status."""
     done = dev.python(f"import torch\nD = {dev.type!r}\n" + _EXITS[case])
     ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
     assert done.returncode == 0, f"ended with {ended}: {done.stderr[-2000:]}"
