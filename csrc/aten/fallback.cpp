@@ -12,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <unordered_set>
 
 #include "aten/host_random.h"
 #include "aten/mirror.h"
@@ -39,8 +40,9 @@ enum class ArgumentKind : uint8_t {
 struct Argument {
   size_t index;
   ArgumentKind kind;
-  bool write; // the operator changes it
-  bool out;   // and does not read it: an out= argument
+  bool write;  // the operator changes it
+  bool out;    // and does not read it: an out= argument
+  bool secret; // it does so behind the schema's back, and only in training
 };
 
 struct Plan {
@@ -52,6 +54,7 @@ struct Plan {
   std::vector<Argument> arguments;            // those that need care
   std::vector<std::optional<size_t>> aliases; // per return: the argument it is
   const char* obstacle = nullptr;             // why the fallback cannot run it
+  std::optional<size_t> training;             // the argument of that name
   bool draws_silently;                        // random without a generator argument
 };
 
@@ -66,8 +69,17 @@ std::optional<ArgumentKind> kindOf(const c10::Argument& argument) {
   return std::nullopt;
 }
 
+// Operators that update running statistics and whose schema does not say so.
+bool writesSecretly(const std::string& op, const c10::Argument& argument) {
+  static const std::unordered_set<std::string> ops{
+      "aten::native_batch_norm", "aten::native_batch_norm.out", "aten::batch_norm_update_stats"};
+  return (argument.name() == "running_mean" || argument.name() == "running_var") &&
+         ops.count(op) != 0;
+}
+
 bool writes(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+  const auto* alias = argument.alias_info();
+  return alias != nullptr && alias->isWrite();
 }
 
 Plan::Plan(const c10::OperatorHandle& op)
@@ -80,9 +92,12 @@ Plan::Plan(const c10::OperatorHandle& op)
     const c10::Argument& argument = schema.arguments()[i];
     const auto kind = kindOf(argument);
     if (kind) {
-      arguments.push_back({i, *kind, writes(argument), writes(argument) && argument.kwarg_only()});
+      const bool write = writes(argument);
+      const bool secret = !write && writesSecretly(name, argument);
+      arguments.push_back({i, *kind, write, write && argument.kwarg_only(), secret});
     }
     if (kind == ArgumentKind::kGenerator) draws_silently = false;
+    if (argument.name() == "training") training = i;
     const std::string type = argument.type()->str();
     if (type == "Storage" || type == "Stream") obstacle = "takes device storage or a stream";
   }
@@ -181,6 +196,10 @@ class HostCall {
     bool write;
   };
 
+  bool isWritten(const Argument& argument) {
+    return argument.write || (argument.secret && (!plan_.training || at(*plan_.training).toBool()));
+  }
+
   IValue& at(size_t index) {
     return stack_[base_ + index];
   }
@@ -254,11 +273,11 @@ Tensor HostCall::hostTensor(const Tensor& tensor, const Argument& argument) {
   // One double per tensor: an operator may recognise an argument that is given twice.
   for (Double& pair : doubles_) {
     if (pair.device.is_same(tensor)) {
-      pair.write |= argument.write;
+      pair.write |= isWritten(argument);
       return pair.host;
     }
   }
-  doubles_.push_back({tensor, to_host_->copy(tensor, /*read=*/!argument.out), argument.write});
+  doubles_.push_back({tensor, to_host_->copy(tensor, /*read=*/!argument.out), isWritten(argument)});
   return doubles_.back().host;
 }
 
