@@ -92,12 +92,24 @@ void chain(int signal, siginfo_t* info, void* context) {
   }
 }
 
+/// Stack pointer of the interrupted code.
+uintptr_t stackPointer(const ucontext_t& interrupted) {
+#if defined(__x86_64__)
+  return static_cast<uintptr_t>(interrupted.uc_mcontext.gregs[REG_RSP]);
+#elif defined(__aarch64__)
+  return interrupted.uc_mcontext.sp;
+#else
+#error "say where the stack pointer is"
+#endif
+}
+
 /// A handler installed after ours handled a fault on the signal stack, put us back and raised the
 /// signal again. The address is lost, but returning lets the instruction fault once more, for us.
 bool raisedByLaterHandler(const siginfo_t* info, const void* context) {
-  const auto* interrupted = static_cast<const ucontext_t*>(context);
+  const auto& interrupted = *static_cast<const ucontext_t*>(context);
+  const auto stack = reinterpret_cast<uintptr_t>(interrupted.uc_stack.ss_sp);
   return info->si_code == SI_TKILL && info->si_pid == getpid() &&
-         (interrupted->uc_stack.ss_flags & SS_ONSTACK) != 0;
+         stackPointer(interrupted) - stack < interrupted.uc_stack.ss_size;
 }
 
 void onSegmentationFault(int signal, siginfo_t* info, void* context) {

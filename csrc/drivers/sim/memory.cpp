@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -62,20 +63,25 @@ Memory::~Memory() {
 uintptr_t Memory::reserve(Arena& arena, size_t pages) {
   // Large blocks end on a huge page: sizes that are multiples of it then start on one as well.
   const size_t multiple = pages >= kHugePage ? kHugePage : kPage;
-  const auto start = arena.free.lower_bound(arena.cursor);
-  auto range = start;
-  for (size_t step = 0; step <= arena.free.size(); ++step, ++range) {
-    if (range == arena.free.end()) range = arena.free.begin();
-    if (range == arena.free.end()) break;
+  const auto take = [&](Ranges::iterator range, uintptr_t from) -> uintptr_t {
     const auto [begin, bytes] = *range;
-    const uintptr_t low = roundUp(begin + pages, multiple) - pages;
+    const uintptr_t low = roundUp(std::max(begin, from) + pages, multiple) - pages;
     const uintptr_t high = low + pages + kGuard;
-    if (high > begin + bytes) continue;
+    if (high > begin + bytes) return 0;
     arena.free.erase(range);
     if (low > begin) arena.free.emplace(begin, low - begin);
     if (high < begin + bytes) arena.free.emplace(high, begin + bytes - high);
     arena.cursor = high;
     return low;
+  };
+  // From the cursor up, first inside the range it points into, then around from the bottom.
+  auto range = arena.free.upper_bound(arena.cursor);
+  if (range != arena.free.begin()) {
+    if (const uintptr_t low = take(std::prev(range), arena.cursor)) return low;
+  }
+  for (size_t left = arena.free.size(); left > 0; --left, ++range) {
+    if (range == arena.free.end()) range = arena.free.begin();
+    if (const uintptr_t low = take(range, 0)) return low;
   }
   return 0;
 }

@@ -92,9 +92,10 @@ class Memory {
     size_t bytes;   // as asked for
     int32_t device;
   };
+  using Ranges = std::map<uintptr_t, size_t>;  // start, bytes
   struct Arena {
-    std::map<uintptr_t, size_t> free;  // unused address ranges: start, bytes
-    uintptr_t cursor;                  // next-fit: addresses below it were used more recently
+    Ranges free;       // unused addresses
+    uintptr_t cursor;  // next-fit: the addresses above it have rested longest
     uint64_t used = 0;
   };
   using Blocks = std::map<uintptr_t, Block>;  // by the user's base address

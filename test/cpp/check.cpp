@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "check.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+namespace puone::test {
+namespace {
+
+struct Test {
+  const char* name;
+  void (*body)();
+};
+
+std::vector<Test>& tests() {
+  static std::vector<Test> all;
+  return all;
+}
+
+std::atomic<int> failures{0};
+
+void run(const Test& test) {
+  try {
+    test.body();
+  } catch (const Failed&) {
+    // already reported
+  } catch (const std::exception& error) {
+    report(test.name, 0, std::string("exception: ") + error.what());
+  }
+}
+
+}  // namespace
+
+Registration::Registration(const char* name, void (*body)()) { tests().push_back({name, body}); }
+
+void report(const char* file, int line, const std::string& text) {
+  failures.fetch_add(1);
+  std::fprintf(stderr, "  %s:%d: %s\n", file, line, text.c_str());
+}
+
+int runAll(const std::string& filter, bool list) {
+  int run_count = 0;
+  int failed_count = 0;
+  for (const Test& test : tests()) {
+    if (std::string(test.name).find(filter) == std::string::npos) continue;
+    ++run_count;
+    if (list) {
+      std::printf("%s\n", test.name);
+      continue;
+    }
+    const int before = failures.load();
+    const auto start = std::chrono::steady_clock::now();
+    run(test);
+    const std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - start;
+    const bool failed = failures.load() != before;
+    failed_count += failed ? 1 : 0;
+    std::printf("%s %s (%.0f ms)\n", failed ? "FAIL" : "ok  ", test.name, took.count());
+    std::fflush(stdout);
+  }
+  if (!list) std::printf("%d tests, %d failed\n", run_count, failed_count);
+  return run_count == 0 || failed_count > 0 ? 1 : 0;
+}
+
+}  // namespace puone::test

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A correct program stays correct under the adversarial schedule; an incorrect one is found out.
+#include "sim.h"
+
+using namespace puone::test;
+
+namespace {
+
+constexpr int kStages = 5;
+constexpr int kRounds = 6;
+
+/// A ring of streams over two devices that pass a growing block on, ordered by events only.
+unsigned char ringResult(Sim& sim, bool ordered) {
+  std::vector<puone_stream> streams;
+  std::vector<unsigned char*> blocks;
+  for (int i = 0; i < kStages; ++i) {
+    streams.push_back(sim.stream(i % 2, -(i % 3)));
+    blocks.push_back(sim.memory<unsigned char>(512, i % 2));
+    OK(hal().memset_async(blocks.back(), 0, 512, streams.back()));
+  }
+  for (const puone_stream stream : streams) OK(hal().stream_synchronize(stream));
+  for (int round = 1; round <= kRounds; ++round) {
+    for (int i = 0; i < kStages; ++i) {
+      const int next = (i + 1) % kStages;
+      const auto stage = static_cast<size_t>(i);
+      if (i == 0) OK(hal().memset_async(blocks[0], round, 512, streams[0]));
+      const puone_event event = sim.event(0, i % 2);
+      OK(hal().event_record(event, streams[stage]));
+      if (ordered) OK(hal().stream_wait_event(streams[static_cast<size_t>(next)], event));
+      OK(hal().event_destroy(event));
+      if (next != 0) {
+        sim.move(blocks[static_cast<size_t>(next)], blocks[stage], 512,
+                 streams[static_cast<size_t>(next)]);
+      }
+    }
+  }
+  const unsigned char result = sim.value(blocks.back() + 511, streams.back());
+  OK(hal().device_synchronize(0));
+  OK(hal().device_synchronize(1));
+  return result;
+}
+
+}  // namespace
+
+TEST(a_program_ordered_by_events_is_right_under_every_seed) {
+  for (int seed = 0; seed < 8; ++seed) {
+    Sim sim({{"PUONE_SIM_SEED", std::to_string(seed)}});
+    CHECK_EQ(ringResult(sim, true), kRounds);
+  }
+}
+
+TEST(a_program_that_forgets_its_events_goes_wrong_under_some_seed) {
+  int wrong = 0;
+  for (int seed = 0; seed < 20 && wrong == 0; ++seed) {
+    Sim sim({{"PUONE_SIM_SEED", std::to_string(seed)}});
+    if (ringResult(sim, false) != kRounds) ++wrong;
+  }
+  CHECK(wrong > 0);
+}
+
+TEST(the_adversary_keeps_stream_order_and_reports_errors) {
+  for (int seed = 0; seed < 4; ++seed) {
+    Sim sim({{"PUONE_SIM_SEED", std::to_string(seed)}});
+    const puone_stream stream = sim.stream();
+    unsigned char* byte = sim.memory<unsigned char>(1);
+    for (int i = 0; i < 50; ++i) OK(hal().memset_async(byte, i, 1, stream));
+    CHECK_EQ(sim.value(byte, stream), 49);
+    OK(fault().kernel_error_at(1));
+    sim.delay(stream, 1000);
+    STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
+  }
+}

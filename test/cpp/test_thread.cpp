@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every entry may be called from any thread at any time.
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "sim.h"
+
+using namespace puone::test;
+
+namespace {
+
+void inThreads(int count, const std::function<void(int)>& body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < count; ++i) threads.emplace_back(body, i);
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST(the_current_device_and_the_last_error_are_per_thread) {
+  const Sim sim;
+  OK(hal().device_set(1));
+  STATUS(hal().device_set(9), PUONE_INVALID_DEVICE);
+  std::thread([] {
+    int32_t device = -1;
+    OK(hal().device_get(&device));
+    CHECK_EQ(device, 0);
+    CHECK(std::string(hal().last_error_message()).empty());
+  }).join();
+  int32_t device = -1;
+  OK(hal().device_get(&device));
+  CHECK_EQ(device, 1);
+  OK(hal().device_set(0));
+}
+
+TEST(threads_share_the_driver_without_disturbing_each_other) {
+  Sim sim;
+  inThreads(4, [&](int thread) {
+    std::mt19937 random(static_cast<unsigned>(thread));
+    const int32_t device = thread % 2;
+    OK(hal().device_set(device));
+    puone_stream stream = nullptr;
+    OK(hal().stream_create(-(thread % 3), &stream));
+    for (int round = 0; round < 100; ++round) {
+      const size_t bytes = 1 + random() % 10000;
+      void* block = nullptr;
+      OK(hal().malloc(bytes, &block));
+      puone_event event = nullptr;
+      OK(hal().event_create(PUONE_EVENT_TIMING, &event));
+      OK(hal().memset_async(block, round, bytes, stream));
+      OK(hal().event_record(event, stream));
+      unsigned char last = 0;
+      OK(hal().memcpy_async(&last, static_cast<char*>(block) + bytes - 1, 1,
+                            PUONE_MEMCPY_DEVICE_TO_HOST, stream));
+      OK(hal().event_synchronize(event));
+      OK(hal().stream_synchronize(stream));
+      CHECK_EQ(last, static_cast<unsigned char>(round));
+      OK(hal().event_destroy(event));
+      OK(hal().free(block));
+    }
+    OK(hal().stream_destroy(stream));
+  });
+}
+
+TEST(threads_may_submit_to_and_wait_on_one_stream) {
+  Sim sim;
+  const puone_stream stream = sim.stream();
+  const puone_event event = sim.event();
+  unsigned char* bytes = sim.memory<unsigned char>(4);
+  inThreads(4, [&](int thread) {
+    for (int round = 0; round < 200; ++round) {
+      OK(hal().memset_async(bytes + thread, round, 1, stream));
+      OK(hal().event_record(event, stream));
+      if (round % 20 == 0) OK(hal().event_synchronize(event));
+      if (round % 30 == 0) OK(hal().device_synchronize(0));
+      const puone_status status = hal().stream_query(stream);
+      CHECK(status == PUONE_OK || status == PUONE_NOT_READY);
+    }
+    OK(hal().stream_synchronize(stream));
+  });
+  for (int thread = 0; thread < 4; ++thread) {
+    CHECK_EQ(sim.value(bytes + thread, stream), static_cast<unsigned char>(199));
+  }
+}
+
+TEST(large_work_on_several_streams_shares_the_cores) {
+  Sim sim({{"PUONE_SIM_CORES", "4"}});
+  constexpr size_t bytes = size_t{2} << 20;
+  inThreads(3, [&](int thread) {
+    puone_stream stream = nullptr;
+    OK(hal().stream_create(0, &stream));
+    void* block = nullptr;
+    OK(hal().malloc(bytes, &block));
+    std::vector<unsigned char> host(bytes);
+    for (int round = 0; round < 5; ++round) {
+      OK(hal().memset_async(block, thread * 16 + round, bytes, stream));
+      OK(hal().memcpy_async(host.data(), block, bytes, PUONE_MEMCPY_DEVICE_TO_HOST, stream));
+      OK(hal().stream_synchronize(stream));
+      for (size_t i = 0; i < bytes; i += 997) {
+        if (!CHECK_EQ(host[i], static_cast<unsigned char>(thread * 16 + round))) break;
+      }
+    }
+  });
+}
+
+TEST(threads_race_with_lost_devices_and_faults) {
+  Sim sim;
+  std::atomic<bool> stop{false};
+  std::thread villain([&] {
+    for (int i = 0; i < 30; ++i) {
+      OK(fault().device_lost(1));
+      OK(fault().kernel_error_at(1));
+      std::this_thread::yield();
+      OK(fault().reset());
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    stop = true;
+  });
+  inThreads(2, [&](int thread) {
+    const puone_stream stream = sim.stream(0);
+    puone_stream risky = nullptr;
+    while (!stop) {
+      if (hal().device_set(1) == PUONE_OK && hal().stream_create(0, &risky) == PUONE_OK) {
+        void* block = nullptr;
+        if (hal().malloc(256, &block) == PUONE_OK) {
+          hal().memset_async(block, thread, 256, risky);
+          hal().stream_synchronize(risky);
+          OK(hal().free(block));
+        }
+        OK(hal().stream_destroy(risky));
+      }
+      hal().stream_synchronize(stream);
+    }
+    OK(hal().device_set(0));
+  });
+  villain.join();
+  OK(fault().reset());
+}
