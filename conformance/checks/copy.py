@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# mypy: allow-untyped-calls
 """Copies: host to device, device to host, within a device, between devices, and to Python."""
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _READABLE = {**LAYOUTS, **OVERLAPPING}
 _SIZES = ("uint8", "float32", "complex128")
 
 
-# ------------------------------------------------------------------------------ host and device
+# ---- host and device -------------------------------------------------------------------------
 
 
 @check("copy/roundtrip", "COPY-001", dtypes=DTYPES)
@@ -206,7 +207,7 @@ def sixty_four_megabytes_are_copied_whole(dev: Device, case: str) -> None:
     assert torch.equal(there.cpu(), source)
 
 
-# ------------------------------------------------------------------------ broadcasting and errors
+# ---- broadcasting and errors -----------------------------------------------------------------
 
 
 @check("copy/broadcast", "COPY-009", cases=("h2d", "d2h", "d2d"))
@@ -253,7 +254,7 @@ def overlapping_destinations_are_rejected(dev: Device, case: str) -> None:
     assert isinstance(raised(writes[case]), RuntimeError)
 
 
-# ------------------------------------------------------------------------------------ conversions
+# ---- conversions -----------------------------------------------------------------------------
 
 
 def _dtypes(dev: Device) -> list[torch.dtype]:
@@ -329,7 +330,7 @@ def dropping_the_imaginary_part_warns(dev: Device, case: str) -> None:
     assert any("imaginary" in str(entry.message) for entry in caught)
 
 
-# ----------------------------------------------------------------------- conjugate and negative bits
+# ---- conjugate and negative bits -------------------------------------------------------------
 
 _LAZY_VIEWS: dict[str, View] = {
     "conj": lambda x: x.conj(),
@@ -349,9 +350,9 @@ _LAZY_COPIES: dict[str, Callable[[torch.Tensor, Device], torch.Tensor]] = {
     "clone": lambda view, dev: view.clone(),
     "contiguous": lambda view, dev: view.contiguous(),
     "resolve": lambda view, dev: view.resolve_conj().resolve_neg(),
-    "copy": lambda view, dev: torch.zeros(
-        view.shape, dtype=view.dtype, device=view.device
-    ).copy_(view),
+    "copy": lambda view, dev: torch.zeros(view.shape, dtype=view.dtype, device=view.device).copy_(
+        view
+    ),
 }
 
 
@@ -398,7 +399,9 @@ def lazy_views_on_both_sides_cancel_or_combine(dev: Device, case: str) -> None:
         "neg_to_conj": lambda s, t: t.conj().copy_(torch._neg_view(s)),
         "conj_to_cast": lambda s, t: t.copy_(s.conj()),
     }
-    dtype = torch.complex128 if case == "conj_to_cast" and dev.has("complex128") else torch.complex64
+    dtype = (
+        torch.complex128 if case == "conj_to_cast" and dev.has("complex128") else torch.complex64
+    )
     expected = torch.zeros(4, 5, dtype=dtype)
     actual = expected.to(dev.device(), copy=True)
     views[case](source, expected)
@@ -406,7 +409,7 @@ def lazy_views_on_both_sides_cancel_or_combine(dev: Device, case: str) -> None:
     dev.assert_equal(actual, expected)
 
 
-# ------------------------------------------------------------------------------------ asynchronous
+# ---- asynchronous ----------------------------------------------------------------------------
 
 
 @check("copy/pageable_source", "COPY-015", cases=("small", "large", "strided", "cast"))
@@ -565,7 +568,7 @@ def to_cpu_non_blocking_is_right_after_synchronising(dev: Device, case: str) -> 
     assert torch.equal(result, source)
 
 
-# ------------------------------------------------------------------------------------ other devices
+# ---- other devices ---------------------------------------------------------------------------
 
 _PEER_VIEWS: dict[str, View] = {
     "contiguous": lambda x: x,
@@ -646,7 +649,7 @@ def a_peer_copy_leaves_the_current_device(dev: Device) -> None:
     assert torch.accelerator.current_device_index() == before
 
 
-# --------------------------------------------------------------------------------------------- to()
+# ---- to() ------------------------------------------------------------------------------------
 
 
 @check("copy/to_same", "COPY-023", cases=("device", "string", "dtype", "other", "cpu"))
@@ -664,7 +667,7 @@ def to_without_a_change_returns_the_same_tensor(dev: Device, case: str) -> None:
         x = x.cpu()
     same = x.to(*arguments[case])  # type: ignore[call-overload]
     assert same is x
-    other = x.to(*arguments[case], copy=True)  # type: ignore[call-overload]
+    other = x.to(*arguments[case], copy=True)
     assert other is not x
     other.zero_()
     dev.assert_equal(x, ramp((3, 4)))
@@ -735,7 +738,7 @@ def gradients_flow_through_copies(dev: Device, case: str) -> None:
     dev.assert_close(leaf.grad, weight)
 
 
-# ------------------------------------------------------------------------------------------ Python
+# ---- Python ----------------------------------------------------------------------------------
 
 
 @check("copy/item", "COPY-025", dtypes=DTYPES)

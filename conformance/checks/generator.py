@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# mypy: allow-untyped-calls
 """Random numbers: seeding, state, independence, the Generator object, and sane distributions."""
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
     return torch.equal(first.cpu(), second.cpu())
 
 
-# ----------------------------------------------------------------------------- seeds and sequences
+# ---- seeds and sequences ---------------------------------------------------------------------
 
 
 @check("generator/seed", "GEN-001", needs=("generator",), cases=tuple(_ALL))
@@ -154,7 +155,7 @@ def a_sequence_of_different_operators_repeats(dev: Device) -> None:
         assert torch.equal(first, second), name
 
 
-# --------------------------------------------------------------------------------------- the state
+# ---- the state -------------------------------------------------------------------------------
 
 
 @check("generator/state", "GEN-004", needs=("generator",), cases=tuple(_ALL))
@@ -251,7 +252,7 @@ def a_state_moves_between_generators(dev: Device) -> None:
         assert _same(torch.randn(9, device=dev.device(), generator=second), expected)
 
 
-# --------------------------------------------------------------------------- several devices, scopes
+# ---- several devices, scopes -----------------------------------------------------------------
 
 
 @check("generator/per_device", "GEN-009", needs=("generator", "multi_device"))
@@ -337,7 +338,7 @@ def fork_rng_isolates_the_device(dev: Device) -> None:
     assert _same(torch.rand(8, device=dev.device()), expected)
 
 
-# ------------------------------------------------------------------------------ the Generator object
+# ---- the Generator object --------------------------------------------------------------------
 
 
 @check("generator/explicit", "GEN-012", needs=("generator",), cases=tuple(DRAWS))
@@ -489,15 +490,13 @@ def generators_can_be_copied_as_objects(dev: Device, case: str) -> None:
 
     generator = torch.Generator(device=dev.device()).manual_seed(12)
     torch.rand(3, device=dev.device(), generator=generator)
-    other = (
-        pickle.loads(pickle.dumps(generator)) if case == "pickle" else copy.deepcopy(generator)
-    )
+    other = pickle.loads(pickle.dumps(generator)) if case == "pickle" else copy.deepcopy(generator)
     expected = torch.rand(8, device=dev.device(), generator=generator)
     assert other.device.type == dev.type
     assert _same(torch.rand(8, device=dev.device(), generator=other), expected)
 
 
-# --------------------------------------------------------------------------------------- distributions
+# ---- distributions ---------------------------------------------------------------------------
 
 _MANY = 40_000
 
@@ -533,7 +532,9 @@ def uniform_numbers_fill_the_half_open_interval(dev: Device, dtype: torch.dtype)
     assert float(counts.max()) < 1.2 * _MANY / 16
 
 
-@check("generator/normal", "GEN-018", needs=("generator",), dtypes=("float16", "float32", "float64"))
+@check(
+    "generator/normal", "GEN-018", needs=("generator",), dtypes=("float16", "float32", "float64")
+)
 def normal_numbers_have_the_moments_of_the_normal_distribution(
     dev: Device, dtype: torch.dtype
 ) -> None:
@@ -619,7 +620,9 @@ def exponential_numbers_are_positive(dev: Device) -> None:
     assert _near(float(host.mean()), 0.5, 0.5)
 
 
-@check("generator/strided", "GEN-019", needs=("generator",), cases=("transposed", "sliced", "offset"))
+@check(
+    "generator/strided", "GEN-019", needs=("generator",), cases=("transposed", "sliced", "offset")
+)
 def random_fills_honour_strides(dev: Device, case: str) -> None:
     """An in-place draw into a view fills the view and nothing else."""
     torch.manual_seed(2)
@@ -641,7 +644,7 @@ def drawing_no_numbers_works(dev: Device) -> None:
     assert torch.randint(0, 5, (0,), device=dev.device()).numel() == 0
 
 
-# ---------------------------------------------------------------------------------------------- users
+# ---- users -----------------------------------------------------------------------------------
 
 
 @check("generator/dropout", "GEN-020", needs=("generator",))
@@ -669,7 +672,9 @@ def the_backward_of_dropout_uses_the_forward_mask(dev: Device) -> None:
     dev.assert_equal(x.grad, out.detach().cpu())
 
 
-@check("generator/checkpoint", "GEN-021", needs=("generator",), cases=("reentrant", "non_reentrant"))
+@check(
+    "generator/checkpoint", "GEN-021", needs=("generator",), cases=("reentrant", "non_reentrant")
+)
 def activation_checkpointing_replays_dropout(dev: Device, case: str) -> None:
     """torch.utils.checkpoint recomputes with the random state of the forward pass."""
     from torch.utils.checkpoint import checkpoint

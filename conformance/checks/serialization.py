@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# mypy: allow-untyped-calls
 """Serialization: torch.save and torch.load, map_location, sharing, state dicts, pickle."""
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _home(dev: Device) -> torch.device:
     return torch.empty(0, device=dev.device()).device
 
 
-# ------------------------------------------------------------------------------------------- tensors
+# ---- tensors ---------------------------------------------------------------------------------
 
 
 @check("serialization/dtype", "SER-001", needs=_NEEDS, dtypes=DTYPES)
@@ -98,7 +99,9 @@ def conjugate_and_negative_views_keep_their_meaning(dev: Device, case: str) -> N
     dev.assert_equal(made.resolve_conj().resolve_neg(), expected)
 
 
-@check("serialization/sharing", "SER-004", needs=_NEEDS, cases=("views", "same", "tied", "separate"))
+@check(
+    "serialization/sharing", "SER-004", needs=_NEEDS, cases=("views", "same", "tied", "separate")
+)
 def shared_memory_is_shared_after_loading(dev: Device, case: str) -> None:
     """Tensors that shared a storage share one again; separate ones stay separate."""
     x = ramp((4, 6)).to(dev.device())
@@ -118,7 +121,12 @@ def shared_memory_is_shared_after_loading(dev: Device, case: str) -> None:
         dev.assert_equal(second, ramp((4, 6)))
 
 
-@check("serialization/attributes", "SER-005", needs=_NEEDS, cases=("requires_grad", "parameter", "buffer"))
+@check(
+    "serialization/attributes",
+    "SER-005",
+    needs=_NEEDS,
+    cases=("requires_grad", "parameter", "buffer"),
+)
 def attributes_of_tensors_are_kept(dev: Device, case: str) -> None:
     """requires_grad, and being a Parameter or Buffer, survive."""
     x = ramp((3,)).to(dev.device(), copy=True)
@@ -170,7 +178,7 @@ def a_storage_of_several_megabytes_is_complete(dev: Device) -> None:
     assert torch.equal(_again(source.to(dev.device())).cpu(), source)
 
 
-# -------------------------------------------------------------------------------------- map_location
+# ---- map_location ----------------------------------------------------------------------------
 
 _TO_CPU: dict[str, Any] = {
     "string": "cpu",
@@ -189,7 +197,12 @@ def device_tensors_are_loaded_on_the_cpu(dev: Device, case: str) -> None:
     assert torch.equal(made, source)
 
 
-@check("serialization/to_device", "SER-007", needs=_NEEDS, cases=("string", "device", "map", "callable"))
+@check(
+    "serialization/to_device",
+    "SER-007",
+    needs=_NEEDS,
+    cases=("string", "device", "map", "callable"),
+)
 def host_tensors_are_loaded_on_the_device(dev: Device, case: str) -> None:
     """map_location as string, device, map or callable brings a host tensor to the device."""
     source = ramp((4, 6))
@@ -228,7 +241,12 @@ def tensors_return_to_their_own_devices(dev: Device) -> None:
         dev.assert_equal(x, ramp((3,)))
 
 
-@check("serialization/map_index", "SER-009", needs=(*_NEEDS, "multi_device"), cases=("string", "map", "cpu"))
+@check(
+    "serialization/map_index",
+    "SER-009",
+    needs=(*_NEEDS, "multi_device"),
+    cases=("string", "map", "cpu"),
+)
 def tensors_are_loaded_on_another_device(dev: Device, case: str) -> None:
     """map_location moves tensors between device indices."""
     first, second = dev.device(0), dev.device(1)
@@ -239,7 +257,9 @@ def tensors_are_loaded_on_another_device(dev: Device, case: str) -> None:
     dev.assert_equal(made, ramp((3,)))
 
 
-@check("serialization/bad_index", "SER-010", needs=(*_NEEDS, "accelerator"), cases=("map", "stored"))
+@check(
+    "serialization/bad_index", "SER-010", needs=(*_NEEDS, "accelerator"), cases=("map", "stored")
+)
 def a_device_that_does_not_exist_is_named(dev: Device, case: str) -> None:
     """Loading on an index past the last device raises an error that names it and map_location."""
     if dev.count > 97:
@@ -248,7 +268,7 @@ def a_device_that_does_not_exist_is_named(dev: Device, case: str) -> None:
     buffer = _save(ramp((3,)))
     if case == "stored":
         tag = torch.serialization.location_tag
-        torch.serialization.location_tag = lambda storage: missing  # type: ignore[assignment]
+        torch.serialization.location_tag = lambda storage: missing
         try:
             buffer = _save(ramp((3,)))
         finally:
@@ -268,7 +288,7 @@ def loading_leaves_the_current_device(dev: Device) -> None:
     assert torch.accelerator.current_device_index() == before
 
 
-# ---------------------------------------------------------------------------------- ways to save
+# ---- ways to save ----------------------------------------------------------------------------
 
 
 @check("serialization/file", "SER-011", needs=_NEEDS, cases=("path", "mmap", "mmap_cpu", "legacy"))
@@ -302,7 +322,10 @@ def safe_and_full_loading_agree(dev: Device, case: str) -> None:
     options: dict[str, Any] = {"default": {}, "explicit": {"weights_only": True}}.get(
         case, {"weights_only": False}
     )
-    saved = {"w": torch.nn.Parameter(ramp((3, 2)).to(dev.device())), "x": ramp((2,)).to(dev.device())}
+    saved = {
+        "w": torch.nn.Parameter(ramp((3, 2)).to(dev.device())),
+        "x": ramp((2,)).to(dev.device()),
+    }
     made = torch.load(_save(saved), **options)
     assert made["w"].device == _home(dev)
     dev.assert_equal(made["w"], ramp((3, 2)))
@@ -320,7 +343,9 @@ def storages_are_saved_as_such(dev: Device) -> None:
         assert made.cpu().tolist() == source.untyped_storage().tolist()
 
 
-@check("serialization/pickle", "SER-013", needs=_NEEDS, cases=("tensor", "view", "parameter", "device"))
+@check(
+    "serialization/pickle", "SER-013", needs=_NEEDS, cases=("tensor", "view", "parameter", "device")
+)
 def objects_can_be_pickled(dev: Device, case: str) -> None:
     """pickle of tensors, parameters and devices works without torch.save."""
     x = ramp((4, 6)).to(dev.device())
@@ -356,7 +381,7 @@ def checkpoints_load_on_meta(dev: Device) -> None:
     assert made.shape == (3, 5)
 
 
-# ------------------------------------------------------------------------------ modules, optimizers
+# ---- modules, optimizers ---------------------------------------------------------------------
 
 
 def _model() -> torch.nn.Module:
@@ -366,7 +391,12 @@ def _model() -> torch.nn.Module:
     )
 
 
-@check("serialization/module", "SER-014", needs=_NEEDS, cases=("state_dict", "to_cpu", "from_cpu", "assign"))
+@check(
+    "serialization/module",
+    "SER-014",
+    needs=_NEEDS,
+    cases=("state_dict", "to_cpu", "from_cpu", "assign"),
+)
 def state_dicts_travel(dev: Device, case: str) -> None:
     """A state dict is saved on one side and loaded into a module on the same or the other."""
     source = _model()
@@ -440,7 +470,7 @@ def generator_states_are_saved(dev: Device) -> None:
     dev.assert_equal(torch.rand(5, device=dev.device(), generator=other), expected)
 
 
-# ------------------------------------------------------------------------------------ other processes
+# ---- other processes -------------------------------------------------------------------------
 
 _WITHOUT_BACKEND = """
 import json, sys, torch

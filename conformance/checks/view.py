@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# mypy: allow-untyped-calls
 """Views and storages: sharing, strides and offsets, writes through views, resize_ and set_."""
 
 from __future__ import annotations
@@ -129,9 +130,7 @@ def views_share_the_storage_of_their_base(dev: Device, case: str) -> None:
     assert made.data_ptr() == base.untyped_storage().data_ptr() + offset
 
 
-@check(
-    "view/write", "VIEW-003", cases=tuple(name for name, v in VIEWS.items() if v.writable)
-)
+@check("view/write", "VIEW-003", cases=tuple(name for name, v in VIEWS.items() if v.writable))
 def writes_through_a_view_reach_the_base(dev: Device, case: str) -> None:
     """fill_, copy_, mul_ and add_ on a view change exactly the same elements as on the CPU."""
     view = VIEWS[case]
@@ -181,7 +180,7 @@ def gradients_flow_through_views(dev: Device, case: str) -> None:
 
 @check("view/autograd_base", "VIEW-005", cases=("base", "in_place", "version", "multi_output"))
 def autograd_knows_views(dev: Device, case: str) -> None:
-    """Views know their base, share its version counter, and carry in-place changes into its graph."""
+    """Views know their base, share its version, and carry in-place changes into its graph."""
     x = ramp((4, 6)).to(dev.device())
     if case == "base":
         view = x.t()[1:]
@@ -244,7 +243,9 @@ def in_place_geometry_changes_move_no_data(dev: Device, case: str) -> None:
     dev.assert_equal(made, wanted)
 
 
-@check("view/refused", "VIEW-007", cases=("view", "as_strided", "negative_stride", "dtype", "squeeze"))
+@check(
+    "view/refused", "VIEW-007", cases=("view", "as_strided", "negative_stride", "dtype", "squeeze")
+)
 def impossible_views_are_refused(dev: Device, case: str) -> None:
     """A view that the memory cannot give raises; it never copies or reads out of bounds."""
     x = ramp((4, 6)).to(dev.device())
@@ -258,7 +259,11 @@ def impossible_views_are_refused(dev: Device, case: str) -> None:
     assert isinstance(raised(works[case]), RuntimeError)
 
 
-@check("view/copies", "VIEW-007", cases=("reshape", "flatten", "contiguous", "clone", "as_strided_copy"))
+@check(
+    "view/copies",
+    "VIEW-007",
+    cases=("reshape", "flatten", "contiguous", "clone", "as_strided_copy"),
+)
 def what_cannot_be_a_view_is_a_copy(dev: Device, case: str) -> None:
     """reshape and its kin copy when no view is possible; the copy is separate and contiguous."""
     source = ramp((4, 6))
@@ -302,7 +307,7 @@ def view_copy_operators_do_not_alias(dev: Device, case: str) -> None:
     dev.assert_equal(made, operator(source, *arguments[case]))
 
 
-# -------------------------------------------------------------------------------------------- resize
+# ---- resize ----------------------------------------------------------------------------------
 
 
 @check("view/resize_grow", "VIEW-008", dtypes=DTYPES_BY_SIZE)
@@ -318,9 +323,13 @@ def growing_keeps_the_elements(dev: Device, dtype: torch.dtype) -> None:
     dev.assert_equal(x, torch.ones(20, 30, dtype=dtype))
 
 
-@check("view/resize", "VIEW-008", cases=("shrink", "empty", "from_empty", "offset", "format", "strided"))
+@check(
+    "view/resize",
+    "VIEW-008",
+    cases=("shrink", "empty", "from_empty", "offset", "format", "strided"),
+)
 def resize_follows_the_rules_of_the_cpu(dev: Device, case: str) -> None:
-    """resize_ to fewer elements keeps the storage; offsets, formats and strides are as on the CPU."""
+    """resize_ to fewer elements keeps the storage; offsets and strides are as on the CPU."""
     source = ramp((6, 4))
     results = []
     for base in (source.clone(), source.to(dev.device(), copy=True)):
@@ -375,10 +384,12 @@ def impossible_resizes_are_refused(dev: Device, case: str) -> None:
     assert isinstance(raised(lambda: x.resize_(5 if case == "requires_grad" else -1)), RuntimeError)
 
 
-# ----------------------------------------------------------------------------------------------- set_
+# ---- set_ ------------------------------------------------------------------------------------
 
 
-@check("view/set", "VIEW-009", cases=("storage", "geometry", "tensor", "nothing", "tensor_geometry"))
+@check(
+    "view/set", "VIEW-009", cases=("storage", "geometry", "tensor", "nothing", "tensor_geometry")
+)
 def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
     """All overloads of set_ give the storage, sizes, strides and offset asked for."""
     source = ramp((4, 6))
@@ -393,14 +404,14 @@ def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
         assert x.storage_offset() == 2
         dev.assert_equal(x, source[:3, 2:4])
     elif case == "tensor":
-        x.set_(base.t())
+        x.set_(base.t())  # type: ignore[call-overload]
         assert x.is_set_to(base.t())
         dev.assert_equal(x, source.t())
     elif case == "tensor_geometry":
-        x.set_(base, 1, (2, 2), (6, 2))
+        x.set_(base, 1, (2, 2), (6, 2))  # type: ignore[call-overload]
         dev.assert_equal(x, source.as_strided((2, 2), (6, 2), 1))
     else:
-        x.set_()
+        x.set_()  # type: ignore[call-overload]
         assert x.numel() == 0
         assert x.device.type == dev.type
         return
@@ -413,8 +424,10 @@ def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
 def set_refuses_what_does_not_fit(dev: Device, case: str) -> None:
     """set_ to a storage of another device, or a tensor of another data type, raises."""
     x = torch.zeros(3, device=dev.device())
-    other = torch.zeros(3) if case == "device" else torch.zeros(3, dtype=torch.int64, device=x.device)
-    source = other.untyped_storage() if case == "device" else other
+    other = (
+        torch.zeros(3) if case == "device" else torch.zeros(3, dtype=torch.int64, device=x.device)
+    )
+    source: Any = other.untyped_storage() if case == "device" else other
     assert isinstance(raised(lambda: x.set_(source)), RuntimeError)
 
 
@@ -443,7 +456,7 @@ def tensor_data_can_be_swapped(dev: Device, case: str) -> None:
         dev.assert_equal(x, ramp((2, 2)))
 
 
-# ------------------------------------------------------------------------------------------- storage
+# ---- storage ---------------------------------------------------------------------------------
 
 
 @check("view/storage_size", "VIEW-010", dtypes=DTYPES)
@@ -520,7 +533,7 @@ def storages_can_be_made_and_used(dev: Device, case: str) -> None:
     assert storage.device.type == dev.type
     assert storage.nbytes() == 16
     if case == "fill":
-        storage.fill_(7)
+        storage.fill_(7)  # type: ignore[attr-defined]
         x = torch.empty(0, dtype=torch.uint8, device=dev.device()).set_(storage)
         dev.assert_equal(x, torch.full((16,), 7, dtype=torch.uint8))
     elif case == "item":
@@ -539,10 +552,14 @@ def a_view_keeps_the_memory_alive(dev: Device) -> None:
     dev.assert_equal(view, source[40:50])
 
 
-# ----------------------------------------------------------------------------------- layout and copies
+# ---- layout and copies -----------------------------------------------------------------------
 
 
-@check("view/contiguity", "VIEW-012", cases=("plain", "transposed", "channels_last", "one_wide", "empty"))
+@check(
+    "view/contiguity",
+    "VIEW-012",
+    cases=("plain", "transposed", "channels_last", "one_wide", "empty"),
+)
 def contiguity_is_judged_as_on_the_cpu(dev: Device, case: str) -> None:
     """is_contiguous, for every memory format, and is_non_overlapping_and_dense agree."""
     views: dict[str, Make] = {
@@ -555,7 +572,9 @@ def contiguity_is_judged_as_on_the_cpu(dev: Device, case: str) -> None:
     source = ramp((2, 3, 4, 5))
     expected, actual = views[case](source), views[case](source.to(dev.device()))
     for form in (torch.contiguous_format, torch.channels_last):
-        assert actual.is_contiguous(memory_format=form) == expected.is_contiguous(memory_format=form)
+        assert actual.is_contiguous(memory_format=form) == expected.is_contiguous(
+            memory_format=form
+        )
         made = actual.contiguous(memory_format=form)
         wanted = expected.contiguous(memory_format=form)
         assert made.stride() == wanted.stride()
@@ -570,7 +589,9 @@ def contiguous_of_a_contiguous_tensor_is_itself(dev: Device) -> None:
     assert x.contiguous().data_ptr() == x.data_ptr()
 
 
-@check("view/deepcopy", "VIEW-013", cases=("tensor", "view", "shared", "parameter", "module", "conj"))
+@check(
+    "view/deepcopy", "VIEW-013", cases=("tensor", "view", "shared", "parameter", "module", "conj")
+)
 def deep_copies_are_separate(dev: Device, case: str) -> None:
     """copy.deepcopy copies the memory, keeps geometry, sharing, requires_grad and device."""
     x = ramp((4, 6)).to(dev.device())
