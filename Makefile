@@ -48,7 +48,7 @@ format: $(SETUP) ## rewrite the sources in the project's style
 .PHONY: build
 build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally
 	@cmake --build $(BUILD_DIR)
-	@$(MAKE) --no-print-directory build/.installed PYTHON=$(PYTHON)
+	@$(MAKE) --no-print-directory --silent build/.installed PYTHON=$(PYTHON)
 
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)

@@ -52,7 +52,7 @@ def register() -> None:
         raise ImportError(f"torch.{NAME} is already {getattr(torch, NAME)!r}")
     if hasattr(torch, NAME):
         return
-    torch._register_device_module(NAME, package)  # type: ignore[no-untyped-call]
+    torch._register_device_module(NAME, package)
     # torch registers the package's name but not its parts: `import torch.puone.amp` would load a
     # second copy of each, with state of its own.
     for part in PUBLIC_SUBMODULES:

@@ -283,18 +283,10 @@ class TestDiagnostics:
         assert not any(puone._fallback_counts().values())
 
     def test_a_planted_shortage_of_memory_is_survived(self) -> None:
-        torch.empty(1 << 22, device="puone")  # leaves something in the cache
         puone._fault.out_of_memory_at(1)
-        # The allocator empties its cache and tries again before it gives up.
+        # Planted once: the allocator empties its cache and asks the driver again.
         tensor = torch.ones(1 << 24, device="puone")
         assert tensor.sum().item() == 1 << 24
-
-    def test_a_shortage_that_no_cache_can_end_is_reported(self) -> None:
-        puone.empty_cache()
-        puone._fault.out_of_memory_at(1)
-        with pytest.raises(torch.OutOfMemoryError, match=r"Tried to allocate 64\.00 MiB"):
-            torch.ones(1 << 24, device="puone")
-        assert torch.ones(1 << 24, device="puone").sum().item() == 1 << 24
 
     def test_a_planted_kernel_error_surfaces_when_synchronising(self) -> None:
         x = torch.ones(10, device="puone")
@@ -328,7 +320,7 @@ class TestAmp:
     def test_custom_fwd_and_bwd_are_bound_to_the_device(self) -> None:
         class Double(torch.autograd.Function):
             @staticmethod
-            @puone.amp.custom_fwd(cast_inputs=torch.float32)  # type: ignore[untyped-decorator]
+            @puone.amp.custom_fwd(cast_inputs=torch.float32)
             def forward(ctx: torch.autograd.function.FunctionCtx, x: torch.Tensor) -> torch.Tensor:
                 assert x.dtype == torch.float32
                 assert not torch.is_autocast_enabled("puone")
@@ -343,7 +335,7 @@ class TestAmp:
 
         x = torch.ones(3, device="puone", dtype=torch.float16, requires_grad=True)
         with torch.autocast("puone"):
-            y = Double.apply(x)  # type: ignore[no-untyped-call]
+            y = Double.apply(x)
         y.sum().backward()
         assert x.grad is not None
         assert x.grad.cpu().tolist() == [2.0] * 3
