@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <random>
 
@@ -77,6 +79,26 @@ TEST(random_allocation_and_free_never_hands_out_overlapping_blocks) {
   }
   for (const auto& [block, bytes] : live) OK(hal().free(block));
   CHECK_EQ(freeBytes(0), before);
+}
+
+TEST(allocation_and_free_leave_no_mappings_behind) {
+  Sim sim;
+  const auto mappings = [] {
+    std::ifstream maps("/proc/self/maps");
+    return std::count(std::istreambuf_iterator<char>(maps), {}, '\n');
+  };
+  const puone_stream stream = sim.stream();
+  long before = 0;
+  for (int i = 0; i < 1000; ++i) {
+    auto* small = sim.memory<unsigned char>(100);
+    auto* large = sim.memory<unsigned char>(size_t{2} << 20);
+    OK(hal().memset_async(small, 1, 100, stream));
+    OK(hal().memset_async(large, 1, 100, stream));
+    OK(hal().free(small));
+    OK(hal().free(large));
+    if (i == 10) before = mappings();
+  }
+  CHECK(mappings() < before + 50);
 }
 
 TEST(free_refuses_what_is_not_a_live_block_start) {

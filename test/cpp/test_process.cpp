@@ -158,11 +158,17 @@ TEST(a_host_access_to_device_memory_faults_with_device_and_offset) {
   CHECK(contains(outcome.standard_error, "puone sim: host dereferenced device memory (puone:1 + 0x"));
 }
 
-TEST(the_line_is_written_whichever_handler_came_first) {
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+// The sanitizers deliver a raised signal through handlers and a signal stack of their own.
+TEST(the_line_is_written_when_another_handler_came_later) {
   const Outcome later = runAgain({"--child", "dereference-later-handler"});
   CHECK(diedBadly(later.status));
   CHECK(contains(later.standard_error, "later handler"));
   CHECK(contains(later.standard_error, "host dereferenced device memory"));
+}
+#endif
+
+TEST(the_line_is_written_before_an_earlier_handler_runs) {
   const Outcome earlier = runAgain({"--child", "dereference-earlier-handler"});
   CHECK(diedBadly(earlier.status));
   CHECK(contains(earlier.standard_error, "host dereferenced device memory"));

@@ -49,6 +49,7 @@ TEST(a_program_ordered_by_events_is_right_under_every_seed) {
   }
 }
 
+#ifndef __SANITIZE_THREAD__  // it is a data race, and the thread sanitizer rightly reports it
 TEST(a_program_that_forgets_its_events_goes_wrong_under_some_seed) {
   int wrong = 0;
   for (int seed = 0; seed < 20 && wrong == 0; ++seed) {
@@ -57,6 +58,7 @@ TEST(a_program_that_forgets_its_events_goes_wrong_under_some_seed) {
   }
   CHECK(wrong > 0);
 }
+#endif
 
 TEST(the_adversary_keeps_stream_order_and_reports_errors) {
   for (int seed = 0; seed < 4; ++seed) {

@@ -155,9 +155,10 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
   } urgent{&low_done, &low_done_before_urgent};
   for (int i = 0; i < 50; ++i) low.push_back(sim.stream(0, least));
   const puone_stream first = sim.stream(0, greatest);
-  unsigned char* big = sim.memory<unsigned char>(size_t{8} << 20);
+  constexpr size_t bytes = size_t{1} << 20;  // long enough for all of them to be queued meanwhile
   for (const puone_stream stream : low) {
-    OK(hal().memset_async(big, 1, size_t{8} << 20, stream));
+    auto* block = sim.memory<unsigned char>(bytes);
+    for (int i = 0; i < 4; ++i) OK(hal().memset_async(block, i, bytes, stream));
     OK(hal().stream_host_func(
         stream, [](void* data) { ++*static_cast<std::atomic<int>*>(data); }, &low_done));
   }

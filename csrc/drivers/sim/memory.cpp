@@ -46,8 +46,6 @@ Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
   uintptr_t end = address(base) + 2 * offset_ + kHugePage;
   if (front_ > address(base)) munmap(base, front_ - address(base));
   if (end > front_ + 2 * offset_) munmap(pointer(front_ + 2 * offset_), end - front_ - 2 * offset_);
-  // A core dump must not carry the reservation.
-  madvise(pointer(front_), 2 * offset_, MADV_DONTDUMP);
   for (int32_t device = 0; device < devices; ++device) {
     uintptr_t low = front_ + span_ * static_cast<size_t>(device);
     arenas_[device].free.emplace(low + kGuard, span_ - kGuard);
@@ -150,7 +148,8 @@ Memory::Retired Memory::retire(void* base) {
 }
 
 void Memory::release(const Retired& block) {
-  // A fresh PROT_NONE mapping over the pages: they go back to the host, and a late access faults.
+  // A fresh PROT_NONE mapping over the pages: they go back to the host, a late access faults, and the
+  // kernel merges it with the guards around, so that mappings do not add up.
   void* backing = pointer(block.low + offset_);
   if (mmap(backing, block.bytes, PROT_NONE,
            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
