@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators for which torch does have a composite form that a device gets by default, but one that
-// loses digits: layer and group norm subtract nearly equal numbers, and addr rounds twice. The
-// CPU's kernels do neither.
+// does not serve it. Layer and group norm subtract nearly equal numbers, and addr rounds twice: the
+// CPU's kernels do neither. The Kaiser window's form fails, for want of a kernel in torch's own
+// DispatchStub, and mode's out= form knows its devices by name.
 #include <torch/library.h>
 
 #include "aten/fallback.h"
@@ -9,7 +10,15 @@
 namespace puone {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  for (const char* name : {"native_layer_norm", "native_group_norm", "addr", "addr.out"}) {
+  for (const char* name :
+       {"native_layer_norm",
+        "native_group_norm",
+        "addr",
+        "addr.out",
+        "kaiser_window",
+        "kaiser_window.periodic",
+        "kaiser_window.beta",
+        "mode.values"}) {
     m.impl(name, torch::CppFunction::makeFromBoxedFunction<&cpuFallback>());
   }
 }

@@ -150,6 +150,17 @@ class Registry {
     for (const auto& [op, entry] : entries_) entry->calls = 0;
   }
 
+  // The definition is gone: another operator, with another schema, may take over the handle.
+  void forget(const c10::OperatorHandle& op) {
+    const std::unique_lock lock(mutex_);
+    const auto it = entries_.find(op);
+    if (it == entries_.end()) return;
+    const uint64_t calls = it->second->calls.load(std::memory_order_relaxed);
+    if (calls != 0) named_calls_[it->second->plan.name] += calls;
+    forgotten_.push_back(std::move(it->second));
+    entries_.erase(it);
+  }
+
  private:
   struct Entry {
     explicit Entry(const c10::OperatorHandle& op) : plan(op) {}
@@ -157,7 +168,7 @@ class Registry {
     std::atomic<uint64_t> calls{0};
   };
 
-  // Entries are never removed, so the reference stays good without the lock.
+  // Entries are never destroyed, so the reference stays good without the lock.
   Entry& find(const c10::OperatorHandle& op) {
     {
       const std::shared_lock lock(mutex_);
@@ -171,11 +182,30 @@ class Registry {
 
   std::shared_mutex mutex_;
   std::unordered_map<c10::OperatorHandle, std::unique_ptr<Entry>> entries_;
+  std::vector<std::unique_ptr<Entry>> forgotten_; // a call may still be using its plan
   std::unordered_map<std::string, uint64_t> named_calls_;
 };
 
+Registry& registry();
+
+// Libraries of operators can be unloaded, and are on every redefinition of a Python operator.
+class DefinitionListener final : public c10::OpRegistrationListener {
+ public:
+  void onOperatorRegistered(const c10::OperatorHandle&) override {}
+  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
+    registry().forget(op);
+  }
+};
+
 Registry& registry() {
-  static auto* instance = new Registry; // outlives every thread that may still run an operator
+  // Never destroyed: threads and the dispatcher may use it until the process ends.
+  static auto* instance = [] {
+    auto* created = new Registry;
+    new c10::RegistrationHandleRAII(
+        c10::Dispatcher::singleton().addRegistrationListener(
+            std::make_unique<DefinitionListener>()));
+    return created;
+  }();
   return *instance;
 }
 

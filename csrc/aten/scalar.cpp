@@ -65,8 +65,10 @@ void launchFill(const Tensor& self, puone_fill_args& args) {
     // Writing one value twice is harmless, so an expanded tensor may be filled.
     const auto iter = at::TensorIteratorConfig()
                           .set_check_mem_overlap(false)
+                          .check_all_same_dtype(false) // there is no input to take a dtype from
                           .add_output(self)
                           .resize_outputs(false)
+                          .check_all_same_dtype(false)
                           .build();
     setShape(args, iter);
     setOperand(args.out, iter, 0);
