@@ -300,6 +300,8 @@ Tensor HostCall::hostTensor(const Tensor& tensor, const Argument& argument) {
         ")");
     return tensor;
   }
+  // An out= argument with gaps is read all the same: some CPU kernels leave part of it as it was.
+  const bool read = !argument.out || !tensor.is_non_overlapping_and_dense();
   // One double per tensor: an operator may recognise an argument that is given twice.
   for (Double& pair : doubles_) {
     if (pair.device.is_same(tensor)) {
@@ -307,7 +309,7 @@ Tensor HostCall::hostTensor(const Tensor& tensor, const Argument& argument) {
       return pair.host;
     }
   }
-  doubles_.push_back({tensor, to_host_->copy(tensor, /*read=*/!argument.out), isWritten(argument)});
+  doubles_.push_back({tensor, to_host_->copy(tensor, read), isWritten(argument)});
   return doubles_.back().host;
 }
 
