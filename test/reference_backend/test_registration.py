@@ -85,7 +85,14 @@ def test_a_missing_extension_is_a_clear_error(python: Python, root: Path, tmp_pa
         tmp_path / "reference_backend",
         ignore=shutil.ignore_patterns("*.so", "lib", "__pycache__"),
     )
-    code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import reference_backend"
+    # Without the hook of an editable installation, which would find the checkout first.
+    code = f"""
+import sys
+from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
+sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+sys.path.insert(0, {str(tmp_path)!r})
+import reference_backend
+"""
     done = python(code)
     assert done.returncode == 1
     assert "ImportError: reference_backend._C, the compiled part" in done.stderr
