@@ -87,6 +87,9 @@ class Registry:
     def __getitem__(self, id: str) -> Check:
         return self._checks[id]
 
+    def __contains__(self, id: object) -> bool:
+        return id in self._checks
+
     def __iter__(self) -> Iterator[Check]:
         return iter(self._checks.values())
 

@@ -41,12 +41,15 @@ class Report:
             **run,
         }
         self.records: dict[str, Record] = {}
+        # Every record as text: a rewrite during the run must not encode all of them again.
+        self._lines: dict[str, str] = {}
         self._begin = time.monotonic()
         self._written = 0.0
 
     def add(self, record: Record) -> None:
         """Add (or replace) the record of one check."""
         self.records[record["id"]] = record
+        self._lines[record["id"]] = json.dumps(record)
         if time.monotonic() - self._written > INTERVAL:
             self.write(complete=False)
 
@@ -58,14 +61,15 @@ class Report:
 
     def write(self, complete: bool) -> None:
         """Replace the file on disk."""
-        content = {
+        head = {
             "schema": SCHEMA,
             "complete": complete,
             "run": {**self.run, "duration_s": round(time.monotonic() - self._begin, 3)},
             "totals": self.totals,
-            "checks": [self.records[id] for id in sorted(self.records)],
         }
-        _replace(self.file, json.dumps(content, indent=1) + "\n")
+        lines = ",\n".join(self._lines[id] for id in sorted(self._lines))
+        text = json.dumps(head, indent=1).removesuffix("\n}")
+        _replace(self.file, f'{text},\n "checks": [\n{lines}\n ]\n}}\n')
         self._written = time.monotonic()
 
     def write_junit(self) -> Path:
