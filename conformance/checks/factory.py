@@ -540,6 +540,7 @@ def integral_tensors_cannot_require_grad(dev: Device) -> None:
 @check("factory/default_dtype", "FACT-002", needs=("float64",), cases=("float64", "float16"))
 def the_default_dtype_is_honoured(dev: Device, case: str) -> None:
     """torch.set_default_dtype decides the data type of floating factories on the device."""
+    dev.require(case)
     with _default_dtype(getattr(torch, case)):
         for name in ("zeros", "full", "linspace", "tensor", "rand", "empty"):
             expected = FACTORIES[name]().dtype

@@ -368,9 +368,9 @@ def objects_can_be_pickled(dev: Device, case: str) -> None:
 def data_can_be_left_out(dev: Device) -> None:
     """Under torch.serialization.skip_data a checkpoint keeps names, shapes and data types."""
     with torch.serialization.skip_data():
-        buffer = _save({"w": ramp((3, 5), torch.float16).to(dev.device())})
+        buffer = _save({"w": ramp((3, 5), torch.int16).to(dev.device())})
     made = torch.load(buffer)["w"]
-    assert (made.shape, made.dtype, made.device) == ((3, 5), torch.float16, _home(dev))
+    assert (made.shape, made.dtype, made.device) == ((3, 5), torch.int16, _home(dev))
 
 
 @check("serialization/fake_load", "SER-011", needs=_NEEDS)
@@ -430,7 +430,11 @@ def training_resumes_from_a_checkpoint(dev: Device, case: str) -> None:
     """Module and optimizer state saved in mid-training continue exactly as without the save."""
 
     def make(device: Any) -> tuple[torch.nn.Module, torch.optim.Optimizer]:
-        module = _model().to(device)
+        torch.manual_seed(3)
+        # Without a batch norm, before which a bias has no gradient but rounding errors.
+        module = torch.nn.Sequential(
+            torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 2)
+        ).to(device)
         if case == "sgd":
             return module, torch.optim.SGD(module.parameters(), lr=0.1, momentum=0.9)
         return module, torch.optim.Adam(module.parameters(), lr=0.1)
