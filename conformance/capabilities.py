@@ -48,6 +48,7 @@ MEANING: dict[str, str] = {
     "deferred_errors": "an error in queued work surfaces at a later synchronisation",
     "peer_copy": "tensors can be copied from one device to another",
     "native_handle": "a stream gives its native handle",
+    "sparse": "tensors of sparse layouts",
     "float64": "tensors of float64",
     "float16": "tensors of float16",
     "bfloat16": "tensors of bfloat16",
@@ -317,6 +318,15 @@ def _peer_copy(dev: Device) -> bool:
 @probe("native_handle")
 def _native_handle(dev: Device) -> bool:
     return dev.is_accelerator and dev.stream().native_handle is not None
+
+
+@probe("sparse")
+def _sparse(dev: Device) -> bool:
+    import torch
+
+    matrix = torch.eye(2)
+    there = matrix.to_sparse().to(dev.device())
+    return there.layout is torch.sparse_coo and bool((there.to_dense().cpu() == matrix).all())
 
 
 def _dtype_probe(name: str) -> Probe:

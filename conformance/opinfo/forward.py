@@ -8,6 +8,7 @@ a crash names it.
 
 from __future__ import annotations
 
+import copy
 import random
 import zlib
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from conformance import compare
 from conformance.check import REGISTRY, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
-from conformance.opinfo import policy, repro
+from conformance.opinfo import policy, randomness, repro
 from conformance.opinfo.evidence import evidence
 from conformance.opinfo.transfer import Transfer
 from conformance.outcome import CheckError
@@ -71,17 +72,27 @@ class Forward:
         return repro.snippet(self.op, self.samples(dtype, check_id, seed)[i], target)
 
     def _failures(self, dev: Device, samples: list[Any]) -> Iterator[Failure]:
-        op, journal, on_cpu = self.op.op, dev.journal, not dev.is_accelerator
+        op, journal = self.op.op, dev.journal
+        on_cpu, mutates = not dev.is_accelerator, self.op.name in policy.MUTATES_ARGUMENTS
+        stays = self.op.name in policy.HOST_ARGUMENTS
         quick = self.op.name not in policy.UNINITIALISED
         for index, sample in enumerate(samples):
             if journal is not None:
                 journal.sample(index)
             try:
                 arguments = (sample.input, sample.args, sample.kwargs)
-                moved = arguments if on_cpu else Transfer(dev.device()).move(arguments)
+                on_device = not on_cpu
+                if on_cpu:
+                    moved = copy.deepcopy(arguments) if mutates else arguments
+                else:
+                    transfer = Transfer(dev.device())
+                    moved = transfer.move(arguments[:1] if stays else arguments)
+                    moved = (*moved, *arguments[len(moved) :])
+                    # Where no argument names a device, the result belongs on the CPU.
+                    on_device = transfer.used
                 expected = op(sample.input, *sample.args, **sample.kwargs)
                 actual = op(moved[0], *moved[1], **moved[2])
-                result = actual if on_cpu else _to_cpu(actual, dev)
+                result = _to_cpu(actual, dev) if on_device else actual
             except AssertionError as error:
                 yield Failure(index, str(error), raised=False)
             except Exception as error:
@@ -98,7 +109,7 @@ class Forward:
         if metadata is not None or self.op.name in policy.UNINITIALISED:
             return metadata
         text = self._value_difference(dev, actual, expected)
-        if text is None or self._draws_random_numbers(sample):
+        if text is None or randomness.drawn(self.op.op, sample):
             return None
         # Some results are unique up to a sign or phase only; upstream says how to compare them.
         process = sample.output_process_fn_grad
@@ -119,12 +130,6 @@ class Forward:
         elif isinstance(expected, (float, complex)):
             rtol, atol = dev.tolerance(torch.float32)
         return compare.difference(actual, expected, rtol=rtol, atol=atol, where=at)
-
-    def _draws_random_numbers(self, sample: Any) -> bool:
-        """Whether the CPU takes numbers from its generator to compute the sample."""
-        before = torch.default_generator.get_state()
-        self.op.op(sample.input, *sample.args, **sample.kwargs)
-        return not torch.equal(before, torch.default_generator.get_state())
 
     def _raise(self, dev: Device, samples: list[Any], failures: list[Failure]) -> None:
         first = failures[0]
@@ -155,6 +160,7 @@ def _check(body: Forward, case: str, requirement: str, dtype: torch.dtype) -> Ch
         requirements=(requirement,),
         body=body,
         arguments=(("dtype", name),),
+        needs=policy.needs(body.op),
         file=__file__,
         line=Forward.__call__.__code__.co_firstlineno,
         sample_repro=lambda target, seed, i: _repro(body, dtype, check_id, target, seed, i),

@@ -46,6 +46,15 @@ RANDOM = frozenset(
     }
 )
 
+# Functions that, in some samples, write into their arguments (max_norm).
+MUTATES_ARGUMENTS = frozenset({"nn.functional.embedding", "nn.functional.embedding_bag"})
+
+# The arguments behind the input are indices that PyTorch wants on the CPU.
+HOST_ARGUMENTS = frozenset({"tensor_split"})
+
+# Sparse layouts go in or come out.
+SPARSE = frozenset({"sparse.mm", "sparse.sampled_addmm", "to_sparse"})
+
 # Interfaces of one vendor, which no other backend is asked to have.
 VENDOR_ONLY = ("jiterator_",)
 
@@ -58,6 +67,11 @@ def applies(op: Any) -> bool:
 def requirement(op: Any) -> str:
     """The requirement that the forward check of an operator verifies."""
     return "OPINFO-002" if op.name in UNINITIALISED | RANDOM else "OPINFO-001"
+
+
+def needs(op: Any) -> tuple[str, ...]:
+    """Capabilities that the forward check of an operator needs."""
+    return ("sparse",) if op.name in SPARSE else ()
 
 
 def case_name(op: Any) -> str:

@@ -17,28 +17,27 @@ class Transfer:
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._moved: dict[int, Tensor] = {}
+        self.used = False
+        """Whether anything that has a device was among the arguments."""
 
     def move(self, value: Any) -> Any:
         """`value` with every tensor, generator and CPU device in it replaced."""
         kind = type(value)
         if isinstance(value, Tensor):
+            self.used = True
             if id(value) not in self._moved:
                 self._moved[id(value)] = self._tensor(value)
             return self._moved[id(value)]
         if kind in (list, tuple):
             return kind(self.move(item) for item in value)
         if kind is dict:
-            return {key: self._keyword(key, item) for key, item in value.items()}
-        if kind is torch.device and value.type == "cpu":
+            return {key: self.move(item) for key, item in value.items()}
+        if value == "cpu" if kind is str else kind is torch.device and value.type == "cpu":
+            self.used = True
             return self._device
         if kind is torch.Generator:
             return torch.Generator(self._device).manual_seed(value.initial_seed())
         return value
-
-    def _keyword(self, key: Any, value: Any) -> Any:
-        if key == "device" and value == "cpu":
-            return self._device
-        return self.move(value)
 
     def _tensor(self, tensor: Tensor) -> Tensor:
         if tensor.layout != torch.strided or tensor.is_quantized or tensor.is_nested:
