@@ -11,6 +11,7 @@ namespace puone::test {
 namespace {
 
 struct Test {
+  std::string file;  // without its folder
   const char* name;
   void (*body)();
 };
@@ -34,34 +35,33 @@ void run(const Test& test) {
 
 }  // namespace
 
-Registration::Registration(const char* name, void (*body)()) { tests().push_back({name, body}); }
+Registration::Registration(const char* file, const char* name, void (*body)()) {
+  const std::string path = file;
+  tests().push_back({path.substr(path.rfind('/') + 1), name, body});
+}
 
 void report(const char* file, int line, const std::string& text) {
   failures.fetch_add(1);
   std::fprintf(stderr, "  %s:%d: %s\n", file, line, text.c_str());
 }
 
-int runAll(const std::string& filter, bool list) {
+int runAll(const Selection& selection) {
   int run_count = 0;
   int failed_count = 0;
   for (const Test& test : tests()) {
-    if (std::string(test.name).find(filter) == std::string::npos) continue;
+    if (std::string(test.name).find(selection.name_part) == std::string::npos) continue;
+    if (test.file == selection.without_file) continue;
     ++run_count;
-    if (list) {
-      std::printf("%s\n", test.name);
-      continue;
-    }
     const int before = failures.load();
     const auto start = std::chrono::steady_clock::now();
     run(test);
-    const std::chrono::duration<double, std::milli> took =
-        std::chrono::steady_clock::now() - start;
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     const bool failed = failures.load() != before;
     failed_count += failed ? 1 : 0;
     std::printf("%s %s (%.0f ms)\n", failed ? "FAIL" : "ok  ", test.name, took.count());
     std::fflush(stdout);
   }
-  if (!list) std::printf("%d tests, %d failed\n", run_count, failed_count);
+  std::printf("%d tests, %d failed\n", run_count, failed_count);
   return run_count == 0 || failed_count > 0 ? 1 : 0;
 }
 

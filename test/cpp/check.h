@@ -12,15 +12,19 @@ namespace puone::test {
 struct Failed {};  // thrown by REQUIRE
 
 struct Registration {
-  Registration(const char* name, void (*body)());
+  Registration(const char* file, const char* name, void (*body)());
 };
 
 /// Books a failure of the running test.
 void report(const char* file, int line, const std::string& text);
 
-/// Runs the tests whose name contains `filter`; returns the process's exit status. Running nothing
-/// is a failure.
-int runAll(const std::string& filter, bool list);
+struct Selection {
+  std::string name_part;     // run tests whose name contains it
+  std::string without_file;  // and whose source file is not this one
+};
+
+/// Runs the selected tests; returns the process's exit status. Running nothing is a failure.
+int runAll(const Selection& selection);
 
 template <class A, class B>
 bool checkEqual(const A& actual, const B& expected, const char* text, const char* file, int line) {
@@ -35,7 +39,7 @@ bool checkEqual(const A& actual, const B& expected, const char* text, const char
 
 #define TEST(name)                                                                  \
   static void name();                                                               \
-  static const ::puone::test::Registration name##_registration(#name, name);        \
+  static const ::puone::test::Registration name##_registration(__FILE__, #name, name); \
   static void name()
 
 #define CHECK(condition) \

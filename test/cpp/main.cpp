@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// driver_tests [--list] [part of a test's name]
+// driver_tests [--without FILE] [part of a test's name]
 // driver_tests --child NAME runs one of the processes that test_process.cpp starts.
 #include <cstring>
 #include <string>
@@ -11,17 +11,15 @@ int runChild(const std::string& name);
 }
 
 int main(int argc, char** argv) {
-  bool list = false;
-  std::string filter;
+  puone::test::Selection selection;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--child") == 0 && i + 1 < argc) {
-      return puone::test::runChild(argv[i + 1]);
-    }
-    if (std::strcmp(argv[i], "--list") == 0) {
-      list = true;
+    const bool more = i + 1 < argc;
+    if (more && std::strcmp(argv[i], "--child") == 0) return puone::test::runChild(argv[i + 1]);
+    if (more && std::strcmp(argv[i], "--without") == 0) {
+      selection.without_file = argv[++i];
     } else {
-      filter = argv[i];
+      selection.name_part = argv[i];
     }
   }
-  return puone::test::runAll(filter, list);
+  return puone::test::runAll(selection);
 }

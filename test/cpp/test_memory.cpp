@@ -89,7 +89,7 @@ TEST(allocation_and_free_leave_no_mappings_behind) {
   };
   const puone_stream stream = sim.stream();
   long before = 0;
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < 300; ++i) {
     auto* small = sim.memory<unsigned char>(100);
     auto* large = sim.memory<unsigned char>(size_t{2} << 20);
     OK(hal().memset_async(small, 1, 100, stream));

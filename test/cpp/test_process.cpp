@@ -135,6 +135,16 @@ int shutdownAtExitWithWorkQueued() {
   std::exit(0);
 }
 
+/// What a thread sanitizer has to notice: two streams, one block, no event between them.
+int raceBetweenStreams() {
+  Sim sim;
+  constexpr size_t bytes = size_t{1} << 20;
+  auto* block = sim.memory<unsigned char>(bytes);
+  for (int i = 0; i < 20; ++i) OK(hal().memset_async(block, i, bytes, sim.stream()));
+  OK(hal().device_synchronize(0));
+  return 0;
+}
+
 const std::map<std::string, int (*)()> kChildren = {
     {"dereference", dereferenceOnHost},
     {"dereference-later-handler", dereferenceUnderLaterHandler},
@@ -144,6 +154,7 @@ const std::map<std::string, int (*)()> kChildren = {
     {"sent-signal", sentSignal},
     {"exit", exitWithWorkQueued},
     {"atexit", shutdownAtExitWithWorkQueued},
+    {"race", raceBetweenStreams},
 };
 
 }  // namespace

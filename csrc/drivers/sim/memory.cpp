@@ -30,13 +30,17 @@ void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
 Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
     : capacity_(roundUp(capacity, kPage)), poison_(poison), arenas_(devices) {
-  // Four times the capacity leaves room for guards and for addresses that rest before reuse.
-  span_ = roundUp(4 * capacity_ + kHugePage, kHugePage);
-  offset_ = span_ * static_cast<size_t>(devices);
   if (devices == 0) return;
-  // One huge page more, so that the front half can start on a huge page.
-  void* base = mmap(nullptr, 2 * offset_ + kHugePage, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Address space beyond the capacity is room for guards and for addresses that rest before reuse.
+  // Where it is scarce (ulimit -v, valgrind), do with less.
+  void* base = MAP_FAILED;
+  for (uint64_t room = 4; base == MAP_FAILED && room > 0; room /= 2) {
+    span_ = roundUp(room * capacity_ + kHugePage, kHugePage);
+    offset_ = span_ * static_cast<size_t>(devices);
+    // One huge page more, so that the front half can start on a huge page.
+    base = mmap(nullptr, 2 * offset_ + kHugePage, PROT_NONE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  }
   if (base == MAP_FAILED) {
     fail(PUONE_INTERNAL, "cannot reserve %s of address space for %d devices of %s: %s",
          humanBytes(2 * offset_).c_str(), devices, humanBytes(capacity).c_str(),
