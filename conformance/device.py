@@ -53,6 +53,9 @@ class Device:
         self.count = backend.device_count(self.type, descriptor) if self.is_accelerator else 1
         self.capabilities = capabilities
         self.seed = seed
+        # torch initialises a device with its first tensor. Until then, whatever runs on streams,
+        # torch.accelerator.synchronize waits for nothing.
+        torch.empty(0, device=self._device)
         self.check_id = ""
         self.facts: dict[str, Any] = {}
         self.journal: Journal | None = None

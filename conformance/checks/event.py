@@ -193,6 +193,10 @@ def record_marks_the_right_stream(dev: Device, case: str) -> None:
     event = dev.event()
 
     def look() -> bool:
+        if case == "not_current":
+            event.record(idle)  # while `busy` is current
+            event.synchronize()
+            return busy.query()
         recorded = event
         if case == "current_stream":
             event.record()
@@ -201,16 +205,12 @@ def record_marks_the_right_stream(dev: Device, case: str) -> None:
                 event.record(busy)
         elif case == "by_stream":
             assert busy.record_event(event) is event
-        elif case == "by_stream_new":
-            recorded = busy.record_event()
         else:
-            event.record(idle)  # while `busy` is current
-            assert becomes_true(event.query, seconds=0.05), "it waits for the current stream"
-            return False
+            recorded = busy.record_event()
         return recorded.query()
 
     with busy:
-        assert while_held(dev, look) is False, "the event is not behind the stream's work"
+        assert while_held(dev, look) is False, "the event marks another stream"
     dev.synchronize()
     assert event.query()
 
