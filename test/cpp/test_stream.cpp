@@ -189,7 +189,7 @@ TEST(thousands_of_streams_run_and_go) {
   std::vector<int> host(count);
   sim.read(host.data(), counter, count * sizeof(int), stream);
   OK(hal().stream_synchronize(stream));
-  for (int i = 0; i < count; ++i) CHECK_EQ(host[static_cast<size_t>(i)], i % 251 * 0x01010101);
+  for (int i = 0; i < count; ++i) CHECK_EQ(static_cast<unsigned>(host[static_cast<size_t>(i)]), i % 251 * 0x01010101u);
 }
 
 TEST(the_delay_kernel_lasts_and_holds_no_thread) {

@@ -15,11 +15,17 @@ namespace {
 
 thread_local int32_t current_device = 0;
 
+/// Bytes whose transfer takes longer than waking a thread for it.
+constexpr size_t kLargeTransfer = 128 << 10;
+
 /// A copy or fill: `body` is called with the launch that can spread it.
 template <class Body>
 struct TransferWork final : Work {
-  TransferWork(const char* name, const Memory& m, Parallel& p, Body b)
-      : Work(Kind::kDevice, name), memory(m), parallel(p), body(std::move(b)) {}
+  TransferWork(const char* name, size_t bytes, const Memory& m, Parallel& p, Body b)
+      : Work(Kind::kDevice, name, bytes >= kLargeTransfer),
+        memory(m),
+        parallel(p),
+        body(std::move(b)) {}
   uint64_t run() override {
     SimLaunch launch(memory, parallel);
     body(launch);
@@ -31,14 +37,14 @@ struct TransferWork final : Work {
 };
 
 template <class Body>
-std::unique_ptr<Work> transfer(const char* name, const Memory& memory, Parallel& parallel,
-                               Body body) {
-  return std::make_unique<TransferWork<Body>>(name, memory, parallel, std::move(body));
+std::unique_ptr<Work> transfer(const char* name, size_t bytes, const Memory& memory,
+                               Parallel& parallel, Body body) {
+  return std::make_unique<TransferWork<Body>>(name, bytes, memory, parallel, std::move(body));
 }
 
 struct HostFunctionWork final : Work {
   HostFunctionWork(puone_host_func f, void* u)
-      : Work(Kind::kHostFunction, "stream_host_func"), function(f), user_data(u) {}
+      : Work(Kind::kHostFunction, "stream_host_func", true), function(f), user_data(u) {}
   uint64_t run() override {
     function(user_data);
     return 0;
@@ -66,7 +72,7 @@ const std::vector<NamedKernel>& namedKernels() {
 
 struct KernelWork final : Work {
   KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool f)
-      : Work(Kind::kDevice, k.name.c_str()),
+      : Work(Kind::kDevice, k.name.c_str(), false),
         kernel(*k.kernel),
         args(new unsigned char[k.kernel->args_size]),
         memory(m),
@@ -222,7 +228,7 @@ void Driver::copy(void* to, const void* from, size_t bytes, puone_memcpy_kind ki
     for (const int32_t device : devices) {
       if (device >= 0) scheduler_.checkAlive(device);
     }
-    return transfer("memcpy_async", memory_, parallel_,
+    return transfer("memcpy_async", bytes, memory_, parallel_,
                     [to = memory_.backing(to), from = memory_.backing(from), bytes](
                         SimLaunch& launch) { launch.copyBytes(to, from, bytes); });
   });
@@ -233,7 +239,7 @@ void Driver::set(void* to, int32_t value, size_t bytes, puone_stream handle) {
   queue(handle, [&]() -> std::unique_ptr<Work> {
     if (bytes == 0) return nullptr;
     scheduler_.checkAlive(device);
-    return transfer("memset_async", memory_, parallel_,
+    return transfer("memset_async", bytes, memory_, parallel_,
                     [to = memory_.backing(to), value, bytes](SimLaunch& launch) {
                       launch.fillBytes(to, value & 0xff, bytes);
                     });
@@ -278,7 +284,9 @@ puone_status Driver::queryStream(puone_stream handle) {
   const Stream& stream = *streams_.get(handle);
   scheduler_.checkAlive(stream.device);
   scheduler_.report(stream, stream.submitted);
-  return stream.state == Stream::State::kIdle ? PUONE_OK : PUONE_NOT_READY;
+  if (stream.state == Stream::State::kIdle) return PUONE_OK;
+  scheduler_.hurry();
+  return PUONE_NOT_READY;
 }
 
 void Driver::synchronizeStream(puone_stream handle) {
@@ -345,7 +353,9 @@ puone_status Driver::queryEvent(puone_event handle) {
   scheduler_.checkAlive(event.device);
   if (event.last == nullptr) return PUONE_OK;
   scheduler_.report(*event.last->stream, event.last->sequence);
-  return event.last->done ? PUONE_OK : PUONE_NOT_READY;
+  if (event.last->done) return PUONE_OK;
+  scheduler_.hurry();
+  return PUONE_NOT_READY;
 }
 
 void Driver::synchronizeEvent(puone_event handle) {

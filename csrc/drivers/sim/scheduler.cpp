@@ -19,9 +19,13 @@ using std::chrono::steady_clock;
 
 /// Host functions that may block at once; more of them wait their turn.
 constexpr size_t kMaxHostFunctions = 64;
-/// An idle worker looks for work this long, then sleeps, and ends after kRetire.
+/// An idle worker looks for work this long, then naps, then sleeps, and ends after kRetire.
 constexpr nanoseconds kWorkerSpin = std::chrono::microseconds(10);
+constexpr nanoseconds kFirstNap = std::chrono::microseconds(50);
+constexpr nanoseconds kLastNap = std::chrono::microseconds(200);
 constexpr nanoseconds kRetire = std::chrono::seconds(5);
+/// A queue of this length is worth waking a worker for.
+constexpr uint64_t kLongQueue = 16;
 /// A thread that synchronises looks this long before it sleeps.
 constexpr nanoseconds kWaitSpin = std::chrono::microseconds(30);
 /// Longest the adversary holds up a worker or a piece of work.
@@ -67,8 +71,12 @@ void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Wo
   (s.tail != nullptr ? s.tail->next : s.head) = added;
   s.tail = added;
   ++s.submitted;
+  ++submissions_;
   if (added->kind == Work::Kind::kRecord) added->record->sequence = s.submitted;
-  if (s.state != Stream::State::kIdle) return;
+  if (s.state != Stream::State::kIdle) {
+    if (s.submitted - s.completed.load(std::memory_order_relaxed) == kLongQueue) hurry();
+    return;
+  }
   s.self = stream;
   devices_[s.device].busy.pushBack(s);
   advance(s);
@@ -130,7 +138,7 @@ void Scheduler::makeReady(Stream& stream) {
   stream.state = Stream::State::kReady;
   ready_[stream.priority].pushBack(stream);
   ready_count_.fetch_add(1, std::memory_order_relaxed);
-  callWorker();
+  callWorker(stream.head->urgent || adversarial_);
 }
 
 void Scheduler::leaveReady(Stream& stream) {
@@ -165,7 +173,7 @@ std::optional<Error> Scheduler::runHead(Lock& lock, Work& work, uint64_t& lasts_
   const uint64_t dawdle_ns = dawdle();
   if (host_function) ++in_host_functions_;
   // This thread may be gone for long: somebody else has to look after what is still ready.
-  if (ready_count_.load(std::memory_order_relaxed) > 0) callWorker();
+  hurry();
   lock.unlock();
   std::optional<Error> error;
   try {
@@ -238,6 +246,7 @@ void Scheduler::wait(Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t
   const auto done = [&] { return stream->completed.load(std::memory_order_acquire) >= sequence; };
   while (!done()) {
     if ((!adversarial_ || workers_.empty()) && help(lock, *stream)) continue;
+    hurry();
     if (std::exchange(spin, false)) {
       lock.unlock();
       spinUntil(kWaitSpin, done);
@@ -315,14 +324,21 @@ void Scheduler::abandon() {
 
 // ---- threads ----
 
-/// Something is ready: make sure that a worker comes for it.
-void Scheduler::callWorker() {
+/// Something is ready: make sure that a worker comes for it, at once if it is urgent. Waking a
+/// thread costs its caller more than most work takes, so what is not urgent is left to a worker that
+/// naps, or to the thread that waits for it.
+void Scheduler::callWorker(bool urgent) {
   if (spinning_ >= ready_count_.load(std::memory_order_relaxed)) return;
-  if (sleeping_ > 0) {
+  if (napping_ && !urgent) return;
+  if (napping_ || sleeping_ > 0) {
     work_ready_.notify_one();
   } else if (workers_.size() - in_host_functions_ < busy_workers_wanted_) {
     startWorker();
   }
+}
+
+void Scheduler::hurry() {
+  if (ready_count_.load(std::memory_order_relaxed) > 0) callWorker(true);
 }
 
 void Scheduler::startWorker() {
@@ -338,6 +354,7 @@ void Scheduler::startWorker() {
 
 void Scheduler::serve(std::list<std::thread>::iterator self) {
   const SignalStack signal_stack;
+  prctl(PR_SET_TIMERSLACK, 1);  // short naps
   Lock lock(mutex_);
   for (;;) {
     if (Stream* stream = pickReady()) {
@@ -364,12 +381,26 @@ bool Scheduler::waitForWork(Lock& lock) {
     const bool soon = spinUntil(kWorkerSpin, called);
     lock.lock();
     --spinning_;
-    if (soon) return true;
+    if (soon || (!napping_ && nap(lock, called))) return true;
   }
   ++sleeping_;
   const bool woken = hopeless ? work_ready_.wait_for(lock, kRetire) == std::cv_status::no_timeout
                               : work_ready_.wait_for(lock, kRetire, called);
   --sleeping_;
+  return woken;
+}
+
+/// Sleeps for short times as long as work keeps coming, even if others take it. One worker does.
+template <class Called>
+bool Scheduler::nap(Lock& lock, const Called& called) {
+  napping_ = true;
+  bool woken = called();
+  for (nanoseconds time = kFirstNap; !woken && time <= kLastNap; time *= 2) {
+    const uint64_t before = submissions_;
+    woken = work_ready_.wait_for(lock, time, called);
+    if (submissions_ != before) time = kFirstNap / 2;
+  }
+  napping_ = false;
   return woken;
 }
 

@@ -58,6 +58,9 @@ class Scheduler {
   /// Waits until all that is queued on the device now is done.
   void waitDevice(Lock& lock, int32_t device);
 
+  /// Somebody is waiting: a worker has to come at once for what is ready.
+  void hurry();
+
   /// Throws the stream's unreported error, if work up to `sequence` caused one, and forgets it.
   void report(const Stream& stream, uint64_t sequence);
   /// Throws the device's oldest unreported error, if any, and forgets it.
@@ -111,10 +114,12 @@ class Scheduler {
   uint64_t dawdle();
 
   // Threads.
-  void callWorker();
+  void callWorker(bool urgent);
   void startWorker();
   void serve(std::list<std::thread>::iterator self);
   bool waitForWork(Lock& lock);
+  template <class Called>
+  bool nap(Lock& lock, const Called& called);
   void finishAt(uint64_t time_ns, Stream& stream);
   void keepTime();
 
@@ -129,12 +134,14 @@ class Scheduler {
   std::deque<std::shared_ptr<Stream>> unblocked_;
   std::mt19937_64 random_;
   uint64_t latency_ns_;
+  uint64_t submissions_ = 0;  // to all streams
   bool stopping_ = false;
   std::atomic<bool> quit_{false};  // stopping or abandoned; polled by idle workers
 
   std::condition_variable work_ready_;
   size_t spinning_ = 0;           // idle workers that look
-  size_t sleeping_ = 0;           // idle workers in work_ready_
+  bool napping_ = false;          // an idle worker is in work_ready_ for a short time
+  size_t sleeping_ = 0;           // idle workers in work_ready_ for long
   size_t in_host_functions_ = 0;  // workers that may be blocked for long
   std::list<std::thread> workers_;
   std::list<std::thread> retired_;  // to be joined

@@ -36,8 +36,10 @@ struct Event {
 struct Work {
   enum class Kind : uint8_t { kDevice, kHostFunction, kRecord, kWait };
 
-  Work(Kind k, const char* n, std::shared_ptr<Record> r = nullptr)
-      : kind(k), name(n), record(std::move(r)) {}
+  Work(Kind k, const char* n, bool u) : kind(k), urgent(u), name(n) {}
+  /// A kRecord or kWait.
+  Work(Kind k, const char* n, std::shared_ptr<Record> r)
+      : kind(k), urgent(false), name(n), record(std::move(r)) {}
   virtual ~Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -46,6 +48,7 @@ struct Work {
   virtual uint64_t run() { return 0; }
 
   const Kind kind;
+  const bool urgent;       // worth waking a thread for
   const char* const name;  // static; "kernel copy", "memcpy_async", ...
   const std::shared_ptr<Record> record;  // of kRecord and kWait
   Work* next = nullptr;
