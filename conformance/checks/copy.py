@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Copies: host to device, device to host, within a device, between devices, and to Python."""
 
 from __future__ import annotations

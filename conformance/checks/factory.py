@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Factory functions: where a new tensor lives, what it holds, and which data type it has."""
 
 from __future__ import annotations

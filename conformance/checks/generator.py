@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Random numbers: seeding, state, independence, the Generator object, and sane distributions."""
 
 from __future__ import annotations

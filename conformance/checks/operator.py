@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Operators as programs use them: indexing, out=, promotion, networks, autograd, fallback.
 
 Most checks run one function on the CPU and on the device and compare everything it returns: values

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Serialization: torch.save and torch.load, map_location, sharing, state dicts, pickle."""
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# mypy: allow-untyped-calls
 """Views and storages: sharing, strides and offsets, writes through views, resize_ and set_."""
 
 from __future__ import annotations
