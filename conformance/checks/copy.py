@@ -485,6 +485,20 @@ def pinned_memory_is_not_reused_under_a_pending_copy(dev: Device) -> None:
     assert all(thief.is_pinned() for thief in thieves)
 
 
+@check("copy/data_loader", "COPY-029", needs=("pinned_memory", "threads"))
+def a_data_loader_pins_its_batches(dev: Device) -> None:
+    """DataLoader(pin_memory=True) yields pinned batches, made in a thread, that copy correctly."""
+    from torch.utils.data import DataLoader, TensorDataset
+
+    source = ramp((12, 5))
+    loader = DataLoader(TensorDataset(source), batch_size=4, pin_memory=True)
+    batches = []
+    for (batch,) in loader:
+        assert batch.is_pinned()
+        batches.append(batch.to(dev.device(), non_blocking=True))
+    dev.assert_equal(torch.cat(batches), source)
+
+
 @check("copy/device_source_freed", "COPY-018", needs=("delay",))
 def a_device_source_may_be_freed_under_a_pending_copy(dev: Device) -> None:
     """Freeing a device source early must not let later work overwrite it before it is read."""
@@ -636,6 +650,20 @@ def a_peer_copy_comes_after_earlier_work_of_the_target(dev: Device) -> None:
     target.fill_(-1)
     target.copy_(x, non_blocking=True)
     dev.assert_equal(target, source)
+
+
+@check("copy/peer_on_side_stream", "COPY-022", needs=("multi_device", "streams", "delay"))
+def a_peer_copy_on_a_side_stream_is_ordered(dev: Device) -> None:
+    """A copy on a side stream of the source follows that stream and is seen by the target."""
+    x = torch.zeros(1024, device=dev.device(0))
+    dev.synchronize()
+    side = dev.stream(0)
+    with side:
+        dev.delay(40)
+        x.fill_(7)
+        there = x.to(dev.device(1), non_blocking=True)
+    dev.assert_equal(there + 1, torch.full((1024,), 8.0))
+    side.synchronize()
 
 
 @check("copy/peer_keeps_current_device", "COPY-021", needs=("multi_device",))

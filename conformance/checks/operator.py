@@ -1255,6 +1255,27 @@ def autograd_agrees(dev: Device, case: str) -> None:
     _agree(dev, _AUTOGRAD[case], rtol=1e-4, atol=1e-5)
 
 
+@check("operator/backward_stream", "OP-032", needs=("streams", "delay"), cases=("leaf", "inner"))
+def backward_follows_the_streams_of_forward(dev: Device, case: str) -> None:
+    """Gradients of work done on a side stream are right when read on the caller's stream."""
+    x = torch.ones(4096, device=dev.device(), requires_grad=True)
+    side = dev.stream()
+    dev.synchronize()
+    with side:
+        factor = torch.zeros(4096, device=dev.device())
+        dev.delay(40)
+        factor.fill_(3)
+        y = (x * factor).sum() if case == "leaf" else x * factor
+    if case == "leaf":
+        y.backward()
+    else:
+        dev.current_stream().wait_stream(side)
+        (y * 2).sum().backward()
+    assert x.grad is not None
+    dev.assert_equal(x.grad + 1, torch.full((4096,), 4.0 if case == "leaf" else 7.0))
+    side.synchronize()
+
+
 @check("operator/gradcheck", "OP-017", needs=("float64",), cases=("matmul", "softmax", "norm"))
 def numerical_gradients_agree(dev: Device, case: str) -> None:
     """torch.autograd.gradcheck passes for float64 functions on the device."""
