@@ -118,6 +118,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
     if suite.checks_dir:
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
+            config.args.clear()  # Without arguments pytest would collect the current folder.
         config.args.append(str(suite.checks_dir))
 
 

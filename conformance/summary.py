@@ -48,7 +48,7 @@ def cause(record: Record) -> str:
 def causes(records: Iterable[Record]) -> Iterator[str]:
     """Lines that rank the causes of failure, each with one example and how to repeat it."""
     groups: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
+    for record in sorted(records, key=lambda record: str(record["id"])):
         if Outcome(record["outcome"]) in BAD:
             groups[cause(record)].append(record)
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))

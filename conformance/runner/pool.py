@@ -100,7 +100,8 @@ class Pool:
     # Starting and feeding workers
 
     def _busy(self) -> bool:
-        return any(worker.outstanding for worker in self._workers)
+        # A check that has a worker of its own is sent to it when that has loaded the backend.
+        return any(w.outstanding or (w.solo and not w.sent) for w in self._workers)
 
     def _staff(self) -> None:
         """Start the workers that the work needs and the limit allows."""
@@ -172,6 +173,8 @@ class Pool:
             worker.kill_silent()
 
     def _receive(self, worker: Worker, message: dict[str, Any], emit: Emit) -> None:
+        if worker.timed_out:
+            return  # The request to tell where it hangs has woken it up: too late.
         if "result" in message:
             self._idle_deaths = 0
             worker.done += 1

@@ -51,6 +51,7 @@ class Worker:
         self.closed = False
         self.journal = Journal()
         self._buffer = b""
+        self._output_begin: int | None = None
         self._output = tempfile.TemporaryFile()
         child_commands, self.commands = os.pipe()
         self.results, child_results = os.pipe()
@@ -149,6 +150,8 @@ class Worker:
     def kill_silent(self) -> None:
         """End a worker that ran out of time, after it wrote where it hangs."""
         self.timed_out = True
+        # The signal may end the hang: then the next check begins, with output of its own.
+        self._output_begin = self.journal.output_offset
         try:
             os.kill(self.pid, DUMP_SIGNAL)
             time.sleep(DUMP_TIME)
@@ -187,7 +190,8 @@ class Worker:
 
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
-        return output_tail(self._output.fileno(), self.journal.output_offset)
+        begin = self.journal.output_offset if self._output_begin is None else self._output_begin
+        return output_tail(self._output.fileno(), begin)
 
 
 def _signal_name(number: int) -> str:

@@ -24,6 +24,7 @@ from conformance.check import REGISTRY, Check
 from conformance.descriptor import Descriptor
 from conformance.outcome import BAD, CannotLoad
 from conformance.runner import probes
+from conformance.runner.formatting import guard_assertions
 from conformance.runner.journal import Journal
 
 # The part of a check's output that is kept for its failure.
@@ -76,6 +77,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     from conformance.device import Device
     from conformance.runner.execute import execute
 
+    guard_assertions()
     journal = Journal(terms.journal)
     try:
         dev = Device(target, backend.bring_up(target), seed=terms.seed)

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A comparison accepts what is equal and says of the rest where and by how much."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.compare import difference, max_ulp, metadata_difference
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        torch.tensor([1.0, NAN, float("inf")]),
+        torch.tensor([1 + 2j, 3]).conj(),
+        torch.tensor([True, False]),
+        torch.empty(0, 3),
+        torch.eye(3).to_sparse(),
+        torch.tensor([1 + 1j]).to(torch.complex32),
+        torch.tensor([1, 2], dtype=torch.uint32),
+        [torch.ones(2), (3, "x")],
+        {"a": torch.zeros(1)},
+        NAN,
+        None,
+    ],
+)
+def test_a_value_equals_itself(value: Any) -> None:
+    assert difference(value, value) is None
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "words"),
+    [
+        (torch.ones(2), torch.ones(2).double(), "dtype is torch.float32"),
+        (torch.ones(2), torch.ones(3), "shape is [2], expected [3]"),
+        (torch.eye(2).to_sparse(), torch.eye(2), "layout"),
+        (3, torch.ones(2), "a int was returned"),
+        (torch.zeros(2, 2), torch.tensor([[0.0, 0], [0, 1]]), "first at (1, 1): 0.0, expected 1.0"),
+        (torch.tensor([NAN]), torch.ones(1), "1 of 1 elements differ"),
+        (torch.tensor([True]), torch.tensor([False]), "1 of 1 elements differ"),
+        (torch.tensor([2**40]), torch.tensor([2**40 + 1]), "max abs error 1"),
+        ([torch.ones(1)], [torch.ones(1), torch.ones(1)], "structure differs"),
+        ([1, [torch.ones(1)]], [1, [torch.zeros(1)]], "output[1][0]: 1 of 1"),
+        ({"a": 1}, {"a": 2}, "output['a']: 1, expected 2"),
+        (1.0, 2.0, "1.0, expected 2.0"),
+        (-0.0, "x", "expected 'x'"),
+    ],
+)
+def test_a_difference_is_described(actual: Any, expected: Any, words: str) -> None:
+    text = difference(actual, expected)
+    assert text is not None
+    assert words in text
+
+
+def test_tolerance_is_absolute_plus_relative() -> None:
+    expected = torch.tensor([100.0])
+    assert difference(torch.tensor([101.0]), expected, rtol=0.005, atol=0.6) is None
+    assert difference(torch.tensor([101.2]), expected, rtol=0.005, atol=0.6) is not None
+
+
+def test_distance_in_units_in_the_last_place() -> None:
+    one = torch.tensor([1.0])
+    assert max_ulp(torch.nextafter(one, torch.tensor([2.0])), one) == 1
+    assert max_ulp(torch.tensor([-0.0]), torch.tensor([0.0])) == 0
+    tiny = torch.tensor([math.ulp(0.0)], dtype=torch.float64)
+    assert max_ulp(-tiny, tiny) == 2
+
+
+def test_metadata_is_blind_to_values_only() -> None:
+    assert metadata_difference(torch.zeros(2), torch.ones(2)) is None
+    assert metadata_difference(torch.zeros(2), torch.ones(2).int()) is not None
+    assert metadata_difference([torch.zeros(2)], [torch.ones(3)]) is not None

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whatever a check does to its process is booked on it, and on nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import harness
+import jsonschema
+import pytest
+
+from conformance.report import SCHEMA_FILE
+
+EXPECTED = {
+    "planted/segfault": "crash",
+    "planted/abort": "crash",
+    "planted/exit": "crash",
+    "planted/hang": "timeout",
+    "planted/sys_exit": "error",
+    "planted/interrupt": "error",
+    "planted/wrong:first": "fail",
+    "planted/wrong:second": "fail",
+    "planted/assertion": "fail",
+    "planted/noise": "pass",
+    "planted/child": "pass",
+    "planted/alone:a": "pass",
+    "planted/alone:b": "pass",
+    "planted/lacking": "unsupported",
+    "planted/declines": "unsupported",
+    **{f"planted/good:before_{i}": "pass" for i in range(20)},
+    **{f"planted/last:after_{i}": "pass" for i in range(20)},
+}
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process runs; one that waits for its parent to notice its end does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def wait_until_gone(pids: set[int]) -> set[int]:
+    """Those of the processes that still run after ten seconds."""
+    end = time.monotonic() + 10.0
+    while time.monotonic() < end and any(is_running(pid) for pid in pids):
+        time.sleep(0.05)
+    return {pid for pid in pids if is_running(pid)}
+
+
+@pytest.fixture(scope="module")
+def torture(tmp_path_factory: pytest.TempPathFactory) -> harness.Run:
+    """All planted checks in two workers."""
+    return harness.run(
+        tmp_path_factory.mktemp("torture"), harness.PLANTED, "--backend=cpu", "--workers=2"
+    )
+
+
+def test_every_check_has_its_own_outcome(torture: harness.Run) -> None:
+    assert torture.outcomes == EXPECTED
+    assert torture.code == 1
+
+
+def test_a_death_is_told_by_its_signal_or_status(torture: harness.Run) -> None:
+    assert torture.check("planted/segfault")["message"] == "SIGSEGV"
+    assert torture.check("planted/abort")["message"] == "SIGABRT"
+    assert torture.check("planted/exit")["message"] == "exited with status 0"
+    assert torture.check("planted/hang")["message"] == "silent for 2 s"
+
+
+def test_the_output_of_a_death_is_shown(torture: harness.Run) -> None:
+    assert "about to read from address zero" in torture.text
+    assert "in segfaults" in torture.text, "faulthandler's traceback is missing"
+    assert "in hangs_with_the_gil" in torture.text, "where the hang is, is missing"
+
+
+def test_a_failure_says_where_and_by_how_much(torture: harness.Run) -> None:
+    message = torture.check("planted/wrong:first")["message"]
+    assert message.startswith("1 of 3 elements differ; first at (2,): 3.0, expected 4.0")
+    assert "assert 41 == 42" in torture.check("planted/assertion")["message"]
+
+
+def test_failures_of_one_cause_are_grouped(torture: harness.Run) -> None:
+    lines = torture.text.splitlines()
+    group = next(i for i, line in enumerate(lines) if line.strip().startswith("2  fail: N of N"))
+    assert "planted/wrong:first and 1 more" in lines[group + 1]
+
+
+def test_every_failure_can_be_repeated_by_its_command(torture: harness.Run) -> None:
+    repro = torture.check("planted/assertion")["repro"]
+    assert repro.startswith("pytest ")
+    assert repro.endswith("--backend=cpu --check planted/assertion")
+
+
+def test_the_report_keeps_its_schema_and_its_sums(torture: harness.Run) -> None:
+    report = torture.report
+    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text()))
+    assert report["complete"] is True
+    outcomes = list(torture.outcomes.values())
+    assert report["totals"] == {name: outcomes.count(name) for name in report["totals"]}
+    assert sum(report["totals"].values()) == len(EXPECTED)
+
+
+def test_junit_tells_the_same(torture: harness.Run) -> None:
+    cases = {case.get("name"): case for case in torture.junit.iter("testcase")}
+    assert set(cases) == set(EXPECTED)
+    crash = cases["planted/segfault"].find("error")
+    assert crash is not None
+    assert crash.get("type") == "crash"
+    assert len(list(torture.junit.iter("failure"))) == 3
+    assert len(list(torture.junit.iter("skipped"))) == 2
+
+
+def test_no_process_is_left_behind(torture: harness.Run) -> None:
+    pid = int((torture.report_file.parent / "pids").read_text())
+    assert not wait_until_gone({pid})
+
+
+def test_isolation_by_check_and_fresh_interpreters_agree(tmp_path: Path) -> None:
+    spawned = harness.descriptor(tmp_path, "device_type: cpu\nstart_method: spawn\nworkers: 2\n")
+    options = ("--check=planted/s*", "--check=planted/w*", "--check=planted/alone*")
+    forked = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", "--isolate=test", *options)
+    first = forked.outcomes
+    fresh = harness.run(tmp_path, harness.PLANTED, spawned, *options)
+    assert first == {id: EXPECTED[id] for id in first}
+    assert len(first) == 6
+    assert fresh.outcomes == first
+    assert "assert 41 == 42" not in fresh.text
+
+
+def test_killing_the_runner_leaves_an_incomplete_report_and_no_worker(tmp_path: Path) -> None:
+    options = ("--backend=cpu", "--workers=2")
+    pids = tmp_path / "pids"
+    with subprocess.Popen(
+        harness.command(harness.SLOW, *options),
+        cwd=tmp_path,
+        env=harness.environment(tmp_path),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as runner:
+        end = time.monotonic() + 120.0
+        while not (pids.exists() and len(pids.read_text().split()) > 12):
+            assert time.monotonic() < end, "the run did not get going"
+            time.sleep(0.1)
+        os.kill(runner.pid, signal.SIGKILL)
+        runner.wait()
+    report = json.loads((tmp_path / "report.json").read_text())
+    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text()))
+    assert report["complete"] is False
+    assert 0 < len(report["checks"]) < 60
+    assert not wait_until_gone({int(pid) for pid in pids.read_text().split()})
+
+
+def test_terminating_the_runner_ends_it_in_order(tmp_path: Path) -> None:
+    pids = tmp_path / "pids"
+    with subprocess.Popen(
+        harness.command(harness.SLOW, "--backend=cpu", "--workers=1"),
+        cwd=tmp_path,
+        env=harness.environment(tmp_path),
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as runner:
+        end = time.monotonic() + 120.0
+        while not (pids.exists() and len(pids.read_text().split()) > 2):
+            assert time.monotonic() < end, "the run did not get going"
+            time.sleep(0.1)
+        runner.terminate()
+        text, _ = runner.communicate(timeout=60)
+    assert runner.returncode == 2
+    assert "INCOMPLETE" in text
+    assert json.loads((tmp_path / "report.json").read_text())["complete"] is False
+    assert not wait_until_gone({int(pid) for pid in pids.read_text().split()})
+
+
+def test_a_lost_device_ends_the_run(tmp_path: Path) -> None:
+    text = "device_type: cpu\ndevice: {setup: 'falling_device:set_up'}\nworkers: 1\n"
+    lost = harness.run(tmp_path, harness.LOST, harness.descriptor(tmp_path, text))
+    outcomes = lost.outcomes
+    assert outcomes.pop("lost/a_good") == "pass"
+    assert outcomes.pop("lost/b_killer") == "device_lost"
+    assert set(outcomes.values()) == {"not_run"}
+    assert len(outcomes) == 8
+    assert "fell off the bus" in lost.check("lost/b_killer")["message"]
+    assert lost.report["complete"] is False
+    assert lost.code == 3

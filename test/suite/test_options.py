@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Selection, sharding, xdist, and how a run that cannot be a result ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import harness
+import pytest
+
+from conformance import descriptor
+
+QUICK = ("--check=planted/good*", "--check=planted/wrong*", "--check=planted/segfault")
+
+
+def listed(text: str) -> set[str]:
+    """The check ids that --list printed."""
+    words = (line.partition(" ")[0] for line in text.splitlines())
+    return {word for word in words if word.startswith("planted/")}
+
+
+def test_list_needs_no_backend_and_runs_nothing(tmp_path: Path) -> None:
+    run = harness.run(tmp_path, harness.PLANTED, "--list")
+    assert run.code == 0
+    assert len(listed(run.text)) == 55
+    assert "planted/segfault  [PLANT-001 must smoke]  Reads from address zero." in run.text
+    assert not run.report_file.exists()
+
+
+def test_a_tier_contains_those_before_it_only(tmp_path: Path) -> None:
+    run = harness.run(tmp_path, harness.PLANTED, "--list", "--tier=smoke")
+    assert len(listed(run.text)) == 54
+    assert "planted/lacking" not in listed(run.text)
+
+
+def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
+    shards = [
+        listed(harness.run(tmp_path, harness.PLANTED, "--list", f"--shard={i}/3").text)
+        for i in (1, 2, 3)
+    ]
+    assert sum(map(len, shards)) == len(set().union(*shards)) == 55
+    assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+def test_xdist_gives_the_same_report(tmp_path: Path) -> None:
+    alone = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", *QUICK).outcomes
+    shared = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", "-n2", *QUICK)
+    assert shared.outcomes == alone
+    assert shared.report["complete"] is True
+    assert shared.report["run"]["capabilities"]["accelerator"]["value"] is False
+    assert shared.code == 1
+    assert len(alone) == 23
+
+
+def test_two_backends_have_a_report_each(tmp_path: Path) -> None:
+    second = harness.descriptor(tmp_path, "device_type: cpu\n")
+    options = ("--backend=cpu", second, "--report={backend}.json", "--check=planted/good*")
+    run = harness.run(tmp_path, harness.PLANTED, *options)
+    assert run.code == 0
+    for name in ("cpu", "subject"):
+        report = harness.Run(0, "", tmp_path / f"{name}.json")
+        assert report.report["run"]["backend"] == name
+        assert len(report.outcomes) == 20
+
+
+def test_a_run_without_isolation_judges_alike(tmp_path: Path) -> None:
+    options = ("--backend=cpu", "--isolate=none", "--check=planted/good*", "--check=planted/wrong*")
+    outcomes = harness.run(tmp_path, harness.PLANTED, *options).outcomes
+    assert {id.partition(":")[0]: outcome for id, outcome in outcomes.items()} == {
+        "planted/good": "pass",
+        "planted/wrong": "fail",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--backend=nosuch",), ("nosuch", "cpu", "puone", "--backend-file", "entry point")),
+        ((), ("--backend=",)),
+        (("--backend=cpu", "--check=planted/nothing"), ("planted/nothing", "--list")),
+        (("--backend=cpu", "--check=pl*d/good"), ("only allowed at the end",)),
+        (("--backend=cpu", "--shard=3/2"), ("3/2",)),
+        (("--backend=cpu", "--backend-file=absent.yaml"), ("absent.yaml",)),
+    ],
+)
+def test_misuse_is_explained(
+    tmp_path: Path, options: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    run = harness.run(tmp_path, harness.PLANTED, *options)
+    assert run.code == 4
+    for word in words:
+        assert word in run.text
+
+
+def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:
+    run = harness.run(
+        tmp_path,
+        harness.PLANTED,
+        "--backend=cpu",
+        "--check=planted/lacking",
+        "--check=planted/declines",
+    )
+    assert run.code == 5
+    assert "NOTHING EXECUTED" in run.text
+    assert set(run.outcomes.values()) == {"unsupported"}
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("raise RuntimeError('no driver found')", "RuntimeError: no driver found"),
+        ("import no_such_sdk", "ModuleNotFoundError: No module named 'no_such_sdk'"),
+        ("raise SystemExit('licence expired')", "SystemExit: licence expired"),
+        ("import os; os.abort()", "SIGABRT while loading"),
+        ("import time; time.sleep(600)", "did not load within 3 s"),
+    ],
+)
+def test_a_backend_that_does_not_load_says_why(tmp_path: Path, source: str, reason: str) -> None:
+    (tmp_path / "vendor_module.py").write_text(source)
+    text = (
+        "device_type: cpu\nimport: {after_torch: [vendor_module]}\n"
+        f"deadlines: {{startup: 3}}\nenv: {{PYTHONPATH: '{tmp_path}'}}\nstart_method: spawn\n"
+    )
+    run = harness.run(tmp_path, harness.PLANTED, harness.descriptor(tmp_path, text))
+    assert run.code == 6
+    assert reason in run.report["run"]["cannot_load"]
+    assert f"backend subject cannot be loaded: {reason}" in run.text
+    assert run.report["complete"] is False
+    assert run.report["checks"] == []
+
+
+def test_a_torch_outside_of_the_descriptors_range_is_not_tested(tmp_path: Path) -> None:
+    option = harness.descriptor(tmp_path, "device_type: cpu\ntorch: '<2.0'\n")
+    run = harness.run(tmp_path, harness.PLANTED, option)
+    assert run.code == 6
+    assert "is outside '<2.0'" in run.text
+
+
+def test_the_plugin_alone_does_not_import_torch() -> None:
+    code = "import sys, conformance.plugin; sys.exit('torch' in sys.modules)"
+    environment = harness.environment(Path())
+    assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("device_type: x\nstart_metod: fork\n", 2, ("start_metod", "did you mean 'start_method'")),
+        ("device_type: x\nimport:\n  after: [m]\n", 3, ("import.after", "after_torch")),
+        ("device_type: 3\n", 1, ("device_type", "a string")),
+        ("device_type: x\nworkers: many\n", 2, ("workers", "a whole number")),
+        ("device_type: x\n\nautoload: 'yes'\n", 3, ("autoload", "true or false")),
+        ("device_type: x\nstart_method: thread\n", 2, ("start_method", "fork, spawn")),
+        ("device_type: x\ncapabilities:\n  stream: true\n", 2, ("'stream'", "'streams'")),
+        ("device_type: x\nenvironment_errors: ['(']\n", 2, ("environment_errors", "expression")),
+        ("device_type: x\ntolerances: {float32: 1}\n", 2, ("tolerances", "float32")),
+        ("description: x\n", 1, ("device_type", "missing")),
+        ("device_type: [\n", 2, ()),
+    ],
+)
+def test_a_wrong_descriptor_names_file_line_and_key(
+    tmp_path: Path, text: str, line: int, words: tuple[str, ...]
+) -> None:
+    file = tmp_path / "chip.yaml"
+    file.write_text(text)
+    with pytest.raises(descriptor.DescriptorError) as error:
+        descriptor.load(file)
+    assert str(error.value).startswith(f"{file}:{line}: ")
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "chip.yaml"
+    file.write_text(
+        "device_type: chip\ndescription: d\ndevice: {setup: 'm:f', teardown: 'm:g'}\n"
+        "import: {before_torch: [a], after_torch: [b, c]}\nautoload: true\nenv: {A: b}\n"
+        "start_method: spawn\nsingle_process: true\nmain_thread_only: true\nlauncher: [run]\n"
+        "deadlines: {startup: 9, check: 2.5}\nmemory_limit_mb: 10\nprocess_group: pg\n"
+        "module: torch.chip\ndelay: m.d\nfallback_counts: m.c\nfallback_reset: m.r\nfault: m.x\n"
+        "capabilities: {streams: false}\ndtypes: {unsupported: [float64]}\n"
+        "tolerances: {float32: [1.0e-3, 0]}\nenvironment_errors: ['no licen[cs]e']\n"
+        "torch: '>=2.11'\nexpectations: e.yaml\nworkers: 3\nchunk: 7\n"
+    )
+    chip = descriptor.load(file)
+    assert set(descriptor.KEYS) == {line.partition(":")[0] for line in file.read_text().split("\n")
+                                    if line}
+    assert (chip.name, chip.setup, chip.import_after_torch) == ("chip", "m:f", ("b", "c"))
+    assert chip.deadlines.check == 2.5
+    assert chip.tolerances == {"float32": (1e-3, 0)}
+    assert chip.expectations == str(tmp_path / "e.yaml")
