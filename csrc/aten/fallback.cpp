@@ -7,13 +7,9 @@
 #include <c10/util/SmallVector.h>
 #include <torch/library.h>
 
-#include <atomic>
-#include <memory>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
-#include <unordered_set>
 
+#include "aten/fallback_registry.h"
 #include "aten/host_random.h"
 #include "aten/mirror.h"
 #include "runtime/device.h"
@@ -26,194 +22,9 @@ using at::Tensor;
 using c10::IValue;
 using torch::jit::Stack;
 
-// ---- what a schema says, read once per operator ----
-
-enum class ArgumentKind : uint8_t {
-  kTensor,
-  kTensorList,
-  kOptionalTensorList,
-  kDevice,
-  kGenerator,
-  kPinMemory
-};
-
-struct Argument {
-  size_t index;
-  ArgumentKind kind;
-  bool write;  // the operator changes it
-  bool out;    // and does not read it: an out= argument
-  bool secret; // it does so behind the schema's back, and only in training
-};
-
-struct Plan {
-  explicit Plan(const c10::OperatorHandle& op);
-
-  std::string name;
-  size_t argument_count;
-  size_t return_count;
-  std::vector<Argument> arguments;            // those that need care
-  std::vector<std::optional<size_t>> aliases; // per return: the argument it is
-  const char* obstacle = nullptr;             // why the fallback cannot run it
-  std::optional<size_t> training;             // the argument of that name
-  bool draws_silently;                        // random without a generator argument
-};
-
-std::optional<ArgumentKind> kindOf(const c10::Argument& argument) {
-  const std::string type = argument.type()->str();
-  if (type == "Tensor" || type == "Tensor?") return ArgumentKind::kTensor;
-  if (type == "Tensor[]" || type == "Tensor[]?") return ArgumentKind::kTensorList;
-  if (type == "Tensor?[]") return ArgumentKind::kOptionalTensorList;
-  if (type == "Device" || type == "Device?") return ArgumentKind::kDevice;
-  if (type == "Generator" || type == "Generator?") return ArgumentKind::kGenerator;
-  if (argument.name() == "pin_memory") return ArgumentKind::kPinMemory;
-  return std::nullopt;
-}
-
-// Operators that update running statistics and whose schema does not say so.
-bool writesSecretly(const std::string& op, const c10::Argument& argument) {
-  static const std::unordered_set<std::string> ops{
-      "aten::native_batch_norm", "aten::native_batch_norm.out", "aten::batch_norm_update_stats"};
-  return (argument.name() == "running_mean" || argument.name() == "running_var") &&
-         ops.count(op) != 0;
-}
-
-bool writes(const c10::Argument& argument) {
-  const auto* alias = argument.alias_info();
-  return alias != nullptr && alias->isWrite();
-}
-
-Plan::Plan(const c10::OperatorHandle& op)
-    : name(c10::toString(op.operator_name())),
-      argument_count(op.schema().arguments().size()),
-      return_count(op.schema().returns().size()),
-      draws_silently(op.hasTag(at::Tag::nondeterministic_seeded)) {
-  const auto& schema = op.schema();
-  for (size_t i = 0; i < argument_count; ++i) {
-    const c10::Argument& argument = schema.arguments()[i];
-    const auto kind = kindOf(argument);
-    if (kind) {
-      const bool write = writes(argument);
-      const bool secret = !write && writesSecretly(name, argument);
-      arguments.push_back({i, *kind, write, write && argument.kwarg_only(), secret});
-    }
-    if (kind == ArgumentKind::kGenerator) draws_silently = false;
-    if (argument.name() == "training") training = i;
-    const std::string type = argument.type()->str();
-    if (type == "Storage" || type == "Stream") obstacle = "takes device storage or a stream";
-  }
-  for (const c10::Argument& result : schema.returns()) {
-    aliases.emplace_back();
-    if (result.alias_info() == nullptr) continue;
-    if (!result.alias_info()->isWrite()) {
-      obstacle = "returns a view, which copies in host memory cannot provide";
-      continue;
-    }
-    for (const Argument& argument : arguments) {
-      const auto* alias = schema.arguments()[argument.index].alias_info();
-      if (alias != nullptr && *alias == *result.alias_info()) aliases.back() = argument.index;
-    }
-    if (!aliases.back()) obstacle = "returns an alias of no argument";
-  }
-  if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
-    obstacle = "has no CPU kernel either";
-  }
-}
-
-// ---- all plans and counts ----
-
-class Registry {
- public:
-  const Plan& plan(const c10::OperatorHandle& op) {
-    Entry& entry = find(op);
-    entry.calls.fetch_add(1, std::memory_order_relaxed);
-    return entry.plan;
-  }
-
-  void count(const std::string& name) {
-    const std::unique_lock lock(mutex_);
-    ++named_calls_[name];
-  }
-
-  std::unordered_map<std::string, uint64_t> counts() {
-    const std::shared_lock lock(mutex_);
-    auto result = named_calls_;
-    for (const auto& [op, entry] : entries_) {
-      const uint64_t calls = entry->calls.load(std::memory_order_relaxed);
-      if (calls != 0) result[entry->plan.name] += calls;
-    }
-    return result;
-  }
-
-  void reset() {
-    const std::unique_lock lock(mutex_);
-    named_calls_.clear();
-    for (const auto& [op, entry] : entries_) entry->calls = 0;
-  }
-
-  // The definition is gone: another operator, with another schema, may take over the handle.
-  void forget(const c10::OperatorHandle& op) {
-    const std::unique_lock lock(mutex_);
-    const auto it = entries_.find(op);
-    if (it == entries_.end()) return;
-    const uint64_t calls = it->second->calls.load(std::memory_order_relaxed);
-    if (calls != 0) named_calls_[it->second->plan.name] += calls;
-    forgotten_.push_back(std::move(it->second));
-    entries_.erase(it);
-  }
-
- private:
-  struct Entry {
-    explicit Entry(const c10::OperatorHandle& op) : plan(op) {}
-    const Plan plan;
-    std::atomic<uint64_t> calls{0};
-  };
-
-  // Entries are never destroyed, so the reference stays good without the lock.
-  Entry& find(const c10::OperatorHandle& op) {
-    {
-      const std::shared_lock lock(mutex_);
-      const auto it = entries_.find(op);
-      if (C10_LIKELY(it != entries_.end())) return *it->second;
-    }
-    auto entry = std::make_unique<Entry>(op);
-    const std::unique_lock lock(mutex_);
-    return *entries_.try_emplace(op, std::move(entry)).first->second;
-  }
-
-  std::shared_mutex mutex_;
-  std::unordered_map<c10::OperatorHandle, std::unique_ptr<Entry>> entries_;
-  std::vector<std::unique_ptr<Entry>> forgotten_; // a call may still be using its plan
-  std::unordered_map<std::string, uint64_t> named_calls_;
-};
-
-Registry& registry();
-
-// Libraries of operators can be unloaded, and are on every redefinition of a Python operator.
-class DefinitionListener final : public c10::OpRegistrationListener {
- public:
-  void onOperatorRegistered(const c10::OperatorHandle&) override {}
-  void onOperatorDeregistered(const c10::OperatorHandle& op) override {
-    registry().forget(op);
-  }
-};
-
-Registry& registry() {
-  // Never destroyed: threads and the dispatcher may use it until the process ends.
-  static auto* instance = [] {
-    auto* created = new Registry;
-    new c10::RegistrationHandleRAII(
-        c10::Dispatcher::singleton().addRegistrationListener(
-            std::make_unique<DefinitionListener>()));
-    return created;
-  }();
-  return *instance;
-}
-
-// ---- one call ----
-
 class HostCall {
  public:
-  HostCall(const Plan& plan, Stack& stack)
+  HostCall(const FallbackPlan& plan, Stack& stack)
       : plan_(plan), stack_(stack), base_(stack.size() - plan.argument_count) {}
 
   void run(const c10::OperatorHandle& op);
@@ -226,7 +37,7 @@ class HostCall {
     bool write;
   };
 
-  bool isWritten(const Argument& argument) {
+  bool isWritten(const PlannedArgument& argument) {
     return argument.write || (argument.secret && (!plan_.training || at(*plan_.training).toBool()));
   }
 
@@ -234,17 +45,18 @@ class HostCall {
     return stack_[base_ + index];
   }
 
-  void findDevice();
+  void findDevices();
   void replaceArguments();
   void replaceResults();
-  Tensor hostTensor(const Tensor& tensor, const Argument& argument);
-  IValue hostValue(const IValue& value, const Argument& argument);
+  Tensor hostTensor(const Tensor& tensor, const PlannedArgument& argument);
+  IValue hostValue(const IValue& value, const PlannedArgument& argument);
   IValue deviceValue(const IValue& value);
 
-  const Plan& plan_;
+  const FallbackPlan& plan_;
   Stack& stack_;
   const size_t base_;
   c10::Device device_{kDeviceType, -1};
+  c10::Device result_device_{kDeviceType, -1};
   c10::SmallVector<Double, 6> doubles_;
   c10::SmallVector<std::pair<size_t, IValue>, 4> written_; // arguments as they were given
   c10::SmallVector<IValue, 4> host_results_;
@@ -266,14 +78,14 @@ void forEachTensor(const IValue& value, const Visit& visit) {
   }
 }
 
-// The device of the results: that of a device= argument, else of the first tensor there, else the
-// current one.
-void HostCall::findDevice() {
-  for (const Argument& argument : plan_.arguments) {
+// The call's device is that of the first tensor on one, else that of the results; the results' is
+// that of a device= argument, else the call's; with neither it is the current device.
+void HostCall::findDevices() {
+  std::optional<c10::Device> results;
+  for (const PlannedArgument& argument : plan_.arguments) {
     const IValue& value = at(argument.index);
-    if (argument.kind == ArgumentKind::kDevice && value.isDevice()) {
-      device_.set_index(resolveDevice(value.toDevice().index()));
-      return;
+    if (value.isDevice() && value.toDevice().type() == kDeviceType) {
+      results.emplace(kDeviceType, resolveDevice(value.toDevice().index()));
     }
     forEachTensor(value, [this](const Tensor& tensor) {
       if (!device_.has_index() && tensor.defined() && tensor.device().type() == kDeviceType) {
@@ -281,10 +93,13 @@ void HostCall::findDevice() {
       }
     });
   }
-  if (!device_.has_index()) device_.set_index(currentDevice());
+  if (!device_.has_index()) {
+    device_.set_index(results ? results->index() : currentDevice());
+  }
+  result_device_ = results.value_or(device_);
 }
 
-Tensor HostCall::hostTensor(const Tensor& tensor, const Argument& argument) {
+Tensor HostCall::hostTensor(const Tensor& tensor, const PlannedArgument& argument) {
   if (!tensor.defined()) return tensor;
   if (tensor.device() != device_) {
     // As on every device, a CPU tensor may stand for a number, and may be an index.
@@ -313,7 +128,7 @@ Tensor HostCall::hostTensor(const Tensor& tensor, const Argument& argument) {
   return doubles_.back().host;
 }
 
-IValue HostCall::hostValue(const IValue& value, const Argument& argument) {
+IValue HostCall::hostValue(const IValue& value, const PlannedArgument& argument) {
   if (value.isTensor()) return hostTensor(value.toTensor(), argument);
   if (value.isTensorList()) {
     c10::List<Tensor> list;
@@ -328,7 +143,7 @@ IValue HostCall::hostValue(const IValue& value, const Argument& argument) {
 }
 
 void HostCall::replaceArguments() {
-  for (const Argument& argument : plan_.arguments) {
+  for (const PlannedArgument& argument : plan_.arguments) {
     IValue& value = at(argument.index);
     switch (argument.kind) {
       case ArgumentKind::kDevice:
@@ -352,7 +167,7 @@ void HostCall::replaceArguments() {
 
 IValue HostCall::deviceValue(const IValue& value) {
   const auto move = [this](const Tensor& host) {
-    return host.defined() ? to_device_->copy(host) : host;
+    return host.defined() ? to_device_->copy(host).to(result_device_) : host;
   };
   if (value.isTensor()) return move(value.toTensor());
   if (value.isTensorList()) {
@@ -383,7 +198,7 @@ void HostCall::replaceResults() {
 }
 
 void HostCall::run(const c10::OperatorHandle& op) {
-  findDevice();
+  findDevices();
   const Stream stream = getCurrentStream(device_.index());
   to_host_.emplace(stream);
   to_device_.emplace(stream);
@@ -399,26 +214,18 @@ void HostCall::run(const c10::OperatorHandle& op) {
 } // namespace
 
 void cpuFallback(const c10::OperatorHandle& op, Stack* stack) {
-  const Plan& plan = registry().plan(op);
+  const FallbackPlan& plan = bookFallback(op);
+  const char* obstacle = plan.obstacle;
+  if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::CPU)) {
+    obstacle = "has no CPU kernel either";
+  }
   TORCH_CHECK_NOT_IMPLEMENTED(
-      plan.obstacle == nullptr,
+      obstacle == nullptr,
       "puone: ",
       plan.name,
       " is not implemented for this device and cannot run on the CPU instead: it ",
-      plan.obstacle);
+      obstacle);
   HostCall(plan, *stack).run(op);
-}
-
-std::unordered_map<std::string, uint64_t> fallbackCounts() {
-  return registry().counts();
-}
-
-void resetFallbackCounts() {
-  registry().reset();
-}
-
-void countFallback(const std::string& name) {
-  registry().count(name);
 }
 
 std::vector<Tensor> copyToHost(at::TensorList tensors) {

@@ -55,6 +55,7 @@ def ops() -> Iterator[Operators]:
     define("grow(Tensor x, *, Tensor(a!) out) -> Tensor(a!)", grow)
     define("halves(Tensor x) -> Tensor[]", halves)
     define("fresh(int n, Device? device=None) -> Tensor", fresh)
+    define("move(Tensor x, Device? device=None) -> Tensor", lambda x, device: x + 1)
     define("draw(Tensor x, Generator? generator=None) -> Tensor", draw)
     define("peek(Tensor(a) x) -> Tensor(a)", lambda x: x.view(-1))
     define("same(Tensor x, Tensor y) -> bool", lambda x, y: x is y)
@@ -114,6 +115,13 @@ class TestArguments:
         assert ops.fresh(3, torch.device("puone:1")).device == torch.device("puone:1")
         with puone.device(1):
             assert ops.fresh(3, torch.device("puone")).device.index == 1
+
+    def test_the_device_argument_may_differ_from_the_tensors_device(self, ops: Operators) -> None:
+        x = torch.zeros(2, device="puone:0")
+        moved = ops.move(x, torch.device("puone:1"))
+        assert moved.device.index == 1
+        assert moved.eq(1).all()
+        assert ops.move(x, None).device.index == 0
 
     def test_the_tensors_decide_otherwise_whatever_device_is_current(self, ops: Operators) -> None:
         x = torch.ones(4, device="puone:1")
@@ -218,6 +226,34 @@ class TestCounting:
         for thread in threads:
             thread.join()
         assert puone._fallback_counts()["aten::erfinv.out"] == 200
+
+
+class TestRegistration:
+    def test_an_operator_may_be_defined_anew_with_another_schema(self) -> None:
+        x = torch.ones(2, device="puone")
+        for schema, kernel, arguments in (
+            ("anew(Tensor x) -> Tensor", lambda x: x + 1, (x,)),
+            ("anew(Tensor x, Tensor y, Tensor z) -> Tensor", lambda x, y, z: x * y * z, (x, x, x)),
+            ("anew(Tensor(a!) x) -> Tensor(a!)", lambda x: x.zero_(), (x,)),
+        ):
+            library = torch.library.Library("puone_again", "DEF")
+            library.define(schema)
+            library.impl("anew", kernel, "CPU")
+            handle = torch._C._jit_get_operation("puone_again::anew")[0]
+            assert handle(*arguments).shape == (2,)
+            library._destroy()
+        assert x.eq(0).all()
+        assert puone._fallback_counts()["puone_again::anew"] == 3
+
+    def test_a_cpu_kernel_may_arrive_after_the_first_call(self) -> None:
+        x = torch.ones(2, device="puone")
+        library = torch.library.Library("puone_late", "DEF")
+        library.define("late(Tensor x) -> Tensor")
+        with pytest.raises(NotImplementedError, match="no CPU kernel"):
+            torch.ops.puone_late.late(x)
+        library.impl("late", lambda x: x + 1, "CPU")
+        assert torch.ops.puone_late.late(x).eq(2).all()
+        library._destroy()
 
 
 class TestRandom:
