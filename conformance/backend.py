@@ -139,9 +139,11 @@ def prelude(descriptor: Descriptor, mode: str) -> str:
         return source
     early = [f"import {name}" for name in descriptor.import_before_torch]
     late = [f"import {name}" for name in descriptor.import_after_torch]
-    order = [*early, *late, "import torch"] if mode == "before_torch" else [
-        *early, "import torch", *late
-    ]
+    order = (
+        [*early, *late, "import torch"]
+        if mode == "before_torch"
+        else [*early, "import torch", *late]
+    )
     source += "".join(f"{line}\n" for line in order)
     if descriptor.setup:
         module, _, function = descriptor.setup.partition(":")

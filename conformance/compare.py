@@ -103,7 +103,9 @@ def _metadata(actual: Any, expected: Tensor, where: str) -> str | None:
         return f"{_at(where)}a {type(actual).__name__} was returned, expected a tensor"
     for name in ("dtype", "layout"):
         if getattr(actual, name) != getattr(expected, name):
-            return f"{_at(where)}{name} is {getattr(actual, name)}, expected {getattr(expected, name)}"
+            return (
+                f"{_at(where)}{name} is {getattr(actual, name)}, expected {getattr(expected, name)}"
+            )
     if actual.shape != expected.shape:
         return f"{_at(where)}shape is {list(actual.shape)}, expected {list(expected.shape)}"
     return None
@@ -207,9 +209,7 @@ def _sequence_difference(
     if not isinstance(actual, Sequence) or len(actual) != len(expected):
         return f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-        text = difference(
-            a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{i}]"
-        )
+        text = difference(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{i}]")
         if text is not None:
             return text
     return None

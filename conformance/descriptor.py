@@ -79,8 +79,11 @@ KEYS: dict[str, tuple[Any, str]] = {
     "description": (STRING, "one line for people"),
     "device": (
         {
-            "setup": (STRING, "pkg.mod:fn, called once; returns the device (string) to test, or an "
-                      "object with .device, which is kept alive"),
+            "setup": (
+                STRING,
+                "pkg.mod:fn, called once; returns the device (string) to test, or an "
+                "object with .device, which is kept alive",
+            ),
             "teardown": (STRING, "pkg.mod:fn, called with that result before the worker ends"),
         },
         "for backends whose device only exists after a user call",
@@ -257,7 +260,9 @@ def _capabilities_problem(value: Any) -> str | None:
         return f"must be {BOOL_MAP}, not {value!r}"
     for name, declared in value.items():
         if name not in capabilities.MEANING:
-            return f"names an unknown capability '{name}'{_nearest(str(name), capabilities.MEANING)}"
+            return (
+                f"names an unknown capability '{name}'{_nearest(str(name), capabilities.MEANING)}"
+            )
         if not isinstance(declared, bool):
             return f"must say true or false for '{name}', not {declared!r}"
     return None
@@ -267,8 +272,11 @@ def _tolerances_problem(value: Any) -> str | None:
     if not isinstance(value, dict):
         return "must be a map of dtype to [rtol, atol]"
     for name, pair in value.items():
-        if not (isinstance(pair, list) and len(pair) == 2 and all(_has_type(NUMBER, p) or p == 0
-                                                                  for p in pair)):
+        if not (
+            isinstance(pair, list)
+            and len(pair) == 2
+            and all(_has_type(NUMBER, p) or p == 0 for p in pair)
+        ):
             return f"must give [rtol, atol] for '{name}', not {pair!r}"
     return None
 

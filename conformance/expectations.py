@@ -46,9 +46,7 @@ class Expectation:
     status: str | None = None
     expires: datetime.date | None = None
 
-    def judge(
-        self, outcome: Outcome, message: str, today: datetime.date
-    ) -> tuple[Outcome, str]:
+    def judge(self, outcome: Outcome, message: str, today: datetime.date) -> tuple[Outcome, str]:
         """What an outcome becomes under this entry, and the message that goes with it."""
         if outcome not in BROKEN and outcome is not Outcome.PASS:
             return outcome, message

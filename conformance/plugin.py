@@ -20,10 +20,12 @@ from conformance.catalogue import TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
+from conformance.emit import emit_result
 from conformance.expectations import ExpectationsError
 from conformance.outcome import BAD, EXECUTED, CannotLoad, Outcome
 from conformance.runner.result import Result
-from conformance.suite import KEY, Session, Suite, run, start
+from conformance.suite import KEY, Session, Suite, open_report, run, start
+from conformance.xdist import register_xdist
 
 INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 3, 5, 6
 
@@ -117,6 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except (DescriptorError, ExpectationsError, CatalogueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
+    register_xdist(config, suite)
     if suite.checks_dir:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args.clear()  # Without arguments pytest would collect the current folder.
@@ -232,56 +235,16 @@ def _run_backend(
     mine = {item.check.id: item for item in items if item.backend == name}
     backend.selected = set(mine)
     start(backend, suite)
+    open_report(backend, suite)
 
     def emit(check: Check, result: Result) -> None:
-        _report(session.config, backend, mine[check.id], result)
+        emit_result(session.config, backend, mine[check.id], result)
         if session.shouldfail:
             raise session.Failed(session.shouldfail)
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
 
     run(backend, suite.options(backend.descriptor), [item.check for item in mine.values()], emit)
-
-
-def _report(config: pytest.Config, backend: Session, item: CheckItem, result: Result) -> None:
-    """Tell pytest about a result, in the three steps its other plugins expect."""
-    assert backend.judge is not None
-    record = backend.judge.record(item.check, result)
-    outcome = Outcome(record["outcome"])
-    hook = config.hook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for when in ("setup", "call", "teardown"):
-        call = when == "call"
-        hook.pytest_runtest_logreport(
-            report=pytest.TestReport(
-                nodeid=item.nodeid,
-                location=item.location,
-                keywords={},
-                outcome=_pytest_outcome(outcome) if call else "passed",  # type: ignore[arg-type]
-                longrepr=_longrepr(item, record, result) if call else None,
-                when=when,  # type: ignore[arg-type]
-                duration=result.duration if call else 0.0,
-                **({"conformance": record, "backend": item.backend} if call else {}),
-            )
-        )
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-
-
-def _pytest_outcome(outcome: Outcome) -> str:
-    if outcome in BAD:
-        return "failed"
-    return "passed" if outcome in (Outcome.PASS, Outcome.FLAKY) else "skipped"
-
-
-def _longrepr(item: CheckItem, record: dict[str, Any], result: Result) -> Any:
-    outcome = Outcome(record["outcome"])
-    if outcome in BAD:
-        parts = [f"{item.check.id}: {item.check.title}", f"{outcome}: {record['message']}"]
-        parts += [result.detail.rstrip()] if result.detail else []
-        return "\n".join([*parts, "repeat with:", record["repro"]])
-    if _pytest_outcome(outcome) == "skipped":
-        return (item.check.file, item.check.line, f"{outcome}: {record.get('reason', '')}")
-    return None
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -41,6 +41,7 @@ class Session:
     report: Report | None = None
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
+    capabilities: dict[str, dict[str, bool | str]] = field(default_factory=dict)
     cannot_load: str | None = None
     finished: bool = False
 
@@ -70,12 +71,16 @@ class Suite:
         self.dtypes = tuple(option("--dtypes").split(","))
         self._workers: int | None = option("--workers")
         self._chunk: int | None = option("--chunk")
+        self._is_xdist_worker = hasattr(config, "workerinput")
         self._cli = _cli(config)
         for pattern in self.patterns:
             problem = pattern_error(pattern)
             if problem:
                 raise pytest.UsageError(f"--check {problem}")
-        folders = [catalogue.FOLDER, *([self.checks_dir / "requirements"] if self.checks_dir else [])]
+        folders = [
+            catalogue.FOLDER,
+            *([self.checks_dir / "requirements"] if self.checks_dir else []),
+        ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)
         self.sessions = _sessions(config, self.shard)
 
@@ -107,7 +112,7 @@ class Suite:
         workers = self._workers or target.workers or available_cores()
         return Options(
             isolate=self.isolate,
-            workers=1 if target.single_process else workers,
+            workers=1 if target.single_process or self._is_xdist_worker else workers,
             chunk=1 if self.isolate == "test" else self._chunk or target.chunk or 50,
             seed=self.seed,
             dtypes=self.dtypes,
@@ -123,6 +128,19 @@ class Suite:
 
 
 def start(session: Session, suite: Suite) -> None:
+    """Get ready to judge the results of a backend."""
+    import torch
+
+    session.judge = Judge(
+        session.descriptor,
+        suite.catalogue,
+        session.expectations,
+        torch.__version__,
+        suite.repro(session),
+    )
+
+
+def open_report(session: Session, suite: Suite) -> None:
     """Open the report of a backend: from now on there is a file that says how far the run is."""
     import torch
 
@@ -146,13 +164,6 @@ def start(session: Session, suite: Suite) -> None:
             },
         },
     )
-    session.judge = Judge(
-        session.descriptor,
-        suite.catalogue,
-        session.expectations,
-        torch.__version__,
-        suite.repro(session),
-    )
     session.report.write(complete=False)
 
 
@@ -169,9 +180,9 @@ def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
     """Find out the capabilities that the descriptor leaves open, and note all in the report."""
     found: list[Result] = []
     runner.run(probes.to_probe(session.descriptor), found.append)
-    table = probes.capabilities(session.descriptor, found)
-    assert session.report is not None
-    session.report.run["capabilities"] = table
+    session.capabilities = table = probes.capabilities(session.descriptor, found)
+    if session.report is not None:
+        session.report.run["capabilities"] = table
     names = frozenset(name for name, entry in table.items() if entry["value"])
     runner.set_capabilities(names)
     return names

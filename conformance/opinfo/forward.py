@@ -67,7 +67,9 @@ class Forward:
         # Not op.sample_inputs: it reseeds before each sample and walks the stack to find its test.
         return list(self.op.sample_inputs_func(self.op, "cpu", dtype, False))
 
-    def repro(self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int) -> str:
+    def repro(
+        self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int
+    ) -> str:
         """Code that repeats sample `i`."""
         return repro.snippet(self.op, self.samples(dtype, check_id, seed)[i], target)
 
@@ -115,7 +117,9 @@ class Forward:
         process = sample.output_process_fn_grad
         return self._value_difference(dev, process(actual), process(expected))
 
-    def _value_difference(self, dev: Device, actual: Any, expected: Any, at: str = "") -> str | None:
+    def _value_difference(
+        self, dev: Device, actual: Any, expected: Any, at: str = ""
+    ) -> str | None:
         if isinstance(expected, (list, tuple)):
             if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
                 return compare.difference(actual, expected, where=at)
@@ -202,4 +206,3 @@ def _text(error: BaseException) -> str:
         return str(error)
     except Exception:
         return "(message cannot be printed)"
-

@@ -131,9 +131,7 @@ class Pool:
                     worker.dismiss()
 
     def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
-        worker = Worker(
-            self._descriptor, self._settings.seed, budget, health, solo, self._workers
-        )
+        worker = Worker(self._descriptor, self._settings.seed, budget, health, solo, self._workers)
         worker.send(capabilities=self._capabilities)
         self._workers.append(worker)
         self._selector.register(worker.results, selectors.EVENT_READ)

@@ -176,8 +176,10 @@ def main() -> NoReturn:
 
     config = json.loads(sys.argv[1])
     file = config["file"]
-    target = descriptor.load(Path(file), config["backend"]) if file else descriptor.find(
-        config["backend"]
+    target = (
+        descriptor.load(Path(file), config["backend"])
+        if file
+        else descriptor.find(config["backend"])
     )
     install_importhook(get_config()).mark_rewrite("conformance.checks", "conformance_extra")
     os.environ[backend.AUTOLOAD] = "1" if target.autoload else "0"

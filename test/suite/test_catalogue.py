@@ -84,10 +84,8 @@ def bad_registrations() -> Iterator[tuple[str, dict[str, object], str]]:
     yield "copy/a", {"requirements": ()}, "not a requirement id"
 
 
-@pytest.mark.parametrize(("id", "arguments", "words"), bad_registrations())
-def test_the_decorator_refuses_mistakes(
-    id: str, arguments: dict[str, object], words: str
-) -> None:
+@pytest.mark.parametrize(("id", "arguments", "words"), list(bad_registrations()))
+def test_the_decorator_refuses_mistakes(id: str, arguments: dict[str, object], words: str) -> None:
     def body(dev: object) -> None:
         """Does nothing."""
 

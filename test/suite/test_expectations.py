@@ -31,7 +31,11 @@ def load(tmp_path: Path, text: str) -> Expectations:
         ("unsupported:\n- {id: a/b, reason: r, %s}", "pass", "xpass"),
         ("unsupported:\n- {id: a/b, reason: r, %s}", "not_run", "not_run"),
         ("unsupported:\n- {id: a/b, reason: r, %s}", "device_lost", "device_lost"),
-        ("xfail:\n- {id: a/b, reason: r, %s, status: crash, expires: 2027-01-01}", "crash", "xfail"),
+        (
+            "xfail:\n- {id: a/b, reason: r, %s, status: crash, expires: 2027-01-01}",
+            "crash",
+            "xfail",
+        ),
         ("xfail:\n- {id: a/b, reason: r, %s, status: crash, expires: 2027-01-01}", "fail", "fail"),
         ("xfail:\n- {id: a/b, reason: r, %s, status: fail, expires: 2026-05-31}", "fail", "fail"),
         ("xfail:\n- {id: a/b, reason: r, %s, status: fail, expires: 2026-06-01}", "fail", "xfail"),
@@ -41,9 +45,7 @@ def load(tmp_path: Path, text: str) -> Expectations:
         ("flaky:\n- {id: a/*, reason: r, %s, expires: 2026-05-31}", "timeout", "timeout"),
     ],
 )
-def test_what_an_outcome_becomes(
-    tmp_path: Path, entry: str, outcome: str, becomes: str
-) -> None:
+def test_what_an_outcome_becomes(tmp_path: Path, entry: str, outcome: str, becomes: str) -> None:
     expectation = load(tmp_path, entry.replace("%s", LINK)).find("a/b")
     assert expectation is not None
     judged, message = expectation.judge(Outcome(outcome), "why", TODAY)
@@ -57,7 +59,10 @@ def test_what_an_outcome_becomes(
     [
         ("xfail:\n- {id: a/b, reason: r, link: l, status: fail}\n", "known.yaml:2: key 'expires'"),
         ("unsupported:\n- {id: a/b, link: l}\n", "known.yaml:2: key 'reason'"),
-        ("flaky:\n- {id: a/b, reason: r, link: l, until: x}\n", "known.yaml:2: unknown key 'until'"),
+        (
+            "flaky:\n- {id: a/b, reason: r, link: l, until: x}\n",
+            "known.yaml:2: unknown key 'until'",
+        ),
         ("flaky:\n- {id: 'a*b', reason: r, link: l}\n", "known.yaml:2: 'a*b'"),
         ("\nskip:\n- {id: a/b}\n", "known.yaml:2: 'skip'"),
         (

@@ -119,10 +119,7 @@ def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:
 )
 def test_a_backend_that_does_not_load_says_why(tmp_path: Path, source: str, reason: str) -> None:
     (tmp_path / "vendor_module.py").write_text(source)
-    text = (
-        "device_type: cpu\nimport: {after_torch: [vendor_module]}\n"
-        f"deadlines: {{startup: 3}}\nenv: {{PYTHONPATH: '{tmp_path}'}}\nstart_method: spawn\n"
-    )
+    text = "device_type: cpu\nimport: {after_torch: [vendor_module]}\ndeadlines: {startup: 3}\n"
     run = harness.run(tmp_path, harness.PLANTED, harness.descriptor(tmp_path, text))
     assert run.code == 6
     assert reason in run.report["run"]["cannot_load"]
@@ -185,8 +182,9 @@ def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
         "torch: '>=2.11'\nexpectations: e.yaml\nworkers: 3\nchunk: 7\n"
     )
     chip = descriptor.load(file)
-    assert set(descriptor.KEYS) == {line.partition(":")[0] for line in file.read_text().split("\n")
-                                    if line}
+    assert set(descriptor.KEYS) == {
+        line.partition(":")[0] for line in file.read_text().split("\n") if line
+    }
     assert (chip.name, chip.setup, chip.import_after_torch) == ("chip", "m:f", ("b", "c"))
     assert chip.deadlines.check == 2.5
     assert chip.tolerances == {"float32": (1e-3, 0)}

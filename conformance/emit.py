@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Results told to pytest, in the form its terminal, JUnit and xdist plugins expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.collect import CheckItem
+from conformance.outcome import BAD, Outcome
+from conformance.runner.result import Result
+from conformance.suite import Session
+
+
+def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result: Result) -> None:
+    """Tell pytest about a result, in the three steps its other plugins expect."""
+    assert backend.judge is not None
+    record = backend.judge.record(item.check, result)
+    outcome = Outcome(record["outcome"])
+    hook = config.hook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for when in ("setup", "call", "teardown"):
+        call = when == "call"
+        hook.pytest_runtest_logreport(
+            report=pytest.TestReport(
+                nodeid=item.nodeid,
+                location=item.location,
+                keywords={},
+                outcome=_pytest_outcome(outcome) if call else "passed",  # type: ignore[arg-type]
+                longrepr=_longrepr(item, record, result) if call else None,
+                when=when,  # type: ignore[arg-type]
+                duration=result.duration if call else 0.0,
+                **({"conformance": record, "backend": item.backend} if call else {}),
+            )
+        )
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _pytest_outcome(outcome: Outcome) -> str:
+    if outcome in BAD:
+        return "failed"
+    return "passed" if outcome in (Outcome.PASS, Outcome.FLAKY) else "skipped"
+
+
+def _longrepr(item: CheckItem, record: dict[str, Any], result: Result) -> Any:
+    outcome = Outcome(record["outcome"])
+    if outcome in BAD:
+        parts = [f"{item.check.id}: {item.check.title}", f"{outcome}: {record['message']}"]
+        parts += [result.detail.rstrip()] if result.detail else []
+        return "\n".join([*parts, "repeat with:", record["repro"]])
+    if _pytest_outcome(outcome) == "skipped":
+        return (item.check.file, item.check.line, f"{outcome}: {record.get('reason', '')}")
+    return None
