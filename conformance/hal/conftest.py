@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import json
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -75,7 +75,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        levels = {catalogue()[name].level for name in _covered(item).requirements}
+        requirements = _covered(item).requirements
+        # JUnit's XML then says which requirements a test is of.
+        item.user_properties += [("requirement", name) for name in requirements]
+        levels = {catalogue()[name].level for name in requirements}
         if levels:
             item.add_marker("must" if "must" in levels else "should")
     wanted = set(_option(config, "requirement"))
@@ -112,8 +115,8 @@ def library(driver_path: Path, request: pytest.FixtureRequest) -> Driver:
 
 
 @pytest.fixture
-def hal(library: Driver, request: pytest.FixtureRequest) -> Iterator[Driver]:
-    """The driver, initialised; shut down at the end."""
+def running(library: Driver, request: pytest.FixtureRequest) -> Driver:
+    """The driver, initialised. The test is to shut it down."""
     status = library.api.init() if library.has_entry("init") else Status.UNSUPPORTED
     if status == Status.UNSUPPORTED and not library.capabilities():
         pytest.skip("not there: init, and the driver declares no capability")
@@ -121,8 +124,14 @@ def hal(library: Driver, request: pytest.FixtureRequest) -> Iterator[Driver]:
     missing = library.missing_condition(_covered(request.node).needs)
     if missing:
         pytest.skip(f"not there: {missing}")
-    yield library
-    library.ok(library.api.shutdown())
+    return library
+
+
+@pytest.fixture
+def hal(running: Driver) -> Iterator[Driver]:
+    """The driver, initialised; shut down at the end."""
+    yield running
+    running.ok(running.api.shutdown())
 
 
 # ---- one forked child per test ----
@@ -144,18 +153,22 @@ def _run(item: pytest.Item) -> list[pytest.TestReport]:
     def work() -> bytes:
         reports = runtestprotocol(item, log=False, nextitem=None)
         hook = config.hook.pytest_report_to_serializable
-        return json.dumps([hook(config=config, report=report) for report in reports]).encode()
+        return pickle.dumps([hook(config=config, report=report) for report in reports])
 
     seconds = config.getoption("driver_deadline")
     ending = run_in_child(work, seconds)
-    if ending.timed_out or ending.code != 0:
+    if ending.timed_out or ending.code != 0 or not ending.payload:
         return [_died(item, ending, seconds)]
     hook = config.hook.pytest_report_from_serializable
-    return [hook(config=config, data=data) for data in json.loads(ending.payload)]
+    return [hook(config=config, data=data) for data in pickle.loads(ending.payload)]
 
 
 def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestReport:
-    reason = f"timeout: no end within {seconds:g} s" if ending.timed_out else str(ending)
+    reason = str(ending)
+    if ending.timed_out:
+        reason += f": no end within {seconds:g} s"
+    elif ending.code >= 0:
+        reason += ", before the test had a result"
     capture = item.config.pluginmanager.getplugin("capturemanager")
     sections = []
     if capture is not None and capture.is_globally_capturing():
@@ -171,4 +184,5 @@ def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestRepor
         longrepr=reason,
         when="call",
         sections=sections,
+        user_properties=item.user_properties,
     )

@@ -266,11 +266,11 @@ def test_events_leak_nothing(hal: Driver) -> None:
                 hal.wait(stream, event)
             for event in events:
                 hal.ok(hal.api.event_destroy(event))
-        hal.synchronize(stream)
+            hal.synchronize(stream)
 
-    rounds(5)
+    rounds(10)
     before = Footprint()
-    rounds(50)
+    rounds(150)
     Footprint().assert_not_above(before, slack=2 << 20)
 
 
@@ -285,6 +285,6 @@ def test_recording_one_event_for_ever_leaks_nothing(hal: Driver) -> None:
 
     records(2000)
     before = Footprint()
-    for _ in range(5):
+    for _ in range(15):
         records(2000)
     Footprint().assert_not_above(before, slack=2 << 20)

@@ -20,6 +20,7 @@ from ctypes import (
     c_void_p,
 )
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,11 +123,12 @@ def members(name: str) -> list[str]:
 @pytest.mark.parametrize("struct", ["puone_hal_api", "puone_fault_api"])
 def test_the_tables_have_the_headers_entries_in_order(struct: str) -> None:
     mirror = STRUCTS[struct]
-    mirrored = {name: kind for name, kind, *_ in mirror._fields_ if hasattr(kind, "_argtypes_")}
+    fields: dict[str, Any] = {name: kind for name, kind, *_ in mirror._fields_}
+    mirrored = {name: kind for name, kind in fields.items() if hasattr(kind, "_argtypes_")}
     declared = {name: (result, arguments) for name, result, arguments in functions(struct)}
     assert list(mirrored) == list(declared)
     for name, kind in mirrored.items():
-        assert (kind._restype_, list(kind._argtypes_)) == declared[name], name  # type: ignore[attr-defined]
+        assert (kind._restype_, list(kind._argtypes_)) == declared[name], name
 
 
 def test_every_entry_of_the_header_is_found() -> None:
@@ -176,7 +178,7 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
         "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
     )
     probe = tmp_path / "probe"
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}", source, "-o", probe]
-    subprocess.run(command, check=True)
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}"]
+    subprocess.run([*command, str(source), "-o", str(probe)], check=True)
     answers = subprocess.run([probe], check=True, capture_output=True, text=True).stdout.split()
     assert dict(zip(asked, map(int, answers), strict=True)) == asked

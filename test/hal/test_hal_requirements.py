@@ -51,4 +51,4 @@ def test_requirements_need_only_what_the_suite_can_ask_for() -> None:
 def test_every_test_takes_a_driver() -> None:
     """A test without the driver fixture would pass whatever the driver does."""
     for name, function in suite_tests():
-        assert {"hal", "library"} & set(inspect.signature(function).parameters), name
+        assert {"hal", "running", "library"} & set(inspect.signature(function).parameters), name

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running one of the suites as its users do: in a pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBRARIES = Path(os.environ.get("PUONE_LIB_DIR", ROOT / "build" / "lib"))
+
+
+def run_pytest(
+    arguments: Iterable[str | Path],
+    environment: Mapping[str, str] | None = None,
+    *,
+    launcher: Iterable[str] = ("-m", "pytest"),
+    timeout: float = 300,
+) -> subprocess.CompletedProcess[str]:
+    """`pytest arguments...` in the checkout, with no PUONE_* variable but those given."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("PUONE_")}
+    options = ["-q", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [sys.executable, *launcher, *options, *map(str, arguments)],
+        cwd=ROOT,
+        env={**inherited, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
