@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from hal_suite import SIM
+from suites import LIBRARIES
 
 from conformance.hal import kernels
+from conformance.hal.abi import Status
 from conformance.hal.driver import Driver
 from conformance.hal.kernels import DType
 
@@ -45,10 +46,16 @@ FLOATS = [*REALS, -1.0, -2.5, 65504.0, 65519.9, 65520.0, 1e5, 1e30, 2049.0, 2051
 FLOATS += [float("inf"), float("-inf"), float("nan"), 3.14159265358979, 1 / 3, 1e-40, -1e-45]
 
 
-@pytest.fixture(scope="module")
-def driver() -> Iterator[Driver]:
-    driver = Driver(SIM)
-    driver.ok(driver.api.init())
+@pytest.fixture(scope="module", params=["baseline", "v3", "v4"])
+def driver(request: pytest.FixtureRequest) -> Iterator[Driver]:
+    """The driver with its kernels as compiled for one instruction set."""
+    driver = Driver(LIBRARIES / "libpuone_sim.so")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PUONE_SIM_ISA", request.param)
+        status = driver.api.init()
+    if status != Status.OK and "PUONE_SIM_ISA" in driver.message():
+        pytest.skip(f"this processor has no {request.param}: {driver.message()}")
+    driver.ok(status)
     yield driver
     driver.ok(driver.api.shutdown())
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import pytest
-from hal_suite import SIM
 from interpreter import Python
+from suites import LIBRARIES
 
 START = f"""
 from conformance.hal import kernels
 from conformance.hal.driver import Driver
-driver = Driver({str(SIM)!r})
+driver = Driver({str(LIBRARIES / "libpuone_sim.so")!r})
 driver.ok(driver.api.init())
 block = driver.malloc(4096)
 """

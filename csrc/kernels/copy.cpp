@@ -10,23 +10,41 @@
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
-namespace puone::kernels {
+namespace puone::kernels::PUONE_ISA {
 namespace {
 
 /// Element types in the order of puone_dtype.
-using Types = std::tuple<Bool, uint8_t, int8_t, int16_t, int32_t, int64_t, uint16_t, uint32_t,
-                         uint64_t, Half, BFloat16, float, double, Complex<Half>, Complex<float>,
-                         Complex<double>>;
+using Types = std::tuple<
+    Bool,
+    uint8_t,
+    int8_t,
+    int16_t,
+    int32_t,
+    int64_t,
+    uint16_t,
+    uint32_t,
+    uint64_t,
+    Half,
+    BFloat16,
+    float,
+    double,
+    Complex<Half>,
+    Complex<float>,
+    Complex<double>>;
 constexpr size_t kTypes = std::tuple_size_v<Types>;
 static_assert(kTypes == PUONE_COMPLEX128 + 1);
 
 /// One row: `n` elements, strides in bytes.
-using RowFunction = void (*)(unsigned char* out, int64_t out_stride, const unsigned char* in,
-                             int64_t in_stride, int64_t n);
+using RowFunction = void (*)(
+    unsigned char* out, int64_t out_stride, const unsigned char* in, int64_t in_stride, int64_t n);
 
 template <class Out, class In>
-void castRow(unsigned char* __restrict out, int64_t out_stride, const unsigned char* __restrict in,
-             int64_t in_stride, int64_t n) {
+void castRow(
+    unsigned char* __restrict out,
+    int64_t out_stride,
+    const unsigned char* __restrict in,
+    int64_t in_stride,
+    int64_t n) {
   if (out_stride == sizeof(Out) && in_stride == sizeof(In)) {
     for (int64_t i = 0; i < n; ++i) {
       store(out + i * sizeof(Out), cast<Out>(load<In>(in + i * sizeof(In))));
@@ -39,8 +57,12 @@ void castRow(unsigned char* __restrict out, int64_t out_stride, const unsigned c
 }
 
 template <class T>
-void copyRow(unsigned char* __restrict out, int64_t out_stride, const unsigned char* __restrict in,
-             int64_t in_stride, int64_t n) {
+void copyRow(
+    unsigned char* __restrict out,
+    int64_t out_stride,
+    const unsigned char* __restrict in,
+    int64_t in_stride,
+    int64_t n) {
   if (out_stride == sizeof(T) && in_stride == sizeof(T)) {
     std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
   } else if (out_stride == sizeof(T)) {
@@ -52,8 +74,13 @@ void copyRow(unsigned char* __restrict out, int64_t out_stride, const unsigned c
 
 /// Applies conj and neg while gathering a strided row into a dense one.
 template <class T>
-void adjustRow(unsigned char* __restrict out, const unsigned char* __restrict in, int64_t in_stride,
-               int64_t n, bool conj, bool neg) {
+void adjustRow(
+    unsigned char* __restrict out,
+    const unsigned char* __restrict in,
+    int64_t in_stride,
+    int64_t n,
+    bool conj,
+    bool neg) {
   for (int64_t i = 0; i < n; ++i) {
     T value = load<T>(in + i * in_stride);
     if (conj) value = conjugated(value);
@@ -64,8 +91,9 @@ void adjustRow(unsigned char* __restrict out, const unsigned char* __restrict in
 
 template <size_t... kPairs>
 constexpr std::array<RowFunction, sizeof...(kPairs)> castTable(std::index_sequence<kPairs...>) {
-  return {castRow<std::tuple_element_t<kPairs / kTypes, Types>,
-                  std::tuple_element_t<kPairs % kTypes, Types>>...};
+  return {castRow<
+      std::tuple_element_t<kPairs / kTypes, Types>,
+      std::tuple_element_t<kPairs % kTypes, Types>>...};
 }
 
 /// By output type, then input type.
@@ -113,15 +141,49 @@ void checkType(int32_t dtype) {
   }
 }
 
-void forRowPairs(Launch& launch, const LoopNest<2>& nest, RowFunction copy_row) {
+/// A dimension other than 0 along which the input is dense, if 0 is not one: its rows would touch a
+/// cache line per element. 0 if there is none worth it.
+int32_t transposedDimension(const LoopNest<2>& nest, int32_t in_size) {
+  if (nest.stride(1) == in_size || nest.stride(1) == 0 || nest.sizes[0] < kTileD) return 0;
+  for (int32_t d = 1; d < nest.ndim; ++d) {
+    if (nest.strides[1][d] == in_size && nest.sizes[d] >= kTileD) return d;
+  }
+  return 0;
+}
+
+/// Gathers each tile along the input's dense dimension, then casts it along the output's.
+void forTilePairs(
+    Launch& launch,
+    const LoopNest<2>& nest,
+    int32_t d,
+    RowFunction copy_row,
+    RowFunction gather,
+    int64_t in_size) {
+  forTiles(launch, nest, d, [&](const auto& data, int64_t n0, int64_t nd) {
+    alignas(64) unsigned char tile[kTileD * kTile0 * 16];
+    const int64_t row = kTile0 * in_size;
+    for (int64_t i = 0; i < n0; ++i) {
+      gather(tile + i * in_size, row, data[1] + i * nest.stride(1), in_size, nd);
+    }
+    for (int64_t j = 0; j < nd; ++j) {
+      copy_row(data[0] + j * nest.strides[0][d], nest.stride(0), tile + j * row, in_size, n0);
+    }
+  });
+}
+
+void forRowPairs(Launch& launch, const LoopNest<2>& nest, RowFunction copy_row, int32_t in_size) {
+  if (const int32_t d = transposedDimension(nest, in_size)) {
+    forTilePairs(launch, nest, d, copy_row, copyRowOf(in_size), in_size);
+    return;
+  }
   forRows(launch, nest, [&](const auto& data, int64_t n) {
     copy_row(data[0], nest.stride(0), data[1], nest.stride(1), n);
   });
 }
 
 /// conj and neg, in pieces through a small buffer of the input's type.
-void forAdjustedRowPairs(Launch& launch, const LoopNest<2>& nest, RowFunction cast_row,
-                         const puone_copy_args& args) {
+void forAdjustedRowPairs(
+    Launch& launch, const LoopNest<2>& nest, RowFunction cast_row, const puone_copy_args& args) {
   constexpr int64_t kPiece = 256;
   const AdjustFunction adjust = kAdjustRows[args.in_dtype];
   const int32_t size = kSizes[args.in_dtype];
@@ -129,33 +191,32 @@ void forAdjustedRowPairs(Launch& launch, const LoopNest<2>& nest, RowFunction ca
     alignas(16) unsigned char piece[kPiece * 16];
     for (int64_t i = 0; i < n; i += kPiece) {
       const int64_t m = std::min(kPiece, n - i);
-      adjust(piece, data[1] + i * nest.stride(1), nest.stride(1), m, args.conj != 0,
-             args.neg != 0);
+      adjust(piece, data[1] + i * nest.stride(1), nest.stride(1), m, args.conj != 0, args.neg != 0);
       cast_row(data[0] + i * nest.stride(0), nest.stride(0), piece, size, m);
     }
   });
 }
 
-}  // namespace
+} // namespace
 
 void copy(Launch& launch, const puone_copy_args& args) {
   checkType(args.out_dtype);
   checkType(args.in_dtype);
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out, args.in);
   const RowFunction cast_row = kCastRows[args.out_dtype * kTypes + args.in_dtype];
+  const int32_t in_size = kSizes[args.in_dtype];
   if (args.conj != 0 || args.neg != 0) {
     forAdjustedRowPairs(launch, nest, cast_row, args);
   } else if (args.out_dtype == args.in_dtype) {
-    const int32_t size = kSizes[args.in_dtype];
-    forRowPairs(launch, nest, copyRowOf(size));
+    forRowPairs(launch, nest, copyRowOf(in_size), in_size);
   } else {
-    forRowPairs(launch, nest, cast_row);
+    forRowPairs(launch, nest, cast_row, in_size);
   }
 }
 
 void copyBits(Launch& launch, const puone_copy_bits_args& args) {
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out, args.in);
-  forRowPairs(launch, nest, copyRowOf(args.element_size));
+  forRowPairs(launch, nest, copyRowOf(args.element_size), args.element_size);
 }
 
-}  // namespace puone::kernels
+} // namespace puone::kernels::PUONE_ISA

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "kernels/entries.h"
 
-namespace puone::kernels {
+namespace puone::kernels::PUONE_ISA {
 
-void delay(Launch& launch, const puone_delay_args& args) { launch.delay(args.ns); }
+void delay(Launch& launch, const puone_delay_args& args) {
+  launch.delay(args.ns);
+}
 
-}  // namespace puone::kernels
+} // namespace puone::kernels::PUONE_ISA

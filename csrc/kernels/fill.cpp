@@ -8,31 +8,36 @@
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
-namespace puone::kernels {
+namespace puone::kernels::PUONE_ISA {
 namespace {
 
 struct Bits128 {
   uint64_t words[2];
 };
 
+/// `value` by value: the stores through `out` cannot change it, and the loop vectorises.
+template <class T>
+void fillRow(unsigned char* out, int64_t stride, int64_t n, T value) {
+  if (stride == sizeof(T)) {
+    for (int64_t i = 0; i < n; ++i) store(out + i * sizeof(T), value);
+  } else {
+    for (int64_t i = 0; i < n; ++i) store(out + i * stride, value);
+  }
+}
+
 template <class T>
 void fillRows(Launch& launch, const LoopNest<1>& nest, const unsigned char* bytes) {
-  const T value = load<T>(bytes);
   const bool uniform = std::all_of(bytes, bytes + sizeof(T), [&](auto b) { return b == *bytes; });
-  const int64_t stride = nest.stride(0);
   forRows(launch, nest, [&](const auto& data, int64_t n) {
-    unsigned char* out = data[0];
-    if (stride != sizeof(T)) {
-      for (int64_t i = 0; i < n; ++i) store(out + i * stride, value);
-    } else if (uniform) {
-      std::memset(out, bytes[0], static_cast<size_t>(n) * sizeof(T));
+    if (uniform && nest.stride(0) == sizeof(T)) {
+      std::memset(data[0], bytes[0], static_cast<size_t>(n) * sizeof(T));
     } else {
-      for (int64_t i = 0; i < n; ++i) store(out + i * sizeof(T), value);
+      fillRow(data[0], nest.stride(0), n, load<T>(bytes));
     }
   });
 }
 
-}  // namespace
+} // namespace
 
 void fill(Launch& launch, const puone_fill_args& args) {
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out);
@@ -51,4 +56,4 @@ void fill(Launch& launch, const puone_fill_args& args) {
   throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
 }
 
-}  // namespace puone::kernels
+} // namespace puone::kernels::PUONE_ISA

@@ -11,14 +11,18 @@ namespace puone::kernels {
 
 struct Kernel {
   const char* name;
-  size_t args_size;  // of the kernel's struct in args.h
+  size_t args_size; // of the kernel's struct in args.h
   void (*run)(Launch& launch, const void* args);
 };
 
-/// Every kernel, ordered by name.
-std::span<const Kernel> all();
+/// The kernels as compiled for one instruction set of the host.
+struct Variant {
+  const char* isa; // "baseline", or a level of the x86-64 psABI: "v3", "v4"
+  bool usable;     // on this processor
+  std::span<const Kernel> kernels;
+};
 
-/// The kernel of that name, or nullptr.
-const Kernel* find(const char* name);
+/// Every variant that was built, best last. The baseline is always there and usable.
+std::span<const Variant> variants();
 
-}  // namespace puone::kernels
+} // namespace puone::kernels

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 namespace puone::kernels {
 
@@ -12,10 +11,7 @@ class Launch {
  public:
   /// The memory behind a device address. Every pointer in an argument struct passes through here
   /// once, at kernel entry; on a device it is the identity.
-  template <class T = unsigned char>
-  T* resolve(void* device_address) const {
-    return static_cast<T*>(translate(device_address));
-  }
+  virtual unsigned char* resolve(void* device_address) const = 0;
 
   /// Calls body(begin, end) for disjoint ranges that cover [0, n), on several cores when there are
   /// at least two times `grain` of them; no range but the last is shorter than `grain`.
@@ -25,9 +21,13 @@ class Launch {
       if (n > 0) body(int64_t{0}, n);
       return;
     }
-    spread(n, grain, [](const void* context, int64_t begin, int64_t end) {
-      (*static_cast<const Body*>(context))(begin, end);
-    }, &body);
+    spread(
+        n,
+        grain,
+        [](const void* context, int64_t begin, int64_t end) {
+          (*static_cast<const Body*>(context))(begin, end);
+        },
+        &body);
   }
 
   /// The work counts as finished no sooner than `ns` after it started. Holds no core.
@@ -36,8 +36,7 @@ class Launch {
  protected:
   using RangeBody = void (*)(const void* context, int64_t begin, int64_t end);
   ~Launch() = default;
-  virtual void* translate(void* device_address) const = 0;
   virtual void spread(int64_t n, int64_t grain, RangeBody body, const void* context) = 0;
 };
 
-}  // namespace puone::kernels
+} // namespace puone::kernels

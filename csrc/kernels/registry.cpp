@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <algorithm>
-#include <cstring>
-
 #include "kernels/args.h"
 #include "kernels/entries.h"
 #include "kernels/kernels.h"
 
-namespace puone::kernels {
+namespace puone::kernels::PUONE_ISA {
 namespace {
 
 template <class Args, void (*run)(Launch&, const Args&)>
 constexpr Kernel entry(const char* name) {
-  return {name, sizeof(Args),
-          [](Launch& launch, const void* args) { run(launch, *static_cast<const Args*>(args)); }};
+  return {name, sizeof(Args), [](Launch& launch, const void* args) {
+            run(launch, *static_cast<const Args*>(args));
+          }};
 }
 
 constexpr Kernel kKernels[] = {
@@ -22,15 +20,10 @@ constexpr Kernel kKernels[] = {
     entry<puone_fill_args, fill>("fill"),
 };
 
-}  // namespace
+} // namespace
 
-std::span<const Kernel> all() { return kKernels; }
-
-const Kernel* find(const char* name) {
-  const auto found = std::find_if(std::begin(kKernels), std::end(kKernels), [&](const Kernel& k) {
-    return std::strcmp(k.name, name) == 0;
-  });
-  return found == std::end(kKernels) ? nullptr : found;
+std::span<const Kernel> kernels() {
+  return kKernels;
 }
 
-}  // namespace puone::kernels
+} // namespace puone::kernels::PUONE_ISA

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/args.h"
+#include "kernels/isa.h"
 #include "kernels/launch.h"
 
-namespace puone::kernels {
+namespace puone::kernels::PUONE_ISA {
 
 /// Elements below which a loop is not split over cores.
 constexpr int64_t kGrain = 32 << 10;
@@ -22,7 +24,7 @@ struct LoopNest {
   int32_t ndim = 1;
   std::array<int64_t, PUONE_MAX_DIMS> sizes{1};
   std::array<unsigned char*, kOperands> data{};
-  std::array<std::array<int64_t, PUONE_MAX_DIMS>, kOperands> strides{};  // bytes
+  std::array<std::array<int64_t, PUONE_MAX_DIMS>, kOperands> strides{}; // bytes
 
   int64_t elements() const {
     int64_t n = 1;
@@ -30,14 +32,16 @@ struct LoopNest {
     return n;
   }
 
-  int64_t stride(int operand) const { return strides[operand][0]; }
+  int64_t stride(int operand) const {
+    return strides[operand][0];
+  }
 };
 
 /// The nest of a kernel's arguments, with dimensions of size 1 dropped and dimensions that continue
 /// each other merged, so that contiguous operands become one long row.
 template <class... Operands>
-LoopNest<sizeof...(Operands)> loopNest(Launch& launch, int32_t ndim, const int64_t* sizes,
-                                       const Operands&... operands) {
+LoopNest<sizeof...(Operands)> loopNest(
+    Launch& launch, int32_t ndim, const int64_t* sizes, const Operands&... operands) {
   constexpr int kOperands = sizeof...(Operands);
   LoopNest<kOperands> nest;
   const std::array<const puone_operand*, kOperands> all{&operands...};
@@ -50,9 +54,9 @@ LoopNest<sizeof...(Operands)> loopNest(Launch& launch, int32_t ndim, const int64
     }
     if (sizes[d] == 1) continue;
     const bool continues = last >= 0 && std::all_of(all.begin(), all.end(), [&](const auto& o) {
-      const int operand = static_cast<int>(&o - all.data());
-      return o->strides[d] == nest.strides[operand][last] * nest.sizes[last];
-    });
+                             const int operand = static_cast<int>(&o - all.data());
+                             return o->strides[d] == nest.strides[operand][last] * nest.sizes[last];
+                           });
     if (continues) {
       nest.sizes[last] *= sizes[d];
       continue;
@@ -95,4 +99,36 @@ void forRows(Launch& launch, const LoopNest<kOperands>& nest, const Row& row) {
   });
 }
 
-}  // namespace puone::kernels
+/// tile(data, n0, nd) for tiles of at most kTile0 x kTileD elements along dimension 0 and `d`,
+/// which cover the nest, spread over cores. For operands that run along different dimensions: a
+/// tile of both fits the nearest cache.
+constexpr int64_t kTile0 = 64;
+constexpr int64_t kTileD = 16;
+
+template <int kOperands, class Tile>
+void forTiles(Launch& launch, const LoopNest<kOperands>& nest, int32_t d, const Tile& tile) {
+  LoopNest<kOperands> tiles = nest; // the nest of the tiles' first elements
+  const std::array<std::pair<int32_t, int64_t>, 2> tiled{{{0, kTile0}, {d, kTileD}}};
+  for (const auto& [dimension, length] : tiled) {
+    tiles.sizes[dimension] = (nest.sizes[dimension] + length - 1) / length;
+    for (auto& strides : tiles.strides) strides[dimension] *= length;
+  }
+  launch.forRanges(tiles.elements(), kGrain / (kTile0 * kTileD), [&](int64_t begin, int64_t end) {
+    for (int64_t linear = begin; linear < end; ++linear) {
+      std::array<int64_t, PUONE_MAX_DIMS> index{};
+      auto data = nest.data;
+      int64_t rest = linear;
+      for (int32_t k = 0; k < nest.ndim; ++k) {
+        index[k] = rest % tiles.sizes[k];
+        rest /= tiles.sizes[k];
+        for (int o = 0; o < kOperands; ++o) data[o] += index[k] * tiles.strides[o][k];
+      }
+      tile(
+          data,
+          std::min(kTile0, nest.sizes[0] - index[0] * kTile0),
+          std::min(kTileD, nest.sizes[d] - index[d] * kTileD));
+    }
+  });
+}
+
+} // namespace puone::kernels::PUONE_ISA

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The element types of args.h and the casts between them, as torch.Tensor.to does them on the CPU.
-// Written as branch-free bit code where the language has no type, so that loops over them vectorise.
+// Written as branch-free bit code where the language has no type, so that loops over them
+// vectorise.
 #pragma once
 
 #include <bit>
@@ -8,7 +9,9 @@
 #include <cstring>
 #include <type_traits>
 
-namespace puone::kernels {
+#include "kernels/isa.h"
+
+namespace puone::kernels::PUONE_ISA {
 
 struct Bool {
   uint8_t bits;
@@ -57,7 +60,7 @@ T fromFloat(float value);
 template <>
 inline BFloat16 fromFloat<BFloat16>(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;  // to nearest, ties to even
+  const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to nearest, ties to even
   return {static_cast<uint16_t>(value != value ? 0x7fc0 : rounded)};
 }
 
@@ -72,8 +75,7 @@ inline Half fromFloat<Half>(float value) {
   // Normal results: rebias the exponent and round to nearest, ties to even; may carry to infinity.
   const uint32_t normal = (magnitude + 0xc8000fff + (magnitude >> 13 & 1)) >> 13;
   const uint32_t big = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
-  const uint32_t result =
-      magnitude >= 0x47800000 ? big : magnitude < 0x38800000 ? small : normal;
+  const uint32_t result = magnitude >= 0x47800000 ? big : magnitude < 0x38800000 ? small : normal;
   return {static_cast<uint16_t>(result | sign)};
 }
 
@@ -125,7 +127,7 @@ Out cast(In value) {
   } else if constexpr (kIsStorageFloat<Out>) {
     return fromFloat<Out>(static_cast<float>(value));
   } else if constexpr (std::is_same_v<Out, uint8_t> && std::is_floating_point_v<In>) {
-    return static_cast<uint8_t>(static_cast<int64_t>(value));  // defined for -1.0, as torch has it
+    return static_cast<uint8_t>(static_cast<int64_t>(value)); // defined for -1.0, as torch has it
   } else {
     return static_cast<Out>(value);
   }
@@ -138,7 +140,7 @@ T negated(T value) {
   } else if constexpr (kIsStorageFloat<T>) {
     return {static_cast<uint16_t>(value.bits ^ 0x8000)};
   } else if constexpr (std::is_same_v<T, Bool>) {
-    return value;  // torch has no negative view of bool
+    return value; // torch has no negative view of bool
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(0u - static_cast<std::make_unsigned_t<T>>(value));
   } else {
@@ -155,4 +157,4 @@ T conjugated(T value) {
   }
 }
 
-}  // namespace puone::kernels
+} // namespace puone::kernels::PUONE_ISA

@@ -31,10 +31,14 @@ double microseconds(Clock::duration duration) {
 }
 
 /// Median over `rounds` of the mean time of `repeat` calls.
-double measure(const std::string& what, int rounds, int repeat, const std::function<void()>& body,
-               const std::function<void()>& after = [] {}) {
+double measure(
+    const std::string& what,
+    int rounds,
+    int repeat,
+    const std::function<void()>& body,
+    const std::function<void()>& after = [] {}) {
   std::vector<double> times;
-  for (int round = -1; round < rounds; ++round) {  // one to warm up
+  for (int round = -1; round < rounds; ++round) { // one to warm up
     const auto start = Clock::now();
     for (int i = 0; i < repeat; ++i) body();
     if (round >= 0) times.push_back(microseconds(Clock::now() - start) / repeat);
@@ -52,7 +56,7 @@ void onTwoThreads(size_t bytes, const std::function<void(size_t, size_t)>& body)
   other.join();
 }
 
-}  // namespace
+} // namespace
 
 int main() {
   if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &hal) != PUONE_OK) return 1;
@@ -72,12 +76,12 @@ int main() {
 
   std::printf("latency\n");
   measure("stream_synchronize, idle", 101, 1000, sync);
-  const double one = measure("device_synchronize, idle, 1 stream", 101, 1000,
-                             [] { ok(hal->device_synchronize(0)); });
+  const double one = measure(
+      "device_synchronize, idle, 1 stream", 101, 1000, [] { ok(hal->device_synchronize(0)); });
   std::vector<puone_stream> more(63);
   for (puone_stream& s : more) ok(hal->stream_create(0, &s));
-  const double many = measure("device_synchronize, idle, 64 streams", 101, 1000,
-                              [] { ok(hal->device_synchronize(0)); });
+  const double many = measure(
+      "device_synchronize, idle, 64 streams", 101, 1000, [] { ok(hal->device_synchronize(0)); });
   std::printf("%-44s %12.2f x\n", "  ratio", many / one);
   for (puone_stream s : more) ok(hal->stream_destroy(s));
   const auto tiny = [&] {
@@ -87,10 +91,15 @@ int main() {
     tiny();
     sync();
   });
-  measure("the same, 100 us apart (the copy alone)", 101, 1, [&] {
-    tiny();
-    sync();
-  }, [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
+  measure(
+      "the same, 100 us apart (the copy alone)",
+      101,
+      1,
+      [&] {
+        tiny();
+        sync();
+      },
+      [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
   measure("submission of a 4-byte copy", 101, 200, tiny, sync);
   puone_kernel fill = nullptr;
   ok(hal->kernel_find("fill", &fill));
@@ -131,9 +140,8 @@ int main() {
   std::printf("\nkernels\n");
   args.sizes[0] = 1 << 20;
   measure("memset, 4 MiB, 2 threads", 101, 1, [&] {
-    onTwoThreads(4 << 20, [&](size_t begin, size_t n) {
-      std::memset(host_a.data() + begin, 7, n);
-    });
+    onTwoThreads(
+        4 << 20, [&](size_t begin, size_t n) { std::memset(host_a.data() + begin, 7, n); });
   });
   measure("fill of 1M float32 + synchronize", 101, 1, [&] {
     launch();
@@ -141,8 +149,12 @@ int main() {
   });
   puone_kernel cast = nullptr;
   ok(hal->kernel_find("copy", &cast));
-  const auto measureCopy = [&](const char* what, puone_dtype out, puone_dtype in, int64_t out_size,
-                               int64_t in_size, bool transposed) {
+  const auto measureCopy = [&](const char* what,
+                               puone_dtype out,
+                               puone_dtype in,
+                               int64_t out_size,
+                               int64_t in_size,
+                               bool transposed) {
     puone_copy_args copy_args{};
     copy_args.ndim = 2;
     copy_args.out_dtype = out;

@@ -11,7 +11,7 @@ namespace puone::test {
 namespace {
 
 struct Test {
-  std::string file;  // without its folder
+  std::string file; // without its folder
   const char* name;
   void (*body)();
 };
@@ -33,7 +33,7 @@ void run(const Test& test) {
   }
 }
 
-}  // namespace
+} // namespace
 
 Registration::Registration(const char* file, const char* name, void (*body)()) {
   const std::string path = file;
@@ -65,4 +65,4 @@ int runAll(const Selection& selection) {
   return run_count == 0 || failed_count > 0 ? 1 : 0;
 }
 
-}  // namespace puone::test
+} // namespace puone::test

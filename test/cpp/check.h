@@ -9,7 +9,7 @@
 
 namespace puone::test {
 
-struct Failed {};  // thrown by REQUIRE
+struct Failed {}; // thrown by REQUIRE
 
 struct Registration {
   Registration(const char* file, const char* name, void (*body)());
@@ -19,8 +19,8 @@ struct Registration {
 void report(const char* file, int line, const std::string& text);
 
 struct Selection {
-  std::string name_part;     // run tests whose name contains it
-  std::string without_file;  // and whose source file is not this one
+  std::string name_part;    // run tests whose name contains it
+  std::string without_file; // and whose source file is not this one
 };
 
 /// Runs the selected tests; returns the process's exit status. Running nothing is a failure.
@@ -35,22 +35,22 @@ bool checkEqual(const A& actual, const B& expected, const char* text, const char
   return false;
 }
 
-}  // namespace puone::test
+} // namespace puone::test
 
-#define TEST(name)                                                                  \
-  static void name();                                                               \
+#define TEST(name)                                                                     \
+  static void name();                                                                  \
   static const ::puone::test::Registration name##_registration(__FILE__, #name, name); \
   static void name()
 
 #define CHECK(condition) \
   ((condition) ? void() : ::puone::test::report(__FILE__, __LINE__, #condition))
 
-#define REQUIRE(condition)                                     \
-  do {                                                         \
-    if (!(condition)) {                                        \
-      ::puone::test::report(__FILE__, __LINE__, #condition);   \
-      throw ::puone::test::Failed{};                           \
-    }                                                          \
+#define REQUIRE(condition)                                   \
+  do {                                                       \
+    if (!(condition)) {                                      \
+      ::puone::test::report(__FILE__, __LINE__, #condition); \
+      throw ::puone::test::Failed{};                         \
+    }                                                        \
   } while (false)
 
 #define CHECK_EQ(actual, expected) \

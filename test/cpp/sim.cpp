@@ -35,11 +35,14 @@ const puone_fault_api& fault() {
   return *static_cast<const puone_fault_api*>(found);
 }
 
-void expectStatus(puone_status actual, puone_status expected, const char* call, const char* file,
-                  int line) {
+void expectStatus(
+    puone_status actual, puone_status expected, const char* call, const char* file, int line) {
   if (actual == expected) return;
-  report(file, line, std::string(call) + ": got " + std::to_string(actual) + ", expected " +
-                         std::to_string(expected) + ": " + hal().last_error_message());
+  report(
+      file,
+      line,
+      std::string(call) + ": got " + std::to_string(actual) + ", expected " +
+          std::to_string(expected) + ": " + hal().last_error_message());
 }
 
 bool errorSays(const std::string& part) {
@@ -49,9 +52,13 @@ bool errorSays(const std::string& part) {
   return false;
 }
 
-Sim::Sim(Environment variables) : environment_(variables) { OK(hal().init()); }
+Sim::Sim(Environment variables) : environment_(variables) {
+  OK(hal().init());
+}
 
-Sim::~Sim() { OK(hal().shutdown()); }
+Sim::~Sim() {
+  OK(hal().shutdown());
+}
 
 puone_stream Sim::stream(int32_t device, int32_t priority) {
   puone_stream created = nullptr;
@@ -116,7 +123,7 @@ Gate::Gate(puone_stream stream) : state_(new State) {
 }
 
 void Gate::open() {
-  static std::mutex closing;  // open() may come from any thread, and again from the destructor
+  static std::mutex closing; // open() may come from any thread, and again from the destructor
   const std::lock_guard once(closing);
   if (state_ == nullptr) return;
   State* state = std::exchange(state_, nullptr);
@@ -164,4 +171,4 @@ int runForked(int (*body)()) {
   return status;
 }
 
-}  // namespace puone::test
+} // namespace puone::test

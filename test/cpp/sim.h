@@ -42,8 +42,8 @@ const puone_fault_api& fault();
 #define OK(call) ::puone::test::expectStatus((call), PUONE_OK, #call, __FILE__, __LINE__)
 #define STATUS(call, expected) \
   ::puone::test::expectStatus((call), (expected), #call, __FILE__, __LINE__)
-void expectStatus(puone_status actual, puone_status expected, const char* call, const char* file,
-                  int line);
+void expectStatus(
+    puone_status actual, puone_status expected, const char* call, const char* file, int line);
 
 /// Whether the calling thread's last error mentions `part`.
 bool errorSays(const std::string& part);
@@ -86,7 +86,9 @@ class Sim {
 class Gate {
  public:
   explicit Gate(puone_stream stream);
-  ~Gate() { open(); }
+  ~Gate() {
+    open();
+  }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
   void open();
@@ -97,12 +99,12 @@ class Gate {
     std::condition_variable changed;
     bool open = false;
   };
-  State* state_;  // released by the host function, which runs last
+  State* state_; // released by the host function, which runs last
 };
 
 /// A child process: this program run again with `arguments`.
 struct Outcome {
-  int status;           // as of waitpid()
+  int status; // as of waitpid()
   std::string standard_error;
 };
 Outcome runAgain(const std::vector<std::string>& arguments);
@@ -111,4 +113,4 @@ Outcome runAgain(const std::vector<std::string>& arguments);
 /// returns. A child that hangs is killed after 20 s.
 int runForked(int (*body)());
 
-}  // namespace puone::test
+} // namespace puone::test

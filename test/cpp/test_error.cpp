@@ -18,7 +18,7 @@ void fill(Sim& sim, unsigned char* out, unsigned char value, puone_stream stream
   sim.launch("fill", &args, sizeof args, stream);
 }
 
-}  // namespace
+} // namespace
 
 TEST(a_failed_kernel_surfaces_by_name_at_the_next_synchronisation_once) {
   Sim sim;
@@ -28,12 +28,12 @@ TEST(a_failed_kernel_surfaces_by_name_at_the_next_synchronisation_once) {
   fill(sim, byte, 1, stream);
   OK(fault().kernel_error_at(2));
   fill(sim, byte, 2, stream);
-  fill(sim, byte, 3, stream);  // accepted, will fail
-  OK(hal().memset_async(byte, 4, 1, stream));  // skipped, since it comes after
-  OK(hal().stream_synchronize(other));         // does not cover it
+  fill(sim, byte, 3, stream);                 // accepted, will fail
+  OK(hal().memset_async(byte, 4, 1, stream)); // skipped, since it comes after
+  OK(hal().stream_synchronize(other));        // does not cover it
   STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
   CHECK(errorSays("kernel fill"));
-  OK(hal().stream_synchronize(stream));  // reported, so gone
+  OK(hal().stream_synchronize(stream)); // reported, so gone
   CHECK_EQ(sim.value(byte, stream), 2);
   OK(hal().memset_async(byte, 5, 1, stream));
   CHECK_EQ(sim.value(byte, stream), 5);
@@ -172,13 +172,13 @@ TEST(a_lost_device_drops_its_work_and_answers_lost_until_reset) {
   Gate gate(fine);
   OK(hal().event_record(held, fine));
   OK(hal().stream_wait_event(blocked, held));
-  sim.delay(lost, 3'600'000'000'000);  // an hour, to be dropped
+  sim.delay(lost, 3'600'000'000'000); // an hour, to be dropped
   OK(hal().memset_async(byte, 1, 1, lost));
   OK(hal().event_record(event, lost));
-  OK(hal().stream_wait_event(fine, event));  // must not hang
+  OK(hal().stream_wait_event(fine, event)); // must not hang
   OK(fault().device_lost(1));
   STATUS(hal().stream_synchronize(lost), PUONE_DEVICE_LOST);
-  STATUS(hal().stream_synchronize(lost), PUONE_DEVICE_LOST);  // stays
+  STATUS(hal().stream_synchronize(lost), PUONE_DEVICE_LOST); // stays
   STATUS(hal().stream_synchronize(blocked), PUONE_DEVICE_LOST);
   STATUS(hal().device_synchronize(1), PUONE_DEVICE_LOST);
   STATUS(hal().event_query(event), PUONE_DEVICE_LOST);
@@ -210,7 +210,7 @@ TEST(bad_kernel_arguments_are_refused_or_fail_by_name) {
   STATUS(hal().kernel_launch(kernel, nullptr, sizeof args, stream), PUONE_INVALID_ARGUMENT);
   int host = 0;
   args.element_size = 4;
-  args.out.data = &host;  // neither device nor pinned memory
+  args.out.data = &host; // neither device nor pinned memory
   OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
   STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
   CHECK(errorSays("neither device nor pinned"));

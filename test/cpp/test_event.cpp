@@ -44,8 +44,8 @@ TEST(work_after_a_wait_sees_what_was_recorded_also_across_devices) {
     OK(hal().stream_wait_event(consumer, ready));
     sim.move(to, from, 4096, consumer);
     OK(hal().event_record(taken, consumer));
-    OK(hal().stream_wait_event(producer, taken));  // before the next round overwrites
-    OK(hal().event_destroy(ready));                // waits already queued still hold
+    OK(hal().stream_wait_event(producer, taken)); // before the next round overwrites
+    OK(hal().event_destroy(ready));               // waits already queued still hold
     OK(hal().event_destroy(taken));
     CHECK_EQ(sim.value(to + 4095, consumer), static_cast<unsigned char>(round));
   }
@@ -83,7 +83,7 @@ TEST(recording_again_forgets_the_earlier_record_but_not_queued_waits) {
   OK(hal().event_record(event, slow));
   OK(hal().stream_wait_event(waiter, event));
   OK(hal().event_record(event, fast));
-  OK(hal().event_synchronize(event));  // the record on fast
+  OK(hal().event_synchronize(event)); // the record on fast
   STATUS(hal().stream_query(waiter), PUONE_NOT_READY);
   gate.open();
   OK(hal().stream_synchronize(waiter));

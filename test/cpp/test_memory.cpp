@@ -19,7 +19,7 @@ uint64_t freeBytes(int32_t device) {
   return free_bytes;
 }
 
-}  // namespace
+} // namespace
 
 TEST(allocations_are_aligned_and_accounted_and_come_back) {
   Sim sim({{"PUONE_SIM_MEMORY", "256M"}});
@@ -125,7 +125,7 @@ TEST(free_waits_for_the_work_of_its_device) {
   sim.write(from, values.data(), count * sizeof(int), stream);
   sim.delay(stream, 20'000'000);
   sim.move(to, from, count * sizeof(int), stream);
-  OK(hal().free(from));  // the copy still needs it
+  OK(hal().free(from)); // the copy still needs it
   STATUS(hal().stream_query(stream), PUONE_OK);
   CHECK_EQ(sim.value(to + 999, stream), 999);
 }
@@ -169,7 +169,7 @@ TEST(copies_of_all_kinds_and_sizes_move_the_bytes) {
     auto* here = sim.memory<unsigned char>(bytes, 0);
     auto* there = sim.memory<unsigned char>(bytes, 1);
     sim.write(here, out.data(), bytes, stream);
-    sim.move(there, here, bytes, stream);  // peer copy
+    sim.move(there, here, bytes, stream); // peer copy
     OK(hal().memset_async(here, 0x1ab, bytes, stream));
     sim.read(in.data(), there, bytes, stream);
     OK(hal().stream_synchronize(stream));
@@ -213,9 +213,10 @@ TEST(pinned_memory_is_known_by_interior_pointers_and_usable_by_kernels) {
   CHECK_EQ(static_cast<int>(static_cast<char*>(pinned)[999]), 42);
 
   char* device = sim.memory<char>(2000);
-  STATUS(hal().memcpy_async(device, static_cast<char*>(pinned) + 500, 600,
-                            PUONE_MEMCPY_HOST_TO_DEVICE, stream),
-         PUONE_INVALID_ARGUMENT);
+  STATUS(
+      hal().memcpy_async(
+          device, static_cast<char*>(pinned) + 500, 600, PUONE_MEMCPY_HOST_TO_DEVICE, stream),
+      PUONE_INVALID_ARGUMENT);
   CHECK(errorSays("crosses the edge"));
   STATUS(hal().host_free(static_cast<char*>(pinned) + 1), PUONE_INVALID_ARGUMENT);
   OK(hal().host_free(pinned));

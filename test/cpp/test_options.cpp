@@ -28,10 +28,18 @@ TEST(no_device_is_not_an_error) {
 
 TEST(a_bad_option_names_itself_and_the_right_values) {
   const std::vector<std::pair<std::string, std::string>> bad = {
-      {"PUONE_SIM_DEVICES", "two"},   {"PUONE_SIM_DEVICES", "65"},  {"PUONE_SIM_DEVICES", "-1"},
-      {"PUONE_SIM_MEMORY", "4Q"},     {"PUONE_SIM_MEMORY", "4GB"},  {"PUONE_SIM_MEMORY", "12"},
-      {"PUONE_SIM_SEED", "0x12"},     {"PUONE_SIM_POISON", "yes"},  {"PUONE_SIM_LATENCY_US", "1.5"},
-      {"PUONE_SIM_MEMORY", "99999999999999999999G"}, {"PUONE_SIM_CORES", "0"}};
+      {"PUONE_SIM_DEVICES", "two"},
+      {"PUONE_SIM_DEVICES", "65"},
+      {"PUONE_SIM_DEVICES", "-1"},
+      {"PUONE_SIM_MEMORY", "4Q"},
+      {"PUONE_SIM_MEMORY", "4GB"},
+      {"PUONE_SIM_MEMORY", "12"},
+      {"PUONE_SIM_SEED", "0x12"},
+      {"PUONE_SIM_POISON", "yes"},
+      {"PUONE_SIM_LATENCY_US", "1.5"},
+      {"PUONE_SIM_MEMORY", "99999999999999999999G"},
+      {"PUONE_SIM_CORES", "0"},
+      {"PUONE_SIM_ISA", "v9"}};
   for (const auto& [name, value] : bad) {
     const ScopedEnvironment environment({{name, value}});
     STATUS(hal().init(), PUONE_INTERNAL);
@@ -45,7 +53,9 @@ TEST(entries_before_init_and_after_shutdown_say_so) {
   STATUS(hal().device_count(&count), PUONE_INTERNAL);
   CHECK(errorSays("init() has not been called"));
   CHECK_EQ(count, -1);
-  { const Sim sim; }
+  {
+    const Sim sim;
+  }
   STATUS(hal().device_count(&count), PUONE_INTERNAL);
 }
 
@@ -80,7 +90,8 @@ TEST(describe_declares_only_what_is_there) {
 TEST(an_unknown_extension_or_version_is_unsupported) {
   const void* found = nullptr;
   STATUS(hal().get_extension("nosuch", 1, &found), PUONE_UNSUPPORTED);
-  STATUS(hal().get_extension(PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION + 1, &found),
-         PUONE_UNSUPPORTED);
+  STATUS(
+      hal().get_extension(PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION + 1, &found),
+      PUONE_UNSUPPORTED);
   CHECK(found == nullptr);
 }

@@ -34,7 +34,9 @@ bool contains(const std::string& text, const std::string& part) {
   return false;
 }
 
-bool diedBadly(int status) { return !WIFEXITED(status) || WEXITSTATUS(status) != 0; }
+bool diedBadly(int status) {
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+}
 
 // ---- processes that the tests start; their result is their exit status ----
 
@@ -98,7 +100,7 @@ int kernelAfterFree() {
   const puone_stream stream = sim.stream();
   int* block = sim.memory<int>(1024);
   OK(hal().free(block));
-  sim.memory<int>(1024);  // must not take the same address
+  sim.memory<int>(1024); // must not take the same address
   puone_fill_args args{};
   args.element_size = 4;
   args.out.data = block;
@@ -110,11 +112,11 @@ int kernelAfterFree() {
 int sentSignal() {
   const Sim sim;
   raise(SIGSEGV);
-  return 0;  // a swallowed signal
+  return 0; // a swallowed signal
 }
 
 int exitWithWorkQueued() {
-  auto* sim = new Sim;  // nobody calls shutdown()
+  auto* sim = new Sim; // nobody calls shutdown()
   for (int i = 0; i < 8; ++i) {
     const puone_stream stream = sim->stream(i % 2);
     auto* block = sim->memory<unsigned char>(1 << 20, i % 2);
@@ -157,16 +159,19 @@ const std::map<std::string, int (*)()> kChildren = {
     {"race", raceBetweenStreams},
 };
 
-}  // namespace
+} // namespace
 
 namespace puone::test {
-int runChild(const std::string& name) { return kChildren.at(name)(); }
-}  // namespace puone::test
+int runChild(const std::string& name) {
+  return kChildren.at(name)();
+}
+} // namespace puone::test
 
 TEST(a_host_access_to_device_memory_faults_with_device_and_offset) {
   const Outcome outcome = runAgain({"--child", "dereference"});
   CHECK(diedBadly(outcome.status));
-  CHECK(contains(outcome.standard_error, "puone sim: host dereferenced device memory (puone:1 + 0x"));
+  CHECK(
+      contains(outcome.standard_error, "puone sim: host dereferenced device memory (puone:1 + 0x"));
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
@@ -189,7 +194,8 @@ TEST(the_line_is_written_before_an_earlier_handler_runs) {
 TEST(a_kernel_that_leaves_its_block_faults_by_name) {
   const Outcome overrun = runAgain({"--child", "overrun"});
   CHECK(diedBadly(overrun.status));
-  CHECK(contains(overrun.standard_error, "kernel fill ran out of its memory: it touched puone:0 + 0x"));
+  CHECK(contains(
+      overrun.standard_error, "kernel fill ran out of its memory: it touched puone:0 + 0x"));
   const Outcome freed = runAgain({"--child", "kernel-after-free"});
   CHECK(diedBadly(freed.status));
   CHECK(contains(freed.standard_error, "kernel fill ran out of its memory"));
@@ -223,7 +229,7 @@ TEST(no_thread_exists_before_work_needs_one_and_none_after_shutdown) {
 }
 
 TEST(a_fork_before_first_use_leaves_a_working_child) {
-  const Sim sim;  // initialised, no thread yet
+  const Sim sim; // initialised, no thread yet
   const int status = runForked([]() -> int {
     puone_stream stream = nullptr;
     void* block = nullptr;
@@ -231,8 +237,8 @@ TEST(a_fork_before_first_use_leaves_a_working_child) {
     bool good = hal().stream_create(0, &stream) == PUONE_OK;
     good = good && hal().malloc(64, &block) == PUONE_OK;
     good = good && hal().memset_async(block, 5, 64, stream) == PUONE_OK;
-    good = good && hal().memcpy_async(&byte, block, 1, PUONE_MEMCPY_DEVICE_TO_HOST, stream) ==
-                       PUONE_OK;
+    good = good &&
+           hal().memcpy_async(&byte, block, 1, PUONE_MEMCPY_DEVICE_TO_HOST, stream) == PUONE_OK;
     good = good && hal().stream_synchronize(stream) == PUONE_OK && byte == 5;
     good = good && hal().shutdown() == PUONE_OK;
     return good ? 0 : 1;
@@ -257,13 +263,13 @@ TEST(a_fork_after_use_gives_clear_errors_and_never_hangs) {
   });
   CHECK_EQ(status, 0);
   gate.open();
-  OK(hal().stream_synchronize(stream));  // the parent goes on
+  OK(hal().stream_synchronize(stream)); // the parent goes on
 }
 
 TEST(a_fork_amid_other_threads_calls_never_hangs) {
   Sim sim;
   std::atomic<bool> stop{false};
-  sim.delay(sim.stream(), 1000);  // from here on there are threads
+  sim.delay(sim.stream(), 1000); // from here on there are threads
   std::thread busy([&] {
     const puone_stream stream = sim.stream();
     while (!stop) {
@@ -274,10 +280,12 @@ TEST(a_fork_amid_other_threads_calls_never_hangs) {
     }
   });
   for (int i = 0; i < 20; ++i) {
-    CHECK_EQ(runForked([]() -> int {
-      void* block = nullptr;
-      return hal().malloc(64, &block) == PUONE_INTERNAL ? 0 : 1;
-    }), 0);
+    CHECK_EQ(
+        runForked([]() -> int {
+          void* block = nullptr;
+          return hal().malloc(64, &block) == PUONE_INTERNAL ? 0 : 1;
+        }),
+        0);
   }
   stop = true;
   busy.join();

@@ -29,8 +29,11 @@ unsigned char ringResult(Sim& sim, bool ordered) {
       if (ordered) OK(hal().stream_wait_event(streams[static_cast<size_t>(next)], event));
       OK(hal().event_destroy(event));
       if (next != 0) {
-        sim.move(blocks[static_cast<size_t>(next)], blocks[stage], 512,
-                 streams[static_cast<size_t>(next)]);
+        sim.move(
+            blocks[static_cast<size_t>(next)],
+            blocks[stage],
+            512,
+            streams[static_cast<size_t>(next)]);
       }
     }
   }
@@ -40,7 +43,7 @@ unsigned char ringResult(Sim& sim, bool ordered) {
   return result;
 }
 
-}  // namespace
+} // namespace
 
 TEST(a_program_ordered_by_events_is_right_under_every_seed) {
   for (int seed = 0; seed < 8; ++seed) {
@@ -49,7 +52,7 @@ TEST(a_program_ordered_by_events_is_right_under_every_seed) {
   }
 }
 
-#ifndef __SANITIZE_THREAD__  // it is a data race, and the thread sanitizer rightly reports it
+#ifndef __SANITIZE_THREAD__ // it is a data race, and the thread sanitizer rightly reports it
 TEST(a_program_that_forgets_its_events_goes_wrong_under_some_seed) {
   int wrong = 0;
   for (int seed = 0; seed < 20 && wrong == 0; ++seed) {

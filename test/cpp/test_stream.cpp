@@ -14,7 +14,7 @@ TEST(submission_returns_before_the_work_runs) {
   Gate gate(stream);
   sim.write(value, &host, sizeof host, stream);
   STATUS(hal().stream_query(stream), PUONE_NOT_READY);
-  host = 8;  // the copy has not run: it will see this
+  host = 8; // the copy has not run: it will see this
   gate.open();
   CHECK_EQ(sim.value(value, stream), 8);
   STATUS(hal().stream_query(stream), PUONE_OK);
@@ -130,11 +130,13 @@ TEST(handles_of_the_wrong_kind_are_refused) {
   const puone_event event = sim.event();
   STATUS(hal().stream_query(reinterpret_cast<puone_stream>(event)), PUONE_INVALID_ARGUMENT);
   STATUS(hal().stream_query(nullptr), PUONE_INVALID_ARGUMENT);
-  STATUS(hal().event_query(reinterpret_cast<puone_event>(uintptr_t{0x1234567})),
-         PUONE_INVALID_ARGUMENT);
+  STATUS(
+      hal().event_query(reinterpret_cast<puone_event>(uintptr_t{0x1234567})),
+      PUONE_INVALID_ARGUMENT);
   int local = 0;
-  STATUS(hal().kernel_launch(reinterpret_cast<puone_kernel>(&local), &local, 4, sim.stream()),
-         PUONE_INVALID_ARGUMENT);
+  STATUS(
+      hal().kernel_launch(reinterpret_cast<puone_kernel>(&local), &local, 4, sim.stream()),
+      PUONE_INVALID_ARGUMENT);
 }
 
 TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
@@ -155,7 +157,7 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
   } urgent{&low_done, &low_done_before_urgent};
   for (int i = 0; i < 50; ++i) low.push_back(sim.stream(0, least));
   const puone_stream first = sim.stream(0, greatest);
-  constexpr size_t bytes = size_t{1} << 20;  // long enough for all of them to be queued meanwhile
+  constexpr size_t bytes = size_t{1} << 20; // long enough for all of them to be queued meanwhile
   for (const puone_stream stream : low) {
     auto* block = sim.memory<unsigned char>(bytes);
     for (int i = 0; i < 4; ++i) OK(hal().memset_async(block, i, bytes, stream));
@@ -189,7 +191,8 @@ TEST(thousands_of_streams_run_and_go) {
   std::vector<int> host(count);
   sim.read(host.data(), counter, count * sizeof(int), stream);
   OK(hal().stream_synchronize(stream));
-  for (int i = 0; i < count; ++i) CHECK_EQ(static_cast<unsigned>(host[static_cast<size_t>(i)]), i % 251 * 0x01010101u);
+  for (int i = 0; i < count; ++i)
+    CHECK_EQ(static_cast<unsigned>(host[static_cast<size_t>(i)]), i % 251 * 0x01010101u);
 }
 
 TEST(the_delay_kernel_lasts_and_holds_no_thread) {
@@ -203,7 +206,7 @@ TEST(the_delay_kernel_lasts_and_holds_no_thread) {
   OK(hal().device_synchronize(0));
   const auto took = std::chrono::steady_clock::now() - start;
   CHECK(took >= std::chrono::milliseconds(30));
-  CHECK(took < std::chrono::seconds(2));  // in turn they would take 6 s
+  CHECK(took < std::chrono::seconds(2)); // in turn they would take 6 s
 }
 
 TEST(native_handle_is_the_handle) {

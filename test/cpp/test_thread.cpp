@@ -16,7 +16,7 @@ void inThreads(int count, const std::function<void(int)>& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-}  // namespace
+} // namespace
 
 TEST(the_current_device_and_the_last_error_are_per_thread) {
   const Sim sim;
@@ -51,8 +51,8 @@ TEST(threads_share_the_driver_without_disturbing_each_other) {
       OK(hal().memset_async(block, round, bytes, stream));
       OK(hal().event_record(event, stream));
       unsigned char last = 0;
-      OK(hal().memcpy_async(&last, static_cast<char*>(block) + bytes - 1, 1,
-                            PUONE_MEMCPY_DEVICE_TO_HOST, stream));
+      OK(hal().memcpy_async(
+          &last, static_cast<char*>(block) + bytes - 1, 1, PUONE_MEMCPY_DEVICE_TO_HOST, stream));
       OK(hal().event_synchronize(event));
       OK(hal().stream_synchronize(stream));
       CHECK_EQ(last, static_cast<unsigned char>(round));

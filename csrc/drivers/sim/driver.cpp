@@ -8,7 +8,6 @@
 
 #include "drivers/sim/host_guard.h"
 #include "drivers/sim/launch.h"
-#include "kernels/kernels.h"
 
 namespace puone::sim {
 namespace {
@@ -37,8 +36,8 @@ struct TransferWork final : Work {
 };
 
 template <class Body>
-std::unique_ptr<Work> transfer(const char* name, size_t bytes, const Memory& memory,
-                               Parallel& parallel, Body body) {
+std::unique_ptr<Work> transfer(
+    const char* name, size_t bytes, const Memory& memory, Parallel& parallel, Body body) {
   return std::make_unique<TransferWork<Body>>(name, bytes, memory, parallel, std::move(body));
 }
 
@@ -53,28 +52,11 @@ struct HostFunctionWork final : Work {
   void* const user_data;
 };
 
-/// What stands behind a puone_kernel: a kernel and the name its launches fail under.
-struct NamedKernel {
-  const kernels::Kernel* kernel;
-  std::string name;
-};
-
-const std::vector<NamedKernel>& namedKernels() {
-  static const auto* const named = [] {
-    auto* all = new std::vector<NamedKernel>;  // never freed: handles and queued work point in
-    for (const kernels::Kernel& kernel : kernels::all()) {
-      all->push_back({&kernel, std::string("kernel ") + kernel.name});
-    }
-    return all;
-  }();
-  return *named;
-}
-
 struct KernelWork final : Work {
   KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool f)
       : Work(Kind::kDevice, k.name.c_str(), false),
-        kernel(*k.kernel),
-        args(new unsigned char[k.kernel->args_size]),
+        kernel(k.kernel),
+        args(new unsigned char[k.kernel.args_size]),
         memory(m),
         parallel(p),
         planted_failure(f) {
@@ -93,27 +75,43 @@ struct KernelWork final : Work {
   const bool planted_failure;
 };
 
-}  // namespace
-
-puone_status findKernel(const char* name, puone_kernel* out) {
-  for (const NamedKernel& named : namedKernels()) {
-    if (std::strcmp(named.kernel->name, name) == 0) {
-      *out = reinterpret_cast<puone_kernel>(&named);
-      return PUONE_OK;
-    }
+/// The kernels of the instruction set asked for, or of the best that this processor has.
+std::vector<NamedKernel> namedKernels(const std::string& isa) {
+  const kernels::Variant* chosen = nullptr;
+  std::string known;
+  for (const kernels::Variant& variant : kernels::variants()) {
+    if (!variant.usable) continue;
+    known += std::string(known.empty() ? "" : ", ") + variant.isa;
+    if (isa.empty() || isa == variant.isa) chosen = &variant;
   }
-  fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
+  if (chosen == nullptr) {
+    fail(
+        PUONE_INTERNAL,
+        "PUONE_SIM_ISA=%s is not valid: expected one of %s",
+        isa.c_str(),
+        known.c_str());
+  }
+  std::vector<NamedKernel> named;
+  for (const kernels::Kernel& kernel : chosen->kernels) {
+    named.push_back({kernel, std::string("kernel ") + kernel.name});
+  }
+  return named;
 }
+
+} // namespace
 
 Driver::Driver(const Options& options)
     : options_(options),
+      kernels_(namedKernels(options.isa)),
       memory_(options.devices, options.memory, options.poison),
       parallel_(options.cores),
       scheduler_(options) {
   watchAccesses(memory_);
 }
 
-Driver::~Driver() { forgetAccesses(); }
+Driver::~Driver() {
+  forgetAccesses();
+}
 
 // ---- device ----
 
@@ -130,7 +128,9 @@ void Driver::setDevice(int32_t device) {
   current_device = device;
 }
 
-int32_t Driver::currentDevice() const { return current_device; }
+int32_t Driver::currentDevice() const {
+  return current_device;
+}
 
 void Driver::properties(int32_t device, puone_device_properties* out) const {
   checkDevice(device);
@@ -166,8 +166,11 @@ void* Driver::allocate(size_t bytes) {
   }
   if (bytes == 0) fail(PUONE_INVALID_ARGUMENT, "bytes is 0");
   if (faults_.out_of_memory.fires()) {
-    fail(PUONE_OUT_OF_MEMORY, "puone:%d: tried to allocate %s: planted by the fault extension",
-         current_device, humanBytes(bytes).c_str());
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "puone:%d: tried to allocate %s: planted by the fault extension",
+        current_device,
+        humanBytes(bytes).c_str());
   }
   return memory_.allocate(current_device, bytes);
 }
@@ -200,8 +203,12 @@ puone_pointer_attributes Driver::attributes(const void* pointer) const {
 }
 
 /// `devices`: which ones the two ranges are on, -1 for the host.
-void Driver::checkCopy(const void* to, const void* from, size_t bytes, puone_memcpy_kind kind,
-                       int32_t devices[2]) const {
+void Driver::checkCopy(
+    const void* to,
+    const void* from,
+    size_t bytes,
+    puone_memcpy_kind kind,
+    int32_t devices[2]) const {
   if (kind < PUONE_MEMCPY_HOST_TO_HOST || kind > PUONE_MEMCPY_DEVICE_TO_DEVICE) {
     fail(PUONE_INVALID_ARGUMENT, "%d is not a puone_memcpy_kind", static_cast<int>(kind));
   }
@@ -219,8 +226,8 @@ void Driver::checkCopy(const void* to, const void* from, size_t bytes, puone_mem
   }
 }
 
-void Driver::copy(void* to, const void* from, size_t bytes, puone_memcpy_kind kind,
-                  puone_stream handle) {
+void Driver::copy(
+    void* to, const void* from, size_t bytes, puone_memcpy_kind kind, puone_stream handle) {
   int32_t devices[2] = {-1, -1};
   if (bytes > 0) checkCopy(to, from, bytes, kind, devices);
   queue(handle, [&]() -> std::unique_ptr<Work> {
@@ -228,9 +235,14 @@ void Driver::copy(void* to, const void* from, size_t bytes, puone_memcpy_kind ki
     for (const int32_t device : devices) {
       if (device >= 0) scheduler_.checkAlive(device);
     }
-    return transfer("memcpy_async", bytes, memory_, parallel_,
-                    [to = memory_.backing(to), from = memory_.backing(from), bytes](
-                        SimLaunch& launch) { launch.copyBytes(to, from, bytes); });
+    return transfer(
+        "memcpy_async",
+        bytes,
+        memory_,
+        parallel_,
+        [to = memory_.backing(to), from = memory_.backing(from), bytes](SimLaunch& launch) {
+          launch.copyBytes(to, from, bytes);
+        });
   });
 }
 
@@ -239,10 +251,14 @@ void Driver::set(void* to, int32_t value, size_t bytes, puone_stream handle) {
   queue(handle, [&]() -> std::unique_ptr<Work> {
     if (bytes == 0) return nullptr;
     scheduler_.checkAlive(device);
-    return transfer("memset_async", bytes, memory_, parallel_,
-                    [to = memory_.backing(to), value, bytes](SimLaunch& launch) {
-                      launch.fillBytes(to, value & 0xff, bytes);
-                    });
+    return transfer(
+        "memset_async",
+        bytes,
+        memory_,
+        parallel_,
+        [to = memory_.backing(to), value, bytes](SimLaunch& launch) {
+          launch.fillBytes(to, value & 0xff, bytes);
+        });
   });
 }
 
@@ -262,13 +278,12 @@ puone_stream Driver::createStream(int32_t priority) {
   scheduler_.checkAlive(current_device);
   const int32_t least_urgent = Scheduler::kPriorities - 1;
   const int32_t list = std::clamp(priority, -least_urgent, 0) + least_urgent;
-  return static_cast<puone_stream>(
-      streams_.add(std::make_shared<Stream>(current_device, list)));
+  return static_cast<puone_stream>(streams_.add(std::make_shared<Stream>(current_device, list)));
 }
 
 void Driver::destroyStream(puone_stream handle) {
-  // With work queued the stream lives on until it is idle; an unreported error keeps it for the next
-  // device_synchronize.
+  // With work queued the stream lives on until it is idle; an unreported error keeps it for the
+  // next device_synchronize.
   std::shared_ptr<Stream> last;
   const Lock lock = scheduler_.lock();
   last = streams_.remove(handle);
@@ -304,8 +319,8 @@ void Driver::waitEvent(puone_stream stream_handle, puone_event event_handle) {
   const Event& event = *events_.get(event_handle);
   scheduler_.checkAlive(stream->device);
   if (event.last == nullptr || event.last->done) return;
-  scheduler_.submit(stream, std::make_unique<Work>(Work::Kind::kWait, "stream_wait_event",
-                                                   event.last));
+  scheduler_.submit(
+      stream, std::make_unique<Work>(Work::Kind::kWait, "stream_wait_event", event.last));
 }
 
 void Driver::hostFunction(puone_stream handle, puone_host_func function, void* user_data) {
@@ -336,8 +351,11 @@ void Driver::record(puone_event event_handle, puone_stream stream_handle) {
   Event& event = *events_.get(event_handle);
   const std::shared_ptr<Stream>& stream = streams_.get(stream_handle);
   if (event.device != stream->device) {
-    fail(PUONE_INVALID_ARGUMENT, "the event is of puone:%d, the stream of puone:%d", event.device,
-         stream->device);
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "the event is of puone:%d, the stream of puone:%d",
+        event.device,
+        stream->device);
   }
   scheduler_.checkAlive(event.device);
   auto record = std::make_shared<Record>();
@@ -381,8 +399,11 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
     fail(PUONE_INVALID_ARGUMENT, "both events must have been recorded");
   }
   if (start.device != end.device) {
-    fail(PUONE_INVALID_ARGUMENT, "the events are of puone:%d and puone:%d", start.device,
-         end.device);
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "the events are of puone:%d and puone:%d",
+        start.device,
+        end.device);
   }
   scheduler_.checkAlive(start.device);
   if (!start.last->done || !end.last->done) return PUONE_NOT_READY;
@@ -393,20 +414,30 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
+puone_kernel Driver::findKernel(const char* name) const {
+  for (const NamedKernel& named : kernels_) {
+    if (std::strcmp(named.kernel.name, name) == 0) return reinterpret_cast<puone_kernel>(&named);
+  }
+  fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
+}
+
 void Driver::launch(puone_kernel handle, const void* args, size_t bytes, puone_stream stream) {
   const auto* named = reinterpret_cast<const NamedKernel*>(handle);
-  const std::vector<NamedKernel>& known = namedKernels();
-  if (std::none_of(known.begin(), known.end(), [&](const auto& k) { return &k == named; })) {
+  if (std::none_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return &k == named; })) {
     fail(PUONE_INVALID_ARGUMENT, "%p is not a kernel", static_cast<const void*>(handle));
   }
   if (args == nullptr) fail(PUONE_INVALID_ARGUMENT, "args is NULL");
-  if (bytes != named->kernel->args_size) {
-    fail(PUONE_INVALID_ARGUMENT, "%s takes %zu bytes of arguments, not %zu", named->name.c_str(),
-         named->kernel->args_size, bytes);
+  if (bytes != named->kernel.args_size) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%s takes %zu bytes of arguments, not %zu",
+        named->name.c_str(),
+        named->kernel.args_size,
+        bytes);
   }
   queue(stream, [&] {
-    return std::make_unique<KernelWork>(*named, args, memory_, parallel_,
-                                        faults_.kernel_error.fires());
+    return std::make_unique<KernelWork>(
+        *named, args, memory_, parallel_, faults_.kernel_error.fires());
   });
 }
 
@@ -444,4 +475,4 @@ void Driver::unlockAll() {
   scheduler_.mutex().unlock();
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

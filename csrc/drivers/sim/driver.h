@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "drivers/sim/faults.h"
 #include "drivers/sim/handle_table.h"
@@ -14,8 +16,15 @@
 #include "drivers/sim/scheduler.h"
 #include "drivers/sim/stream.h"
 #include "hal/hal.h"
+#include "kernels/kernels.h"
 
 namespace puone::sim {
+
+/// What stands behind a puone_kernel: a kernel and the name its launches fail under.
+struct NamedKernel {
+  kernels::Kernel kernel;
+  std::string name;
+};
 
 class Driver {
  public:
@@ -23,7 +32,9 @@ class Driver {
   ~Driver();
 
   // device
-  int32_t deviceCount() const { return options_.devices; }
+  int32_t deviceCount() const {
+    return options_.devices;
+  }
   void checkDevice(int32_t device) const;
   void setDevice(int32_t device);
   int32_t currentDevice() const;
@@ -58,22 +69,29 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
+  puone_kernel findKernel(const char* name) const;
   void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
 
   // faults
-  Faults& faults() { return faults_; }
+  Faults& faults() {
+    return faults_;
+  }
   void loseDevice(int32_t device);
   void setLatency(uint64_t ns);
   void clearFaults();
 
   /// See Scheduler::abandon().
-  void abandon() { scheduler_.abandon(); }
+  void abandon() {
+    scheduler_.abandon();
+  }
 
   // fork(): hold all locks across it, so that the child finds whole tables; and whether the child
   // will miss threads.
   void lockAll();
   void unlockAll();
-  bool hasThreads() const { return scheduler_.threads() + parallel_.threads() > 0; }
+  bool hasThreads() const {
+    return scheduler_.threads() + parallel_.threads() > 0;
+  }
 
  private:
   using Lock = Scheduler::Lock;
@@ -82,16 +100,21 @@ class Driver {
   /// Checks a handle and its device and queues what `make` returns.
   template <class Make>
   void queue(puone_stream handle, const Make& make);
-  void checkCopy(const void* to, const void* from, size_t bytes, puone_memcpy_kind kind,
-                 int32_t devices[2]) const;
+  void checkCopy(
+      const void* to,
+      const void* from,
+      size_t bytes,
+      puone_memcpy_kind kind,
+      int32_t devices[2]) const;
 
   const Options options_;
+  const std::vector<NamedKernel> kernels_; // never changed: handles and queued work point in
   Faults faults_;
   Memory memory_;
   Parallel parallel_;
   Scheduler scheduler_;
-  HandleTable<Stream> streams_{1, "stream"};  // guarded by the scheduler's lock
-  HandleTable<Event> events_{2, "event"};     // likewise
+  HandleTable<Stream> streams_{1, "stream"}; // guarded by the scheduler's lock
+  HandleTable<Event> events_{2, "event"};    // likewise
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

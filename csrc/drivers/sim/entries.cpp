@@ -6,20 +6,19 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <string_view>
+#include <type_traits>
 
 #include "drivers/sim/driver.h"
 #include "drivers/sim/error.h"
 
 namespace puone::sim {
-
-puone_status findKernel(const char* name, puone_kernel* out);
-
 namespace {
 
 // The driver between init() and shutdown(). Never destroyed at process exit, when threads may still
 // be running its work.
 std::atomic<Driver*> instance{nullptr};
-std::mutex life;  // of init() and shutdown()
+std::mutex life; // of init() and shutdown()
 std::atomic<bool> bad_fork{false};
 
 constexpr char kBadFork[] =
@@ -97,8 +96,7 @@ puone_status init() {
     if (bad_fork.load(std::memory_order_relaxed)) fail(PUONE_INTERNAL, "%s", kBadFork);
     const std::lock_guard guard(life);
     if (instance.load(std::memory_order_relaxed) != nullptr) return PUONE_OK;
-    static const bool watches_forks =
-        pthread_atfork(beforeFork, afterFork, afterForkInChild) == 0;
+    static const bool watches_forks = pthread_atfork(beforeFork, afterFork, afterForkInChild) == 0;
     if (!watches_forks) fail(PUONE_INTERNAL, "pthread_atfork failed");
     instance.store(new Driver(Options::fromEnvironment()), std::memory_order_release);
     return PUONE_OK;
@@ -118,10 +116,13 @@ puone_status shutdown() {
 puone_status describe(puone_driver_info* out) {
   return guarded("describe", [=] {
     required(out);
-    *out = {"sim", "PUOne project", "0.1.0",
-            PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC |
-                PUONE_CAP_EVENTS | PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY |
-                PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_KERNELS};
+    *out = {
+        "sim",
+        "PUOne project",
+        "0.1.0",
+        PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC | PUONE_CAP_EVENTS |
+            PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY | PUONE_CAP_PINNED_MEMORY |
+            PUONE_CAP_PEER_ACCESS | PUONE_CAP_KERNELS};
     return PUONE_OK;
   });
 }
@@ -218,8 +219,8 @@ puone_status pointerAttributes(const void* pointer, puone_pointer_attributes* ou
   });
 }
 
-puone_status memcpyAsync(void* dst, const void* src, size_t bytes, puone_memcpy_kind kind,
-                         puone_stream stream) {
+puone_status memcpyAsync(
+    void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
   return entry("memcpy_async", [=](Driver& d) { d.copy(dst, src, bytes, kind, stream); });
 }
 
@@ -303,15 +304,15 @@ puone_status eventElapsedMs(puone_event start, puone_event end, float* out) {
 // ---- kernel ----
 
 puone_status kernelFind(const char* name, puone_kernel* out) {
-  return entry("kernel_find", [=](Driver&) {
+  return entry("kernel_find", [=](Driver& d) {
     required(name);
     required(out);
-    return findKernel(name, out);
+    *out = d.findKernel(name);
   });
 }
 
-puone_status kernelLaunch(puone_kernel kernel, const void* args, size_t bytes,
-                          puone_stream stream) {
+puone_status kernelLaunch(
+    puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
   return entry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, bytes, stream); });
 }
 
@@ -338,8 +339,13 @@ puone_status resetFaults() {
 }
 
 const puone_fault_api kFault = {
-    sizeof(puone_fault_api), PUONE_FAULT_VERSION, outOfMemoryAt, kernelErrorAt, deviceLost,
-    latencyNs,               resetFaults,
+    sizeof(puone_fault_api),
+    PUONE_FAULT_VERSION,
+    outOfMemoryAt,
+    kernelErrorAt,
+    deviceLost,
+    latencyNs,
+    resetFaults,
 };
 
 puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
@@ -395,16 +401,16 @@ const puone_hal_api kTable = {
     .get_extension = getExtension,
 };
 
-}  // namespace
-}  // namespace puone::sim
+} // namespace
+} // namespace puone::sim
 
-extern "C" __attribute__((visibility("default"))) puone_status puone_hal_get(
-    uint32_t abi_major, const puone_hal_api** out) {
+extern "C" __attribute__((visibility("default"))) puone_status
+puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   return puone::sim::guarded("puone_hal_get", [=] {
     puone::sim::required(out);
     if (abi_major != PUONE_HAL_ABI_MAJOR) {
-      puone::sim::fail(PUONE_UNSUPPORTED, "this driver speaks ABI %u, not %u", PUONE_HAL_ABI_MAJOR,
-                       abi_major);
+      puone::sim::fail(
+          PUONE_UNSUPPORTED, "this driver speaks ABI %u, not %u", PUONE_HAL_ABI_MAJOR, abi_major);
     }
     *out = &puone::sim::kTable;
     return PUONE_OK;

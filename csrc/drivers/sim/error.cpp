@@ -15,7 +15,7 @@ std::string vformat(const char* format, va_list arguments) {
   return buffer;
 }
 
-}  // namespace
+} // namespace
 
 void fail(puone_status status, const char* format, ...) {
   va_list arguments;
@@ -45,7 +45,9 @@ std::string humanBytes(uint64_t bytes) {
                    : format("%.2f %s", value, units[unit]);
 }
 
-const char* lastError() noexcept { return last_error.c_str(); }
+const char* lastError() noexcept {
+  return last_error.c_str();
+}
 
 void setLastError(const char* entry, const std::string& text) noexcept {
   try {
@@ -55,4 +57,4 @@ void setLastError(const char* entry, const std::string& text) noexcept {
   }
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -11,7 +11,9 @@ namespace puone::sim {
 /// Goes off once, at the nth call of fires() after arm(n). Thread-safe.
 class Countdown {
  public:
-  void arm(uint64_t nth) { left_.store(nth, std::memory_order_relaxed); }
+  void arm(uint64_t nth) {
+    left_.store(nth, std::memory_order_relaxed);
+  }
 
   bool fires() {
     uint64_t left = left_.load(std::memory_order_relaxed);
@@ -22,7 +24,7 @@ class Countdown {
   }
 
  private:
-  std::atomic<uint64_t> left_{0};  // 0: not armed
+  std::atomic<uint64_t> left_{0}; // 0: not armed
 };
 
 struct Faults {
@@ -30,4 +32,4 @@ struct Faults {
   Countdown kernel_error;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -23,7 +23,7 @@ class HandleTable {
   void* add(std::shared_ptr<T> object) {
     if (free_.empty()) {
       slots_.emplace_back();
-      free_.reserve(slots_.size());  // so that remove() cannot throw
+      free_.reserve(slots_.size()); // so that remove() cannot throw
       free_.push_back(static_cast<uint32_t>(slots_.size() - 1));
     }
     const uint32_t index = free_.back();
@@ -32,7 +32,9 @@ class HandleTable {
     return encode(index);
   }
 
-  const std::shared_ptr<T>& get(const void* handle) const { return slots_[decode(handle)].object; }
+  const std::shared_ptr<T>& get(const void* handle) const {
+    return slots_[decode(handle)].object;
+  }
 
   /// Ends the handle and returns what it stood for.
   std::shared_ptr<T> remove(const void* handle) {
@@ -43,7 +45,9 @@ class HandleTable {
     return std::move(slot.object);
   }
 
-  size_t size() const { return slots_.size() - free_.size(); }
+  size_t size() const {
+    return slots_.size() - free_.size();
+  }
 
  private:
   struct Slot {
@@ -77,4 +81,4 @@ class HandleTable {
   std::vector<uint32_t> free_;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

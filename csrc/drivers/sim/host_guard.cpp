@@ -14,8 +14,8 @@ namespace {
 
 // All the handler reads: plain atomics, so that it is async-signal-safe.
 std::atomic<uintptr_t> front{0};
-std::atomic<size_t> half{0};  // bytes of the user's half; 0: nothing to watch
-std::atomic<size_t> span{1};  // bytes per device
+std::atomic<size_t> half{0}; // bytes of the user's half; 0: nothing to watch
+std::atomic<size_t> span{1}; // bytes per device
 struct sigaction previous_action;
 
 // Static TLS: the handler may run on a thread that never entered the driver, and must not allocate.
@@ -28,8 +28,12 @@ class Line {
     while (*s != '\0' && used_ < sizeof buffer_) buffer_[used_++] = *s++;
     return *this;
   }
-  Line& decimal(size_t value) { return digits(value, 10); }
-  Line& hex(size_t value) { return text("0x").digits(value, 16); }
+  Line& decimal(size_t value) {
+    return digits(value, 10);
+  }
+  Line& hex(size_t value) {
+    return text("0x").digits(value, 16);
+  }
   void write() {
     text("\n");
     // Nothing can be done about a failed write here.
@@ -118,7 +122,7 @@ void onSegmentationFault(int signal, siginfo_t* info, void* context) {
   chain(signal, info, context);
 }
 
-}  // namespace
+} // namespace
 
 void watchAccesses(const Memory& memory) {
   front.store(memory.front(), std::memory_order_relaxed);
@@ -134,19 +138,26 @@ void watchAccesses(const Memory& memory) {
   });
 }
 
-void forgetAccesses() { half.store(0, std::memory_order_relaxed); }
+void forgetAccesses() {
+  half.store(0, std::memory_order_relaxed);
+}
 
 namespace {
 constexpr size_t kSignalStackBytes = 64 << 10;
 }
 
 SignalStack::SignalStack()
-    : memory_(mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    : memory_(mmap(
+          nullptr,
+          kSignalStackBytes,
+          PROT_READ | PROT_WRITE,
+          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+          -1,
+          0)) {
   if (memory_ == MAP_FAILED) return;
   stack_t current = {};
   sigaltstack(nullptr, &current);
-  if ((current.ss_flags & SS_DISABLE) == 0) {  // a sanitizer's, which will also release it
+  if ((current.ss_flags & SS_DISABLE) == 0) { // a sanitizer's, which will also release it
     munmap(memory_, kSignalStackBytes);
     memory_ = MAP_FAILED;
     return;
@@ -165,9 +176,15 @@ SignalStack::~SignalStack() {
   munmap(memory_, kSignalStackBytes);
 }
 
-Running::Running(const char* name) : outer_(running) { running = name; }
-Running::~Running() { running = outer_; }
+Running::Running(const char* name) : outer_(running) {
+  running = name;
+}
+Running::~Running() {
+  running = outer_;
+}
 
-const char* runningWork() { return running; }
+const char* runningWork() {
+  return running;
+}
 
-}  // namespace puone::sim
+} // namespace puone::sim

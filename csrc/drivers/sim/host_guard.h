@@ -7,9 +7,9 @@
 
 namespace puone::sim {
 
-/// Installs the SIGSEGV handler (once per process, in front of whatever is there) and tells it which
-/// addresses are the devices'. The handler writes one line and then gives the signal to the handler
-/// that was there before.
+/// Installs the SIGSEGV handler (once per process, in front of whatever is there) and tells it
+/// which addresses are the devices'. The handler writes one line and then gives the signal to the
+/// handler that was there before.
 void watchAccesses(const Memory& memory);
 /// Forgets the addresses. The handler stays, and only passes signals on.
 void forgetAccesses();
@@ -43,4 +43,4 @@ class Running {
 /// Name of the work the calling thread runs, nullptr for none.
 const char* runningWork();
 
-}  // namespace puone::sim
+} // namespace puone::sim

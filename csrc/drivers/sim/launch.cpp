@@ -9,12 +9,14 @@ namespace {
 /// Bytes below which a second core costs more than it brings.
 constexpr int64_t kGrainBytes = 128 << 10;
 
-}  // namespace
+} // namespace
 
 void SimLaunch::copyBytes(void* to, const void* from, size_t bytes) {
   forRanges(static_cast<int64_t>(bytes), kGrainBytes, [=](int64_t begin, int64_t end) {
-    std::memcpy(static_cast<char*>(to) + begin, static_cast<const char*>(from) + begin,
-                static_cast<size_t>(end - begin));
+    std::memcpy(
+        static_cast<char*>(to) + begin,
+        static_cast<const char*>(from) + begin,
+        static_cast<size_t>(end - begin));
   });
 }
 
@@ -24,10 +26,12 @@ void SimLaunch::fillBytes(void* to, int value, size_t bytes) {
   });
 }
 
-void* SimLaunch::translate(void* device_address) const { return memory_.resolve(device_address); }
+unsigned char* SimLaunch::resolve(void* device_address) const {
+  return static_cast<unsigned char*>(memory_.resolve(device_address));
+}
 
 void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {
   parallel_.run(n, grain, body, context);
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -12,15 +12,19 @@ class SimLaunch final : public kernels::Launch {
  public:
   SimLaunch(const Memory& memory, Parallel& parallel) : memory_(memory), parallel_(parallel) {}
 
-  void delay(uint64_t ns) override { delay_ns_ = ns; }
-  uint64_t delayNs() const { return delay_ns_; }
+  unsigned char* resolve(void* device_address) const override;
+  void delay(uint64_t ns) override {
+    delay_ns_ = ns;
+  }
+  uint64_t delayNs() const {
+    return delay_ns_;
+  }
 
   /// memcpy/memset of backing memory, over the cores when large.
   void copyBytes(void* to, const void* from, size_t bytes);
   void fillBytes(void* to, int value, size_t bytes);
 
  private:
-  void* translate(void* device_address) const override;
   void spread(int64_t n, int64_t grain, RangeBody body, const void* context) override;
 
   const Memory& memory_;
@@ -28,4 +32,4 @@ class SimLaunch final : public kernels::Launch {
   uint64_t delay_ns_ = 0;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

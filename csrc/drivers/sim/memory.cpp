@@ -23,10 +23,14 @@ constexpr size_t roundUp(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-uintptr_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+uintptr_t address(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
+void* pointer(uintptr_t address) {
+  return reinterpret_cast<void*>(address);
+}
 
-}  // namespace
+} // namespace
 
 Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
     : capacity_(roundUp(capacity, kPage)), poison_(poison), arenas_(devices) {
@@ -38,13 +42,22 @@ Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
     span_ = roundUp(room * capacity_ + kHugePage, kHugePage);
     offset_ = span_ * static_cast<size_t>(devices);
     // One huge page more, so that the front half can start on a huge page.
-    base = mmap(nullptr, 2 * offset_ + kHugePage, PROT_NONE,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    base = mmap(
+        nullptr,
+        2 * offset_ + kHugePage,
+        PROT_NONE,
+        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+        -1,
+        0);
   }
   if (base == MAP_FAILED) {
-    fail(PUONE_INTERNAL, "cannot reserve %s of address space for %d devices of %s: %s",
-         humanBytes(2 * offset_).c_str(), devices, humanBytes(capacity).c_str(),
-         std::strerror(errno));
+    fail(
+        PUONE_INTERNAL,
+        "cannot reserve %s of address space for %d devices of %s: %s",
+        humanBytes(2 * offset_).c_str(),
+        devices,
+        humanBytes(capacity).c_str(),
+        std::strerror(errno));
   }
   front_ = roundUp(address(base), kHugePage);
   uintptr_t end = address(base) + 2 * offset_ + kHugePage;
@@ -110,21 +123,36 @@ void* Memory::allocate(int32_t device, size_t bytes) {
   Arena& arena = arenas_[device];
   const uint64_t available = capacity_ - arena.used;
   if (bytes > available || roundUp(bytes, kPage) > available) {
-    fail(PUONE_OUT_OF_MEMORY, "puone:%d: tried to allocate %s, %s free of %s", device,
-         humanBytes(bytes).c_str(), humanBytes(available).c_str(), humanBytes(capacity_).c_str());
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "puone:%d: tried to allocate %s, %s free of %s",
+        device,
+        humanBytes(bytes).c_str(),
+        humanBytes(available).c_str(),
+        humanBytes(capacity_).c_str());
   }
   const size_t pages = roundUp(bytes, kPage);
   const uintptr_t low = reserve(arena, pages);
   if (low == 0) {
-    fail(PUONE_OUT_OF_MEMORY, "puone:%d: no contiguous %s, though %s are free of %s", device,
-         humanBytes(bytes).c_str(), humanBytes(available).c_str(), humanBytes(capacity_).c_str());
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "puone:%d: no contiguous %s, though %s are free of %s",
+        device,
+        humanBytes(bytes).c_str(),
+        humanBytes(available).c_str(),
+        humanBytes(capacity_).c_str());
   }
   if (mprotect(pointer(low + offset_), pages, PROT_READ | PROT_WRITE) != 0) {
     const int error = errno;
     unreserve(arena, low, pages);
-    fail(PUONE_OUT_OF_MEMORY, "puone:%d: the host refused %s: %s (errno %d; each block takes two "
-         "of the process's memory mappings, see vm.max_map_count)", device,
-         humanBytes(bytes).c_str(), std::strerror(error), error);
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "puone:%d: the host refused %s: %s (errno %d; each block takes two "
+        "of the process's memory mappings, see vm.max_map_count)",
+        device,
+        humanBytes(bytes).c_str(),
+        std::strerror(error),
+        error);
   }
   if (pages >= kHugePage) madvise(pointer(low + offset_), pages, MADV_HUGEPAGE);
   const uintptr_t base = low + pages - roundUp(bytes, kAlignment);
@@ -140,8 +168,11 @@ Memory::Retired Memory::retire(void* base) {
   if (found == blocks_.end()) {
     const auto around = findBlock(address(base));
     if (around != blocks_.end()) {
-      fail(PUONE_INVALID_ARGUMENT, "%p is inside a block, not its start %p", base,
-           pointer(around->first));
+      fail(
+          PUONE_INVALID_ARGUMENT,
+          "%p is inside a block, not its start %p",
+          base,
+          pointer(around->first));
     }
     fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of device memory", base);
   }
@@ -152,11 +183,16 @@ Memory::Retired Memory::retire(void* base) {
 }
 
 void Memory::release(const Retired& block) {
-  // A fresh PROT_NONE mapping over the pages: they go back to the host, a late access faults, and the
-  // kernel merges it with the guards around, so that mappings do not add up.
+  // A fresh PROT_NONE mapping over the pages: they go back to the host, a late access faults, and
+  // the kernel merges it with the guards around, so that mappings do not add up.
   void* backing = pointer(block.low + offset_);
-  if (mmap(backing, block.bytes, PROT_NONE,
-           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) {
+  if (mmap(
+          backing,
+          block.bytes,
+          PROT_NONE,
+          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+          -1,
+          0) == MAP_FAILED) {
     // Out of mappings: at least give the pages back.
     madvise(backing, block.bytes, MADV_DONTNEED);
   }
@@ -192,7 +228,9 @@ void* Memory::retireHost(void* base) {
   return base;
 }
 
-void Memory::releaseHost(void* base) { std::free(base); }
+void Memory::releaseHost(void* base) {
+  std::free(base);
+}
 
 Memory::Blocks::const_iterator Memory::findBlock(uintptr_t address) const {
   auto after = blocks_.upper_bound(address);
@@ -213,8 +251,8 @@ puone_pointer_attributes Memory::attributes(const void* p) const {
   if (isDevice(p)) {
     const auto block = findBlock(address(p));
     if (block != blocks_.end()) {
-      return {PUONE_MEMORY_DEVICE, block->second.device, pointer(block->first),
-              block->second.bytes};
+      return {
+          PUONE_MEMORY_DEVICE, block->second.device, pointer(block->first), block->second.bytes};
     }
   } else if (const auto pinned = findPinned(address(p)); pinned != pinned_.end()) {
     return {PUONE_MEMORY_HOST, -1, pointer(pinned->first), pinned->second};
@@ -235,9 +273,17 @@ int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const
   }
   const size_t room = block->first + block->second.bytes - address(p);
   if (bytes > room) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes runs %zu bytes over the end of its block "
-         "(%p + %zu bytes, puone:%d)", what, p, bytes, bytes - room, pointer(block->first),
-         block->second.bytes, block->second.device);
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%s %p + %zu bytes runs %zu bytes over the end of its block "
+        "(%p + %zu bytes, puone:%d)",
+        what,
+        p,
+        bytes,
+        bytes - room,
+        pointer(block->first),
+        block->second.bytes,
+        block->second.device);
   }
   return block->second.device;
 }
@@ -254,8 +300,12 @@ void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
   const std::lock_guard guard(mutex_);
   const auto first = findPinned(address(p));
   if (first != findPinned(address(last))) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes crosses the edge of pinned memory", what, p,
-         bytes);
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%s %p + %zu bytes crosses the edge of pinned memory",
+        what,
+        p,
+        bytes);
   }
 }
 
@@ -268,4 +318,4 @@ void* Memory::resolve(const void* p) const {
   return const_cast<void*>(p);
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

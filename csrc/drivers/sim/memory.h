@@ -40,8 +40,8 @@ class Memory {
   /// the work that is using them.
   struct Retired {
     int32_t device;
-    uintptr_t low;  // first page, in user addresses
-    size_t bytes;   // of pages, without the guard
+    uintptr_t low; // first page, in user addresses
+    size_t bytes;  // of pages, without the guard
   };
   /// Takes the block that starts at `base` out of the live set. Error(INVALID_ARGUMENT) if none.
   Retired retire(void* base);
@@ -55,7 +55,9 @@ class Memory {
 
   puone_pointer_attributes attributes(const void* pointer) const;
   uint64_t freeBytes(int32_t device) const;
-  uint64_t capacity() const { return capacity_; }
+  uint64_t capacity() const {
+    return capacity_;
+  }
 
   /// Checks that [pointer, pointer + bytes) lies in one live device block; returns its device.
   int32_t checkDevice(const char* what, const void* pointer, size_t bytes) const;
@@ -77,28 +79,38 @@ class Memory {
     return reinterpret_cast<uintptr_t>(pointer) - front_ < offset_;
   }
 
-  uintptr_t front() const { return front_; }
-  size_t span() const { return span_; }
-  int32_t devices() const { return static_cast<int32_t>(arenas_.size()); }
+  uintptr_t front() const {
+    return front_;
+  }
+  size_t span() const {
+    return span_;
+  }
+  int32_t devices() const {
+    return static_cast<int32_t>(arenas_.size());
+  }
 
   /// fork(): hold the lock across it, so that the child finds the tables whole.
-  void lock() const { mutex_.lock(); }
-  void unlock() const { mutex_.unlock(); }
+  void lock() const {
+    mutex_.lock();
+  }
+  void unlock() const {
+    mutex_.unlock();
+  }
 
  private:
   struct Block {
-    uintptr_t low;  // first page
-    size_t pages;   // bytes of pages
-    size_t bytes;   // as asked for
+    uintptr_t low; // first page
+    size_t pages;  // bytes of pages
+    size_t bytes;  // as asked for
     int32_t device;
   };
-  using Ranges = std::map<uintptr_t, size_t>;  // start, bytes
+  using Ranges = std::map<uintptr_t, size_t>; // start, bytes
   struct Arena {
-    Ranges free;       // unused addresses
-    uintptr_t cursor;  // next-fit: the addresses above it have rested longest
+    Ranges free;      // unused addresses
+    uintptr_t cursor; // next-fit: the addresses above it have rested longest
     uint64_t used = 0;
   };
-  using Blocks = std::map<uintptr_t, Block>;  // by the user's base address
+  using Blocks = std::map<uintptr_t, Block>; // by the user's base address
   using Pinned = std::map<uintptr_t, size_t>;
 
   uintptr_t reserve(Arena& arena, size_t pages);
@@ -109,12 +121,12 @@ class Memory {
   const uint64_t capacity_;
   const bool poison_;
   uintptr_t front_ = 0;
-  size_t span_ = 0;    // address space per device
-  size_t offset_ = 0;  // from a user address to its backing store; also the size of a half
+  size_t span_ = 0;   // address space per device
+  size_t offset_ = 0; // from a user address to its backing store; also the size of a half
   mutable std::mutex mutex_;
   std::vector<Arena> arenas_;
   Blocks blocks_;
   Pinned pinned_;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -21,7 +21,8 @@ const char* get(const char* name) {
   fail(PUONE_INTERNAL, "%s=%s is not valid: expected %s", name, value, expected);
 }
 
-/// A decimal number, optionally followed by one of `suffixes`, each worth 1024 times the one before.
+/// A decimal number, optionally followed by one of `suffixes`, each worth 1024 times the one
+/// before.
 uint64_t number(const char* name, const char* value, const char* suffixes, const char* expected) {
   if (*value < '0' || *value > '9') bad(name, value, expected);
   char* end = nullptr;
@@ -41,8 +42,13 @@ uint64_t number(const char* name, const char* value, const char* suffixes, const
   return result;
 }
 
-uint64_t bounded(const char* name, uint64_t fallback, uint64_t low, uint64_t high,
-                 const char* expected, const char* suffixes = "") {
+uint64_t bounded(
+    const char* name,
+    uint64_t fallback,
+    uint64_t low,
+    uint64_t high,
+    const char* expected,
+    const char* suffixes = "") {
   const char* value = get(name);
   if (value == nullptr) return fallback;
   uint64_t result = number(name, value, suffixes, expected);
@@ -56,24 +62,32 @@ int32_t usableCores() {
   return CPU_COUNT(&set);
 }
 
-}  // namespace
+} // namespace
 
 Options Options::fromEnvironment() {
   Options options;
   options.devices = static_cast<int32_t>(
       bounded("PUONE_SIM_DEVICES", 2, 0, 64, "a number of devices from 0 to 64"));
-  options.memory = bounded("PUONE_SIM_MEMORY", options.memory, 1 << 20, uint64_t{1} << 40,
-                           "bytes per device from 1M to 1T, such as 512M or 4G", "KMGT");
+  options.memory = bounded(
+      "PUONE_SIM_MEMORY",
+      options.memory,
+      1 << 20,
+      uint64_t{1} << 40,
+      "bytes per device from 1M to 1T, such as 512M or 4G",
+      "KMGT");
   options.adversarial = get("PUONE_SIM_SEED") != nullptr;
-  options.seed =
-      bounded("PUONE_SIM_SEED", 0, 0, UINT64_MAX, "a seed (an unsigned 64-bit number)");
+  options.seed = bounded("PUONE_SIM_SEED", 0, 0, UINT64_MAX, "a seed (an unsigned 64-bit number)");
   options.poison = bounded("PUONE_SIM_POISON", 0, 0, 1, "0 or 1") != 0;
   options.latency_ns =
       1000 * bounded("PUONE_SIM_LATENCY_US", 0, 0, 60'000'000, "microseconds, at most 60000000");
-  options.cores = static_cast<int32_t>(bounded("PUONE_SIM_CORES",
-                                               static_cast<uint64_t>(usableCores()), 1, 256,
-                                               "a number of host cores from 1 to 256"));
+  if (const char* isa = get("PUONE_SIM_ISA")) options.isa = isa;
+  options.cores = static_cast<int32_t>(bounded(
+      "PUONE_SIM_CORES",
+      static_cast<uint64_t>(usableCores()),
+      1,
+      256,
+      "a number of host cores from 1 to 256"));
   return options;
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

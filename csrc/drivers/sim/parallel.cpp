@@ -16,7 +16,7 @@ constexpr int64_t kChunksPerThread = 8;
 /// How long a helper looks for the next loop before it sleeps.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
-}  // namespace
+} // namespace
 
 void Parallel::Loop::runChunks() {
   for (;;) {
@@ -79,13 +79,12 @@ void Parallel::help() {
     if (stopping_) return;
     seen = posted_.load(std::memory_order_relaxed);
     lock.unlock();
-    const bool posted = spinUntil(
-        kSpin, [&] { return posted_.load(std::memory_order_acquire) != seen; });
+    const bool posted =
+        spinUntil(kSpin, [&] { return posted_.load(std::memory_order_acquire) != seen; });
     lock.lock();
     if (posted) continue;
-    loop_posted_.wait(lock, [&] {
-      return stopping_ || posted_.load(std::memory_order_relaxed) != seen;
-    });
+    loop_posted_.wait(
+        lock, [&] { return stopping_ || posted_.load(std::memory_order_relaxed) != seen; });
   }
 }
 
@@ -108,4 +107,4 @@ void Parallel::unlock() {
   one_loop_.unlock();
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -27,7 +27,9 @@ class Parallel {
   void run(int64_t n, int64_t grain, Body body, const void* context);
 
   /// Threads that exist now.
-  size_t threads() const { return helpers_.size(); }
+  size_t threads() const {
+    return helpers_.size();
+  }
 
   /// fork(): hold the locks across it.
   void lock();
@@ -39,7 +41,7 @@ class Parallel {
     int64_t chunk;
     Body body;
     const void* context;
-    const char* work;  // for the fault message of a helper
+    const char* work; // for the fault message of a helper
     std::atomic<int64_t> next{0};
     void runChunks();
   };
@@ -48,15 +50,15 @@ class Parallel {
   void help();
 
   const int32_t helpers_wanted_;
-  std::mutex one_loop_;  // held by the caller whose loop is spread
-  std::mutex mutex_;     // of all below
+  std::mutex one_loop_; // held by the caller whose loop is spread
+  std::mutex mutex_;    // of all below
   std::condition_variable loop_posted_;
   std::condition_variable helpers_left_;
-  std::atomic<uint64_t> posted_{0};  // loops posted so far; helpers spin on it for a while
-  Loop* loop_ = nullptr;             // the loop helpers may join
-  int32_t inside_ = 0;               // helpers in it
+  std::atomic<uint64_t> posted_{0}; // loops posted so far; helpers spin on it for a while
+  Loop* loop_ = nullptr;            // the loop helpers may join
+  int32_t inside_ = 0;              // helpers in it
   bool stopping_ = false;
   std::vector<std::thread> helpers_;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -36,7 +36,7 @@ uint64_t now() {
       std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
-}  // namespace
+} // namespace
 
 Scheduler::Scheduler(const Options& options)
     : adversarial_(options.adversarial),
@@ -115,7 +115,7 @@ void Scheduler::settle(Stream& stream) {
   }
   stream.state = Stream::State::kIdle;
   devices_[stream.device].busy.erase(stream);
-  stream.self.reset();  // may end the stream: callers hold it as long as they need it
+  stream.self.reset(); // may end the stream: callers hold it as long as they need it
 }
 
 void Scheduler::complete(Record& record) {
@@ -129,8 +129,8 @@ void Scheduler::finishHead(Stream& stream) {
   const std::unique_ptr<Work> work(stream.head);
   stream.head = work->next;
   if (stream.head == nullptr) stream.tail = nullptr;
-  stream.completed.store(stream.completed.load(std::memory_order_relaxed) + 1,
-                         std::memory_order_release);
+  stream.completed.store(
+      stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (stream.waiters > 0) stream.done.notify_all();
 }
 
@@ -212,8 +212,7 @@ bool Scheduler::help(Lock& lock, Stream& stream) {
 }
 
 bool Scheduler::mayTake(const Stream& stream) const {
-  return stream.head->kind != Work::Kind::kHostFunction ||
-         in_host_functions_ < kMaxHostFunctions;
+  return stream.head->kind != Work::Kind::kHostFunction || in_host_functions_ < kMaxHostFunctions;
 }
 
 /// The stream to serve next: the most urgent, the longest ready; or, for the adversary, any.
@@ -241,8 +240,8 @@ uint64_t Scheduler::dawdle() {
 
 // ---- waiting ----
 
-void Scheduler::wait(Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence,
-                     bool spin) {
+void Scheduler::wait(
+    Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence, bool spin) {
   const auto done = [&] { return stream->completed.load(std::memory_order_acquire) >= sequence; };
   while (!done()) {
     if ((!adversarial_ || workers_.empty()) && help(lock, *stream)) continue;
@@ -301,7 +300,7 @@ void Scheduler::loseDevice(int32_t device) {
     if (s->state == Stream::State::kBlocked) blocked.push_back(s->self);
   }
   for (const auto& stream : blocked) {
-    if (stream->state != Stream::State::kBlocked) continue;  // freed by one before it
+    if (stream->state != Stream::State::kBlocked) continue; // freed by one before it
     std::erase(stream->head->record->blocked, stream.get());
     advance(*stream);
   }
@@ -325,8 +324,8 @@ void Scheduler::abandon() {
 // ---- threads ----
 
 /// Something is ready: make sure that a worker comes for it, at once if it is urgent. Waking a
-/// thread costs its caller more than most work takes, so what is not urgent is left to a worker that
-/// naps, or to the thread that waits for it.
+/// thread costs its caller more than most work takes, so what is not urgent is left to a worker
+/// that naps, or to the thread that waits for it.
 void Scheduler::callWorker(bool urgent) {
   if (spinning_ >= ready_count_.load(std::memory_order_relaxed)) return;
   if (napping_ && !urgent) return;
@@ -342,19 +341,19 @@ void Scheduler::hurry() {
 }
 
 void Scheduler::startWorker() {
-  for (std::thread& thread : retired_) thread.join();  // they are past their last use of the lock
+  for (std::thread& thread : retired_) thread.join(); // they are past their last use of the lock
   retired_.clear();
   const auto self = workers_.emplace(workers_.end());
   try {
     *self = std::thread([this, self] { serve(self); });
   } catch (const std::system_error&) {
-    workers_.erase(self);  // the other workers, or the next thread to synchronise, do the work
+    workers_.erase(self); // the other workers, or the next thread to synchronise, do the work
   }
 }
 
 void Scheduler::serve(std::list<std::thread>::iterator self) {
   const SignalStack signal_stack;
-  prctl(PR_SET_TIMERSLACK, 1);  // short naps
+  prctl(PR_SET_TIMERSLACK, 1); // short naps
   Lock lock(mutex_);
   for (;;) {
     if (Stream* stream = pickReady()) {
@@ -374,7 +373,7 @@ bool Scheduler::waitForWork(Lock& lock) {
     return ready_count_.load(std::memory_order_relaxed) > 0 ||
            quit_.load(std::memory_order_relaxed);
   };
-  const bool hopeless = called();  // what is ready must not be taken now: wait for something else
+  const bool hopeless = called(); // what is ready must not be taken now: wait for something else
   if (!hopeless) {
     ++spinning_;
     lock.unlock();
@@ -437,4 +436,4 @@ void Scheduler::keepTime() {
   }
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

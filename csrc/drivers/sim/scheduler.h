@@ -46,8 +46,12 @@ class Scheduler {
 
   /// The lock that guards streams, events and records. Methods that take a Lock& may let go of it
   /// meanwhile; the others want it held.
-  [[nodiscard]] Lock lock() { return Lock(mutex_); }
-  std::mutex& mutex() { return mutex_; }
+  [[nodiscard]] Lock lock() {
+    return Lock(mutex_);
+  }
+  std::mutex& mutex() {
+    return mutex_;
+  }
 
   /// Queues work. Throws Error(DEVICE_LOST).
   void submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work);
@@ -71,13 +75,17 @@ class Scheduler {
   void loseDevice(int32_t device);
   /// Brings lost devices back and forgets the latency set by setLatency().
   void clearFaults();
-  void setLatency(uint64_t ns) { latency_ns_ = ns; }
+  void setLatency(uint64_t ns) {
+    latency_ns_ = ns;
+  }
 
   /// Process exit without shutdown(): let no thread begin anything more. Does not wait.
   void abandon();
 
   /// Threads that exist now.
-  size_t threads() const { return workers_.size() + (timekeeper_.joinable() ? 1 : 0); }
+  size_t threads() const {
+    return workers_.size() + (timekeeper_.joinable() ? 1 : 0);
+  }
 
  private:
   struct AsyncError {
@@ -88,12 +96,14 @@ class Scheduler {
   struct Device {
     bool lost = false;
     BusyList busy;
-    std::list<AsyncError> errors;  // oldest first
+    std::list<AsyncError> errors; // oldest first
   };
   struct Deadline {
     uint64_t time_ns;
-    Stream* stream;  // alive: it has work
-    bool operator<(const Deadline& other) const { return time_ns > other.time_ns; }  // min-heap
+    Stream* stream; // alive: it has work
+    bool operator<(const Deadline& other) const {
+      return time_ns > other.time_ns;
+    } // min-heap
   };
 
   // Moving a stream along its queue.
@@ -125,30 +135,30 @@ class Scheduler {
 
   const bool adversarial_;
   const uint64_t base_latency_ns_;
-  const size_t busy_workers_wanted_;  // workers not blocked in a host function
+  const size_t busy_workers_wanted_; // workers not blocked in a host function
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_; // of all below
   std::vector<Device> devices_;
   std::array<ReadyList, kPriorities> ready_;
-  std::atomic<size_t> ready_count_{0};  // polled by idle workers
+  std::atomic<size_t> ready_count_{0}; // polled by idle workers
   std::deque<std::shared_ptr<Stream>> unblocked_;
   std::mt19937_64 random_;
   uint64_t latency_ns_;
-  uint64_t submissions_ = 0;  // to all streams
+  uint64_t submissions_ = 0; // to all streams
   bool stopping_ = false;
-  std::atomic<bool> quit_{false};  // stopping or abandoned; polled by idle workers
+  std::atomic<bool> quit_{false}; // stopping or abandoned; polled by idle workers
 
   std::condition_variable work_ready_;
-  size_t spinning_ = 0;           // idle workers that look
-  bool napping_ = false;          // an idle worker is in work_ready_ for a short time
-  size_t sleeping_ = 0;           // idle workers in work_ready_ for long
-  size_t in_host_functions_ = 0;  // workers that may be blocked for long
+  size_t spinning_ = 0;          // idle workers that look
+  bool napping_ = false;         // an idle worker is in work_ready_ for a short time
+  size_t sleeping_ = 0;          // idle workers in work_ready_ for long
+  size_t in_host_functions_ = 0; // workers that may be blocked for long
   std::list<std::thread> workers_;
-  std::list<std::thread> retired_;  // to be joined
+  std::list<std::thread> retired_; // to be joined
 
   std::condition_variable deadline_changed_;
-  std::vector<Deadline> deadlines_;  // heap
+  std::vector<Deadline> deadlines_; // heap
   std::thread timekeeper_;
 };
 
-}  // namespace puone::sim
+} // namespace puone::sim

@@ -31,4 +31,4 @@ bool spinUntil(std::chrono::nanoseconds limit, const Ready& ready) {
   return ready();
 }
 
-}  // namespace puone::sim
+} // namespace puone::sim

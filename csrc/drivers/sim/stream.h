@@ -19,22 +19,27 @@ struct Stream;
 /// One event_record(): a place in a stream's order. Outlives the event while waits need it.
 struct Record {
   std::shared_ptr<Stream> stream;
-  uint64_t sequence = 0;         // done when the stream has completed this many pieces of work
+  uint64_t sequence = 0; // done when the stream has completed this many pieces of work
   bool done = false;
   bool timed = false;
-  uint64_t time_ns = 0;          // steady clock, when done and timed
-  std::vector<Stream*> blocked;  // streams whose head waits for this record
+  uint64_t time_ns = 0;         // steady clock, when done and timed
+  std::vector<Stream*> blocked; // streams whose head waits for this record
 };
 
 struct Event {
   int32_t device;
-  uint32_t flags;                // puone_event_flags
-  std::shared_ptr<Record> last;  // the most recent record, or none
+  uint32_t flags;               // puone_event_flags
+  std::shared_ptr<Record> last; // the most recent record, or none
 };
 
 /// One entry of a stream's queue.
 struct Work {
-  enum class Kind : uint8_t { kDevice, kHostFunction, kRecord, kWait };
+  enum class Kind : uint8_t {
+    kDevice,
+    kHostFunction,
+    kRecord,
+    kWait
+  };
 
   Work(Kind k, const char* n, bool u) : kind(k), urgent(u), name(n) {}
   /// A kRecord or kWait.
@@ -45,22 +50,24 @@ struct Work {
   Work& operator=(const Work&) = delete;
 
   /// Runs without any lock. Returns how many ns the work has to last at least. May throw Error.
-  virtual uint64_t run() { return 0; }
+  virtual uint64_t run() {
+    return 0;
+  }
 
   const Kind kind;
-  const bool urgent;       // worth waking a thread for
-  const char* const name;  // static; "kernel copy", "memcpy_async", ...
-  const std::shared_ptr<Record> record;  // of kRecord and kWait
+  const bool urgent;                    // worth waking a thread for
+  const char* const name;               // static; "kernel copy", "memcpy_async", ...
+  const std::shared_ptr<Record> record; // of kRecord and kWait
   Work* next = nullptr;
 };
 
 struct Stream {
   enum class State : uint8_t {
-    kIdle,     // nothing queued
-    kReady,    // in the ready set: the head can run as soon as a thread takes it
-    kRunning,  // a thread runs the head
-    kTimed,    // the head ran and lasts until a deadline
-    kBlocked   // the head waits for a record of another stream
+    kIdle,    // nothing queued
+    kReady,   // in the ready set: the head can run as soon as a thread takes it
+    kRunning, // a thread runs the head
+    kTimed,   // the head ran and lasts until a deadline
+    kBlocked  // the head waits for a record of another stream
   };
 
   Stream(int32_t d, int32_t p) : device(d), priority(p) {}
@@ -71,24 +78,24 @@ struct Stream {
   Stream& operator=(const Stream&) = delete;
 
   const int32_t device;
-  const int32_t priority;  // index of the ready list, 0 is the most urgent
+  const int32_t priority; // index of the ready list, 0 is the most urgent
   State state = State::kIdle;
-  bool failed = false;  // an error waits to be reported; queued work is skipped until then
+  bool failed = false; // an error waits to be reported; queued work is skipped until then
   Work* head = nullptr;
   Work* tail = nullptr;
-  uint64_t submitted = 0;              // pieces of work queued so far
-  std::atomic<uint64_t> completed{0};  // and done; written under the lock, polled without it
-  int32_t waiters = 0;                 // threads in done
+  uint64_t submitted = 0;             // pieces of work queued so far
+  std::atomic<uint64_t> completed{0}; // and done; written under the lock, polled without it
+  int32_t waiters = 0;                // threads in done
   std::condition_variable done;
-  std::shared_ptr<Stream> self;  // set while there is work, which may outlive the handle
+  std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
   Stream* ready_previous = nullptr;
   Stream* ready_next = nullptr;
-  Stream* busy_previous = nullptr;  // the device's list of streams that are not idle
+  Stream* busy_previous = nullptr; // the device's list of streams that are not idle
   Stream* busy_next = nullptr;
 };
 
 /// An intrusive doubly linked list, in insertion order.
-template <Stream* Stream::*previous, Stream* Stream::*next>
+template <Stream* Stream::* previous, Stream* Stream::* next>
 class StreamList {
  public:
   void pushBack(Stream& stream) {
@@ -103,9 +110,15 @@ class StreamList {
     (stream.*next != nullptr ? stream.*next->*previous : last_) = stream.*previous;
     --size_;
   }
-  Stream* first() const { return first_; }
-  static Stream* after(const Stream& stream) { return stream.*next; }
-  size_t size() const { return size_; }
+  Stream* first() const {
+    return first_;
+  }
+  static Stream* after(const Stream& stream) {
+    return stream.*next;
+  }
+  size_t size() const {
+    return size_;
+  }
 
  private:
   Stream* first_ = nullptr;
@@ -116,4 +129,4 @@ class StreamList {
 using ReadyList = StreamList<&Stream::ready_previous, &Stream::ready_next>;
 using BusyList = StreamList<&Stream::busy_previous, &Stream::busy_next>;
 
-}  // namespace puone::sim
+} // namespace puone::sim

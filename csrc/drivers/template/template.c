@@ -3,9 +3,9 @@
  * The template driver: every entry is there and does nothing. Start yours from a copy; README.md
  * beside this file says in which order to fill it in.
  *
- * Loading it is safe: it has no device, so is_available() is False and nothing throws. An entry that
- * is not implemented returns UNSUPPORTED with a message, without side effects, and describe() does
- * not declare its capability: the two must change together.
+ * Loading it is safe: it has no device, so is_available() is False and nothing throws. An entry
+ * that is not implemented returns UNSUPPORTED with a message, without side effects, and describe()
+ * does not declare its capability: the two must change together.
  */
 #include <stdio.h>
 
@@ -31,8 +31,12 @@ static puone_status no_device(const char* entry, int32_t device) {
 
 /* ---- step 1: driver ---- */
 
-static puone_status driver_init(void) { return PUONE_OK; }
-static puone_status driver_shutdown(void) { return PUONE_OK; }
+static puone_status driver_init(void) {
+  return PUONE_OK;
+}
+static puone_status driver_shutdown(void) {
+  return PUONE_OK;
+}
 
 static puone_status describe(puone_driver_info* out) {
   if (out == NULL) return null_argument("describe");
@@ -43,7 +47,9 @@ static puone_status describe(puone_driver_info* out) {
   return PUONE_OK;
 }
 
-static const char* last_error_message(void) { return last_error; }
+static const char* last_error_message(void) {
+  return last_error;
+}
 
 /* ---- step 2: device ---- */
 
@@ -59,15 +65,17 @@ static puone_status device_get(int32_t* out) {
   return PUONE_OK;
 }
 
-static puone_status device_set(int32_t device) { return no_device("device_set", device); }
+static puone_status device_set(int32_t device) {
+  return no_device("device_set", device);
+}
 
 static puone_status device_properties(int32_t device, puone_device_properties* out) {
   if (out == NULL) return null_argument("device_properties");
   return no_device("device_properties", device);
 }
 
-static puone_status device_memory_info(int32_t device, uint64_t* free_bytes,
-                                       uint64_t* total_bytes) {
+static puone_status device_memory_info(
+    int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
   if (free_bytes == NULL || total_bytes == NULL) return null_argument("device_memory_info");
   return no_device("device_memory_info", device);
 }
@@ -132,7 +140,9 @@ static puone_status memory_malloc(size_t bytes, void** out) {
   return unsupported("malloc");
 }
 
-static puone_status memory_free(void* ptr) { return ptr == NULL ? PUONE_OK : unsupported("free"); }
+static puone_status memory_free(void* ptr) {
+  return ptr == NULL ? PUONE_OK : unsupported("free");
+}
 
 static puone_status host_malloc(size_t bytes, void** out) {
   (void)bytes, (void)out;
@@ -148,8 +158,8 @@ static puone_status pointer_attributes(const void* ptr, puone_pointer_attributes
   return unsupported("pointer_attributes");
 }
 
-static puone_status memcpy_async(void* dst, const void* src, size_t bytes, puone_memcpy_kind kind,
-                                 puone_stream stream) {
+static puone_status memcpy_async(
+    void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
   (void)dst, (void)src, (void)bytes, (void)kind, (void)stream;
   return unsupported("memcpy_async");
 }
@@ -197,8 +207,8 @@ static puone_status kernel_find(const char* name, puone_kernel* out) {
   return unsupported("kernel_find");
 }
 
-static puone_status kernel_launch(puone_kernel kernel, const void* args, size_t bytes,
-                                  puone_stream stream) {
+static puone_status kernel_launch(
+    puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
   (void)kernel, (void)args, (void)bytes, (void)stream;
   return unsupported("kernel_launch");
 }
@@ -251,8 +261,8 @@ static const puone_hal_api table = {
     .get_extension = get_extension,
 };
 
-__attribute__((visibility("default"))) puone_status puone_hal_get(uint32_t abi_major,
-                                                                  const puone_hal_api** out) {
+__attribute__((visibility("default"))) puone_status
+puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   if (out == NULL) return null_argument("puone_hal_get");
   if (abi_major != PUONE_HAL_ABI_MAJOR) return unsupported("puone_hal_get (ABI)");
   *out = &table;

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# puone_add_host_kernels(<target>): the device kernels compiled for the host, once per instruction
+# set, and linked into <target>. A driver of a real device compiles the same sources its own way.
+set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
+set(PUONE_KERNEL_SOURCES copy.cpp delay.cpp fill.cpp registry.cpp)
+
+function(puone_add_host_kernels target)
+  set(levels baseline)
+  # One is enough to be sanitized.
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT PUONE_SANITIZE)
+    list(APPEND levels v3 v4)
+    target_compile_definitions(${target} PRIVATE PUONE_KERNELS_X86_64_LEVELS)
+  endif()
+  target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
+  list(TRANSFORM PUONE_KERNEL_SOURCES PREPEND "${PUONE_KERNELS_DIR}/" OUTPUT_VARIABLE sources)
+  foreach(level IN LISTS levels)
+    set(objects ${target}_kernels_${level})
+    add_library(${objects} OBJECT ${sources})
+    target_link_libraries(${objects} PRIVATE puone_driver_options)
+    target_compile_definitions(${objects} PRIVATE PUONE_ISA=${level})
+    # Kernels touch no errno and no floating-point traps; knowing that, the compiler can vectorise.
+    target_compile_options(${objects} PRIVATE -fno-math-errno -fno-trapping-math)
+    if(NOT PUONE_SANITIZE)
+      target_compile_options(${objects} PRIVATE -O3)
+    endif()
+    if(NOT level STREQUAL baseline)
+      target_compile_options(${objects} PRIVATE -march=x86-64-${level})
+    endif()
+    target_link_libraries(${target} PRIVATE ${objects})
+  endforeach()
+endfunction()

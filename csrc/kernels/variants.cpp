@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "kernels/kernels.h"
+
+namespace puone::kernels {
+
+// Defined by registry.cpp, once per instruction set it is compiled for (kernels.cmake).
+namespace baseline {
+std::span<const Kernel> kernels();
+}
+#ifdef PUONE_KERNELS_X86_64_LEVELS
+namespace v3 {
+std::span<const Kernel> kernels();
+}
+namespace v4 {
+std::span<const Kernel> kernels();
+}
+#endif
+
+std::span<const Variant> variants() {
+  static const Variant built[] = {
+      {"baseline", true, baseline::kernels()},
+#ifdef PUONE_KERNELS_X86_64_LEVELS
+      {"v3", __builtin_cpu_supports("x86-64-v3") != 0, v3::kernels()},
+      {"v4", __builtin_cpu_supports("x86-64-v4") != 0, v4::kernels()},
+#endif
+  };
+  return built;
+}
+
+} // namespace puone::kernels
