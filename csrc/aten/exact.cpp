@@ -15,6 +15,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
         "native_group_norm",
         "addr",
         "addr.out",
+        "addr_",
         "kaiser_window",
         "kaiser_window.periodic",
         "kaiser_window.beta",
