@@ -58,7 +58,7 @@ CONSTANTS = {
     "PUONE_FAULT_VERSION": abi.FAULT_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
-TYPES = {
+TYPES: dict[str, Any] = {
     "const char*": c_char_p,
     "const void*": c_void_p,
     "const void**": POINTER(c_void_p),

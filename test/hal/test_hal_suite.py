@@ -24,9 +24,9 @@ def _runtime(name: str) -> str:
 
 
 # Python is not instrumented: the run time has to come first, and the C++ library early enough that
-# its exceptions are intercepted. Leaks are the C++ tests' matter, for Python keeps what it has. Faults
-# are left to the suite, which provokes some, and freed memory is soon reused, since the suite also
-# looks at resident memory.
+# its exceptions are intercepted. Leaks are the C++ tests' matter, for Python keeps what it has.
+# Faults are left to the suite, which provokes some, and freed memory is soon reused, since the
+# suite also looks at resident memory.
 SANITIZED = {
     "LD_PRELOAD": " ".join(map(_runtime, ["libasan.so", "libubsan.so", "libstdc++.so"])),
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:quarantine_size_mb=1"
