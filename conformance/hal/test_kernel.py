@@ -272,14 +272,14 @@ def test_copy_transposes_while_it_casts(hal: Driver) -> None:
 
 
 @covers("HAL-126")
-@pytest.mark.parametrize("milliseconds", [1, 20, 60])
+@pytest.mark.parametrize("milliseconds", [1, 20, 250])
 def test_delay_keeps_its_stream_busy(hal: Driver, milliseconds: int) -> None:
     stream = hal.stream()
     hal.delay(stream, 0)
     hal.synchronize(stream)
     started = time.monotonic()
     hal.delay(stream, milliseconds)
-    if milliseconds >= 60:
+    if milliseconds >= 250:  # so long that the host gets to ask in time
         assert hal.query(stream) == Status.NOT_READY
     hal.synchronize(stream)
     assert time.monotonic() - started >= milliseconds * 0.99e-3

@@ -116,7 +116,7 @@ def test_the_last_of_many_writes_wins(hal: Driver) -> None:
 @covers("HAL-083", needs=("host_func", "kernel_delay"))
 def test_a_slow_piece_of_work_is_not_overtaken(hal: Driver) -> None:
     stream = hal.stream()
-    hal.delay(stream, 60)
+    hal.delay(stream, 250)
     flag = hal.flag(stream)
     assert flag.times() == 0
     hal.synchronize(stream)
