@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # puone_add_host_kernels(<target>): the device kernels compiled for the host, once per instruction
 # set, and linked into <target>. A driver of a real device compiles the same sources its own way.
+#
+# PUONE_KERNEL_LEVELS=baseline builds faster, for where speed does not matter.
 set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+  set(PUONE_KERNEL_LEVELS baseline v3 v4 CACHE STRING "Instruction sets of the host kernels")
+else()
+  set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
+endif()
 set(PUONE_KERNEL_SOURCES copy.cpp delay.cpp fill.cpp registry.cpp)
 
 function(puone_add_host_kernels target)
-  set(levels baseline)
-  # One is enough to be sanitized.
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" AND NOT PUONE_SANITIZE)
-    list(APPEND levels v3 v4)
-    target_compile_definitions(${target} PRIVATE PUONE_KERNELS_X86_64_LEVELS)
-  endif()
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
   list(TRANSFORM PUONE_KERNEL_SOURCES PREPEND "${PUONE_KERNELS_DIR}/" OUTPUT_VARIABLE sources)
-  foreach(level IN LISTS levels)
+  foreach(level IN LISTS PUONE_KERNEL_LEVELS)
+    target_compile_definitions(${target} PRIVATE PUONE_KERNELS_${level})
     set(objects ${target}_kernels_${level})
     add_library(${objects} OBJECT ${sources})
     target_link_libraries(${objects} PRIVATE puone_driver_options)

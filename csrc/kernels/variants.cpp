@@ -7,20 +7,20 @@ namespace puone::kernels {
 namespace baseline {
 std::span<const Kernel> kernels();
 }
-#ifdef PUONE_KERNELS_X86_64_LEVELS
 namespace v3 {
 std::span<const Kernel> kernels();
 }
 namespace v4 {
 std::span<const Kernel> kernels();
 }
-#endif
 
 std::span<const Variant> variants() {
   static const Variant built[] = {
       {"baseline", true, baseline::kernels()},
-#ifdef PUONE_KERNELS_X86_64_LEVELS
+#ifdef PUONE_KERNELS_v3
       {"v3", __builtin_cpu_supports("x86-64-v3") != 0, v3::kernels()},
+#endif
+#ifdef PUONE_KERNELS_v4
       {"v4", __builtin_cpu_supports("x86-64-v4") != 0, v4::kernels()},
 #endif
   };

@@ -43,7 +43,7 @@ Scheduler::Scheduler(const Options& options)
       base_latency_ns_(options.latency_ns),
       busy_workers_wanted_(std::max(options.adversarial ? 4 : 2, options.cores)),
       devices_(static_cast<size_t>(options.devices)),
-      random_(options.seed),
+      random_state_(options.seed),
       latency_ns_(options.latency_ns) {}
 
 Scheduler::~Scheduler() {
@@ -219,7 +219,7 @@ bool Scheduler::mayTake(const Stream& stream) const {
 Stream* Scheduler::pickReady() {
   const size_t count = ready_count_.load(std::memory_order_relaxed);
   if (count == 0 || quit_.load(std::memory_order_relaxed)) return nullptr;
-  size_t skip = adversarial_ ? random_() % count : 0;
+  size_t skip = adversarial_ ? random() % count : 0;
   Stream* found = nullptr;
   for (const ReadyList& list : ready_) {
     for (Stream* s = list.first(); s != nullptr; s = ReadyList::after(*s)) {
@@ -231,10 +231,18 @@ Stream* Scheduler::pickReady() {
   return found;
 }
 
+/// SplitMix64 (Steele, Lea and Flood, 2014): any seed is a good one.
+uint64_t Scheduler::random() {
+  uint64_t bits = random_state_ += 0x9e3779b97f4a7c15;
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
 /// A random time to waste, mostly none; 0 without an adversary.
 uint64_t Scheduler::dawdle() {
   if (!adversarial_) return 0;
-  const uint64_t draw = random_();
+  const uint64_t draw = random();
   return draw % 4 == 0 ? (draw >> 8) % kMaxDawdleNs : 0;
 }
 

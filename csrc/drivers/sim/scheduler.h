@@ -21,7 +21,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <thread>
 #include <vector>
 
@@ -121,6 +120,7 @@ class Scheduler {
   bool help(Lock& lock, Stream& stream);
   Stream* pickReady();
   bool mayTake(const Stream& stream) const;
+  uint64_t random();
   uint64_t dawdle();
 
   // Threads.
@@ -142,7 +142,7 @@ class Scheduler {
   std::array<ReadyList, kPriorities> ready_;
   std::atomic<size_t> ready_count_{0}; // polled by idle workers
   std::deque<std::shared_ptr<Stream>> unblocked_;
-  std::mt19937_64 random_;
+  uint64_t random_state_;  // the adversary's
   uint64_t latency_ns_;
   uint64_t submissions_ = 0; // to all streams
   bool stopping_ = false;
