@@ -317,7 +317,7 @@ def _peer_copy(dev: Device) -> bool:
 
 @probe("native_handle")
 def _native_handle(dev: Device) -> bool:
-    return dev.is_accelerator and dev.stream().native_handle is not None
+    return dev.is_accelerator and getattr(dev.stream(), "native_handle", None) is not None
 
 
 @probe("sparse")

@@ -37,6 +37,8 @@ def prepare_parent() -> None:
         os.environ[AUTOLOAD] = "0"
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         os.environ.setdefault("MKL_NUM_THREADS", "1")
+        # The operator database asks for CUDA devices; asking NVML leaves CUDA fit for forks.
+        os.environ.setdefault("PYTORCH_NVML_BASED_CUDA_CHECK", "1")
     try:
         import torch
     except ImportError as error:

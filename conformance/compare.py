@@ -54,7 +54,7 @@ def difference(
 ) -> str | None:
     """A sentence about the first difference between two nested results, or None if there is none.
 
-    Tensors must agree in dtype, shape and layout, and in values within ``atol + rtol * |expected|``.
+    Tensors must agree in dtype, shape and layout, and in values: ``atol + rtol * |expected|``.
     Sequences and mappings are compared element by element; everything else with ``==``.
     """
     if isinstance(expected, Tensor):

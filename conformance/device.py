@@ -309,7 +309,7 @@ def _child(function: Callable[[], Any], write: int) -> NoReturn:
 
 def _read_all(descriptor: int, end: float) -> bytes | None:
     """Everything up to end of file, or None if that does not come before the time `end`."""
-    chunks = []
+    chunks: list[bytes] = []
     while True:
         ready, _, _ = select.select([descriptor], [], [], max(0.0, end - time.monotonic()))
         if not ready:

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 from conformance.collect import CheckItem
 from conformance.outcome import BAD, Outcome
 from conformance.runner.result import Result
-from conformance.suite import Session
+from conformance.suite import Session, Suite
+
+Phase = Literal["setup", "call", "teardown"]
 
 
 def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result: Result) -> None:
@@ -20,24 +22,27 @@ def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result
     outcome = Outcome(record["outcome"])
     hook = config.hook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    for when in ("setup", "call", "teardown"):
+    phases: tuple[Phase, ...] = ("setup", "call", "teardown")
+    for when in phases:
         call = when == "call"
-        hook.pytest_runtest_logreport(
-            report=pytest.TestReport(
-                nodeid=item.nodeid,
-                location=item.location,
-                keywords={},
-                outcome=_pytest_outcome(outcome) if call else "passed",  # type: ignore[arg-type]
-                longrepr=_longrepr(item, record, result) if call else None,
-                when=when,  # type: ignore[arg-type]
-                duration=result.duration if call else 0.0,
-                **({"conformance": record, "backend": item.backend} if call else {}),
-            )
+        report = pytest.TestReport(
+            nodeid=item.nodeid,
+            location=item.location,
+            keywords={},
+            outcome=_pytest_outcome(outcome) if call else "passed",
+            longrepr=_longrepr(item, record, result) if call else None,
+            when=when,
+            duration=result.duration if call else 0.0,
         )
+        if call:
+            # Attributes of a report travel with it from an xdist worker to the controller.
+            report.conformance = record  # type: ignore[attr-defined]
+            report.backend = item.backend  # type: ignore[attr-defined]
+        hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def _pytest_outcome(outcome: Outcome) -> str:
+def _pytest_outcome(outcome: Outcome) -> Literal["passed", "failed", "skipped"]:
     if outcome in BAD:
         return "failed"
     return "passed" if outcome in (Outcome.PASS, Outcome.FLAKY) else "skipped"
@@ -52,3 +57,18 @@ def _longrepr(item: CheckItem, record: dict[str, Any], result: Result) -> Any:
     if _pytest_outcome(outcome) == "skipped":
         return (item.check.file, item.check.line, f"{outcome}: {record.get('reason', '')}")
     return None
+
+
+class Recorder:
+    """Puts records into the report of their backend, also those that an xdist worker sent."""
+
+    def __init__(self, suite: Suite) -> None:
+        self._suite = suite
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        record = getattr(report, "conformance", None)
+        if record is not None:
+            session = self._suite.sessions[report.backend]  # type: ignore[attr-defined]
+            if session.report is not None:
+                session.report.add(record)

@@ -20,7 +20,7 @@ from conformance.catalogue import TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
-from conformance.emit import emit_result
+from conformance.emit import Recorder, emit_result
 from conformance.expectations import ExpectationsError
 from conformance.outcome import BAD, EXECUTED, CannotLoad, Outcome
 from conformance.runner.result import Result
@@ -119,6 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     except (DescriptorError, ExpectationsError, CatalogueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
+    config.pluginmanager.register(Recorder(suite), "conformance-recorder")
     register_xdist(config, suite)
     if suite.checks_dir:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
@@ -245,24 +246,6 @@ def _run_backend(
             raise session.Interrupted(session.shouldstop)
 
     run(backend, suite.options(backend.descriptor), [item.check for item in mine.values()], emit)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    record = getattr(report, "conformance", None)
-    if record is not None and _active is not None:
-        session = _active.sessions[report.backend]  # type: ignore[attr-defined]
-        if session.report is not None:
-            session.report.add(record)
-
-
-_active: Suite | None = None
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart(session: pytest.Session) -> None:
-    global _active
-    _active = session.config.stash[KEY]
 
 
 @pytest.hookimpl(tryfirst=True)

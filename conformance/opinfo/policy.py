@@ -36,7 +36,6 @@ RANDOM = frozenset(
         "nn.functional.dropout3d",
         "nn.functional.feature_alpha_dropout",
         "normal",
-        "rand",
         "rand_like",
         "randint",
         "randint_like",

@@ -42,7 +42,7 @@ def _callable_lines(op: Any) -> list[str]:
 
 
 def _public_path(op: Any) -> str | None:
-    """Where the operator's function lives below torch, if that is exactly what the database runs."""
+    """Where the operator's function lives below torch, if it is what the database runs."""
     for path in (f"torch.{op.name}", f"torch.Tensor.{op.name}"):
         found: Any = torch
         for part in path.split(".")[1:]:

@@ -53,7 +53,7 @@ class Transfer:
         if storage.nbytes() % itemsize:
             return tensor.to(self._device)
         # A view: `to` would drop the memory around it, which as_strided and others reach.
-        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)  # type: ignore[call-overload]
+        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
         view: Tensor = whole.to(self._device).as_strided(
             tensor.size(), tensor.stride(), tensor.storage_offset()
         )

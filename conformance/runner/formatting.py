@@ -21,17 +21,17 @@ class GuardedRepr(reprlib.Repr):
         self.maxstring = self.maxother = MAX_TEXT
         self.maxlist = self.maxtuple = self.maxset = 10
 
-    def repr_Tensor(self, value: Any, level: int) -> str:
+    def repr_Tensor(self, value: Any, level: int) -> str:  # noqa: N802 - reprlib's way
         if value.device.type == "cpu":
             return self._short(repr(value))
         return f"<tensor {value.dtype} {list(value.shape)} on {value.device}>"
 
-    repr_Parameter = repr_Tensor
+    repr_Parameter = repr_Tensor  # noqa: N815
 
-    def repr_UntypedStorage(self, value: Any, level: int) -> str:
+    def repr_UntypedStorage(self, value: Any, level: int) -> str:  # noqa: N802 - reprlib's way
         return f"<storage of {value.nbytes()} bytes on {value.device}>"
 
-    def repr_TypedStorage(self, value: Any, level: int) -> str:
+    def repr_TypedStorage(self, value: Any, level: int) -> str:  # noqa: N802 - reprlib's way
         return f"<storage on {value.device}>"
 
     def repr_instance(self, x: Any, level: int) -> str:
@@ -50,4 +50,4 @@ def guard_assertions() -> None:
 
     formatter = GuardedRepr()
     # The rewritten code looks the function up in this module; \n would end the explanation.
-    rewrite._saferepr = lambda value: formatter.repr(value).replace("\n", "\\n")
+    rewrite._saferepr = lambda obj: formatter.repr(obj).replace("\n", "\\n")

@@ -85,7 +85,7 @@ class Worker:
             os.close(worker.results)
         os.close(self.commands)
         os.close(self.results)
-        serve(target, terms)
+        return serve(target, terms)  # It does not return: the process ends in it.
 
     # Talking
 

@@ -89,7 +89,7 @@ def test_the_decorator_refuses_mistakes(id: str, arguments: dict[str, object], w
     def body(dev: object) -> None:
         """Does nothing."""
 
-    with pytest.raises(ValueError, match="^") as error:
+    with pytest.raises(ValueError, match=r"test_catalogue\.py") as error:
         check(id, **arguments)(body)  # type: ignore[arg-type]
     assert words in str(error.value)
     assert inspect.getsourcefile(body) in str(error.value)  # type: ignore[operator]

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the end of a check is judged in the process that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from conformance.check import Check
+from conformance.descriptor import Descriptor
+from conformance.device import Device
+from conformance.outcome import CheckError, Unsupported
+from conformance.runner.execute import execute
+from conformance.runner.formatting import GuardedRepr
+
+
+class Unprintable(Exception):
+    """An exception whose text cannot be had, as some backends throw."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def raising(error: BaseException) -> Callable[..., None]:
+    """The body of a check that raises."""
+
+    def body(dev: Device) -> None:
+        raise error
+
+    return body
+
+
+@pytest.fixture
+def dev() -> Device:
+    """The CPU, as a backend with errors that are its environment's."""
+    return Device(Descriptor("cpu", "cpu", environment_errors=("licen[cs]e server",)))
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "message"),
+    [
+        (AssertionError("a is b"), "fail", "a is b"),
+        (AssertionError(), "fail", "assertion failed"),
+        (ValueError("bad"), "error", "ValueError: bad"),
+        (KeyError(), "error", "KeyError"),
+        (CheckError("TypeError: inner"), "error", "TypeError: inner"),
+        (Unprintable(), "error", "Unprintable: (message cannot be printed)"),
+        (SystemExit(3), "error", "SystemExit: 3"),
+        (Unsupported("no streams"), "unsupported", "no streams"),
+        (RuntimeError("license server down"), "not_run", "environment: license server down"),
+        (NotImplementedError("aten::x"), "error", "NotImplementedError: aten::x"),
+    ],
+)
+def test_outcomes(dev: Device, error: BaseException, outcome: str, message: str) -> None:
+    result = execute(Check("a/b", (), raising(error), file=__file__), dev)
+    assert (result.outcome, result.message) == (outcome, message)
+
+
+def test_facts_of_a_check_reach_its_result_and_no_other(dev: Device) -> None:
+    def notes(dev: Device) -> None:
+        dev.note(samples=3, evidence="native")
+
+    result = execute(Check("a/b", (), notes), dev)
+    assert (result.samples, result.evidence) == (3, "native")
+    assert execute(Check("a/c", (), lambda dev: None), dev).samples is None
+
+
+def test_random_numbers_depend_on_check_and_seed(dev: Device) -> None:
+    def draw(id: str, seed: int) -> Any:
+        dev.seed = seed
+        dev.begin(id)
+        return torch.rand(4, generator=dev.rng()).tolist()
+
+    assert draw("a/b", 0) == draw("a/b", 0)
+    assert draw("a/b", 0) != draw("a/c", 0)
+    assert draw("a/b", 0) != draw("a/b", 1)
+
+
+def test_a_fork_gives_value_status_and_traceback(dev: Device) -> None:
+    dev.capabilities = frozenset({"fork"})
+    assert dev.fork(lambda: 6 * 7) == (0, 42)
+    status, text = dev.fork(lambda: 1 // 0)
+    assert status == 1
+    assert "ZeroDivisionError" in text
+    assert dev.fork(lambda: __import__("os")._exit(3)) == (3, None)
+    assert dev.fork(lambda: __import__("time").sleep(60), timeout=0.3) == (-9, None)
+
+
+def test_formatting_never_reads_a_device_tensor() -> None:
+    text = GuardedRepr().repr([torch.ones(2, device="meta"), 3])
+    assert text == "[<tensor torch.float32 [2] on meta>, 3]"
+
+
+def test_formatting_survives_a_repr_that_raises() -> None:
+    class Hostile:
+        def __repr__(self) -> str:
+            raise RuntimeError("no")
+
+    assert GuardedRepr().repr(Hostile()) == "<Hostile whose repr raises RuntimeError>"
