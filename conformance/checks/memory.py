@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
 import gc
+import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -757,30 +760,30 @@ def tensor_outlives_its_stream(dev: Device) -> None:
 
 # ---- host access -----------------------------------------------------------------------------
 
-_TOUCH = """
-import ctypes, faulthandler, resource, torch
-faulthandler.disable()
-resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-x = torch.ones(64, device={type!r})
-x.sum().item()
-print("ready", flush=True)
-{touch}
-print("survived", flush=True)
-"""
-_TOUCHES = {
-    "read": "ctypes.string_at(x.data_ptr(), 1)",
-    "write": "ctypes.memset(x.data_ptr(), 0, 1)",
+_TOUCHES: dict[str, Callable[[int], object]] = {
+    "read": lambda address: ctypes.string_at(address, 1),
+    "write": lambda address: ctypes.memset(address, 0, 1),
 }
 
 
-@check("memory/protected", "MEM-035", cases=tuple(_TOUCHES), needs=("memory_protected",))
+@check("memory/protected", "MEM-035", cases=tuple(_TOUCHES), needs=("memory_protected", "fork"))
 def host_access_to_device_memory_faults(dev: Device, case: str) -> None:
     """A host that dereferences device memory dies by a signal instead of reading something."""
-    done = dev.python(_TOUCH.format(type=dev.type, touch=_TOUCHES[case]))
-    assert "ready" in done.stdout, done.stderr[-2000:]
-    assert "survived" not in done.stdout, "device memory is plain host memory"
+    x = torch.ones(64, device=dev.device())
+    dev.synchronize()
+    address = x.data_ptr()
+
+    def touch() -> str:
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _TOUCHES[case](address)
+        return "survived"
+
+    status, value = dev.fork(touch)
+    assert value != "survived", "device memory is plain host memory"
     fatal = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT}
-    assert done.returncode in fatal, f"exit status {done.returncode}"
+    assert status in fatal, f"exit status {status}: {value}"
+    dev.assert_equal(x, torch.ones(64))
 
 
 # ---- pinned host memory ----------------------------------------------------------------------

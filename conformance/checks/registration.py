@@ -607,7 +607,6 @@ def import_after_autoload_is_harmless(dev: Device, case: str) -> None:
 # ---- leaving ---------------------------------------------------------------------------------
 
 _LEAVE: dict[str, str] = {
-    "after_work": "x = torch.ones(64, device=D); y = (x + 1).sum().item(); assert y == 128\n",
     "live_tensors": (
         "import builtins\n"
         "builtins.keep = [torch.ones(1 << k, device=D) for k in range(12)]\n"
@@ -676,6 +675,6 @@ def process_exits_cleanly_with_streams(dev: Device, case: str) -> None:
 
 @check("registration/exit_repeated", "REG-041", needs=("accelerator",), deadline=180)
 def process_exits_cleanly_every_time(dev: Device) -> None:
-    """Three processes in a row that ran forward and backward all end cleanly."""
+    """Three processes in a row that ran backward, and so have device threads, end cleanly."""
     for _ in range(3):
-        _leave(dev, _BACKWARD + _LEAVE["live_tensors"])
+        _leave(dev, _BACKWARD)

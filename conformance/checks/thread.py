@@ -387,7 +387,7 @@ def bad_forks_know_what_they_are(dev: Device, case: str) -> None:
 _SPAWN = """
 import torch, torch.multiprocessing
 child = {child!r}
-if {used_before}: torch.ones(2, device={type!r}).sum().item()
+torch.ones(2, device={type!r}).sum().item()
 context = torch.multiprocessing.get_context("spawn")
 results = context.Queue()
 process = context.Process(target=exec, args=(child, {{"results": results}}))
@@ -400,19 +400,13 @@ print("spawned")
 """
 
 
-@check(
-    "thread/spawn",
-    "THREAD-013",
-    cases=("before_use", "after_use"),
-    needs=("accelerator",),
-    deadline=180,
-)
-def spawned_processes_use_the_device(dev: Device, case: str) -> None:
-    """A spawned process uses the device, whether or not its parent did before."""
+@check("thread/spawn", "THREAD-013", needs=("accelerator",), deadline=180)
+def spawned_processes_use_the_device(dev: Device) -> None:
+    """A spawned process uses the device although its parent did before."""
     child = prelude(dev.descriptor, "load") + (
         f"import torch\nresults.put((torch.arange(3.0).to({dev.type!r}) + 1).tolist())\n"
     )
-    done = dev.python(_SPAWN.format(child=child, type=dev.type, used_before=case == "after_use"))
+    done = dev.python(_SPAWN.format(child=child, type=dev.type))
     assert done.returncode == 0 and "spawned" in done.stdout, done.stderr[-2000:]
 
 
