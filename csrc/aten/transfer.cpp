@@ -23,6 +23,11 @@ void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& strea
 }
 
 void stageToDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
+  if ((driverState().capabilities & PUONE_CAP_PINNED_MEMORY) == 0) {
+    queueToDevice(dst, src, bytes, stream);
+    stream.synchronize();
+    return;
+  }
   const at::DataPtr block = hostAllocator().allocate(bytes);
   std::memcpy(block.get(), src, bytes);
   queueToDevice(dst, block.get(), bytes, stream);

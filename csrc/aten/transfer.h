@@ -14,6 +14,7 @@ void queueToHost(void* dst, const void* src, size_t bytes, const Stream& stream)
 void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& stream);
 
 // Queues a copy from a pinned duplicate of `src`, which may be changed or freed after the return.
+// Waits for the copy instead where the driver has no pinned memory.
 void stageToDevice(void* dst, const void* src, size_t bytes, const Stream& stream);
 
 // Bytes from the first to past the last element of a strided tensor, gaps included.
