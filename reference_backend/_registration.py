@@ -60,6 +60,5 @@ def register() -> None:
     generate_methods_for_privateuse1_backend(
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )
-    # Work may still be queued. The driver must be idle and its threads joined before static
-    # destruction; registered this early, this runs after the program's own exit handlers.
-    atexit.register(sys.modules[f"{PACKAGE}._C"].shutdown)
+    # Work may still be queued. Registered this early, it runs after the program's own handlers.
+    atexit.register(sys.modules[f"{PACKAGE}._exit"].shutdown)

@@ -12,6 +12,7 @@ void bindStream(pybind11::module_& m);
 void bindMemory(pybind11::module_& m);
 void bindGenerator(pybind11::module_& m);
 void bindFallback(pybind11::module_& m);
+void bindAutograd(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 
 } // namespace puone

@@ -27,6 +27,7 @@ PYBIND11_MODULE(_C, m) {
   puone::bindStream(m);
   puone::bindMemory(m);
   puone::bindGenerator(m);
+  puone::bindAutograd(m);
   puone::bindFallback(m);
   puone::bindFault(m);
 }

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Leaving: what has to happen between the program's last line and static destruction."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from . import _C
+from ._lazy import is_initialized
+
+
+def shutdown() -> None:
+    """Finish queued work and stop the driver. Runs once, as an exit handler."""
+    if is_initialized() and _autograd_has_device_threads():
+        # A thread of autograd's that asks for the GIL when the interpreter is gone ends the process
+        # with SIGABRT: one that was started but has not run yet does, and so does one that still
+        # drops the Python objects of its last task. After one more task, without Python objects,
+        # it only waits. An error that nobody asked for is not worth a word now.
+        with contextlib.suppress(Exception):
+            _C.settle_autograd()
+    _C.shutdown()
+
+
+def _autograd_has_device_threads() -> bool:
+    names = Path("/proc/self/task").glob("*/comm")
+    return any(name.read_text().startswith("pt_autograd_") for name in names)
