@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 
 from conformance.check import check
+from conformance.departure import ends
 from conformance.device import Device
 from conformance.observe import raised
 
@@ -646,20 +647,13 @@ _LEAVE_WITH_STREAMS: dict[str, str] = {
 }
 
 
-def _leave(dev: Device, body: str, status: int = 0) -> str:
-    """Run `body` in a fresh interpreter, D being the device, and expect that exit status."""
-    done = dev.python(f"import torch\nD = {dev.type!r}\n" + body, backend="load")
-    ended = f"killed by signal {-done.returncode}" if done.returncode < 0 else done.returncode
-    assert done.returncode == status, f"exit status {ended}: {done.stderr[-2000:]}"
-    return str(done.stdout)
-
-
-@check("registration/exit", "REG-040", cases=tuple(_LEAVE), needs=("accelerator",))
+@check("registration/exit", "REG-040", cases=tuple(_LEAVE), needs=("accelerator",), deadline=180)
 def process_exits_cleanly(dev: Device, case: str) -> None:
     """A process that used the device ends with its own exit status, whatever is still alive."""
-    stdout = _leave(dev, _LEAVE[case], status=1 if case == "uncaught_exception" else 0)
+    end = ends(dev, _LEAVE)[case]
+    end.verify(status=1 if case == "uncaught_exception" else 0)
     if case == "at_exit_hook":
-        assert "hook ran" in stdout, "the device was gone before the program's exit hooks ran"
+        assert "hook ran" in end.output, "the device was gone before the program's exit hooks ran"
 
 
 @check(
@@ -667,14 +661,15 @@ def process_exits_cleanly(dev: Device, case: str) -> None:
     "REG-040",
     cases=tuple(_LEAVE_WITH_STREAMS),
     needs=("streams", "events"),
+    deadline=180,
 )
 def process_exits_cleanly_with_streams(dev: Device, case: str) -> None:
     """A process ends cleanly with work still queued, and with live streams and events."""
-    _leave(dev, _LEAVE_WITH_STREAMS[case])
+    ends(dev, _LEAVE_WITH_STREAMS)[case].verify()
 
 
 @check("registration/exit_repeated", "REG-041", needs=("accelerator",), deadline=180)
 def process_exits_cleanly_every_time(dev: Device) -> None:
-    """Three processes in a row that ran backward, and so have device threads, end cleanly."""
-    for _ in range(3):
-        _leave(dev, _BACKWARD)
+    """Five processes that ran backward, and so have autograd threads, all end cleanly."""
+    for end in ends(dev, {f"process {number}": _BACKWARD for number in range(5)}).values():
+        end.verify()

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from conformance.backend import prelude
 from conformance.check import check
+from conformance.departure import ends
 from conformance.device import Device
 from conformance.observe import LATE_MS, footprint, in_thread, in_threads
 
@@ -464,25 +465,8 @@ _EXITS: dict[str, str] = {
         "t = threading.Thread(target=work); t.start(); t.join()\n"
         "assert kept[0].grad.cpu().tolist() == [2.0] * 4\n"
     ),
-}
-
-
-@check("thread/exit", "THREAD-015", cases=tuple(_EXITS), needs=("threads", "accelerator"))
-def processes_with_threads_exit_cleanly(dev: Device, case: str) -> None:
-    """A process whose threads used the device, and may still live, exits with its own status."""
-    done = dev.python(f"import torch\nD = {dev.type!r}\n" + _EXITS[case])
-    ended = f"signal {-done.returncode}" if done.returncode < 0 else f"status {done.returncode}"
-    assert done.returncode == 0, f"ended with {ended}: {done.stderr[-2000:]}"
-    if case == "thread_outlives_main":
-        assert "late work done" in done.stdout, done.stderr[-2000:]
-        assert "Exception in thread" not in done.stderr, done.stderr[-2000:]
-
-
-@check("thread/late_start", "THREAD-016", needs=("threads",))
-def threads_started_before_first_use_work(dev: Device) -> None:
-    """A process may use the device for the first time in several threads at once."""
-    done = dev.python(
-        f"import threading, torch\nD = {dev.type!r}\n"
+    "first_use_in_threads": (
+        "import threading\n"
         "gate = threading.Barrier(8); good = []\n"
         "def work(k):\n"
         "    gate.wait(30)\n"
@@ -493,6 +477,27 @@ def threads_started_before_first_use_work(dev: Device) -> None:
         "for t in threads: t.start()\n"
         "for t in threads: t.join()\n"
         "assert sorted(good) == list(range(8)), good\n"
-        "print('all started')\n"
-    )
-    assert done.returncode == 0 and "all started" in done.stdout, done.stderr[-2000:]
+    ),
+}
+
+
+@check(
+    "thread/exit",
+    "THREAD-015",
+    cases=tuple(name for name in _EXITS if name != "first_use_in_threads"),
+    needs=("threads", "accelerator"),
+    deadline=180,
+)
+def processes_with_threads_exit_cleanly(dev: Device, case: str) -> None:
+    """A process whose threads used the device, and may still live, exits with its own status."""
+    end = ends(dev, _EXITS)[case]
+    end.verify()
+    assert "Exception in thread" not in end.output, end.output[-2000:]
+    if case == "thread_outlives_main":
+        assert "late work done" in end.output, end.output[-2000:]
+
+
+@check("thread/late_start", "THREAD-016", needs=("threads", "accelerator"), deadline=180)
+def threads_started_before_first_use_work(dev: Device) -> None:
+    """A process may use the device for the first time in several threads at once."""
+    ends(dev, _EXITS)["first_use_in_threads"].verify()
