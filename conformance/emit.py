@@ -69,6 +69,6 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         record = getattr(report, "conformance", None)
         if record is not None:
-            session = self._suite.sessions[report.backend]  # type: ignore[attr-defined]
+            session = self._suite.sessions[report.backend]
             if session.report is not None:
                 session.report.add(record)

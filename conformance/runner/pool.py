@@ -106,6 +106,8 @@ class Pool:
     def _staff(self) -> None:
         """Start the workers that the work needs and the limit allows."""
         if self._suspects or not self._loaded_once:
+            if self._descriptor.single_process and self._workers:
+                return
             if not any(worker.probes_health and not worker.loaded for worker in self._workers):
                 self._start(self._settings.chunk, health=True)
             return
@@ -117,6 +119,8 @@ class Pool:
 
     def _room(self) -> bool:
         """Whether one more worker is within the limit; those with nothing left do not count."""
+        if self._descriptor.single_process:
+            return not self._workers
         return sum(1 for w in self._workers if w.outstanding or not w.leaving) < self._limit
 
     def _free_hands(self) -> int:

@@ -53,7 +53,7 @@ def test_a_wrong_value_fails_with_its_sample_and_a_repro(dev: Device) -> None:
         broken("sinh", lambda x: torch.sinh(x) + 1e-3)(dev, torch.float32)
     assert "in sample 0; " in str(error.value)
     assert "x0 = torch." in dev.facts["repro"]
-    assert dev.facts["samples"] > 1
+    assert dev.facts["samples"] == 1
 
 
 def test_a_raised_error_keeps_its_type(dev: Device) -> None:

@@ -189,3 +189,29 @@ def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
     assert chip.deadlines.check == 2.5
     assert chip.tolerances == {"float32": (1e-3, 0)}
     assert chip.expectations == str(tmp_path / "e.yaml")
+
+
+def test_a_device_for_one_process_is_never_used_by_two(tmp_path: Path) -> None:
+    text = (
+        "device_type: cpu\nsingle_process: true\nchunk: 7\ndevice:\n"
+        "  setup: particular_device:Exclusive\n  teardown: particular_device:Exclusive.close\n"
+    )
+    options = (harness.descriptor(tmp_path, text), "--workers=4", *QUICK, "--check=planted/alone*")
+    run = harness.run(tmp_path, harness.PLANTED, *options)
+    outcomes = list(run.outcomes.values())
+    assert {name: outcomes.count(name) for name in set(outcomes)} == {
+        "pass": 22,
+        "fail": 2,
+        "crash": 1,
+    }
+    assert "closed" in (tmp_path / "pids").read_text(), "the teardown was not called"
+
+
+def test_workers_are_started_through_the_launcher(tmp_path: Path) -> None:
+    text = "device_type: cpu\ndevice: {setup: 'particular_device:launched'}\n"
+    plain = harness.descriptor(tmp_path, text)
+    run = harness.run(tmp_path, harness.PLANTED, plain, "--check=planted/good*")
+    assert (run.code, run.report["run"]["cannot_load"]) == (6, "RuntimeError: use the launcher")
+    option = harness.descriptor(tmp_path, text + "launcher: [env, PLANTED_LAUNCHER=used]\n")
+    run = harness.run(tmp_path, harness.PLANTED, option, "--check=planted/good*")
+    assert set(run.outcomes.values()) == {"pass"}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The benchmarks run for any device name, and measure what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import harness
+
+from conformance.bench import latency
+
+
+def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a benchmark as a user does."""
+    return subprocess.run(
+        [sys.executable, "-m", *arguments],
+        env=harness.environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    options = ("--device", "cpu", "--rounds", "2", "--json", str(file))
+    done = bench(tmp_path, "conformance.bench", *options)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(file.read_text())}
+    assert set(latency.PAIRS) < set(rows)
+    assert len(rows) == len(latency.PAIRS) + 3, "the CPU has copies, and nothing to wait for"
+    for row in rows.values():
+        assert row["ratio"] == row["device_us"] / row["cpu_us"]
+        assert row["name"] in done.stdout
+    # The CPU's copy of 64 MB cannot be quicker than memory, nor a view slower than that.
+    assert rows["copy 64 MB, device to device"]["cpu_us"] > 100 * rows["view"]["cpu_us"]
+
+
+def test_an_unknown_device_is_explained(tmp_path: Path) -> None:
+    done = bench(tmp_path, "conformance.bench", "--device", "nosuch")
+    assert done.returncode == 2
+    assert "unknown backend 'nosuch'. Known: cpu" in done.stderr
+
+
+def test_a_round_is_timed_per_operation() -> None:
+    nap = latency._alone(lambda: time.sleep(0.002), rounds=3)
+    assert 2000 <= nap < 50_000
+
+
+def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
+    done = bench(tmp_path, "conformance.bench.throughput", "--only", "suite")
+    assert done.returncode == 0, done.stderr
+    found = re.search(r"suite +(\d+) samples", done.stdout)
+    assert found is not None
+    assert int(found[1]) > 15_000
