@@ -48,6 +48,13 @@ TEST(a_bad_option_names_itself_and_the_right_values) {
   }
 }
 
+TEST(an_unknown_option_is_refused_with_the_known_ones) {
+  const ScopedEnvironment environment({{"PUONE_SIM_DEVICE", "3"}});
+  STATUS(hal().init(), PUONE_INTERNAL);
+  CHECK(errorSays("PUONE_SIM_DEVICE=3"));
+  CHECK(errorSays("PUONE_SIM_DEVICES"));
+}
+
 TEST(entries_before_init_and_after_shutdown_say_so) {
   int32_t count = -1;
   STATUS(hal().device_count(&count), PUONE_INTERNAL);

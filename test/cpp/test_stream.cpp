@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <thread>
 
 #include "sim.h"
@@ -55,6 +57,26 @@ TEST(host_functions_run_in_stream_order_on_another_thread) {
   CHECK_EQ(seen.order.size(), size_t{100});
   for (int i = 0; i < 100; ++i) CHECK_EQ(seen.order[static_cast<size_t>(i)], i);
   CHECK(seen.thread != std::this_thread::get_id());
+}
+
+TEST(a_host_function_must_not_call_back) {
+  Sim sim;
+  const puone_stream stream = sim.stream();
+  struct Result {
+    puone_status status;
+    std::string message;
+  } result{};
+  OK(hal().stream_host_func(
+      stream,
+      [](void* data) {
+        int32_t count = 0;
+        auto* r = static_cast<Result*>(data);
+        *r = {hal().device_count(&count), hal().last_error_message()};
+      },
+      &result));
+  OK(hal().stream_synchronize(stream));
+  CHECK_EQ(result.status, PUONE_INTERNAL);
+  CHECK(result.message.find("called from within stream_host_func") != std::string::npos);
 }
 
 TEST(a_blocked_host_function_stops_no_other_stream) {

@@ -105,7 +105,7 @@ Driver::Driver(const Options& options)
       kernels_(namedKernels(options.isa)),
       memory_(options.devices, options.memory, options.poison),
       parallel_(options.cores),
-      scheduler_(options) {
+      scheduler_(options, parallel_) {
   watchAccesses(memory_);
 }
 

@@ -11,6 +11,7 @@
 
 #include "drivers/sim/driver.h"
 #include "drivers/sim/error.h"
+#include "drivers/sim/host_guard.h"
 
 namespace puone::sim {
 namespace {
@@ -69,6 +70,7 @@ Driver& driver() {
   if (bad_fork.load(std::memory_order_relaxed)) fail(PUONE_INTERNAL, "%s", kBadFork);
   Driver* current = instance.load(std::memory_order_acquire);
   if (current == nullptr) fail(PUONE_INTERNAL, "init() has not been called, or shutdown() has");
+  if (const char* work = runningWork()) fail(PUONE_INTERNAL, "called from within %s", work);
   return *current;
 }
 

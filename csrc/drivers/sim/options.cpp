@@ -2,10 +2,13 @@
 #include "drivers/sim/options.h"
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "drivers/sim/error.h"
 
@@ -56,6 +59,27 @@ uint64_t bounded(
   return result;
 }
 
+constexpr std::string_view kPrefix = "PUONE_SIM_";
+constexpr std::string_view kKnown[] = {
+    "CORES", "DEVICES", "ISA", "LATENCY_US", "MEMORY", "POISON", "SEED"};
+
+/// A misspelt option must not pass for one that has no effect.
+void refuseUnknown() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view variable(*entry);
+    if (!variable.starts_with(kPrefix)) continue;
+    const std::string_view name = variable.substr(0, variable.find('=')).substr(kPrefix.size());
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown)) continue;
+    std::string known;
+    for (const std::string_view k : kKnown) known.append(" ").append(kPrefix).append(k);
+    fail(
+        PUONE_INTERNAL,
+        "%s is no option of the sim driver; expected one of%s",
+        *entry,
+        known.c_str());
+  }
+}
+
 int32_t usableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
@@ -65,6 +89,7 @@ int32_t usableCores() {
 } // namespace
 
 Options Options::fromEnvironment() {
+  refuseUnknown();
   Options options;
   options.devices = static_cast<int32_t>(
       bounded("PUONE_SIM_DEVICES", 2, 0, 64, "a number of devices from 0 to 64"));

@@ -18,11 +18,25 @@ constexpr auto kSpin = std::chrono::microseconds(30);
 
 } // namespace
 
-void Parallel::Loop::runChunks() {
-  for (;;) {
-    const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
-    if (begin >= n) return;
-    body(context, begin, std::min(n, begin + chunk));
+Parallel::Loop::Loop(int64_t n, int64_t grain, size_t threads, Body b, const void* c)
+    : shares(threads), body(b), context(c), work(runningWork()) {
+  const auto count = static_cast<int64_t>(threads);
+  chunk = std::max(grain, (n + count * kChunksPerThread - 1) / (count * kChunksPerThread));
+  const int64_t length = (n + count - 1) / count;
+  for (int64_t i = 0; i < count; ++i) {
+    shares[i].next = std::min(n, i * length);
+    shares[i].end = std::min(n, (i + 1) * length);
+  }
+}
+
+void Parallel::Loop::runChunks(size_t own) {
+  for (size_t i = 0; i < shares.size(); ++i) {
+    Share& share = shares[(own + i) % shares.size()];
+    for (;;) {
+      const int64_t begin = share.next.fetch_add(chunk, std::memory_order_relaxed);
+      if (begin >= share.end) break;
+      body(context, begin, std::min(share.end, begin + chunk));
+    }
   }
 }
 
@@ -32,60 +46,72 @@ void Parallel::run(int64_t n, int64_t grain, Body body, const void* context) {
     body(context, 0, n);
     return;
   }
-  const int64_t parts = kChunksPerThread * (helpers_wanted_ + 1);
-  Loop loop{n, std::max(grain, (n + parts - 1) / parts), body, context, runningWork()};
+  Loop loop(n, grain, static_cast<size_t>(helpers_wanted_) + 1, body, context);
   {
     const std::lock_guard guard(mutex_);
     if (helpers_.empty()) startHelpers();
     loop_ = &loop;
+    spread_.store(true, std::memory_order_relaxed);
     posted_.fetch_add(1, std::memory_order_release);
   }
   loop_posted_.notify_all();
-  loop.runChunks();
+  loop.runChunks(0);
   // No helper may join any more; those inside still use `loop`.
   std::unique_lock lock(mutex_);
   loop_ = nullptr;
-  helpers_left_.wait(lock, [this] { return inside_ == 0; });
+  spread_.store(false, std::memory_order_relaxed);
+  lock.unlock();
+  const auto left = [this] { return inside_.load(std::memory_order_acquire) == 0; };
+  if (spinUntil(kSpin, left)) return;
+  lock.lock();
+  helpers_left_.wait(lock, left);
 }
 
 void Parallel::startHelpers() {
   try {
     while (static_cast<int32_t>(helpers_.size()) < helpers_wanted_) {
-      helpers_.emplace_back([this] { help(); });
+      helpers_.emplace_back([this, own = helpers_.size() + 1] { help(own); });
     }
   } catch (const std::system_error&) {
     // Fewer helpers, or none: the caller does the work.
   }
 }
 
-void Parallel::help() {
+void Parallel::help(size_t own) {
   const SignalStack signal_stack;
   std::unique_lock lock(mutex_);
   uint64_t seen = 0;
-  for (;;) {
-    if (loop_ != nullptr && posted_.load(std::memory_order_relaxed) != seen) {
+  const auto posted = [&] { return posted_.load(std::memory_order_acquire) != seen; };
+  while (!stopping_) {
+    if (posted()) {
       seen = posted_.load(std::memory_order_relaxed);
-      Loop& loop = *loop_;
-      ++inside_;
-      lock.unlock();
-      {
-        const Running running(loop.work);
-        loop.runChunks();
-      }
-      lock.lock();
-      if (--inside_ == 0) helpers_left_.notify_all();
+      if (loop_ != nullptr) join(lock, own);
       continue;
     }
-    if (stopping_) return;
-    seen = posted_.load(std::memory_order_relaxed);
     lock.unlock();
-    const bool posted =
-        spinUntil(kSpin, [&] { return posted_.load(std::memory_order_acquire) != seen; });
+    const bool soon = spinUntil(kSpin, posted);
     lock.lock();
-    if (posted) continue;
-    loop_posted_.wait(
-        lock, [&] { return stopping_ || posted_.load(std::memory_order_relaxed) != seen; });
+    if (!soon) loop_posted_.wait(lock, [&] { return stopping_ || posted(); });
   }
+}
+
+void Parallel::assist(uint64_t& seen) {
+  std::unique_lock lock(mutex_);
+  seen = posted_.load(std::memory_order_relaxed);
+  if (loop_ != nullptr) join(lock, loop_->shares.size() - 1);
+}
+
+/// Works in the loop that is spread now. Its poster waits for everybody inside.
+void Parallel::join(std::unique_lock<std::mutex>& lock, size_t own) {
+  Loop& loop = *loop_;
+  inside_.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
+  {
+    const Running running(loop.work);
+    loop.runChunks(own);
+  }
+  lock.lock();
+  if (inside_.fetch_sub(1, std::memory_order_release) == 1) helpers_left_.notify_all();
 }
 
 Parallel::~Parallel() {

@@ -26,6 +26,14 @@ class Parallel {
   /// since the cores are busy anyway. `body` must not throw.
   void run(int64_t n, int64_t grain, Body body, const void* context);
 
+  /// For a thread that waits: whether there is a loop it has not been in (`seen`: the last one it
+  /// was in, at first 0), and joining that loop.
+  bool canAssist(uint64_t seen) const {
+    return spread_.load(std::memory_order_relaxed) &&
+           posted_.load(std::memory_order_acquire) != seen;
+  }
+  void assist(uint64_t& seen);
+
   /// Threads that exist now.
   size_t threads() const {
     return helpers_.size();
@@ -36,18 +44,26 @@ class Parallel {
   void unlock();
 
  private:
+  /// The share of one thread. Whoever is done with its own takes chunks from the others'.
+  struct alignas(64) Share {
+    std::atomic<int64_t> next;
+    int64_t end;
+  };
   struct Loop {
-    int64_t n;
+    Loop(int64_t n, int64_t grain, size_t threads, Body body, const void* context);
+    /// A thread keeps its place from loop to loop, and with it the memory its caches hold.
+    void runChunks(size_t own);
+
+    std::vector<Share> shares;
     int64_t chunk;
-    Body body;
-    const void* context;
-    const char* work; // for the fault message of a helper
-    std::atomic<int64_t> next{0};
-    void runChunks();
+    const Body body;
+    const void* const context;
+    const char* const work; // for the fault message of a helper
   };
 
   void startHelpers();
-  void help();
+  void join(std::unique_lock<std::mutex>& lock, size_t own);
+  void help(size_t own);
 
   const int32_t helpers_wanted_;
   std::mutex one_loop_; // held by the caller whose loop is spread
@@ -55,8 +71,9 @@ class Parallel {
   std::condition_variable loop_posted_;
   std::condition_variable helpers_left_;
   std::atomic<uint64_t> posted_{0}; // loops posted so far; helpers spin on it for a while
+  std::atomic<bool> spread_{false}; // loop_ is set
   Loop* loop_ = nullptr;            // the loop helpers may join
-  int32_t inside_ = 0;              // helpers in it
+  std::atomic<int32_t> inside_{0};  // helpers in it; its poster spins on it for a while
   bool stopping_ = false;
   std::vector<std::thread> helpers_;
 };

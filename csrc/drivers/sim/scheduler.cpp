@@ -38,8 +38,9 @@ uint64_t now() {
 
 } // namespace
 
-Scheduler::Scheduler(const Options& options)
-    : adversarial_(options.adversarial),
+Scheduler::Scheduler(const Options& options, Parallel& parallel)
+    : parallel_(parallel),
+      adversarial_(options.adversarial),
       base_latency_ns_(options.latency_ns),
       busy_workers_wanted_(std::max(options.adversarial ? 4 : 2, options.cores)),
       devices_(static_cast<size_t>(options.devices)),
@@ -256,7 +257,7 @@ void Scheduler::wait(
     hurry();
     if (std::exchange(spin, false)) {
       lock.unlock();
-      spinUntil(kWaitSpin, done);
+      look(done);
       lock.lock();
       continue;
     }
@@ -264,6 +265,14 @@ void Scheduler::wait(
     stream->done.wait(lock);
     --stream->waiters;
   }
+}
+
+/// Looks for a moment whether the work is done, and lends a hand meanwhile if it is spread.
+template <class Done>
+void Scheduler::look(const Done& done) {
+  uint64_t seen = 0;
+  const auto lookUp = [&] { return done() || parallel_.canAssist(seen); };
+  while (spinUntil(kWaitSpin, lookUp) && !done()) parallel_.assist(seen);
 }
 
 void Scheduler::waitDevice(Lock& lock, int32_t device) {

@@ -5,7 +5,8 @@
 // threads, started when there is work and grown while it blocks in host functions, takes ready
 // streams one piece of work at a time. Records and waits need no thread: whoever completes the work
 // before them moves the stream on. A thread that synchronises helps: it runs the work it waits for
-// itself when no worker has taken it yet, which spares two context switches.
+// itself when no worker has taken it yet, which spares two context switches, or a share of it when
+// one has.
 //
 // One lock guards all of it. Work runs without the lock.
 //
@@ -26,6 +27,7 @@
 
 #include "drivers/sim/error.h"
 #include "drivers/sim/options.h"
+#include "drivers/sim/parallel.h"
 #include "drivers/sim/stream.h"
 
 namespace puone::sim {
@@ -37,7 +39,7 @@ class Scheduler {
   /// Numerically lower is more urgent; stream priorities run from -(kPriorities - 1) to 0.
   static constexpr int32_t kPriorities = 3;
 
-  explicit Scheduler(const Options& options);
+  Scheduler(const Options& options, Parallel& parallel);
   /// Finishes all queued work, then joins every thread.
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
@@ -118,6 +120,8 @@ class Scheduler {
   std::optional<Error> runHead(Lock& lock, Work& work, uint64_t& lasts_ns);
   void fail(Stream& stream, const Work& work, Error error);
   bool help(Lock& lock, Stream& stream);
+  template <class Done>
+  void look(const Done& done);
   Stream* pickReady();
   bool mayTake(const Stream& stream) const;
   uint64_t random();
@@ -133,6 +137,7 @@ class Scheduler {
   void finishAt(uint64_t time_ns, Stream& stream);
   void keepTime();
 
+  Parallel& parallel_;
   const bool adversarial_;
   const uint64_t base_latency_ns_;
   const size_t busy_workers_wanted_; // workers not blocked in a host function
@@ -142,7 +147,7 @@ class Scheduler {
   std::array<ReadyList, kPriorities> ready_;
   std::atomic<size_t> ready_count_{0}; // polled by idle workers
   std::deque<std::shared_ptr<Stream>> unblocked_;
-  uint64_t random_state_;  // the adversary's
+  uint64_t random_state_; // the adversary's
   uint64_t latency_ns_;
   uint64_t submissions_ = 0; // to all streams
   bool stopping_ = false;
