@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -22,19 +23,24 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Timing:
-    """One run: samples, wall clock of the whole command, and of its running part."""
+    """One run: samples, wall clock and CPU time of the whole command, wall clock of its running."""
 
     samples: int
     wall_s: float
-    running_s: float
+    cpu_s: float
+    running_s: float | None
 
     def line(self, name: str) -> str:
         """One line of the table."""
-        return (
-            f"{name:<10}{self.samples:>9} samples{self.wall_s:>9.1f} s"
-            f"{self.samples / self.wall_s:>9.0f}/s   running part{self.running_s:>8.1f} s"
-            f"{self.samples / self.running_s:>9.0f}/s"
+        text = (
+            f"{name:<10}{self.samples:>8} samples{self.wall_s:>8.1f} s wall"
+            f"{self.samples / self.wall_s:>8.0f}/s{self.cpu_s:>8.1f} s CPU"
+            f"{self.samples / self.cpu_s:>8.0f}/s"
         )
+        if self.running_s is not None:
+            rate = self.samples / self.running_s
+            text += f"   without imports{self.running_s:>8.1f} s wall{rate:>8.0f}/s"
+        return text
 
 
 def main() -> int:
@@ -46,15 +52,20 @@ def main() -> int:
     parser.add_argument("--only", choices=("suite", "upstream"))
     arguments = parser.parse_args()
     for _ in range(arguments.rounds):
-        rates = {}
+        timings = {}
         for name, run in (("upstream", _upstream), ("suite", _suite)):
             if arguments.only in (None, name):
-                timing = run(arguments.processes, arguments.dtypes)
-                rates[name] = timing.samples / timing.wall_s
-                print(timing.line(name), flush=True)
-        if len(rates) == 2:
-            print(f"the suite is {rates['suite'] / rates['upstream']:.1f} times as fast")
+                timings[name] = run(arguments.processes, arguments.dtypes)
+                print(timings[name].line(name), flush=True)
+        if len(timings) == 2:
+            print(_ratio(timings["suite"], timings["upstream"]))
     return 0
+
+
+def _ratio(suite: Timing, upstream: Timing) -> str:
+    wall = (suite.samples / suite.wall_s) / (upstream.samples / upstream.wall_s)
+    cpu = (suite.samples / suite.cpu_s) / (upstream.samples / upstream.cpu_s)
+    return f"the suite verifies {wall:.1f} times as many per second, {cpu:.1f} per CPU second"
 
 
 def _upstream(processes: int, dtypes: str) -> Timing:
@@ -62,9 +73,9 @@ def _upstream(processes: int, dtypes: str) -> Timing:
         counts = Path(folder) / "counts"
         environment = {"BENCH_COUNTS": str(counts), "BENCH_DTYPES": dtypes}
         file = PACKAGE / "bench" / "upstream_style.py"
-        wall = _pytest(folder, f"-n{processes}", str(file), environment=environment)
+        times = _pytest(folder, f"-n{processes}", str(file), environment=environment)
         samples = sum(int(line) for line in counts.read_text().split())
-    return Timing(samples, wall, wall)
+    return Timing(samples, *times, running_s=None)
 
 
 def _suite(processes: int, dtypes: str) -> Timing:
@@ -72,16 +83,19 @@ def _suite(processes: int, dtypes: str) -> Timing:
         report = Path(folder) / "report.json"
         options = ("--backend=cpu", f"--workers={processes}", f"--dtypes={dtypes}")
         target = str(PACKAGE / "opinfo")
-        wall = _pytest(folder, target, *options, f"--report={report}")
+        times = _pytest(folder, target, *options, f"--report={report}")
         content = json.loads(report.read_text())
     samples = sum(check.get("samples", 0) for check in content["checks"])
-    return Timing(samples, wall, content["run"]["duration_s"])
+    return Timing(samples, *times, running_s=content["run"]["duration_s"])
 
 
-def _pytest(folder: str, *arguments: str, environment: dict[str, str] | None = None) -> float:
+def _pytest(
+    folder: str, *arguments: str, environment: dict[str, str] | None = None
+) -> tuple[float, float]:
+    """Run pytest; return the seconds of wall clock and of CPU, its children's included."""
     command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-    begin = time.perf_counter()
+    begin, used = time.perf_counter(), _cpu_of_children()
     done = subprocess.run(
         [*command, *arguments],
         cwd=folder,
@@ -96,7 +110,12 @@ def _pytest(folder: str, *arguments: str, environment: dict[str, str] | None = N
     )
     if done.returncode > 1:
         raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}")
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, _cpu_of_children() - used
+
+
+def _cpu_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":
