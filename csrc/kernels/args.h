@@ -43,7 +43,7 @@ typedef enum puone_dtype {
 } puone_dtype;
 
 typedef struct puone_operand {
-  void* data; /* device address */
+  void* data;                      /* device address */
   int64_t strides[PUONE_MAX_DIMS]; /* bytes */
 } puone_operand;
 
