@@ -15,16 +15,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy
+import numpy.random
 import torch
+
+# Samples import it when they are made: better once here than in every worker.
+import torch.fx.experimental.symbolic_shapes
 from torch import Tensor
-from torch.testing._internal.common_methods_invocations import op_db
 
 from conformance import compare
 from conformance.check import REGISTRY, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
-from conformance.opinfo import policy, randomness, repro
+from conformance.opinfo import database, policy, randomness, repro
 from conformance.opinfo.evidence import evidence
 from conformance.opinfo.transfer import Transfer
 from conformance.outcome import CheckError
@@ -146,7 +148,7 @@ class Forward:
 def checks() -> list[Check]:
     """The checks of every operator and dtype that the CPU has; registers them."""
     made = []
-    for op in op_db:
+    for op in database.load():
         if not policy.applies(op):
             continue
         body, case, requirement = Forward(op), policy.case_name(op), policy.requirement(op)
