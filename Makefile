@@ -37,13 +37,13 @@ lint: $(SETUP) ## check style and types: ruff, mypy, clang-format
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(PYTHON) -m clang_format --dry-run -Werror
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format --dry-run -Werror
 
 .PHONY: format
 format: $(SETUP) ## rewrite the sources in the project's style
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
-	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(PYTHON) -m clang_format -i
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format -i
 
 .PHONY: build
 build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per concept; module.cpp calls them all. reference_backend/_C.pyi is the documentation.
+// One function per concept; module.cpp calls them all. reference_backend/_C.pyi is the
+// documentation.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -19,10 +19,10 @@ void bindDevice(py::module_& m) {
       .def_readonly("multi_processor_count", &puone_device_properties::multiprocessor_count)
       .def_readonly("warp_size", &puone_device_properties::warp_size)
       .def("__repr__", [](const puone_device_properties& self) {
-        return "DeviceProperties(name='" + std::string(self.name) + "', major=" +
-            std::to_string(self.major) + ", minor=" + std::to_string(self.minor) +
-            ", total_memory=" + std::to_string(self.total_memory / (1024 * 1024)) +
-            "MB, multi_processor_count=" + std::to_string(self.multiprocessor_count) + ")";
+        return "DeviceProperties(name='" + std::string(self.name) +
+               "', major=" + std::to_string(self.major) + ", minor=" + std::to_string(self.minor) +
+               ", total_memory=" + std::to_string(self.total_memory / (1024 * 1024)) +
+               "MB, multi_processor_count=" + std::to_string(self.multiprocessor_count) + ")";
       });
   m.def("device_count", [] { return static_cast<int>(deviceCount()); });
   m.def("current_device", [] { return static_cast<int>(currentDevice()); });
@@ -38,7 +38,9 @@ void bindDevice(py::module_& m) {
   m.def("device_properties", &deviceProperties, py::arg("device"));
   m.def("can_access_peer", &canAccessPeer, py::arg("device"), py::arg("peer"));
   m.def(
-      "synchronize", &synchronizeDevice, py::arg("device"),
+      "synchronize",
+      &synchronizeDevice,
+      py::arg("device"),
       py::call_guard<py::gil_scoped_release>());
   m.def("has_primary_context", &hasPrimaryContext, py::arg("device"));
 }

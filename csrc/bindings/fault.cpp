@@ -22,7 +22,9 @@ const puone_fault_api& faultApi() {
 void bindFault(py::module_& m) {
   m.def(
       "fault_out_of_memory_at",
-      [](uint64_t nth) { PUONE_CHECK_STATUS(faultApi().out_of_memory_at(nth), "out_of_memory_at"); },
+      [](uint64_t nth) {
+        PUONE_CHECK_STATUS(faultApi().out_of_memory_at(nth), "out_of_memory_at");
+      },
       py::arg("nth"));
   m.def(
       "fault_kernel_error_at",

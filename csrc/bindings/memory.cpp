@@ -114,7 +114,8 @@ py::list snapshot() {
 void bindMemory(py::module_& m) {
   // Giving memory back may wait for streams that record_stream() announced.
   m.def(
-      "empty_cache", [] { deviceAllocator().emptyCache({0, 0}); },
+      "empty_cache",
+      [] { deviceAllocator().emptyCache({0, 0}); },
       py::call_guard<py::gil_scoped_release>());
   m.def("memory_stats", &memoryStats, py::arg("device"));
   m.def(
@@ -136,7 +137,8 @@ void bindMemory(py::module_& m) {
   m.def("set_memory_fraction", &setMemoryFraction, py::arg("fraction"), py::arg("device"));
   m.def("host_memory_stats", &hostMemoryStats);
   m.def(
-      "host_empty_cache", [] { hostAllocator().empty_cache(); },
+      "host_empty_cache",
+      [] { hostAllocator().empty_cache(); },
       py::call_guard<py::gil_scoped_release>());
 }
 

@@ -6,8 +6,8 @@
 
 namespace {
 
-// c10's exceptions become torch's Python exceptions, as in torch's own bindings; all others are left
-// to pybind11.
+// c10's exceptions become torch's Python exceptions, as in torch's own bindings; all others are
+// left to pybind11.
 void translateTorchErrors(std::exception_ptr error) {
   try {
     if (error) {

@@ -33,29 +33,36 @@ void delay(uint64_t ns, c10::DeviceIndex device) {
 
 void bindStream(py::module_& m) {
   m.def(
-      "current_stream", [](c10::DeviceIndex device) { return pack(getCurrentStream(device)); },
+      "current_stream",
+      [](c10::DeviceIndex device) { return pack(getCurrentStream(device)); },
       py::arg("device"));
   m.def(
-      "default_stream", [](c10::DeviceIndex device) { return pack(getDefaultStream(device)); },
+      "default_stream",
+      [](c10::DeviceIndex device) { return pack(getDefaultStream(device)); },
       py::arg("device"));
   m.def(
       "stream_from_pool",
       [](c10::DeviceIndex device, int priority) {
         return pack(getStreamFromPool(priority, device));
       },
-      py::arg("device"), py::arg("priority"));
+      py::arg("device"),
+      py::arg("priority"));
   m.def(
       "set_stream",
       [](int64_t id, c10::DeviceIndex index, int64_t type) {
         setCurrentStream(unpack(id, index, type));
       },
-      py::arg("stream_id"), py::arg("device_index"), py::arg("device_type"));
+      py::arg("stream_id"),
+      py::arg("device_index"),
+      py::arg("device_type"));
   m.def(
       "stream_priority",
       [](int64_t id, c10::DeviceIndex index, int64_t type) {
         return unpack(id, index, type).priority();
       },
-      py::arg("stream_id"), py::arg("device_index"), py::arg("device_type"));
+      py::arg("stream_id"),
+      py::arg("device_index"),
+      py::arg("device_type"));
   m.def("stream_priority_range", [] {
     const auto [least, greatest] = streamPriorityRange();
     return py::make_tuple(least, greatest);

@@ -27,9 +27,9 @@
  * - Memory   Device addresses are unified: one address belongs to at most one device. The host must
  *            never dereference one. Sizes are bytes.
  *
- * Versioning: append-only. New entries go at the end of the table and raise abi_minor; anything else
- * raises abi_major. A caller must not read an entry beyond struct_size. A NULL entry, or an entry
- * beyond struct_size, means unsupported, and describe().capabilities must agree.
+ * Versioning: append-only. New entries go at the end of the table and raise abi_minor; anything
+ * else raises abi_major. A caller must not read an entry beyond struct_size. A NULL entry, or an
+ * entry beyond struct_size, means unsupported, and describe().capabilities must agree.
  */
 #ifndef PUONE_HAL_H
 #define PUONE_HAL_H
@@ -84,9 +84,9 @@ typedef const struct puone_kernel_s* puone_kernel;
 
 /* Filled by describe(). Strings are static for the life of the library. */
 typedef struct puone_driver_info {
-  const char* name;    /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
-  const char* vendor;  /* free text */
-  const char* version; /* version of the driver library */
+  const char* name;      /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
+  const char* vendor;    /* free text */
+  const char* version;   /* version of the driver library */
   uint64_t capabilities; /* puone_capability bits */
 } puone_driver_info;
 
@@ -94,9 +94,9 @@ typedef struct puone_driver_info {
 
 /* Filled by device_properties(). */
 typedef struct puone_device_properties {
-  char name[PUONE_NAME_MAX]; /* NUL-terminated, for people */
-  uint64_t total_memory;     /* bytes */
-  int32_t major, minor;      /* compute capability; 0.0 where the idea has no meaning */
+  char name[PUONE_NAME_MAX];    /* NUL-terminated, for people */
+  uint64_t total_memory;        /* bytes */
+  int32_t major, minor;         /* compute capability; 0.0 where the idea has no meaning */
   int32_t multiprocessor_count; /* units that run blocks in parallel; at least 1 */
   int32_t warp_size;            /* lanes that run in lock step; 1 where there are none */
   int32_t memory_alignment;     /* every malloc() result is a multiple of this, at least 256 */
@@ -294,8 +294,8 @@ typedef struct puone_hal_api {
   puone_status (*get_extension)(const char* name, uint32_t min_version, const void** out);
 } puone_hal_api;
 
-/* The one exported symbol. Errors: UNSUPPORTED if abi_major is not the driver's. The table is static
- * and lives as long as the library. Usable before init(), from any thread. */
+/* The one exported symbol. Errors: UNSUPPORTED if abi_major is not the driver's. The table is
+ * static and lives as long as the library. Usable before init(), from any thread. */
 puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out);
 typedef puone_status (*puone_hal_get_fn)(uint32_t abi_major, const puone_hal_api** out);
 #define PUONE_HAL_GET_SYMBOL "puone_hal_get"

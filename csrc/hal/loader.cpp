@@ -74,8 +74,8 @@ puone_hal_get_fn findSymbol(const std::string& path) {
   }
   void* symbol = dlsym(library, PUONE_HAL_GET_SYMBOL);
   if (symbol == nullptr) {
-    throw DriverError("driver " + path + " does not export " PUONE_HAL_GET_SYMBOL
-                      "(): is it a puone driver?");
+    throw DriverError(
+        "driver " + path + " does not export " PUONE_HAL_GET_SYMBOL "(): is it a puone driver?");
   }
   return reinterpret_cast<puone_hal_get_fn>(symbol);
 }
@@ -85,19 +85,21 @@ const puone_hal_api& getTable(const std::string& path) {
   const puone_status status = findSymbol(path)(PUONE_HAL_ABI_MAJOR, &table);
   const std::string wanted = "HAL ABI major " + std::to_string(PUONE_HAL_ABI_MAJOR);
   if (status != PUONE_OK || table == nullptr) {
-    throw DriverError("driver " + path + " does not offer " + wanted + " (status " +
-                      std::to_string(status) + "); rebuild it against this hal.h");
+    throw DriverError(
+        "driver " + path + " does not offer " + wanted + " (status " + std::to_string(status) +
+        "); rebuild it against this hal.h");
   }
   // The header comes first in every version of the table, so it can be read before it is trusted.
   if (table->abi_major != PUONE_HAL_ABI_MAJOR) {
-    throw DriverError("driver " + path + " has HAL ABI major " + std::to_string(table->abi_major) +
-                      " although it was asked for " + wanted);
+    throw DriverError(
+        "driver " + path + " has HAL ABI major " + std::to_string(table->abi_major) +
+        " although it was asked for " + wanted);
   }
   constexpr size_t minimum = offsetof(puone_hal_api, get_extension) + sizeof(table->get_extension);
   if (table->struct_size < minimum) {
-    throw DriverError("driver " + path + " has a table of " + std::to_string(table->struct_size) +
-                      " bytes; ABI " + std::to_string(PUONE_HAL_ABI_MAJOR) + ".0 has " +
-                      std::to_string(minimum));
+    throw DriverError(
+        "driver " + path + " has a table of " + std::to_string(table->struct_size) +
+        " bytes; ABI " + std::to_string(PUONE_HAL_ABI_MAJOR) + ".0 has " + std::to_string(minimum));
   }
   return *table;
 }
@@ -119,13 +121,15 @@ Driver loadDriver(const std::string& path) {
   forEachEntry(driver.api, [&](const char* name, auto& entry, uint64_t promised_by) {
     const bool promised = promised_by == 0 || (driver.info.capabilities & promised_by) != 0;
     if (!complete(entry) && promised) {
-      throw DriverError("driver " + path + " declares the capability of " + name +
-                        " but its table has no such entry");
+      throw DriverError(
+          "driver " + path + " declares the capability of " + name +
+          " but its table has no such entry");
     }
   });
   complete(driver.api.get_extension);
   if (driver.api.init() != PUONE_OK) {
-    throw DriverError("driver " + path + " failed to initialise: " + driver.api.last_error_message());
+    throw DriverError(
+        "driver " + path + " failed to initialise: " + driver.api.last_error_message());
   }
   return driver;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loading a driver: open the library, ask for its table, and make sure that it keeps hal.h's promises
-// before anyone calls through it.
+// Loading a driver: open the library, ask for its table, and make sure that it keeps hal.h's
+// promises before anyone calls through it.
 #pragma once
 
 #include <stdexcept>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices: how many there are and which one this thread uses. The current device is per-thread state
-// of the driver (hal.h, device_set); nothing is cached here.
+// Devices: how many there are and which one this thread uses. The current device is per-thread
+// state of the driver (hal.h, device_set); nothing is cached here.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -32,8 +32,8 @@ puone_device_properties deviceProperties(c10::DeviceIndex index);
 
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 
-// Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold the
-// GIL release it first.
+// Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold
+// the GIL release it first.
 void synchronizeDevice(c10::DeviceIndex index);
 
 // True once something was allocated on, or queued to, the device by this process.

@@ -56,7 +56,10 @@ void reportToProfiler(void* ptr, int64_t bytes, DeviceCache& cache, c10::DeviceI
   if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
     const auto stats = cache.stats();
     c10::reportMemoryUsageToProfiler(
-        ptr, bytes, stats.allocated_bytes[0].current, stats.reserved_bytes[0].current,
+        ptr,
+        bytes,
+        stats.allocated_bytes[0].current,
+        stats.reserved_bytes[0].current,
         c10::Device(kDeviceType, device));
   }
 }
@@ -103,7 +106,9 @@ void CachingAllocator::release(void* ptr) noexcept {
     }
   } catch (const c10::Error& e) {
     // Recording an event on a lost device fails; its memory cannot be reused anyway.
-    TORCH_WARN("puone: memory is leaked because its last use cannot be tracked: ", e.what_without_backtrace());
+    TORCH_WARN(
+        "puone: memory is leaked because its last use cannot be tracked: ",
+        e.what_without_backtrace());
   }
 }
 
@@ -113,8 +118,7 @@ c10::DeleterFnPtr CachingAllocator::raw_deleter() const {
 
 void CachingAllocator::copy_data(void* dest, const void* src, size_t count) const {
   const auto stream = getCurrentStream();
-  PUONE_CHECK(hal().memcpy_async(
-      dest, src, count, PUONE_MEMCPY_DEVICE_TO_DEVICE, stream.handle()));
+  PUONE_CHECK(hal().memcpy_async(dest, src, count, PUONE_MEMCPY_DEVICE_TO_DEVICE, stream.handle()));
 }
 
 void CachingAllocator::emptyCache(c10::MempoolId_t pool) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The caching device allocator: c10::DeviceAllocator over the HAL. Memory is taken from the driver in
-// segments, split into blocks, and a freed block is reused at once by the stream it was allocated on,
-// because work on one stream is ordered. Other streams must be announced by recordStream(). The
-// policy (sizes, rounding, splitting) is that of c10/cuda/CUDACachingAllocator.h, and
-// PYTORCH_ALLOC_CONF configures it through c10::CachingAllocator::AcceleratorAllocatorConfig.
+// The caching device allocator: c10::DeviceAllocator over the HAL. Memory is taken from the driver
+// in segments, split into blocks, and a freed block is reused at once by the stream it was
+// allocated on, because work on one stream is ordered. Other streams must be announced by
+// recordStream(). The policy (sizes, rounding, splitting) is that of
+// c10/cuda/CUDACachingAllocator.h, and PYTORCH_ALLOC_CONF configures it through
+// c10::CachingAllocator::AcceleratorAllocatorConfig.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

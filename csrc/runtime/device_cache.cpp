@@ -63,18 +63,22 @@ std::string formatBytes(uint64_t bytes) {
 }
 
 template <typename F>
-void update(c10::CachingAllocator::StatArray& array, const c10::CachingAllocator::StatTypes& types,
-            F&& f) {
+void update(
+    c10::CachingAllocator::StatArray& array, const c10::CachingAllocator::StatTypes& types, F&& f) {
   c10::CachingAllocator::for_each_selected_stat_type(types, [&](size_t type) { f(array[type]); });
 }
 
-void increase(c10::CachingAllocator::StatArray& array,
-              const c10::CachingAllocator::StatTypes& types, size_t amount) {
+void increase(
+    c10::CachingAllocator::StatArray& array,
+    const c10::CachingAllocator::StatTypes& types,
+    size_t amount) {
   update(array, types, [&](auto& stat) { stat.increase(amount); });
 }
 
-void decrease(c10::CachingAllocator::StatArray& array,
-              const c10::CachingAllocator::StatTypes& types, size_t amount) {
+void decrease(
+    c10::CachingAllocator::StatArray& array,
+    const c10::CachingAllocator::StatTypes& types,
+    size_t amount) {
   update(array, types, [&](auto& stat) { stat.decrease(amount); });
 }
 
@@ -306,8 +310,7 @@ Block* DeviceCache::allocateSegment(size_t size, c10::StreamId stream, BlockPool
   if (bytes >= AcceleratorAllocatorConfig::max_split_size()) {
     stats_.oversize_segments.increase(1);
   }
-  return new Block{
-      .stream = stream, .ptr = static_cast<char*>(ptr), .size = bytes, .pool = &pool};
+  return new Block{.stream = stream, .ptr = static_cast<char*>(ptr), .size = bytes, .pool = &pool};
 }
 
 // NULL when the device, or the fraction of it that we may take, is full; throws on anything else.
@@ -449,8 +452,8 @@ void DeviceCache::recordEvents(Block* block) {
   block->users.clear();
 }
 
-// Frees the blocks whose events have passed. Events of different streams complete in any order, so all
-// are looked at.
+// Frees the blocks whose events have passed. Events of different streams complete in any order, so
+// all are looked at.
 void DeviceCache::processEvents(bool wait) {
   for (auto it = events_.begin(); it != events_.end();) {
     // Either call may throw a stream's asynchronous error; the entry then stays for the next time.
@@ -486,9 +489,15 @@ namespace {
 template <typename F>
 void forEachStat(c10::CachingDeviceAllocator::DeviceStats& stats, F&& f) {
   for (auto* array :
-       {&stats.allocation, &stats.segment, &stats.active, &stats.inactive_split,
-        &stats.allocated_bytes, &stats.reserved_bytes, &stats.active_bytes,
-        &stats.inactive_split_bytes, &stats.requested_bytes}) {
+       {&stats.allocation,
+        &stats.segment,
+        &stats.active,
+        &stats.inactive_split,
+        &stats.allocated_bytes,
+        &stats.reserved_bytes,
+        &stats.active_bytes,
+        &stats.inactive_split_bytes,
+        &stats.requested_bytes}) {
     std::for_each(array->begin(), array->end(), f);
   }
   f(stats.oversize_allocations);

@@ -85,7 +85,8 @@ LoadedDriver& loaded() noexcept {
 [[noreturn]] C10_NOINLINE void throwUnusable() {
   TORCH_CHECK(
       !inBadFork(),
-      "Cannot re-initialize puone in forked subprocess. To use puone with multiprocessing, you must "
+      "Cannot re-initialize puone in forked subprocess. To use puone with multiprocessing, you "
+      "must "
       "use the 'spawn' start method");
   TORCH_CHECK(!driverIsDown(), "puone was shut down: the process is exiting");
   TORCH_CHECK(false, "puone has no usable driver: ", loaded().state.error);
@@ -143,7 +144,10 @@ std::string_view entryName(std::string_view call) {
 void throwStatus(puone_status status, const char* call) {
   const char* reason = loaded().driver->api.last_error_message();
   const auto message = c10::str(
-      "puone driver error in ", entryName(call), ": ", *reason != '\0' ? reason : "no reason given");
+      "puone driver error in ",
+      entryName(call),
+      ": ",
+      *reason != '\0' ? reason : "no reason given");
   switch (status) {
     case PUONE_OUT_OF_MEMORY:
       C10_THROW_ERROR(OutOfMemoryError, message);

@@ -12,9 +12,9 @@
 namespace puone {
 
 // Which driver is in use and why not, if none. Chosen on first use by PUONE_DRIVER: the name of a
-// bundled driver (`sim`) or a path; unset: the one for real hardware if it is there and has a device,
-// else `sim`. Never throws: a driver that cannot be loaded is an available() == false with the reason
-// in `error`. Thread-safe.
+// bundled driver (`sim`) or a path; unset: the one for real hardware if it is there and has a
+// device, else `sim`. Never throws: a driver that cannot be loaded is an available() == false with
+// the reason in `error`. Thread-safe.
 struct DriverState {
   bool loaded = false;
   int device_count = 0;
@@ -31,8 +31,8 @@ struct DriverState {
 const DriverState& driverState() noexcept;
 
 // The driver's table. Entries the driver lacks return PUONE_UNSUPPORTED, none is NULL. Throws
-// c10::Error when there is no device, after shutdown, and in a bad fork. Asking for the table counts
-// as using the device; driverState() does not.
+// c10::Error when there is no device, after shutdown, and in a bad fork. Asking for the table
+// counts as using the device; driverState() does not.
 const puone_hal_api& hal();
 
 // Stops the driver: called once at interpreter exit, after which the runtime frees nothing more.
@@ -54,12 +54,12 @@ namespace detail {
 } // namespace puone
 
 // Throws unless `status`, the result of the HAL entry `entry`, is PUONE_OK.
-#define PUONE_CHECK_STATUS(status, entry)            \
-  do {                                               \
-    const puone_status puone_status_ = (status);     \
-    if (C10_UNLIKELY(puone_status_ != PUONE_OK)) {   \
+#define PUONE_CHECK_STATUS(status, entry)                 \
+  do {                                                    \
+    const puone_status puone_status_ = (status);          \
+    if (C10_UNLIKELY(puone_status_ != PUONE_OK)) {        \
       ::puone::detail::throwStatus(puone_status_, entry); \
-    }                                                \
+    }                                                     \
   } while (false)
 
 // Evaluates a HAL call, `hal().entry(...)`, and throws unless it returns PUONE_OK.

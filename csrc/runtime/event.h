@@ -13,7 +13,9 @@ class Event {
   explicit Event(uint32_t flags = PUONE_EVENT_DEFAULT) noexcept : flags_(flags) {}
   ~Event();
   Event(Event&& other) noexcept
-      : flags_(other.flags_), device_(other.device_), handle_(std::exchange(other.handle_, nullptr)) {}
+      : flags_(other.flags_),
+        device_(other.device_),
+        handle_(std::exchange(other.handle_, nullptr)) {}
   Event& operator=(Event&& other) noexcept {
     std::swap(flags_, other.flags_);
     std::swap(device_, other.device_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The device generator: Philox 4x32-10, a counter-based generator whose whole state is a seed and an
-// offset (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11), so device kernels need
-// no state in memory and equal (seed, offset) means equal numbers on every driver.
+// The device generator: Philox 4x32-10, a counter-based generator whose whole state is a seed and
+// an offset (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11), so device
+// kernels need no state in memory and equal (seed, offset) means equal numbers on every driver.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -21,8 +21,8 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
-  // Reserves `increment` numbers per thread (rounded up to a multiple of 4, as CUDA does) and returns
-  // {seed, offset before}. The caller holds mutex_.
+  // Reserves `increment` numbers per thread (rounded up to a multiple of 4, as CUDA does) and
+  // returns {seed, offset before}. The caller holds mutex_.
   std::pair<uint64_t, uint64_t> philoxEngineInputs(uint64_t increment);
 
  private:

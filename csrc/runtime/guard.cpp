@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DeviceGuardImplInterface: how PyTorch's generic code (guards, torch.Stream, torch.Event, autograd)
-// reaches devices, streams and events.
+// DeviceGuardImplInterface: how PyTorch's generic code (guards, torch.Stream, torch.Event,
+// autograd) reaches devices, streams and events.
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -158,8 +158,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
         start != nullptr && end != nullptr,
         "Both events must be recorded before calculating elapsed time.");
     float milliseconds = 0;
-    const puone_status status =
-        hal().event_elapsed_ms(asEvent(start), asEvent(end), &milliseconds);
+    const puone_status status = hal().event_elapsed_ms(asEvent(start), asEvent(end), &milliseconds);
     TORCH_CHECK(
         status != PUONE_NOT_READY,
         "Both events must be completed before calculating elapsed time.");

@@ -60,8 +60,8 @@ Stream makeStream(c10::DeviceIndex device, c10::StreamId id) {
   return Stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, device), id));
 }
 
-C10_NOINLINE puone_stream createStream(
-    DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) {
+C10_NOINLINE puone_stream
+createStream(DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) {
   std::lock_guard<std::mutex> lock(streams.creation);
   auto& slot = streams.handles[static_cast<size_t>(id)];
   puone_stream handle = slot.load(std::memory_order_acquire);

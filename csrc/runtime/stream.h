@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Streams: a default stream per device, a pool of 32 per device and priority, and the current stream
-// of each (thread, device). Streams are created on first use and live as long as the process, so a
-// Stream is a plain value that may be copied and kept. The model is c10/cuda/CUDAStream.h's.
+// Streams: a default stream per device, a pool of 32 per device and priority, and the current
+// stream of each (thread, device). Streams are created on first use and live as long as the
+// process, so a Stream is a plain value that may be copied and kept. The model is
+// c10/cuda/CUDAStream.h's.
 #pragma once
 
 #include <c10/core/Stream.h>
