@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import torch
+
 from . import _C
 
 
@@ -26,6 +28,7 @@ class _QueuedCall:
 _lock = threading.RLock()
 _initialized = False
 _initializing = False
+_forked = False
 _queued: list[_QueuedCall] = []
 
 
@@ -55,6 +58,8 @@ def _lazy_init() -> None:
         if is_initialized() or _initializing:
             return
         _require_device()
+        if _forked:
+            _renew_thread_pool()
         _run_queued_calls()
 
 
@@ -98,11 +103,20 @@ def _run_queued_calls() -> None:
     _initialized = True
 
 
+def _renew_thread_pool() -> None:
+    # A child inherits torch's thread pool without its threads, and torch replaces it the next time
+    # the number of threads is set. Two threads that do so at once abort the process with "Invalid
+    # thread pool!", and autograd's threads, one per device, set it when they start. So it is done
+    # here, before there are any.
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def _after_fork_in_child() -> None:
     # Another thread of the parent may have held the lock; it does not exist here.
-    global _lock, _initializing
+    global _lock, _initializing, _forked
     _lock = threading.RLock()
     _initializing = False
+    _forked = True
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -27,8 +27,9 @@ from conformance.runner import probes
 from conformance.runner.formatting import guard_assertions
 from conformance.runner.journal import Journal
 
-# The part of a check's output that is kept for its failure.
-OUTPUT_LIMIT = 4000
+# The parts of a check's output that are kept for its failure: a C++ exception tells its reason at
+# the beginning of what it prints, Python at the end.
+OUTPUT_HEAD, OUTPUT_TAIL = 2000, 3000
 DUMP_SIGNAL = signal.SIGUSR1
 _PR_SET_PDEATHSIG = 1
 
@@ -78,6 +79,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     from conformance.runner.execute import execute
 
     guard_assertions()
+    _renew_thread_pool()
     journal = Journal(terms.journal)
     try:
         dev = Device(target, backend.bring_up(target), seed=terms.seed)
@@ -95,12 +97,23 @@ def _serve(target: Descriptor, terms: Terms) -> int:
             result = execute(_find(command["run"], command["file"]), dev)
             if result.outcome in BAD:
                 _flush()
-                result.detail += output_section(output_tail(terms.output, begin))
+                result.detail += output_section(output_since(terms.output, begin))
             terms.send(result=result.to_json())
         else:
             break
     backend.tear_down(target)
     return 0
+
+
+def _renew_thread_pool() -> None:
+    """Have torch replace, now and here, the pool of threads that a fork leaves without threads.
+
+    It does so when the number of threads is next set. Two threads that set it at once abort the
+    process ("Invalid thread pool!"), and autograd's threads, one per device, do when they start.
+    """
+    torch = sys.modules.get("torch")  # not there yet in a worker that was spawned
+    if torch is not None:
+        torch.set_num_threads(torch.get_num_threads())
 
 
 def _detach(target: Descriptor, terms: Terms) -> None:
@@ -157,11 +170,15 @@ def _flush() -> None:
             pass  # A check may have closed or replaced the stream.
 
 
-def output_tail(file: int, begin: int) -> str:
-    """The end of what was written to the output file since offset `begin`."""
-    size = os.fstat(file).st_size
-    start = max(begin, size - OUTPUT_LIMIT)
-    return os.pread(file, size - start, start).decode(errors="replace").strip()
+def output_since(file: int, begin: int) -> str:
+    """What was written to the output file since offset `begin`, without the middle if it is long."""
+    size = os.fstat(file).st_size - begin
+    if size <= OUTPUT_HEAD + OUTPUT_TAIL:
+        data = os.pread(file, max(size, 0), begin)
+    else:
+        tail = os.pread(file, OUTPUT_TAIL, begin + size - OUTPUT_TAIL)
+        data = os.pread(file, OUTPUT_HEAD, begin) + b"\n[...]\n" + tail
+    return data.decode(errors="replace").strip()
 
 
 def output_section(text: str) -> str:
