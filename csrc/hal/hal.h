@@ -21,7 +21,7 @@
  *            stream and returned, with the name of the launch that failed, by the next
  *            stream_synchronize, device_synchronize or event_synchronize that covers the work, and
  *            by stream_query/event_query. Reporting clears it, except DEVICE_LOST, which stays.
- * Until then, work behind the failed piece on the same stream is skipped, not run.
+ *            Work behind the failed piece on its stream is skipped until the error is reported.
  * - Handles  Opaque, owned by the driver, created and destroyed in pairs by the caller. Destroying
  *            NULL is a no-op. Using a destroyed handle is undefined; a strict driver should return
  *            INVALID_ARGUMENT.
