@@ -18,7 +18,7 @@ from conformance import backend
 from conformance.check import Check
 from conformance.descriptor import Descriptor
 from conformance.runner.journal import Journal
-from conformance.runner.worker import DUMP_SIGNAL, Terms, output_tail, serve
+from conformance.runner.worker import DUMP_SIGNAL, Terms, output_since, serve
 
 # Seconds a worker that has nothing left may take to end.
 LEAVE_TIME = 10.0
@@ -191,7 +191,7 @@ class Worker:
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
         begin = self.journal.output_offset if self._output_begin is None else self._output_begin
-        return output_tail(self._output.fileno(), begin)
+        return output_since(self._output.fileno(), begin)
 
 
 def _signal_name(number: int) -> str:
