@@ -171,7 +171,7 @@ def _flush() -> None:
 
 
 def output_since(file: int, begin: int) -> str:
-    """What was written to the output file since offset `begin`, without the middle if it is long."""
+    """What was written to the output file since offset `begin`, the middle left out if long."""
     size = os.fstat(file).st_size - begin
     if size <= OUTPUT_HEAD + OUTPUT_TAIL:
         data = os.pread(file, max(size, 0), begin)
