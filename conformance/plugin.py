@@ -303,6 +303,10 @@ def _summary(session: Session) -> Iterator[str]:
         return
     yield f"backend {name}: {len(records)} checks"
     yield from summary.table(records)
+    excuses = list(summary.excuses(records))
+    if excuses:
+        yield f"neither passed nor failed on {name}, by reason"
+        yield from excuses
     lines = list(summary.causes(records))
     if lines:
         yield f"causes of failure on {name}, most frequent first"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The end of the terminal output: outcomes per surface, failures grouped into causes."""
+"""The end of the terminal output: outcomes per surface, and why what did not pass did not."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from conformance.outcome import BAD, Outcome
 
 Record = dict[str, Any]
 MAX_CAUSES = 20
+MAX_NAMED = 3
 
 _VARIABLE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
@@ -59,3 +60,16 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
         yield from (f"         {line}" for line in group[0].get("repro", "").splitlines())
     if len(ranked) > MAX_CAUSES:
         yield f"       ... {len(ranked) - MAX_CAUSES} more causes in the report"
+
+
+def excuses(records: Iterable[Record]) -> Iterator[str]:
+    """Lines that say of every check that neither passed nor failed why, grouped by reason."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        outcome = Outcome(record["outcome"])
+        if outcome not in BAD and outcome is not Outcome.PASS:
+            groups[f"{outcome}: {record.get('reason', '')}"].append(str(record["id"]))
+    for text, ids in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
+        others = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
+        yield f"{len(ids):>5}  {text}"
+        yield f"       {', '.join(sorted(ids)[:MAX_NAMED])}{others}"

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The end of the terminal output names every check that did not pass, with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import summary
+
+
+def record(id: str, outcome: str, **text: str) -> dict[str, Any]:
+    return {"id": id, "surface": id.partition("/")[0], "outcome": outcome, **text}
+
+
+def test_excuses_are_grouped_by_outcome_and_reason_most_frequent_first() -> None:
+    records = [
+        record("a/one", "unsupported", reason="needs capability 'x'"),
+        record("b/two", "blocked_upstream", reason="issue 1"),
+        record("b/one", "unsupported", reason="needs capability 'x'"),
+    ]
+    assert list(summary.excuses(records)) == [
+        "    2  unsupported: needs capability 'x'",
+        "       a/one, b/one",
+        "    1  blocked_upstream: issue 1",
+        "       b/two",
+    ]
+
+
+def test_a_long_group_names_three_checks_and_counts_the_rest() -> None:
+    records = [record(f"a/c{i}", "not_run", reason="device lost") for i in range(5)]
+    assert list(summary.excuses(records))[1] == "       a/c0, a/c1, a/c2 and 2 more"
+
+
+def test_passes_and_failures_are_no_excuses() -> None:
+    records = [record("a/one", "pass"), record("a/two", "fail", message="wrong")]
+    assert not list(summary.excuses(records))
+
+
+def test_causes_leave_out_what_varies_between_failures_of_one_kind() -> None:
+    records = [
+        record(f"a/c{i}", "fail", message=f"{i} elements differ at 0x{i}f", repro="again")
+        for i in (1, 2)
+    ]
+    lines = list(summary.causes(records))
+    assert lines[0] == "    2  fail: N elements differ at 0x.."
+    assert lines[1] == "       a/c1 and 1 more"
