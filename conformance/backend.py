@@ -85,6 +85,18 @@ def _set_up(descriptor: Descriptor) -> Any:
     return torch.device(device)
 
 
+def settle_after_fork() -> None:
+    """Renew PyTorch's CPU thread pool while this forked process has one thread.
+
+    The first call of set_num_threads after a fork replaces the parent's pool, without a lock; the
+    autograd engine makes it in one thread for each device at once, and a thread that comes between
+    finds no pool and aborts the process.
+    """
+    import torch
+
+    torch.set_num_threads(torch.get_num_threads())
+
+
 def tear_down(descriptor: Descriptor) -> None:
     """Call the descriptor's teardown with what its setup returned."""
     if descriptor.teardown and _kept_alive:

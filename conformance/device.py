@@ -296,6 +296,7 @@ def _name(dtype: torch.dtype) -> str:
 
 def _child(function: Callable[[], Any], write: int) -> NoReturn:
     status = 0
+    backend.settle_after_fork()
     try:
         value = function()
     except BaseException:

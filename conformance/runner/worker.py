@@ -86,6 +86,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     except CannotLoad as error:
         terms.send(cannot_load=str(error))
         return 1
+    backend.settle_after_fork()
     dev.journal = journal
     terms.send(loaded=True, healthy=_healthy(dev) if terms.health else None)
     for command in terms.received():
