@@ -79,7 +79,6 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     from conformance.runner.execute import execute
 
     guard_assertions()
-    _renew_thread_pool()
     journal = Journal(terms.journal)
     try:
         dev = Device(target, backend.bring_up(target), seed=terms.seed)
@@ -104,17 +103,6 @@ def _serve(target: Descriptor, terms: Terms) -> int:
             break
     backend.tear_down(target)
     return 0
-
-
-def _renew_thread_pool() -> None:
-    """Have torch replace, now and here, the pool of threads that a fork leaves without threads.
-
-    It does so when the number of threads is next set. Two threads that set it at once abort the
-    process ("Invalid thread pool!"), and autograd's threads, one per device, do when they start.
-    """
-    torch = sys.modules.get("torch")  # not there yet in a worker that was spawned
-    if torch is not None:
-        torch.set_num_threads(torch.get_num_threads())
 
 
 def _detach(target: Descriptor, terms: Terms) -> None:
