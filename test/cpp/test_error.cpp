@@ -46,9 +46,10 @@ TEST(device_synchronize_reports_the_oldest_error_first) {
   unsigned char* byte = sim.memory<unsigned char>(1);
   OK(fault().kernel_error_at(1));
   fill(sim, byte, 1, a);
-  while (hal().stream_query(b) == PUONE_NOT_READY) {
-  }
-  sim.delay(b, 10'000'000);
+  // b's turn comes only when a's work has failed.
+  const puone_event failed = sim.event();
+  OK(hal().event_record(failed, a));
+  OK(hal().stream_wait_event(b, failed));
   OK(fault().kernel_error_at(1));
   sim.delay(b, 1);
   STATUS(hal().device_synchronize(0), PUONE_INTERNAL);
