@@ -57,6 +57,7 @@ class Descriptor:
     process_group: str | None = None
     module: str | None = None
     delay: str | None = None
+    driver: str | None = None
     fallback_counts: str | None = None
     fallback_reset: str | None = None
     fault: str | None = None
@@ -112,6 +113,7 @@ KEYS: dict[str, tuple[Any, str]] = {
     "process_group": (STRING, "name of the torch.distributed backend"),
     "module": (STRING, "the device module, usually torch.<device_type>"),
     "delay": (STRING, "callable taking milliseconds that keeps the current stream busy"),
+    "driver": (STRING, "callable that tells the report which driver is in use, as a dict"),
     "fallback_counts": (STRING, "callable that returns {operator: number of CPU fallbacks}"),
     "fallback_reset": (STRING, "callable that sets those counts to zero"),
     "fault": (STRING, "object that injects faults"),

@@ -20,7 +20,7 @@ from typing import Any
 import conformance
 from conformance.outcome import BAD, Outcome
 
-SCHEMA = "https://pytorch.org/schemas/torch-conformance/report-1.json"
+SCHEMA = "urn:torch-conformance:report:1"
 SCHEMA_FILE = Path(__file__).parent / "report.schema.json"
 # Seconds between two rewrites during a run: often enough to be of use after a kill.
 INTERVAL = 2.0

@@ -187,6 +187,11 @@ def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
     return names
 
 
+def _identify(session: Session, runner: Pool | InProcess) -> None:
+    if session.report is not None:
+        session.report.run |= runner.identity
+
+
 def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) -> None:
     """Run checks against a backend; every result goes to `emit(check, result)`."""
     by_id = {check.id: check for check in checks}
@@ -199,6 +204,7 @@ def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) 
                 emit(by_id[result.id], result)
             runner.run(plan.run, lambda result: emit(by_id[result.id], result))
         finally:
+            _identify(session, runner)
             runner.close()
     except CannotLoad as error:
         session.cannot_load = str(error)

@@ -28,7 +28,8 @@ def register_xdist(config: pytest.Config, suite: Suite) -> None:
     """Register the side of xdist that this process is, if any."""
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(XdistWorker(config, suite), "conformance-xdist-worker")
-    elif config.pluginmanager.hasplugin("dsession"):
+    elif config.getoption("dist", "no") != "no":
+        # Not asked by xdist's own plugin: it may be registered after this one.
         config.pluginmanager.register(XdistController(suite), "conformance-xdist-controller")
 
 
@@ -79,7 +80,11 @@ class XdistWorker:
         for runner, _ in self._runners.values():
             runner.close()
         self._config.workeroutput[OUTPUT] = {  # type: ignore[attr-defined]
-            name: {"capabilities": session.capabilities, "cannot_load": session.cannot_load}
+            name: {
+                "capabilities": session.capabilities,
+                "cannot_load": session.cannot_load,
+                "identity": self._runners[name][0].identity if name in self._runners else {},
+            }
             for name, session in self._suite.sessions.items()
         }
 
@@ -108,6 +113,7 @@ class XdistController:
             session.cannot_load = session.cannot_load or facts["cannot_load"]
             if session.report is None:
                 continue
+            session.report.run |= facts["identity"]
             if facts["capabilities"]:
                 session.report.run["capabilities"] = facts["capabilities"]
             if facts["cannot_load"]:

@@ -12,6 +12,7 @@ from conformance.backend import bring_up
 from conformance.check import Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device
+from conformance.identity import identity
 from conformance.runner.execute import execute
 from conformance.runner.result import Result
 
@@ -21,6 +22,7 @@ class InProcess:
 
     def __init__(self, descriptor: Descriptor, seed: int) -> None:
         self._dev = Device(descriptor, bring_up(descriptor), seed=seed)
+        self.identity = identity(self._dev)
 
     def set_capabilities(self, capabilities: frozenset[str]) -> None:
         """What the checks to come may rely on."""

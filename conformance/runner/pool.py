@@ -61,6 +61,8 @@ class Pool:
         self._healthy_at_first = False
         self._idle_deaths = 0
         self._lost: str | None = None
+        #: What the first worker found under test: driver and devices (see identity.py).
+        self.identity: dict[str, Any] = {}
         # Workers never free what the parent has by now: spare them the copies of its pages.
         gc.collect()
         gc.freeze()
@@ -185,6 +187,7 @@ class Pool:
         elif "loaded" in message:
             worker.loaded = True
             if worker.probes_health:
+                self.identity = self.identity or message["identity"]
                 self._learn_health(message["healthy"], emit)
             if worker.solo:
                 worker.assign(worker.solo)

@@ -76,6 +76,7 @@ def serve(target: Descriptor, terms: Terms) -> NoReturn:
 
 def _serve(target: Descriptor, terms: Terms) -> int:
     from conformance.device import Device
+    from conformance.identity import identity
     from conformance.runner.execute import execute
 
     guard_assertions()
@@ -87,7 +88,11 @@ def _serve(target: Descriptor, terms: Terms) -> int:
         return 1
     backend.settle_after_fork()
     dev.journal = journal
-    terms.send(loaded=True, healthy=_healthy(dev) if terms.health else None)
+    terms.send(
+        loaded=True,
+        healthy=_healthy(dev) if terms.health else None,
+        identity=identity(dev) if terms.health else None,
+    )
     for command in terms.received():
         if "capabilities" in command:
             dev.capabilities = frozenset(command["capabilities"])
