@@ -34,10 +34,7 @@ def _driver(dev: Device) -> Any:
 def _devices(dev: Device) -> list[str]:
     if not dev.is_accelerator:
         return [platform.processor() or platform.machine()]
-    names = []
-    for index in range(min(dev.count, MAX_DEVICES)):
-        try:
-            names.append(str(dev.module.get_device_name(index)))
-        except Exception:
-            names.append(str(dev.device(index)))
-    return names
+    try:
+        return [str(dev.module.get_device_name(i)) for i in range(min(dev.count, MAX_DEVICES))]
+    except Exception:
+        return []  # It gives its devices no names.

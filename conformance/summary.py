@@ -17,7 +17,8 @@ MAX_NAMED = 3
 _VARIABLE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
     (re.compile(r"\[[^\[\]]*\]|\([-\d., ]*\)"), "[..]"),
-    (re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
+    # Digits inside a word, as in float32, are a part of its name.
+    (re.compile(r"(?<![A-Za-z_0-9.])[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
 )
 
 

@@ -44,3 +44,10 @@ def test_causes_leave_out_what_varies_between_failures_of_one_kind() -> None:
     lines = list(summary.causes(records))
     assert lines[0] == "    2  fail: N elements differ at 0x.."
     assert lines[1] == "       a/c1 and 1 more"
+
+
+def test_digits_of_a_name_are_kept_in_a_cause() -> None:
+    text = "expected torch.float32 of 16 elements, got 1.5e-3"
+    assert summary.cause(record("a/one", "fail", message=text)) == (
+        "fail: expected torch.float32 of N elements, got N"
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The handle of the device under test, on backends that lack what it would like to use."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from conformance import backend, descriptor
+from conformance.device import Device
+
+
+@pytest.fixture
+def puone() -> descriptor.Descriptor:
+    found = descriptor.find("puone")
+    backend.bring_up(found)
+    return found
+
+
+def synchronize_raises(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def synchronize(index: int) -> None:
+        raise error
+
+    monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Backend doesn't support synchronizing all streams on device."),
+        NotImplementedError("synchronize"),
+    ],
+    ids=["c10", "python"],
+)
+def test_a_backend_that_cannot_be_waited_for_is_not_charged_with_that_in_every_check(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor, error: Exception
+) -> None:
+    synchronize_raises(monkeypatch, error)
+    Device(puone).synchronize()
+
+
+def test_an_error_of_the_work_waited_for_is_raised(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    dev = Device(puone)
+    synchronize_raises(monkeypatch, RuntimeError("kernel copy failed"))
+    with pytest.raises(RuntimeError, match="kernel copy failed"):
+        dev.synchronize()
+
+
+def test_an_error_at_the_first_wait_is_no_reason_to_stop_waiting(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    synchronize_raises(monkeypatch, RuntimeError("device lost"))
+    with pytest.raises(RuntimeError, match="device lost"):
+        Device(puone).synchronize()
