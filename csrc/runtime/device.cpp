@@ -63,6 +63,12 @@ puone_device_properties deviceProperties(c10::DeviceIndex index) {
   return properties;
 }
 
+MemoryInfo memoryInfo(c10::DeviceIndex index) {
+  MemoryInfo info{};
+  PUONE_CHECK(hal().device_memory_info(index, &info.free, &info.total));
+  return info;
+}
+
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
   checkIndex(device);
   checkIndex(peer);

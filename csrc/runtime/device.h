@@ -30,6 +30,13 @@ c10::DeviceIndex resolveDevice(c10::DeviceIndex index);
 
 puone_device_properties deviceProperties(c10::DeviceIndex index);
 
+struct MemoryInfo {
+  uint64_t free;  // bytes the driver can still give out
+  uint64_t total; // bytes of the device
+};
+
+MemoryInfo memoryInfo(c10::DeviceIndex index);
+
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 
 // Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold

@@ -147,9 +147,7 @@ void CachingAllocator::recordStream(const c10::DataPtr& ptr, c10::Stream stream)
 }
 
 std::pair<size_t, size_t> CachingAllocator::getMemoryInfo(c10::DeviceIndex device) {
-  uint64_t unused = 0;
-  uint64_t total = 0;
-  PUONE_CHECK(hal().device_memory_info(resolveDevice(device), &unused, &total));
+  const auto [unused, total] = memoryInfo(resolveDevice(device));
   return {unused, total};
 }
 

@@ -389,9 +389,7 @@ void DeviceCache::releaseCached() {
 
 // Releases the segments unused for longest until the reserved share is below the threshold.
 void DeviceCache::collectGarbage() {
-  uint64_t unused = 0;
-  uint64_t total = 0;
-  PUONE_CHECK(hal().device_memory_info(device_, &unused, &total));
+  const uint64_t total = memoryInfo(device_).total;
   const double threshold = AcceleratorAllocatorConfig::garbage_collection_threshold();
   const auto allowed = static_cast<int64_t>(
       threshold * static_cast<double>(limit_ > 0 ? limit_ : static_cast<size_t>(total)));
@@ -412,9 +410,7 @@ void DeviceCache::collectGarbage() {
 
 void DeviceCache::throwOutOfMemory(size_t requested, size_t size) {
   ++stats_.num_ooms;
-  uint64_t unused = 0;
-  uint64_t total = 0;
-  PUONE_CHECK(hal().device_memory_info(device_, &unused, &total));
+  const auto [unused, total] = memoryInfo(device_);
   const auto allocated = static_cast<uint64_t>(current(stats_.allocated_bytes));
   const auto reserved = static_cast<uint64_t>(current(stats_.reserved_bytes));
   c10::reportOutOfMemoryToProfiler(
@@ -521,9 +517,7 @@ void DeviceCache::resetPeakStats() {
 }
 
 void DeviceCache::setMemoryFraction(double fraction) {
-  uint64_t unused = 0;
-  uint64_t total = 0;
-  PUONE_CHECK(hal().device_memory_info(device_, &unused, &total));
+  const uint64_t total = memoryInfo(device_).total;
   std::lock_guard<std::mutex> lock(mutex_);
   limit_ = fraction >= 1.0 ? 0 : static_cast<size_t>(fraction * static_cast<double>(total));
 }

@@ -165,4 +165,13 @@ void throwStatus(puone_status status, const char* call) {
 }
 
 } // namespace detail
+
+bool isDone(puone_status status, const char* entry) {
+  if (status == PUONE_NOT_READY) {
+    return false;
+  }
+  PUONE_CHECK_STATUS(status, entry);
+  return true;
+}
+
 } // namespace puone

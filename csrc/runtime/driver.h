@@ -35,6 +35,10 @@ const DriverState& driverState() noexcept;
 // counts as using the device; driverState() does not.
 const puone_hal_api& hal();
 
+// What the result of the HAL's stream_query or event_query says: true if the work is done, false if
+// it is pending. Throws on anything else. `entry` names the HAL entry.
+bool isDone(puone_status status, const char* entry);
+
 // Stops the driver: called once at interpreter exit, after which the runtime frees nothing more.
 void shutdownDriver() noexcept;
 

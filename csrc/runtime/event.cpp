@@ -36,15 +36,7 @@ void Event::block(const Stream& stream) const {
 }
 
 bool Event::query() const {
-  if (handle_ == nullptr) {
-    return true;
-  }
-  const puone_status status = hal().event_query(handle_);
-  if (status == PUONE_NOT_READY) {
-    return false;
-  }
-  PUONE_CHECK_STATUS(status, "event_query");
-  return true;
+  return handle_ == nullptr || isDone(hal().event_query(handle_), "event_query");
 }
 
 void Event::synchronize() const {

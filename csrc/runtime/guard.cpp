@@ -136,15 +136,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
 
   bool queryEvent(void* event) const override {
-    if (event == nullptr) {
-      return true;
-    }
-    const puone_status status = hal().event_query(asEvent(event));
-    if (status == PUONE_NOT_READY) {
-      return false;
-    }
-    PUONE_CHECK_STATUS(status, "event_query");
-    return true;
+    return event == nullptr || isDone(hal().event_query(asEvent(event)), "event_query");
   }
 
   void synchronizeEvent(void* event) const override {

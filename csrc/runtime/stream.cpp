@@ -96,12 +96,7 @@ puone_stream Stream::handle() const {
 }
 
 bool Stream::query() const {
-  const puone_status status = hal().stream_query(handle());
-  if (status == PUONE_NOT_READY) {
-    return false;
-  }
-  PUONE_CHECK_STATUS(status, "stream_query");
-  return true;
+  return isDone(hal().stream_query(handle()), "stream_query");
 }
 
 void Stream::synchronize() const {
