@@ -184,10 +184,12 @@ class Pool:
             worker.done += 1
             worker.answered = time.monotonic()
             emit(Result.from_json(message["result"]))
+        elif "identity" in message:
+            worker.brought_up = True
+            self.identity = self.identity or message["identity"]
         elif "loaded" in message:
             worker.loaded = True
             if worker.probes_health:
-                self.identity = self.identity or message["identity"]
                 self._learn_health(message["healthy"], emit)
             if worker.solo:
                 worker.assign(worker.solo)
@@ -209,6 +211,9 @@ class Pool:
     def _bury(self, worker: Worker, emit: Emit) -> None:
         running, outstanding = worker.running, worker.outstanding
         how, output = self._remove(worker), worker.output()
+        if worker.brought_up and not worker.loaded:
+            self._learn_health(False, emit)
+            return
         if not worker.loaded:
             self._loading_failed(worker, how, output, emit)
             return
@@ -277,5 +282,7 @@ class Pool:
 def _loading_death(worker: Worker, how: str, output: str, descriptor: Descriptor) -> str:
     if worker.timed_out:
         return f"did not load within {descriptor.deadlines.startup:g} s"
-    last = output.splitlines()[-1] if output else ""
+    # What the process itself said is above the stacks that faulthandler adds.
+    said, _, _ = output.partition("Fatal Python error")
+    last = next(reversed(said.strip().splitlines()), "")
     return f"{how} while loading" + (f"; it wrote: {last}" if last else "")

@@ -41,6 +41,7 @@ class Worker:
         self.budget = budget
         self.probes_health = health
         self.solo = solo
+        self.brought_up = False
         self.loaded = False
         self.leaving = False
         self.timed_out = False

@@ -88,11 +88,10 @@ def _serve(target: Descriptor, terms: Terms) -> int:
         return 1
     backend.settle_after_fork()
     dev.journal = journal
-    terms.send(
-        loaded=True,
-        healthy=_healthy(dev) if terms.health else None,
-        identity=identity(dev) if terms.health else None,
-    )
+    if terms.health:
+        # Told first: the smallest computation may end the process, and that is no failure to load.
+        terms.send(identity=identity(dev))
+    terms.send(loaded=True, healthy=_healthy(dev) if terms.health else None)
     for command in terms.received():
         if "capabilities" in command:
             dev.capabilities = frozenset(command["capabilities"])

@@ -178,6 +178,17 @@ def test_terminating_the_runner_ends_it_in_order(tmp_path: Path) -> None:
     assert not wait_until_gone({int(pid) for pid in pids.read_text().split()})
 
 
+def test_a_device_on_which_the_smallest_computation_crashes_is_tested_all_the_same(
+    tmp_path: Path,
+) -> None:
+    text = "device_type: cpu\ndevice: {setup: 'deadly_device:set_up'}\nworkers: 1\n"
+    deadly = harness.run(tmp_path, harness.LOST, harness.descriptor(tmp_path, text))
+    outcomes = deadly.outcomes
+    assert outcomes.pop("lost/b_killer") == "crash"
+    assert set(outcomes.values()) == {"pass"}
+    assert deadly.report["complete"] is True
+
+
 def test_a_lost_device_ends_the_run(tmp_path: Path) -> None:
     text = "device_type: cpu\ndevice: {setup: 'falling_device:set_up'}\nworkers: 1\n"
     lost = harness.run(tmp_path, harness.LOST, harness.descriptor(tmp_path, text))
