@@ -9,6 +9,7 @@
 
 #include <optional>
 
+#include "aten/factory.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 
@@ -95,6 +96,16 @@ at::Tensor efficientZeroTensor(
 }
 
 } // namespace
+
+at::Tensor newResult(
+    c10::IntArrayRef sizes, c10::IntArrayRef strides, const c10::TensorOptions& options) {
+  const auto dtype = c10::typeMetaToScalarType(options.dtype());
+  if (!strides.empty()) {
+    return emptyStrided(sizes, strides, dtype, std::nullopt, options.device(), std::nullopt);
+  }
+  return empty(
+      sizes, dtype, std::nullopt, options.device(), std::nullopt, options.memory_format_opt());
+}
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", TORCH_FN(empty));

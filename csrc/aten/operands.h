@@ -52,6 +52,11 @@ constexpr std::optional<puone_dtype> kernelDtype(c10::ScalarType type) noexcept 
   }
 }
 
+// Whether kernels compute in the type, not only move it. PyTorch itself computes little in uint64.
+constexpr bool isComputable(c10::ScalarType type) noexcept {
+  return kernelDtype(type) && type != c10::ScalarType::UInt64;
+}
+
 // Fills ndim and sizes of a kernel's arguments from an iterator, whose dimensions are already
 // coalesced and ordered innermost first.
 template <typename Args>

@@ -6,55 +6,14 @@
 #include <tuple>
 #include <utility>
 
-#include "kernels/entries.h"
+#include "kernels/cast.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
-
-/// Element types in the order of puone_dtype.
-using Types = std::tuple<
-    Bool,
-    uint8_t,
-    int8_t,
-    int16_t,
-    int32_t,
-    int64_t,
-    uint16_t,
-    uint32_t,
-    uint64_t,
-    Half,
-    BFloat16,
-    float,
-    double,
-    Complex<Half>,
-    Complex<float>,
-    Complex<double>>;
-constexpr size_t kTypes = std::tuple_size_v<Types>;
-static_assert(kTypes == PUONE_COMPLEX128 + 1);
-
-/// One row: `n` elements, strides in bytes.
-using RowFunction = void (*)(
-    unsigned char* out, int64_t out_stride, const unsigned char* in, int64_t in_stride, int64_t n);
-
-template <class Out, class In>
-void castRow(
-    unsigned char* __restrict out,
-    int64_t out_stride,
-    const unsigned char* __restrict in,
-    int64_t in_stride,
-    int64_t n) {
-  if (out_stride == sizeof(Out) && in_stride == sizeof(In)) {
-    for (int64_t i = 0; i < n; ++i) {
-      store(out + i * sizeof(Out), cast<Out>(load<In>(in + i * sizeof(In))));
-    }
-  } else {
-    for (int64_t i = 0; i < n; ++i) {
-      store(out + i * out_stride, cast<Out>(load<In>(in + i * in_stride)));
-    }
-  }
-}
 
 template <class T>
 void copyRow(
@@ -89,16 +48,6 @@ void adjustRow(
   }
 }
 
-template <size_t... kPairs>
-constexpr std::array<RowFunction, sizeof...(kPairs)> castTable(std::index_sequence<kPairs...>) {
-  return {castRow<
-      std::tuple_element_t<kPairs / kTypes, Types>,
-      std::tuple_element_t<kPairs % kTypes, Types>>...};
-}
-
-/// By output type, then input type.
-constexpr auto kCastRows = castTable(std::make_index_sequence<kTypes * kTypes>());
-
 using AdjustFunction = void (*)(unsigned char*, const unsigned char*, int64_t, int64_t, bool, bool);
 
 template <size_t... kIndex>
@@ -107,13 +56,6 @@ constexpr std::array<AdjustFunction, kTypes> adjustTable(std::index_sequence<kIn
 }
 
 constexpr auto kAdjustRows = adjustTable(std::make_index_sequence<kTypes>());
-
-template <size_t... kIndex>
-constexpr std::array<int32_t, kTypes> sizeTable(std::index_sequence<kIndex...>) {
-  return {static_cast<int32_t>(sizeof(std::tuple_element_t<kIndex, Types>))...};
-}
-
-constexpr auto kSizes = sizeTable(std::make_index_sequence<kTypes>());
 
 struct Bits128 {
   uint64_t words[2];
@@ -133,12 +75,6 @@ RowFunction copyRowOf(int32_t element_size) {
       return copyRow<Bits128>;
   }
   throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
-}
-
-void checkType(int32_t dtype) {
-  if (dtype < 0 || dtype >= static_cast<int32_t>(kTypes)) {
-    throw std::invalid_argument("not a puone_dtype");
-  }
 }
 
 /// A dimension other than 0 along which the input is dense, if 0 is not one: its rows would touch a
@@ -186,7 +122,7 @@ void forAdjustedRowPairs(
     Launch& launch, const LoopNest<2>& nest, RowFunction cast_row, const puone_copy_args& args) {
   constexpr int64_t kPiece = 256;
   const AdjustFunction adjust = kAdjustRows[args.in_dtype];
-  const int32_t size = kSizes[args.in_dtype];
+  const int32_t size = elementSize(args.in_dtype);
   forRows(launch, nest, [&](const auto& data, int64_t n) {
     alignas(16) unsigned char piece[kPiece * 16];
     for (int64_t i = 0; i < n; i += kPiece) {
@@ -197,14 +133,10 @@ void forAdjustedRowPairs(
   });
 }
 
-} // namespace
-
 void copy(Launch& launch, const puone_copy_args& args) {
-  checkType(args.out_dtype);
-  checkType(args.in_dtype);
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out, args.in);
-  const RowFunction cast_row = kCastRows[args.out_dtype * kTypes + args.in_dtype];
-  const int32_t in_size = kSizes[args.in_dtype];
+  const RowFunction cast_row = castRowOf(args.out_dtype, args.in_dtype);
+  const int32_t in_size = elementSize(args.in_dtype);
   if (args.conj != 0 || args.neg != 0) {
     forAdjustedRowPairs(launch, nest, cast_row, args);
   } else if (args.out_dtype == args.in_dtype) {
@@ -217,6 +149,17 @@ void copy(Launch& launch, const puone_copy_args& args) {
 void copyBits(Launch& launch, const puone_copy_bits_args& args) {
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out, args.in);
   forRowPairs(launch, nest, copyRowOf(args.element_size), args.element_size);
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_copy_args, copy>("copy"),
+    entry<puone_copy_bits_args, copyBits>("copy_bits"),
+};
+
+} // namespace
+
+std::span<const Kernel> copyKernels() {
+  return kKernels;
 }
 
 } // namespace puone::kernels::PUONE_ISA

@@ -4,7 +4,8 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "kernels/entries.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
@@ -37,8 +38,6 @@ void fillRows(Launch& launch, const LoopNest<1>& nest, const unsigned char* byte
   });
 }
 
-} // namespace
-
 void fill(Launch& launch, const puone_fill_args& args) {
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out);
   switch (args.element_size) {
@@ -54,6 +53,14 @@ void fill(Launch& launch, const puone_fill_args& args) {
       return fillRows<Bits128>(launch, nest, args.value);
   }
   throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
+}
+
+constexpr Kernel kKernels[] = {entry<puone_fill_args, fill>("fill")};
+
+} // namespace
+
+std::span<const Kernel> fillKernels() {
+  return kKernels;
 }
 
 } // namespace puone::kernels::PUONE_ISA

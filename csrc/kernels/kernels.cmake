@@ -9,7 +9,14 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
 else()
   set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
 endif()
-set(PUONE_KERNEL_SOURCES copy.cpp delay.cpp fill.cpp registry.cpp)
+set(PUONE_KERNEL_SOURCES
+  arithmetic.cpp
+  cast.cpp
+  copy.cpp
+  delay.cpp
+  fill.cpp
+  registry.cpp
+)
 
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")

@@ -39,12 +39,13 @@ struct LoopNest {
 
 /// The nest of a kernel's arguments, with dimensions of size 1 dropped and dimensions that continue
 /// each other merged, so that contiguous operands become one long row.
-template <class... Operands>
-LoopNest<sizeof...(Operands)> loopNest(
-    Launch& launch, int32_t ndim, const int64_t* sizes, const Operands&... operands) {
-  constexpr int kOperands = sizeof...(Operands);
+template <int kOperands>
+LoopNest<kOperands> loopNest(
+    Launch& launch,
+    int32_t ndim,
+    const int64_t* sizes,
+    const std::array<const puone_operand*, kOperands>& all) {
   LoopNest<kOperands> nest;
-  const std::array<const puone_operand*, kOperands> all{&operands...};
   int32_t last = -1;
   for (int32_t d = 0; d < ndim; ++d) {
     if (sizes[d] == 0) {
@@ -67,6 +68,12 @@ LoopNest<sizeof...(Operands)> loopNest(
   nest.ndim = last + 1 > 0 ? last + 1 : 1;
   for (int o = 0; o < kOperands; ++o) nest.data[o] = launch.resolve(all[o]->data);
   return nest;
+}
+
+template <class... Operands>
+LoopNest<sizeof...(Operands)> loopNest(
+    Launch& launch, int32_t ndim, const int64_t* sizes, const Operands&... operands) {
+  return loopNest<sizeof...(Operands)>(launch, ndim, sizes, {&operands...});
 }
 
 /// row(data, n) for runs that cover the nest, spread over cores; `data` are the operands' addresses

@@ -37,7 +37,7 @@ LAYERS = {
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(project=("hal/hal.h", "kernels"), torch=False),
     "runtime": Layer(project=("hal",), torch=True),
-    "aten": Layer(project=("runtime", "kernels/args.h"), torch=True),
+    "aten": Layer(project=("runtime", "kernels/args.h", "kernels/args"), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
     "bindings": Layer(
         project=("aten", *INTEGRATIONS),

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tables of kernels, one per family, each at the end of the family's source.
+#pragma once
+
+#include <span>
+
+#include "kernels/isa.h"
+#include "kernels/kernels.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+std::span<const Kernel> arithmeticKernels();
+std::span<const Kernel> copyKernels();
+std::span<const Kernel> delayKernels();
+std::span<const Kernel> fillKernels();
+
+} // namespace puone::kernels::PUONE_ISA
