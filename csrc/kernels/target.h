@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a function that touches elements is marked with: the same source is compiled by a host
-// compiler for the sim driver and by a device compiler for a real device.
+// What a function that touches elements is marked with. The host's compiler needs no marks; a
+// driver that compiles the kernels for a real device defines these for its compiler, as "callable
+// from host and device" and "callable on the device".
 #pragma once
 
-#ifdef __CUDACC__
-#define PUONE_FN __host__ __device__ __forceinline__ // member functions of functors, helpers
-#define PUONE_DEVICE __device__                      // lambdas: [=] PUONE_DEVICE (int64_t i) {...}
-#else
-#define PUONE_FN inline
-#define PUONE_DEVICE
+#ifndef PUONE_FN
+#define PUONE_FN inline // member functions of functors, helpers
+#endif
+#ifndef PUONE_DEVICE
+#define PUONE_DEVICE // lambdas: [=] PUONE_DEVICE (int64_t i) {...}
 #endif
