@@ -30,6 +30,12 @@ SURFACES = (
     "thread",
     "error",
     "operator",
+    "autograd",
+    "func",
+    "custom_operator",
+    "random",
+    "autocast",
+    "grad_scaler",
     "opinfo",
 )
 KEYS = frozenset(

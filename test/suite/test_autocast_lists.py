@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The autocast chapter checks every operator that the installed torch casts on CUDA."""
+
+from __future__ import annotations
+
+import torch
+
+from conformance.checks.autocast import FP32, LOWER, PROMOTE, REFUSED, case_of
+
+#: On CUDA's lists, but of cuDNN: no other device can have them.
+OF_CUDNN = {"cudnn_convolution", "cudnn_convolution_transpose"}
+
+
+def test_the_tables_hold_exactly_what_cuda_registers() -> None:
+    registered = {
+        name.removeprefix("aten::")
+        for name in torch._C._dispatch_get_all_op_names()
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name, "AutocastCUDA")
+    }
+    assert len(registered) > 100
+    assert registered - OF_CUDNN == {*LOWER, *FP32, *PROMOTE, *REFUSED}
+
+
+def test_an_operator_is_in_one_table_and_its_case_is_its_own() -> None:
+    names = [*LOWER, *FP32, *PROMOTE, *REFUSED]
+    assert len({case_of(name) for name in names}) == len(names)
