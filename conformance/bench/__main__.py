@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``python -m conformance.bench --device NAME``: latency and copies of a device against the CPU.
+"""``python -m conformance.bench --device NAME``: the speed of a device against the CPU.
 
 Device and CPU take turns in short rounds, so that whatever else the machine does hits both; the
 medians over the rounds are compared.
@@ -32,17 +32,22 @@ def main() -> int:
         return 2
     import torch
 
-    from conformance.bench.latency import measure
+    from conformance.bench import latency, operators
+    from conformance.bench.timing import HEADER
     from conformance.device import Device
 
     torch.set_num_threads(arguments.threads)
-    rows = measure(Device(target, device), arguments.rounds)
+    dev = Device(target, device)
+    print(f"device {device} against cpu, torch {torch.__version__}, medians")
+    print(HEADER, flush=True)
+    rows = []
+    for group, measure in (("basics", latency.measure), ("operators", operators.measure)):
+        if arguments.only in (None, group):
+            for row in measure(dev, arguments.rounds):
+                print(row.line(), flush=True)
+                rows.append(row)
     if arguments.json:
         Path(arguments.json).write_text(json.dumps([row.to_json() for row in rows], indent=1))
-    print(f"device {device} against cpu, torch {torch.__version__}, medians")
-    print(f"{'operation':<34}{'device':>12}{'cpu':>12}{'ratio':>10}")
-    for row in rows:
-        print(row.line())
     return 0
 
 
@@ -51,6 +56,11 @@ def _parser() -> argparse.ArgumentParser:
     subject = parser.add_mutually_exclusive_group(required=True)
     subject.add_argument("--device", metavar="NAME", help="backend, as for pytest's --backend")
     subject.add_argument("--backend-file", metavar="FILE", help="descriptor of another backend")
+    parser.add_argument(
+        "--only",
+        choices=("basics", "operators"),
+        help="basics: calls, copies, waiting; operators: pointwise, reductions, matmul, training",
+    )
     parser.add_argument("--rounds", type=int, default=15, help="rounds of every operation")
     parser.add_argument("--threads", type=int, default=1, help="CPU threads (default: 1)")
     parser.add_argument("--json", metavar="FILE", help="write the figures to a file, too")

@@ -1,60 +1,28 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The operations that are measured, and how."""
+"""Basics: what every program does all the time, copies, and waiting for nothing."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from statistics import median
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from conformance.bench.timing import Operation, Row, alone, alternate
 from conformance.device import Device
 
-# One round of an operation is repeated until it lasts this long, in seconds.
-ROUND = 0.004
-MAX_REPEATS = 2000
 COPY_BYTES = 64 << 20
 OPEN_STREAMS = 64
 
-Operation = Callable[[], Any]
 
-
-@dataclass(frozen=True)
-class Row:
-    """Medians in microseconds; no CPU figure where the CPU has no such operation."""
-
-    name: str
-    device_us: float
-    cpu_us: float | None
-
-    @property
-    def ratio(self) -> float | None:
-        """Time on the device by time on the CPU."""
-        return None if self.cpu_us is None else self.device_us / self.cpu_us
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {**asdict(self), "ratio": self.ratio}
-
-    def line(self) -> str:
-        """One line of the table."""
-        if self.cpu_us is None or self.ratio is None:
-            return f"{self.name:<34}{self.device_us:>9.2f} us{'-':>12}{'-':>10}"
-        return f"{self.name:<34}{self.device_us:>9.2f} us{self.cpu_us:>9.2f} us{self.ratio:>9.2f}x"
-
-
-def measure(dev: Device, rounds: int) -> list[Row]:
+def measure(dev: Device, rounds: int) -> Iterator[Row]:
     """Every operation that the device has, in a fixed order."""
-    rows = [_compare(dev, name, make, rounds) for name, make in PAIRS.items()]
-    rows += _copies(dev, rounds)
+    for name, make in PAIRS.items():
+        yield _compare(dev, name, make, rounds)
+    yield from _copies(dev, rounds)
     if dev.is_accelerator:
-        rows += _synchronisation(dev, rounds)
-    return rows
+        yield from _synchronisation(dev, rounds)
 
 
 # Operations of one device, compared with the same on the CPU
@@ -119,8 +87,7 @@ PAIRS: dict[str, Callable[[torch.device], Operation]] = {
 
 def _compare(dev: Device, name: str, make: Callable[[torch.device], Operation], rounds: int) -> Row:
     here, there = make(torch.device("cpu")), make(dev.device())
-    device_us, cpu_us = _alternate((there, dev.synchronize), (here, _nothing_to_wait_for), rounds)
-    return Row(name, device_us, cpu_us)
+    return alternate(name, there, here, dev.synchronize, rounds)
 
 
 def _copies(dev: Device, rounds: int) -> Iterator[Row]:
@@ -133,24 +100,35 @@ def _copies(dev: Device, rounds: int) -> Iterator[Row]:
         "device to host": (host[1], there[0]),
         "device to device": (there[1], there[0]),
     }
-    on_cpu = (lambda: host[1].copy_(host[0]), _nothing_to_wait_for)
     for name, (target, source) in directions.items():
-        on_device = (lambda t=target, s=source: t.copy_(s), dev.synchronize)
-        device_us, cpu_us = _alternate(on_device, on_cpu, rounds)
-        yield Row(f"copy 64 MB, {name}", device_us, cpu_us)
+
+        def on_device(target: Tensor = target, source: Tensor = source) -> Tensor:
+            return target.copy_(source)
+
+        yield alternate(
+            f"copy 64 MB, {name}",
+            on_device,
+            lambda: host[1].copy_(host[0]),
+            dev.synchronize,
+            rounds,
+        )
 
 
 def _synchronisation(dev: Device, rounds: int) -> Iterator[Row]:
     """Waiting for nothing: what it costs when there is no work, and with many streams."""
     stream = dev.stream()
     index = dev.device().index or 0
-    yield Row("synchronize an idle stream", _alone(stream.synchronize, rounds), None)
-    idle = _alone(lambda: dev.synchronize(index), rounds)
-    yield Row("synchronize an idle device", idle, None)
+    yield alone("synchronize an idle stream", stream.synchronize, rounds)
+    idle = alone("synchronize an idle device", lambda: dev.synchronize(index), rounds)
+    yield idle
     with _open_streams(dev):
-        open_us = _alone(lambda: dev.synchronize(index), rounds)
-    # Against the idle device, not against the CPU: the price of streams that have nothing to do.
-    yield Row(f"... with {OPEN_STREAMS} streams, to idle", open_us, idle)
+        # Against the idle device, not against the CPU: the price of streams with nothing to do.
+        yield alone(
+            f"... with {OPEN_STREAMS} streams, to idle",
+            lambda: dev.synchronize(index),
+            rounds,
+            idle.device_us,
+        )
 
 
 @contextmanager
@@ -162,46 +140,3 @@ def _open_streams(dev: Device) -> Iterator[None]:
             torch.zeros(1, device=dev.device())
     dev.synchronize()
     yield
-
-
-# Timing
-
-
-def _alternate(
-    first: tuple[Operation, Operation],
-    second: tuple[Operation, Operation],
-    rounds: int,
-) -> tuple[float, float]:
-    """Median microseconds of two (operation, wait) pairs that take turns."""
-    counts = [_calibrate(*pair) for pair in (first, second)]
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(rounds):
-        for pair, count, found in zip((first, second), counts, times, strict=True):
-            found.append(_round(*pair, count))
-    return median(times[0]), median(times[1])
-
-
-def _alone(operation: Operation, rounds: int) -> float:
-    count = _calibrate(operation, _nothing_to_wait_for)
-    return median(_round(operation, _nothing_to_wait_for, count) for _ in range(rounds))
-
-
-def _nothing_to_wait_for() -> None:
-    pass
-
-
-def _calibrate(operation: Operation, wait: Operation) -> int:
-    """How often to repeat an operation in one round; warms it up on the way."""
-    for _ in range(3):
-        operation()
-    wait()
-    return max(1, min(MAX_REPEATS, int(ROUND * 1e6 / _round(operation, wait, 2))))
-
-
-def _round(operation: Operation, wait: Operation, count: int) -> float:
-    """Microseconds of one operation in a row of `count`, with the wait for the last."""
-    begin = time.perf_counter()
-    for _ in range(count):
-        operation()
-    wait()
-    return (time.perf_counter() - begin) / count * 1e6

@@ -9,10 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import harness
 
-from conformance.bench import latency
+from conformance.bench import latency, operators, timing
 
 
 def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -28,7 +29,7 @@ def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    options = ("--device", "cpu", "--rounds", "2", "--json", str(file))
+    options = ("--device", "cpu", "--only", "basics", "--rounds", "2", "--json", str(file))
     done = bench(tmp_path, "conformance.bench", *options)
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(file.read_text())}
@@ -41,6 +42,18 @@ def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
     assert rows["copy 64 MB, device to device"]["cpu_us"] > 100 * rows["view"]["cpu_us"]
 
 
+def test_operators_are_summed_up_by_group(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    options = ("--device", "cpu", "--only", "operators", "--rounds", "1", "--json", str(file))
+    done = bench(tmp_path, "conformance.bench", *options)
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(file.read_text())}
+    single, groups = 2, 3
+    assert len(rows) == 2 * len(operators.POINTWISE) + len(operators.REDUCTIONS) + single + groups
+    large = [rows[f"{name}, 1M elements"]["ratio"] for name in operators.POINTWISE]
+    assert rows["= median of pointwise, 1M elements"]["ratio"] == median(large)
+
+
 def test_an_unknown_device_is_explained(tmp_path: Path) -> None:
     done = bench(tmp_path, "conformance.bench", "--device", "nosuch")
     assert done.returncode == 2
@@ -48,8 +61,14 @@ def test_an_unknown_device_is_explained(tmp_path: Path) -> None:
 
 
 def test_a_round_is_timed_per_operation() -> None:
-    nap = latency._alone(lambda: time.sleep(0.002), rounds=3)
-    assert 2000 <= nap < 50_000
+    nap = timing.alone("nap", lambda: time.sleep(0.002), rounds=3)
+    assert 2000 <= nap.device_us < 50_000
+    assert nap.device_us <= nap.device_p95_us
+
+
+def test_issuing_does_not_include_the_wait() -> None:
+    row = timing.alternate_issue("", lambda: None, lambda: None, lambda: time.sleep(0.02), rounds=2)
+    assert row.device_us < 1000
 
 
 def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
