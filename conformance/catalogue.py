@@ -37,6 +37,7 @@ SURFACES = (
     "autocast",
     "grad_scaler",
     "opinfo",
+    "model",
 )
 KEYS = frozenset(
     {"level", "tier", "needs", "since", "until", "blocked_upstream", "statement", "reason", "link"}

@@ -89,6 +89,18 @@ at::Tensor& setEmpty(at::Tensor& self) {
   return setStorage(self, emptyStorage(self, 0), 0, {0}, {});
 }
 
+bool isDense(const at::Tensor& tensor) {
+  return (tensor.is_cpu() || tensor.is_privateuseone()) &&
+         tensor.key_set().has_any(c10::DispatchKeySet(c10::DispatchKey::Dense));
+}
+
+// Whether `from` may become the data of `self`. torch itself says no for a device it does not know;
+// then Module.to replaces parameters instead of moving them, and modules that shared one no longer
+// do, nor does an optimizer that was made before.
+bool hasCompatibleShallowCopyType(const at::Tensor& self, const at::Tensor& from) {
+  return (isDense(self) && isDense(from)) || self.key_set() == from.key_set();
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -98,6 +110,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("unfold", TORCH_FN(at::native::unfold));
   m.impl("view_as_real", TORCH_FN(at::native::view_as_real));
   m.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
+  m.impl("_has_compatible_shallow_copy_type", TORCH_FN(hasCompatibleShallowCopyType));
   m.impl("is_set_to", TORCH_FN(at::native::is_set_to));
   m.impl("resize_", TORCH_FN(resize_));
   m.impl(

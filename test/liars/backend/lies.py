@@ -31,6 +31,7 @@ CHAPTERS = (
     "factory",
     "generator",
     "grad_scaler",
+    "model",
     "operator",
     "serialization",
     "view",
@@ -520,5 +521,10 @@ def main() -> None:
     json.dump({"verdicts": verdicts, "requirements": requirements}, sys.stdout)
 
 
+# More lies, for which there is no room here; they register themselves as these do.
+import lies_about_models  # noqa: E402, F401
+
 if __name__ == "__main__":
-    main()
+    import lies  # The module in which they did, which is not this one.
+
+    lies.main()
