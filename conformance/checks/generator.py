@@ -24,6 +24,25 @@ def _empty(device: torch.device, dtype: torch.dtype = torch.float32) -> torch.Te
     return torch.zeros(_N, dtype=dtype, device=device)
 
 
+def _pairs(device: torch.device) -> torch.Tensor:
+    """As many channels as other draws have elements."""
+    return torch.ones(1, _N, 2, device=device)
+
+
+def _attended(x: torch.Tensor) -> torch.Tensor:
+    """Attention with dropout on its weights."""
+    return functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+
+
+def _recurrent(device: torch.device, kind: Callable[..., Any], **options: Any) -> torch.Tensor:
+    """Two layers with dropout between them; their weights are all alike and not random."""
+    layers = kind(2, 8, num_layers=2, dropout=0.5, device=device, **options)
+    for parameter in layers.parameters():
+        torch.nn.init.constant_(parameter, 0.1)
+    out: torch.Tensor = layers(torch.ones(8, 1, 2, device=device))[0]
+    return out.detach()
+
+
 #: Random operators that take a generator. 64 elements: two equal draws are no accident.
 DRAWS: dict[str, Draw] = {
     "rand": lambda d, g: torch.rand(_N, device=d, generator=g),
@@ -44,6 +63,36 @@ DRAWS: dict[str, Draw] = {
     "poisson": lambda d, g: torch.poisson(_empty(d) + 40, generator=g),
     "rand_out": lambda d, g: torch.rand(_N, generator=g, out=_empty(d)),
     "rand_float16": lambda d, g: torch.rand(_N, device=d, generator=g, dtype=torch.float16),
+    "randint_below": lambda d, g: torch.randint(1000, (_N,), device=d, generator=g),
+    "random_all": lambda d, g: _empty(d, torch.int64).random_(generator=g),
+    "random_below": lambda d, g: _empty(d, torch.int64).random_(1000, generator=g),
+    "normal_numbers": lambda d, g: torch.normal(1.0, 2.0, (_N,), device=d, generator=g),
+    "normal_mean": lambda d, g: torch.normal(_empty(d), 2.0, generator=g),
+    "normal_deviation": lambda d, g: torch.normal(1.0, _empty(d) + 2, generator=g),
+    "bernoulli_number": lambda d, g: torch.bernoulli(_empty(d), 0.5, generator=g),
+    "bernoulli_chances": lambda d, g: _empty(d).bernoulli_(_empty(d) + 0.5, generator=g),
+    "multinomial_once": lambda d, g: torch.multinomial(_empty(d) + 1, _N, generator=g),
+    "binomial": lambda d, g: torch.binomial(_empty(d) + 100, _empty(d) + 0.5, generator=g),
+    "gamma": lambda d, g: torch._standard_gamma(_empty(d) + 3, generator=g),
+    "dirichlet": lambda d, g: torch._sample_dirichlet(_empty(d) + 2, generator=g),
+    "uniform_functional": lambda d, g: torch.ops.aten.uniform(_empty(d), generator=g),
+    "normal_functional": lambda d, g: torch.ops.aten.normal_functional(_empty(d), generator=g),
+    "exponential_functional": lambda d, g: torch.ops.aten.exponential(_empty(d), generator=g),
+    "cauchy_functional": lambda d, g: torch.ops.aten.cauchy(_empty(d), generator=g),
+    "log_normal_functional": lambda d, g: torch.ops.aten.log_normal(_empty(d), generator=g),
+    "geometric_functional": lambda d, g: torch.ops.aten.geometric(_empty(d), 0.05, generator=g),
+    "random_functional": lambda d, g: torch.ops.aten.random(
+        _empty(d, torch.int64), 1000, generator=g
+    ),
+    "rrelu_with_noise": lambda d, g: torch.ops.aten.rrelu_with_noise(
+        _empty(d) - 1, _empty(d), training=True, generator=g
+    ),
+    "rrelu_with_noise_inplace": lambda d, g: torch.ops.aten.rrelu_with_noise_(
+        _empty(d) - 1, _empty(d), training=True, generator=g
+    ),
+    "rrelu_with_noise_functional": lambda d, g: torch.ops.aten.rrelu_with_noise_functional(
+        _empty(d) - 1, _empty(d), training=True, generator=g
+    )[0],
 }
 
 #: Random operators that always use the default generator.
@@ -56,14 +105,27 @@ IMPLICIT: dict[str, Draw] = {
     "dropout1d": lambda d, g: functional.dropout1d(torch.ones(_N, 2, device=d), 0.5),
     "rrelu": lambda d, g: functional.rrelu(_empty(d) - 1, training=True),
     "gumbel_softmax": lambda d, g: functional.gumbel_softmax(_empty(d)),
-    "gamma": lambda d, g: torch._standard_gamma(_empty(d) + 3),
     "trunc_normal": lambda d, g: torch.nn.init.trunc_normal_(_empty(d)),
+    "rrelu_inplace": lambda d, g: torch.rrelu_(_empty(d) - 1, training=True),
+    "dropout_inplace": lambda d, g: torch.dropout_(_empty(d) + 1, 0.5, True),
+    "alpha_dropout_inplace": lambda d, g: torch.alpha_dropout_(_empty(d) + 1, 0.5, True),
+    "feature_dropout_inplace": lambda d, g: torch.feature_dropout_(_pairs(d), 0.5, True),
+    "feature_alpha_dropout": lambda d, g: torch.feature_alpha_dropout(_pairs(d), 0.5, True),
+    "feature_alpha_dropout_inplace": lambda d, g: torch.feature_alpha_dropout_(
+        _pairs(d), 0.5, True
+    ),
+    "native_dropout": lambda d, g: torch.native_dropout(_empty(d) + 1, 0.5, True)[0],
+    "attention_dropout": lambda d, g: _attended(_empty(d).view(1, 1, 8, 8) + 1),
+    "lstm_dropout": lambda d, g: _recurrent(d, torch.nn.LSTM),
+    "gru_dropout": lambda d, g: _recurrent(d, torch.nn.GRU),
+    "rnn_tanh_dropout": lambda d, g: _recurrent(d, torch.nn.RNN),
+    "rnn_relu_dropout": lambda d, g: _recurrent(d, torch.nn.RNN, nonlinearity="relu"),
 }
 
 _ALL = {**DRAWS, **IMPLICIT}
 
 
-def _default(dev: Device, index: int = 0) -> torch.Generator:
+def default_generator(dev: Device, index: int = 0) -> torch.Generator:
     """The default generator of one device."""
     if dev.module is None:
         return torch.default_generator
@@ -284,9 +346,9 @@ def the_module_seeds_one_device_or_all(dev: Device) -> None:
     """<module>.manual_seed and manual_seed_all set initial_seed of the default generators."""
     assert dev.module is not None
     dev.module.manual_seed_all(31)
-    assert [_default(dev, i).initial_seed() for i in range(min(dev.count, 4))] == [31] * min(
-        dev.count, 4
-    )
+    assert [default_generator(dev, i).initial_seed() for i in range(min(dev.count, 4))] == [
+        31
+    ] * min(dev.count, 4)
     first = torch.rand(4, device=dev.device(0))
     dev.module.manual_seed(31)
     assert dev.module.initial_seed() == 31
@@ -321,7 +383,7 @@ def torch_manual_seed_seeds_the_device(dev: Device) -> None:
     """torch.manual_seed reaches the default generator of every device of the backend."""
     torch.manual_seed(4321)
     for index in range(min(dev.count, 4)) if dev.is_accelerator else range(1):
-        assert _default(dev, index).initial_seed() == 4321
+        assert default_generator(dev, index).initial_seed() == 4321
 
 
 @check("generator/fork_rng", "GEN-011", needs=("generator",))
@@ -428,14 +490,14 @@ def the_default_generator_is_the_one_that_draws(dev: Device) -> None:
     torch.manual_seed(71)
     expected = torch.rand(8, device=dev.device())
     torch.manual_seed(71)
-    actual = torch.rand(8, device=dev.device(), generator=_default(dev))
+    actual = torch.rand(8, device=dev.device(), generator=default_generator(dev))
     assert _same(actual, expected)
-    assert not torch.equal(_default(dev).get_state(), _default_after_seed(dev, 71))
+    assert not torch.equal(default_generator(dev).get_state(), _default_after_seed(dev, 71))
 
 
 def _default_after_seed(dev: Device, seed: int) -> torch.Tensor:
     torch.manual_seed(seed)
-    return _default(dev).get_state()
+    return default_generator(dev).get_state()
 
 
 @check("generator/default_generators", "GEN-015", needs=("generator", "accelerator"))

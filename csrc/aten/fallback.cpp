@@ -60,6 +60,7 @@ class HostCall {
   c10::SmallVector<Double, 6> doubles_;
   c10::SmallVector<std::pair<size_t, IValue>, 4> written_; // arguments as they were given
   c10::SmallVector<IValue, 4> host_results_;
+  std::optional<HostDraw> draw_;
   // Last, because their destructors wait for the copies from and to the members above.
   std::optional<ToHost> to_host_;
   std::optional<ToDevice> to_device_;
@@ -150,7 +151,7 @@ void HostCall::replaceArguments() {
         value = c10::Device(c10::kCPU);
         break;
       case ArgumentKind::kGenerator:
-        value = hostGenerator(value.toOptional<at::Generator>(), device_);
+        value = draw_.emplace(value.toOptional<at::Generator>(), device_).generator();
         break;
       case ArgumentKind::kPinMemory:
         TORCH_CHECK(!value.isBool() || !value.toBool(), "Only dense CPU tensors can be pinned");

@@ -2,6 +2,7 @@
 #include "aten/host_random.h"
 
 #include <mutex>
+#include <tuple>
 
 #include "runtime/generator.h"
 
@@ -32,14 +33,8 @@ at::mt19937 engine(uint64_t seed, uint64_t offset) {
   return result;
 }
 
-at::mt19937 nextEngine(const at::Generator& generator) {
-  // The least step there is: every call has a state of its own, however many numbers it draws.
-  constexpr uint64_t kStep = 4;
-  auto* impl = static_cast<GeneratorImpl*>(generator.unsafeGetGeneratorImpl());
-  const std::lock_guard<std::mutex> lock(impl->mutex_);
-  const auto [seed, offset] = impl->philoxEngineInputs(kStep);
-  return engine(seed, offset);
-}
+// The least step there is: every call has a state of its own, however many numbers it draws.
+constexpr uint64_t kStep = 4;
 
 at::CPUGeneratorImpl* cpuImpl(const at::Generator& generator) {
   return static_cast<at::CPUGeneratorImpl*>(generator.unsafeGetGeneratorImpl());
@@ -47,7 +42,8 @@ at::CPUGeneratorImpl* cpuImpl(const at::Generator& generator) {
 
 } // namespace
 
-at::Generator hostGenerator(const std::optional<at::Generator>& generator, c10::Device device) {
+HostDraw::HostDraw(const std::optional<at::Generator>& generator, c10::Device device)
+    : host_(at::detail::createCPUGenerator()) {
   const bool given = generator && generator->defined();
   TORCH_CHECK(
       !given || generator->device().type() == device.type(),
@@ -56,22 +52,33 @@ at::Generator hostGenerator(const std::optional<at::Generator>& generator, c10::
       "' device type for generator but found '",
       generator->device().type(),
       "'");
-  at::Generator host = at::detail::createCPUGenerator();
-  cpuImpl(host)->set_engine(nextEngine(given ? *generator : defaultGenerator(device.index())));
-  return host;
+  device_ = given ? *generator : defaultGenerator(device.index());
+  auto* impl = static_cast<GeneratorImpl*>(device_.unsafeGetGeneratorImpl());
+  const std::lock_guard<std::mutex> lock(impl->mutex_);
+  std::tie(seed_, offset_) = impl->philoxEngineInputs(kStep);
+  cpuImpl(host_)->set_engine(engine(seed_, offset_));
 }
 
-DefaultGeneratorScope::DefaultGeneratorScope(c10::Device device) {
-  const at::Generator next = hostGenerator(std::nullopt, device);
+HostDraw::~HostDraw() {
+  // A fresh Mersenne Twister has used none of its words.
+  if (cpuImpl(host_)->engine().data().next_ != 0) return;
+  auto* impl = static_cast<GeneratorImpl*>(device_.unsafeGetGeneratorImpl());
+  const std::lock_guard<std::mutex> lock(impl->mutex_);
+  const bool alone = impl->current_seed() == seed_ && impl->get_offset() == offset_ + kStep;
+  if (alone) impl->set_offset(offset_);
+}
+
+DefaultGeneratorScope::DefaultGeneratorScope(c10::Device device) : draw_(std::nullopt, device) {
   auto* cpu = cpuImpl(at::detail::getDefaultCPUGenerator());
   const std::lock_guard<std::mutex> lock(cpu->mutex_);
   saved_ = cpu->get_state();
-  cpu->set_state(*cpuImpl(next)->get_state());
+  cpu->set_state(*cpuImpl(draw_.generator())->get_state());
 }
 
 DefaultGeneratorScope::~DefaultGeneratorScope() {
   auto* cpu = cpuImpl(at::detail::getDefaultCPUGenerator());
   const std::lock_guard<std::mutex> lock(cpu->mutex_);
+  cpuImpl(draw_.generator())->set_engine(cpu->engine());
   cpu->set_state(*saved_);
 }
 

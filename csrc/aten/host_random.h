@@ -11,9 +11,26 @@
 
 namespace puone {
 
-// A CPU generator for one operator call. It stands for `generator`, which must be of `device`, or
-// for the device's default generator, and advances it.
-at::Generator hostGenerator(const std::optional<at::Generator>& generator, c10::Device device);
+// One operator call's draw on the host. Its CPU generator stands for `generator`, which must be of
+// `device`, or for the device's default generator, and advances it; but not if the operator then
+// draws nothing, because it fills no elements or refuses its arguments.
+class HostDraw {
+ public:
+  HostDraw(const std::optional<at::Generator>& generator, c10::Device device);
+  ~HostDraw();
+  HostDraw(const HostDraw&) = delete;
+  HostDraw& operator=(const HostDraw&) = delete;
+
+  const at::Generator& generator() const {
+    return host_;
+  }
+
+ private:
+  at::Generator host_;
+  at::Generator device_;
+  uint64_t seed_ = 0;
+  uint64_t offset_ = 0;
+};
 
 // For operators that take no generator: lets the CPU's default generator continue from the device's
 // for a scope and then puts its own state back.
@@ -25,6 +42,7 @@ class DefaultGeneratorScope {
   DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;
 
  private:
+  HostDraw draw_;
   c10::intrusive_ptr<c10::TensorImpl> saved_;
 };
 
