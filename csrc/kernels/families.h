@@ -12,6 +12,8 @@ namespace puone::kernels::PUONE_ISA {
 std::span<const Kernel> arithmeticKernels();
 std::span<const Kernel> copyKernels();
 std::span<const Kernel> delayKernels();
+std::span<const Kernel> dotKernels();
 std::span<const Kernel> fillKernels();
+std::span<const Kernel> gemmKernels();
 
 } // namespace puone::kernels::PUONE_ISA

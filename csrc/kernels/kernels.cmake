@@ -14,7 +14,10 @@ set(PUONE_KERNEL_SOURCES
   cast.cpp
   copy.cpp
   delay.cpp
+  dot.cpp
   fill.cpp
+  gemm.cpp
+  gemm_tile.cpp
   registry.cpp
 )
 

@@ -12,7 +12,9 @@ std::vector<Kernel> joined() {
            arithmeticKernels(),
            copyKernels(),
            delayKernels(),
+           dotKernels(),
            fillKernels(),
+           gemmKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }

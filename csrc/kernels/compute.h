@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the linear algebra kernels compute in for each element type, and its arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+#include "kernels/args.h"
+#include "kernels/isa.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+template <class E>
+struct ComputeOf {
+  /// Of integers: they wrap, which only unsigned ones may.
+  using Real = std::conditional_t<sizeof(E) == 8, uint64_t, uint32_t>;
+  using Value = Real;
+};
+template <>
+struct ComputeOf<Half> {
+  using Real = float;
+  using Value = float;
+};
+template <>
+struct ComputeOf<BFloat16> : ComputeOf<Half> {};
+template <>
+struct ComputeOf<float> : ComputeOf<Half> {};
+template <>
+struct ComputeOf<double> {
+  using Real = double;
+  using Value = double;
+};
+template <class T>
+struct ComputeOf<Complex<T>> {
+  using Real = T;
+  using Value = Complex<T>;
+};
+
+/// The type of a sum of elements of type E before it is rounded to E, and of its parts.
+template <class E>
+using ComputeValue = typename ComputeOf<E>::Value;
+template <class E>
+using ComputeReal = typename ComputeOf<E>::Real;
+
+template <class T>
+T plus(T x, T y) {
+  if constexpr (kIsComplex<T>) {
+    return {x.real + y.real, x.imaginary + y.imaginary};
+  } else {
+    return x + y;
+  }
+}
+
+template <class T>
+T times(T x, T y) {
+  if constexpr (kIsComplex<T>) {
+    return {
+        x.real * y.real - x.imaginary * y.imaginary, x.real * y.imaginary + x.imaginary * y.real};
+  } else {
+    return x * y;
+  }
+}
+
+template <class E>
+struct Type {};
+
+/// Calls body(Type<E>()) for the element type of `dtype`, of those linear algebra is defined for.
+template <class Body>
+void forComputeType(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case PUONE_UINT8:
+      return body(Type<uint8_t>());
+    case PUONE_INT8:
+      return body(Type<int8_t>());
+    case PUONE_INT16:
+      return body(Type<int16_t>());
+    case PUONE_INT32:
+      return body(Type<int32_t>());
+    case PUONE_INT64:
+      return body(Type<int64_t>());
+    case PUONE_FLOAT16:
+      return body(Type<Half>());
+    case PUONE_BFLOAT16:
+      return body(Type<BFloat16>());
+    case PUONE_FLOAT32:
+      return body(Type<float>());
+    case PUONE_FLOAT64:
+      return body(Type<double>());
+    case PUONE_COMPLEX64:
+      return body(Type<Complex<float>>());
+    case PUONE_COMPLEX128:
+      return body(Type<Complex<double>>());
+  }
+  throw std::invalid_argument("linear algebra is not defined for this dtype");
+}
+
+} // namespace puone::kernels::PUONE_ISA
