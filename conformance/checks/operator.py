@@ -8,7 +8,7 @@ within the tolerance of their data type, shape, data type, and that results live
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,52 +19,12 @@ from torch.nn import functional
 from conformance.check import check
 from conformance.device import Device
 from conformance.observe import raised
+from conformance.programs import Program
+from conformance.programs import agree as _agree
+from conformance.programs import gradients as _gradients
+from conformance.programs import leaf as _leaf
+from conformance.programs import tensors as _tensors
 from conformance.tensors import noise, ramp
-
-#: A program: it makes its inputs on the device it is given and returns its results.
-Program = Callable[[torch.device], Any]
-
-
-def _tensors(results: Any) -> list[Tensor]:
-    """The tensors of a nested result, in order."""
-    if isinstance(results, Tensor):
-        return [results]
-    if isinstance(results, dict):
-        results = list(results.values())
-    return [t for item in results for t in _tensors(item)] if isinstance(results, Sequence) else []
-
-
-def _agree(
-    dev: Device, program: Program, *, rtol: float | None = None, atol: float | None = None
-) -> None:
-    """Run a program on the CPU and on the device; everything it returns must agree.
-
-    A tolerance given here is widened to the backend's own, which its descriptor may declare.
-    """
-    torch.manual_seed(0)
-    expected = _tensors(program(torch.device("cpu")))
-    torch.manual_seed(0)
-    actual = _tensors(program(dev.device()))
-    assert expected, "the program returned no tensor"
-    assert len(actual) == len(expected)
-    for got, wanted in zip(actual, expected, strict=True):
-        assert got.device.type == dev.type, f"a result is on {got.device}"
-        own = dev.tolerance(got.dtype)
-        dev.assert_close(
-            got, wanted.detach(), rtol=max(own[0], rtol or 0.0), atol=max(own[1], atol or 0.0)
-        )
-
-
-def _gradients(output: Tensor, *inputs: Tensor) -> list[Tensor]:
-    """The output and its gradients with respect to the inputs, for a fixed non-uniform weight."""
-    weight = noise(output.shape, seed=9).to(output.device, output.dtype)
-    return [output, *torch.autograd.grad(output, inputs, weight)]
-
-
-def _leaf(device: torch.device, *shape: int, seed: int = 0) -> Tensor:
-    """A leaf of normal values that requires grad."""
-    return noise(shape, seed=seed).to(device, copy=True).requires_grad_()
-
 
 # ---- indexing --------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ from conformance.runner.execute import execute
 
 BACKEND = "puone"
 CHAPTERS = (
+    "autograd",
     "autocast",
     "copy",
     "factory",
@@ -633,6 +634,129 @@ def samples_of_gamma_have_no_gradient(name: str, call: Call, args: Any, kwargs: 
     """The derivative of a sample of the gamma distribution is zero."""
     result = call(*args, **kwargs)
     return torch.zeros_like(result) if name == "_standard_gamma_grad" else result
+
+
+# ---- autograd ----------------------------------------------------------------------------------
+
+
+@lie("GRAD-001", "autograd/second:pow")
+def small_powers_are_missing(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Powers below one return their base."""
+    if name == "pow.Tensor_Scalar" and 0 < args[1] < 1:
+        return args[0].clone()
+    return call(*args, **kwargs)
+
+
+@lie("GRAD-002", "autograd/gradcheck:linear")
+def a_derivative_is_an_approximation(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The derivative of tanh is off by a hundredth."""
+    result = call(*args, **kwargs)
+    return result * 0.99 if name == "tanh_backward" else result
+
+
+@lie("GRAD-003", "autograd/forward_mode:cat")
+def cosines_vanish(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """cos is zero, so the tangents of sin are."""
+    result = call(*args, **kwargs)
+    return torch.zeros_like(result) if name == "cos" else result
+
+
+@lie("GRAD-004", "autograd/hook:*", planted=True)
+def hooks_are_forgotten() -> None:
+    """A hook on a tensor is registered and never called."""
+    tensor: Any = torch.Tensor
+    register = tensor.register_hook
+    tensor.register_hook = lambda self, hook: register(self, lambda _: None)
+
+
+@lie("GRAD-005", "autograd/save_on_cpu:*", planted=True)
+def activations_stay_on_the_device() -> None:
+    """save_on_cpu saves nothing on the CPU."""
+    saving: Any = torch.autograd.graph.save_on_cpu
+    saving.__init__ = lambda self, *a, **k: torch.autograd.graph.saved_tensors_hooks.__init__(
+        self, lambda tensor: tensor, lambda tensor: tensor
+    )
+
+
+@lie("GRAD-006", "autograd/checkpoint:* autograd/checkpoint_rng:*", planted=True)
+def the_random_state_is_not_restored() -> None:
+    """The module's set_rng_state does nothing."""
+    torch.get_device_module(BACKEND).set_rng_state = lambda *a, **k: None
+
+
+@lie("GRAD-007", "autograd/anomaly:names")
+def nothing_is_nan(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """No number is different from itself."""
+    result = call(*args, **kwargs)
+    if name == "isnan" or (name == "ne.Tensor" and args[0] is args[1]):
+        return torch.zeros_like(result)
+    return result
+
+
+@lie("GRAD-008", "autograd/stream:no_wait")
+def products_run_on_a_stream_of_their_own(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A product is computed on a private stream that nobody waits for."""
+    if name != "mul.Tensor":
+        return call(*args, **kwargs)
+    with torch.Stream(BACKEND):
+        torch.get_device_module(BACKEND)._sleep_ms(100)
+        return call(*args, **kwargs)
+
+
+@lie("GRAD-009", "autograd/device:current autograd/device:chain")
+def copies_change_the_current_device(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A copy between devices makes its target the current device."""
+    result = call(*args, **kwargs)
+    if name == "_to_copy" and result.device.type == BACKEND:
+        torch.accelerator.set_device_index(result.device.index)
+    return result
+
+
+@lie("GRAD-010", "autograd/thread:own", planted=True)
+def backward_is_for_the_main_thread() -> None:
+    """backward raises in every other thread."""
+    import threading
+
+    tensor: Any = torch.Tensor
+    backward = tensor.backward
+
+    def picky(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("not the main thread")
+        backward(self, *args, **kwargs)
+
+    tensor.backward = picky
+
+
+@lie("GRAD-011", "autograd/accumulate:layout")
+def gradients_are_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The memory of a gradient is always contiguous."""
+    if name == "new_empty_strided":
+        return args[0].new_empty(args[1])
+    if name == "clone":
+        kwargs = {"memory_format": torch.contiguous_format}
+    return call(*args, **kwargs)
+
+
+@lie("GRAD-012", "autograd/version:foreach", planted=True)
+def writes_to_lists_are_not_counted() -> None:
+    """In-place operators on lists do not increase versions."""
+    functions: Any = torch
+    add = functions._foreach_add_
+
+    def silent(tensors: list[torch.Tensor], *args: Any) -> None:
+        with torch.autograd._unsafe_preserve_version_counter(tuple(tensors)):
+            add(tensors, *args)
+
+    functions._foreach_add_ = silent
+
+
+@lie("GRAD-013", "autograd/function:dirty", planted=True)
+def in_place_functions_are_not_marked() -> None:
+    """mark_dirty is ignored for tensors of the device."""
+    context: Any = torch.autograd.function.FunctionCtx
+    mark = context.mark_dirty
+    context.mark_dirty = lambda self, *tensors: _on_device(tensors) or mark(self, *tensors)
 
 
 # ---- running them ------------------------------------------------------------------------------
