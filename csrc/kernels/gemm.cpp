@@ -65,8 +65,7 @@ class Product {
 
   void run(Launch& launch) const {
     const Tiling<Part> tiling(args_.m, args_.n, args_.k * kParts, args_.batch);
-    const int64_t work = tiling.tile_rows * tiling.tile_columns * (args_.k * kParts + 1);
-    const int64_t grain = std::max<int64_t>(1, kGrainWork / std::max<int64_t>(1, work));
+    const int64_t grain = tiling.grain(args_.k * kParts);
     launch.forRanges(tiling.tiles() * args_.batch, grain, [&](int64_t begin, int64_t end) {
       typename Gemm<Part>::Scratch scratch;
       for (int64_t i = begin; i < end; ++i) {
@@ -76,8 +75,6 @@ class Product {
   }
 
  private:
-  static constexpr int64_t kGrainWork = 64 << 10; // products
-
   static Value value(const puone_factor& factor) {
     if constexpr (kIsComplex<E>) {
       return {static_cast<Part>(factor.real), static_cast<Part>(factor.imaginary)};

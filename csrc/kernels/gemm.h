@@ -166,6 +166,12 @@ struct Tiling {
     return row_tiles * column_tiles;
   }
 
+  /// Tiles that one core should do at least, the sums being `depth` long.
+  int64_t grain(int64_t depth) const {
+    constexpr int64_t kWork = 64 << 10; // products
+    return std::max<int64_t>(1, kWork / (tile_rows * tile_columns * (depth + 1) + 1));
+  }
+
   typename Gemm<T>::Tile tile(int64_t index) const {
     const int64_t row = index % row_tiles * tile_rows;
     const int64_t column = index / row_tiles * tile_columns;

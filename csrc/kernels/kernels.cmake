@@ -12,6 +12,7 @@ endif()
 set(PUONE_KERNEL_SOURCES
   arithmetic.cpp
   cast.cpp
+  convolution.cpp
   copy.cpp
   delay.cpp
   dot.cpp

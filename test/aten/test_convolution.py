@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Convolutions on the device: every geometry, forward and backward, against the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+import torch
+from torch.nn import functional
+
+import reference_backend as puone
+
+CONVOLUTIONS = {
+    (1, False): functional.conv1d,
+    (2, False): functional.conv2d,
+    (3, False): functional.conv3d,
+    (1, True): functional.conv_transpose1d,
+    (2, True): functional.conv_transpose2d,
+    (3, True): functional.conv_transpose3d,
+}
+Results = list[torch.Tensor]
+
+
+def run(function: Callable[..., torch.Tensor], arguments: Results, device: str) -> Results:
+    """The result and the gradients of all arguments."""
+    leaves = [a.detach().to(device).requires_grad_() for a in arguments]
+    result = function(*leaves)
+    slopes = torch.linspace(-1, 1, result.numel(), dtype=torch.float64).reshape(result.shape)
+    result.backward(slopes.to(result.dtype).to(device))
+    return [t.detach().cpu() for t in (result, *(leaf.grad for leaf in leaves)) if t is not None]
+
+
+def agree(function: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> None:
+    actual = run(function, list(arguments), "puone")
+    wide = torch.promote_types(arguments[0].dtype, torch.float64)
+    exact = run(function, [a.to(wide) for a in arguments], "cpu")
+    for got, want in zip(actual, exact, strict=True):
+        error = (got.to(wide) - want).abs().max().item()
+        assert error <= 32 * torch.finfo(got.dtype).eps * max(1.0, want.abs().max().item())
+    native = {"convolution_overrideable", "convolution_backward_overrideable"}
+    assert not native & {name.removeprefix("aten::") for name in puone._fallback_counts()}
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [1, 3, 4])
+def test_every_geometry_is_right(dimensions: int, kernel: int, transposed: bool) -> None:
+    convolution = CONVOLUTIONS[dimensions, transposed]
+    x = torch.randn(2, 4, *(11, 9, 10)[:dimensions])
+    for stride, padding, dilation, groups in product((1, 2, 3), (0, 1), (1, 2), (1, 2)):
+        options = {
+            "stride": stride,
+            "padding": padding,
+            "dilation": dilation,
+            "groups": groups,
+        }
+        if transposed and stride > 1:
+            options["output_padding"] = 1
+        shape = (4, 6 // groups) if transposed else (6, 4 // groups)
+        w = torch.randn(*shape, *[kernel] * dimensions)
+        agree(lambda *a, o=options: convolution(*a, **o), x, w, torch.randn(6))
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16], ids=str)
+def test_every_dtype_is_right(dtype: torch.dtype) -> None:
+    x, w = torch.randn(2, 8, 9, 9, dtype=dtype), torch.randn(6, 8, 3, 3, dtype=dtype)
+    agree(lambda *a: functional.conv2d(*a, padding=1), x, w, torch.randn(6, dtype=dtype))
+    agree(lambda *a: functional.conv2d(*a, stride=2), x, w)
+    agree(lambda *a: functional.conv2d(*a, groups=8), x, torch.randn(16, 1, 3, 3, dtype=dtype))
+
+
+@pytest.mark.parametrize("channels", [(1, 1), (3, 16), (16, 3), (70, 40)], ids=str)
+def test_tiles_with_remainders_are_right(channels: tuple[int, int]) -> None:
+    source, result = channels
+    x, w = torch.randn(2, source, 23, 21), torch.randn(result, source, 3, 5)
+    agree(lambda *a: functional.conv2d(*a, padding=(1, 2)), x, w, torch.randn(result))
+    agree(lambda *a: functional.conv2d(*a, stride=(2, 1)), x, w)
+
+
+@pytest.mark.parametrize("multiplier", [1, 2])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_is_right(multiplier: int, stride: int) -> None:
+    x, w = torch.randn(2, 6, 40, 41), torch.randn(6 * multiplier, 1, 3, 3)
+    agree(lambda *a: functional.conv2d(*a, groups=6, padding=1, stride=stride), x, w)
+
+
+def test_a_padding_wider_than_the_source_is_zeros() -> None:
+    agree(
+        lambda *a: functional.conv2d(*a, padding=4, dilation=3),
+        torch.randn(1, 1, 2, 2),
+        torch.randn(1, 1, 3, 3),
+    )
+
+
+def test_channels_last_stays_channels_last() -> None:
+    x, w = torch.randn(2, 8, 9, 9), torch.randn(6, 8, 3, 3)
+    agree(lambda x, w: functional.conv2d(x.contiguous(memory_format=torch.channels_last), w), x, w)
+    y = functional.conv2d(
+        x.to("puone").contiguous(memory_format=torch.channels_last), w.to("puone")
+    )
+    assert y.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_an_empty_batch_has_an_empty_result_and_no_gradient() -> None:
+    x = torch.randn(0, 3, 5, 5, device="puone", requires_grad=True)
+    w = torch.randn(4, 3, 3, 3, device="puone", requires_grad=True)
+    y = functional.conv2d(x, w)
+    assert y.shape == (0, 4, 3, 3)
+    y.sum().backward()
+    assert w.grad is not None
+    assert w.grad.cpu().eq(0).all()
+
+
+def test_second_derivatives_are_right() -> None:
+    x = torch.randn(1, 2, 4, 4, dtype=torch.float64, device="puone", requires_grad=True)
+    w = torch.randn(2, 2, 2, 2, dtype=torch.float64, device="puone", requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x, w: functional.conv2d(x, w, padding=1), (x, w))
+
+
+def test_operands_of_different_types_or_devices_are_refused() -> None:
+    x, w = torch.randn(1, 2, 4, 4, device="puone"), torch.randn(2, 2, 2, 2)
+    with pytest.raises(RuntimeError, match="should be the same"):
+        functional.conv2d(x, w.double().to("puone"))
+    with pytest.raises(RuntimeError):
+        functional.conv2d(x, w)
