@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One value in or out: item(), fill_ and zero_; and record_stream.
-#include <ATen/Dispatch_v2.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
@@ -8,7 +7,9 @@
 
 #include <cstring>
 
+#include "aten/element.h"
 #include "aten/operands.h"
+#include "aten/scalar_types.h"
 #include "aten/transfer.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -21,20 +22,6 @@ namespace {
 using at::Tensor;
 
 const Kernel kFill{"fill"};
-
-// Runs body.template operator()<scalar_t>() for any element type that has a c10::Scalar.
-#define PUONE_DISPATCH_SCALAR_TYPES(type, name, ...) \
-  AT_DISPATCH_V2(                                    \
-      type,                                          \
-      name,                                          \
-      AT_WRAP(__VA_ARGS__),                          \
-      AT_EXPAND(AT_ALL_TYPES_AND_COMPLEX),           \
-      c10::kComplexHalf,                             \
-      c10::kHalf,                                    \
-      c10::kBFloat16,                                \
-      c10::kBool,                                    \
-      AT_EXPAND(AT_FLOAT8_TYPES),                    \
-      AT_EXPAND(AT_BAREBONES_UNSIGNED_TYPES))
 
 c10::Scalar localScalarDense(const Tensor& self) {
   // Not on the stack: after a failed synchronize the copy may still be on its way.
@@ -79,10 +66,7 @@ void launchFill(const Tensor& self, puone_fill_args& args) {
 Tensor& fillScalar(Tensor& self, const c10::Scalar& value) {
   puone_fill_args args{};
   // Before the look at numel, so that a value that does not fit is always an error.
-  PUONE_DISPATCH_SCALAR_TYPES(self.scalar_type(), "fill_", [&] {
-    const auto element = value.to<scalar_t>();
-    std::memcpy(args.value, &element, sizeof(scalar_t));
-  });
+  putElement(args.value, value, self.scalar_type());
   if (self.numel() != 0) launchFill(self, args);
   return self;
 }

@@ -67,6 +67,9 @@ inline at::OptionalTensorRef metaArgument(const std::optional<at::Tensor>& tenso
 inline c10::IntArrayRef metaArgument(c10::SymIntArrayRef sizes) {
   return C10_AS_INTARRAYREF_SLOW(sizes);
 }
+inline at::IOptTensorListRef metaArgument(const c10::List<std::optional<at::Tensor>>& tensors) {
+  return tensors;
+}
 inline int64_t metaArgument(const c10::SymInt& value) {
   return value.guard_int(__FILE__, __LINE__);
 }

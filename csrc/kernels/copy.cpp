@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // "copy" casts between any two element types; "copy_bits" moves elements of any type unchanged.
 #include <array>
-#include <cstring>
-#include <stdexcept>
 #include <tuple>
 #include <utility>
 
+#include "kernels/bits.h"
 #include "kernels/cast.h"
 #include "kernels/entry.h"
 #include "kernels/families.h"
@@ -14,22 +13,6 @@
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
-
-template <class T>
-void copyRow(
-    unsigned char* __restrict out,
-    int64_t out_stride,
-    const unsigned char* __restrict in,
-    int64_t in_stride,
-    int64_t n) {
-  if (out_stride == sizeof(T) && in_stride == sizeof(T)) {
-    std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
-  } else if (out_stride == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i) store(out + i * sizeof(T), load<T>(in + i * in_stride));
-  } else {
-    for (int64_t i = 0; i < n; ++i) store(out + i * out_stride, load<T>(in + i * in_stride));
-  }
-}
 
 /// Applies conj and neg while gathering a strided row into a dense one.
 template <class T>
@@ -57,24 +40,8 @@ constexpr std::array<AdjustFunction, kTypes> adjustTable(std::index_sequence<kIn
 
 constexpr auto kAdjustRows = adjustTable(std::make_index_sequence<kTypes>());
 
-struct Bits128 {
-  uint64_t words[2];
-};
-
 RowFunction copyRowOf(int32_t element_size) {
-  switch (element_size) {
-    case 1:
-      return copyRow<uint8_t>;
-    case 2:
-      return copyRow<uint16_t>;
-    case 4:
-      return copyRow<uint32_t>;
-    case 8:
-      return copyRow<uint64_t>;
-    case 16:
-      return copyRow<Bits128>;
-  }
-  throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
+  return withBits(element_size, []<class T>(T) -> RowFunction { return copyRow<T>; });
 }
 
 /// A dimension other than 0 along which the input is dense, if 0 is not one: its rows would touch a

@@ -16,5 +16,7 @@ std::span<const Kernel> delayKernels();
 std::span<const Kernel> dotKernels();
 std::span<const Kernel> fillKernels();
 std::span<const Kernel> gemmKernels();
+std::span<const Kernel> indexingKernels();
+std::span<const Kernel> maskedKernels();
 
 } // namespace puone::kernels::PUONE_ISA

@@ -19,6 +19,8 @@ set(PUONE_KERNEL_SOURCES
   fill.cpp
   gemm.cpp
   gemm_tile.cpp
+  indexing.cpp
+  masked.cpp
   registry.cpp
 )
 

@@ -16,6 +16,8 @@ std::vector<Kernel> joined() {
            dotKernels(),
            fillKernels(),
            gemmKernels(),
+           indexingKernels(),
+           maskedKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/args.h"
@@ -76,33 +77,83 @@ LoopNest<sizeof...(Operands)> loopNest(
   return loopNest<sizeof...(Operands)>(launch, ndim, sizes, {&operands...});
 }
 
+/// row(data, n) for the runs from element `begin` to `end` of the nest whose first element is at
+/// `data`. Runs need not be whole rows; the strides are nest.stride(i).
+template <int kOperands, class Row>
+void rowsBetween(
+    const LoopNest<kOperands>& nest,
+    std::type_identity_t<std::array<unsigned char*, kOperands>> data,
+    int64_t begin,
+    int64_t end,
+    const Row& row) {
+  std::array<int64_t, PUONE_MAX_DIMS> index{};
+  int64_t rest = begin;
+  for (int32_t d = 0; d < nest.ndim && rest > 0; ++d) {
+    index[d] = rest % nest.sizes[d];
+    rest /= nest.sizes[d];
+    for (int o = 0; o < kOperands; ++o) data[o] += index[d] * nest.strides[o][d];
+  }
+  for (int64_t left = end - begin; left > 0;) {
+    const int64_t n = std::min(left, nest.sizes[0] - index[0]);
+    row(data, n);
+    left -= n;
+    // Back to the start of the row, then on to the next one.
+    for (int o = 0; o < kOperands; ++o) data[o] -= index[0] * nest.strides[o][0];
+    index[0] = 0;
+    for (int32_t d = 1; d < nest.ndim; ++d) {
+      for (int o = 0; o < kOperands; ++o) data[o] += nest.strides[o][d];
+      if (++index[d] < nest.sizes[d]) break;
+      for (int o = 0; o < kOperands; ++o) data[o] -= nest.strides[o][d] * nest.sizes[d];
+      index[d] = 0;
+    }
+  }
+}
+
 /// row(data, n) for runs that cover the nest, spread over cores; `data` are the operands' addresses
 /// at the start of the run and the strides are nest.stride(i). Runs need not be whole rows.
 template <int kOperands, class Row>
 void forRows(Launch& launch, const LoopNest<kOperands>& nest, const Row& row) {
   launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    std::array<int64_t, PUONE_MAX_DIMS> index{};
-    auto data = nest.data;
-    int64_t rest = begin;
-    for (int32_t d = 0; d < nest.ndim && rest > 0; ++d) {
-      index[d] = rest % nest.sizes[d];
-      rest /= nest.sizes[d];
-      for (int o = 0; o < kOperands; ++o) data[o] += index[d] * nest.strides[o][d];
+    rowsBetween(nest, nest.data, begin, end, row);
+  });
+}
+
+/// forRows for rows that may write the same place: operand `shared` stands still along some
+/// dimensions (stride 0), and what moves along these is run by one core, in order.
+template <int kOperands, class Row>
+void forRowsInOrder(Launch& launch, const LoopNest<kOperands>& nest, int shared, const Row& row) {
+  if (nest.elements() == 0) return;
+  LoopNest<kOperands> apart, meeting;
+  int32_t apart_dims = 0, meeting_dims = 0;
+  for (int32_t d = 0; d < nest.ndim; ++d) {
+    const bool meets = nest.strides[shared][d] == 0;
+    LoopNest<kOperands>& part = meets ? meeting : apart;
+    const int32_t last = meets ? meeting_dims++ : apart_dims++;
+    part.sizes[last] = nest.sizes[d];
+    for (int o = 0; o < kOperands; ++o) part.strides[o][last] = nest.strides[o][d];
+  }
+  apart.ndim = std::max(apart_dims, 1);
+  meeting.ndim = std::max(meeting_dims, 1);
+  const bool rows_meet = nest.strides[shared][0] == 0;
+  const LoopNest<kOperands>& step = rows_meet ? apart : meeting; // of whose rows are single steps
+  const int64_t all_meeting = meeting.elements();
+  const auto steps = [&](auto data, int64_t n, const auto& body) {
+    for (int64_t i = 0; i < n; ++i) {
+      body(data);
+      for (int o = 0; o < kOperands; ++o) data[o] += step.stride(o);
     }
-    for (int64_t left = end - begin; left > 0;) {
-      const int64_t n = std::min(left, nest.sizes[0] - index[0]);
-      row(data, n);
-      left -= n;
-      // Back to the start of the row, then on to the next one.
-      for (int o = 0; o < kOperands; ++o) data[o] -= index[0] * nest.strides[o][0];
-      index[0] = 0;
-      for (int32_t d = 1; d < nest.ndim; ++d) {
-        for (int o = 0; o < kOperands; ++o) data[o] += nest.strides[o][d];
-        if (++index[d] < nest.sizes[d]) break;
-        for (int o = 0; o < kOperands; ++o) data[o] -= nest.strides[o][d] * nest.sizes[d];
-        index[d] = 0;
+  };
+  const int64_t grain = std::max<int64_t>(1, kGrain / all_meeting);
+  launch.forRanges(apart.elements(), grain, [&](int64_t begin, int64_t end) {
+    rowsBetween(apart, nest.data, begin, end, [&](const auto& at, int64_t n) {
+      if (rows_meet) {
+        steps(at, n, [&](const auto& data) { rowsBetween(meeting, data, 0, all_meeting, row); });
+      } else {
+        rowsBetween(meeting, at, 0, all_meeting, [&](const auto& data, int64_t m) {
+          steps(data, m, [&](const auto& start) { row(start, n); });
+        });
       }
-    }
+    });
   });
 }
 

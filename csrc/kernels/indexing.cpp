@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Elements of a table, found by indices: "index_get", "index_put" and "index_reduce". Writes that
+// may meet are done by one core and in order, so that a result never depends on the schedule.
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#include "kernels/args/indexing.h"
+#include "kernels/arithmetic.h"
+#include "kernels/bits.h"
+#include "kernels/cast.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
+#include "kernels/index_check.h"
+#include "kernels/strided.h"
+#include "kernels/target.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+/// Elements whose offsets are computed at a time.
+constexpr int64_t kPiece = 256;
+
+/// What happens between an element of the table and its counterpart: for a row in one place of the
+/// table, and for elements that each have their own. Strides and offsets are bytes.
+struct Meeting {
+  void (*row)(unsigned char* table, int64_t, unsigned char* elements, int64_t, int64_t n);
+  void (*each)(
+      unsigned char* table,
+      int64_t,
+      const int64_t* offsets,
+      unsigned char* elements,
+      int64_t,
+      int64_t n);
+};
+
+template <class T, class F>
+constexpr Meeting meeting() {
+  return {
+      [](unsigned char* table, int64_t stride, unsigned char* elements, int64_t step, int64_t n) {
+        constexpr int64_t kSize = sizeof(T);
+        if (stride == kSize && step == kSize) {
+#pragma GCC ivdep
+          for (int64_t i = 0; i < n; ++i) F::meet(table + i * kSize, elements + i * kSize);
+        } else {
+          for (int64_t i = 0; i < n; ++i) F::meet(table + i * stride, elements + i * step);
+        }
+      },
+      [](unsigned char* table,
+         int64_t stride,
+         const int64_t* offsets,
+         unsigned char* elements,
+         int64_t step,
+         int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          F::meet(table + i * stride + offsets[i], elements + i * step);
+        }
+      }};
+}
+
+template <class T>
+struct Get {
+  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+    store(element, load<T>(table));
+  }
+};
+
+template <class T>
+struct Put {
+  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+    store(table, load<T>(element));
+  }
+};
+
+/// The type that T's sums are computed in.
+template <class T>
+using Compute = std::conditional_t<
+    kIsStorageFloat<T>,
+    float,
+    std::conditional_t<
+        std::is_same_v<T, Bool> || (std::is_integral_v<T> && sizeof(T) < 4),
+        int32_t,
+        T>>;
+
+struct Sum {
+  template <class T>
+  PUONE_FN static T combine(T a, T b) {
+    return plus(a, b);
+  }
+};
+
+struct Product {
+  template <class T>
+  PUONE_FN static T combine(T a, T b) {
+    return times(a, b);
+  }
+};
+
+/// NaN wins, on either side.
+struct Minimum {
+  template <class T>
+  PUONE_FN static T combine(T a, T b) {
+    return b < a || b != b ? b : a;
+  }
+};
+
+struct Maximum {
+  template <class T>
+  PUONE_FN static T combine(T a, T b) {
+    return a < b || b != b ? b : a;
+  }
+};
+
+template <class T, class Reduction>
+struct Reduce {
+  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+    using C = Compute<T>;
+    store(table, cast<T>(Reduction::combine(cast<C>(load<T>(table)), cast<C>(load<T>(element)))));
+  }
+};
+
+template <class T>
+Meeting reductionOf(int32_t reduction) {
+  switch (reduction) {
+    case PUONE_REDUCE_SUM:
+      return meeting<T, Reduce<T, Sum>>();
+    case PUONE_REDUCE_PRODUCT:
+      return meeting<T, Reduce<T, Product>>();
+    default:
+      break;
+  }
+  if constexpr (!kIsComplex<T>) {
+    switch (reduction) {
+      case PUONE_REDUCE_MINIMUM:
+        return meeting<T, Reduce<T, Minimum>>();
+      case PUONE_REDUCE_MAXIMUM:
+        return meeting<T, Reduce<T, Maximum>>();
+      default:
+        break;
+    }
+  }
+  throw std::invalid_argument("no such reduction in this dtype");
+}
+
+template <class... T>
+Meeting reductionOf(const puone_indexing_args& args) {
+  Meeting result{};
+  const bool found =
+      ((args.dtype == kDtype<T> && (result = reductionOf<T>(args.reduction), true)) || ...);
+  if (!found) throw std::invalid_argument("the kernel does not reduce in this dtype");
+  return result;
+}
+
+/// A table, its elements and up to kIndices indices into it.
+template <int kIndices>
+class Indexing {
+ public:
+  Indexing(Launch& launch, const puone_indexing_args& args) : args_(args) {
+    std::array<const puone_operand*, kOperands> operands;
+    operands[0] = &args.table;
+    operands[1] = args.immediate != 0 ? &args.table : &args.elements;
+    for (int k = 0; k < kIndices; ++k) {
+      operands[kFirst + k] = k < args.index_count ? &args.index[k] : &args.table;
+    }
+    nest_ = loopNest<kOperands>(launch, args.ndim, args.sizes, operands);
+    if (args.immediate != 0) {
+      nest_.data[1] = const_cast<unsigned char*>(args.value);
+      nest_.strides[1] = {};
+    }
+    for (int k = 0; k < args.index_count; ++k) one_place_ &= nest_.stride(kFirst + k) == 0;
+  }
+
+  void inAnyOrder(Launch& launch, const Meeting& meeting) {
+    forRows(launch, nest_, [&](const auto& data, int64_t n) { run(meeting, data, n); });
+    check_.finish(args_.name);
+  }
+
+  void inOrder(Launch& launch, const Meeting& meeting) {
+    forRowsInOrder(launch, nest_, 0, [&](const auto& data, int64_t n) { run(meeting, data, n); });
+    check_.finish(args_.name);
+  }
+
+ private:
+  static constexpr int kFirst = 2; // operand that is the first index
+  static constexpr int kOperands = kFirst + kIndices;
+  using Addresses = std::array<unsigned char*, kOperands>;
+
+  void run(const Meeting& meeting, Addresses data, int64_t n) {
+    std::array<int64_t, kPiece> offsets;
+    if (one_place_) {
+      if (!findOffsets(data, offsets.data(), 1)) return;
+      meeting.row(data[0] + offsets[0], nest_.stride(0), data[1], nest_.stride(1), n);
+      return;
+    }
+    for (int64_t left = n, m = 0; left > 0; left -= m) {
+      m = std::min(left, kPiece);
+      if (findOffsets(data, offsets.data(), m)) {
+        meeting.each(data[0], nest_.stride(0), offsets.data(), data[1], nest_.stride(1), m);
+      }
+      for (int o = 0; o < kOperands; ++o) data[o] += m * nest_.stride(o);
+    }
+  }
+
+  /// False if one is out of bounds.
+  bool findOffsets(const Addresses& data, int64_t* offsets, int64_t n) {
+    std::fill_n(offsets, n, 0);
+    bool valid = true;
+    const int count = kIndices == 1 ? 1 : args_.index_count;
+    for (int k = 0; k < count; ++k) {
+      valid &= args_.index_dtype == PUONE_INT64 ? addOffsets<int64_t>(k, data, offsets, n)
+                                                : addOffsets<int32_t>(k, data, offsets, n);
+    }
+    return valid;
+  }
+
+  template <class Index>
+  bool addOffsets(int k, const Addresses& data, int64_t* offsets, int64_t n) {
+    const unsigned char* in = data[kFirst + k];
+    const int64_t in_stride = nest_.stride(kFirst + k);
+    const int64_t size = args_.index_sizes[k];
+    const int64_t stride = args_.index_strides[k];
+    const int64_t wrap = args_.wraps != 0 ? size : 0;
+    bool valid = true;
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t given = load<Index>(in + i * in_stride);
+      const int64_t index = given < 0 ? given + wrap : given;
+      valid &= static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
+      offsets[i] += index * stride;
+    }
+    if (!valid) report<Index>(in, in_stride, size, wrap, n);
+    return valid;
+  }
+
+  template <class Index>
+  void report(const unsigned char* in, int64_t in_stride, int64_t size, int64_t wrap, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t given = load<Index>(in + i * in_stride);
+      const int64_t low = -wrap;
+      if (given < low || given >= size) check_(given, size);
+    }
+  }
+
+  const puone_indexing_args& args_;
+  LoopNest<kOperands> nest_;
+  bool one_place_ = true; // all elements of a row
+  IndexCheck check_;
+};
+
+template <class F>
+void withIndexing(Launch& launch, const puone_indexing_args& args, const F& f) {
+  if (args.index_count == 1) {
+    f(Indexing<1>(launch, args));
+  } else {
+    f(Indexing<PUONE_MAX_INDICES>(launch, args));
+  }
+}
+
+void indexGet(Launch& launch, const puone_indexing_args& args) {
+  const Meeting get = withBits(args.element_size, []<class T>(T) { return meeting<T, Get<T>>(); });
+  withIndexing(launch, args, [&](auto&& indexing) { indexing.inAnyOrder(launch, get); });
+}
+
+void indexPut(Launch& launch, const puone_indexing_args& args) {
+  const Meeting put = withBits(args.element_size, []<class T>(T) { return meeting<T, Put<T>>(); });
+  withIndexing(launch, args, [&](auto&& indexing) { indexing.inOrder(launch, put); });
+}
+
+void indexReduce(Launch& launch, const puone_indexing_args& args) {
+  const Meeting reduce = reductionOf<
+      Bool,
+      uint8_t,
+      int8_t,
+      int16_t,
+      int32_t,
+      int64_t,
+      Half,
+      BFloat16,
+      float,
+      double,
+      Complex<float>,
+      Complex<double>>(args);
+  withIndexing(launch, args, [&](auto&& indexing) { indexing.inOrder(launch, reduce); });
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_indexing_args, indexGet>("index_get"),
+    entry<puone_indexing_args, indexPut>("index_put"),
+    entry<puone_indexing_args, indexReduce>("index_reduce"),
+};
+
+} // namespace
+
+std::span<const Kernel> indexingKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA
