@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolution. torch hands a PrivateUse1 device the two "overrideable" operators. They have no CPU
-// kernel, so that for types without a kernel here the CPU is asked for what they stand for.
+// Convolution. torch hands a PrivateUse1 device the two "overrideable" operators, and convolves
+// complex numbers by parts.
 //
 // A convolution takes a "wide" tensor to a "narrow" one (a stride makes it so), through a weight of
 // [narrow channels, wide channels per group, taps]. A transposed convolution goes the other way, as
 // does the gradient of a convolution, through the same weight.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/convolution.h>
-#include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 #include <torch/library.h>
 
 #include <algorithm>
 
-#include "aten/fallback.h"
 #include "aten/operands.h"
 #include "kernels/args/convolution.h"
 #include "runtime/kernel.h"
@@ -28,19 +25,6 @@ using c10::IntArrayRef;
 
 const Kernel kConvolution{"convolution"};
 const Kernel kConvolutionWeight{"convolution_weight"};
-
-bool hasConvolution(c10::ScalarType type) {
-  switch (type) {
-    case c10::kLong:
-    case c10::kHalf:
-    case c10::kBFloat16:
-    case c10::kFloat:
-    case c10::kDouble:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // What the weight slides by.
 struct Steps {
@@ -153,6 +137,16 @@ std::vector<int64_t> resultSizes(
   return sizes;
 }
 
+void checkType(const Tensor& input) {
+  const c10::ScalarType type = input.scalar_type();
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      isComputable(type) && !c10::isComplexType(type) && type != c10::kBool &&
+          type != c10::kUInt16 && type != c10::kUInt32,
+      "\"convolution\" not implemented for '",
+      type,
+      "'");
+}
+
 void checkSame(const Tensor& input, const Tensor& other, const char* name) {
   TORCH_CHECK(
       input.device() == other.device() && input.scalar_type() == other.scalar_type(),
@@ -165,56 +159,6 @@ void checkSame(const Tensor& input, const Tensor& other, const char* name) {
       ") should be the same");
 }
 
-Tensor hostConvolution(
-    const Tensor& input,
-    const Tensor& weight,
-    const std::optional<Tensor>& bias,
-    IntArrayRef stride,
-    IntArrayRef padding,
-    IntArrayRef dilation,
-    bool transposed,
-    IntArrayRef output_padding,
-    int64_t groups) {
-  countFallback("aten::convolution_overrideable");
-  const auto host = copyToHost({input, weight, bias.value_or(Tensor())});
-  const Tensor result = at::convolution(
-      host[0], host[1], host[2], stride, padding, dilation, transposed, output_padding, groups);
-  return copyToDevice(result, input.device());
-}
-
-std::tuple<Tensor, Tensor, Tensor> hostConvolutionBackward(
-    const Tensor& grad_output,
-    const Tensor& input,
-    const Tensor& weight,
-    IntArrayRef stride,
-    IntArrayRef padding,
-    IntArrayRef dilation,
-    bool transposed,
-    IntArrayRef output_padding,
-    int64_t groups,
-    std::array<bool, 3> output_mask) {
-  countFallback("aten::convolution_backward_overrideable");
-  const auto host = copyToHost({grad_output, input, weight});
-  const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
-  const auto [grad_input, grad_weight, grad_bias] = at::convolution_backward(
-      host[0],
-      host[1],
-      host[2],
-      IntArrayRef(channels),
-      stride,
-      padding,
-      dilation,
-      transposed,
-      output_padding,
-      groups,
-      output_mask);
-  const c10::Device device = input.device();
-  return {
-      copyToDevice(grad_input, device),
-      copyToDevice(grad_weight, device),
-      copyToDevice(grad_bias, device)};
-}
-
 Tensor convolution(
     const Tensor& input,
     const Tensor& weight,
@@ -225,10 +169,7 @@ Tensor convolution(
     bool transposed,
     IntArrayRef output_padding,
     int64_t groups) {
-  if (!hasConvolution(input.scalar_type())) {
-    return hostConvolution(
-        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
-  }
+  checkType(input);
   checkSame(input, weight, "weight");
   const Tensor addend = bias.value_or(Tensor());
   if (addend.defined()) checkSame(input, addend, "bias");
@@ -256,22 +197,9 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
     IntArrayRef padding,
     IntArrayRef dilation,
     bool transposed,
-    IntArrayRef output_padding,
+    IntArrayRef /*output_padding*/,
     int64_t groups,
     std::array<bool, 3> output_mask) {
-  if (!hasConvolution(input.scalar_type())) {
-    return hostConvolutionBackward(
-        grad_output,
-        input,
-        weight,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        output_mask);
-  }
   checkSame(input, weight, "weight");
   checkSame(input, grad_output, "gradient");
   const Steps steps{stride, padding, dilation};

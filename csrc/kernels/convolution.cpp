@@ -334,30 +334,24 @@ void weightOf(Launch& launch, const puone_convolution_weight_args& args) {
       });
 }
 
-/// Calls body(Type<E>()) for the element types there are convolutions of.
+/// Complex numbers are convolved by parts, which is the caller's business.
 template <class Body>
-void forConvolutionType(int32_t dtype, const Body& body) {
-  switch (dtype) {
-    case PUONE_INT64:
-      return body(Type<int64_t>());
-    case PUONE_FLOAT16:
-      return body(Type<Half>());
-    case PUONE_BFLOAT16:
-      return body(Type<BFloat16>());
-    case PUONE_FLOAT32:
-      return body(Type<float>());
-    case PUONE_FLOAT64:
-      return body(Type<double>());
-  }
-  throw std::invalid_argument("convolution has no such dtype");
+void forRealType(int32_t dtype, const Body& body) {
+  forComputeType(dtype, [&]<class E>(Type<E> type) {
+    if constexpr (kIsComplex<E>) {
+      throw std::invalid_argument("convolution has no such dtype");
+    } else {
+      body(type);
+    }
+  });
 }
 
 void convolution(Launch& launch, const puone_convolution_args& args) {
-  forConvolutionType(args.dtype, [&]<class E>(Type<E>) { convolutionOf<E>(launch, args); });
+  forRealType(args.dtype, [&]<class E>(Type<E>) { convolutionOf<E>(launch, args); });
 }
 
 void convolutionWeight(Launch& launch, const puone_convolution_weight_args& args) {
-  forConvolutionType(args.dtype, [&]<class E>(Type<E>) { weightOf<E>(launch, args); });
+  forRealType(args.dtype, [&]<class E>(Type<E>) { weightOf<E>(launch, args); });
 }
 
 constexpr Kernel kKernels[] = {

@@ -118,19 +118,6 @@ def test_batch_norm_updates_its_statistics_in_training_and_not_in_evaluation() -
     assert torch.equal(mean.cpu(), trained)
 
 
-def test_borrowed_convolutions_are_counted() -> None:
-    """Of complex numbers there is no kernel: the CPU's result comes back, and is booked."""
-    x = torch.randn(1, 2, 5, 5, dtype=torch.complex64)
-    w = torch.randn(3, 2, 3, 3, dtype=torch.complex64)
-
-    def run(device: str) -> torch.Tensor:
-        geometry = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
-        return torch.convolution(x.to(device), w.to(device), None, *geometry).cpu()
-
-    torch.testing.assert_close(run("puone"), run("cpu"), rtol=1e-5, atol=1e-5)
-    assert puone._fallback_counts()["aten::convolution_overrideable"] == 1
-
-
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW])
 def test_optimizers_step_as_on_the_cpu(optimizer: type, fused: bool) -> None:
