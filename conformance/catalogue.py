@@ -37,6 +37,8 @@ SURFACES = (
     "autocast",
     "grad_scaler",
     "opinfo",
+    "module",
+    "optimizer",
     "model",
 )
 KEYS = frozenset(

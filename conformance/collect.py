@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).resolve().parent
 CHAPTERS = PACKAGE / "checks"
 OPINFO = PACKAGE / "opinfo" / "forward.py"
+# Files whose checks are made from PyTorch's own databases, which take a second to import.
+FROM_DATABASES = frozenset({OPINFO, CHAPTERS / "module.py", CHAPTERS / "optimizer.py"})
 # Chapters from --checks-dir are imported as modules of a package of this name.
 EXTRA = "conformance_extra"
 

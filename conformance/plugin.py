@@ -132,7 +132,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     file = file_path.resolve()
     if file != collect.OPINFO and file not in collect.chapter_files(suite.checks_dir):
         return None
-    if file == collect.OPINFO and not _wants_opinfo(suite):
+    if file in collect.FROM_DATABASES and not _wants(suite, file):
         return None
     try:
         collect.prepare_parent()
@@ -143,19 +143,21 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     return node
 
 
-def _wants_opinfo(suite: Suite) -> bool:
-    """Importing the operator database takes seconds: only when one of its checks can be run."""
-    tiers = {r.tier for r in suite.catalogue.values() if r.surface == "opinfo"}
+def _wants(suite: Suite, file: Path) -> bool:
+    """Whether one of the checks in a file can be run: importing a database takes a second."""
+    surface = "opinfo" if file == collect.OPINFO else file.stem
+    tiers = {r.tier for r in suite.catalogue.values() if r.surface == surface}
     in_tier = suite.tier is None or any(
         TIERS.index(tier) <= TIERS.index(suite.tier) for tier in tiers
     )
-    named = not suite.patterns or any(_may_name_opinfo(p) for p in suite.patterns)
+    named = not suite.patterns or any(_may_name(p, surface) for p in suite.patterns)
     return in_tier and named
 
 
-def _may_name_opinfo(pattern: str) -> bool:
+def _may_name(pattern: str, surface: str) -> bool:
     stem = pattern.rstrip("*")
-    return stem.startswith("opinfo/") or (pattern.endswith("*") and "opinfo/".startswith(stem))
+    prefix = f"{surface}/"
+    return stem.startswith(prefix) or (pattern.endswith("*") and prefix.startswith(stem))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch's operator database, imported without the compiler.
+"""PyTorch's databases of operators, modules and optimizers, imported without the compiler.
 
 Upstream's test helpers import torch._inductor for one list of names, and with it dynamo and sympy:
 half of the time a run of the suite needs until its first check. The list is lent to them here.
@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -19,18 +20,33 @@ _GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
 
 def load() -> list[Any]:
     """Every OpInfo."""
+    return _database("common_methods_invocations", "op_db")
+
+
+def modules() -> list[Any]:
+    """Every ModuleInfo."""
+    return _database("common_modules", "module_db")
+
+
+def optimizers() -> list[Any]:
+    """Every OptimizerInfo."""
+    return _database("common_optimizers", "optim_db")
+
+
+def _database(module: str, name: str) -> list[Any]:
     import torch  # noqa: F401 - it has to be complete before a part of it is replaced
+
+    def found() -> list[Any]:
+        entries: list[Any] = getattr(import_module(f"torch.testing._internal.{module}"), name)
+        return entries
 
     if _PACKAGE not in sys.modules:
         try:
             with _lent():
-                from torch.testing._internal.common_methods_invocations import op_db
-            return op_db
+                return found()
         except ImportError:
             pass  # This torch wants more of it: let it have the real one.
-    from torch.testing._internal.common_methods_invocations import op_db
-
-    return op_db
+    return found()
 
 
 @contextmanager

@@ -33,6 +33,7 @@ CHAPTERS = (
     "generator",
     "grad_scaler",
     "model",
+    "module",
     "operator",
     "random",
     "serialization",
@@ -800,6 +801,7 @@ def main() -> None:
 
 # More lies, for which there is no room here; they register themselves as these do.
 import lies_about_models  # noqa: E402, F401
+import lies_about_modules  # noqa: E402, F401
 
 if __name__ == "__main__":
     import lies  # The module in which they did, which is not this one.

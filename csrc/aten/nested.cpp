@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Nested tensors of the strided layout: there are none. nn.TransformerEncoder would leave padding
+// out with their help in inference; where no mask is fit for that, it computes the padding, too.
+#include <ATen/core/Tensor.h>
+#include <torch/library.h>
+
+namespace puone {
+namespace {
+
+bool maskIsLeftAligned(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/) {
+  return false;
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(maskIsLeftAligned));
+}
+
+} // namespace puone
