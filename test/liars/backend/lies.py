@@ -30,6 +30,7 @@ CHAPTERS = (
     "autocast",
     "copy",
     "factory",
+    "func",
     "generator",
     "grad_scaler",
     "model",
@@ -648,7 +649,10 @@ def small_powers_are_missing(name: str, call: Call, args: Any, kwargs: Any) -> A
     return call(*args, **kwargs)
 
 
-@lie("GRAD-002", "autograd/gradcheck:linear")
+@lie(
+    "GRAD-002 FUNC-003 FUNC-004",
+    "autograd/gradcheck:linear func/vjp:linear func/hessian:linear func/grad:tree",
+)
 def a_derivative_is_an_approximation(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The derivative of tanh is off by a hundredth."""
     result = call(*args, **kwargs)
@@ -758,6 +762,43 @@ def in_place_functions_are_not_marked() -> None:
     context: Any = torch.autograd.function.FunctionCtx
     mark = context.mark_dirty
     context.mark_dirty = lambda self, *tensors: _on_device(tensors) or mark(self, *tensors)
+
+
+# ---- function transforms -----------------------------------------------------------------------
+
+
+@lie("FUNC-001", "func/vmap:bmm func/vmap:matmul")
+def batches_have_two_matrices(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """bmm computes the first two products of a batch."""
+    result = call(*args, **kwargs)
+    if name == "bmm":
+        result[2:] = 0
+    return result
+
+
+@lie("FUNC-002", "func/random:rand_like func/random:rand")
+def samples_draw_alike(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Uniform numbers of two dimensions are the first row again and again."""
+    result = call(*args, **kwargs)
+    if name in _UNIFORM and result.dim() == 2:
+        result[1:] = result[0]
+    return result
+
+
+@lie("FUNC-005", "func/module:ensemble")
+def stacks_repeat_their_first(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """stack repeats the first tensor of its list."""
+    if name == "stack":
+        args = ([args[0][0]] * len(args[0]), *args[1:])
+    return call(*args, **kwargs)
+
+
+@lie("FUNC-006", "func/function:generated")
+def cubes_are_squares(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The third power is the second."""
+    if name == "pow.Tensor_Scalar" and args[1] == 3:
+        args = (args[0], 2)
+    return call(*args, **kwargs)
 
 
 # ---- running them ------------------------------------------------------------------------------
