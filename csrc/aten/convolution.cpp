@@ -11,6 +11,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "aten/operands.h"
 #include "kernels/args/convolution.h"
@@ -53,20 +54,55 @@ puone_window windowOnWide(
   alignRight(window.position_step, steps.stride, 1);
   alignRight(window.offset, steps.padding, 0);
   alignRight(window.tap_step, steps.dilation, 1);
-  alignRight(window.divisor, {}, 1);
   for (int64_t& offset : window.offset) offset = -offset;
   return window;
 }
 
-// The inverse: from positions in the wide tensor to elements of the narrow one.
-puone_window windowOnNarrow(
-    const Tensor& narrow, const Tensor& wide, const Tensor& weight, const Steps& steps) {
-  puone_window window = windowOnWide(narrow, wide, weight, steps);
-  std::swap(window.positions, window.source);
-  std::swap(window.position_step, window.divisor);
-  for (int64_t& offset : window.offset) offset = -offset;
-  for (int64_t& step : window.tap_step) step = -step;
-  return window;
+// A convolution: each position of the result looks at every tap.
+void launchToNarrow(puone_convolution_args& args, const Tensor& narrow, const Tensor& wide) {
+  alignRight(args.out_position_strides, narrow.strides().slice(2), 0);
+  kConvolution.launch(args, getCurrentStream(wide.device().index()));
+}
+
+// The transposed one: position w of the wide tensor looks at position p of the narrow one through
+// tap t if w = p * stride - padding + t * dilation. So positions with the same remainder modulo the
+// stride look through the same taps, an arithmetic progression of them: for each remainder there is
+// a plain convolution. Returns whether this dimension has such positions.
+bool takePhase(puone_convolution_args& args, int d, int64_t remainder, const Tensor& wide) {
+  puone_window& window = args.window;
+  const int64_t stride = window.position_step[d];
+  const int64_t dilation = window.tap_step[d];
+  const int64_t padding = -window.offset[d];
+  const int64_t every = stride / std::gcd(stride, dilation);
+  const int64_t taps = window.taps[d];
+  int64_t first = 0;
+  while (first < taps && (remainder + padding - first * dilation) % stride != 0) ++first;
+  window.taps[d] = first < taps ? (taps - first + every - 1) / every : 0;
+  std::swap(window.positions[d], window.source[d]);
+  window.positions[d] = (window.positions[d] - remainder + stride - 1) / stride;
+  window.position_step[d] = 1;
+  window.offset[d] = first < taps ? (remainder + padding - first * dilation) / stride : 0;
+  window.tap_step[d] = -every * dilation / stride;
+  args.weight = static_cast<char*>(args.weight) +
+                (first < taps ? first * args.weight_tap_strides[d] * wide.itemsize() : 0);
+  args.weight_tap_strides[d] *= every;
+  args.out =
+      static_cast<char*>(args.out) + remainder * args.out_position_strides[d] * wide.itemsize();
+  args.out_position_strides[d] *= stride;
+  return window.positions[d] > 0;
+}
+
+void launchToWide(const puone_convolution_args& all, const Tensor& wide) {
+  const auto& strides = all.window.position_step;
+  for (int64_t i = 0; i < strides[0] * strides[1] * strides[2]; ++i) {
+    puone_convolution_args args = all;
+    alignRight(args.out_position_strides, wide.strides().slice(2), 0);
+    const int64_t remainders[3] = {
+        i / (strides[1] * strides[2]), i / strides[2] % strides[1], i % strides[2]};
+    bool any = true;
+    for (int d = 0; d < 3; ++d) any = takePhase(args, d, remainders[d], wide) && any;
+    if (any) kConvolution.launch(args, getCurrentStream(wide.device().index()));
+  }
 }
 
 // result = bias + what the weight makes of source; contiguous tensors.
@@ -75,11 +111,10 @@ void launchConvolution(
     const Tensor& source,
     const Tensor& weight,
     const Tensor& bias,
-    const puone_window& window,
+    const Steps& steps,
     bool to_narrow,
     int64_t groups) {
   if (result.numel() == 0) return;
-  const int64_t taps = c10::multiply_integers(spatial(weight));
   const int64_t narrow_channels = weight.size(0) / groups;
   const int64_t wide_channels = weight.size(1);
   puone_convolution_args args{};
@@ -88,15 +123,22 @@ void launchConvolution(
   args.groups = groups;
   args.rows = to_narrow ? narrow_channels : wide_channels;
   args.channels = to_narrow ? wide_channels : narrow_channels;
-  args.window = window;
-  args.weight_group_stride = narrow_channels * wide_channels * taps;
-  args.weight_row_stride = to_narrow ? wide_channels * taps : taps;
-  args.weight_channel_stride = to_narrow ? taps : wide_channels * taps;
+  args.window =
+      windowOnWide(to_narrow ? result : source, to_narrow ? source : result, weight, steps);
+  args.weight_group_stride = narrow_channels * weight.stride(0);
+  args.weight_row_stride = weight.stride(to_narrow ? 0 : 1);
+  args.weight_channel_stride = weight.stride(to_narrow ? 1 : 0);
+  alignRight(args.weight_tap_strides, weight.strides().slice(2), 0);
+  args.out_row_stride = result.stride(1);
   args.out = result.data_ptr();
   args.source = source.data_ptr();
   args.weight = weight.data_ptr();
   if (bias.defined()) args.bias = bias.data_ptr();
-  kConvolution.launch(args, getCurrentStream(result.device().index()));
+  if (to_narrow) {
+    launchToNarrow(args, result, source);
+  } else {
+    launchToWide(args, result);
+  }
 }
 
 void launchWeightGradient(
@@ -176,14 +218,12 @@ Tensor convolution(
   const Steps steps{stride, padding, dilation};
   const Tensor result = at::empty(
       resultSizes(input, weight, steps, transposed, output_padding, groups), input.options());
-  const puone_window window = transposed ? windowOnNarrow(input, result, weight, steps)
-                                         : windowOnWide(result, input, weight, steps);
   launchConvolution(
       result,
       input.contiguous(),
       weight.contiguous(),
       addend.defined() ? addend.contiguous() : addend,
-      window,
+      steps,
       !transposed,
       groups);
   return result.contiguous(input.suggest_memory_format());
@@ -211,9 +251,7 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
   Tensor grad_bias;
   if (output_mask[0]) {
     grad_input = at::empty(input.sizes(), input.options());
-    const puone_window window = transposed ? windowOnWide(narrow, wide, weight, steps)
-                                           : windowOnNarrow(narrow, wide, weight, steps);
-    launchConvolution(grad_input, dense_grad, weight.contiguous(), {}, window, transposed, groups);
+    launchConvolution(grad_input, dense_grad, weight.contiguous(), {}, steps, transposed, groups);
     grad_input = grad_input.contiguous(input.suggest_memory_format());
   }
   if (output_mask[1]) {

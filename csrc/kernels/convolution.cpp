@@ -2,6 +2,7 @@
 // Convolutions as matrix products: of the weight and of the source seen through a sliding window,
 // which is never stored but read in the order that the product needs it.
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 
 #include "kernels/args/convolution.h"
@@ -38,98 +39,79 @@ struct Index {
   int64_t x;
 };
 
-/// The channels of one image and group, as a window slides over them.
-template <class T, class Storage>
-class Source {
- public:
-  Source(const unsigned char* data, const puone_window& window)
-      : data_(data), window_(window), size_(volume(window.source)) {}
+int64_t dot(const Index& index, const int64_t (&strides)[3]) {
+  return index.z * strides[0] + index.y * strides[1] + index.x * strides[2];
+}
 
-  /// out[i * step] = what meets `tap` at the i-th position from `position` on, for i < n.
-  void gather(
-      T* out, int64_t step, int64_t channel, const Index& tap, Index position, int64_t n) const {
-    const unsigned char* image = data_ + channel * size_ * sizeof(Storage);
-    while (n > 0) {
-      const int64_t in_row = std::min(n, window_.positions[2] - position.x);
-      const int64_t z = sourceIndex(0, position.z, tap.z);
-      const int64_t y = sourceIndex(1, position.y, tap.y);
-      if (z < 0 || y < 0) {
-        clear(out, step, in_row);
-      } else {
-        const int64_t row = (z * window_.source[1] + y) * window_.source[2];
-        gatherRow(out, step, image + row * sizeof(Storage), position.x, tap.x, in_row);
-      }
-      out += in_row * step;
-      n -= in_row;
-      position.nextRow(window_.positions);
-    }
+/// Are these the strides of something contiguous?
+bool isDense(const int64_t (&sizes)[3], const int64_t (&strides)[3]) {
+  int64_t expected = 1;
+  for (int d = 2; d >= 0; --d) {
+    if (sizes[d] > 1 && strides[d] != expected) return false;
+    expected *= sizes[d];
   }
+  return true;
+}
 
- private:
-  /// Before the division; may lie outside.
-  int64_t scaledIndex(int d, int64_t position, int64_t tap) const {
-    return position * window_.position_step[d] + window_.offset[d] + tap * window_.tap_step[d];
-  }
-
-  /// -1 outside of the source.
-  int64_t sourceIndex(int d, int64_t position, int64_t tap) const {
-    const int64_t scaled = scaledIndex(d, position, tap);
-    if (scaled < 0 || scaled % window_.divisor[d] != 0) return -1;
-    const int64_t index = scaled / window_.divisor[d];
-    return index < window_.source[d] ? index : -1;
-  }
-
-  static void clear(T* out, int64_t step, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) out[i * step] = T(0);
-  }
-
-  static T read(const unsigned char* row, int64_t index) {
-    return cast<T>(load<Storage>(row + index * static_cast<int64_t>(sizeof(Storage))));
-  }
-
-  void gatherRow(
-      T* out, int64_t step, const unsigned char* row, int64_t x, int64_t tap, int64_t n) const {
-    const int64_t first = scaledIndex(2, x, tap);
-    if (window_.divisor[2] != 1) {
-      gatherSparse(out, step, row, first, n);
-      return;
-    }
-    // Zeros left and right of the source, and a strided copy between.
-    const int64_t stride = window_.position_step[2];
-    const int64_t last = window_.source[2] - 1;
-    const int64_t begin = first < 0 ? std::min(n, (stride - 1 - first) / stride) : 0;
-    const int64_t end = first > last ? begin : std::clamp((last - first) / stride + 1, begin, n);
-    clear(out, step, begin);
-    clear(out + end * step, step, n - end);
-    if (stride == 1 && step == 1) {
-      for (int64_t i = begin; i < end; ++i) out[i] = read(row, first + i);
-    } else {
-      for (int64_t i = begin; i < end; ++i) out[i * step] = read(row, first + i * stride);
-    }
-  }
-
-  /// Only every divisor-th position meets an element.
-  void gatherSparse(
-      T* out, int64_t step, const unsigned char* row, int64_t first, int64_t n) const {
-    const int64_t divisor = window_.divisor[2];
-    clear(out, step, n);
-    for (int64_t i = (divisor - first % divisor) % divisor; i < n; i += divisor) {
-      const int64_t index = (first + i) / divisor;
-      if (first + i >= 0 && index < window_.source[2]) out[i * step] = read(row, index);
-    }
-  }
-
-  const unsigned char* data_;
-  const puone_window& window_;
-  int64_t size_;
+/// Positions [first, first + count) that meet source elements `source`, `source` + stride ..., the
+/// stride being the window's step along x.
+struct Run {
+  int64_t first;
+  int64_t count;
+  int64_t source;
 };
 
-/// The right factor of a convolution: positions times (channel, tap).
+/// visit(run) for the runs among the n positions from `position` on; at all others, the tap lies
+/// outside of the source. Positions are counted from 0.
+template <class Visit>
+void forRuns(
+    const puone_window& window, const Index& tap, Index position, int64_t n, const Visit& visit) {
+  const auto source = [&](int d, int64_t at, int64_t t) {
+    return at * window.position_step[d] + window.offset[d] + t * window.tap_step[d];
+  };
+  const int64_t stride = window.position_step[2];
+  const int64_t size = window.source[2];
+  for (int64_t done = 0; done < n; position.nextRow(window.positions)) {
+    const int64_t in_row = std::min(n - done, window.positions[2] - position.x);
+    const int64_t z = source(0, position.z, tap.z);
+    const int64_t y = source(1, position.y, tap.y);
+    const int64_t x = source(2, position.x, tap.x);
+    if (z >= 0 && z < window.source[0] && y >= 0 && y < window.source[1] && x < size) {
+      const int64_t begin = x < 0 ? (stride - 1 - x) / stride : 0;
+      const int64_t end = std::min(in_row, (size - 1 - x) / stride + 1);
+      if (begin < end) {
+        const int64_t row = (z * window.source[1] + y) * size;
+        visit(Run{done + begin, end - begin, row + x + begin * stride});
+      }
+    }
+    done += in_row;
+  }
+}
+
+template <class T, class Storage>
+T valueAt(const unsigned char* data, int64_t index) {
+  return cast<T>(load<Storage>(data + index * static_cast<int64_t>(sizeof(Storage))));
+}
+
+/// out[i * step] = the i-th source element of the run.
+template <class T, class Storage>
+void copyRun(T* out, int64_t step, const unsigned char* data, int64_t stride, const Run& run) {
+  out += run.first * step;
+  if (step == 1 && stride == 1) {
+    for (int64_t i = 0; i < run.count; ++i) out[i] = valueAt<T, Storage>(data, run.source + i);
+  } else {
+    for (int64_t i = 0; i < run.count; ++i) {
+      out[i * step] = valueAt<T, Storage>(data, run.source + i * stride);
+    }
+  }
+}
+
+/// The right factor of a convolution: positions times (channel, tap), of one image and group.
 template <class T, class Storage>
 class PositionFactor final : public Gemm<T>::Factor {
  public:
   PositionFactor(const unsigned char* data, const puone_window& window)
-      : source_(data, window), window_(window), taps_(volume(window.taps)) {
+      : data_(data), window_(window), taps_(volume(window.taps)) {
     if constexpr (sizeof(T) == sizeof(Storage)) {
       if (!isPointwise(window)) return;
       this->in_place = reinterpret_cast<const T*>(data);
@@ -140,15 +122,19 @@ class PositionFactor final : public Gemm<T>::Factor {
 
   void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
     const Index position(lane, window_.positions);
-    Index tap(k % taps_, window_.taps);
-    int64_t channel = k / taps_;
-    for (int64_t p = 0; p < depth; ++p, out += width) {
-      source_.gather(out, 1, channel, tap, position, lanes);
-      for (int j = lanes; j < width; ++j) out[j] = T(0);
-      tap.next(window_.taps);
-      if (tap.z < window_.taps[0]) continue;
-      tap.z = 0;
-      ++channel;
+    std::fill_n(out, depth * width, T(0));
+    Run runs[Gemm<T>::kPanelColumns];
+    for (int64_t p = 0; p < std::min(depth, taps_); ++p) {
+      int count = 0;
+      const Index tap((k + p) % taps_, window_.taps);
+      forRuns(window_, tap, position, lanes, [&](const Run& run) { runs[count++] = run; });
+      for (int64_t q = p; q < depth; q += taps_) {
+        const int64_t channel = (k + q) / taps_ * volume(window_.source);
+        const unsigned char* data = data_ + channel * static_cast<int64_t>(sizeof(Storage));
+        for (int i = 0; i < count; ++i) {
+          copyRun<T, Storage>(out + q * width, 1, data, window_.position_step[2], runs[i]);
+        }
+      }
     }
   }
 
@@ -156,14 +142,14 @@ class PositionFactor final : public Gemm<T>::Factor {
   static bool isPointwise(const puone_window& window) {
     for (int d = 0; d < 3; ++d) {
       if (window.taps[d] != 1 || window.position_step[d] != 1 || window.offset[d] != 0 ||
-          window.divisor[d] != 1 || window.positions[d] != window.source[d]) {
+          window.positions[d] != window.source[d]) {
         return false;
       }
     }
     return true;
   }
 
-  Source<T, Storage> source_;
+  const unsigned char* data_;
   const puone_window& window_;
   int64_t taps_;
 };
@@ -173,39 +159,42 @@ template <class T, class Storage>
 class TapFactor final : public Gemm<T>::Factor {
  public:
   TapFactor(const unsigned char* data, const puone_window& window)
-      : source_(data, window), window_(window), taps_(volume(window.taps)) {}
+      : data_(data), window_(window), taps_(volume(window.taps)) {}
 
   void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
     const Index position(k, window_.positions);
+    std::fill_n(out, depth * width, T(0));
     for (int j = 0; j < lanes; ++j) {
       const Index tap((lane + j) % taps_, window_.taps);
-      source_.gather(out + j, width, (lane + j) / taps_, tap, position, depth);
-    }
-    for (int j = lanes; j < width; ++j) {
-      for (int64_t p = 0; p < depth; ++p) out[p * width + j] = T(0);
+      const int64_t channel = (lane + j) / taps_ * volume(window_.source);
+      const unsigned char* data = data_ + channel * static_cast<int64_t>(sizeof(Storage));
+      forRuns(window_, tap, position, depth, [&](const Run& run) {
+        copyRun<T, Storage>(out + j, width, data, window_.position_step[2], run);
+      });
     }
   }
 
  private:
-  Source<T, Storage> source_;
+  const unsigned char* data_;
   const puone_window& window_;
   int64_t taps_;
 };
 
-/// The left factor of a convolution: rows times (channel, tap), where channels do not follow each
-/// other in memory.
+/// The left factor of a convolution, rows times (channel, tap), with any strides.
 template <class T, class Storage>
 class WeightFactor final : public Gemm<T>::Factor {
  public:
-  WeightFactor(const unsigned char* data, int64_t row_stride, int64_t channel_stride, int64_t taps)
-      : data_(data), row_stride_(row_stride), channel_stride_(channel_stride), taps_(taps) {}
+  WeightFactor(const unsigned char* data, const puone_convolution_args& args)
+      : data_(data), args_(args), taps_(volume(args.window.taps)) {}
 
   void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
     for (int64_t p = k; p < k + depth; ++p, out += width) {
-      const int64_t first = lane * row_stride_ + p / taps_ * channel_stride_ + p % taps_;
+      const Index tap(p % taps_, args_.window.taps);
+      const int64_t first = lane * args_.weight_row_stride +
+                            p / taps_ * args_.weight_channel_stride +
+                            dot(tap, args_.weight_tap_strides);
       for (int j = 0; j < lanes; ++j) {
-        const int64_t index = first + j * row_stride_;
-        out[j] = cast<T>(load<Storage>(data_ + index * static_cast<int64_t>(sizeof(Storage))));
+        out[j] = valueAt<T, Storage>(data_, first + j * args_.weight_row_stride);
       }
       for (int j = lanes; j < width; ++j) out[j] = T(0);
     }
@@ -213,126 +202,271 @@ class WeightFactor final : public Gemm<T>::Factor {
 
  private:
   const unsigned char* data_;
-  int64_t row_stride_; // in elements
-  int64_t channel_stride_;
+  const puone_convolution_args& args_;
   int64_t taps_;
 };
 
-/// A tile of a result of type E. It is summed in place if the sums are of that type.
+/// Rows of a result with elements of type E: what is summed into them, and where it goes then.
 template <class E>
-class ResultTile {
+class Rows {
   using T = ComputeReal<E>;
-  static constexpr bool kInPlace = sizeof(E) == sizeof(T);
+  using Tile = typename Gemm<T>::Tile;
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(E));
+  static constexpr int64_t kMost = Gemm<T>::kTileRows * Gemm<T>::kTileColumns;
 
  public:
-  ResultTile(unsigned char* out, int64_t pitch, const typename Gemm<T>::Tile& tile)
-      : out_(out + (tile.row * pitch + tile.column) * static_cast<int64_t>(sizeof(E))),
-        out_pitch_(pitch),
-        tile_(tile) {}
-
-  T* sums() {
-    return kInPlace ? reinterpret_cast<T*>(out_) : buffer_;
+  Rows(const Tile& tile, unsigned char* out, int64_t row_stride, bool is_dense)
+      : tile_(tile), out_(out + tile.row * row_stride * kSize), row_stride_(row_stride) {
+    if (!is_dense || sizeof(E) != sizeof(T)) return;
+    sums = reinterpret_cast<T*>(out_) + tile.column;
+    pitch = row_stride;
   }
 
-  int64_t pitch() const {
-    return kInPlace ? out_pitch_ : tile_.columns;
-  }
-
-  void store() {
-    if constexpr (!kInPlace) {
-      for (int64_t i = 0; i < tile_.rows; ++i) {
-        unsigned char* row = out_ + i * out_pitch_ * static_cast<int64_t>(sizeof(E));
-        const T* from = buffer_ + i * tile_.columns;
-        for (int64_t j = 0; j < tile_.columns; ++j) {
-          kernels::PUONE_ISA::store(row + j * sizeof(E), cast<E>(from[j]));
+  /// Writes the sums, unless they are the result already; the strides are those of its columns.
+  void store(const int64_t (&sizes)[3], const int64_t (&strides)[3]) const {
+    if (sums != buffer_) return;
+    for (int64_t i = 0; i < tile_.rows; ++i) {
+      unsigned char* row = out_ + i * row_stride_ * kSize;
+      const T* from = buffer_ + i * pitch;
+      Index index(tile_.column, sizes);
+      for (int64_t j = 0; j < tile_.columns; index.nextRow(sizes)) {
+        unsigned char* to = row + dot(index, strides) * kSize;
+        const int64_t n = std::min(tile_.columns - j, sizes[2] - index.x);
+        for (int64_t x = 0; x < n; ++x) {
+          kernels::PUONE_ISA::store(to + x * strides[2] * kSize, cast<E>(from[j + x]));
         }
+        j += n;
       }
     }
   }
 
  private:
+  Tile tile_;
   unsigned char* out_;
-  int64_t out_pitch_;
-  typename Gemm<T>::Tile tile_;
-  T buffer_[kInPlace ? 1 : Gemm<T>::kTileRows * Gemm<T>::kTileColumns];
+  int64_t row_stride_;
+  T buffer_[kMost];
+
+ public:
+  T* sums = buffer_;
+  int64_t pitch = tile_.columns;
+};
+
+/// With no more rows than this, and one channel, there is nothing to gain from a matrix product.
+constexpr int64_t kDepthwiseRows = 4;
+
+template <class Args>
+bool isDepthwise(const Args& args) {
+  return args.channels == 1 && args.rows <= kDepthwiseRows;
+}
+
+template <class E>
+class Convolution {
+  using T = ComputeReal<E>;
+  using Tile = typename Gemm<T>::Tile;
+  using Factor = typename Gemm<T>::Factor;
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(E));
+
+ public:
+  Convolution(Launch& launch, const puone_convolution_args& args)
+      : args_(args),
+        out_(launch.resolve(args.out)),
+        source_(launch.resolve(args.source)),
+        weight_(launch.resolve(args.weight)),
+        bias_(args.bias != nullptr ? launch.resolve(args.bias) : nullptr),
+        positions_(volume(args.window.positions)),
+        taps_(volume(args.window.taps)),
+        out_is_dense_(isDense(args.window.positions, args.out_position_strides)),
+        weight_is_dense_(
+            args.weight_channel_stride == taps_ &&
+            isDense(args.window.taps, args.weight_tap_strides)) {}
+
+  void run(Launch& launch) const {
+    const int64_t images = args_.batch * args_.groups;
+    const int64_t depth = args_.channels * taps_;
+    const Tiling<T> tiling(args_.rows, positions_, depth, images);
+    launch.forRanges(tiling.tiles() * images, tiling.grain(depth), [&](int64_t begin, int64_t end) {
+      typename Gemm<T>::Scratch scratch;
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t image = i / tiling.tiles();
+        const Tile tile = tiling.tile(i % tiling.tiles());
+        unsigned char* out = out_ + image * args_.rows * args_.out_row_stride * kSize;
+        Rows<E> rows(tile, out, args_.out_row_stride, out_is_dense_);
+        start(rows, tile, image % args_.groups);
+        if (isDepthwise(args_)) {
+          slide(rows, tile, image);
+        } else {
+          multiply(rows, tile, image, scratch);
+        }
+        rows.store(args_.window.positions, args_.out_position_strides);
+      }
+    });
+  }
+
+ private:
+  const unsigned char* sourceOf(int64_t image) const {
+    return source_ + image * args_.channels * volume(args_.window.source) * kSize;
+  }
+
+  const unsigned char* weightOf(int64_t image) const {
+    return weight_ + image % args_.groups * args_.weight_group_stride * kSize;
+  }
+
+  void start(Rows<E>& rows, const Tile& tile, int64_t group) const {
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      const int64_t row = group * args_.rows + tile.row + i;
+      const T value = bias_ != nullptr ? valueAt<T, E>(bias_, row) : T(0);
+      std::fill_n(rows.sums + i * rows.pitch, tile.columns, value);
+    }
+  }
+
+  void multiply(
+      Rows<E>& rows, const Tile& tile, int64_t image, typename Gemm<T>::Scratch& scratch) const {
+    const StridedFactor<T, E> dense(weightOf(image), args_.weight_row_stride * kSize, kSize);
+    const WeightFactor<T, E> spread(weightOf(image), args_);
+    const Factor& left = weight_is_dense_ ? static_cast<const Factor&>(dense) : spread;
+    const PositionFactor<T, E> right(sourceOf(image), args_.window);
+    const int64_t depth = args_.channels * taps_;
+    Gemm<T>::multiply(left, right, tile, depth, rows.sums, rows.pitch, true, scratch);
+  }
+
+  /// The taps one after the other, each along whole runs of positions.
+  void slide(Rows<E>& rows, const Tile& tile, int64_t image) const {
+    const unsigned char* source = sourceOf(image);
+    const int64_t stride = args_.window.position_step[2];
+    const Index position(tile.column, args_.window.positions);
+    for (int64_t i = 0; i < tile.rows; ++i) {
+      T* sums = rows.sums + i * rows.pitch;
+      for (int64_t t = 0; t < taps_; ++t) {
+        const Index tap(t, args_.window.taps);
+        const T weight = valueAt<T, E>(
+            weightOf(image),
+            (tile.row + i) * args_.weight_row_stride + dot(tap, args_.weight_tap_strides));
+        forRuns(args_.window, tap, position, tile.columns, [&](const Run& run) {
+          T* to = sums + run.first;
+          if (stride == 1) {
+            for (int64_t x = 0; x < run.count; ++x) {
+              to[x] += weight * valueAt<T, E>(source, run.source + x);
+            }
+          } else {
+            for (int64_t x = 0; x < run.count; ++x) {
+              to[x] += weight * valueAt<T, E>(source, run.source + x * stride);
+            }
+          }
+        });
+      }
+    }
+  }
+
+  const puone_convolution_args& args_;
+  unsigned char* out_;
+  const unsigned char* source_;
+  const unsigned char* weight_;
+  const unsigned char* bias_;
+  int64_t positions_;
+  int64_t taps_;
+  bool out_is_dense_;
+  bool weight_is_dense_;
 };
 
 template <class E>
-void convolutionOf(Launch& launch, const puone_convolution_args& args) {
+class WeightGradient {
   using T = ComputeReal<E>;
-  constexpr auto kSize = static_cast<int64_t>(sizeof(E));
-  unsigned char* out = launch.resolve(args.out);
-  const unsigned char* source = launch.resolve(args.source);
-  const unsigned char* weight = launch.resolve(args.weight);
-  const unsigned char* bias = args.bias != nullptr ? launch.resolve(args.bias) : nullptr;
-  const int64_t positions = volume(args.window.positions);
-  const int64_t taps = volume(args.window.taps);
-  const int64_t depth = args.channels * taps;
-  const bool is_dense = args.weight_channel_stride == taps;
-  const int64_t images = args.batch * args.groups;
-  const Tiling<T> tiling(args.rows, positions, depth, images);
+  using Tile = typename Gemm<T>::Tile;
+  static constexpr auto kSize = static_cast<int64_t>(sizeof(E));
 
-  launch.forRanges(tiling.tiles() * images, tiling.grain(depth), [&](int64_t begin, int64_t end) {
-    typename Gemm<T>::Scratch scratch;
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t image = i / tiling.tiles();
-      const int64_t group = image % args.groups;
-      const auto tile = tiling.tile(i % tiling.tiles());
-      const unsigned char* rows = weight + group * args.weight_group_stride * kSize;
-      const StridedFactor<T, E> dense(rows, args.weight_row_stride * kSize, kSize);
-      const WeightFactor<T, E> spread(
-          rows, args.weight_row_stride, args.weight_channel_stride, taps);
-      const typename Gemm<T>::Factor& left =
-          is_dense ? static_cast<const typename Gemm<T>::Factor&>(dense) : spread;
-      const PositionFactor<T, E> right(
-          source + image * args.channels * volume(args.window.source) * kSize, args.window);
-      ResultTile<E> result(out + image * args.rows * positions * kSize, positions, tile);
-      if (bias != nullptr) {
-        for (int64_t r = 0; r < tile.rows; ++r) {
-          const int64_t row = group * args.rows + tile.row + r;
-          const T value = cast<T>(load<E>(bias + row * kSize));
-          std::fill_n(result.sums() + r * result.pitch(), tile.columns, value);
-        }
+ public:
+  WeightGradient(Launch& launch, const puone_convolution_weight_args& args)
+      : args_(args),
+        out_(launch.resolve(args.out)),
+        left_(launch.resolve(args.left)),
+        source_(launch.resolve(args.source)),
+        positions_(volume(args.window.positions)),
+        columns_(args.channels * volume(args.window.taps)) {}
+
+  void run(Launch& launch) const {
+    const int64_t depth = args_.batch * positions_;
+    const Tiling<T> tiling(args_.rows, columns_, depth, args_.groups);
+    const int64_t tiles = tiling.tiles() * args_.groups;
+    launch.forRanges(tiles, tiling.grain(depth), [&](int64_t begin, int64_t end) {
+      typename Gemm<T>::Scratch scratch;
+      for (int64_t i = begin; i < end; ++i) {
+        const Tile tile = tiling.tile(i % tiling.tiles());
+        runTile(i / tiling.tiles(), tile, scratch);
       }
-      Gemm<T>::multiply(
-          left, right, tile, depth, result.sums(), result.pitch(), bias != nullptr, scratch);
-      result.store();
+    });
+  }
+
+ private:
+  const unsigned char* leftOf(int64_t image) const {
+    return left_ + image * args_.rows * positions_ * kSize;
+  }
+
+  const unsigned char* sourceOf(int64_t image) const {
+    return source_ + image * args_.channels * volume(args_.window.source) * kSize;
+  }
+
+  void runTile(int64_t group, const Tile& tile, typename Gemm<T>::Scratch& scratch) const {
+    Rows<E> rows(tile, out_ + group * args_.rows * columns_ * kSize, columns_, true);
+    if (isDepthwise(args_)) {
+      slide(rows, tile, group);
+    } else {
+      multiply(rows, tile, group, scratch);
     }
-  });
-}
+    rows.store({1, 1, columns_}, {0, 0, 1});
+  }
 
-template <class E>
-void weightOf(Launch& launch, const puone_convolution_weight_args& args) {
-  using T = ComputeReal<E>;
-  constexpr auto kSize = static_cast<int64_t>(sizeof(E));
-  unsigned char* out = launch.resolve(args.out);
-  const unsigned char* left = launch.resolve(args.left);
-  const unsigned char* source = launch.resolve(args.source);
-  const int64_t positions = volume(args.window.positions);
-  const int64_t columns = args.channels * volume(args.window.taps);
-  const int64_t depth = args.batch * positions;
-  const Tiling<T> tiling(args.rows, columns, depth, args.groups);
+  void multiply(
+      Rows<E>& rows, const Tile& tile, int64_t group, typename Gemm<T>::Scratch& scratch) const {
+    for (int64_t n = 0; n < args_.batch; ++n) {
+      const int64_t image = n * args_.groups + group;
+      Gemm<T>::multiply(
+          StridedFactor<T, E>(leftOf(image), positions_ * kSize, kSize),
+          TapFactor<T, E>(sourceOf(image), args_.window),
+          tile,
+          positions_,
+          rows.sums,
+          rows.pitch,
+          n > 0,
+          scratch);
+    }
+  }
 
-  launch.forRanges(
-      tiling.tiles() * args.groups, tiling.grain(depth), [&](int64_t begin, int64_t end) {
-        typename Gemm<T>::Scratch scratch;
-        for (int64_t i = begin; i < end; ++i) {
-          const int64_t group = i / tiling.tiles();
-          const auto tile = tiling.tile(i % tiling.tiles());
-          ResultTile<E> result(out + group * args.rows * columns * kSize, columns, tile);
-          for (int64_t n = 0; n < args.batch; ++n) {
-            const int64_t image = n * args.groups + group;
-            const StridedFactor<T, E> rows(
-                left + image * args.rows * positions * kSize, positions * kSize, kSize);
-            const TapFactor<T, E> window(
-                source + image * args.channels * volume(args.window.source) * kSize, args.window);
-            Gemm<T>::multiply(
-                rows, window, tile, positions, result.sums(), result.pitch(), n > 0, scratch);
+  /// A column is a tap: a sum over the runs of positions at which it meets the source.
+  void slide(Rows<E>& rows, const Tile& tile, int64_t group) const {
+    constexpr int64_t kLanes = 16;
+    const int64_t stride = args_.window.position_step[2];
+    const Index origin(0, args_.window.positions);
+    for (int64_t i = 0; i < tile.rows * tile.columns; ++i) {
+      const int64_t row = i / tile.columns;
+      const Index tap(tile.column + i % tile.columns, args_.window.taps);
+      T lanes[kLanes] = {};
+      for (int64_t n = 0; n < args_.batch; ++n) {
+        const int64_t image = n * args_.groups + group;
+        const unsigned char* left = leftOf(image) + (tile.row + row) * positions_ * kSize;
+        const unsigned char* source = sourceOf(image);
+        forRuns(args_.window, tap, origin, positions_, [&](const Run& run) {
+          const auto product = [&](int64_t x) {
+            return valueAt<T, E>(left, run.first + x) *
+                   valueAt<T, E>(source, run.source + x * stride);
+          };
+          int64_t x = 0;
+          for (; x + kLanes <= run.count; x += kLanes) {
+            for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += product(x + lane);
           }
-          result.store();
-        }
-      });
-}
+          for (; x < run.count; ++x) lanes[x % kLanes] += product(x);
+        });
+      }
+      rows.sums[row * rows.pitch + i % tile.columns] = std::accumulate(lanes, lanes + kLanes, T(0));
+    }
+  }
+
+  const puone_convolution_weight_args& args_;
+  unsigned char* out_;
+  const unsigned char* left_;
+  const unsigned char* source_;
+  int64_t positions_;
+  int64_t columns_;
+};
 
 /// Complex numbers are convolved by parts, which is the caller's business.
 template <class Body>
@@ -347,11 +481,11 @@ void forRealType(int32_t dtype, const Body& body) {
 }
 
 void convolution(Launch& launch, const puone_convolution_args& args) {
-  forRealType(args.dtype, [&]<class E>(Type<E>) { convolutionOf<E>(launch, args); });
+  forRealType(args.dtype, [&]<class E>(Type<E>) { Convolution<E>(launch, args).run(launch); });
 }
 
 void convolutionWeight(Launch& launch, const puone_convolution_weight_args& args) {
-  forRealType(args.dtype, [&]<class E>(Type<E>) { weightOf<E>(launch, args); });
+  forRealType(args.dtype, [&]<class E>(Type<E>) { WeightGradient<E>(launch, args).run(launch); });
 }
 
 constexpr Kernel kKernels[] = {
