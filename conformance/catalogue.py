@@ -16,6 +16,9 @@ FOLDER = Path(__file__).parent / "requirements"
 LEVELS = ("must", "should", "may")
 # In the order in which a new backend meets them; `--tier X` selects X and the ones before it.
 TIERS = ("smoke", "core", "inference", "training", "scale_out", "compile")
+# Not a tier of its own: what is quick of these tiers, for the gate of a change.
+PR_TIER = "pr"
+PR_CONTAINS = "training"
 SURFACES = (
     "registration",
     "device",

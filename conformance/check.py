@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 ID = re.compile(r"[a-z][a-z0-9_]*/[a-z0-9_]+(:[a-z0-9_]+){0,2}")
 REQUIREMENT_ID = re.compile(r"[A-Z][A-Z0-9]*-[0-9]{3}")
 
+# How wide a run has to be to contain a check: `pr` is the quickest selection, `standard` what is
+# run unless something else is asked for, `full` everything.
+BREADTHS = PR, STANDARD, FULL = ("pr", "standard", "full")
+
 Body = Callable[..., None]
 
 
@@ -42,6 +46,7 @@ class Check:
     line: int = 0
     sample_repro: Callable[[Descriptor, int, int], str | None] | None = None
     """For a check of many samples: (descriptor, seed, sample) to code that repeats the sample."""
+    breadth: str = PR
 
     @property
     def surface(self) -> str:

@@ -19,16 +19,18 @@ import pytest
 from conformance.backend import AUTOLOAD
 from conformance.catalogue import Requirement
 from conformance.check import REGISTRY, Check
+from conformance.opinfo import TOPICS
 from conformance.outcome import CannotLoad
+from conformance.tolerances import TolerancesError
 
 if TYPE_CHECKING:
     from conformance.suite import Suite
 
 PACKAGE = Path(__file__).resolve().parent
 CHAPTERS = PACKAGE / "checks"
-OPINFO = PACKAGE / "opinfo" / "forward.py"
-# Files whose checks are made from PyTorch's own databases, which take a second to import.
-FROM_DATABASES = frozenset({OPINFO, CHAPTERS / "module.py", CHAPTERS / "optimizer.py"})
+OPINFO = PACKAGE / "opinfo"
+# Chapters whose checks are made from PyTorch's own databases, which take a second to import.
+FROM_DATABASES = frozenset({CHAPTERS / "module.py", CHAPTERS / "optimizer.py"})
 # Chapters from --checks-dir are imported as modules of a package of this name.
 EXTRA = "conformance_extra"
 
@@ -62,12 +64,16 @@ def chapter_files(extra: Path | None) -> list[Path]:
     return [file for file in files if not file.name.startswith("_")]
 
 
+def topic_files() -> list[Path]:
+    """The files of the OpInfo tier."""
+    return [OPINFO / f"{topic}.py" for topic in TOPICS]
+
+
 def import_checks(file: Path) -> list[Check]:
     """Import a chapter and return its checks."""
-    if file == OPINFO:
-        from conformance.opinfo import forward
-
-        return forward.checks()
+    if file.parent == OPINFO:
+        made: list[Check] = importlib.import_module(f"conformance.opinfo.{file.stem}").checks()
+        return made
     _import(file)
     return REGISTRY.from_file(str(file))
 
@@ -91,7 +97,10 @@ class CheckFile(pytest.File):
     suite: Suite
 
     def collect(self) -> Iterator[pytest.Collector]:
-        checks = [check for check in import_checks(self.path) if self.suite.wants(check)]
+        try:
+            checks = [check for check in import_checks(self.path) if self.suite.wants(check)]
+        except TolerancesError as error:
+            raise self.CollectError(str(error)) from None
         for check in checks:
             unknown = [id for id in check.requirements if id not in self.suite.catalogue]
             if unknown:

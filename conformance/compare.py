@@ -13,16 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# (rtol, atol) by dtype: torch.testing's defaults, written out because reports quote them.
-TOLERANCES: dict[torch.dtype, tuple[float, float]] = {
-    torch.float16: (1e-3, 1e-5),
-    torch.bfloat16: (1.6e-2, 1e-5),
-    torch.float32: (1.3e-6, 1e-5),
-    torch.float64: (1e-7, 1e-7),
-    torch.complex32: (1e-3, 1e-5),
-    torch.complex64: (1.3e-6, 1e-5),
-    torch.complex128: (1e-7, 1e-7),
-}
+from conformance import tolerances
 
 # Dtypes in which the CPU cannot compare or subtract, and a wider one in which it can.
 _COMPARABLE: dict[torch.dtype, torch.dtype] = {
@@ -83,7 +74,7 @@ def metadata_difference(actual: Any, expected: Any, where: str = "") -> str | No
 
 def tolerance(dtype: torch.dtype) -> tuple[float, float]:
     """Default (rtol, atol) for results of `dtype`; (0, 0) where results are exact."""
-    return TOLERANCES.get(dtype, (0.0, 0.0))
+    return tolerances.load().dtypes.get(str(dtype).removeprefix("torch."), (0.0, 0.0))
 
 
 def _at(where: str) -> str:

@@ -62,6 +62,7 @@ class Device:
         self._can_wait = self.is_accelerator and self._waits()
         self.check_id = ""
         self.facts: dict[str, Any] = {}
+        self._fallbacks: set[str] = set()
         self.journal: Journal | None = None
         self._operations_per_ms: float | None = None
 
@@ -71,6 +72,9 @@ class Device:
         """Start the check of this id: what was noted for the one before is dropped."""
         self.check_id = check_id
         self.facts = {}
+        self._fallbacks.clear()
+        if self.has("fallback_counter"):
+            self._clear_fallbacks()
 
     def note(self, **facts: Any) -> None:
         """Add facts to the record of the running check: samples, evidence, repro."""
@@ -192,6 +196,16 @@ class Device:
 
     def reset_fallback_counts(self) -> None:
         """Set the fallback counts to zero, where the backend can."""
+        self._fallbacks |= self.fallbacks()
+        self._clear_fallbacks()
+
+    def fallbacks(self) -> set[str]:
+        """Operators that fell back since the check began, also before a reset by the check."""
+        if not self.has("fallback_counter"):
+            return set()
+        return self._fallbacks | {name for name, n in self.fallback_counts().items() if n}
+
+    def _clear_fallbacks(self) -> None:
         if self.descriptor.fallback_reset:
             backend.resolve(self.descriptor.fallback_reset)()
 

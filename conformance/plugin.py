@@ -16,13 +16,14 @@ from typing import Any
 import pytest
 
 from conformance import collect, summary
-from conformance.catalogue import TIERS, CatalogueError
+from conformance.catalogue import PR_TIER, TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
 from conformance.emit import Recorder, emit_result
 from conformance.expectations import ExpectationsError
 from conformance.outcome import BAD, EXECUTED, CannotLoad, Outcome
+from conformance.run import ALLOW, FALLBACK_POLICIES, WARN
 from conformance.runner.result import Result
 from conformance.suite import KEY, Session, Suite, open_report, run, start
 from conformance.xdist import register_xdist
@@ -74,8 +75,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     add(
         "--tier",
-        choices=TIERS,
-        help="run this tier and the ones before it: start with smoke, then core",
+        choices=(*TIERS, PR_TIER),
+        help="run this tier and the ones before it: start with smoke, then core. pr: the tiers up "
+        "to training with one dtype for each operator, in minutes, for the gate of a change",
     )
     add("--list", action="store_true", help="print the selected checks with what they verify")
     add(
@@ -102,9 +104,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="seed of all inputs (default: 0)")
     add(
         "--dtypes",
-        default="float32",
         metavar="LIST",
-        help="dtypes of the OpInfo tier, separated by commas, or 'all' (default: float32)",
+        help="dtypes of the OpInfo tier, separated by commas; or 'pr' (one for each operator), "
+        "'standard' (all for forward results, the usual ones elsewhere), 'all' (default: standard, "
+        "with --tier=pr pr)",
+    )
+    add(
+        "--fallback",
+        choices=FALLBACK_POLICIES,
+        default=ALLOW,
+        help="operators that the backend ran on the CPU. allow: they are noted in the report "
+        "(default). warn: they are listed at the end. forbid: a check during which there were any "
+        "fails, naming them. The last two need a backend that counts them",
     )
     add(
         "--checks-dir",
@@ -130,10 +141,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
     suite = parent.config.stash[KEY]
     file = file_path.resolve()
-    if file != collect.OPINFO and file not in collect.chapter_files(suite.checks_dir):
+    topic = file.stem if file in collect.topic_files() else None
+    if topic is None and file not in collect.chapter_files(suite.checks_dir):
         return None
-    if file in collect.FROM_DATABASES and not _wants(suite, file):
-        return None
+    if topic is not None or file in collect.FROM_DATABASES:
+        prefix = f"opinfo/{topic}:" if topic else f"{file.stem}/"
+        if not _wants(suite, prefix):
+            return None
     try:
         collect.prepare_parent()
     except CannotLoad as error:
@@ -143,20 +157,16 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     return node
 
 
-def _wants(suite: Suite, file: Path) -> bool:
-    """Whether one of the checks in a file can be run: importing a database takes a second."""
-    surface = "opinfo" if file == collect.OPINFO else file.stem
-    tiers = {r.tier for r in suite.catalogue.values() if r.surface == surface}
-    in_tier = suite.tier is None or any(
-        TIERS.index(tier) <= TIERS.index(suite.tier) for tier in tiers
-    )
-    named = not suite.patterns or any(_may_name(p, surface) for p in suite.patterns)
+def _wants(suite: Suite, prefix: str) -> bool:
+    """Whether a check with this prefix can be run: importing a database takes a second."""
+    surface = prefix.partition("/")[0]
+    in_tier = any(suite.tier_has(r.tier) for r in suite.catalogue.values() if r.surface == surface)
+    named = not suite.patterns or any(_may_name(p, prefix) for p in suite.patterns)
     return in_tier and named
 
 
-def _may_name(pattern: str, surface: str) -> bool:
+def _may_name(pattern: str, prefix: str) -> bool:
     stem = pattern.rstrip("*")
-    prefix = f"{surface}/"
     return stem.startswith(prefix) or (pattern.endswith("*") and prefix.startswith(stem))
 
 
@@ -290,11 +300,11 @@ def _exit_code(backend: Session) -> int:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for session in config.stash[KEY].sessions.values():
         if session.report is not None:
-            for line in _summary(session):
+            for line in _summary(session, config.stash[KEY].fallback):
                 terminalreporter.write_line(line)
 
 
-def _summary(session: Session) -> Iterator[str]:
+def _summary(session: Session, fallback: str) -> Iterator[str]:
     report = session.report
     assert report is not None
     name = session.descriptor.name
@@ -309,6 +319,9 @@ def _summary(session: Session) -> Iterator[str]:
     if excuses:
         yield f"neither passed nor failed on {name}, by reason"
         yield from excuses
+    if fallback == WARN:
+        yield f"operators that {name} ran by CPU fallback, by the number of checks that used them"
+        yield from summary.fallbacks(records) or ["       none"]
     lines = list(summary.causes(records))
     if lines:
         yield f"causes of failure on {name}, most frequent first"

@@ -19,6 +19,10 @@ from conformance.runner.result import Result
 Record = dict[str, Any]
 Emit = Callable[[Result], None]
 
+# What is made of operators that ran by CPU fallback, and the capability that counts them.
+FALLBACK_POLICIES = ALLOW, WARN, FORBID = ("allow", "warn", "forbid")
+COUNTER = "fallback_counter"
+
 
 @dataclass(frozen=True)
 class Options:
@@ -28,7 +32,8 @@ class Options:
     workers: int = 1
     chunk: int = 50
     seed: int = 0
-    dtypes: tuple[str, ...] = ("float32",)
+    dtypes: tuple[str, ...] = ("standard",)
+    fallback: str = ALLOW
 
 
 @dataclass
@@ -49,12 +54,14 @@ class Judge:
         expectations: Expectations,
         torch_version: str,
         repro: Callable[[str], str],
+        fallback: str = ALLOW,
     ) -> None:
         self._descriptor = descriptor
         self._catalogue = catalogue
         self._expectations = expectations
         self._torch_version = torch_version
         self._repro = repro
+        self._fallback = fallback
         self._today = datetime.date.today()
 
     def plan(self, checks: Iterable[Check], capabilities: frozenset[str]) -> Plan:
@@ -86,12 +93,17 @@ class Judge:
             record["message" if outcome in BAD else "reason"] = message
         if outcome in BAD:
             record["repro"] = result.repro or self._repro(check.id)
+        if result.fallbacks:
+            record["fallbacks"] = result.fallbacks
         if result.samples is not None:
             record["samples"] = result.samples
         return record
 
     def _outcome(self, check: Check, result: Result) -> tuple[Outcome, str]:
         outcome, message = result.outcome, result.message
+        if outcome is Outcome.PASS and result.fallbacks and self._fallback == FORBID:
+            outcome = Outcome.FAIL
+            message = f"ran by CPU fallback: {', '.join(result.fallbacks)}"
         if outcome in BAD - {Outcome.DEVICE_LOST}:
             for requirement in (self._catalogue[id] for id in check.requirements):
                 blocked = requirement.blocked_upstream

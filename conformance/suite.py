@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance import catalogue, descriptor
-from conformance.catalogue import TIERS, Requirement
-from conformance.check import Check, matches, pattern_error
+from conformance.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
+from conformance.check import BREADTHS, FULL, PR, STANDARD, Check, matches, pattern_error
 from conformance.descriptor import Descriptor
 from conformance.expectations import Expectations
 from conformance.outcome import CannotLoad, Outcome
 from conformance.report import Report
-from conformance.run import Judge, Options
+from conformance.run import ALLOW, COUNTER, FORBID, Judge, Options
 from conformance.runner import probes
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from conformance.runner.inprocess import InProcess
 
 NO_BACKEND = "no-backend"
+# What --dtypes accepts in the place of names.
+DTYPE_WORDS = {PR: PR, STANDARD: STANDARD, "all": FULL}
 KEY = pytest.StashKey["Suite"]()
 
 
@@ -68,7 +70,8 @@ class Suite:
         self.list_only: bool = option("--list")
         self.isolate: str = option("--isolate")
         self.seed: int = option("--seed")
-        self.dtypes = tuple(option("--dtypes").split(","))
+        self.breadth, self.dtypes = selection(self.tier, option("--dtypes"))
+        self.fallback: str = option("--fallback")
         self._workers: int | None = option("--workers")
         self._chunk: int | None = option("--chunk")
         self._is_xdist_worker = hasattr(config, "workerinput")
@@ -83,6 +86,8 @@ class Suite:
         ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)
         self.sessions = _sessions(config, self.shard)
+        for session in self.sessions.values():
+            _require_counter(session.descriptor, self.fallback)
 
     @property
     def backend_names(self) -> list[str]:
@@ -90,17 +95,20 @@ class Suite:
         return list(self.sessions) or [NO_BACKEND]
 
     def wants(self, check: Check) -> bool:
-        """Whether tier and dtypes select a check."""
-        if check.surface != "opinfo" or "all" in self.dtypes:
-            return True
-        return dict(check.arguments).get("dtype") in self.dtypes
+        """Whether breadth or dtypes select a check."""
+        dtype = dict(check.arguments).get("dtype")
+        if self.dtypes and check.surface == "opinfo" and dtype is not None:
+            return dtype in self.dtypes
+        return BREADTHS.index(check.breadth) <= BREADTHS.index(self.breadth)
 
     def in_tier(self, check: Check) -> bool:
         """Whether a check belongs to the tier asked for or to one before it."""
-        if self.tier is None:
-            return True
-        limit = TIERS.index(self.tier)
-        return any(TIERS.index(self.catalogue[id].tier) <= limit for id in check.requirements)
+        return any(self.tier_has(self.catalogue[id].tier) for id in check.requirements)
+
+    def tier_has(self, tier: str) -> bool:
+        """Whether a tier is the one asked for or one before it."""
+        limit = PR_CONTAINS if self.tier == PR_TIER else self.tier or TIERS[-1]
+        return TIERS.index(tier) <= TIERS.index(limit)
 
     def named(self, check: Check) -> bool:
         """Whether --check names the check."""
@@ -114,7 +122,8 @@ class Suite:
             workers=1 if target.single_process or self._is_xdist_worker else workers,
             chunk=1 if self.isolate == "test" else self._chunk or target.chunk or 50,
             seed=self.seed,
-            dtypes=self.dtypes,
+            dtypes=self.dtypes or (self.breadth,),
+            fallback=self.fallback,
         )
 
     def repro(self, session: Session) -> Callable[[str], str]:
@@ -123,6 +132,8 @@ class Suite:
         known = file is None or Path(file).parent == descriptor.BUILT_IN
         name = session.descriptor.name
         choice = f"--backend={name}" if known else f"--backend-file={shlex.quote(str(file))}"
+        if self.fallback == FORBID:
+            choice += f" --fallback={FORBID}"
         return lambda id: f"{self._cli} {choice} --check {id}"
 
 
@@ -136,6 +147,7 @@ def start(session: Session, suite: Suite) -> None:
         session.expectations,
         torch.__version__,
         suite.repro(session),
+        suite.fallback,
     )
 
 
@@ -157,6 +169,7 @@ def open_report(session: Session, suite: Suite) -> None:
                 "workers": options.workers,
                 "chunk": options.chunk,
                 "dtypes": list(options.dtypes),
+                "fallback": options.fallback,
                 "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
                 "tier": suite.tier,
                 "checks": suite.patterns,
@@ -214,6 +227,17 @@ def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) 
     session.finished = True
 
 
+def _require_counter(target: Descriptor, fallback: str) -> None:
+    """Refuse to judge fallbacks on a backend that does not count them."""
+    counts = target.fallback_counts is not None and target.capabilities.get(COUNTER, True)
+    if fallback != ALLOW and not counts:
+        raise pytest.UsageError(
+            f"--fallback={fallback} needs capability {COUNTER!r}, which backend {target.name!r} "
+            "does not have: let the key 'fallback_counts' of its descriptor name a callable that "
+            "returns {operator: number of CPU fallbacks}"
+        )
+
+
 def available_cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -258,6 +282,18 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count):
         return int(index), int(count)
     raise pytest.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N")
+
+
+def selection(tier: str | None, dtypes: str | None) -> tuple[str, tuple[str, ...]]:
+    """The breadth of the run, and the dtypes of the OpInfo tier that were named in its place."""
+    default = PR if tier == PR_TIER else STANDARD
+    named = tuple((dtypes or default).split(","))
+    words = [name for name in named if name in DTYPE_WORDS]
+    if not words:
+        return default, named
+    if len(named) > 1:
+        raise pytest.UsageError(f"--dtypes {dtypes}: {words[0]!r} stands alone")
+    return DTYPE_WORDS[words[0]], ()
 
 
 def _folder(text: str | None) -> Path | None:

@@ -74,3 +74,13 @@ def excuses(records: Iterable[Record]) -> Iterator[str]:
         others = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
         yield f"{len(ids):>5}  {text}"
         yield f"       {', '.join(sorted(ids)[:MAX_NAMED])}{others}"
+
+
+def fallbacks(records: Iterable[Record]) -> list[str]:
+    """A line for each operator that ran by CPU fallback: in how many checks, and one of them."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for record in records:
+        for name in record.get("fallbacks", ()):
+            users[name].append(str(record["id"]))
+    ranked = sorted(users.items(), key=lambda entry: (-len(entry[1]), entry[0]))
+    return [f"{len(ids):>5}  {name}  {min(ids)}" for name, ids in ranked]

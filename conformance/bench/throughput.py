@@ -82,7 +82,7 @@ def _suite(processes: int, dtypes: str) -> Timing:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         options = ("--backend=cpu", f"--workers={processes}", f"--dtypes={dtypes}")
-        target = str(PACKAGE / "opinfo")
+        target = str(PACKAGE / "opinfo" / "forward.py")
         times = _pytest(folder, target, *options, f"--report={report}")
         content = json.loads(report.read_text())
     samples = sum(check.get("samples", 0) for check in content["checks"])

@@ -14,13 +14,22 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from conformance.opinfo import policy
+
 _PACKAGE, _MODULE = "torch._inductor", "torch._inductor.utils"
+_OPERATORS = "common_methods_invocations"
+_FOREACH = ("unary", "binary", "pointwise", "reduce", "other")
 _GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
 
 
-def load() -> list[Any]:
-    """Every OpInfo."""
-    return _database("common_methods_invocations", "op_db")
+def operators() -> list[Any]:
+    """The OpInfo of every operator that the suite is about."""
+    return [op for op in _database(_OPERATORS, "op_db") if policy.applies(op)]
+
+
+def foreach() -> list[Any]:
+    """The OpInfo of every function of lists of tensors."""
+    return [op for kind in _FOREACH for op in _database(_OPERATORS, f"foreach_{kind}_op_db")]
 
 
 def modules() -> list[Any]:

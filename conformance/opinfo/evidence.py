@@ -20,7 +20,7 @@ _COMPOSITES = (
 
 def evidence(op: Any, dev: Device) -> str:
     """How the operator ran: by the backend's own count of fallbacks, then by the dispatcher."""
-    if dev.has("fallback_counter") and any(dev.fallback_counts().values()):
+    if dev.fallbacks():
         return FALLBACK
     found = _dispatched(_candidates(op), torch._C._dispatch_key_for_device(dev.type))
     if found == FALLBACK and dev.has("fallback_counter"):

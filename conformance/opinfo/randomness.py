@@ -33,10 +33,10 @@ class _Watch(TorchDispatchMode):
         return func(*args, **kwargs)
 
 
-def drawn(function: Callable[..., Any], sample: Any) -> bool:
-    """Run the sample on the CPU once more and watch."""
+def drawn(action: Callable[[], Any]) -> bool:
+    """Repeat what was done with the sample on the CPU, and watch."""
     with _Watch() as watch:
-        function(sample.input, *sample.args, **sample.kwargs)
+        action()
     return watch.drawn
 
 

@@ -3,51 +3,75 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from conformance.descriptor import Descriptor
+from conformance.opinfo.sample import Sample
 
 # Tensors up to this size are written out; larger ones are drawn anew in the same range.
 WRITTEN_OUT = 64
 
 
-def snippet(op: Any, sample: Any, target: Descriptor) -> str:
+@dataclass(frozen=True)
+class Recipe:
+    """How a topic uses an operator: which function of its, and the lines that call it.
+
+    In the lines, {call} stands for all arguments, {input} for the first, {tensors} for all tensors.
+    """
+
+    function: str = "op"
+    lines: tuple[str, ...] = ("return op({call})",)
+
+
+def snippet(op: Any, sample: Sample, target: Descriptor, recipe: Recipe) -> str:
     """Python code for one sample of an operator."""
     imports = (*target.import_before_torch, *target.import_after_torch)
     values = _Values()
     arguments = [values.render(value) for value in (sample.input, *sample.args)]
     keywords = [f"{name}={values.render(value)}" for name, value in sample.kwargs.items()]
-    call = ", ".join([*arguments, *keywords])
+    words = {
+        "{call}": ", ".join([*arguments, *keywords]),
+        "{input}": arguments[0],
+        "{tensors}": ", ".join(values.names),
+    }
     lines = [f"import {name}" for name in ("torch", *imports)]
-    lines += _callable_lines(op)
+    lines += _callable_lines(op, recipe.function)
     lines += ["def run(device):"]
     lines += [f"    {line}" for line in values.lines]
-    lines += [f"    return op({call})"]
+    lines += [f"    {_filled(line, words)}" for line in recipe.lines]
     lines += [f'print("device:", run("{target.device_type}"))', 'print("cpu:   ", run("cpu"))']
     return "\n".join(lines)
 
 
-def _callable_lines(op: Any) -> list[str]:
-    path = _public_path(op)
+def _filled(line: str, words: dict[str, str]) -> str:
+    for word, text in words.items():
+        line = line.replace(word, text)
+    return line
+
+
+def _callable_lines(op: Any, attribute: str) -> list[str]:
+    path = _public_path(op, attribute)
     if path is not None:
         return [f"op = {path}"]
+    found = f"(o.name, o.variant_test_name) == ({op.name!r}, {op.variant_test_name!r})"
     return [
         "from torch.testing._internal.common_methods_invocations import op_db",
-        f"op = next(o for o in op_db if (o.name, o.variant_test_name) == "
-        f"({op.name!r}, {op.variant_test_name!r}))",
+        f"op = next(o for o in op_db if {found}).{attribute}",
     ]
 
 
-def _public_path(op: Any) -> str | None:
+def _public_path(op: Any, attribute: str) -> str | None:
     """Where the operator's function lives below torch, if it is what the database runs."""
-    for path in (f"torch.{op.name}", f"torch.Tensor.{op.name}"):
+    suffix = "_" if attribute == "inplace_variant" else ""
+    for path in (f"torch.{op.name}{suffix}", f"torch.Tensor.{op.name}{suffix}"):
         found: Any = torch
         for part in path.split(".")[1:]:
             found = getattr(found, part, None)
-        if found is not None and found is op.op:
+        if found is not None and found is getattr(op, attribute):
             return path
     return None
 
@@ -57,12 +81,18 @@ class _Values:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.names: list[str] = []
+        self._known: dict[int, str] = {}
 
     def render(self, value: Any) -> str:
         if isinstance(value, Tensor):
-            name = f"x{len(self.lines)}"
-            self.lines.append(f"{name} = {_tensor(value)}")
-            return name
+            if id(value) not in self._known:
+                name = f"x{len(self.lines)}"
+                grad = ".requires_grad_()" if value.requires_grad else ""
+                self.lines.append(f"{name} = {_tensor(value)}{grad}")
+                self.names.append(name)
+                self._known[id(value)] = name
+            return self._known[id(value)]
         if type(value) in (list, tuple):
             items = ", ".join(self.render(item) for item in value)
             comma = "," if type(value) is tuple and len(value) == 1 else ""
@@ -77,7 +107,11 @@ class _Values:
 
 
 def _tensor(tensor: Tensor) -> str:
-    plain = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.is_conj():
+        return f"{_tensor(tensor.conj())}.conj()"
+    if tensor.is_neg():
+        return f"torch._neg_view({_tensor(torch._neg_view(tensor))})"
+    plain = tensor.detach().cpu()
     if plain.layout != torch.strided:
         return f"{_tensor(plain.to_dense())}.to_sparse()"
     shape = tuple(plain.shape)
@@ -95,7 +129,7 @@ def _tensor(tensor: Tensor) -> str:
         )
     else:
         text += ".to(device)"
-    return text + (".conj()" if tensor.is_conj() else "")
+    return text
 
 
 def _drawn(plain: Tensor, shape: tuple[int, ...]) -> str:

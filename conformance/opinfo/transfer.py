@@ -26,7 +26,8 @@ class Transfer:
         if isinstance(value, Tensor):
             self.used = True
             if id(value) not in self._moved:
-                self._moved[id(value)] = self._tensor(value)
+                moved = self._tensor(value.detach())
+                self._moved[id(value)] = moved.requires_grad_(value.requires_grad)
             return self._moved[id(value)]
         if kind in (list, tuple):
             return kind(self.move(item) for item in value)
@@ -53,7 +54,7 @@ class Transfer:
         if storage.nbytes() % itemsize:
             return tensor.to(self._device)
         # A view: `to` would drop the memory around it, which as_strided and others reach.
-        whole = torch.empty(0, dtype=tensor.dtype).set_(storage)
+        whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(storage)
         view: Tensor = whole.to(self._device).as_strided(
             tensor.size(), tensor.stride(), tensor.storage_offset()
         )

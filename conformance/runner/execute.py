@@ -17,10 +17,10 @@ from conformance.runner.result import Result
 
 def execute(check: Check, dev: Device) -> Result:
     """Run the check, then wait for the device: a late error belongs to the check that caused it."""
-    dev.begin(check.id)
     begin = time.perf_counter()
     result = Result(check.id, Outcome.PASS)
     try:
+        dev.begin(check.id)
         check.run(dev)
         dev.synchronize()
     except Unsupported as error:
@@ -29,6 +29,7 @@ def execute(check: Check, dev: Device) -> Result:
         _judge(result, error, check, dev)
         _quiesce(dev)
     result.duration = time.perf_counter() - begin
+    result.fallbacks = sorted(dev.fallbacks())
     for name, value in dev.facts.items():
         setattr(result, name, value)
     return result

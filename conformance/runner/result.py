@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from conformance.outcome import Outcome
@@ -21,6 +21,8 @@ class Result:
     evidence: str | None = None
     samples: int | None = None
     repro: str | None = None
+    fallbacks: list[str] = field(default_factory=list)
+    """Operators that ran by CPU fallback while the check ran."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

@@ -14,7 +14,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLANTED, SLOW, LOST = HERE / "planted", HERE / "slow", HERE / "lost"
+PLANTED, SLOW, LOST, RELIANT = (HERE / name for name in ("planted", "slow", "lost", "reliant"))
 
 
 @dataclass

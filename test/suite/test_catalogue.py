@@ -5,19 +5,21 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from conformance import capabilities, catalogue
-from conformance.check import ID, Check, check
-from conformance.collect import OPINFO, chapter_files, import_checks
+from conformance.check import FULL, ID, PR, STANDARD, Check, check
+from conformance.collect import OPINFO, chapter_files, import_checks, topic_files
 from conformance.runner import probes
 
 
 @pytest.fixture(scope="module")
 def checks() -> list[Check]:
     """Every check of the suite, all dtypes included."""
-    return [check for file in [*chapter_files(None), OPINFO] for check in import_checks(file)]
+    files = [*chapter_files(None), *topic_files()]
+    return [check for file in files for check in import_checks(file)]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +50,25 @@ def test_ids_are_unique_and_well_formed(checks: list[Check]) -> None:
 
 def test_a_check_belongs_to_the_surface_of_its_file(checks: list[Check]) -> None:
     for entry in checks:
-        name = entry.file.rpartition("/")[2].removesuffix(".py")
-        assert entry.surface == ("opinfo" if entry.file == str(OPINFO) else name)
+        file = Path(entry.file)
+        assert entry.surface == ("opinfo" if file.parent == OPINFO else file.stem)
         assert entry.surface in catalogue.SURFACES
+
+
+def test_one_dtype_of_each_operator_stands_for_it_in_the_gate(checks: list[Check]) -> None:
+    breadths: dict[str, list[str]] = {}
+    for entry in checks:
+        if entry.surface == "opinfo":
+            topic_and_operator = ":".join(entry.id.split(":")[:2])
+            breadths.setdefault(topic_and_operator, []).append(entry.breadth)
+    assert {found.count(PR) for found in breadths.values()} == {1}
+    assert {breadth for found in breadths.values() for breadth in found} == {PR, STANDARD, FULL}
+
+
+def test_forward_results_are_verified_in_every_dtype_by_default(checks: list[Check]) -> None:
+    forward = [entry for entry in checks if entry.id.startswith("opinfo/forward:")]
+    assert len(forward) > 6000
+    assert FULL not in {entry.breadth for entry in forward}
 
 
 def test_there_are_at_least_250_checks_outside_opinfo(checks: list[Check]) -> None:

@@ -5,46 +5,80 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from torch.testing._internal.common_methods_invocations import op_db
 
 from conformance.descriptor import Descriptor
 from conformance.device import Device
-from conformance.opinfo import forward, policy, randomness, repro
+from conformance.opinfo import database, layouts, policy, randomness, repro
+from conformance.opinfo.error import Error
+from conformance.opinfo.foreach import Foreach, ForeachInPlace
+from conformance.opinfo.forward import Forward
+from conformance.opinfo.gradgrad import GradGrad
+from conformance.opinfo.gradient import Gradient
+from conformance.opinfo.inplace import InPlace
+from conformance.opinfo.math_bits import MathBits
+from conformance.opinfo.noncontiguous import Noncontiguous
+from conformance.opinfo.out import Out
+from conformance.opinfo.sample import Sample
+from conformance.opinfo.topic import Topic
 from conformance.opinfo.transfer import Transfer
-from conformance.outcome import CheckError
+from conformance.outcome import CheckError, Unsupported
 
 CPU = torch.device("cpu")
+OPERATORS = [*database.operators(), *database.foreach()]
 
 
 def operator(name: str) -> Any:
     """An entry of the database."""
-    return next(op for op in op_db if op.name == name)
+    return next(op for op in OPERATORS if op.name == name)
 
 
-def broken(name: str, function: Any) -> forward.Forward:
-    """The check of an operator whose second call, the one on the device, is replaced."""
+class Planted:
+    """An entry of the database with some attributes replaced."""
+
+    def __init__(self, op: Any, /, **replaced: Any) -> None:
+        self._op = op
+        self.__dict__ |= replaced
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._op, name)
+
+
+def broken(name: str, function: Any, kind: type[Topic] = Forward, attribute: str = "op") -> Topic:
+    """The check of an operator one function of which is replaced on the device only."""
     op = operator(name)
-    calls = iter(range(10**6))
+    honest, lying = getattr(op, attribute), False
 
-    def alternate(*args: Any, **kwargs: Any) -> Any:
-        return (op.op if next(calls) % 2 == 0 else function)(*args, **kwargs)
+    class Lying(kind):  # type: ignore[misc, valid-type]
+        def judge(self, dev: Device, sample: Sample) -> str | None:
+            self.used = 0
+            found: str | None = super().judge(dev, sample)
+            return found
 
-    fields = ("name", "variant_test_name", "sample_inputs_func", "decorators", "aten_name")
-    copy = SimpleNamespace(op=alternate, **{field: getattr(op, field) for field in fields})
-    copy.sample_inputs_func = lambda _, *args: op.sample_inputs_func(op, *args)
-    return forward.Forward(copy)
+        def act(self, sample: Sample) -> Any:
+            nonlocal lying
+            self.used += 1
+            lying = self.used == 2  # The CPU comes first, then the device.
+            try:
+                return super().act(sample)
+            finally:
+                lying = False
+
+    def used(*args: Any, **kwargs: Any) -> Any:
+        return (function if lying else honest)(*args, **kwargs)
+
+    topic: Topic = Lying(Planted(op, **{attribute: used}))
+    return topic
 
 
 @pytest.fixture
 def dev() -> Device:
     """The CPU."""
     device = Device(Descriptor("cpu", "cpu"))
-    device.begin("opinfo/forward:x:float32")
+    device.begin("opinfo/topic:x:float32")
     return device
 
 
@@ -82,12 +116,182 @@ def test_uninitialised_values_do_not_count(dev: Device) -> None:
     broken("empty_like", lambda x, **kwargs: torch.full_like(x, 7, **kwargs))(dev, torch.float32)
 
 
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """Do nothing where something is due."""
+
+
+def overwrite(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """Write a result as if its tensor were contiguous."""
+    out.as_strided(out.shape, torch.empty(out.shape).stride()).copy_(torch.sinh(x))
+    return out
+
+
+def in_other_memory(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """Give the result other memory than that of out=."""
+    return out.set_(torch.sinh(x))
+
+
+def without_a_word(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
+    """Convert the result to whatever dtype out= has, and resize that without the warning."""
+    return out.resize_(0).resize_(x.shape).copy_(torch.sinh(x).nan_to_num())
+
+
+def as_contiguous(x: torch.Tensor) -> torch.Tensor:
+    """Read a tensor as if it were contiguous."""
+    return torch.sinh(x.as_strided(x.shape, torch.empty(x.shape).stride(), x.storage_offset()))
+
+
+def unresolved(x: torch.Tensor) -> torch.Tensor:
+    """Take no notice of the bits of a view."""
+    return torch.sinh(x.conj() if x.is_conj() else torch._neg_view(x) if x.is_neg() else x)
+
+
+class WrongGradient(torch.autograd.Function):
+    """The sine, with one half of its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0] * ctx.saved_tensors[0].cos() / 2
+
+
+class WrongSecondGradient(WrongGradient):
+    """The sine, with a gradient that is right and taken for a constant."""
+
+    @staticmethod
+    def backward(ctx: Any, *grads: torch.Tensor) -> torch.Tensor:
+        return grads[0] * ctx.saved_tensors[0].detach().cos()
+
+
+COMPLEX = torch.complex64
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "function", "words", "dtype"),
+    [
+        (Out, "sinh", lambda x, *, out: out, "elements differ", None),
+        (Out, "sinh", overwrite, "elements differ", None),
+        (Out, "sinh", in_other_memory, "keeps the memory and the strides of out", None),
+        (Out, "sinh", lambda x, *, out: torch.sinh(x, out=out).clone(), "returns out", None),
+        (Out, "sinh", without_a_word, "warns that out is resized", None),
+        (Out, "sinh", without_a_word, "nothing is raised; the CPU raises RuntimeError", None),
+        (Noncontiguous, "sinh", as_contiguous, "elements differ", None),
+        (MathBits, "sinh", unresolved, "elements differ", COMPLEX),
+        (MathBits, "sinh", unresolved, "elements differ", torch.float32),
+        (Gradient, "sin", WrongGradient.apply, "elements differ", None),
+        (GradGrad, "sin", WrongSecondGradient.apply, "NoneType was returned", None),
+        (Gradient, "sin", lambda x: x.detach().sin(), "RuntimeError: no result", None),
+        (Foreach, "_foreach_add", lambda x, y, **kwargs: torch._foreach_add(x, y), "differ", None),
+    ],
+)
+def test_a_topic_catches(
+    dev: Device, kind: Any, name: str, function: Any, words: str, dtype: torch.dtype | None
+) -> None:
+    topic = broken(name, function, kind)
+    samples = topic.samples(dtype or torch.float32, "opinfo/topic:x", 0)
+    complaints = [failure.text for failure in topic._failures(dev, samples, [])]
+    assert [text for text in complaints if words in text], complaints
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "function", "words"),
+    [
+        (InPlace, "sinh", lambda x: x.cosh_(), "elements differ"),
+        (InPlace, "sinh", lambda x: x, "increases the version"),
+        (InPlace, "sinh", lambda x: x.sinh_().clone(), "returns its input"),
+        (InPlace, "sinh", lambda x: x.set_(x.sinh()), "keeps the memory"),
+        (InPlace, "add", lambda x, y, **kwargs: x, "nothing is raised; the CPU raises"),
+        (ForeachInPlace, "_foreach_sinh", torch._foreach_cosh_, "elements differ"),
+        (ForeachInPlace, "_foreach_sinh", nothing, "increases the version"),
+    ],
+)
+def test_a_topic_catches_in_place(
+    dev: Device, kind: Any, name: str, function: Any, words: str
+) -> None:
+    topic = broken(name, function, kind, "inplace_variant")
+    samples = topic.samples(torch.float32, "opinfo/topic:x", 0)
+    complaints = [failure.text for failure in topic._failures(dev, samples, [])]
+    assert [text for text in complaints if words in text], complaints
+
+
+def test_an_unchanged_version_is_caught(dev: Device) -> None:
+    def behind_autograds_back(x: torch.Tensor) -> torch.Tensor:
+        x.data.sinh_()
+        return x
+
+    with pytest.raises(AssertionError, match="increases the version"):
+        broken("sinh", behind_autograds_back, InPlace, "inplace_variant")(dev, torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        (None, "nothing was raised; expected ValueError with a message like 'too la+rge'"),
+        (TypeError("too large"), "TypeError: too large; expected ValueError"),
+        (ValueError("no"), "ValueError: no; expected ValueError"),
+        (ValueError("it is too laaarge"), None),
+    ],
+)
+def test_errors_are_judged_by_type_and_message(raised: Exception | None, words: str | None) -> None:
+    def act(x: Any) -> None:
+        if raised is not None:
+            raise raised
+
+    sample = Sample(1, error=(ValueError, "too la+rge"))
+    found = Error(Planted(operator("sinh"), op=act))._complaint(sample, lambda: None)
+    assert (found is None) if words is None else words in str(found)
+
+
+def test_an_error_may_come_as_late_as_the_device_is_waited_for() -> None:
+    def late() -> None:
+        raise ValueError("late")
+
+    sample = Sample(1, error=(ValueError, "late"))
+    assert Error(Planted(operator("sinh"), op=nothing))._complaint(sample, late) is None
+
+
+def test_a_sample_that_the_cpu_refuses_says_nothing(dev: Device) -> None:
+    def refuse(*args: Any) -> None:
+        raise NotImplementedError("aten::sinh")
+
+    with pytest.raises(Unsupported, match="nothing to compare with: NotImplementedError: aten::s"):
+        Forward(Planted(operator("sinh"), op=refuse))(dev, torch.float32)
+
+
+def test_a_result_that_the_cpu_gets_wrong_is_not_asked_of_the_device(dev: Device) -> None:
+    op = operator("sinh")
+
+    def wrong(x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+        return torch.sinh(x) if out is None else out
+
+    topic = Out(Planted(op, op=wrong))
+    reasons: list[str] = []
+    samples = topic.samples(torch.float32, "opinfo/topic:x", 0)
+    assert not list(topic._failures(dev, samples, reasons))
+    assert len(reasons) == sum(sample.known is not None for sample in samples)
+    assert {reason[:27] for reason in reasons} == {"the CPU itself is wrong: ou"}
+
+
+def test_every_layout_keeps_the_values_and_changes_the_memory() -> None:
+    tensor = torch.arange(6.0).reshape(2, 3)
+    for change in (layouts.gaps, layouts.transposed, layouts.offset):
+        changed = change(tensor)
+        assert torch.equal(changed, tensor)
+        assert (changed.stride(), changed.storage_offset()) != (tensor.stride(), 0)
+    assert layouts.expanded(tensor).stride() == (0, 1)
+    assert torch.equal(layouts.expanded(tensor)[1], tensor[0])
+
+
 def test_randomness_is_seen_through_helpers_that_restore_the_seed() -> None:
     def drawn(name: str, **wanted: Any) -> bool:
         op = operator(name)
         samples = op.sample_inputs("cpu", torch.float32)
         sample = next(s for s in samples if wanted.items() <= s.kwargs.items())
-        return randomness.drawn(op.op, sample)
+        return randomness.drawn(lambda: op.op(sample.input, *sample.args, **sample.kwargs))
 
     assert drawn("cauchy")
     assert drawn("svd_lowrank")
@@ -116,20 +320,47 @@ def test_lazy_bits_and_identity_survive_the_move() -> None:
 
 
 def test_ids_are_unique_over_all_operators() -> None:
-    names = [policy.case_name(op) for op in op_db]
+    names = [policy.case_name(op) for op in OPERATORS]
     assert len(names) == len(set(names))
 
 
 def test_every_name_in_the_policy_is_an_operator() -> None:
-    known = {op.name for op in op_db}
+    known = {op.name for op in OPERATORS}
     listed = policy.UNINITIALISED | policy.RANDOM | policy.MUTATES_ARGUMENTS | policy.SPARSE
+    listed |= policy.BEARS_REPETITION | policy.CPU_OVERRUNS_OUT
     assert listed | policy.HOST_ARGUMENTS <= known
 
 
-@pytest.mark.parametrize("name", ["sinh", "as_strided", "nn.functional.conv2d", "cat"])
-def test_a_repro_runs_with_torch_alone(name: str) -> None:
-    sample = next(iter(operator(name).sample_inputs("cpu", torch.float32)))
-    code = repro.snippet(operator(name), sample, Descriptor("cpu", "cpu"))
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (Forward, "sinh"),
+        (Forward, "as_strided"),
+        (Forward, "nn.functional.conv2d"),
+        (Forward, "cat"),
+        (Out, "aminmax"),
+        (InPlace, "sinh"),
+        (Noncontiguous, "nn.functional.linear"),
+        (MathBits, "mul"),
+        (Gradient, "nn.functional.linear"),
+        (GradGrad, "sin"),
+        (Foreach, "_foreach_add"),
+        (ForeachInPlace, "_foreach_zero"),
+    ],
+)
+def test_a_repro_runs_with_torch_alone(kind: type[Topic], name: str) -> None:
+    dtype = torch.complex64 if kind is MathBits else torch.float32
+    topic = kind(operator(name))
+    code = topic.repro(dtype, "opinfo/topic:x", Descriptor("cpu", "cpu"), 0, 0)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("device:")
+
+
+def test_a_repro_of_a_wrong_argument_prints_the_exception() -> None:
+    op = operator("diagonal")
+    sample = Sample.of(next(iter(op.error_inputs_func(op, "cpu"))).sample_input)
+    code = repro.snippet(op, sample, Descriptor("cpu", "cpu"), Error.recipe)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "Error(" in done.stdout

@@ -10,7 +10,7 @@ from pathlib import Path
 import harness
 import pytest
 
-from conformance import descriptor
+from conformance import descriptor, suite
 
 QUICK = ("--check=planted/good*", "--check=planted/wrong*", "--check=planted/segfault")
 
@@ -33,6 +33,41 @@ def test_a_tier_contains_those_before_it_only(tmp_path: Path) -> None:
     run = harness.run(tmp_path, harness.PLANTED, "--list", "--tier=smoke")
     assert len(listed(run.text)) == 54
     assert "planted/lacking" not in listed(run.text)
+
+
+def test_the_gate_takes_one_dtype_of_each_operator(tmp_path: Path) -> None:
+    options = ("conformance/opinfo", "--list", "--check=opinfo/*", "--tier=pr")
+    done = subprocess.run(
+        [*harness.command(harness.PLANTED, *options), "-p", "no:randomly"],
+        cwd=harness.ROOT,
+        env=harness.environment(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    ids = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("opinfo/")]
+    assert "opinfo/forward:sinh:float32" in ids
+    assert "opinfo/forward:gcd:int64" in ids
+    assert "opinfo/forward:sinh:float64" not in ids
+    assert len(ids) == len({id.rpartition(":")[0] for id in ids if id.count(":") == 2}) + sum(
+        id.count(":") == 1 for id in ids
+    )
+
+
+@pytest.mark.parametrize(
+    ("tier", "dtypes", "expected"),
+    [
+        (None, None, ("standard", ())),
+        ("inference", None, ("standard", ())),
+        ("pr", None, ("pr", ())),
+        ("pr", "all", ("full", ())),
+        (None, "pr", ("pr", ())),
+        (None, "float32,int64", ("standard", ("float32", "int64"))),
+    ],
+)
+def test_dtypes_are_chosen_by_tier_word_or_name(
+    tier: str | None, dtypes: str | None, expected: tuple[str, tuple[str, ...]]
+) -> None:
+    assert suite.selection(tier, dtypes) == expected
 
 
 def test_shards_are_disjoint_and_complete(tmp_path: Path) -> None:
@@ -82,6 +117,7 @@ def test_a_run_without_isolation_judges_alike(tmp_path: Path) -> None:
         (("--backend=cpu", "--check=planted/nothing"), ("planted/nothing", "--list")),
         (("--backend=cpu", "--check=pl*d/good"), ("only allowed at the end",)),
         (("--backend=cpu", "--shard=3/2"), ("3/2",)),
+        (("--backend=cpu", "--dtypes=float32,all"), ("--dtypes", "'all' stands alone")),
         (("--backend=cpu", "--backend-file=absent.yaml"), ("absent.yaml",)),
     ],
 )
