@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -393,8 +392,7 @@ class _Sample:
 
     def is_random(self) -> bool:
         """Whether the call draws random numbers."""
-        call = SimpleNamespace(input=None, args=(), kwargs={})
-        return randomness.drawn(lambda _: self.module(*self.args, **self.kwargs), call)
+        return randomness.drawn(lambda: self.module(*self.args, **self.kwargs))
 
 
 def _samples(

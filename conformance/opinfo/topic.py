@@ -142,7 +142,7 @@ class Topic:
         """What is wrong with the device's result for a sample, or None."""
         moved, on_device = self._moved(dev, sample)
         try:
-            expected = self.act(sample if not self._mutates() else self._copy(sample))
+            expected = self.act(self.own(sample))
         except Exception as error:
             if not sample.refused:
                 raise Incomparable(f"{type(error).__name__}: {first_line(error)}") from None
@@ -176,8 +176,10 @@ class Topic:
                 if text is not None:
                     yield Failure(index, text, raised=False)
 
-    def _mutates(self) -> bool:
-        return self.mutates or self.op.name in policy.MUTATES_ARGUMENTS
+    def own(self, sample: Sample) -> Sample:
+        """The sample for one use: a copy, if that changes its arguments."""
+        changes = self.mutates or self.op.name in policy.MUTATES_ARGUMENTS
+        return self._copy(sample) if changes else sample
 
     def _copy(self, sample: Sample) -> Sample:
         parts = copy.deepcopy((sample.input, sample.args, sample.kwargs))
@@ -186,7 +188,7 @@ class Topic:
     def _moved(self, dev: Device, sample: Sample) -> tuple[Sample, bool]:
         """The sample on the device, and whether the result has to be there, too."""
         if not dev.is_accelerator:
-            return (self._copy(sample) if self._mutates() else sample), False
+            return self.own(sample), False
         transfer = Transfer(dev.device())
         moved = replace(sample, input=transfer.move(sample.input))
         if self.op.name not in policy.HOST_ARGUMENTS:

@@ -9,8 +9,6 @@ import pytest
 import torch
 from torch import nn
 
-import reference_backend as puone
-
 Case = tuple[Callable[[], nn.Module], tuple[int, ...]]
 
 
