@@ -18,11 +18,11 @@ def whole_numbers_are_not_widened_enough(name: str, call: Call, args: Any, kwarg
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-002", "opinfo/forward:rand_like:float32")
+@lie("OPINFO-002", "opinfo/forward:bernoulli:float32")
 def random_tensors_have_a_dimension_more(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """rand_like gives as many numbers as asked for, in another shape."""
+    """bernoulli gives as many numbers as asked for, in another shape."""
     result = call(*args, **kwargs)
-    return result[None] if name == "rand_like" else result
+    return result[None] if name == "bernoulli" else result
 
 
 @lie("OPINFO-003", "opinfo/out:sinh:float32 opinfo/out:mul:float32")
