@@ -30,6 +30,7 @@ CHAPTERS = (
     "autograd",
     "autocast",
     "copy",
+    "custom_operator",
     "factory",
     "func",
     "generator",
@@ -789,7 +790,7 @@ def samples_draw_alike(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return result
 
 
-@lie("FUNC-005", "func/module:ensemble")
+@lie("FUNC-005 CUSTOM-007", "func/module:ensemble custom_operator/vmap:fallback")
 def stacks_repeat_their_first(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """stack repeats the first tensor of its list."""
     if name == "stack":
@@ -803,6 +804,71 @@ def cubes_are_squares(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     if name == "pow.Tensor_Scalar" and args[1] == 3:
         args = (args[0], 2)
     return call(*args, **kwargs)
+
+
+# ---- custom operators --------------------------------------------------------------------------
+
+_CUSTOM = "conformance_operators::"
+
+
+@lie("CUSTOM-001", "custom_operator/choice:impl")
+def custom_operators_run_on_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Operators of libraries run on copies of their arguments on the CPU."""
+    if not name.startswith(_CUSTOM):
+        return call(*args, **kwargs)
+    return call(*[a.cpu() if isinstance(a, torch.Tensor) else a for a in args]).to(BACKEND)
+
+
+@lie("CUSTOM-002", "custom_operator/schema:list custom_operator/schema:optional")
+def custom_operators_see_one_tensor(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Of the results of an operator of a library the first stands for all."""
+    result = call(*args, **kwargs)
+    several = name.startswith(_CUSTOM) and isinstance(result, list)
+    return [result[0]] * len(result) if several else result
+
+
+@lie("CUSTOM-003", "custom_operator/mutation:view")
+def custom_operators_change_copies(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An operator of a library gets a contiguous copy of a strided argument."""
+    if name.startswith(_CUSTOM):
+        args = tuple(a.contiguous() if isinstance(a, torch.Tensor) else a for a in args)
+    return call(*args, **kwargs)
+
+
+@lie("CUSTOM-004", "custom_operator/fake:fake custom_operator/fake:meta", planted=True)
+def fakes_are_not_registered() -> None:
+    """register_fake does nothing."""
+    definition: Any = torch._library.custom_ops.CustomOpDef
+    definition.register_fake = lambda self, fake: fake
+
+
+@lie("CUSTOM-005", "custom_operator/gradient:first", planted=True)
+def gradients_are_not_registered() -> None:
+    """register_autograd does nothing."""
+    definition: Any = torch._library.custom_ops.CustomOpDef
+    definition.register_autograd = lambda self, backward, **options: None
+
+
+@lie("CUSTOM-006", "custom_operator/opcheck:schema")
+def custom_operators_leave_traces(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An operator of a library changes its first argument."""
+    result = call(*args, **kwargs)
+    if name.startswith(_CUSTOM):
+        args[0].detach().add_(1)
+    return result
+
+
+@lie("CUSTOM-008", "custom_operator/autocast:registered", planted=True)
+def custom_operators_are_not_cast() -> None:
+    """register_autocast does nothing."""
+    torch.library.register_autocast = lambda *args, **kwargs: None
+
+
+@lie("CUSTOM-009", "custom_operator/compiled:custom_op", planted=True)
+def nothing_is_traced() -> None:
+    """torch.compile returns what it is given."""
+    module: Any = torch
+    module.compile = lambda function, **options: function
 
 
 # ---- running them ------------------------------------------------------------------------------
