@@ -64,7 +64,25 @@ void setParameter(unsigned char* to, const c10::Scalar& value, ScalarType type) 
   }
 }
 
+} // namespace
+
+void checkType(const char* kernel, ScalarType type, uint32_t types) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      (typeSet(type) & types) != 0, "\"", kernel, "\" not implemented for '", type, "'");
+}
+
+void setCompute(
+    puone_elementwise_args& args, ScalarType compute, c10::ArrayRef<c10::Scalar> parameters) {
+  const ScalarType type = computeType(compute);
+  args.compute = *kernelDtype(type);
+  TORCH_INTERNAL_ASSERT(parameters.size() <= PUONE_MAX_PARAMETERS);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    setParameter(args.parameters[i], parameters[i], type);
+  }
+}
+
 void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter) {
+  setShape(args, iter);
   TORCH_INTERNAL_ASSERT(iter.ntensors() <= PUONE_MAX_OPERANDS);
   for (int i = 0; i < iter.ntensors(); ++i) {
     const auto dtype = kernelDtype(iter.dtype(i));
@@ -80,28 +98,15 @@ void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter) {
   }
 }
 
-} // namespace
-
-void checkType(const char* kernel, ScalarType type, uint32_t types) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      (typeSet(type) & types) != 0, "\"", kernel, "\" not implemented for '", type, "'");
-}
-
 void launchElementwise(
     const Kernel& kernel,
     at::TensorIteratorBase& iter,
     ScalarType compute,
     c10::ArrayRef<c10::Scalar> parameters) {
   if (iter.numel() == 0) return;
-  const ScalarType type = computeType(compute);
   puone_elementwise_args args{};
-  args.compute = *kernelDtype(type);
-  setShape(args, iter);
+  setCompute(args, compute, parameters);
   setOperands(args, iter);
-  TORCH_INTERNAL_ASSERT(parameters.size() <= PUONE_MAX_PARAMETERS);
-  for (size_t i = 0; i < parameters.size(); ++i) {
-    setParameter(args.parameters[i], parameters[i], type);
-  }
   kernel.launch(args, getCurrentStream(iter.device(0).index()));
 }
 

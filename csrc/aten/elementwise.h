@@ -31,6 +31,12 @@ enum TypeSet : uint32_t {
 // Throws what PyTorch throws, if `type` is not in the set.
 void checkType(const char* kernel, c10::ScalarType type, uint32_t types);
 
+// What launchElementwise() tells the kernel: the type that it computes in and its scalars, and the
+// operands.
+void setCompute(
+    puone_elementwise_args& args, c10::ScalarType compute, c10::ArrayRef<c10::Scalar> parameters);
+void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter);
+
 // Queues the kernel for the iterator's operands on its device's current stream. It computes in the
 // type that stands for `compute`, the operands' common type: float for half and bfloat16, a 32-bit
 // integer for shorter ones. CPU operands (Python scalars) are passed by value.

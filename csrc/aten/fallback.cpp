@@ -204,11 +204,7 @@ void HostCall::run(const c10::OperatorHandle& op) {
   to_host_.emplace(stream);
   to_device_.emplace(stream);
   replaceArguments();
-  {
-    std::optional<DefaultGeneratorScope> scope;
-    if (plan_.draws_silently) scope.emplace(device_);
-    op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
-  }
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), &stack_);
   replaceResults();
 }
 

@@ -37,14 +37,12 @@ PlannedArgument planArgument(
 FallbackPlan::FallbackPlan(const c10::OperatorHandle& op)
     : name(c10::toString(op.operator_name())),
       argument_count(op.schema().arguments().size()),
-      return_count(op.schema().returns().size()),
-      draws_silently(op.hasTag(at::Tag::nondeterministic_seeded)) {
+      return_count(op.schema().returns().size()) {
   const auto& schema = op.schema();
   for (size_t i = 0; i < argument_count; ++i) {
     const c10::Argument& argument = schema.arguments()[i];
     const auto kind = kindOf(argument);
     if (kind) arguments.push_back(planArgument(name, i, *kind, argument));
-    if (kind == ArgumentKind::kGenerator) draws_silently = false;
     if (argument.name() == "training") training = i;
     const std::string type = argument.type()->str();
     if (type == "Storage" || type == "Stream") obstacle = "takes device storage or a stream";

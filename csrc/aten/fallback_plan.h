@@ -38,7 +38,6 @@ struct FallbackPlan {
   std::vector<std::optional<size_t>> aliases; // per return: the argument that it is
   std::optional<size_t> training;             // the argument of that name
   const char* obstacle = nullptr; // why the fallback cannot run it, whatever the kernels
-  bool draws_silently;            // random without a generator argument
 };
 
 } // namespace puone

@@ -43,19 +43,9 @@ at::CPUGeneratorImpl* cpuImpl(const at::Generator& generator) {
 } // namespace
 
 HostDraw::HostDraw(const std::optional<at::Generator>& generator, c10::Device device)
-    : host_(at::detail::createCPUGenerator()) {
-  const bool given = generator && generator->defined();
-  TORCH_CHECK(
-      !given || generator->device().type() == device.type(),
-      "Expected a '",
-      device.type(),
-      "' device type for generator but found '",
-      generator->device().type(),
-      "'");
-  device_ = given ? *generator : defaultGenerator(device.index());
-  auto* impl = static_cast<GeneratorImpl*>(device_.unsafeGetGeneratorImpl());
-  const std::lock_guard<std::mutex> lock(impl->mutex_);
-  std::tie(seed_, offset_) = impl->philoxEngineInputs(kStep);
+    : host_(at::detail::createCPUGenerator()),
+      device_(generatorOrDefault(generator, device.index())) {
+  std::tie(seed_, offset_) = device_.get<GeneratorImpl>()->reserve(kStep);
   cpuImpl(host_)->set_engine(engine(seed_, offset_));
 }
 
@@ -66,20 +56,6 @@ HostDraw::~HostDraw() {
   const std::lock_guard<std::mutex> lock(impl->mutex_);
   const bool alone = impl->current_seed() == seed_ && impl->get_offset() == offset_ + kStep;
   if (alone) impl->set_offset(offset_);
-}
-
-DefaultGeneratorScope::DefaultGeneratorScope(c10::Device device) : draw_(std::nullopt, device) {
-  auto* cpu = cpuImpl(at::detail::getDefaultCPUGenerator());
-  const std::lock_guard<std::mutex> lock(cpu->mutex_);
-  saved_ = cpu->get_state();
-  cpu->set_state(*cpuImpl(draw_.generator())->get_state());
-}
-
-DefaultGeneratorScope::~DefaultGeneratorScope() {
-  auto* cpu = cpuImpl(at::detail::getDefaultCPUGenerator());
-  const std::lock_guard<std::mutex> lock(cpu->mutex_);
-  cpuImpl(draw_.generator())->set_engine(cpu->engine());
-  cpu->set_state(*saved_);
 }
 
 } // namespace puone

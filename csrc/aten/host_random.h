@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random operators that run on the host draw from the device's generator: what they return is a
-// function of its (seed, offset) and of nothing else, and the CPU's own generator does not move.
+// Operators that take a generator and run on the host, which of PyTorch's own none does: what they
+// draw is a function of the device generator's (seed, offset) and of nothing else, and the CPU's
+// own generator does not move.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Generator.h>
-#include <c10/core/TensorImpl.h>
 
 #include <optional>
 
@@ -30,20 +30,6 @@ class HostDraw {
   at::Generator device_;
   uint64_t seed_ = 0;
   uint64_t offset_ = 0;
-};
-
-// For operators that take no generator: lets the CPU's default generator continue from the device's
-// for a scope and then puts its own state back.
-class DefaultGeneratorScope {
- public:
-  explicit DefaultGeneratorScope(c10::Device device);
-  ~DefaultGeneratorScope();
-  DefaultGeneratorScope(const DefaultGeneratorScope&) = delete;
-  DefaultGeneratorScope& operator=(const DefaultGeneratorScope&) = delete;
-
- private:
-  HostDraw draw_;
-  c10::intrusive_ptr<c10::TensorImpl> saved_;
 };
 
 } // namespace puone

@@ -21,12 +21,18 @@ set(PUONE_KERNEL_SOURCES
   gemm_tile.cpp
   indexing.cpp
   masked.cpp
+  random.cpp
   registry.cpp
+  sampling.cpp
 )
 
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
   list(TRANSFORM PUONE_KERNEL_SOURCES PREPEND "${PUONE_KERNELS_DIR}/" OUTPUT_VARIABLE sources)
+  # Random numbers are the same on every driver and processor, to the last bit.
+  set_source_files_properties(
+    "${PUONE_KERNELS_DIR}/random.cpp" "${PUONE_KERNELS_DIR}/sampling.cpp"
+    PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   foreach(level IN LISTS PUONE_KERNEL_LEVELS)
     target_compile_definitions(${target} PRIVATE PUONE_KERNELS_${level})
     set(objects ${target}_kernels_${level})

@@ -18,6 +18,8 @@ std::vector<Kernel> joined() {
            gemmKernels(),
            indexingKernels(),
            maskedKernels(),
+           randomKernels(),
+           samplingKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "runtime/device.h"
@@ -74,9 +75,10 @@ c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
   return state.getIntrusivePtr();
 }
 
-std::pair<uint64_t, uint64_t> GeneratorImpl::philoxEngineInputs(uint64_t increment) {
+std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t numbers) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t before = offset_;
-  offset_ += (increment + 3) / 4 * 4;
+  offset_ += (numbers + 3) / 4 * 4;
   return {seed_, before};
 }
 
@@ -97,6 +99,20 @@ const at::Generator& defaultGenerator(c10::DeviceIndex device) {
     return all;
   }();
   return generators->at(static_cast<size_t>(resolveDevice(device)));
+}
+
+const at::Generator& generatorOrDefault(
+    const std::optional<at::Generator>& generator, c10::DeviceIndex device) {
+  const bool given = generator && generator->defined();
+  const at::Generator& result = given ? *generator : defaultGenerator(device);
+  TORCH_CHECK(
+      result.device().type() == kDeviceType,
+      "Expected a '",
+      kDeviceType,
+      "' device type for generator but found '",
+      result.device().type(),
+      "'");
+  return result;
 }
 
 at::Generator newGenerator(c10::DeviceIndex device) {

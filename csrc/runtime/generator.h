@@ -6,6 +6,10 @@
 
 #include <ATen/core/Generator.h>
 
+#include <cstdint>
+#include <optional>
+#include <utility>
+
 namespace puone {
 
 class GeneratorImpl final : public c10::GeneratorImpl {
@@ -21,9 +25,9 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
-  // Reserves `increment` numbers per thread (rounded up to a multiple of 4, as CUDA does) and
-  // returns {seed, offset before}. The caller holds mutex_.
-  std::pair<uint64_t, uint64_t> philoxEngineInputs(uint64_t increment);
+  // Takes the next `numbers` of 32 bits, rounded up to a multiple of 4: what each thread of a
+  // kernel may draw. Returns {seed, offset before}. Thread-safe.
+  std::pair<uint64_t, uint64_t> reserve(uint64_t numbers);
 
  private:
   GeneratorImpl* clone_impl() const override;
@@ -34,6 +38,10 @@ class GeneratorImpl final : public c10::GeneratorImpl {
 
 // The device's default generator; -1 is the current device. Lives as long as the process.
 const at::Generator& defaultGenerator(c10::DeviceIndex device);
+
+// The given generator, which must be of this device type, or the device's default.
+const at::Generator& generatorOrDefault(
+    const std::optional<at::Generator>& generator, c10::DeviceIndex device);
 
 at::Generator newGenerator(c10::DeviceIndex device);
 

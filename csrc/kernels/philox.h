@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): a function
+// from a 128-bit counter and a 64-bit key to 128 random bits. No state: any thread can have any
+// number of the sequence.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/isa.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+struct PhiloxBlock {
+  uint32_t words[4];
+};
+
+/// The block of the counter high:low under `key`.
+PUONE_FN PhiloxBlock philox(uint64_t low, uint64_t high, uint64_t key) {
+  uint32_t c0 = static_cast<uint32_t>(low), c1 = static_cast<uint32_t>(low >> 32);
+  uint32_t c2 = static_cast<uint32_t>(high), c3 = static_cast<uint32_t>(high >> 32);
+  uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+#pragma GCC unroll 10
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t even = uint64_t{0xd2511f53} * c0;
+    const uint64_t odd = uint64_t{0xcd9e8d57} * c2;
+    c0 = static_cast<uint32_t>(odd >> 32) ^ c1 ^ k0;
+    c1 = static_cast<uint32_t>(odd);
+    c2 = static_cast<uint32_t>(even >> 32) ^ c3 ^ k1;
+    c3 = static_cast<uint32_t>(even);
+    k0 += 0x9e3779b9; // the golden ratio
+    k1 += 0xbb67ae85; // sqrt(3) - 1
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+} // namespace puone::kernels::PUONE_ISA
