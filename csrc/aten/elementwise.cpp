@@ -15,7 +15,7 @@ uint32_t typeSet(ScalarType type) {
   if (type == ScalarType::Bool) return kBoolType;
   if (c10::isIntegralType(type, false)) return kIntegerTypes;
   if (c10::isFloatingType(type)) return kRealTypes;
-  return type == ScalarType::ComplexHalf ? 0u : static_cast<uint32_t>(kComplexTypes);
+  return type == ScalarType::ComplexHalf ? kComplexHalfType : kComplexTypes;
 }
 
 ScalarType computeType(ScalarType type) {

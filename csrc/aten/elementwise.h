@@ -22,6 +22,7 @@ enum TypeSet : uint32_t {
   kIntegerTypes = 2,
   kRealTypes = 4,    // floating point
   kComplexTypes = 8, // without complex32
+  kComplexHalfType = 16,
   kIntegers = kIntegerTypes | kBoolType,
   kOrdered = kIntegers | kRealTypes,
   kInexact = kRealTypes | kComplexTypes,
