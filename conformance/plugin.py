@@ -144,7 +144,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     topic = file.stem if file in collect.topic_files() else None
     if topic is None and file not in collect.chapter_files(suite.checks_dir):
         return None
-    if topic is not None or file in collect.FROM_DATABASES:
+    if topic is not None or file in collect.SLOW:
         prefix = f"opinfo/{topic}:" if topic else f"{file.stem}/"
         if not _wants(suite, prefix):
             return None
@@ -158,7 +158,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
 
 
 def _wants(suite: Suite, prefix: str) -> bool:
-    """Whether a check with this prefix can be run: importing a database takes a second."""
+    """Whether a check with this prefix can be run: the import takes a second."""
     surface = prefix.partition("/")[0]
     in_tier = any(suite.tier_has(r.tier) for r in suite.catalogue.values() if r.surface == surface)
     named = not suite.patterns or any(_may_name(p, prefix) for p in suite.patterns)

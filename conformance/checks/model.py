@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
+
+# The first step of an optimizer imports it: better once here than in every worker.
+import torch._dynamo
 from torch import nn
 
 from conformance.check import check

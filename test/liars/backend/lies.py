@@ -38,6 +38,7 @@ CHAPTERS = (
     "model",
     "module",
     "operator",
+    "optimizer",
     "random",
     "serialization",
     "view",
@@ -363,6 +364,7 @@ import lies_about_autograd  # noqa: E402, F401
 import lies_about_models  # noqa: E402, F401
 import lies_about_modules  # noqa: E402, F401
 import lies_about_opinfo  # noqa: E402, F401
+import lies_about_optimizers  # noqa: E402, F401
 import lies_about_precision  # noqa: E402, F401
 import lies_about_random  # noqa: E402, F401
 
