@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from conformance import compare
 from conformance.check import check
 from conformance.device import Device
+from conformance.models.tolerance import Grant
 from conformance.opinfo import database, randomness
 
 #: Tensors by what they are; a gradient may be None.
@@ -58,14 +59,6 @@ SERVED = (
     "multiheadattention",
     "transformerencoderlayer",
 )
-
-
-@dataclass(frozen=True)
-class Grant:
-    """A multiple of the tolerance of the dtype, and why."""
-
-    factor: float
-    reason: str
 
 
 #: A module is several operators; each may round in its own order.

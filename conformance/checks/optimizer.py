@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
 from conformance.check import check
 from conformance.device import Device
+from conformance.models.tolerance import Grant
 from conformance.opinfo import database
 
 STEPS = 4
@@ -52,15 +52,7 @@ SHAPES: tuple[tuple[int, ...], ...] = ((4, 3), (3,), ())
 MATRICES = {"muon": ((4, 3), (3, 5))}
 
 
-@dataclass(frozen=True)
-class Grant:
-    """A multiple of the rtol of the dtype, and of a tenth of its atol, and why."""
-
-    factor: float
-    reason: str
-
-
-# Steps are small: the usual atol is as large as some of them.
+#: Of the rtol, and of a tenth of the atol: the usual atol is as large as some steps are.
 ANY = Grant(10, "several steps, each of them a dozen operators that may be fused")
 MORE = {
     "lbfgs": Grant(100, "its line search divides differences of nearly equal numbers"),
