@@ -515,6 +515,8 @@ def _ones(dev: Device, index: int | None = None) -> Tensor:
 )
 def gradients_are_safe_on_the_callers_stream(dev: Device, case: str) -> None:
     """Whatever streams forward used, gradients can be read on the stream that called backward."""
+    if case == "thread":
+        dev.require("threads")
     x, expected = _ones(dev), 0.0
     sides = [dev.stream(), dev.stream()]
     dev.synchronize()
@@ -589,8 +591,8 @@ def hooks_run_on_the_stream_of_forward(dev: Device) -> None:
 )
 def graphs_may_span_devices(dev: Device, case: str) -> None:
     """Gradients flow back over copies between devices, arrive where their leaves live, in order."""
-    if case == "late":
-        dev.require("delay", "streams")
+    if case in ("late", "thread"):
+        dev.require(*{"late": ("delay", "streams"), "thread": ("threads",)}[case])
     x, there = _ones(dev, 0), dev.device(1)
     current = torch.accelerator.current_device_index()
     dev.synchronize()
