@@ -317,7 +317,8 @@ Tensor nativeDropoutBackward(const Tensor& gradient, const Tensor& mask, double 
       mask.scalar_type() == ScalarType::Bool,
       "Mask should be Bool Scalar Type",
       mask.scalar_type());
-  if (!isReal(gradient.scalar_type())) return gradient.mul(mask).mul_(scale);
+  const ScalarType type = gradient.scalar_type();
+  if (!isReal(type)) return gradient.mul(mask.to(type).mul(scale)); // integers are promoted
   Tensor result = newLike(gradient, gradient.scalar_type());
   auto iter = at::TensorIteratorConfig()
                   .check_all_same_dtype(false)

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/args/random.h"
@@ -155,14 +156,24 @@ void apply(const F& f, int64_t n, const Draw* draws, std::tuple<Out*> out, const
   for (int64_t i = 0; i < n; ++i) to[i] = f(draws[i], in[i]...);
 }
 
+/// Assigns so that loops over it vectorise: GCC does not vectorise copies of structs.
+template <class T>
+void put(T& to, T value) {
+  if constexpr (std::is_same_v<T, Bool>) {
+    to.bits = value.bits;
+  } else {
+    to = value;
+  }
+}
+
 template <class F, class Draw, class A, class B, class... In>
 void apply(const F& f, int64_t n, const Draw* draws, std::tuple<A*, B*> out, const In*... in) {
   const auto [first, second] = out;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     const auto result = f(draws[i], in[i]...);
-    first[i] = result.first;
-    second[i] = result.second;
+    put(first[i], result.first);
+    put(second[i], result.second);
   }
 }
 

@@ -162,16 +162,15 @@ struct Gamma {
   PUONE_FN static T atLeastOne(Drawer& drawer, T shape) {
     const T d = shape - T(1) / 3;
     const T c = 1 / std::sqrt(9 * d);
-    for (int trial = 0; trial < kTrials / 2 - 1; ++trial) {
+    for (int trial = 0; trial < kTrials - 1; ++trial) {
       const PhiloxBlock block = drawer.next();
-      const T z = normalPair<T>(
-                      drawing::join(block.words[0], block.words[1]),
-                      drawing::join(block.words[2], block.words[3]))
-                      .x;
-      const T u = twoUniforms(drawer).first;
+      const uint64_t radius = drawing::join(block.words[0], block.words[1]);
+      const T z = normalPair<T>(radius, drawing::join(0, block.words[2])).x;
+      const T u = openUnit(drawing::join(0, block.words[3]));
       const T root = 1 + c * z;
       if (root <= 0) continue;
       const T v = root * root * root;
+      if (u < 1 - 0.0331 * (z * z) * (z * z)) return d * v; // most of the time, without logarithms
       if (logarithm(u) < z * z / 2 + d * (1 - v + logarithm(v))) return d * v;
     }
     return d;
