@@ -18,6 +18,7 @@ std::span<const Kernel> fillKernels();
 std::span<const Kernel> gemmKernels();
 std::span<const Kernel> indexingKernels();
 std::span<const Kernel> maskedKernels();
+std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
 std::span<const Kernel> samplingKernels();
 

@@ -21,6 +21,7 @@ set(PUONE_KERNEL_SOURCES
   gemm_tile.cpp
   indexing.cpp
   masked.cpp
+  pool.cpp
   random.cpp
   registry.cpp
   sampling.cpp

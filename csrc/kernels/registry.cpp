@@ -18,6 +18,7 @@ std::vector<Kernel> joined() {
            gemmKernels(),
            indexingKernels(),
            maskedKernels(),
+           poolKernels(),
            randomKernels(),
            samplingKernels(),
        }) {

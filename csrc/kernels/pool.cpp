@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pooling over windows, and its gradients: every element, of the result or of the gradient, gathers
+// what belongs to it, so that no two threads write one place.
+#include <limits>
+#include <stdexcept>
+
+#include "kernels/args/pool.h"
+#include "kernels/blocks.h"
+#include "kernels/compute.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+/// What is compared and averaged for elements of type E.
+template <class E>
+using Value = std::conditional_t<kIsStorageFloat<E>, float, E>;
+
+/// Every step-th element of [begin, end) along one dimension.
+struct Span {
+  int64_t begin;
+  int64_t end;
+  int64_t step;
+  int64_t padded; // elements, those of the padding included
+
+  PUONE_FN int64_t size() const {
+    return end - begin; // of undilated spans, the only ones that are averaged
+  }
+};
+
+PUONE_FN int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/// The elements of the source that result element `at` is made of.
+PUONE_FN Span spanOf(const puone_pool_axis& axis, int64_t at) {
+  if (axis.kernel == 0) {
+    const int64_t begin = at * axis.source / axis.result;
+    const int64_t end = ((at + 1) * axis.source + axis.result - 1) / axis.result;
+    return {begin, end, 1, end - begin};
+  }
+  const int64_t first = at * axis.stride - axis.padding;
+  const int64_t end = first + (axis.kernel - 1) * axis.dilation + 1;
+  const int64_t begin =
+      first < 0 ? first + (axis.dilation - 1 - first) / axis.dilation * axis.dilation : first;
+  return {
+      begin,
+      least(end, axis.source),
+      axis.dilation,
+      least(end, axis.source + axis.padding) - first};
+}
+
+/// The elements of the result that may be made of source element `at`: at most too many of them.
+PUONE_FN Span usersOf(const puone_pool_axis& axis, int64_t at) {
+  if (axis.kernel == 0) {
+    const int64_t begin = at * axis.result / axis.source;
+    const int64_t end = ((at + 1) * axis.result + axis.source - 1) / axis.source;
+    return {begin, end, 1, end - begin};
+  }
+  const int64_t last = at + axis.padding;
+  const int64_t first = last - (axis.kernel - 1) * axis.dilation;
+  const int64_t begin = first > 0 ? (first + axis.stride - 1) / axis.stride : 0;
+  const int64_t end = least(axis.result, last / axis.stride + 1);
+  return {begin, end, 1, end - begin};
+}
+
+template <class E>
+PUONE_FN Value<E> valueAt(const unsigned char* data, int64_t index) {
+  return cast<Value<E>>(load<E>(data + index * static_cast<int64_t>(sizeof(E))));
+}
+
+template <class E>
+PUONE_FN void setValue(unsigned char* data, int64_t index, Value<E> value) {
+  store(data + index * static_cast<int64_t>(sizeof(E)), cast<E>(value));
+}
+
+/// The number that an average over these spans is divided by.
+PUONE_FN int64_t
+divisorOf(const puone_pool_args& args, const Span& z, const Span& y, const Span& x) {
+  if (args.divisor != 0) return args.divisor;
+  if (args.count_padding != 0) return z.padded * y.padded * x.padded;
+  return z.size() * y.size() * x.size();
+}
+
+/// A row along x: of which plane, and where in it.
+struct Row {
+  PUONE_FN Row(int64_t linear, int64_t depth, int64_t height)
+      : plane(linear / (depth * height)), z(linear / height % depth), y(linear % height) {}
+
+  int64_t plane;
+  int64_t z;
+  int64_t y;
+};
+
+/// Calls row(block, row, source, result) for the rows of the result, the latter two being the
+/// numbers of the plane's first elements.
+template <class Body>
+void forResultRows(Launch& launch, const puone_pool_args& args, const Body& body) {
+  const puone_pool_axis z = args.axes[0];
+  const puone_pool_axis y = args.axes[1];
+  const puone_pool_axis x = args.axes[2];
+  const int64_t source_plane = z.source * y.source * x.source;
+  const int64_t result_plane = z.result * y.result * x.result;
+  const int64_t work = x.result * (source_plane / (result_plane + 1) + 8);
+  const int64_t rows = args.planes * z.result * y.result;
+  blocks(launch, rows, work, [=] PUONE_DEVICE(Block& block, int64_t index) {
+    const Row row(index, z.result, y.result);
+    body(block, row, row.plane * source_plane, row.plane * result_plane);
+  });
+}
+
+/// The same for the rows of the source.
+template <class Body>
+void forSourceRows(Launch& launch, const puone_pool_args& args, const Body& body) {
+  const puone_pool_axis z = args.axes[0];
+  const puone_pool_axis y = args.axes[1];
+  const puone_pool_axis x = args.axes[2];
+  const int64_t source_plane = z.source * y.source * x.source;
+  const int64_t result_plane = z.result * y.result * x.result;
+  const int64_t work = x.source * (result_plane / (source_plane + 1) + 8);
+  const int64_t rows = args.planes * z.source * y.source;
+  blocks(launch, rows, work, [=] PUONE_DEVICE(Block& block, int64_t index) {
+    const Row row(index, z.source, y.source);
+    body(block, row, row.plane * source_plane, row.plane * result_plane);
+  });
+}
+
+template <class E>
+void maxPoolOf(Launch& launch, const puone_pool_args& args) {
+  using V = Value<E>;
+  using Limits = std::numeric_limits<V>;
+  constexpr V kLowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  const unsigned char* source = launch.resolve(args.source);
+  unsigned char* result = launch.resolve(args.result);
+  unsigned char* indices = launch.resolve(args.indices);
+  forResultRows(
+      launch,
+      args,
+      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+        const Span zs = spanOf(args.axes[0], row.z);
+        const Span ys = spanOf(args.axes[1], row.y);
+        const int64_t height = args.axes[1].source;
+        const int64_t width = args.axes[2].source;
+        const int64_t first =
+            result_plane + (row.z * args.axes[1].result + row.y) * args.axes[2].result;
+        block.each(args.axes[2].result, [=](int64_t at) {
+          const Span xs = spanOf(args.axes[2], at);
+          V top = kLowest;
+          int64_t where = (zs.begin * height + ys.begin) * width + xs.begin;
+          for (int64_t z = zs.begin; z < zs.end; z += zs.step) {
+            for (int64_t y = ys.begin; y < ys.end; y += ys.step) {
+              for (int64_t x = xs.begin; x < xs.end; x += xs.step) {
+                const int64_t index = (z * height + y) * width + x;
+                const V value = valueAt<E>(source, source_plane + index);
+                if (value > top || value != value) {
+                  top = value;
+                  where = index;
+                }
+              }
+            }
+          }
+          setValue<E>(result, first + at, top);
+          store(indices + (first + at) * sizeof(int64_t), where);
+        });
+      });
+}
+
+template <class E>
+void maxPoolBackwardOf(Launch& launch, const puone_pool_args& args) {
+  unsigned char* source = launch.resolve(args.source);
+  const unsigned char* result = launch.resolve(args.result);
+  const unsigned char* indices = launch.resolve(args.indices);
+  forSourceRows(
+      launch,
+      args,
+      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+        const Span zs = usersOf(args.axes[0], row.z);
+        const Span ys = usersOf(args.axes[1], row.y);
+        const int64_t height = args.axes[1].result;
+        const int64_t width = args.axes[2].result;
+        const int64_t first = (row.z * args.axes[1].source + row.y) * args.axes[2].source;
+        block.each(args.axes[2].source, [=](int64_t at) {
+          const Span xs = usersOf(args.axes[2], at);
+          Value<E> sum{};
+          for (int64_t z = zs.begin; z < zs.end; ++z) {
+            for (int64_t y = ys.begin; y < ys.end; ++y) {
+              for (int64_t x = xs.begin; x < xs.end; ++x) {
+                const int64_t index = result_plane + (z * height + y) * width + x;
+                if (load<int64_t>(indices + index * sizeof(int64_t)) != first + at) continue;
+                sum += valueAt<E>(result, index);
+              }
+            }
+          }
+          setValue<E>(source, source_plane + first + at, sum);
+        });
+      });
+}
+
+template <class E>
+void avgPoolOf(Launch& launch, const puone_pool_args& args) {
+  const unsigned char* source = launch.resolve(args.source);
+  unsigned char* result = launch.resolve(args.result);
+  forResultRows(
+      launch,
+      args,
+      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+        const Span zs = spanOf(args.axes[0], row.z);
+        const Span ys = spanOf(args.axes[1], row.y);
+        const int64_t height = args.axes[1].source;
+        const int64_t width = args.axes[2].source;
+        const int64_t first =
+            result_plane + (row.z * args.axes[1].result + row.y) * args.axes[2].result;
+        block.each(args.axes[2].result, [=](int64_t at) {
+          const Span xs = spanOf(args.axes[2], at);
+          Value<E> sum{};
+          for (int64_t z = zs.begin; z < zs.end; ++z) {
+            for (int64_t y = ys.begin; y < ys.end; ++y) {
+              for (int64_t x = xs.begin; x < xs.end; ++x) {
+                sum += valueAt<E>(source, source_plane + (z * height + y) * width + x);
+              }
+            }
+          }
+          const bool empty = zs.size() <= 0 || ys.size() <= 0 || xs.size() <= 0;
+          const auto divisor = static_cast<Value<E>>(divisorOf(args, zs, ys, xs));
+          setValue<E>(
+              result, first + at, empty ? Value<E>{} : static_cast<Value<E>>(sum / divisor));
+        });
+      });
+}
+
+template <class E>
+void avgPoolBackwardOf(Launch& launch, const puone_pool_args& args) {
+  unsigned char* source = launch.resolve(args.source);
+  const unsigned char* result = launch.resolve(args.result);
+  forSourceRows(
+      launch,
+      args,
+      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+        const Span zs = usersOf(args.axes[0], row.z);
+        const Span ys = usersOf(args.axes[1], row.y);
+        const int64_t height = args.axes[1].result;
+        const int64_t width = args.axes[2].result;
+        const int64_t first =
+            source_plane + (row.z * args.axes[1].source + row.y) * args.axes[2].source;
+        block.each(args.axes[2].source, [=](int64_t at) {
+          const Span xs = usersOf(args.axes[2], at);
+          Value<E> sum{};
+          for (int64_t z = zs.begin; z < zs.end; ++z) {
+            for (int64_t y = ys.begin; y < ys.end; ++y) {
+              for (int64_t x = xs.begin; x < xs.end; ++x) {
+                const auto divisor = static_cast<Value<E>>(divisorOf(
+                    args,
+                    spanOf(args.axes[0], z),
+                    spanOf(args.axes[1], y),
+                    spanOf(args.axes[2], x)));
+                sum += valueAt<E>(result, result_plane + (z * height + y) * width + x) / divisor;
+              }
+            }
+          }
+          setValue<E>(source, first + at, sum);
+        });
+      });
+}
+
+template <class Body>
+void forPoolType(int32_t dtype, const Body& body) {
+  switch (dtype) {
+    case PUONE_INT64:
+      return body(Type<int64_t>());
+    case PUONE_FLOAT16:
+      return body(Type<Half>());
+    case PUONE_BFLOAT16:
+      return body(Type<BFloat16>());
+    case PUONE_FLOAT32:
+      return body(Type<float>());
+    case PUONE_FLOAT64:
+      return body(Type<double>());
+  }
+  throw std::invalid_argument("pooling has no such dtype");
+}
+
+void maxPool(Launch& launch, const puone_pool_args& args) {
+  forPoolType(args.dtype, [&]<class E>(Type<E>) { maxPoolOf<E>(launch, args); });
+}
+
+void maxPoolBackward(Launch& launch, const puone_pool_args& args) {
+  forPoolType(args.dtype, [&]<class E>(Type<E>) { maxPoolBackwardOf<E>(launch, args); });
+}
+
+void avgPool(Launch& launch, const puone_pool_args& args) {
+  forPoolType(args.dtype, [&]<class E>(Type<E>) { avgPoolOf<E>(launch, args); });
+}
+
+void avgPoolBackward(Launch& launch, const puone_pool_args& args) {
+  forPoolType(args.dtype, [&]<class E>(Type<E>) { avgPoolBackwardOf<E>(launch, args); });
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_pool_args, avgPool>("avg_pool"),
+    entry<puone_pool_args, avgPoolBackward>("avg_pool_backward"),
+    entry<puone_pool_args, maxPool>("max_pool"),
+    entry<puone_pool_args, maxPoolBackward>("max_pool_backward"),
+};
+
+} // namespace
+
+std::span<const Kernel> poolKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA
