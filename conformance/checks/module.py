@@ -65,7 +65,9 @@ SERVED = (
 ANY = Grant(10, "several operators in a row, whose sums may be made in any order")
 
 #: Modules that need more, in forward or in backward.
-MORE: dict[str, Grant] = {}
+MORE: dict[str, Grant] = {
+    "ctcloss": Grant(100, "gradients are differences of exponentials of sums over all alignments"),
+}
 
 #: In 16 bits, against the same module in float32 with the same rounded weights and inputs.
 LOW = Grant(4, "results of operators in between are rounded, too; measured against the norm")

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,6 +18,8 @@ from conformance.models import tolerance, training
 from conformance.models.zoo import MODELS, TRANSFORMERS
 from conformance.runner.execute import execute
 
+ROOT = Path(__file__).resolve().parents[2]
+PINNED_IN = ("requirements/dev.txt", "conformance/pyproject.toml")
 OWN = [name for name, model in MODELS.items() if model.needs is None]
 
 
@@ -52,6 +56,14 @@ def test_a_missing_package_makes_its_models_unsupported(
     result = execute(REGISTRY["model/eval:bert_eager"], dev)
     assert result.outcome == "unsupported"
     assert "pip install 'torch-conformance[models]'" in result.message
+
+
+def test_the_package_has_one_version_in_all_lists() -> None:
+    """Whoever follows the advice of an unsupported check gets what this project tests with."""
+    lists = [(ROOT / name).read_text() for name in PINNED_IN]
+    pins = {pin for text in lists for pin in re.findall(rf"{TRANSFORMERS}==[0-9.]+", text)}
+    assert len(pins) == 1
+    assert all(TRANSFORMERS in text for text in lists)
 
 
 def test_one_wrong_element_in_a_thousand_is_seen(dev: Device) -> None:
