@@ -48,7 +48,7 @@ def ops() -> Iterator[Operators]:
 
     def draw(x: torch.Tensor, generator: torch.Generator | None) -> torch.Tensor:
         assert generator is not None
-        return torch.rand(x.shape, generator=generator)
+        return torch.rand(x.shape, dtype=x.dtype, generator=generator)
 
     define("total(Tensor?[] xs) -> Tensor", total)
     define("bump(Tensor(a!)[] xs, Tensor(b!)? y=None) -> ()", bump)
@@ -294,6 +294,16 @@ class TestRandom:
         puone.set_rng_state(state)
         assert torch.equal(draw().cpu(), first)
         assert not torch.equal(first, again)
+
+    def test_only_a_draw_that_uses_numbers_advances_the_generator(self, ops: Operators) -> None:
+        before = puone.get_rng_state()
+        ops.draw(torch.empty(0, 3, device="puone"))
+        assert torch.equal(puone.get_rng_state(), before)
+        with pytest.raises(RuntimeError, match="not implemented for 'Long'"):
+            ops.draw(torch.empty(3, dtype=torch.int64, device="puone"))
+        assert torch.equal(puone.get_rng_state(), before)
+        ops.draw(torch.empty(700, device="puone"))
+        assert not torch.equal(puone.get_rng_state(), before)
 
     def test_devices_draw_from_generators_of_their_own(self) -> None:
         puone.manual_seed_all(5)
