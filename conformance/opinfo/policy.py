@@ -82,6 +82,10 @@ BEARS_REPETITION = frozenset(
 # With a batch of matrices in reverse order as out=, the CPU writes beyond its end (seen in 2.13).
 CPU_OVERRUNS_OUT = frozenset({"linalg.lu", "lu_unpack", "tril", "triu"})
 
+# Operators whose second derivative takes PyTorch half a second a sample, and of how many samples one
+# is differentiated twice.
+SLOW_TWICE = {"grid_sampler_3d": 5}
+
 # Interfaces of one vendor, which no other backend is asked to have.
 VENDOR_ONLY = ("jiterator_",)
 
