@@ -82,7 +82,7 @@ BEARS_REPETITION = frozenset(
 # With a batch of matrices in reverse order as out=, the CPU writes beyond its end (seen in 2.13).
 CPU_OVERRUNS_OUT = frozenset({"linalg.lu", "lu_unpack", "tril", "triu"})
 
-# Operators whose second derivative takes PyTorch half a second a sample, and of how many samples one
+# Operators whose second derivative takes half a second a sample, and of how many samples one
 # is differentiated twice.
 SLOW_TWICE = {"grid_sampler_3d": 5}
 
