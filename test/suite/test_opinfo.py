@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from typing import Any
@@ -331,36 +332,65 @@ def test_every_name_in_the_policy_is_an_operator() -> None:
     assert listed | policy.HOST_ARGUMENTS <= known
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (Forward, "sinh"),
-        (Forward, "as_strided"),
-        (Forward, "nn.functional.conv2d"),
-        (Forward, "cat"),
-        (Out, "aminmax"),
-        (InPlace, "sinh"),
-        (Noncontiguous, "nn.functional.linear"),
-        (MathBits, "mul"),
-        (Gradient, "nn.functional.linear"),
-        (GradGrad, "sin"),
-        (Foreach, "_foreach_add"),
-        (ForeachInPlace, "_foreach_zero"),
-    ],
-)
-def test_a_repro_runs_with_torch_alone(kind: type[Topic], name: str) -> None:
+REPEATED: list[tuple[type[Topic], str]] = [
+    (Forward, "sinh"),
+    (Forward, "as_strided"),
+    (Forward, "nn.functional.conv2d"),
+    (Forward, "cat"),
+    (Out, "aminmax"),
+    (InPlace, "sinh"),
+    (Noncontiguous, "nn.functional.linear"),
+    (MathBits, "mul"),
+    (Gradient, "nn.functional.linear"),
+    (GradGrad, "sin"),
+    (Foreach, "_foreach_add"),
+    (ForeachInPlace, "_foreach_zero"),
+]
+
+# Runs each piece of code on its own and tells what it wrote, or how it failed.
+ALONE = """
+import contextlib, io, json, sys, traceback
+def outcome(code):
+    with contextlib.redirect_stdout(io.StringIO()) as written:
+        try:
+            exec(code, {})
+        except Exception:
+            return traceback.format_exc()
+    return written.getvalue()
+json.dump([outcome(code) for code in json.load(sys.stdin)], sys.stdout)
+"""
+
+
+def repeated(kind: type[Topic], name: str) -> str:
+    """Code that repeats the first sample of an operator on the CPU."""
     dtype = torch.complex64 if kind is MathBits else torch.float32
     topic = kind(operator(name))
-    code = topic.repro(dtype, "opinfo/topic:x", Descriptor("cpu", "cpu"), 0, 0)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("device:")
+    return topic.repro(dtype, "opinfo/topic:x", Descriptor("cpu", "cpu"), 0, 0)
 
 
-def test_a_repro_of_a_wrong_argument_prints_the_exception() -> None:
+def wrong_argument() -> str:
+    """Code that repeats a call that is refused."""
     op = operator("diagonal")
     sample = Sample.of(next(iter(op.error_inputs_func(op, "cpu"))).sample_input)
-    code = repro.snippet(op, sample, Descriptor("cpu", "cpu"), Error.recipe)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return repro.snippet(op, sample, Descriptor("cpu", "cpu"), Error.recipe)
+
+
+@pytest.fixture(scope="module")
+def alone() -> list[str]:
+    """What the repros of all topics write, and the one of a wrong argument, with torch alone."""
+    codes = [*(repeated(kind, name) for kind, name in REPEATED), wrong_argument()]
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE], input=json.dumps(codes), capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
-    assert "Error(" in done.stdout
+    outputs: list[str] = json.loads(done.stdout)
+    return outputs
+
+
+@pytest.mark.parametrize("index", range(len(REPEATED)), ids=lambda i: REPEATED[i][1])
+def test_a_repro_runs_with_torch_alone(alone: list[str], index: int) -> None:
+    assert alone[index].startswith("device:"), alone[index]
+
+
+def test_a_repro_of_a_wrong_argument_prints_the_exception(alone: list[str]) -> None:
+    assert "Error(" in alone[-1]
