@@ -18,30 +18,6 @@ uint32_t typeSet(ScalarType type) {
   return type == ScalarType::ComplexHalf ? kComplexHalfType : kComplexTypes;
 }
 
-ScalarType computeType(ScalarType type) {
-  switch (type) {
-    case ScalarType::Bool:
-    case ScalarType::Byte:
-    case ScalarType::Char:
-    case ScalarType::Short:
-    case ScalarType::Int:
-    case ScalarType::UInt16:
-      return ScalarType::Int;
-    case ScalarType::Long:
-    case ScalarType::UInt32:
-      return ScalarType::Long;
-    case ScalarType::Half:
-    case ScalarType::BFloat16:
-    case ScalarType::Float:
-      return ScalarType::Float;
-    case ScalarType::ComplexHalf:
-    case ScalarType::ComplexFloat:
-      return ScalarType::ComplexFloat;
-    default:
-      return type;
-  }
-}
-
 template <class T>
 void put(unsigned char* to, const T& value) {
   std::memcpy(to, &value, sizeof value);
@@ -65,6 +41,30 @@ void setParameter(unsigned char* to, const c10::Scalar& value, ScalarType type) 
 }
 
 } // namespace
+
+ScalarType computeType(ScalarType type) {
+  switch (type) {
+    case ScalarType::Bool:
+    case ScalarType::Byte:
+    case ScalarType::Char:
+    case ScalarType::Short:
+    case ScalarType::Int:
+    case ScalarType::UInt16:
+      return ScalarType::Int;
+    case ScalarType::Long:
+    case ScalarType::UInt32:
+      return ScalarType::Long;
+    case ScalarType::Half:
+    case ScalarType::BFloat16:
+    case ScalarType::Float:
+      return ScalarType::Float;
+    case ScalarType::ComplexHalf:
+    case ScalarType::ComplexFloat:
+      return ScalarType::ComplexFloat;
+    default:
+      return type;
+  }
+}
 
 void checkType(const char* kernel, ScalarType type, uint32_t types) {
   TORCH_CHECK_NOT_IMPLEMENTED(

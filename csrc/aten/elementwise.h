@@ -29,6 +29,10 @@ enum TypeSet : uint32_t {
   kNumbers = kOrdered | kComplexTypes,
 };
 
+// The type kernels compute in for operands of `type`: float for half and bfloat16, a 32-bit integer
+// for shorter ones.
+c10::ScalarType computeType(c10::ScalarType type);
+
 // Throws what PyTorch throws, if `type` is not in the set.
 void checkType(const char* kernel, c10::ScalarType type, uint32_t types);
 

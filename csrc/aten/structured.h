@@ -64,6 +64,9 @@ const T& metaArgument(const T& value) {
 inline at::OptionalTensorRef metaArgument(const std::optional<at::Tensor>& tensor) {
   return tensor ? at::OptionalTensorRef(*tensor) : at::OptionalTensorRef();
 }
+inline at::OptionalScalarRef metaArgument(const std::optional<c10::Scalar>& scalar) {
+  return scalar ? at::OptionalScalarRef(*scalar) : at::OptionalScalarRef();
+}
 inline c10::IntArrayRef metaArgument(c10::SymIntArrayRef sizes) {
   return C10_AS_INTARRAYREF_SLOW(sizes);
 }

@@ -22,6 +22,20 @@ PUONE_FN auto wrapping(T value) {
 }
 } // namespace detail
 
+/// What many elements of a type are added up in.
+template <class T>
+struct Wider {
+  using Type = T;
+};
+template <>
+struct Wider<float> {
+  using Type = double;
+};
+template <>
+struct Wider<Complex<float>> {
+  using Type = Complex<double>;
+};
+
 template <class T>
 PUONE_FN T plus(T a, T b) {
   if constexpr (kIsComplex<T>) {

@@ -12,14 +12,17 @@ namespace puone::kernels::PUONE_ISA {
 std::span<const Kernel> arithmeticKernels();
 std::span<const Kernel> convolutionKernels();
 std::span<const Kernel> copyKernels();
+std::span<const Kernel> cumulativeKernels();
 std::span<const Kernel> delayKernels();
 std::span<const Kernel> dotKernels();
+std::span<const Kernel> extremesKernels();
 std::span<const Kernel> fillKernels();
 std::span<const Kernel> gemmKernels();
 std::span<const Kernel> indexingKernels();
 std::span<const Kernel> maskedKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
+std::span<const Kernel> reductionKernels();
 std::span<const Kernel> samplingKernels();
 
 } // namespace puone::kernels::PUONE_ISA

@@ -14,8 +14,10 @@ set(PUONE_KERNEL_SOURCES
   cast.cpp
   convolution.cpp
   copy.cpp
+  cumulative.cpp
   delay.cpp
   dot.cpp
+  extremes.cpp
   fill.cpp
   gemm.cpp
   gemm_tile.cpp
@@ -23,6 +25,7 @@ set(PUONE_KERNEL_SOURCES
   masked.cpp
   pool.cpp
   random.cpp
+  reduction.cpp
   registry.cpp
   sampling.cpp
 )

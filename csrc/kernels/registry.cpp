@@ -12,14 +12,17 @@ std::vector<Kernel> joined() {
            arithmeticKernels(),
            convolutionKernels(),
            copyKernels(),
+           cumulativeKernels(),
            delayKernels(),
            dotKernels(),
+           extremesKernels(),
            fillKernels(),
            gemmKernels(),
            indexingKernels(),
            maskedKernels(),
            poolKernels(),
            randomKernels(),
+           reductionKernels(),
            samplingKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Running sums, products, extremes and log-sum-exps.
+#include <cmath>
+#include <limits>
+
+#include "kernels/arithmetic.h"
+#include "kernels/families.h"
+#include "kernels/scan.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+template <class T>
+struct CumulativeSum {
+  using In = T;
+  using Gathered = typename Wider<T>::Type;
+  PUONE_FN Gathered nothing() const {
+    return {};
+  }
+  PUONE_FN Gathered step(Gathered all, T x, int64_t /*position*/) const {
+    return plus(all, cast<Gathered>(x));
+  }
+  PUONE_FN T result(Gathered all) const {
+    return cast<T>(all);
+  }
+};
+
+template <class T>
+struct CumulativeProduct {
+  using In = T;
+  using Gathered = typename Wider<T>::Type;
+  PUONE_FN Gathered nothing() const {
+    return cast<Gathered>(int8_t{1});
+  }
+  PUONE_FN Gathered step(Gathered all, T x, int64_t /*position*/) const {
+    return times(all, cast<Gathered>(x));
+  }
+  PUONE_FN T result(Gathered all) const {
+    return cast<T>(all);
+  }
+};
+
+/// Of equal elements the last one counts.
+template <class T, bool kLargest>
+struct CumulativeExtreme {
+  using In = T;
+  using Gathered = Pair<T, int64_t>;
+  PUONE_FN Gathered nothing() const {
+    return {T{}, -1};
+  }
+  PUONE_FN Gathered step(Gathered all, T x, int64_t position) const {
+    const bool better = kLargest ? x >= all.first : x <= all.first;
+    return (all.second < 0) | (x != x) | better ? Gathered{x, position} : all;
+  }
+  PUONE_FN Pair<T, int64_t> result(Gathered all) const {
+    return all;
+  }
+};
+template <class T>
+using CumulativeMaximum = CumulativeExtreme<T, true>;
+template <class T>
+using CumulativeMinimum = CumulativeExtreme<T, false>;
+
+template <class T>
+struct LogCumulativeSumExp {
+  using In = T;
+  using Gathered = T;
+  PUONE_FN T nothing() const {
+    return -std::numeric_limits<T>::infinity();
+  }
+  PUONE_FN T step(T all, T x, int64_t /*position*/) const {
+    if ((all != all) | (x != x)) return std::numeric_limits<T>::quiet_NaN();
+    const T low = x < all ? x : all, high = x < all ? all : x;
+    // Equal infinities: their difference is no number.
+    return low == high && std::isinf(low) ? low : high + std::log1p(std::exp(low - high));
+  }
+  PUONE_FN T result(T all) const {
+    return all;
+  }
+};
+
+using Totals = ComputeTypes<int64_t, float, double, Complex<float>, Complex<double>>;
+
+constexpr Kernel kKernels[] = {
+    scanEntry<CumulativeSum, Totals>("cumsum"),
+    scanEntry<CumulativeProduct, Totals>("cumprod"),
+    scanEntry<CumulativeMaximum, Ordered>("cummax"),
+    scanEntry<CumulativeMinimum, Ordered>("cummin"),
+    scanEntry<LogCumulativeSumExp, Reals>("logcumsumexp"),
+};
+
+} // namespace
+
+std::span<const Kernel> cumulativeKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Largest and smallest elements, and where they are. NaN counts as larger and as smaller than all.
+#include <limits>
+
+#include "kernels/families.h"
+#include "kernels/reduce.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+template <class T>
+struct Larger {
+  using In = T;
+  static PUONE_FN bool better(T a, T b) {
+    return (a > b) | ((a != a) & (b == b));
+  }
+};
+
+template <class T>
+struct Smaller {
+  using In = T;
+  static PUONE_FN bool better(T a, T b) {
+    return (a < b) | ((a != a) & (b == b));
+  }
+};
+
+template <class T>
+constexpr T kLowest = std::is_floating_point_v<T> ? -std::numeric_limits<T>::infinity()
+                                                  : std::numeric_limits<T>::lowest();
+template <class T>
+constexpr T kHighest = std::is_floating_point_v<T> ? std::numeric_limits<T>::infinity()
+                                                   : std::numeric_limits<T>::max();
+
+template <class T>
+struct Maximum {
+  using In = T;
+  using Lane = T;
+  using Wide = T;
+  explicit Maximum(const puone_reduce_args& /*args*/) {}
+  PUONE_FN T identity() const {
+    return kLowest<T>;
+  }
+  PUONE_FN T step(T lane, T x) const {
+    return (x > lane) | (x != x) ? x : lane;
+  }
+  PUONE_FN T combine(T a, T b) const {
+    return step(a, b);
+  }
+  PUONE_FN T finish(T all) const {
+    return all;
+  }
+};
+
+template <class T>
+struct Minimum {
+  using In = T;
+  using Lane = T;
+  using Wide = T;
+  explicit Minimum(const puone_reduce_args& /*args*/) {}
+  PUONE_FN T identity() const {
+    return kHighest<T>;
+  }
+  PUONE_FN T step(T lane, T x) const {
+    return (x < lane) | (x != x) ? x : lane;
+  }
+  PUONE_FN T combine(T a, T b) const {
+    return step(a, b);
+  }
+  PUONE_FN T finish(T all) const {
+    return all;
+  }
+};
+
+template <class T>
+using MaximumOf = Fold<Maximum<T>>;
+template <class T>
+using MinimumOf = Fold<Minimum<T>>;
+template <class T>
+using LargestOf = Extreme<Larger<T>>;
+template <class T>
+using SmallestOf = Extreme<Smaller<T>>;
+
+constexpr Kernel kKernels[] = {
+    reduceEntry<MaximumOf, Ordered>("amax"),
+    reduceEntry<MinimumOf, Ordered>("amin"),
+    reduceEntry<LargestOf, Ordered>("largest"),
+    reduceEntry<SmallestOf, Ordered>("smallest"),
+};
+
+} // namespace
+
+std::span<const Kernel> extremesKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA
