@@ -28,6 +28,7 @@ PROVED = (
     "grad_scaler",
     "model",
     "module",
+    "opinfo",
     "optimizer",
     "random",
 )
