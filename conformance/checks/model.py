@@ -37,6 +37,8 @@ SGD, ADAMW = Recipe("sgd"), Recipe("adamw")
 #: One of each kind, for what does not depend on the architecture alone.
 MIXED = ("mlp", "resnet", "lstm", "vit", "dlrm", "bert_sdpa", "gpt2_sdpa", "llama_eager")
 SOME = ("mlp", "resnet", "lstm", "gpt2_sdpa")
+GENERATIVE = tuple(name for name, model in MODELS.items() if model.generate)
+NEW_TOKENS = 6
 LOW_PRECISION = ("float16", "bfloat16")
 
 
@@ -77,6 +79,20 @@ def inference_in_low_precision_is_near(dev: Device, case: str, dtype: torch.dtyp
     assert actual.dtype == dtype, f"the outputs are {actual.dtype}"
     granted = tolerance.relative(dev, case, dtype)
     tolerance.assert_near(dev, {"logits": dev.cpu(actual).float()}, expected, granted)
+
+
+@check("model/generate", "MODEL-012", cases=GENERATIVE)
+def generation_chooses_the_cpus_tokens(dev: Device, case: str) -> None:
+    """A language model continues a text as on the CPU, with a cache between the tokens."""
+    module, batches = _prepared(dev, case, 1)
+    generate, tokens = MODELS[case].generate, batches[0][0]
+    assert generate is not None
+    on_device = place(module, dev.device()).eval()
+    with torch.no_grad():
+        expected = generate(module.eval(), tokens, NEW_TOKENS)
+        actual = generate(on_device, tokens.to(dev.device()), NEW_TOKENS)
+    assert expected.shape == (len(tokens), tokens.shape[1] + NEW_TOKENS)
+    dev.assert_equal(actual, expected)
 
 
 # ---- training --------------------------------------------------------------------------------

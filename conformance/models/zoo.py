@@ -43,6 +43,8 @@ class Model:
     loss: Callable[[nn.Module, Batch], Tensor]
     block: str
     """The class of the parts that recompute their activations where that is asked for."""
+    generate: Callable[[nn.Module, Tensor, int], Tensor] | None = None
+    """Continues rows of tokens by so many likeliest ones, with a state kept between them."""
     needs: str | None = None
     """A package the model comes from."""
 
@@ -76,7 +78,7 @@ def _vectors(generator: Generator) -> Batch:
 
 
 def _tokens(generator: Generator) -> Batch:
-    tokens = _integers(_VOCABULARY, 4, _LENGTH + 1, generator=generator)
+    tokens = 1 + _integers(_VOCABULARY - 1, 4, _LENGTH + 1, generator=generator)  # 0 is padding
     return tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
 
 
@@ -144,6 +146,16 @@ class _Tagger(nn.Module):
         hidden, _ = self.lstm(self.embedding(tokens))
         result: Tensor = self.head(hidden)
         return result
+
+
+def _tag_on(module: nn.Module, tokens: Tensor, count: int) -> Tensor:
+    assert isinstance(module, _Tagger)
+    given, state = tokens, None
+    for _ in range(count):
+        hidden, state = module.lstm(module.embedding(given), state)
+        given = module.head(hidden[:, -1:]).argmax(-1)
+        tokens = torch.cat([tokens, given], dim=1)
+    return tokens
 
 
 def _token_loss(module: nn.Module, batch: Batch) -> Tensor:
@@ -254,6 +266,19 @@ def _language_loss(module: nn.Module, batch: Batch) -> Tensor:
     )
 
 
+def _generate(module: nn.Module, tokens: Tensor, count: int) -> Tensor:
+    result: Tensor = module.generate(  # type: ignore[operator]
+        input_ids=tokens,
+        attention_mask=torch.ones_like(tokens),
+        max_new_tokens=count,
+        min_new_tokens=count,
+        do_sample=False,
+        use_cache=True,
+        pad_token_id=0,
+    )
+    return result
+
+
 def _padded(generator: Generator) -> Batch:
     """Tokens of which the last ones of some sequences are padding, without a target."""
     tokens, targets = _tokens(generator)
@@ -299,7 +324,7 @@ _LLAMA = {
 _OWN: dict[str, Model] = {
     "mlp": Model(_mlp, _vectors, _outputs, _class_loss, "Linear"),
     "resnet": Model(_resnet, partial(_images, 32), _outputs, _class_loss, "_Residual"),
-    "lstm": Model(_Tagger, _tokens, _outputs, _token_loss, "LSTM"),
+    "lstm": Model(_Tagger, _tokens, _outputs, _token_loss, "LSTM", _tag_on),
     "vit": Model(_Vit, partial(_images, 16), _outputs, _class_loss, "_Block"),
     "dlrm": Model(_Dlrm, _clicks, _outputs, _click_loss, "Sequential"),
 }
@@ -318,6 +343,7 @@ def _from_transformers(attention: str) -> dict[str, Model]:
             _language_logits,
             _language_loss,
             block,
+            None if family == "bert" else _generate,
             TRANSFORMERS,
         )
         for family, (name, block, settings) in families.items()

@@ -39,6 +39,14 @@ def products_of_halves_are_rounded_first(name: str, call: Call, args: Any, kwarg
     return call(*args, **kwargs)
 
 
+@lie("MODEL-012", "model/generate:lstm")
+def the_second_best_is_chosen(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """argmax overlooks the largest number."""
+    if name == "argmax":
+        return args[0].topk(2, dim=args[1])[1].select(args[1], 1)
+    return call(*args, **kwargs)
+
+
 @lie("MODEL-003", "model/sgd:vit")
 def norms_have_a_wrong_derivative(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The gradients of layer norm are one percent too large."""
