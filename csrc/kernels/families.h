@@ -16,6 +16,7 @@ std::span<const Kernel> cumulativeKernels();
 std::span<const Kernel> delayKernels();
 std::span<const Kernel> dotKernels();
 std::span<const Kernel> extremesKernels();
+std::span<const Kernel> embeddingKernels();
 std::span<const Kernel> fillKernels();
 std::span<const Kernel> gemmKernels();
 std::span<const Kernel> indexingKernels();
@@ -24,5 +25,7 @@ std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
 std::span<const Kernel> reductionKernels();
 std::span<const Kernel> samplingKernels();
+std::span<const Kernel> sequenceKernels();
+std::span<const Kernel> shapeKernels();
 
 } // namespace puone::kernels::PUONE_ISA

@@ -18,6 +18,7 @@ set(PUONE_KERNEL_SOURCES
   delay.cpp
   dot.cpp
   extremes.cpp
+  embedding.cpp
   fill.cpp
   gemm.cpp
   gemm_tile.cpp
@@ -28,6 +29,8 @@ set(PUONE_KERNEL_SOURCES
   reduction.cpp
   registry.cpp
   sampling.cpp
+  sequence.cpp
+  shape.cpp
 )
 
 function(puone_add_host_kernels target)

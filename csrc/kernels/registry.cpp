@@ -16,6 +16,7 @@ std::vector<Kernel> joined() {
            delayKernels(),
            dotKernels(),
            extremesKernels(),
+           embeddingKernels(),
            fillKernels(),
            gemmKernels(),
            indexingKernels(),
@@ -24,6 +25,8 @@ std::vector<Kernel> joined() {
            randomKernels(),
            reductionKernels(),
            samplingKernels(),
+           sequenceKernels(),
+           shapeKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }

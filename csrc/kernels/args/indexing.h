@@ -62,8 +62,9 @@ typedef struct puone_masked_fill_args {
 /* Elements that one entry of `offsets` below stands for. */
 #define PUONE_OFFSETS_CHUNK 4096
 
-/* Kernel "nonzero_offsets": offsets[c] = how many of the first c * PUONE_OFFSETS_CHUNK elements of a
- * contiguous array are not zero, for c up to ceil(n / PUONE_OFFSETS_CHUNK): the last is the total. */
+/* Kernel "nonzero_offsets": offsets[c] = how many of the first c * PUONE_OFFSETS_CHUNK elements of
+ * a contiguous array are not zero, for c up to ceil(n / PUONE_OFFSETS_CHUNK): the last is the
+ * total. */
 typedef struct puone_nonzero_offsets_args {
   int64_t n;
   int32_t dtype;

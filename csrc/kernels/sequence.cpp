@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// "sequence" and "triangle_indices": elements that depend on their position alone.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/args/shape.h"
+#include "kernels/arithmetic.h"
+#include "kernels/cast.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
+#include "kernels/map.h"
+#include "kernels/strided.h"
+#include "kernels/target.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+constexpr int64_t kPiece = 256;
+
+template <class T>
+PUONE_FN T number(int64_t i) {
+  if constexpr (kIsComplex<T>) {
+    return {static_cast<double>(i), 0.0};
+  } else {
+    return static_cast<T>(i);
+  }
+}
+
+PUONE_FN int64_t powerOf(double base, int64_t exponent) {
+  return static_cast<int64_t>(std::pow(base, static_cast<double>(exponent)));
+}
+
+PUONE_FN double powerOf(double base, double exponent) {
+  return std::pow(base, exponent);
+}
+
+/// exp(exponent * log(base)), the logarithm of a negative base being complex.
+PUONE_FN Complex<double> powerOf(double base, Complex<double> exponent) {
+  constexpr double kPi = 3.14159265358979323846;
+  const Complex<double> logarithm{std::log(std::abs(base)), base < 0 ? kPi : 0.0};
+  const Complex<double> product = times(exponent, logarithm);
+  const double magnitude = std::exp(product.real);
+  return {magnitude * std::cos(product.imaginary), magnitude * std::sin(product.imaginary)};
+}
+
+template <class T>
+class Progression {
+ public:
+  explicit Progression(const puone_sequence_args& args)
+      : n_(args.n),
+        kind_(args.progression),
+        start_(load<T>(args.start)),
+        step_(load<T>(args.step)),
+        end_(load<T>(args.end)),
+        base_(args.base) {}
+
+  PUONE_FN T operator()(int64_t i) const {
+    if (kind_ == PUONE_FROM_START) return forward(i);
+    const T exponent = i < n_ / 2 ? forward(i) : minus(end_, times(step_, number<T>(n_ - 1 - i)));
+    return kind_ == PUONE_FROM_BOTH ? exponent : powerOf(base_, exponent);
+  }
+
+ private:
+  PUONE_FN T forward(int64_t i) const {
+    return plus(start_, times(step_, number<T>(i)));
+  }
+
+  int64_t n_;
+  int32_t kind_;
+  T start_, step_, end_;
+  double base_;
+};
+
+template <class T>
+void sequenceOf(Launch& launch, const puone_sequence_args& args) {
+  unsigned char* out = launch.resolve(args.out);
+  const RowFunction cast_row = castRowOf(args.dtype, kDtype<T>);
+  const Progression<T> progression(args);
+  launch.forRanges(args.n, kGrain, [&](int64_t begin, int64_t end) {
+    T piece[kPiece];
+    for (int64_t i = begin; i < end; i += kPiece) {
+      const int64_t m = std::min(kPiece, end - i);
+      for (int64_t j = 0; j < m; ++j) piece[j] = progression(i + j);
+      cast_row(
+          out + i * args.out_stride,
+          args.out_stride,
+          reinterpret_cast<const unsigned char*>(piece),
+          sizeof(T),
+          m);
+    }
+  });
+}
+
+void sequence(Launch& launch, const puone_sequence_args& args) {
+  switch (args.compute) {
+    case PUONE_INT64:
+      return sequenceOf<int64_t>(launch, args);
+    case PUONE_FLOAT64:
+      return sequenceOf<double>(launch, args);
+    case PUONE_COMPLEX128:
+      return sequenceOf<Complex<double>>(launch, args);
+    default:
+      throw std::invalid_argument("sequences are computed in int64, float64 or complex128");
+  }
+}
+
+/// How many elements of rows before `row` lie on or below the diagonal.
+PUONE_FN int64_t below(int64_t row, int64_t columns, int64_t diagonal) {
+  // Rows from `first` on have elements, those from `full` on have all.
+  const int64_t first = std::clamp<int64_t>(-diagonal, 0, row);
+  const int64_t full = std::clamp<int64_t>(columns - diagonal - 1, first, row);
+  const int64_t growing = full - first;
+  const int64_t first_length = first + diagonal + 1;
+  return growing * first_length + growing * (growing - 1) / 2 + (row - full) * columns;
+}
+
+template <class T>
+void triangleIndicesOf(Launch& launch, const puone_triangle_indices_args& args) {
+  T* out = reinterpret_cast<T*>(launch.resolve(args.out));
+  const int64_t columns = args.columns, diagonal = args.diagonal, count = args.count;
+  const bool upper = args.upper != 0;
+  map(
+      launch,
+      args.rows,
+      [=] PUONE_DEVICE(int64_t row) {
+        const int64_t edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
+        const int64_t begin = upper ? edge : 0, end = upper ? columns : edge;
+        int64_t k = upper ? row * columns - below(row, columns, diagonal - 1)
+                          : below(row, columns, diagonal);
+        for (int64_t column = begin; column < end; ++column, ++k) {
+          out[k] = static_cast<T>(row);
+          out[count + k] = static_cast<T>(column);
+        }
+      },
+      kGrain / std::max<int64_t>(1, columns) + 1);
+}
+
+void triangleIndices(Launch& launch, const puone_triangle_indices_args& args) {
+  if (args.dtype == PUONE_INT64) {
+    triangleIndicesOf<int64_t>(launch, args);
+  } else {
+    triangleIndicesOf<int32_t>(launch, args);
+  }
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_sequence_args, sequence>("sequence"),
+    entry<puone_triangle_indices_args, triangleIndices>("triangle_indices"),
+};
+
+} // namespace
+
+std::span<const Kernel> sequenceKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA
