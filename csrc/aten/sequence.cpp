@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factories whose elements depend on their position: arange, range, linspace, logspace, eye and the
-// indices of triangles.
+// Factories whose elements depend on their position: arange, range, linspace, logspace, eye, the
+// Kaiser window and the indices of triangles.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
@@ -131,7 +131,7 @@ struct Span {
       const auto first = given_start.to<c10::complex<double>>();
       const auto last = given_end.to<c10::complex<double>>();
       start = first;
-      end = last;
+      end = steps == 1 ? first : last;
       step = (last - first) / parts;
       return;
     }
@@ -175,6 +175,55 @@ Tensor& linspaceOut(const Scalar& start, const Scalar& end, int64_t steps, Tenso
 Tensor& logspaceOut(
     const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
   return spaced("logspace", start, end, steps, PUONE_POWERS, base, out);
+}
+
+// ---- the Kaiser window: torch's composite form needs a kernel of a DispatchStub ----
+
+Tensor kaiserWindowBeta(
+    int64_t length,
+    bool periodic,
+    double beta,
+    std::optional<ScalarType> given_dtype,
+    std::optional<c10::Layout> layout,
+    std::optional<c10::Device> device,
+    std::optional<bool> pin_memory) {
+  const ScalarType dtype = c10::dtype_or_default(given_dtype);
+  TORCH_CHECK(
+      c10::isFloatingType(dtype) || c10::isComplexType(dtype),
+      "kaiser_window expects floating point dtypes, got: ",
+      dtype);
+  TORCH_CHECK(
+      length >= 0, "kaiser_window requires non-negative window_length, got window_length=", length);
+  TORCH_CHECK(
+      c10::layout_or_default(layout) == c10::Layout::Strided,
+      "kaiser_window is not implemented for sparse types, got: ",
+      *layout);
+  TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), "Only dense CPU tensors can be pinned");
+  Tensor out = newResult(
+      {length}, {}, c10::TensorOptions(device.value_or(c10::Device(kDeviceType))).dtype(dtype));
+  if (length == 1) return out.fill_(1);
+  const auto last = static_cast<double>(periodic ? length : length - 1);
+  launchSequence(out, ScalarType::Double, PUONE_KAISER, -1, 2 / last, 1, beta);
+  return out;
+}
+
+Tensor kaiserWindowPeriodic(
+    int64_t length,
+    bool periodic,
+    std::optional<ScalarType> dtype,
+    std::optional<c10::Layout> layout,
+    std::optional<c10::Device> device,
+    std::optional<bool> pin_memory) {
+  return kaiserWindowBeta(length, periodic, 12, dtype, layout, device, pin_memory);
+}
+
+Tensor kaiserWindow(
+    int64_t length,
+    std::optional<ScalarType> dtype,
+    std::optional<c10::Layout> layout,
+    std::optional<c10::Device> device,
+    std::optional<bool> pin_memory) {
+  return kaiserWindowBeta(length, true, 12, dtype, layout, device, pin_memory);
 }
 
 // ---- matrices ----
@@ -248,6 +297,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("logspace.out", TORCH_FN(logspaceOut));
   m.impl("eye.out", TORCH_FN(eyeSquareOut));
   m.impl("eye.m_out", TORCH_FN(eyeOut));
+  m.impl("kaiser_window", TORCH_FN(kaiserWindow));
+  m.impl("kaiser_window.periodic", TORCH_FN(kaiserWindowPeriodic));
+  m.impl("kaiser_window.beta", TORCH_FN(kaiserWindowBeta));
   m.impl("tril_indices", TORCH_FN(triangleIndices<false>));
   m.impl("triu_indices", TORCH_FN(triangleIndices<true>));
 }

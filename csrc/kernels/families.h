@@ -10,6 +10,7 @@
 namespace puone::kernels::PUONE_ISA {
 
 std::span<const Kernel> arithmeticKernels();
+std::span<const Kernel> complexKernels();
 std::span<const Kernel> convolutionKernels();
 std::span<const Kernel> copyKernels();
 std::span<const Kernel> cumulativeKernels();

@@ -12,6 +12,7 @@ endif()
 set(PUONE_KERNEL_SOURCES
   arithmetic.cpp
   cast.cpp
+  complex.cpp
   convolution.cpp
   copy.cpp
   cumulative.cpp

@@ -10,6 +10,7 @@ std::vector<Kernel> joined() {
   std::vector<Kernel> all;
   for (const auto family : {
            arithmeticKernels(),
+           complexKernels(),
            convolutionKernels(),
            copyKernels(),
            cumulativeKernels(),

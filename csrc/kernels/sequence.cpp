@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernels/args/shape.h"
 #include "kernels/arithmetic.h"
@@ -45,6 +46,18 @@ PUONE_FN Complex<double> powerOf(double base, Complex<double> exponent) {
   return {magnitude * std::cos(product.imaginary), magnitude * std::sin(product.imaginary)};
 }
 
+/// The modified Bessel function of the first kind, of order 0, by its power series: every term is
+/// positive, so that no digit is lost.
+PUONE_FN double besselI0(double x) {
+  const double square = x * x / 4;
+  double sum = 1, term = 1;
+  for (int k = 1; term > sum * 1e-17; ++k) {
+    term *= square / (static_cast<double>(k) * k);
+    sum += term;
+  }
+  return sum;
+}
+
 template <class T>
 class Progression {
  public:
@@ -58,6 +71,9 @@ class Progression {
 
   PUONE_FN T operator()(int64_t i) const {
     if (kind_ == PUONE_FROM_START) return forward(i);
+    if constexpr (std::is_same_v<T, double>) {
+      if (kind_ == PUONE_KAISER) return kaiser(forward(i));
+    }
     const T exponent = i < n_ / 2 ? forward(i) : minus(end_, times(step_, number<T>(n_ - 1 - i)));
     return kind_ == PUONE_FROM_BOTH ? exponent : powerOf(base_, exponent);
   }
@@ -65,6 +81,11 @@ class Progression {
  private:
   PUONE_FN T forward(int64_t i) const {
     return plus(start_, times(step_, number<T>(i)));
+  }
+
+  PUONE_FN double kaiser(double x) const {
+    const double inside = 1 - x * x;
+    return besselI0(base_ * std::sqrt(inside > 0 ? inside : 0)) / besselI0(base_);
   }
 
   int64_t n_;

@@ -11,7 +11,6 @@ from torch.nn import functional
 
 import reference_backend as puone
 
-
 # What some operators here are made of, and other tests are about.
 PARTS = {"aten::cumsum.out", "aten::eq.Scalar_out", "aten::sum.IntList_out"}
 

@@ -55,7 +55,8 @@ typedef struct puone_triangle_indices_args {
 typedef enum puone_progression {
   PUONE_FROM_START = 0, /* start + i * step */
   PUONE_FROM_BOTH = 1,  /* the same up to the middle, then end - (n - 1 - i) * step */
-  PUONE_POWERS = 2      /* pow(base, that of FROM_BOTH) */
+  PUONE_POWERS = 2,     /* pow(base, that of FROM_BOTH) */
+  PUONE_KAISER = 3 /* i0(base * sqrt(1 - x * x)) / i0(base), x that of FROM_START, in FLOAT64 */
 } puone_progression;
 
 /* Kernel "sequence": out[i] for i in [0, n), computed in `compute`, cast to the output's dtype. */
