@@ -307,7 +307,20 @@ Tensor& col2imOut(
   return out.copy_(result);
 }
 
-// ---- trace ----
+// ---- trace, narrow_copy ----
+
+Tensor& narrowCopyOut(const Tensor& self, int64_t dim, int64_t start, int64_t length, Tensor& out) {
+  const Tensor slice = self.narrow(dim, start, length);
+  TORCH_CHECK(
+      out.scalar_type() == self.scalar_type(),
+      "Expected out tensor to have dtype ",
+      self.scalar_type(),
+      ", but got ",
+      out.scalar_type(),
+      " instead");
+  at::native::resize_output(out, slice.sizes());
+  return out.copy_(slice);
+}
 
 Tensor trace(const Tensor& self) {
   TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
@@ -325,6 +338,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("flip", TORCH_FN(flip));
   m.impl("im2col", TORCH_FN(im2col));
   m.impl("im2col.out", TORCH_FN(im2colOut));
+  m.impl("narrow_copy.out", TORCH_FN(narrowCopyOut));
   m.impl("repeat_interleave.Tensor", TORCH_FN(repeatInterleave));
   m.impl("roll", TORCH_FN(at::native::roll));
   m.impl("trace", TORCH_FN(trace));

@@ -30,6 +30,7 @@ set(PUONE_KERNEL_SOURCES
   reduction.cpp
   registry.cpp
   sampling.cpp
+  search.cpp
   sequence.cpp
   shape.cpp
 )

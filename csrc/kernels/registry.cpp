@@ -26,6 +26,7 @@ std::vector<Kernel> joined() {
            randomKernels(),
            reductionKernels(),
            samplingKernels(),
+           searchKernels(),
            sequenceKernels(),
            shapeKernels(),
        }) {

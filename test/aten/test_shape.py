@@ -12,7 +12,7 @@ from torch.nn import functional
 import reference_backend as puone
 
 # What some operators here are made of, and other tests are about.
-PARTS = {"aten::cumsum.out", "aten::eq.Scalar_out", "aten::sum.IntList_out"}
+PARTS = {"aten::aminmax.out", "aten::cumsum.out", "aten::eq.Scalar_out", "aten::sum.IntList_out"}
 
 
 @pytest.fixture(autouse=True)
@@ -193,3 +193,26 @@ def test_an_index_outside_the_table_of_bags_is_an_error() -> None:
     functional.embedding_bag(indices, weight, offsets)
     with pytest.raises(torch.AcceleratorError, match="embedding_bag: index 4 is out of bounds"):
         puone.synchronize()
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_in_sorted_sequences(right: bool) -> None:
+    sequence, values = torch.randn(50).sort().values, torch.randn(7, 9)
+    values[0, 0] = float("nan")
+    values[0, 1] = sequence[3]
+    check(lambda s, v: torch.searchsorted(s, v, right=right), sequence, values)
+    check(
+        lambda s, v: torch.bucketize(v.t(), s.double(), right=right, out_int32=True),
+        sequence,
+        values,
+    )
+    check(lambda s: torch.searchsorted(s, 0.25, right=right), sequence)
+    rows = torch.randn(7, 20)
+    check(lambda s, v: torch.searchsorted(s, v, right=right), rows.sort().values, values)
+    check(
+        lambda s, v, o: torch.searchsorted(s, v, sorter=o, right=right),
+        rows,
+        values,
+        rows.argsort(),
+    )
+    check(lambda s, v: torch.searchsorted(s[:0], v, right=right), sequence, values)
