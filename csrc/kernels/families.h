@@ -25,6 +25,7 @@ std::span<const Kernel> maskedKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
 std::span<const Kernel> reductionKernels();
+std::span<const Kernel> resampleKernels();
 std::span<const Kernel> samplingKernels();
 std::span<const Kernel> searchKernels();
 std::span<const Kernel> sequenceKernels();

@@ -29,6 +29,7 @@ set(PUONE_KERNEL_SOURCES
   random.cpp
   reduction.cpp
   registry.cpp
+  resample.cpp
   sampling.cpp
   search.cpp
   sequence.cpp

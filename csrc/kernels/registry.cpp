@@ -25,6 +25,7 @@ std::vector<Kernel> joined() {
            poolKernels(),
            randomKernels(),
            reductionKernels(),
+           resampleKernels(),
            samplingKernels(),
            searchKernels(),
            sequenceKernels(),

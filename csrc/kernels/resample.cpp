@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Upsampling and padding: every element of the result is a weighted sum of a few elements of the
+// source. Backwards, every element of the source gathers from those it was used by, so that no two
+// threads write one place.
+#include <cmath>
+#include <stdexcept>
+
+#include "kernels/args/resample.h"
+#include "kernels/blocks.h"
+#include "kernels/compute.h"
+#include "kernels/entry.h"
+#include "kernels/families.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+// One dimension of each mode. forSources(at, f) calls f(i, weight) for the source elements i that
+// result element `at` is made of; forUsers(i, f) calls f(at, weight) the other way round. W is the
+// type of weights.
+
+template <class W>
+class Nearest {
+ public:
+  Nearest(const puone_resample_axis& axis, int32_t mode)
+      : source_(axis.source),
+        result_(axis.result),
+        scale_(static_cast<float>(axis.scale)),
+        shift_(mode == PUONE_RESAMPLE_NEAREST_EXACT ? 0.5f : 0.0f) {}
+
+  template <class F>
+  PUONE_FN void forSources(int64_t at, const F& f) const {
+    f(sourceOf(at), W(1));
+  }
+
+  template <class F>
+  PUONE_FN void forUsers(int64_t i, const F& f) const {
+    // About the first one; then exactly, for the sources of consecutive positions do not decrease.
+    int64_t at = static_cast<int64_t>(static_cast<float>(i) / scale_);
+    if (at > result_) at = result_;
+    while (at > 0 && sourceOf(at - 1) >= i) --at;
+    while (at < result_ && sourceOf(at) < i) ++at;
+    for (; at < result_ && sourceOf(at) == i; ++at) f(at, W(1));
+  }
+
+ private:
+  PUONE_FN int64_t sourceOf(int64_t at) const {
+    const auto i = static_cast<int64_t>(std::floor((static_cast<float>(at) + shift_) * scale_));
+    return i < source_ ? i : source_ - 1;
+  }
+
+  int64_t source_;
+  int64_t result_;
+  float scale_; // torch computes these indices in float for every dtype
+  float shift_;
+};
+
+template <class W>
+class Linear {
+ public:
+  Linear(const puone_resample_axis& axis, int32_t mode)
+      : source_(axis.source),
+        result_(axis.result),
+        scale_(static_cast<W>(axis.scale)),
+        corners_(mode == PUONE_RESAMPLE_LINEAR_CORNERS) {}
+
+  template <class F>
+  PUONE_FN void forSources(int64_t at, const F& f) const {
+    const Between between = betweenOf(at);
+    f(between.first, W(1) - between.weight);
+    f(between.second, between.weight);
+  }
+
+  template <class F>
+  PUONE_FN void forUsers(int64_t i, const F& f) const {
+    int64_t at = scale_ > W(0) ? static_cast<int64_t>(static_cast<W>(i) / scale_) : 0;
+    if (at > result_) at = result_;
+    while (at > 0 && betweenOf(at - 1).second >= i) --at;
+    while (at < result_ && betweenOf(at).second < i) ++at;
+    for (; at < result_; ++at) {
+      const Between between = betweenOf(at);
+      if (between.first > i) return;
+      if (between.first == i) f(at, W(1) - between.weight);
+      if (between.second == i) f(at, between.weight);
+    }
+  }
+
+ private:
+  struct Between {
+    int64_t first;
+    int64_t second;
+    W weight; // of the second
+  };
+
+  PUONE_FN Between betweenOf(int64_t at) const {
+    if (source_ == result_) return {at, at, W(0)};
+    const W exact =
+        corners_ ? scale_ * static_cast<W>(at) : scale_ * (static_cast<W>(at) + W(0.5)) - W(0.5);
+    const W position = exact > W(0) ? exact : W(0);
+    int64_t first = static_cast<int64_t>(position);
+    if (first > source_ - 1) first = source_ - 1;
+    const W weight = position - static_cast<W>(first);
+    return {first, first + (first < source_ - 1 ? 1 : 0), weight < W(1) ? weight : W(1)};
+  }
+
+  int64_t source_;
+  int64_t result_;
+  W scale_;
+  bool corners_;
+};
+
+template <class W>
+class Reflect {
+ public:
+  Reflect(const puone_resample_axis& axis, int32_t /*mode*/)
+      : last_(axis.source - 1), result_(axis.result), before_(axis.before) {}
+
+  template <class F>
+  PUONE_FN void forSources(int64_t at, const F& f) const {
+    const int64_t i = at - before_;
+    f(i < 0 ? -i : i > last_ ? 2 * last_ - i : i, W(1));
+  }
+
+  template <class F>
+  PUONE_FN void forUsers(int64_t i, const F& f) const {
+    if (i > 0) visit(before_ - i, f);
+    visit(before_ + i, f);
+    if (i < last_) visit(before_ + 2 * last_ - i, f);
+  }
+
+ private:
+  template <class F>
+  PUONE_FN void visit(int64_t at, const F& f) const {
+    if (at >= 0 && at < result_) f(at, W(1));
+  }
+
+  int64_t last_;
+  int64_t result_;
+  int64_t before_;
+};
+
+template <class W>
+class Replicate {
+ public:
+  Replicate(const puone_resample_axis& axis, int32_t /*mode*/)
+      : last_(axis.source - 1), result_(axis.result), before_(axis.before) {}
+
+  template <class F>
+  PUONE_FN void forSources(int64_t at, const F& f) const {
+    const int64_t i = at - before_;
+    f(i < 0 ? 0 : i > last_ ? last_ : i, W(1));
+  }
+
+  template <class F>
+  PUONE_FN void forUsers(int64_t i, const F& f) const {
+    const int64_t begin = i == 0 || before_ + i < 0 ? 0 : before_ + i;
+    const int64_t end = i == last_ || before_ + i >= result_ ? result_ : before_ + i + 1;
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t back = at - before_;
+      if ((back < 0 ? 0 : back > last_ ? last_ : back) == i) f(at, W(1));
+    }
+  }
+
+ private:
+  int64_t last_;
+  int64_t result_;
+  int64_t before_;
+};
+
+/// What is summed for elements of type E, and the type of weights.
+template <class E>
+using Sum = std::conditional_t<std::is_integral_v<E>, E, ComputeValue<E>>;
+template <class E>
+using Weight = std::conditional_t<std::is_integral_v<E>, int32_t, ComputeReal<E>>;
+
+template <class E>
+PUONE_FN Sum<E> weighted(const unsigned char* data, int64_t index, Weight<E> weight) {
+  const auto value = cast<Sum<E>>(load<E>(data + index * static_cast<int64_t>(sizeof(E))));
+  if constexpr (kIsComplex<E>) {
+    return {value.real * weight, value.imaginary * weight};
+  } else {
+    return static_cast<Sum<E>>(value * weight);
+  }
+}
+
+/// Rows of planes of z * y * x elements.
+struct Extent {
+  int64_t z;
+  int64_t y;
+  int64_t x;
+
+  PUONE_FN int64_t plane() const {
+    return z * y * x;
+  }
+};
+
+/// to[...] = the weighted sum of the elements of `from` that gather(axis, at, f) names.
+template <class E, class Axis, class Gather>
+void gatherAll(
+    Launch& launch,
+    int64_t planes,
+    const std::array<Axis, 3>& axes,
+    const Extent& extent,
+    unsigned char* to,
+    const Extent& from_extent,
+    const unsigned char* from,
+    const Gather& gather) {
+  blocks(
+      launch,
+      planes * extent.z * extent.y,
+      extent.x * 8,
+      [=] PUONE_DEVICE(Block& block, int64_t row) {
+        const int64_t plane = row / (extent.z * extent.y);
+        const int64_t at_z = row / extent.y % extent.z;
+        const int64_t at_y = row % extent.y;
+        const unsigned char* in =
+            from + plane * from_extent.plane() * static_cast<int64_t>(sizeof(E));
+        block.each(extent.x, [=](int64_t at_x) {
+          Sum<E> sum{};
+          gather(axes[0], at_z, [&](int64_t z, Weight<E> weight_z) {
+            gather(axes[1], at_y, [&](int64_t y, Weight<E> weight_y) {
+              gather(axes[2], at_x, [&](int64_t x, Weight<E> weight_x) {
+                const int64_t index = (z * from_extent.y + y) * from_extent.x + x;
+                const auto weight = static_cast<Weight<E>>(weight_z * weight_y * weight_x);
+                if constexpr (std::is_integral_v<E>) {
+                  sum = static_cast<E>(sum + weighted<E>(in, index, weight));
+                } else {
+                  sum = plus(sum, weighted<E>(in, index, weight));
+                }
+              });
+            });
+          });
+          store(to + (row * extent.x + at_x) * static_cast<int64_t>(sizeof(E)), cast<E>(sum));
+        });
+      });
+}
+
+template <class E, template <class> class AxisOf, bool kBackward>
+void resampleAlong(Launch& launch, const puone_resample_args& args) {
+  using Axis = AxisOf<Weight<E>>;
+  const std::array<Axis, 3> axes{
+      Axis(args.axes[0], args.mode), Axis(args.axes[1], args.mode), Axis(args.axes[2], args.mode)};
+  const Extent source{args.axes[0].source, args.axes[1].source, args.axes[2].source};
+  const Extent result{args.axes[0].result, args.axes[1].result, args.axes[2].result};
+  unsigned char* source_data = launch.resolve(args.source);
+  unsigned char* result_data = launch.resolve(args.result);
+  if constexpr (kBackward) {
+    gatherAll<E>(
+        launch,
+        args.planes,
+        axes,
+        source,
+        source_data,
+        result,
+        result_data,
+        [](const Axis& axis, int64_t at, const auto& f) { axis.forUsers(at, f); });
+  } else {
+    gatherAll<E>(
+        launch,
+        args.planes,
+        axes,
+        result,
+        result_data,
+        source,
+        source_data,
+        [](const Axis& axis, int64_t at, const auto& f) { axis.forSources(at, f); });
+  }
+}
+
+/// Upsampling is of real numbers, of bytes only by the nearest; padding of floating ones.
+template <class E, bool kBackward>
+void resampleOf(Launch& launch, const puone_resample_args& args) {
+  switch (args.mode) {
+    case PUONE_RESAMPLE_NEAREST:
+    case PUONE_RESAMPLE_NEAREST_EXACT:
+      if constexpr (!kIsComplex<E>) return resampleAlong<E, Nearest, kBackward>(launch, args);
+      break;
+    case PUONE_RESAMPLE_LINEAR:
+    case PUONE_RESAMPLE_LINEAR_CORNERS:
+      if constexpr (!kIsComplex<E> && !std::is_integral_v<E>) {
+        return resampleAlong<E, Linear, kBackward>(launch, args);
+      }
+      break;
+    case PUONE_RESAMPLE_REFLECT:
+      if constexpr (!std::is_integral_v<E>) {
+        return resampleAlong<E, Reflect, kBackward>(launch, args);
+      }
+      break;
+    case PUONE_RESAMPLE_REPLICATE:
+      if constexpr (!std::is_integral_v<E>) {
+        return resampleAlong<E, Replicate, kBackward>(launch, args);
+      }
+      break;
+  }
+  throw std::invalid_argument("no such mode of resampling for this dtype");
+}
+
+template <bool kBackward>
+void resample(Launch& launch, const puone_resample_args& args) {
+  switch (args.dtype) {
+    case PUONE_UINT8:
+      return resampleOf<uint8_t, kBackward>(launch, args);
+    case PUONE_FLOAT16:
+      return resampleOf<Half, kBackward>(launch, args);
+    case PUONE_BFLOAT16:
+      return resampleOf<BFloat16, kBackward>(launch, args);
+    case PUONE_FLOAT32:
+      return resampleOf<float, kBackward>(launch, args);
+    case PUONE_FLOAT64:
+      return resampleOf<double, kBackward>(launch, args);
+    case PUONE_COMPLEX64:
+      return resampleOf<Complex<float>, kBackward>(launch, args);
+    case PUONE_COMPLEX128:
+      return resampleOf<Complex<double>, kBackward>(launch, args);
+  }
+  throw std::invalid_argument("no resampling of this dtype");
+}
+
+constexpr Kernel kKernels[] = {
+    entry<puone_resample_args, resample<false>>("resample"),
+    entry<puone_resample_args, resample<true>>("resample_backward"),
+};
+
+} // namespace
+
+std::span<const Kernel> resampleKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA
