@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Elementary functions made of plain IEEE operations: equal bits on every driver and instruction
 // set, if the compiler does not contract multiplications and additions (-ffp-contract=off; nvcc:
-// --fmad=false). A few units in the last place from the true value, on the ranges that random
-// numbers need; branch-free, so that loops vectorise.
+// --fmad=false): for the sources that kernels.cmake compiles so, and no others, whose copies of
+// these functions the linker might take for theirs. A few units in the last place from the true
+// value, on the ranges that random numbers need; branch-free, so that loops vectorise.
 #pragma once
 
 #include <bit>

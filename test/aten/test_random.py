@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -218,6 +220,19 @@ def test_neither_cores_nor_schedule_nor_instruction_set_change_a_bit(
         pytest.skip(f"not built or not usable here: {environment['PUONE_SIM_ISA']}")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [here]
+
+
+def test_every_source_that_draws_is_compiled_without_contraction(root: Path) -> None:
+    headers = ("portable_math.h", "random.h", "uniform_bits.h")
+    kernels = root / "csrc" / "kernels"
+    drawing = {
+        source.name
+        for source in kernels.glob("*.cpp")
+        if any(f'"kernels/{header}"' in source.read_text() for header in headers)
+    }
+    listed = (kernels / "kernels.cmake").read_text().partition("set_source_files_properties(")[2]
+    listed = listed.partition("PROPERTIES COMPILE_OPTIONS -ffp-contract=off")[0]
+    assert drawing == set(re.findall(r"/(\w+\.cpp)", listed))
 
 
 def test_streams_do_not_change_a_bit_and_nothing_waits() -> None:
