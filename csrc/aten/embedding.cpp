@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Embeddings and bags of them. The plain lookup is index_select; here is its way back.
+#include <ATen/OpMathType.h>
 #include <ATen/ops/_embedding_bag_backward_native.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
@@ -201,8 +202,10 @@ Tensor embeddingBagScalesBackward(
   TORCH_CHECK(
       mode == PUONE_BAG_SUM,
       "embedding_bag_backward: per_sample_weights only supported for mode='sum'");
-  const Tensor products = grad.index_select(0, offset2bag).mul(weight.index_select(0, indices));
-  const Tensor result = products.sum(1);
+  const auto type = at::toOpMathType(grad.scalar_type());
+  const Tensor rows = weight.index_select(0, indices).to(type);
+  const Tensor products = grad.index_select(0, offset2bag).to(type).mul(rows);
+  const Tensor result = products.sum(1).to(grad.scalar_type());
   return padding_idx < 0 ? result : result.masked_fill(indices.eq(padding_idx), 0);
 }
 

@@ -95,6 +95,11 @@ Tensor& maskedFillTensor(Tensor& self, const Tensor& mask, const Tensor& value) 
       value.dim(),
       " dimension(s).");
   if (value.device() != self.device()) return maskedFillScalar(self, mask, value.item());
+  TORCH_CHECK(
+      self.is_complex() || !value.is_complex(),
+      "value cannot be converted to type ",
+      self.scalar_type(),
+      " without overflow");
   return maskedFill(self, mask, value.to(self.scalar_type()), std::nullopt);
 }
 
