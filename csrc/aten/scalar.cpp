@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One value in or out: item(), equal, fill_ and zero_; and record_stream.
+// One value in or out: item(), fill_ and zero_; and record_stream.
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
@@ -94,19 +94,6 @@ Tensor& zero(Tensor& self) {
   return self;
 }
 
-// Waits for the device, as everything with a Python truth value does.
-bool equal(const Tensor& self, const Tensor& other) {
-  TORCH_CHECK(
-      self.device() == other.device(),
-      "Expected all tensors to be on the same device, but got ",
-      self.device(),
-      " and ",
-      other.device(),
-      " in equal");
-  if (self.sizes() != other.sizes()) return false;
-  return self.numel() == 0 || self.eq(other).all().item<bool>();
-}
-
 void recordStream(Tensor& self, c10::Stream stream) {
   deviceAllocator().recordStream(self.storage().data_ptr(), stream);
 }
@@ -118,7 +105,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("fill_.Scalar", TORCH_FN(fillScalar));
   m.impl("fill_.Tensor", TORCH_FN(fillTensor));
   m.impl("zero_", TORCH_FN(zero));
-  m.impl("equal", TORCH_FN(equal));
   m.impl("record_stream", TORCH_FN(recordStream));
 }
 
