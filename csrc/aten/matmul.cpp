@@ -369,10 +369,26 @@ Tensor& addOuterOut(
     const Scalar& beta,
     const Scalar& alpha,
     Tensor& out) {
-  if (!canAddOuter(self, a, b)) return fallBack<at::_ops::addr_out>(self, a, b, beta, alpha, out);
+  if (!canAddOuter(self, a, b) || out.scalar_type() != self.scalar_type()) {
+    return fallBack<at::_ops::addr_out>(self, a, b, beta, alpha, out);
+  }
   structured_detail::resizeOut(out, {a.size(0), b.size(0)}, {}, self.options());
   launchOuter(out, self, a, b, beta, alpha);
   return out;
+}
+
+Tensor& addOuterInplace(
+    Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+  TORCH_CHECK(self.dim() == 2, "2D tensor expected, got ", self.dim(), "D tensor for input");
+  TORCH_CHECK(
+      a.dim() == 1 && b.dim() == 1 && self.size(0) == a.size(0) && self.size(1) == b.size(0),
+      "size mismatch, input: ",
+      self.sizes(),
+      ", v1: ",
+      a.sizes(),
+      ", v2: ",
+      b.sizes());
+  return addOuterOut(self, a, b, beta, alpha, self);
 }
 
 } // namespace
@@ -390,6 +406,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("addbmm_", TORCH_FN(batchProductInplace));
   m.impl("addbmm.out", TORCH_FN(batchProductOut));
   m.impl("addr", TORCH_FN(addOuter));
+  m.impl("addr_", TORCH_FN(addOuterInplace));
   m.impl("addr.out", TORCH_FN(addOuterOut));
 }
 
