@@ -24,14 +24,32 @@ namespace {
 /// Elements whose offsets are computed at a time.
 constexpr int64_t kPiece = 256;
 
+/// The dimension that a single int64 index chooses from.
+struct Dimension {
+  int64_t size;
+  int64_t stride; // bytes
+  int64_t wrap;   // what is added to negative indices
+};
+
 /// What happens between an element of the table and its counterpart: for a row in one place of the
-/// table, and for elements that each have their own. Strides and offsets are bytes.
+/// table, and for elements that each have their own, by offsets or, the most usual case, by one
+/// index. Strides and offsets are bytes.
 struct Meeting {
   void (*row)(unsigned char* table, int64_t, unsigned char* elements, int64_t, int64_t n);
   void (*each)(
       unsigned char* table,
       int64_t,
       const int64_t* offsets,
+      unsigned char* elements,
+      int64_t,
+      int64_t n);
+  /// False if an index was out of bounds; its element is left out.
+  bool (*indexed)(
+      unsigned char* table,
+      int64_t,
+      const unsigned char* index,
+      int64_t,
+      const Dimension&,
       unsigned char* elements,
       int64_t,
       int64_t n);
@@ -58,6 +76,27 @@ constexpr Meeting meeting() {
         for (int64_t i = 0; i < n; ++i) {
           F::meet(table + i * stride + offsets[i], elements + i * step);
         }
+      },
+      [](unsigned char* table,
+         int64_t stride,
+         const unsigned char* index,
+         int64_t index_stride,
+         const Dimension& dimension,
+         unsigned char* elements,
+         int64_t step,
+         int64_t n) {
+        const Dimension d = dimension;
+        bool valid = true;
+        for (int64_t i = 0; i < n; ++i) {
+          const int64_t given = load<int64_t>(index + i * index_stride);
+          const int64_t k = given < 0 ? given + d.wrap : given;
+          if (static_cast<uint64_t>(k) < static_cast<uint64_t>(d.size)) {
+            F::meet(table + i * stride + k * d.stride, elements + i * step);
+          } else {
+            valid = false;
+          }
+        }
+        return valid;
       }};
 }
 
@@ -195,6 +234,16 @@ class Indexing {
       meeting.row(data[0] + offsets[0], nest_.stride(0), data[1], nest_.stride(1), n);
       return;
     }
+    if (kIndices == 1 && args_.index_dtype == PUONE_INT64) {
+      const Dimension dimension{args_.index_sizes[0], args_.index_strides[0], wrap(0)};
+      const unsigned char* index = data[kFirst];
+      const int64_t step = nest_.stride(kFirst);
+      if (!meeting.indexed(
+              data[0], nest_.stride(0), index, step, dimension, data[1], nest_.stride(1), n)) {
+        report<int64_t>(index, step, dimension.size, dimension.wrap, n);
+      }
+      return;
+    }
     for (int64_t left = n, m = 0; left > 0; left -= m) {
       m = std::min(left, kPiece);
       if (findOffsets(data, offsets.data(), m)) {
@@ -202,6 +251,10 @@ class Indexing {
       }
       for (int o = 0; o < kOperands; ++o) data[o] += m * nest_.stride(o);
     }
+  }
+
+  int64_t wrap(int k) const {
+    return args_.wraps != 0 ? args_.index_sizes[k] : 0;
   }
 
   /// False if one is out of bounds.
@@ -222,15 +275,15 @@ class Indexing {
     const int64_t in_stride = nest_.stride(kFirst + k);
     const int64_t size = args_.index_sizes[k];
     const int64_t stride = args_.index_strides[k];
-    const int64_t wrap = args_.wraps != 0 ? size : 0;
+    const int64_t wrapped = wrap(k);
     bool valid = true;
     for (int64_t i = 0; i < n; ++i) {
       const int64_t given = load<Index>(in + i * in_stride);
-      const int64_t index = given < 0 ? given + wrap : given;
+      const int64_t index = given < 0 ? given + wrapped : given;
       valid &= static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
       offsets[i] += index * stride;
     }
-    if (!valid) report<Index>(in, in_stride, size, wrap, n);
+    if (!valid) report<Index>(in, in_stride, size, wrapped, n);
     return valid;
   }
 
