@@ -26,7 +26,7 @@ from conformance import capabilities, compare, tolerances
 from conformance.check import FULL, PR, REGISTRY, STANDARD, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
-from conformance.opinfo import database, policy, randomness, repro
+from conformance.opinfo import database, policy, precision, randomness, repro
 from conformance.opinfo.evidence import evidence
 from conformance.opinfo.sample import Sample
 from conformance.opinfo.transfer import Transfer
@@ -151,7 +151,12 @@ class Topic:
                 raise Incomparable(f"{type(error).__name__}: {first_line(error)}") from None
             return self._refusal(dev, moved, error)
         self.trust(sample, expected)
-        actual = self.act(moved)
+        try:
+            actual = self.act(moved)
+        except Exception:
+            if sample.refused:
+                raise Incomparable("the device refuses what the CPU accepts") from None
+            raise
         values = to_cpu(actual.values, dev) if on_device else actual.values
         for promise, kept in expected.kept.items():
             if kept and not actual.kept[promise]:
@@ -228,8 +233,15 @@ class Topic:
         text = self._value_difference(dev, actual, expected)
         if text is None or randomness.drawn(lambda: self.act(self._copy(sample))):
             return None
-        process = self.canonical
-        return self._value_difference(dev, process(sample, actual), process(sample, expected))
+        actual, expected = self.canonical(sample, actual), self.canonical(sample, expected)
+        text = self._value_difference(dev, actual, expected)
+        if text is None or precision.as_precise(self._values, sample, actual, expected):
+            return None
+        return text
+
+    def _values(self, sample: Sample) -> Any:
+        """What the CPU computes for a sample."""
+        return self.canonical(sample, self.act(self.own(sample)).values)
 
     def _value_difference(
         self, dev: Device, actual: Any, expected: Any, at: str = ""

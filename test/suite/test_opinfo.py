@@ -13,7 +13,7 @@ import torch
 
 from conformance.descriptor import Descriptor
 from conformance.device import Device
-from conformance.opinfo import database, layouts, policy, randomness, repro
+from conformance.opinfo import database, layouts, policy, precision, randomness, repro
 from conformance.opinfo.error import Error
 from conformance.opinfo.foreach import Foreach, ForeachInPlace
 from conformance.opinfo.forward import Forward
@@ -275,6 +275,47 @@ def test_a_result_that_the_cpu_gets_wrong_is_not_asked_of_the_device(dev: Device
     assert not list(topic._failures(dev, samples, reasons))
     assert len(reasons) == sum(sample.known is not None for sample in samples)
     assert {reason[:27] for reason in reasons} == {"the CPU itself is wrong: ou"}
+
+
+HALF = torch.bfloat16
+
+
+def third(x: torch.Tensor) -> torch.Tensor:
+    """A computation that is rounded."""
+    return x / 3
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "right"),
+    [
+        ([1 / 3, 2 / 3], [0.335, 0.668], True),  # closer to the truth than the CPU
+        ([0.332, 2 / 3], [0.334, 0.668], True),  # as far from it
+        ([0.345, 2 / 3], [0.334, 0.668], False),
+        ([1 / 3, float("nan")], [0.335, 0.668], False),
+        ([0.2, 0.5], [0.2, 0.5], False),  # as wrong as the CPU, which is no rounding
+    ],
+)
+def test_a_result_as_precise_as_the_cpus_is_right(
+    actual: list[float], expected: list[float], right: bool
+) -> None:
+    sample = Sample(torch.tensor([1.0, 2.0], dtype=HALF))
+    found = [torch.tensor(values, dtype=HALF) for values in (actual, expected)]
+    assert precision.as_precise(lambda s: third(s.input), sample, *found) is right
+
+
+def test_whole_numbers_have_no_precision() -> None:
+    sample = Sample(torch.tensor([1.0]))
+    found = (torch.tensor([1]), torch.tensor([2]))
+    assert not precision.as_precise(lambda s: torch.tensor([1]), sample, *found)
+
+
+def test_infinite_complex_numbers_are_one() -> None:
+    inf, nan = float("inf"), float("nan")
+    sample = Sample(torch.tensor([1 + 0j], dtype=torch.complex64))
+    one, other = (torch.tensor([complex(inf, x)], dtype=torch.complex64) for x in (inf, nan))
+    finite = torch.ones(1, dtype=torch.complex64)
+    assert precision.as_precise(lambda s: s.input / 0, sample, one, other)
+    assert not precision.as_precise(lambda s: s.input / 0, sample, one, finite)
 
 
 def test_every_layout_keeps_the_values_and_changes_the_memory() -> None:

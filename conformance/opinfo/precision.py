@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a result that differs from the CPU's is as precise as the CPU's.
+
+The CPU rounds, too, and some of its kernels round more often than a device does. Asked only after a
+comparison within tolerance failed: both results are then measured against double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from conformance.opinfo.sample import Sample, tensors
+
+# A device may be off by as much as this times the error of the CPU: the errors of two algorithms of
+# the same precision differ that much where a sample is ill-conditioned.
+FACTOR = 5.0
+# Beyond this part of the largest result, an error of the CPU is no rounding but another result.
+LIMIT = 0.05
+
+_DOUBLE = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
+def as_precise(act: Callable[[Sample], Any], sample: Sample, actual: Any, expected: Any) -> bool:
+    """Whether no result is further from the truth than the CPU's, but for the factor."""
+    try:
+        exact = act(in_double(sample))
+    except Exception:
+        return False  # Some operators have no double precision, or name their dtype.
+    triples = [list(tensors(value)) for value in (actual, expected, exact)]
+    if len({len(found) for found in triples}) != 1:
+        return False
+    return all(_close(*triple) for triple in zip(*triples, strict=True))
+
+
+def in_double(sample: Sample) -> Sample:
+    """The same numbers in double precision."""
+
+    def wide(tensor: Tensor) -> Tensor:
+        dtype = _DOUBLE.get(tensor.dtype, tensor.dtype)
+        return tensor.detach().to(dtype).requires_grad_(tensor.requires_grad)
+
+    return sample.map(wide)
+
+
+def _close(actual: Tensor, expected: Tensor, exact: Tensor) -> bool:
+    if expected.dtype not in _DOUBLE:
+        return torch.equal(actual, expected)
+    wide = _DOUBLE[expected.dtype]
+    if exact.dtype != wide or exact.shape != expected.shape:
+        return False
+    actual, expected = actual.to(wide), expected.to(wide)
+    finite = actual.isfinite() & expected.isfinite() & exact.isfinite()
+    if not _same_infinities(actual[~finite], expected[~finite]):
+        return False
+    if not finite.any():
+        return True
+    truth = exact[finite]
+    ours, theirs = ((x[finite] - truth).abs().amax() for x in (actual, expected))
+    return bool(theirs <= LIMIT * truth.abs().amax() and ours <= FACTOR * theirs)
+
+
+def _same_infinities(actual: Tensor, expected: Tensor) -> bool:
+    """Whether both have the same infinities and NaNs; a complex number is infinite in one way."""
+    if actual.is_complex():
+        return torch.equal(actual.isfinite(), expected.isfinite())
+    return bool(torch.isclose(actual, expected, rtol=0, atol=0, equal_nan=True).all())
