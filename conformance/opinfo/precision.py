@@ -8,6 +8,7 @@ comparison within tolerance failed: both results are then measured against doubl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -34,7 +35,7 @@ def as_precise(act: Callable[[Sample], Any], sample: Sample, actual: Any, expect
     try:
         exact = act(in_double(sample))
     except Exception:
-        return False  # Some operators have no double precision, or name their dtype.
+        return False  # Some operators have no double precision.
     triples = [list(tensors(value)) for value in (actual, expected, exact)]
     if len({len(found) for found in triples}) != 1:
         return False
@@ -48,7 +49,17 @@ def in_double(sample: Sample) -> Sample:
         dtype = _DOUBLE.get(tensor.dtype, tensor.dtype)
         return tensor.detach().to(dtype).requires_grad_(tensor.requires_grad)
 
-    return sample.map(wide)
+    changed = sample.map(wide)
+    return replace(
+        changed,
+        args=tuple(map(_wider, changed.args)),
+        kwargs={name: _wider(value) for name, value in changed.kwargs.items()},
+    )
+
+
+def _wider(value: Any) -> Any:
+    """A dtype that is asked for, in double precision; anything else as it is."""
+    return _DOUBLE.get(value, value) if isinstance(value, torch.dtype) else value
 
 
 def _close(actual: Tensor, expected: Tensor, exact: Tensor) -> bool:

@@ -303,6 +303,13 @@ def test_a_result_as_precise_as_the_cpus_is_right(
     assert precision.as_precise(lambda s: third(s.input), sample, *found) is right
 
 
+def test_a_dtype_that_is_asked_for_is_asked_for_in_double_precision() -> None:
+    sample = Sample(1.0, (torch.float16, 2), {"dtype": HALF, "dim": 0})
+    wide = precision.in_double(sample)
+    assert wide.args == (torch.float64, 2)
+    assert wide.kwargs == {"dtype": torch.float64, "dim": 0}
+
+
 def test_whole_numbers_have_no_precision() -> None:
     sample = Sample(torch.tensor([1.0]))
     found = (torch.tensor([1]), torch.tensor([2]))
