@@ -138,8 +138,7 @@ struct IsIn : at::meta::structured_isin_Tensor_Tensor {
       out.fill_(invert);
       return;
     }
-    auto type = c10::promoteTypes(elements.scalar_type(), tests.scalar_type());
-    if (type == c10::kBool) type = c10::kByte;
+    const auto type = c10::promoteTypes(elements.scalar_type(), tests.scalar_type());
     const Tensor wanted = elements.to(type);
     const Tensor sorted = std::get<0>(tests.to(type).reshape({-1}).sort());
     const Tensor places = at::searchsorted(sorted, wanted).clamp_max(sorted.numel() - 1);

@@ -44,8 +44,6 @@ def test_membership(invert: bool) -> None:
     assert torch.equal(torch.isin(x, y, invert=invert).cpu(), expected)
     assert torch.isin(x, y[:0], invert=invert).cpu().unique().tolist() == [invert]
     assert torch.isin(x[0, 0], x, invert=invert).item() is not invert
-    flags = torch.tensor([True, False], device="puone")
-    assert torch.isin(flags, flags[:1]).tolist() == [True, False]
 
 
 def test_slices_are_scaled_down_to_a_norm() -> None:
