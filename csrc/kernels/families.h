@@ -10,6 +10,7 @@
 namespace puone::kernels::PUONE_ISA {
 
 std::span<const Kernel> arithmeticKernels();
+std::span<const Kernel> batchNormKernels();
 std::span<const Kernel> complexKernels();
 std::span<const Kernel> convolutionKernels();
 std::span<const Kernel> copyKernels();
@@ -20,8 +21,10 @@ std::span<const Kernel> extremesKernels();
 std::span<const Kernel> embeddingKernels();
 std::span<const Kernel> fillKernels();
 std::span<const Kernel> gemmKernels();
+std::span<const Kernel> groupNormKernels();
 std::span<const Kernel> indexingKernels();
 std::span<const Kernel> maskedKernels();
+std::span<const Kernel> nllLossKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
 std::span<const Kernel> reductionKernels();
@@ -30,5 +33,6 @@ std::span<const Kernel> samplingKernels();
 std::span<const Kernel> searchKernels();
 std::span<const Kernel> sequenceKernels();
 std::span<const Kernel> shapeKernels();
+std::span<const Kernel> softmaxKernels();
 
 } // namespace puone::kernels::PUONE_ISA

@@ -11,6 +11,7 @@ else()
 endif()
 set(PUONE_KERNEL_SOURCES
   arithmetic.cpp
+  batch_norm.cpp
   cast.cpp
   complex.cpp
   convolution.cpp
@@ -23,8 +24,10 @@ set(PUONE_KERNEL_SOURCES
   fill.cpp
   gemm.cpp
   gemm_tile.cpp
+  group_norm.cpp
   indexing.cpp
   masked.cpp
+  nll_loss.cpp
   pool.cpp
   random.cpp
   reduction.cpp
@@ -34,6 +37,7 @@ set(PUONE_KERNEL_SOURCES
   search.cpp
   sequence.cpp
   shape.cpp
+  softmax.cpp
 )
 
 function(puone_add_host_kernels target)

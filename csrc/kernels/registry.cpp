@@ -10,6 +10,7 @@ std::vector<Kernel> joined() {
   std::vector<Kernel> all;
   for (const auto family : {
            arithmeticKernels(),
+           batchNormKernels(),
            complexKernels(),
            convolutionKernels(),
            copyKernels(),
@@ -20,8 +21,10 @@ std::vector<Kernel> joined() {
            embeddingKernels(),
            fillKernels(),
            gemmKernels(),
+           groupNormKernels(),
            indexingKernels(),
            maskedKernels(),
+           nllLossKernels(),
            poolKernels(),
            randomKernels(),
            reductionKernels(),
@@ -30,6 +33,7 @@ std::vector<Kernel> joined() {
            searchKernels(),
            sequenceKernels(),
            shapeKernels(),
+           softmaxKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }
