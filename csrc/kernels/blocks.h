@@ -12,6 +12,7 @@
 // n alone: equal inputs give equal bits, however many cores there are.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "kernels/isa.h"
@@ -57,6 +58,19 @@ class Block {
       sum = combine(sum, load(i));
       store(i, sum);
     }
+  }
+
+  /// Puts the first `wanted` of n items in order by `before`, a total order.
+  template <class Item, class Before>
+  void sort(Item* items, int64_t n, int64_t wanted, const Before& before) const {
+    if (wanted <= n / 2) std::nth_element(items, items + wanted, items + n, before);
+    std::sort(items, items + (wanted <= n / 2 ? wanted : n), before);
+  }
+
+  /// Puts the item with `rank` others before it at items[rank].
+  template <class Item, class Before>
+  void select(Item* items, int64_t n, int64_t rank, const Before& before) const {
+    std::nth_element(items, items + rank, items + n, before);
   }
 
   /// One thread of the block calls f().

@@ -25,6 +25,7 @@ std::span<const Kernel> groupNormKernels();
 std::span<const Kernel> indexingKernels();
 std::span<const Kernel> maskedKernels();
 std::span<const Kernel> nllLossKernels();
+std::span<const Kernel> orderKernels();
 std::span<const Kernel> poolKernels();
 std::span<const Kernel> randomKernels();
 std::span<const Kernel> reductionKernels();

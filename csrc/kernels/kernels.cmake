@@ -28,6 +28,7 @@ set(PUONE_KERNEL_SOURCES
   indexing.cpp
   masked.cpp
   nll_loss.cpp
+  order.cpp
   pool.cpp
   random.cpp
   reduction.cpp

@@ -25,6 +25,7 @@ std::vector<Kernel> joined() {
            indexingKernels(),
            maskedKernels(),
            nllLossKernels(),
+           orderKernels(),
            poolKernels(),
            randomKernels(),
            reductionKernels(),
