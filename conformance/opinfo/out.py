@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from conformance.check import Check
-from conformance.opinfo import database, policy
+from conformance.opinfo import database, policy, ties
 from conformance.opinfo.layouts import gaps, garbage, transposed
 from conformance.opinfo.repro import Recipe
 from conformance.opinfo.sample import Sample, tensors
@@ -100,7 +100,8 @@ class Out(Topic):
         return Seen(outs, kept)
 
     def canonical(self, sample: Sample, values: Any) -> Any:
-        return sample.process(values[0] if len(values) == 1 else tuple(values))
+        found = values[0] if len(values) == 1 else tuple(values)
+        return sample.process(ties.resolved(self.op.name, sample, found))
 
     def _result(self, sample: Sample) -> Tensor | tuple[Tensor, ...] | None:
         """The CPU's result if it is made of new, dense tensors only."""

@@ -26,7 +26,7 @@ from conformance import capabilities, compare, tolerances
 from conformance.check import FULL, PR, REGISTRY, STANDARD, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
-from conformance.opinfo import database, policy, precision, randomness, repro
+from conformance.opinfo import database, policy, precision, randomness, repro, ties
 from conformance.opinfo.evidence import evidence
 from conformance.opinfo.sample import Sample
 from conformance.opinfo.transfer import Transfer
@@ -105,7 +105,7 @@ class Topic:
 
     def canonical(self, sample: Sample, values: Any) -> Any:
         """Values in a form in which they are unique, as upstream defines it."""
-        return sample.process(values)
+        return sample.process(ties.resolved(self.op.name, sample, values))
 
     # The check
 
