@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 import torch
+from interpreter import Python
 from torch.nn import functional
 
 CONVOLUTIONS: dict[tuple[int, bool], Callable[..., torch.Tensor]] = {
@@ -124,3 +125,33 @@ def test_operands_of_different_types_or_devices_are_refused() -> None:
         conv2d(x, w.double().to("puone"))
     with pytest.raises(RuntimeError):
         conv2d(x, w)
+
+
+PROGRAM = """
+import torch
+import reference_backend as puone
+from torch.nn import functional
+
+torch.manual_seed(0)
+def leaf(*shape):
+    return torch.randn(shape).to("puone").requires_grad_()
+a, b = leaf(300, 700), leaf(700, 260)
+x, w, d = leaf(4, 6, 30, 31), leaf(20, 6, 3, 3), leaf(6, 1, 3, 3)
+y = functional.conv2d(functional.conv2d(x, d, groups=6), w, stride=2, padding=1)
+z = functional.interpolate(functional.max_pool2d(y, 3, 2), scale_factor=1.7, mode="bilinear")
+torch.autograd.backward([torch.mm(a, b), z], [torch.ones(300, 260).to("puone"), torch.ones_like(z)])
+for tensor in (z, a.grad, b.grad, x.grad, w.grad, d.grad):
+    print(hash(tensor.detach().cpu().numpy().tobytes()))
+"""
+
+
+def test_the_number_of_cores_makes_no_difference(python: Python) -> None:
+    """Products, convolutions, pools and upsampling, forward and backward: the same bits."""
+    seed = {"PYTHONHASHSEED": "0"}
+    runs = [
+        python(PROGRAM, autoload=True, env=seed | {"PUONE_SIM_CORES": cores})
+        for cores in ("1", "2", "5")
+    ]
+    assert all(run.returncode == 0 for run in runs), runs[0].stderr
+    assert runs[0].stdout.count("\n") == 6
+    assert runs[0].stdout == runs[1].stdout == runs[2].stdout
