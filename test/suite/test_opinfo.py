@@ -24,7 +24,7 @@ from conformance.opinfo.math_bits import MathBits
 from conformance.opinfo.noncontiguous import Noncontiguous
 from conformance.opinfo.out import Out
 from conformance.opinfo.sample import Sample
-from conformance.opinfo.topic import Topic
+from conformance.opinfo.topic import Incomparable, Topic
 from conformance.opinfo.transfer import Transfer
 from conformance.outcome import CheckError, Unsupported
 
@@ -261,6 +261,15 @@ def test_a_sample_that_the_cpu_refuses_says_nothing(dev: Device) -> None:
 
     with pytest.raises(Unsupported, match="nothing to compare with: NotImplementedError: aten::s"):
         Forward(Planted(operator("sinh"), op=refuse))(dev, torch.float32)
+
+
+def test_a_kernel_that_the_cpu_lacks_is_no_refusal(dev: Device) -> None:
+    def lacking(*args: Any) -> None:
+        raise NotImplementedError("sinh_cpu")
+
+    topic = Forward(Planted(operator("sinh"), op=lacking))
+    with pytest.raises(Incomparable, match="NotImplementedError: sinh_cpu"):
+        topic.judge(dev, Sample(torch.ones(2), refused=True))
 
 
 def test_a_result_that_the_cpu_gets_wrong_is_not_asked_of_the_device(dev: Device) -> None:
