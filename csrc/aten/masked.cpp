@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that go by a mask, and nonzero. A result whose size the device must find out is the one
-// reason to wait for it here.
+// Operators that go by a mask, nonzero, and assertions. A result whose size the device must find
+// out is the one reason to wait for it here.
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorIterator.h>
@@ -22,6 +22,7 @@ using at::Tensor;
 const Kernel kMaskedFill{"masked_fill"};
 const Kernel kNonzeroOffsets{"nonzero_offsets"};
 const Kernel kNonzero{"nonzero"};
+const Kernel kAssertNonzero{"assert_nonzero"};
 const Kernel kPack{"masked_pack"};
 const Kernel kUnpack{"masked_unpack"};
 
@@ -197,6 +198,28 @@ Tensor nonzeroStatic(const Tensor& self, int64_t size, int64_t fill_value) {
   return out;
 }
 
+// ---- assertions, which fail when the device gets there ----
+
+void assertAsyncMessage(const Tensor& self, c10::string_view message) {
+  TORCH_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  puone_assert_nonzero_args args{};
+  args.dtype = kernelDtype(self.scalar_type()).value();
+  args.in = const_cast<void*>(self.const_data_ptr());
+  message.copy(args.message, PUONE_MAX_MESSAGE - 1);
+  kAssertNonzero.launch(args, streamOf(self));
+}
+
+void assertAsync(const Tensor& self) {
+  assertAsyncMessage(self, "Expected Tensor with single nonzero value, but got zero");
+}
+
+Tensor functionalAssertAsync(
+    const Tensor& self, c10::string_view message, const Tensor& dependency) {
+  assertAsyncMessage(self, message);
+  return dependency.clone();
+}
+
 // ---- packing ----
 
 void launchPacking(
@@ -269,6 +292,9 @@ Tensor& maskedScatter(Tensor& self, const Tensor& given_mask, const Tensor& sour
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_assert_async", TORCH_FN(assertAsync));
+  m.impl("_assert_async.msg", TORCH_FN(assertAsyncMessage));
+  m.impl("_functional_assert_async.msg", TORCH_FN(functionalAssertAsync));
   m.impl("masked_fill_.Scalar", TORCH_FN(maskedFillScalar));
   m.impl("masked_fill_.Tensor", TORCH_FN(maskedFillTensor));
   m.impl("masked_select", TORCH_FN(maskedSelect));

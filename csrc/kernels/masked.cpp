@@ -175,7 +175,17 @@ void maskedUnpack(Launch& launch, const puone_packing_args& args) {
   });
 }
 
+void assertNonzero(Launch& launch, const puone_assert_nonzero_args& args) {
+  const unsigned char* in = launch.resolve(args.in);
+  bool failed = false;
+  withType(args.dtype, [&]<class T>(T) {
+    map(launch, 1, [=, &failed] PUONE_DEVICE(int64_t) { failed = !isNonzero(load<T>(in)); });
+  });
+  if (failed) throw std::runtime_error(args.message);
+}
+
 constexpr Kernel kKernels[] = {
+    entry<puone_assert_nonzero_args, assertNonzero>("assert_nonzero"),
     entry<puone_masked_fill_args, maskedFill>("masked_fill"),
     entry<puone_packing_args, maskedPack>("masked_pack"),
     entry<puone_packing_args, maskedUnpack>("masked_unpack"),

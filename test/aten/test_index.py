@@ -193,3 +193,12 @@ def test_tensors_of_another_device_are_refused() -> None:
         x.masked_select(torch.ones(4, dtype=torch.bool))
     with pytest.raises(RuntimeError, match="same device"):
         x.gather(0, index.cpu())
+
+
+def test_an_assertion_fails_when_the_device_gets_there() -> None:
+    true, zero = on_device(torch.tensor(True), torch.zeros(1))
+    torch._assert_async(true)
+    puone.synchronize()
+    torch._assert_async(zero, "all is well")
+    with pytest.raises(torch.AcceleratorError, match="all is well"):
+        puone.synchronize()

@@ -100,6 +100,16 @@ typedef struct puone_packing_args {
   void* packed;
 } puone_packing_args;
 
+#define PUONE_MAX_MESSAGE 256
+
+/* Kernel "assert_nonzero": fails with the message if the one element is zero. */
+typedef struct puone_assert_nonzero_args {
+  void* in;
+  int32_t dtype;
+  int32_t reserved;
+  char message[PUONE_MAX_MESSAGE];
+} puone_assert_nonzero_args;
+
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
