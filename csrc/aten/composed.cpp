@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Operators that are made of others, and for which torch has no composite form that a device gets:
-// unique, bincount, isin, renorm.
+// unique, bincount, isin, cross products, renorm.
 #include <ATen/OpMathType.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/isin_meta.h>
 #include <ATen/ops/isin_ops.h>
+#include <ATen/ops/linalg_cross_meta.h>
+#include <ATen/ops/linalg_cross_ops.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/renorm_meta.h>
@@ -169,6 +171,17 @@ struct ScalarIsIn : at::meta::structured_isin_Scalar_Tensor {
   }
 };
 
+// ---- cross products ----
+
+struct Cross : at::meta::structured_linalg_cross {
+  void impl(const Tensor& given_a, const Tensor& given_b, int64_t dim, const Tensor& out) {
+    const Tensor a = given_a.expand(out.sizes()), b = given_b.expand(out.sizes());
+    const auto next = [&](const Tensor& t) { return t.roll(-1, dim); };
+    const auto last = [&](const Tensor& t) { return t.roll(-2, dim); };
+    out.copy_(next(a).mul(last(b)).sub(last(a).mul(next(b))));
+  }
+};
+
 // ---- renorm ----
 
 struct Renorm : at::meta::structured_renorm {
@@ -199,6 +212,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<IsIn, at::_ops::isin_Tensor_Tensor_out>(m);
   structured<IsInScalar, at::_ops::isin_Tensor_Scalar_out>(m);
   structured<ScalarIsIn, at::_ops::isin_Scalar_Tensor_out>(m);
+  structured<Cross, at::_ops::linalg_cross_out>(m);
   structured<Renorm, at::_ops::renorm_out>(m);
   m.impl("_unique", TORCH_FN(unique));
   m.impl("_unique2", TORCH_FN(unique2));
