@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Upsampling (nearest and linear) and padding (reflecting and replicating), in one to three
+// Upsampling (nearest, linear and cubic) and padding (reflecting and replicating), in one to three
 // dimensions: one kernel that reads its source at other positions.
 #include <ATen/ops/_upsample_nearest_exact1d_backward_meta.h>
 #include <ATen/ops/_upsample_nearest_exact1d_backward_ops.h>
@@ -34,6 +34,10 @@
 #include <ATen/ops/replication_pad3d_backward_ops.h>
 #include <ATen/ops/replication_pad3d_meta.h>
 #include <ATen/ops/replication_pad3d_ops.h>
+#include <ATen/ops/upsample_bicubic2d_backward_meta.h>
+#include <ATen/ops/upsample_bicubic2d_backward_ops.h>
+#include <ATen/ops/upsample_bicubic2d_meta.h>
+#include <ATen/ops/upsample_bicubic2d_ops.h>
 #include <ATen/ops/upsample_bilinear2d_backward_meta.h>
 #include <ATen/ops/upsample_bilinear2d_backward_ops.h>
 #include <ATen/ops/upsample_bilinear2d_meta.h>
@@ -120,7 +124,7 @@ void launch(const Kernel& kernel, puone_resample_args& args, const Tensor& from,
 
 // Source elements per result element. A scale that the caller gave counts more than the sizes.
 double sourceScale(const puone_resample_axis& axis, puone_resample_mode mode, const Scale& scale) {
-  if (mode == PUONE_RESAMPLE_LINEAR_CORNERS) {
+  if (mode == PUONE_RESAMPLE_LINEAR_CORNERS || mode == PUONE_RESAMPLE_CUBIC_CORNERS) {
     return axis.result > 1
                ? static_cast<double>(axis.source - 1) / static_cast<double>(axis.result - 1)
                : 0.0;
@@ -137,7 +141,10 @@ puone_resample_args upsampleArgs(
   const auto all = std::tie(rest...);
   constexpr size_t kFirstScale = sizeof...(A) - 1 - kDimensions;
   if constexpr (kFirstScale == 1) {
-    if (std::get<0>(all)) mode = PUONE_RESAMPLE_LINEAR_CORNERS;
+    if (std::get<0>(all)) {
+      mode = mode == PUONE_RESAMPLE_LINEAR ? PUONE_RESAMPLE_LINEAR_CORNERS
+                                           : PUONE_RESAMPLE_CUBIC_CORNERS;
+    }
   }
   puone_resample_args args = resampleArgs(source, result, kDimensions, mode);
   [&]<size_t... kAxis>(std::index_sequence<kAxis...>) {
@@ -150,7 +157,8 @@ puone_resample_args upsampleArgs(
 
 bool canUpsample(const Tensor& tensor, puone_resample_mode mode) {
   return isFloating(tensor) ||
-         (tensor.scalar_type() == c10::kByte && mode != PUONE_RESAMPLE_LINEAR);
+         (tensor.scalar_type() == c10::kByte &&
+          (mode == PUONE_RESAMPLE_NEAREST || mode == PUONE_RESAMPLE_NEAREST_EXACT));
 }
 
 template <class Meta, puone_resample_mode kMode, size_t kDimensions>
@@ -343,6 +351,7 @@ Tensor padBackwardNew(
 constexpr auto kNearest = PUONE_RESAMPLE_NEAREST;
 constexpr auto kExact = PUONE_RESAMPLE_NEAREST_EXACT;
 constexpr auto kLinear = PUONE_RESAMPLE_LINEAR;
+constexpr auto kCubic = PUONE_RESAMPLE_CUBIC;
 constexpr auto kReflect = PUONE_RESAMPLE_REFLECT;
 constexpr auto kReplicate = PUONE_RESAMPLE_REPLICATE;
 
@@ -377,6 +386,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   PUONE_UPSAMPLE(_upsample_nearest_exact3d, kExact, 3);
   PUONE_UPSAMPLE(upsample_linear1d, kLinear, 1);
   PUONE_UPSAMPLE(upsample_bilinear2d, kLinear, 2);
+  PUONE_UPSAMPLE(upsample_bicubic2d, kCubic, 2);
   PUONE_UPSAMPLE(upsample_trilinear3d, kLinear, 3);
   PUONE_PAD(reflection_pad1d, kReflect);
   PUONE_PAD(reflection_pad3d, kReflect);

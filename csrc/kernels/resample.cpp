@@ -110,6 +110,71 @@ class Linear {
 };
 
 template <class W>
+class Cubic {
+ public:
+  Cubic(const puone_resample_axis& axis, int32_t mode)
+      : last_(axis.source - 1),
+        result_(axis.result),
+        scale_(static_cast<W>(axis.scale)),
+        corners_(mode == PUONE_RESAMPLE_CUBIC_CORNERS) {}
+
+  template <class F>
+  PUONE_FN void forSources(int64_t at, const F& f) const {
+    const Place place = placeOf(at);
+    for (int k = 0; k < 4; ++k) f(clamped(place.index - 1 + k), weight(place, k));
+  }
+
+  template <class F>
+  PUONE_FN void forUsers(int64_t i, const F& f) const {
+    int64_t at = scale_ > W(0) ? static_cast<int64_t>(static_cast<W>(i) / scale_) : 0;
+    if (at > result_) at = result_;
+    while (at > 0 && clamped(placeOf(at - 1).index + 2) >= i) --at;
+    while (at < result_ && clamped(placeOf(at).index + 2) < i) ++at;
+    for (; at < result_; ++at) {
+      const Place place = placeOf(at);
+      if (clamped(place.index - 1) > i) return;
+      for (int k = 0; k < 4; ++k) {
+        if (clamped(place.index - 1 + k) == i) f(at, weight(place, k));
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    int64_t index;
+    W beyond; // it, in [0, 1]
+  };
+
+  PUONE_FN Place placeOf(int64_t at) const {
+    if (last_ + 1 == result_) return {at, W(0)};
+    const W exact =
+        corners_ ? scale_ * static_cast<W>(at) : scale_ * (static_cast<W>(at) + W(0.5)) - W(0.5);
+    const auto floor = static_cast<int64_t>(std::floor(exact));
+    const int64_t index = floor < last_ ? floor : last_;
+    const W beyond = exact - static_cast<W>(index);
+    return {index, beyond < W(0) ? W(0) : beyond > W(1) ? W(1) : beyond};
+  }
+
+  PUONE_FN int64_t clamped(int64_t index) const {
+    return index < 0 ? 0 : index > last_ ? last_ : index;
+  }
+
+  /// Of the k-th of the four elements: Keys' kernel of cubic convolution, with torch's a.
+  PUONE_FN static W weight(const Place& place, int k) {
+    constexpr W a = W(-0.75);
+    const W offset = place.beyond + W(1) - static_cast<W>(k);
+    const W x = offset < W(0) ? -offset : offset;
+    return x <= W(1) ? ((a + W(2)) * x - (a + W(3))) * x * x + W(1)
+                     : ((a * x - W(5) * a) * x + W(8) * a) * x - W(4) * a;
+  }
+
+  int64_t last_;
+  int64_t result_;
+  W scale_;
+  bool corners_;
+};
+
+template <class W>
 class Reflect {
  public:
   Reflect(const puone_resample_axis& axis, int32_t /*mode*/)
@@ -279,6 +344,12 @@ void resampleOf(Launch& launch, const puone_resample_args& args) {
     case PUONE_RESAMPLE_LINEAR_CORNERS:
       if constexpr (!kIsComplex<E> && !std::is_integral_v<E>) {
         return resampleAlong<E, Linear, kBackward>(launch, args);
+      }
+      break;
+    case PUONE_RESAMPLE_CUBIC:
+    case PUONE_RESAMPLE_CUBIC_CORNERS:
+      if constexpr (!kIsComplex<E> && !std::is_integral_v<E>) {
+        return resampleAlong<E, Cubic, kBackward>(launch, args);
       }
       break;
     case PUONE_RESAMPLE_REFLECT:

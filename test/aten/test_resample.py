@@ -61,6 +61,15 @@ def test_every_scale_is_right(dimensions: int, mode: str) -> None:
             agree(lambda x, s=scale: functional.interpolate(x, scale_factor=s, **options), x)
 
 
+@pytest.mark.parametrize("corners", [False, True])
+def test_cubic_curves_are_right(corners: bool) -> None:
+    options: dict[str, Any] = {"mode": "bicubic", "align_corners": corners}
+    for x in inputs(2):
+        for size in ((14, 12), (3, 2), (7, 6), (9, 4), (1, 30)):
+            agree(lambda x, s=size: functional.interpolate(x, s, **options), x)
+        agree(lambda x: functional.interpolate(x, scale_factor=1.7, **options), x)
+
+
 @pytest.mark.parametrize("mode", ["reflect", "replicate"])
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 def test_every_padding_is_right(dimensions: int, mode: str) -> None:

@@ -15,8 +15,10 @@ typedef enum puone_resample_mode {
   PUONE_RESAMPLE_NEAREST_EXACT = 1,  /* source floor((position + 1/2) * scale) */
   PUONE_RESAMPLE_LINEAR = 2,         /* between the two nearest to (position + 1/2) * scale - 1/2 */
   PUONE_RESAMPLE_LINEAR_CORNERS = 3, /* between the two nearest to position * scale */
-  PUONE_RESAMPLE_REFLECT = 4,        /* position - before, mirrored at the first and last element */
-  PUONE_RESAMPLE_REPLICATE = 5       /* position - before, or the first or last element */
+  PUONE_RESAMPLE_CUBIC = 4,          /* through the four nearest to the place of LINEAR */
+  PUONE_RESAMPLE_CUBIC_CORNERS = 5,  /* through the four nearest to the place of LINEAR_CORNERS */
+  PUONE_RESAMPLE_REFLECT = 6,        /* position - before, mirrored at the first and last element */
+  PUONE_RESAMPLE_REPLICATE = 7       /* position - before, or the first or last element */
 } puone_resample_mode;
 
 /* One spatial dimension: z, y, x. */
