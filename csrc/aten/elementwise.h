@@ -5,10 +5,12 @@
 #include <ATen/TensorIterator.h>
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
+#include <c10/util/SmallVector.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "aten/structured.h"
 #include "kernels/args/elementwise.h"
@@ -70,6 +72,25 @@ struct Elementwise : Meta {
     static const Kernel kernel(name.text);
     checkType(name.text, this->common_dtype(), kTypes);
     launchElementwise(kernel, *this, this->common_dtype());
+  }
+};
+
+// A structured operator whose scalars, in their order, are the kernel's parameters.
+template <class Meta, KernelName kName, uint32_t kTypes>
+struct WithScalars : Meta {
+  template <class... A>
+  void impl(const A&... arguments) {
+    static constexpr KernelName name = kName;
+    static const Kernel kernel(name.text);
+    checkType(name.text, this->common_dtype(), kTypes);
+    c10::SmallVector<c10::Scalar, PUONE_MAX_PARAMETERS> scalars;
+    const auto collect = [&]<class T>(const T& argument) {
+      if constexpr (std::is_same_v<T, c10::Scalar> || std::is_same_v<T, bool>) {
+        scalars.push_back(argument);
+      }
+    };
+    (collect(arguments), ...);
+    launchElementwise(kernel, *this, this->common_dtype(), scalars);
   }
 };
 

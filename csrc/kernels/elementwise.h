@@ -8,15 +8,14 @@
 //
 // The functor's signature says how many operands there are and which types it computes in; those
 // of the operands may be others. A functor with a constructor from Parameters gets the operator's
-// scalars. Two results are returned as Pair<A, B>. This is the host's implementation: it works on
-// pieces of a row that fit the nearest cache, casting what is not yet, or not densely, in the
-// functor's types; the functor's own loop is then over dense arrays and vectorises.
+// scalars. Two results are returned as Pair<A, B>. A functor that is right for all but a few
+// arguments may say which, `bool rare(T...)`, and what holds for them, `slow(T...)`: its loop stays
+// free of branches. This is the host's implementation: it works on pieces of a row that fit the
+// nearest cache, casting what is not yet, or not densely, in the functor's types; the functor's own
+// loop is then over dense arrays and vectorises. That loop is all that is compiled per functor.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
@@ -26,7 +25,6 @@
 #include "kernels/cast.h"
 #include "kernels/entry.h"
 #include "kernels/isa.h"
-#include "kernels/strided.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
@@ -46,15 +44,15 @@ using Numbers = ComputeTypes<int32_t, int64_t, float, double, Complex<float>, Co
 /// The scalars of an operator, in the type it computes in.
 class Parameters {
  public:
-  explicit Parameters(const puone_elementwise_args& args) : args_(args) {}
+  explicit Parameters(const unsigned char (*elements)[16]) : elements_(elements) {}
 
   template <class T>
   T get(int index) const {
-    return load<T>(args_.parameters[index]);
+    return load<T>(elements_[index]);
   }
 
  private:
-  const puone_elementwise_args& args_;
+  const unsigned char (*elements_)[16];
 };
 
 template <class A, class B>
@@ -62,6 +60,20 @@ struct Pair {
   A first;
   B second;
 };
+
+/// A functor as the machinery sees it.
+struct ElementwiseLoop {
+  const void* functor;
+  /// Applies it to `n` elements; an address per operand, each of dense elements of its type.
+  void (*apply)(const void* functor, unsigned char* const* data, int64_t n);
+  /// The functor's types, as puone_dtype: outputs first.
+  const int32_t* dtypes;
+  int outputs;
+  int operands;
+};
+
+/// Runs the loop over the operands.
+void elementwise(Launch& launch, const puone_elementwise_args& args, const ElementwiseLoop& loop);
 
 namespace detail {
 
@@ -82,67 +94,30 @@ struct Signature<R (F::*)(A...) const> {
   using In = std::tuple<A...>;
 };
 
-/// Elements of a row that are worked on at a time.
-constexpr int64_t kPiece = 256;
-
-template <class T>
-struct Buffer {
-  Buffer() {} // leaves the elements uninitialised
-  alignas(64) T elements[kPiece];
-};
-
-/// One operand as dense elements of T, piece by piece: those in memory, or a buffer of casts.
-template <class T>
-class Dense {
- public:
-  Dense(Buffer<T>& buffer, int32_t dtype, int64_t stride)
-      : buffer_(buffer.elements),
-        stride_(stride),
-        direct_(dtype == kDtype<T> && stride == static_cast<int64_t>(sizeof(T))),
-        in_(castRowOf(kDtype<T>, dtype)),
-        out_(castRowOf(dtype, kDtype<T>)) {}
-
-  bool direct() const {
-    return direct_;
-  }
-
-  /// `n` elements from `data` on.
-  const T* read(const unsigned char* data, int64_t n) {
-    if (direct_) return reinterpret_cast<const T*>(data);
-    if (stride_ == 0 && data == seen_ && n <= filled_) return buffer_;
-    in_(reinterpret_cast<unsigned char*>(buffer_), sizeof(T), data, stride_, n);
-    seen_ = data;
-    filled_ = n;
-    return buffer_;
-  }
-
-  /// Where to put `n` elements that belong to `data`; finish() brings them there.
-  T* write(unsigned char* data) {
-    return direct_ ? reinterpret_cast<T*>(data) : buffer_;
-  }
-  void finish(unsigned char* data, int64_t n) const {
-    if (direct_) return;
-    out_(data, stride_, reinterpret_cast<const unsigned char*>(buffer_), sizeof(T), n);
-  }
-
- private:
-  T* const buffer_;
-  const int64_t stride_;
-  const bool direct_;
-  const RowFunction in_, out_;
-  const unsigned char* seen_ = nullptr;
-  int64_t filled_ = 0;
-};
+template <class F, class... In>
+bool anyRare(const F& f, int64_t n, const In*... in) {
+  int any = 0; // not bool: so it vectorises
+  for (int64_t i = 0; i < n; ++i) any |= f.rare(in[i]...) ? 1 : 0;
+  return any != 0;
+}
 
 template <class F, class Out, class... In>
-void apply(const F& f, Out* out, int64_t n, const In*... in) {
+void apply(const F& f, int64_t n, std::tuple<Out*> out, const In*... in) {
+  Out* const to = std::get<0>(out);
+  if constexpr (requires { f.rare(*in...); }) {
+    if (anyRare(f, n, in...)) {
+      for (int64_t i = 0; i < n; ++i) to[i] = f.rare(in[i]...) ? f.slow(in[i]...) : f(in[i]...);
+      return;
+    }
+  }
   // An output may be an input, never another part of it: no iteration depends on another.
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) out[i] = f(in[i]...);
+  for (int64_t i = 0; i < n; ++i) to[i] = f(in[i]...);
 }
 
 template <class F, class A, class B, class... In>
-void apply(const F& f, A* first, B* second, int64_t n, const In*... in) {
+void apply(const F& f, int64_t n, std::tuple<A*, B*> out, const In*... in) {
+  const auto [first, second] = out;
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
     const auto result = f(in[i]...);
@@ -152,10 +127,8 @@ void apply(const F& f, A* first, B* second, int64_t n, const In*... in) {
 }
 
 template <class F, class... Out, class... In, size_t... kOut, size_t... kIn>
-void elementwise(
-    Launch& launch,
-    const puone_elementwise_args& args,
-    const F& f,
+ElementwiseLoop loopOf(
+    const F& functor,
     const std::tuple<Out...>*,
     const std::tuple<In...>*,
     std::index_sequence<kOut...>,
@@ -163,68 +136,56 @@ void elementwise(
   constexpr int kOuts = sizeof...(Out);
   constexpr int kAll = kOuts + sizeof...(In);
   static_assert(kAll <= PUONE_MAX_OPERANDS);
-  // An immediate stands still wherever the output goes.
-  std::array<const puone_operand*, kAll> operands;
-  for (int o = 0; o < kAll; ++o) operands[o] = &args.operands[args.immediate >> o & 1 ? 0 : o];
-  LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, operands);
-  for (int o = 0; o < kAll; ++o) {
-    if (args.immediate >> o & 1) {
-      nest.data[o] = const_cast<unsigned char*>(args.immediates[o]);
-      nest.strides[o] = {};
-    }
-  }
-  forRows(launch, nest, [&](auto data, int64_t n) {
-    std::tuple<Buffer<Out>..., Buffer<In>...> buffers;
-    std::tuple<Dense<Out>...> out{
-        Dense<Out>(std::get<kOut>(buffers), args.dtypes[kOut], nest.stride(kOut))...};
-    std::tuple<Dense<In>...> in{Dense<In>(
-        std::get<kOuts + kIn>(buffers), args.dtypes[kOuts + kIn], nest.stride(kOuts + kIn))...};
-    const bool direct =
-        (std::get<kOut>(out).direct() && ...) && (std::get<kIn>(in).direct() && ...);
-    for (int64_t left = n, m = 0; left > 0; left -= m) {
-      m = direct ? left : std::min(left, kPiece);
-      apply(
-          f,
-          std::get<kOut>(out).write(data[kOut])...,
-          m,
-          std::get<kIn>(in).read(data[kOuts + kIn], m)...);
-      (std::get<kOut>(out).finish(data[kOut], m), ...);
-      for (int o = 0; o < kAll; ++o) data[o] += m * nest.stride(o);
-    }
-  });
+  static constexpr int32_t dtypes[] = {kDtype<Out>..., kDtype<In>...};
+  const auto loop = [](const void* f, unsigned char* const* data, int64_t n) {
+    apply(
+        F(*static_cast<const F*>(f)), // a copy, which no output can alias
+        n,
+        std::tuple<Out*...>(reinterpret_cast<Out*>(data[kOut])...),
+        reinterpret_cast<const In*>(data[kOuts + kIn])...);
+  };
+  return {&functor, loop, dtypes, kOuts, kAll};
 }
 
 template <class F>
-F functor(const puone_elementwise_args& args) {
+F functor(const unsigned char (*parameters)[16]) {
   if constexpr (std::is_constructible_v<F, const Parameters&>) {
-    return F(Parameters(args));
+    return F(Parameters(parameters));
   } else {
     return F{};
   }
 }
 
+} // namespace detail
+
+/// The loop of a functor, which must outlive it.
 template <class F>
-void elementwiseOf(Launch& launch, const puone_elementwise_args& args) {
-  using Types = Signature<decltype(&F::operator())>;
-  elementwise(
-      launch,
-      args,
-      functor<F>(args),
+ElementwiseLoop loopOf(const F& functor) {
+  using Types = detail::Signature<decltype(&F::operator())>;
+  return detail::loopOf(
+      functor,
       static_cast<typename Types::Out*>(nullptr),
       static_cast<typename Types::In*>(nullptr),
       std::make_index_sequence<std::tuple_size_v<typename Types::Out>>(),
       std::make_index_sequence<std::tuple_size_v<typename Types::In>>());
 }
 
+namespace detail {
+
+template <class F>
+void runOf(Launch& launch, const puone_elementwise_args& args) {
+  const F f = functor<F>(args.parameters);
+  elementwise(launch, args, puone::kernels::PUONE_ISA::loopOf(f));
+}
+
 template <template <class> class F, class... T>
 void dispatch(Launch& launch, const puone_elementwise_args& args, ComputeTypes<T...> /*types*/) {
-  const bool found =
-      ((args.compute == kDtype<T> && (elementwiseOf<F<T>>(launch, args), true)) || ...);
+  const bool found = ((args.compute == kDtype<T> && (runOf<F<T>>(launch, args), true)) || ...);
   if (!found) throw std::invalid_argument("the kernel does not compute in this dtype");
 }
 
 template <template <class> class F, class Types>
-void run(Launch& launch, const puone_elementwise_args& args) {
+void runAny(Launch& launch, const puone_elementwise_args& args) {
   dispatch<F>(launch, args, Types{});
 }
 
@@ -233,7 +194,7 @@ void run(Launch& launch, const puone_elementwise_args& args) {
 /// The table entry of the elementwise kernel that applies F<T>, T one of the types it has.
 template <template <class> class F, class Types>
 constexpr Kernel elementwiseEntry(const char* name) {
-  return entry<puone_elementwise_args, detail::run<F, Types>>(name);
+  return entry<puone_elementwise_args, detail::runAny<F, Types>>(name);
 }
 
 } // namespace puone::kernels::PUONE_ISA

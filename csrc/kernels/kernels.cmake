@@ -10,22 +10,30 @@ else()
   set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
 endif()
 set(PUONE_KERNEL_SOURCES
+  activation.cpp
+  amp.cpp
   arithmetic.cpp
   batch_norm.cpp
+  binary.cpp
   cast.cpp
+  compare.cpp
   complex.cpp
   convolution.cpp
   copy.cpp
   cumulative.cpp
   delay.cpp
   dot.cpp
-  extremes.cpp
+  elementwise.cpp
   embedding.cpp
+  extremes.cpp
   fill.cpp
+  foreach.cpp
+  fused_optimizer.cpp
   gemm.cpp
   gemm_tile.cpp
   group_norm.cpp
   indexing.cpp
+  loss.cpp
   masked.cpp
   nll_loss.cpp
   order.cpp
@@ -39,6 +47,11 @@ set(PUONE_KERNEL_SOURCES
   sequence.cpp
   shape.cpp
   softmax.cpp
+  special.cpp
+  ternary.cpp
+  unary_exponential.cpp
+  unary_simple.cpp
+  unary_trigonometric.cpp
 )
 
 function(puone_add_host_kernels target)

@@ -239,7 +239,7 @@ void randomOf(Launch& launch, const puone_random_args& args) {
   random(
       launch,
       args,
-      detail::functor<F>(args.elementwise),
+      detail::functor<F>(args.elementwise.parameters),
       static_cast<typename Types::Out*>(nullptr),
       static_cast<typename Types::In*>(nullptr),
       std::make_index_sequence<std::tuple_size_v<typename Types::Out>>(),

@@ -9,20 +9,27 @@ namespace {
 std::vector<Kernel> joined() {
   std::vector<Kernel> all;
   for (const auto family : {
+           activationKernels(),
+           ampKernels(),
            arithmeticKernels(),
            batchNormKernels(),
+           binaryKernels(),
+           compareKernels(),
            complexKernels(),
            convolutionKernels(),
            copyKernels(),
            cumulativeKernels(),
            delayKernels(),
            dotKernels(),
-           extremesKernels(),
            embeddingKernels(),
+           extremesKernels(),
            fillKernels(),
+           foreachKernels(),
+           fusedOptimizerKernels(),
            gemmKernels(),
            groupNormKernels(),
            indexingKernels(),
+           lossKernels(),
            maskedKernels(),
            nllLossKernels(),
            orderKernels(),
@@ -35,6 +42,11 @@ std::vector<Kernel> joined() {
            sequenceKernels(),
            shapeKernels(),
            softmaxKernels(),
+           specialKernels(),
+           ternaryKernels(),
+           unaryExponentialKernels(),
+           unarySimpleKernels(),
+           unaryTrigonometricKernels(),
        }) {
     all.insert(all.end(), family.begin(), family.end());
   }

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Functions of two elements, besides arithmetic.h's. Nothing here traps: an integer divided by zero
+// gives an unspecified number, as on other devices.
+#include <type_traits>
+
+#include "kernels/families.h"
+#include "kernels/functors.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace {
+
+template <class T>
+PUONE_FN T larger(T a, T b) { // NaN wins
+  return a > b || a != a ? a : b;
+}
+template <class T>
+PUONE_FN T smaller(T a, T b) {
+  return a < b || a != a ? a : b;
+}
+template <class T>
+PUONE_FN T largerNumber(T a, T b) { // NaN loses
+  return a > b || b != b ? a : b;
+}
+template <class T>
+PUONE_FN T smallerNumber(T a, T b) {
+  return a < b || b != b ? a : b;
+}
+
+/// a / b towards zero; integers only.
+template <class T>
+PUONE_FN T quotient(T a, T b) {
+  return b == 0 ? T(-1) : b == -1 ? negated(a) : static_cast<T>(a / b);
+}
+
+template <class T>
+PUONE_FN T fmodOf(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(b == 0 ? a : b == -1 ? 0 : a % b);
+  } else {
+    return std::fmod(a, b);
+  }
+}
+
+/// The remainder with the sign of b.
+template <class T>
+PUONE_FN T remainderOf(T a, T b) {
+  const T rest = fmodOf(a, b);
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+template <class T>
+PUONE_FN T truncatedQuotient(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return quotient(a, b);
+  } else {
+    return trunc(a / b);
+  }
+}
+
+template <class T>
+PUONE_FN T floorQuotient(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    const T q = quotient(a, b);
+    return (a < 0) != (b < 0) && b != 0 && fmodOf(a, b) != 0 ? q - 1 : q;
+  } else {
+    // By the remainder: a / b may round up to an integer.
+    if (b == 0) return a / b;
+    const T rest = std::fmod(a, b);
+    T q = (a - rest) / b;
+    if (rest != 0 && (b < 0) != (rest < 0)) q -= 1;
+    if (q == 0) return copysign(T(0), a / b);
+    const T below = floor(q);
+    return q - below > T(0.5) ? below + 1 : below;
+  }
+}
+
+template <class T>
+PUONE_FN T powOf(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
+    T result = 1;
+    for (; b != 0; b /= 2, a = times(a, a)) {
+      if (b % 2 != 0) result = times(result, a);
+    }
+    return result;
+  } else {
+    return pow(a, b);
+  }
+}
+
+template <class T>
+PUONE_FN T gcdOf(T a, T b) {
+  while (a != 0) {
+    const T rest = fmodOf(b, a);
+    b = a;
+    a = rest;
+  }
+  return b < 0 ? negated(b) : b;
+}
+template <class T>
+PUONE_FN T lcmOf(T a, T b) {
+  const T divisor = gcdOf(a, b);
+  const T product = divisor == 0 ? T(0) : times(quotient(a, divisor), b);
+  return product < 0 ? negated(product) : product;
+}
+
+/// Bits shifted out on the left are lost, and so is everything for a distance out of range.
+template <class T>
+PUONE_FN T shiftedLeft(T a, T b) {
+  using Bits = std::make_unsigned_t<T>;
+  const bool fits = static_cast<Bits>(b) < sizeof(T) * 8;
+  return fits ? static_cast<T>(static_cast<Bits>(a) << b) : T(0);
+}
+template <class T>
+PUONE_FN T shiftedRight(T a, T b) {
+  constexpr T kLast = sizeof(T) * 8 - 1;
+  using Bits = std::make_unsigned_t<T>;
+  return a >> (static_cast<Bits>(b) <= static_cast<Bits>(kLast) ? b : kLast);
+}
+
+/// log(e^a + e^b)
+template <class T>
+PUONE_FN T logAddExp(T a, T b) {
+  const T top = larger(a, b);
+  return a == b && abs(a) == kInfinity<T> ? a : top + log1p(exp(-abs(a - b)));
+}
+template <class T>
+PUONE_FN T logAddExp2(T a, T b) {
+  const T log2_e = static_cast<T>(1.44269504088896340736);
+  const T top = larger(a, b);
+  return a == b && abs(a) == kInfinity<T> ? a : top + log1p(exp2(-abs(a - b))) * log2_e;
+}
+
+PUONE_BINARY(Maximum, larger(a, b));
+PUONE_BINARY(Minimum, smaller(a, b));
+PUONE_BINARY(Fmax, largerNumber(a, b));
+PUONE_BINARY(Fmin, smallerNumber(a, b));
+PUONE_BINARY(Fmod, fmodOf(a, b));
+PUONE_BINARY(Remainder, remainderOf(a, b));
+PUONE_BINARY(DivTrunc, truncatedQuotient(a, b));
+PUONE_BINARY(DivFloor, floorQuotient(a, b));
+PUONE_BINARY(Pow, powOf(a, b));
+PUONE_BINARY(Atan2, atan2(a, b));
+PUONE_BINARY(Hypot, std::hypot(a, b));
+PUONE_BINARY(Copysign, copysign(a, b));
+PUONE_BINARY(Nextafter, std::nextafter(a, b));
+PUONE_BINARY(LogAddExp, logAddExp(a, b));
+PUONE_BINARY(LogAddExp2, logAddExp2(a, b));
+PUONE_BINARY(Xlogy, b != b ? b : a == 0 ? T(0) : a * log(b));
+PUONE_BINARY(Xlog1py, b != b ? b : a == 0 ? T(0) : a * log1p(b));
+PUONE_BINARY(Heaviside, a == 0 ? b : static_cast<T>(a > 0));
+PUONE_BINARY(BitwiseAnd, static_cast<T>(a& b));
+PUONE_BINARY(BitwiseOr, static_cast<T>(a | b));
+PUONE_BINARY(BitwiseXor, static_cast<T>(a ^ b));
+PUONE_BINARY(LeftShift, shiftedLeft(a, b));
+PUONE_BINARY(RightShift, shiftedRight(a, b));
+PUONE_BINARY(Gcd, gcdOf(a, b));
+PUONE_BINARY(Lcm, lcmOf(a, b));
+
+template <class T>
+struct PowScalar {
+  explicit PowScalar(const Parameters& p) : exponent(p.get<T>(0)) {}
+  PUONE_FN T operator()(T x) const {
+    return powOf(x, exponent);
+  }
+  T exponent;
+};
+
+constexpr Kernel kKernels[] = {
+    elementwiseEntry<Maximum, Ordered>("maximum"),
+    elementwiseEntry<Minimum, Ordered>("minimum"),
+    elementwiseEntry<Fmax, Ordered>("fmax"),
+    elementwiseEntry<Fmin, Ordered>("fmin"),
+    elementwiseEntry<Fmod, Ordered>("fmod"),
+    elementwiseEntry<Remainder, Ordered>("remainder"),
+    elementwiseEntry<DivTrunc, Ordered>("div_trunc"),
+    elementwiseEntry<DivFloor, Ordered>("div_floor"),
+    elementwiseEntry<Pow, Numbers>("pow"),
+    elementwiseEntry<PowScalar, Numbers>("pow_scalar"),
+    elementwiseEntry<Atan2, Reals>("atan2"),
+    elementwiseEntry<Hypot, Reals>("hypot"),
+    elementwiseEntry<Copysign, Reals>("copysign"),
+    elementwiseEntry<Nextafter, Reals>("nextafter"),
+    elementwiseEntry<LogAddExp, Reals>("logaddexp"),
+    elementwiseEntry<LogAddExp2, Reals>("logaddexp2"),
+    elementwiseEntry<Xlogy, Reals>("xlogy"),
+    elementwiseEntry<Xlog1py, Reals>("xlog1py"),
+    elementwiseEntry<Heaviside, Ordered>("heaviside"),
+    elementwiseEntry<BitwiseAnd, Integers>("bitwise_and"),
+    elementwiseEntry<BitwiseOr, Integers>("bitwise_or"),
+    elementwiseEntry<BitwiseXor, Integers>("bitwise_xor"),
+    elementwiseEntry<LeftShift, Integers>("left_shift"),
+    elementwiseEntry<RightShift, Integers>("right_shift"),
+    elementwiseEntry<Gcd, Integers>("gcd"),
+    elementwiseEntry<Lcm, Integers>("lcm"),
+};
+
+} // namespace
+
+std::span<const Kernel> binaryKernels() {
+  return kKernels;
+}
+
+} // namespace puone::kernels::PUONE_ISA

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Elementwise operators: what OpInfo's samples do not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from interpreter import Python
+from torch import Tensor
+from torch.nn import functional
+
+import reference_backend as puone
+
+INFINITY = float("inf")
+SPECIAL = [0.0, -0.0, INFINITY, -INFINITY, float("nan"), 1e-45, -1e-45, 3.4e38, -3.4e38, 1.0, -1.0]
+
+# The largest error of a function of floats, in units in the last place of the exact result.
+FUNCTIONS: dict[str, tuple[float, float, float]] = {
+    "exp": (-104, 88.7, 1.5),
+    "exp2": (-150, 127.9, 1.5),
+    "expm1": (-20, 88.7, 2),
+    "log": (0, 3e38, 1.5),
+    "log2": (0, 3e38, 1.5),
+    "log10": (0, 3e38, 2),
+    "log1p": (-0.999, 3e38, 2),
+    "sin": (-3e5, 3e5, 2),
+    "cos": (-3e5, 3e5, 2),
+    "tan": (-3e5, 3e5, 4),
+    "asin": (-1, 1, 3),
+    "acos": (-1, 1, 2),
+    "atan": (-50, 50, 3),
+    "sinh": (-88, 88, 3),
+    "cosh": (-88, 88, 3),
+    "tanh": (-12, 12, 3),
+    "asinh": (-1e6, 1e6, 2),
+    "acosh": (1, 1e6, 2),
+    "atanh": (-0.999, 0.999, 3),
+    "sigmoid": (-80, 80, 3),
+    "erf": (-5, 5, 2),
+    "rsqrt": (1e-30, 1e30, 2),
+}
+
+
+@pytest.fixture(autouse=True)
+def _native() -> Iterator[None]:
+    """None of these tests may borrow an operator from the CPU."""
+    yield
+    assert not puone._fallback_counts()
+
+
+def ulps(result: Tensor, exact: Tensor) -> Tensor:
+    """How far floats are from exact values, in units in the last place."""
+    rounded = exact.float()
+    unit = (rounded.nextafter(torch.tensor(INFINITY)) - rounded).abs().double()
+    return ((result.double() - exact).abs() / unit)[(exact.abs() > 1e-37) & exact.isfinite()]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_floats_are_accurate_over_their_whole_range(name: str) -> None:
+    low, high, limit = FUNCTIONS[name]
+    function = getattr(torch, name)
+    spread = torch.linspace(0, 1, 100_003, dtype=torch.float64)
+    near_zero = torch.logspace(-30, 0, 20_001, dtype=torch.float64)
+    x = torch.cat([low + (high - low) * spread, near_zero, -near_zero]).float()
+    x = x[(x >= low) & (x <= high)]
+    result = function(x.to("puone")).cpu()
+    assert ulps(result, function(x.double())).max() <= limit
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "abs", "neg", "sign", "ceil", "round", "frac"])
+def test_special_numbers_give_what_they_give_on_the_cpu(name: str) -> None:
+    x = torch.tensor(SPECIAL)
+    function = getattr(torch, name)
+    expected = function(x)
+    result = function(x.to("puone")).cpu()
+    torch.testing.assert_close(result, expected, rtol=2e-6, atol=1e-44, equal_nan=True)
+    zeros = (expected == 0) & (result == 0)
+    assert torch.equal(result.signbit()[zeros], expected.signbit()[zeros])
+
+
+BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "pow": torch.pow,
+    "atan2": torch.atan2,
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "fmax": torch.fmax,
+    "fmin": torch.fmin,
+    "fmod": torch.fmod,
+    "remainder": torch.remainder,
+    "floor_divide": torch.floor_divide,
+    "trunc": lambda a, b: torch.div(a, b, rounding_mode="trunc"),
+    "copysign": torch.copysign,
+    "hypot": torch.hypot,
+    "logaddexp": torch.logaddexp,
+    "xlogy": torch.xlogy,
+    "heaviside": torch.heaviside,
+    "nextafter": torch.nextafter,
+    "le": torch.le,
+    "eq": torch.eq,
+    "logical_xor": torch.logical_xor,
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_pairs_of_special_numbers_give_what_they_give_on_the_cpu(name: str) -> None:
+    values = torch.tensor([*SPECIAL, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 7.5])
+    a, b = values[:, None], values[None, :]
+    expected = BINARY[name](a, b)
+    result = BINARY[name](a.to("puone"), b.to("puone")).cpu()
+    if name in ("fmod", "remainder"):  # the CPU does not know the rest of enormous quotients
+        enormous = (a / b).isinf() & a.isfinite() & (b != 0)
+        result, expected = result[~enormous], expected[~enormous]
+    torch.testing.assert_close(result, expected, rtol=2e-6, atol=1e-44, equal_nan=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32, torch.int64], ids=str)
+def test_integers_wrap_around_and_division_never_traps(dtype: torch.dtype) -> None:
+    info = torch.iinfo(dtype)
+    a = torch.tensor([info.min, info.max, info.max, 5], dtype=dtype)
+    x = a.to("puone")
+    assert torch.equal((x + 1).cpu(), a + 1)
+    assert torch.equal((x * x).cpu(), a * a)
+    assert torch.equal(x.neg().cpu(), a.neg())
+    assert torch.equal(x.pow(3).cpu(), a.pow(3))
+    zero = torch.zeros_like(x)
+    for operator in (torch.floor_divide, torch.remainder, torch.fmod, torch.gcd, torch.lcm):
+        operator(x, zero)  # an unspecified number
+    if info.min < 0:
+        minus_one = torch.full_like(x, -1)
+        assert x.floor_divide(minus_one)[0].item() == info.min
+        assert x.remainder(minus_one)[0].item() == 0
+    puone.synchronize()
+
+
+def test_mixed_types_scalars_and_broadcasting_follow_the_cpu() -> None:
+    for a_type in (torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float32):
+        for b_type in (torch.int16, torch.float16, torch.float64):
+            a = torch.arange(12).reshape(3, 4).to(a_type)
+            b = (torch.arange(4) + 1).to(b_type)
+            for operator in (torch.add, torch.remainder, torch.pow, torch.gt, torch.maximum):
+                expected = operator(a, b)
+                result = operator(a.to("puone"), b.to("puone"))
+                assert result.dtype == expected.dtype
+                torch.testing.assert_close(result.cpu(), expected, equal_nan=True)
+    x = torch.arange(6.0).to("puone")
+    assert torch.equal(
+        torch.where(x > 2, x, torch.tensor(-1.5)).cpu(), torch.tensor([-1.5] * 3 + [3, 4, 5])
+    )
+    assert torch.where(x > 2, 1, 0).dtype == torch.int64
+    assert torch.equal((2**x).cpu(), 2 ** torch.arange(6.0))
+    assert torch.equal((7 % x[1:]).cpu(), 7 % torch.arange(1.0, 6.0))
+    assert torch.equal((1 << x.int()).cpu(), 1 << torch.arange(6).int())
+
+
+def test_operators_reach_strided_expanded_and_empty_tensors() -> None:
+    base = torch.randn(6, 7, 5)
+    device = base.to("puone")
+    for view in (
+        lambda t: t.transpose(0, 2),
+        lambda t: t[::2, 1:, ::3],
+        lambda t: t[:, :1].expand(6, 7, 5),
+        lambda t: t.select(1, 3),
+        lambda t: t[:0],
+    ):
+        torch.testing.assert_close(view(device).exp().cpu(), view(base).exp())
+        torch.testing.assert_close(view(device).clamp(-1, 0.5).cpu(), view(base).clamp(-1, 0.5))
+        assert view(device).tanh().stride() == view(base).tanh().stride()
+    out = torch.empty(0, device="puone")
+    assert torch.equal(torch.sign(device, out=out).cpu(), base.sign())
+    device[:, ::2].mul_(2).clamp_(min=0)
+    base[:, ::2].mul_(2).clamp_(min=0)
+    assert torch.equal(device.cpu(), base)
+
+
+def test_operators_refuse_what_the_cpu_refuses() -> None:
+    x = torch.ones(3, device="puone")
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[:1].expand(3).add_(1)
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[1:].mul_(x[:-1])
+    with pytest.raises(RuntimeError, match=r"same device|at least two devices"):
+        torch.maximum(x, torch.ones(3))
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch.exp(x, out=torch.empty(3, dtype=torch.int32, device="puone"))
+    with pytest.raises(NotImplementedError, match="not implemented"):
+        torch.frac(x.int())
+    with pytest.raises(RuntimeError, match="boolean"):
+        torch.where(x, x, x)
+
+
+def test_conjugate_and_negative_views_are_operands_like_others() -> None:
+    z = torch.randn(5, dtype=torch.complex64)
+    d = z.to("puone")
+    torch.testing.assert_close(d.conj().exp().cpu(), z.conj().exp())
+    torch.testing.assert_close((d.conj() * d).cpu(), z.conj() * z)
+    torch.testing.assert_close(d.conj().imag.tanh().cpu(), z.conj().imag.tanh())
+    torch.testing.assert_close(d.abs().cpu(), z.abs())
+
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": functional.relu,
+    "leaky_relu": lambda x: functional.leaky_relu(x, 0.2),
+    "elu": lambda x: functional.elu(x, 1.5),
+    "selu": functional.selu,
+    "celu": lambda x: functional.celu(x, 0.7),
+    "gelu": functional.gelu,
+    "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
+    "silu": functional.silu,
+    "mish": functional.mish,
+    "hardswish": functional.hardswish,
+    "hardsigmoid": functional.hardsigmoid,
+    "hardtanh": lambda x: functional.hardtanh(x, -0.5, 2),
+    "softplus": lambda x: functional.softplus(x, 1.5, 8),
+    "softshrink": functional.softshrink,
+    "hardshrink": functional.hardshrink,
+    "logsigmoid": functional.logsigmoid,
+    "glu": functional.glu,
+    "prelu": lambda x: functional.prelu(x, torch.tensor([0.3], device=x.device, dtype=x.dtype)),
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "logit": lambda x: torch.logit(x, 1e-2),
+}
+
+
+TOLERANCES = {
+    torch.float32: {"rtol": 1e-5, "atol": 2e-6},
+    torch.bfloat16: {"rtol": 1.6e-2, "atol": 2e-2},
+    torch.float64: {"rtol": 1e-7, "atol": 1e-9},
+}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES, ids=str)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations_and_their_gradients_are_right(name: str, dtype: torch.dtype) -> None:
+    edges = torch.tensor([[-4, 4, -0.25, 0.25] * 10])
+    x = torch.cat([torch.randn(30, 40) * 3, edges]).to(dtype)
+    ours = x.to("puone").requires_grad_()
+    exact = x.double().requires_grad_()
+    result, expected = ACTIVATIONS[name](ours), ACTIVATIONS[name](exact)
+    gradient = torch.randn_like(expected).to(dtype)
+    result.backward(gradient.to("puone"))
+    expected.backward(gradient.double())
+    assert ours.grad is not None and exact.grad is not None
+    assert result.dtype == ours.grad.dtype == dtype
+    tolerance = TOLERANCES[dtype]
+    torch.testing.assert_close(result.detach().cpu().double(), expected.detach(), **tolerance)
+    torch.testing.assert_close(ours.grad.cpu().double(), exact.grad, **tolerance)
+
+
+def test_many_elements_are_the_same_on_any_number_of_cores(python: Python) -> None:
+    program = """
+import hashlib, torch, reference_backend
+x = torch.randn(300_001, generator=torch.Generator().manual_seed(1)).to("puone")
+y = torch.where(x.sin() > 0, x.pow(2.5).nan_to_num(), torch.nn.functional.gelu(x.half()).float())
+print(hashlib.sha256((y * 1e5).sin().cpu().numpy().tobytes()).hexdigest())
+"""
+    one, two = (python(program, env={"PUONE_SIM_CORES": cores}) for cores in ("1", "2"))
+    assert one.returncode == two.returncode == 0, one.stderr + two.stderr
+    assert one.stdout == two.stdout != ""
+
+
+def test_operators_are_queued_not_waited_for() -> None:
+    x = torch.zeros(4, device="puone")
+    puone._sleep_ms(60)
+    y = x.exp().add(1).tanh()
+    assert not puone.current_stream().query()
+    torch.testing.assert_close(y.cpu(), torch.full((4,), 2.0).tanh())
