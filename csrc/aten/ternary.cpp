@@ -17,7 +17,6 @@
 #include <torch/library.h>
 
 #include <limits>
-#include <optional>
 
 #include "aten/elementwise.h"
 
@@ -52,15 +51,12 @@ void launchClamp(at::TensorIteratorBase& iter, const Scalar* low, const Scalar* 
 }
 
 struct Clamp : at::meta::structured_clamp {
-  using Bound = std::optional<Scalar>;
-  void meta(const Tensor& self, const Bound& min, const Bound& max) {
-    const auto reference = [](const Bound& bound) {
-      return bound ? at::OptionalScalarRef(*bound) : at::OptionalScalarRef();
-    };
-    structured_clamp::meta(self, reference(min), reference(max));
-  }
-  void impl(const Tensor& /*self*/, const Bound& min, const Bound& max, const Tensor& /*out*/) {
-    launchClamp(*this, min ? &*min : nullptr, max ? &*max : nullptr);
+  void impl(
+      const Tensor& /*self*/,
+      at::OptionalScalarRef min,
+      at::OptionalScalarRef max,
+      const Tensor& /*out*/) {
+    launchClamp(*this, min ? &min.get() : nullptr, max ? &max.get() : nullptr);
   }
 };
 
