@@ -8,6 +8,7 @@ namespace {
 
 std::vector<Kernel> joined() {
   std::vector<Kernel> all;
+  // clang-format off: a line per family
   for (const auto family : {
            activationKernels(),
            ampKernels(),
@@ -48,6 +49,7 @@ std::vector<Kernel> joined() {
            unarySimpleKernels(),
            unaryTrigonometricKernels(),
        }) {
+    // clang-format on
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;
