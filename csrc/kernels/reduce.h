@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -67,21 +66,7 @@ class Fold {
   /// Combines n neighbouring elements, of which x[0] has position `first`, with what was gathered.
   void piece(const In* x, int64_t n, int64_t /*first*/, Gathered& gathered) const {
     constexpr int kLanes = sizeof(In) < 8 ? 64 : 32;
-    Lane lanes[kLanes];
-    for (Lane& lane : lanes) lane = op_.identity();
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] = op_.step(lanes[l], x[i + l]);
-    }
-    for (int l = 0; i < n; ++i, ++l) lanes[l] = op_.step(lanes[l], x[i]);
-    Gathered all[kLanes];
-    for (int l = 0; l < kLanes; ++l) all[l] = cast<Gathered>(lanes[l]);
-    for (int width = std::min<int64_t>(kLanes, std::bit_ceil(static_cast<uint64_t>(n))) / 2;
-         width > 0;
-         width /= 2) {
-      for (int l = 0; l < width; ++l) all[l] = op_.combine(all[l], all[l + width]);
-    }
-    gathered = op_.combine(gathered, all[0]);
+    gathered = op_.combine(gathered, n < kLanes ? inLanes<8>(x, n) : inLanes<kLanes>(x, n));
   }
 
   /// Combines the elements of some rows with what each column has gathered.
@@ -111,6 +96,23 @@ class Fold {
   }
 
  private:
+  template <int kLanes>
+  Gathered inLanes(const In* x, int64_t n) const {
+    Lane lanes[kLanes];
+    for (Lane& lane : lanes) lane = op_.identity();
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (int l = 0; l < kLanes; ++l) lanes[l] = op_.step(lanes[l], x[i + l]);
+    }
+    for (int l = 0; i < n; ++i, ++l) lanes[l] = op_.step(lanes[l], x[i]);
+    Gathered all[kLanes];
+    for (int l = 0; l < kLanes; ++l) all[l] = cast<Gathered>(lanes[l]);
+    for (int width = kLanes / 2; width > 0; width /= 2) {
+      for (int l = 0; l < width; ++l) all[l] = op_.combine(all[l], all[l + width]);
+    }
+    return all[0];
+  }
+
   Op op_;
 };
 
@@ -320,6 +322,13 @@ void reducePieces(
   alignas(64) In buffer[kReducePiece];
   const int64_t stride = plan.reduced.stride(0);
   direct = direct && stride == static_cast<int64_t>(sizeof(In));
+  if (direct && plan.reduced.ndim == 1) {
+    for (int64_t n = 0; begin < end; begin += n) {
+      n = std::min(kReducePiece, end - begin);
+      op.piece(reinterpret_cast<const In*>(in) + begin, n, begin, all);
+    }
+    return;
+  }
   Walk walk(plan.reduced, begin);
   while (begin < end) {
     const int64_t wanted = std::min(kReducePiece, end - begin);

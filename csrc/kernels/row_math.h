@@ -19,9 +19,9 @@ using RowType = std::conditional_t<std::is_same_v<Element, double>, double, floa
 /// exp(x) that vectorises, NaN for NaN.
 template <class T>
 PUONE_FN T exponentialOrNan(T x) {
-  const bool number = x == x;
-  const T result = exponential(number ? x : T(0));
-  return number ? result : x;
+  // A selection of results would become a jump around the computation.
+  const T number = x == x ? x : T(0), factor = x == x ? T(1) : x;
+  return exponential(number) * factor;
 }
 
 /// The elements behind a device address that may be null.

@@ -14,105 +14,140 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-/// How far elements of a row are apart: known to the compiler where it is 1.
-struct Dense {
-  PUONE_FN int64_t operator()(int64_t i) const {
-    return i;
-  }
-};
-struct Apart {
-  int64_t stride;
-  PUONE_FN int64_t operator()(int64_t i) const {
-    return i * stride;
-  }
-};
+/// Rows that lie side by side and are worked on together, where elements of a row lie apart.
+constexpr int64_t kStrip = 64;
 
-template <class In, class Out, class At>
-struct Forward {
+template <class In, class Out>
+struct Softmax {
   using T = RowType<In>;
 
-  void operator()(const Block& block, const In* x, Out* y, int64_t n) const {
+  Softmax(Launch& launch, const puone_softmax_args& args)
+      : logarithm(args.logarithm != 0),
+        size(args.size),
+        inner(args.inner),
+        in(elementsAt<In>(launch, args.in)),
+        result(elementsAt<In>(launch, args.result)),
+        out(elementsAt<Out>(launch, args.out)) {}
+
+  /// What x - top is diminished by, or its exponential multiplied with. Not x - (top + log_sum): a
+  /// large top would swallow the logarithm.
+  PUONE_FN T normaliser(T sum) const {
+    return logarithm ? std::log(sum) : T(1) / sum;
+  }
+
+  void row(const Block& block, int64_t index) const {
+    const In* const x = in + index * size;
+    Out* const y = out + index * size;
     const T top = block.reduce(
-        n,
+        size,
         -std::numeric_limits<T>::infinity(),
-        [=, this](int64_t i) { return cast<T>(x[at(i)]); },
+        [=](int64_t i) { return cast<T>(x[i]); },
         [](T a, T b) { return a > b ? a : b; });
-    const T sum = block.reduce(
-        n,
-        T(0),
-        [=, this](int64_t i) { return exponentialOrNan(cast<T>(x[at(i)]) - top); },
-        [](T a, T b) { return a + b; });
-    if (logarithm) {
-      // Not x - (top + log_sum): a large top would swallow the logarithm.
-      const T log_sum = std::log(sum);
-      block.each(
-          n, [=, this](int64_t i) { y[at(i)] = cast<Out>(cast<T>(x[at(i)]) - top - log_sum); });
-    } else {
-      const T scale = T(1) / sum;
-      block.each(n, [=, this](int64_t i) {
-        y[at(i)] = cast<Out>(exponentialOrNan(cast<T>(x[at(i)]) - top) * scale);
-      });
-    }
-  }
-
-  bool logarithm;
-  At at;
-};
-
-template <class In, class Out, class At>
-struct Backward {
-  using T = RowType<In>;
-
-  void operator()(const Block& block, const In* grad, const In* y, Out* out, int64_t n) const {
     const auto add = [](T a, T b) { return a + b; };
+    const auto power = [=](int64_t i) { return exponentialOrNan(cast<T>(x[i]) - top); };
+    const T factor = normaliser(block.reduce(size, T(0), power, add));
     if (logarithm) {
-      const T sum =
-          block.reduce(n, T(0), [=, this](int64_t i) { return cast<T>(grad[at(i)]); }, add);
-      block.each(n, [=, this](int64_t i) {
-        out[at(i)] = cast<Out>(cast<T>(grad[at(i)]) - exponentialOrNan(cast<T>(y[at(i)])) * sum);
-      });
+      block.each(size, [=](int64_t i) { y[i] = cast<Out>(cast<T>(x[i]) - top - factor); });
     } else {
-      const T sum = block.reduce(
-          n, T(0), [=, this](int64_t i) { return cast<T>(grad[at(i)]) * cast<T>(y[at(i)]); }, add);
-      block.each(n, [=, this](int64_t i) {
-        out[at(i)] = cast<Out>((cast<T>(grad[at(i)]) - sum) * cast<T>(y[at(i)]));
+      block.each(size, [=](int64_t i) { y[i] = cast<Out>(power(i) * factor); });
+    }
+  }
+
+  void strip(const Block& block, int64_t offset, int64_t n) const {
+    T top[kStrip], sum[kStrip]; // element j is always the same thread's
+    block.each(n, [&](int64_t j) {
+      top[j] = -std::numeric_limits<T>::infinity();
+      sum[j] = 0;
+    });
+    for (int64_t i = 0; i < size; ++i) {
+      const In* const x = in + offset + i * inner;
+      block.each(n, [&](int64_t j) {
+        const T value = cast<T>(x[j]);
+        top[j] = value > top[j] ? value : top[j];
       });
+    }
+    for (int64_t i = 0; i < size; ++i) {
+      const In* const x = in + offset + i * inner;
+      block.each(n, [&](int64_t j) { sum[j] += exponentialOrNan(cast<T>(x[j]) - top[j]); });
+    }
+    block.each(n, [&](int64_t j) { sum[j] = normaliser(sum[j]); });
+    for (int64_t i = 0; i < size; ++i) {
+      const In* const x = in + offset + i * inner;
+      Out* const y = out + offset + i * inner;
+      if (logarithm) {
+        block.each(n, [&](int64_t j) { y[j] = cast<Out>(cast<T>(x[j]) - top[j] - sum[j]); });
+      } else {
+        block.each(n, [&](int64_t j) {
+          y[j] = cast<Out>(exponentialOrNan(cast<T>(x[j]) - top[j]) * sum[j]);
+        });
+      }
     }
   }
 
   bool logarithm;
-  At at;
+  int64_t size, inner;
+  In *in, *result; // backward: the gradient and what the forward pass gave
+  Out* out;
 };
 
-/// row(block, offset) for the first element of each row.
-template <class Row>
-void forSoftmaxRows(Launch& launch, const puone_softmax_args& args, const Row& row) {
-  const int64_t inner = args.inner, size = args.size;
-  blocks(launch, args.outer * inner, size, [=](const Block& block, int64_t index) {
-    row(block, index / inner * inner * size + index % inner);
-  });
-}
+template <class In, class Out>
+struct SoftmaxBackward : Softmax<In, Out> {
+  using Base = Softmax<In, Out>;
+  using T = typename Base::T;
+  using Base::Base, Base::in, Base::inner, Base::logarithm, Base::out, Base::result, Base::size;
 
-template <class In, class Out, class At>
-void forwardOf(Launch& launch, const puone_softmax_args& args, At at) {
-  const Forward<In, Out, At> forward{args.logarithm != 0, at};
-  const In* const in = reinterpret_cast<const In*>(launch.resolve(args.in));
-  Out* const out = reinterpret_cast<Out*>(launch.resolve(args.out));
-  const int64_t n = args.size;
-  forSoftmaxRows(launch, args, [=](const Block& block, int64_t offset) {
-    forward(block, in + offset, out + offset, n);
-  });
-}
+  /// What is summed up over a row, and the gradient with that sum.
+  PUONE_FN T term(T grad, T y) const {
+    return logarithm ? grad : grad * y;
+  }
+  PUONE_FN T gradient(T grad, T y, T sum) const {
+    return logarithm ? grad - exponentialOrNan(y) * sum : (grad - sum) * y;
+  }
 
-template <class In, class Out, class At>
-void backwardOf(Launch& launch, const puone_softmax_args& args, At at) {
-  const Backward<In, Out, At> backward{args.logarithm != 0, at};
-  const In* const grad = reinterpret_cast<const In*>(launch.resolve(args.in));
-  const In* const result = reinterpret_cast<const In*>(launch.resolve(args.result));
-  Out* const out = reinterpret_cast<Out*>(launch.resolve(args.out));
-  const int64_t n = args.size;
-  forSoftmaxRows(launch, args, [=](const Block& block, int64_t offset) {
-    backward(block, grad + offset, result + offset, out + offset, n);
+  void row(const Block& block, int64_t index) const {
+    const In *const grad = in + index * size, *const y = result + index * size;
+    Out* const to = out + index * size;
+    const T sum = block.reduce(
+        size,
+        T(0),
+        [=, this](int64_t i) { return term(cast<T>(grad[i]), cast<T>(y[i])); },
+        [](T a, T b) { return a + b; });
+    block.each(size, [=, this](int64_t i) {
+      to[i] = cast<Out>(gradient(cast<T>(grad[i]), cast<T>(y[i]), sum));
+    });
+  }
+
+  void strip(const Block& block, int64_t offset, int64_t n) const {
+    T sum[kStrip]; // element j is always the same thread's
+    block.each(n, [&](int64_t j) { sum[j] = 0; });
+    for (int64_t i = 0; i < size; ++i) {
+      const In *const grad = in + offset + i * inner, *const y = result + offset + i * inner;
+      block.each(n, [&](int64_t j) { sum[j] += term(cast<T>(grad[j]), cast<T>(y[j])); });
+    }
+    for (int64_t i = 0; i < size; ++i) {
+      const In *const grad = in + offset + i * inner, *const y = result + offset + i * inner;
+      Out* const to = out + offset + i * inner;
+      block.each(n, [&](int64_t j) {
+        to[j] = cast<Out>(gradient(cast<T>(grad[j]), cast<T>(y[j]), sum[j]));
+      });
+    }
+  }
+};
+
+/// All rows: each on its own where it is dense, else in strips.
+template <class Op>
+void forAllRows(Launch& launch, const puone_softmax_args& args) {
+  const Op op(launch, args);
+  const int64_t size = args.size, inner = args.inner;
+  if (inner == 1) {
+    return blocks(
+        launch, args.outer, size, [=](const Block& block, int64_t index) { op.row(block, index); });
+  }
+  const int64_t strips = (inner + kStrip - 1) / kStrip;
+  blocks(launch, args.outer * strips, size * kStrip, [=](const Block& block, int64_t index) {
+    const int64_t first = index % strips * kStrip;
+    const int64_t n = inner - first < kStrip ? inner - first : kStrip;
+    op.strip(block, index / strips * inner * size + first, n);
   });
 }
 
@@ -134,17 +169,12 @@ void withTypes(const puone_softmax_args& args, const Body& body) {
 }
 
 void softmax(Launch& launch, const puone_softmax_args& args) {
-  withTypes(args, [&]<class In, class Out>() {
-    if (args.inner == 1) return forwardOf<In, Out>(launch, args, Dense{});
-    forwardOf<In, Out>(launch, args, Apart{args.inner});
-  });
+  withTypes(args, [&]<class In, class Out>() { forAllRows<Softmax<In, Out>>(launch, args); });
 }
 
 void softmaxBackward(Launch& launch, const puone_softmax_args& args) {
-  withTypes(args, [&]<class In, class Out>() {
-    if (args.inner == 1) return backwardOf<In, Out>(launch, args, Dense{});
-    backwardOf<In, Out>(launch, args, Apart{args.inner});
-  });
+  withTypes(
+      args, [&]<class In, class Out>() { forAllRows<SoftmaxBackward<In, Out>>(launch, args); });
 }
 
 constexpr Kernel kKernels[] = {
