@@ -67,6 +67,7 @@ class Linear {
   template <class F>
   PUONE_FN void forSources(int64_t at, const F& f) const {
     const Between between = betweenOf(at);
+    if (between.first == between.second) return f(between.first, W(1));
     f(between.first, W(1) - between.weight);
     f(between.second, between.weight);
   }
@@ -80,8 +81,11 @@ class Linear {
     for (; at < result_; ++at) {
       const Between between = betweenOf(at);
       if (between.first > i) return;
-      if (between.first == i) f(at, W(1) - between.weight);
-      if (between.second == i) f(at, between.weight);
+      if (between.first == between.second) {
+        f(at, W(1));
+      } else {
+        f(at, between.first == i ? W(1) - between.weight : between.weight);
+      }
     }
   }
 
@@ -120,12 +124,14 @@ class Cubic {
 
   template <class F>
   PUONE_FN void forSources(int64_t at, const F& f) const {
+    if (last_ + 1 == result_) return f(at, W(1));
     const Place place = placeOf(at);
     for (int k = 0; k < 4; ++k) f(clamped(place.index - 1 + k), weight(place, k));
   }
 
   template <class F>
   PUONE_FN void forUsers(int64_t i, const F& f) const {
+    if (last_ + 1 == result_) return f(i, W(1));
     int64_t at = scale_ > W(0) ? static_cast<int64_t>(static_cast<W>(i) / scale_) : 0;
     if (at > result_) at = result_;
     while (at > 0 && clamped(placeOf(at - 1).index + 2) >= i) --at;
@@ -146,7 +152,6 @@ class Cubic {
   };
 
   PUONE_FN Place placeOf(int64_t at) const {
-    if (last_ + 1 == result_) return {at, W(0)};
     const W exact =
         corners_ ? scale_ * static_cast<W>(at) : scale_ * (static_cast<W>(at) + W(0.5)) - W(0.5);
     const auto floor = static_cast<int64_t>(std::floor(exact));
