@@ -39,6 +39,10 @@ lint: $(SETUP) ## check style and types: ruff, mypy, clang-format
 	$(PYTHON) -m mypy
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format --dry-run -Werror
 
+.PHONY: operators
+operators: build ## write docs/operators.md: which operators are native, composite, fallback
+	$(PYTHON) docs/operators.py
+
 .PHONY: format
 format: $(SETUP) ## rewrite the sources in the project's style
 	$(PYTHON) -m ruff check --fix-only .

@@ -3,8 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
+
+import reference_backend as puone
+
+
+@pytest.fixture(autouse=True)
+def _native() -> Iterator[None]:
+    """Nothing here may run on the CPU."""
+    yield
+    assert not puone._fallback_counts()
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 10_000])
