@@ -63,6 +63,7 @@ class Block {
   /// Puts the first `wanted` of n items in order by `before`, a total order.
   template <class Item, class Before>
   void sort(Item* items, int64_t n, int64_t wanted, const Before& before) const {
+    if (wanted <= n / 16) return std::partial_sort(items, items + wanted, items + n, before);
     if (wanted <= n / 2) std::nth_element(items, items + wanted, items + n, before);
     std::sort(items, items + (wanted <= n / 2 ? wanted : n), before);
   }
