@@ -45,6 +45,9 @@ struct Gelu : at::meta::structured_gelu {
   void impl(const Tensor& /*self*/, c10::string_view approximate, const Tensor& /*out*/) {
     static const Kernel exact("gelu"), tanh("gelu_tanh");
     checkType("gelu", common_dtype(), kRealTypes);
+    TORCH_CHECK(
+        approximate == "none" || approximate == "tanh",
+        "approximate argument must be either none or tanh.");
     launchElementwise(approximate == "tanh" ? tanh : exact, *this, common_dtype());
   }
 };

@@ -43,6 +43,9 @@ struct GeluBackward : at::meta::structured_gelu_backward {
       const Tensor& /*out*/) {
     static const Kernel exact("gelu_backward"), tanh("gelu_tanh_backward");
     checkType("gelu_backward", common_dtype(), kRealTypes);
+    TORCH_CHECK(
+        approximate == "none" || approximate == "tanh",
+        "approximate argument must be either none or tanh.");
     launchElementwise(approximate == "tanh" ? tanh : exact, *this, common_dtype());
   }
 };

@@ -158,12 +158,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<
       Elementwise<at::meta::structured_heaviside, "heaviside", kOrdered>,
       at::_ops::heaviside_out>(m);
-  structured<
-      Elementwise<at::meta::structured_logaddexp, "logaddexp", kRealTypes>,
-      at::_ops::logaddexp_out>(m);
-  structured<
-      Elementwise<at::meta::structured_logaddexp2, "logaddexp2", kRealTypes>,
-      at::_ops::logaddexp2_out>(m);
+  structured<RealsOnly<at::meta::structured_logaddexp, "logaddexp">, at::_ops::logaddexp_out>(m);
+  structured<RealsOnly<at::meta::structured_logaddexp2, "logaddexp2">, at::_ops::logaddexp2_out>(m);
   structured<Elementwise<at::meta::structured_gcd, "gcd", kIntegerTypes>, at::_ops::gcd_out>(m);
   structured<Elementwise<at::meta::structured_lcm, "lcm", kIntegerTypes>, at::_ops::lcm_out>(m);
   structured<

@@ -164,9 +164,9 @@ class ForeachCall {
   Scalar alpha_ = 1;
 };
 
-// How an operator is computed.
+// How an operator is computed. Constants before anything is registered.
 struct Way {
-  const char* kernel;
+  const char* kernel = nullptr;
   bool has_alpha = false;
 };
 
@@ -176,7 +176,7 @@ struct Foreach;
 // Autograd does not count the changes of lists' tensors.
 template <class Overload, auto kSlow, class... A>
 struct Foreach<Overload, kSlow, void(TensorList, A...)> {
-  static inline Way way;
+  static constinit inline Way way{};
   static void call(TensorList self, A... arguments) {
     static const Kernel kernel(way.kernel);
     ForeachCall op(self, way.has_alpha);
@@ -189,7 +189,7 @@ struct Foreach<Overload, kSlow, void(TensorList, A...)> {
 
 template <class Overload, auto kSlow, class... A>
 struct Foreach<Overload, kSlow, std::vector<Tensor>(TensorList, A...)> {
-  static inline Way way;
+  static constinit inline Way way{};
   static std::vector<Tensor> call(TensorList self, A... arguments) {
     static const Kernel kernel(way.kernel);
     ForeachCall op(self, way.has_alpha);

@@ -82,6 +82,19 @@ def test_foreach_operators_follow_the_cpu(call: str, dtype: torch.dtype) -> None
         assert inplace._version > version
 
 
+@pytest.mark.parametrize("name", ["add", "sub"])
+def test_alpha_multiplies_the_second_list(name: str) -> None:
+    x, y = tensors(), tensors()
+    device = on_device(x)
+    expected = getattr(torch, f"_foreach_{name}")(x, y, alpha=2.5)
+    result = getattr(torch, f"_foreach_{name}")(device, on_device(y), alpha=2.5)
+    getattr(torch, f"_foreach_{name}_")(device, on_device(y), alpha=2.5)
+    assert isinstance(device, list)
+    for ours, inplace, theirs in zip(result, device, expected, strict=True):
+        torch.testing.assert_close(ours.cpu(), theirs)
+        torch.testing.assert_close(inplace.cpu(), theirs)
+
+
 def test_foreach_operators_serve_lists_that_are_not_alike() -> None:
     x = [torch.ones(3, 4), torch.ones(2, dtype=torch.int64), torch.ones(4, 3).t()]
     y = [torch.full((3, 4), 2.0), torch.ones(2), torch.ones(3, 4)]
