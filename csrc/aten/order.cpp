@@ -152,7 +152,8 @@ Outputs kthvalueOut(
   }
   dim = prepare("kthvalue()", self, dim, keepdim, values, indices);
   const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
-  TORCH_CHECK(k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
+  TORCH_CHECK(
+      k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
   launchOrder("kthvalue", kKth, self, dim, values, indices, k);
   return {values, indices};
 }

@@ -46,7 +46,9 @@ class Lines {
         items_(reinterpret_cast<Item<T>*>(launch.resolve(args.items))) {
     for (int32_t d = 0; d < args.ndim; ++d) {
       (d == args.ordered ? along_ : lines_)
-          .add(args.sizes[d], {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
+          .add(
+              args.sizes[d],
+              {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
     }
     size = along_.elements();
   }
