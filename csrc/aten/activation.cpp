@@ -34,6 +34,7 @@
 #include <torch/library.h>
 
 #include "aten/elementwise.h"
+#include "aten/logit.h"
 
 namespace puone {
 namespace {
@@ -127,7 +128,7 @@ Tensor& logitOut(const Tensor& self, std::optional<double> eps, Tensor& out) {
   static const Kernel kernel("logit");
   auto iter = at::TensorIterator::unary_float_op(out, self);
   checkType("logit", iter.common_dtype(), kRealTypes);
-  launchElementwise(kernel, iter, iter.common_dtype(), {eps.value_or(-1.0)});
+  launchElementwise(kernel, iter, iter.common_dtype(), logitBounds(eps, iter.common_dtype()));
   return out;
 }
 Tensor logit(const Tensor& self, std::optional<double> eps) {

@@ -28,6 +28,7 @@
 #include <torch/library.h>
 
 #include "aten/elementwise.h"
+#include "aten/logit.h"
 
 namespace puone {
 namespace {
@@ -58,7 +59,7 @@ struct LogitBackward : at::meta::structured_logit_backward {
       const Tensor& /*out*/) {
     static const Kernel kernel("logit_backward");
     checkType("logit_backward", common_dtype(), kRealTypes);
-    launchElementwise(kernel, *this, common_dtype(), {eps.value_or(-1.0)});
+    launchElementwise(kernel, *this, common_dtype(), logitBounds(eps, common_dtype()));
   }
 };
 

@@ -10,8 +10,6 @@
 #include <ATen/ops/erfinv_ops.h>
 #include <ATen/ops/lgamma_meta.h>
 #include <ATen/ops/lgamma_ops.h>
-#include <ATen/ops/polygamma_meta.h>
-#include <ATen/ops/polygamma_ops.h>
 #include <ATen/ops/special_entr_meta.h>
 #include <ATen/ops/special_entr_ops.h>
 #include <ATen/ops/special_zeta_meta.h>
@@ -21,17 +19,6 @@
 #include "aten/elementwise.h"
 
 namespace puone {
-namespace {
-
-struct Polygamma : at::meta::structured_polygamma {
-  void impl(int64_t n, const at::Tensor& /*self*/, const at::Tensor& /*out*/) {
-    static const Kernel digamma("digamma"), polygamma("polygamma");
-    checkType("polygamma", common_dtype(), kRealTypes);
-    launchElementwise(n == 0 ? digamma : polygamma, *this, common_dtype(), {n});
-  }
-};
-
-} // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<Elementwise<at::meta::structured_erf, "erf", kRealTypes>, at::_ops::erf_out>(m);
@@ -48,7 +35,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
       at::_ops::special_entr_out>(m);
   using Zeta = Elementwise<at::meta::structured_special_zeta, "zeta", kRealTypes>;
   structured<Zeta, at::_ops::special_zeta_out>(m);
-  structured<Polygamma, at::_ops::polygamma_out>(m);
 }
 
 } // namespace puone

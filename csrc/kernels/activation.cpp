@@ -216,13 +216,13 @@ struct ShrinkBackward : Scalars<T> {
   }
 };
 
-/// log(x / (1 - x)), x brought into [low, 1 - low] if low, the parameter, is not negative.
+/// log(x / (1 - x)), x brought between low and high, the parameters, unless low is negative.
 template <class T>
 struct Logit : Scalars<T> {
   using Scalars<T>::Scalars;
   PUONE_FN T operator()(T x) const {
-    const T low = this->s0;
-    const T bounded = x < low ? low : x > 1 - low ? 1 - low : x;
+    const T low = this->s0, high = this->s1;
+    const T bounded = x < low ? low : x > high ? high : x;
     const T inside = low < 0 ? x : bounded;
     return log(inside / (1 - inside));
   }
@@ -231,9 +231,10 @@ template <class T>
 struct LogitBackward : Scalars<T> {
   using Scalars<T>::Scalars;
   PUONE_FN T operator()(T gradient, T x) const {
-    const T low = this->s0 < 0 ? T(0) : this->s0;
-    const T outside = this->s0 < 0 ? kNaN<T> : T(0);
-    return x < low || x > 1 - low ? outside : gradient / (x * (1 - x));
+    const bool bounded = this->s0 >= 0;
+    const T low = bounded ? this->s0 : T(0), high = bounded ? this->s1 : T(1);
+    const T outside = bounded ? T(0) : kNaN<T>;
+    return x < low || x > high ? outside : gradient / (x * (1 - x));
   }
 };
 

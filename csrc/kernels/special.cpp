@@ -80,17 +80,6 @@ PUONE_FN double zetaOf(double s, double q) {
   return sum;
 }
 
-/// The n-th derivative of digamma, n, the parameter, at least 1.
-template <class T>
-struct Polygamma {
-  explicit Polygamma(const Parameters& p) : n(static_cast<double>(p.get<T>(0))) {}
-  PUONE_FN T operator()(T x) const {
-    const double sign = std::fmod(n, 2) != 0 ? 1 : -1;
-    return static_cast<T>(sign * std::tgamma(n + 1) * zetaOf(n + 1, x));
-  }
-  double n;
-};
-
 template <class T>
 PUONE_FN T entropyOf(T x) {
   return x > 0 ? -x * log(x) : x == 0 ? T(0) : x != x ? x : -kInfinity<T>;
@@ -110,7 +99,6 @@ constexpr Kernel kKernels[] = {
     elementwiseEntry<Erfinv, Reals>("erfinv"),
     elementwiseEntry<Lgamma, Reals>("lgamma"),
     elementwiseEntry<Digamma, Reals>("digamma"),
-    elementwiseEntry<Polygamma, Reals>("polygamma"),
     elementwiseEntry<Zeta, Reals>("zeta"),
     elementwiseEntry<Entr, Reals>("special_entr"),
 };

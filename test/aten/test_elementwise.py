@@ -220,7 +220,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "prelu": lambda x: functional.prelu(x, torch.tensor([0.3], device=x.device, dtype=x.dtype)),
     "sigmoid": torch.sigmoid,
     "tanh": torch.tanh,
-    "logit": lambda x: torch.logit(x, 1e-2),
+    "logit": lambda x: torch.logit(x, 2**-6),
 }
 
 
