@@ -22,8 +22,8 @@ typedef struct puone_softmax_args {
   void* out;
 } puone_softmax_args;
 
-/* "group_norm", "group_norm_backward": rows of groups, each of channels of `inner` elements, made to
- * have mean 0 and variance 1; weight and bias belong to a channel of a group. Layer norm is one
+/* "group_norm", "group_norm_backward": rows of groups, each of channels of `inner` elements, made
+ * to have mean 0 and variance 1; weight and bias belong to a channel of a group. Layer norm is one
  * group of channels of one element. Null weight means 1, null bias 0; null gradients are not
  * wanted. */
 typedef struct puone_group_norm_args {
@@ -45,8 +45,8 @@ typedef struct puone_group_norm_args {
   void* sums; /* backward: workspace, 2 * rows * groups * channels of the type computed in */
 } puone_group_norm_args;
 
-/* "batch_norm_scale": of mean and variance of each channel, in the type computed in: scale and shift
- * of the affine map, the saved statistics, and what the running ones become. Null running
+/* "batch_norm_scale": of mean and variance of each channel, in the type computed in: scale and
+ * shift of the affine map, the saved statistics, and what the running ones become. Null running
  * statistics are not there.
  * "batch_norm_apply": out = in * scale + shift, by channel.
  * "batch_norm_backward_sums": sums[0] = the sum of grad_out, sums[1] = of grad_out * (in - mean).
