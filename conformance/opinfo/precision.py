@@ -17,8 +17,9 @@ from torch import Tensor
 from conformance.opinfo.sample import Sample, tensors
 
 # A device may be off by as much as this times the error of the CPU: the errors of two algorithms of
-# the same precision differ that much where a sample is ill-conditioned.
-FACTOR = 5.0
+# the same precision differ that much where a sample is ill-conditioned. Those of the derivatives of
+# factorisations were measured to be between 1/6.3 and 6.3 of each other, as often less as more.
+FACTOR = 8.0
 # Beyond this part of the largest result, an error of the CPU is no rounding but another result.
 LIMIT = 0.05
 
