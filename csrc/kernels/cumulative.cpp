@@ -64,18 +64,19 @@ using CumulativeMinimum = CumulativeExtreme<T, false>;
 template <class T>
 struct LogCumulativeSumExp {
   using In = T;
-  using Gathered = T;
-  PUONE_FN T nothing() const {
-    return -std::numeric_limits<T>::infinity();
+  using Gathered = typename Wider<T>::Type;
+  PUONE_FN Gathered nothing() const {
+    return -std::numeric_limits<Gathered>::infinity();
   }
-  PUONE_FN T step(T all, T x, int64_t /*position*/) const {
-    if ((all != all) | (x != x)) return std::numeric_limits<T>::quiet_NaN();
-    const T low = x < all ? x : all, high = x < all ? all : x;
+  PUONE_FN Gathered step(Gathered all, T value, int64_t /*position*/) const {
+    const Gathered x = value;
+    if ((all != all) | (x != x)) return std::numeric_limits<Gathered>::quiet_NaN();
+    const Gathered low = x < all ? x : all, high = x < all ? all : x;
     // Equal infinities: their difference is no number.
     return low == high && std::isinf(low) ? low : high + std::log1p(std::exp(low - high));
   }
-  PUONE_FN T result(T all) const {
-    return all;
+  PUONE_FN T result(Gathered all) const {
+    return static_cast<T>(all);
   }
 };
 

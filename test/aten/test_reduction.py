@@ -154,6 +154,14 @@ def test_scans_run_along_any_dimension() -> None:
     assert not puone._fallback_counts()
 
 
+def test_a_running_logarithm_of_sums_does_not_gather_rounding() -> None:
+    x = torch.randn(3, 10_000)
+    exact = x.double().logcumsumexp(1)
+    torch.testing.assert_close(
+        x.to("puone").logcumsumexp(1).cpu().double(), exact, rtol=2e-7, atol=2e-7
+    )
+
+
 def test_outputs_are_resized_and_their_strides_respected() -> None:
     x = torch.randn(6, 8)
     y = x.to("puone")
