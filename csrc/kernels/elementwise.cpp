@@ -13,20 +13,53 @@ namespace {
 /// Elements of a row that are worked on at a time.
 constexpr int64_t kPiece = 256;
 
-/// How one operand comes to be dense elements of the functor's type.
-struct Route {
-  Route(int32_t dtype, int32_t functor_dtype, int64_t row_stride)
+/// How one operand comes to be dense elements of the functor's type: by way of the operands' common
+/// type, if that is narrower than the operand, as 300 beside elements of uint8 is 44.
+class Route {
+ public:
+  Route(int32_t dtype, int32_t functor_dtype, int32_t common, bool narrow, int64_t row_stride)
       : stride(row_stride),
         size(elementSize(functor_dtype)),
-        direct(dtype == functor_dtype && stride == size),
-        in(castRowOf(functor_dtype, dtype)),
-        out(castRowOf(dtype, functor_dtype)) {}
+        direct(dtype == functor_dtype && stride == size && !narrow),
+        in_(castRowOf(functor_dtype, narrow ? common : dtype)),
+        out_(castRowOf(narrow ? common : dtype, functor_dtype)),
+        narrow_size_(narrow ? elementSize(common) : 0),
+        narrow_(castRowOf(common, dtype)),
+        widen_(castRowOf(dtype, common)) {}
 
   int64_t stride;
   int64_t size; // of the functor's type
   bool direct;  // it already is
-  RowFunction in, out;
+
+  /// Casts `n` elements, at most a piece, of the operand to dense ones.
+  void read(unsigned char* dense, const unsigned char* data, int64_t n) const {
+    if (narrow_size_ == 0) return in_(dense, size, data, stride, n);
+    alignas(64) unsigned char buffer[kPiece * 16];
+    narrow_(buffer, narrow_size_, data, stride, n);
+    in_(dense, size, buffer, narrow_size_, n);
+  }
+
+  void write(unsigned char* data, const unsigned char* dense, int64_t n) const {
+    if (narrow_size_ == 0) return out_(data, stride, dense, size, n);
+    alignas(64) unsigned char buffer[kPiece * 16];
+    out_(buffer, narrow_size_, dense, size, n);
+    widen_(data, stride, buffer, narrow_size_, n);
+  }
+
+ private:
+  RowFunction in_, out_;
+  int64_t narrow_size_; // of the common type; 0: the way is not by it
+  RowFunction narrow_, widen_;
 };
+
+/// Whether the operand may hold what the common type does not, or show that a result has wrapped.
+bool isNarrowed(const puone_elementwise_args& args, const ElementwiseLoop& loop, int o) {
+  const int32_t dtype = args.dtypes[o];
+  if (args.common == args.compute || loop.dtypes[o] != args.compute) return false;
+  if (dtype == args.common || dtype == PUONE_BOOL) return false;
+  const int32_t size = elementSize(dtype), common = elementSize(args.common);
+  return o < loop.outputs ? size > common : size >= common;
+}
 
 template <int kAll>
 LoopNest<kAll> nestOf(Launch& launch, const puone_elementwise_args& args) {
@@ -49,7 +82,12 @@ std::array<Route, kAll> routes(
     const ElementwiseLoop& loop,
     const LoopNest<kAll>& nest,
     std::index_sequence<kOperand...>) {
-  return {Route(args.dtypes[kOperand], loop.dtypes[kOperand], nest.stride(kOperand))...};
+  return {Route(
+      args.dtypes[kOperand],
+      loop.dtypes[kOperand],
+      args.common,
+      isNarrowed(args, loop, kOperand),
+      nest.stride(kOperand))...};
 }
 
 /// A row, piece by piece through buffers.
@@ -68,12 +106,12 @@ void runPieces(
       dense[o] = r.direct ? data[o] : buffers[o];
       // What stands still is read once.
       if (o < loop.outputs || r.direct || (r.stride == 0 && done > 0)) continue;
-      r.in(buffers[o], r.size, data[o], r.stride, m);
+      r.read(buffers[o], data[o], m);
     }
     loop.apply(loop.functor, dense.data(), m);
     for (int o = 0; o < kAll; ++o) {
       const Route& r = route[o];
-      if (o < loop.outputs && !r.direct) r.out(data[o], r.stride, buffers[o], r.size, m);
+      if (o < loop.outputs && !r.direct) r.write(data[o], buffers[o], m);
       data[o] += m * r.stride;
     }
   }

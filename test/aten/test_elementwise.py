@@ -134,6 +134,33 @@ def test_integers_wrap_around_and_division_never_traps(dtype: torch.dtype) -> No
     puone.synchronize()
 
 
+# Operands that are promoted to a narrower type than their own, or results that leave it.
+NARROWED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "a scalar wraps in a comparison": lambda x, y: x == -1,
+    "a scalar wraps in an order": lambda x, y: x > -2,
+    "a scalar wraps in a quotient": lambda x, y: x.floor_divide(-3),
+    "a scalar wraps in a remainder": lambda x, y: x.remainder(-3),
+    "a tensor without dimensions wraps": lambda x, y: torch.maximum(x, y[0]),
+    "a tensor without dimensions wraps, of one element": lambda x, y: x[:1] <= y[1],
+    "a tensor without dimensions wraps as a limit": lambda x, y: x.clamp(max=y[0]),
+    "a tensor without dimensions is divided": lambda x, y: y[0] // x,
+    "a scalar wraps where it is chosen": lambda x, y: torch.where(x > 2, x, -1),
+    "a sum wraps before it is widened": lambda x, y: torch.add(x, x, out=torch.empty_like(y)),
+    "a product wraps before it is widened": lambda x, y: torch.mul(
+        x, x, out=torch.empty_like(y, dtype=torch.float32)
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+@pytest.mark.parametrize("name", NARROWED)
+def test_short_integers_wrap_to_what_they_are_promoted_to(name: str, dtype: torch.dtype) -> None:
+    x = torch.tensor([1, 2, 3, 44, 100, 255, 32767]).to(dtype)
+    y = torch.tensor([70300, -1, 300, 70301, 5, 6, 7])
+    expected, actual = NARROWED[name](x, y), NARROWED[name](x.to("puone"), y.to("puone"))
+    torch.testing.assert_close(actual.cpu(), expected, rtol=0, atol=0)
+
+
 def test_mixed_types_scalars_and_broadcasting_follow_the_cpu() -> None:
     for a_type in (torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float32):
         for b_type in (torch.int16, torch.float16, torch.float64):
