@@ -71,6 +71,12 @@ Tensor& varianceOut(
     const Tensor& self, Dims dim, const Correction& given, bool keepdim, Tensor& out) {
   if (!isComputable(self.scalar_type())) return fallBack<Overload>(self, dim, given, keepdim, out);
   const Tensor result = variance<Functional, kRoot>(self, dim, given, keepdim);
+  TORCH_CHECK(
+      c10::canCast(result.scalar_type(), out.scalar_type()),
+      "result type ",
+      result.scalar_type(),
+      " can't be cast to the desired output type ",
+      out.scalar_type());
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
 }
