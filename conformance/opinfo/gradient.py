@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from conformance.check import Check
-from conformance.opinfo import database, policy
+from conformance.opinfo import database, policy, ties
 from conformance.opinfo.repro import Recipe
 from conformance.opinfo.sample import Sample, tensors
 from conformance.opinfo.topic import Seen, Topic, register, supported_dtypes
@@ -54,7 +54,7 @@ class Gradient(Topic):
         return Seen(differentiated(found, leaves, [cotangent(output) for output in found]))
 
     def canonical(self, sample: Sample, values: Any) -> Any:
-        return values  # The gradients are those of outputs that are unique.
+        return ties.ordered(self.op.name, sample, values)
 
 
 def inputs(sample: Sample) -> list[Tensor]:

@@ -9,7 +9,7 @@ import torch
 
 from conformance import compare
 from conformance.opinfo.sample import Sample
-from conformance.opinfo.ties import resolved
+from conformance.opinfo.ties import ordered, resolved
 
 LINE = torch.tensor([[2.0, 1.0, 2.0, 1.0]])
 
@@ -36,6 +36,20 @@ def test_other_elements_or_one_element_twice_are_wrong() -> None:
     assert not same("sort", sample, [[1, 3, 0, 2]], [[1, 0, 3, 2]])
     assert not same("sort", sample, [[1, 3, 0, 2]], [[1, 1, 0, 2]])
     assert not same("kthvalue", Sample(LINE, (1, 1)), [1], [0])
+
+
+def test_gradients_may_change_places_only_between_equal_elements() -> None:
+    def same_gradients(line: torch.Tensor, ours: list[Any], theirs: list[Any]) -> bool:
+        sample = Sample(line, (1,))
+        found = [ordered("mode", sample, [torch.tensor(x)]) for x in (ours, theirs)]
+        return compare.difference(*found, rtol=0, atol=0) is None
+
+    assert same_gradients(LINE, [[0.0, 3.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 3.0]])
+    assert not same_gradients(LINE, [[0.0, 3.0, 0.0, 0.0]], [[3.0, 0.0, 0.0, 0.0]])
+    assert not same_gradients(LINE, [[0.0, 3.0, 0.0, 0.0]], [[0.0, 3.0, 0.0, 3.0]])
+    assert not same_gradients(LINE, [[0.0, 3.0, 0.0, 0.0]], [[0.0, 0.0, 0.0, 4.0]])
+    columns = torch.tensor([[2.0, 1.0], [1.0, 1.0]])
+    assert not same_gradients(columns, [[0.0, 3.0], [4.0, 0.0]], [[0.0, 4.0], [3.0, 0.0]])
 
 
 def test_a_stable_sort_has_one_answer() -> None:
