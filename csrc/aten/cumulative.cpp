@@ -24,13 +24,14 @@ using c10::ScalarType;
 template <class... Out>
 void launchScan(
     const Kernel& kernel, ScalarType compute, const Tensor& self, int64_t dim, const Out&... outs) {
-  if (self.numel() == 0) return;
   const int64_t ndim = self.dim();
+  const int64_t scanned = at::maybe_wrap_dim(dim, ndim); // throws, also for nothing to scan
+  if (self.numel() == 0) return;
   TORCH_CHECK(
       ndim <= PUONE_MAX_DIMS, "puone: cannot scan more than ", PUONE_MAX_DIMS, " dimensions");
   puone_scan_args args{};
   args.ndim = static_cast<int32_t>(ndim);
-  args.scanned = static_cast<int32_t>(ndim - 1 - at::maybe_wrap_dim(dim, ndim));
+  args.scanned = static_cast<int32_t>(ndim - 1 - scanned);
   args.compute = *kernelDtype(computeType(compute));
   for (int64_t d = 0; d < ndim; ++d) args.sizes[ndim - 1 - d] = self.size(d);
   const auto set = [&](puone_operand& operand, int32_t& dtype, const Tensor& tensor) {

@@ -70,6 +70,7 @@ template <class Overload, class Functional, bool kRoot>
 Tensor& varianceOut(
     const Tensor& self, Dims dim, const Correction& given, bool keepdim, Tensor& out) {
   if (!isComputable(self.scalar_type())) return fallBack<Overload>(self, dim, given, keepdim, out);
+  checkCanHold(out, c10::toRealValueType(self.scalar_type()));
   const Tensor result = variance<Functional, kRoot>(self, dim, given, keepdim);
   TORCH_CHECK(
       c10::canCast(result.scalar_type(), out.scalar_type()),

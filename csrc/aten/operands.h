@@ -57,6 +57,16 @@ constexpr bool isComputable(c10::ScalarType type) noexcept {
   return kernelDtype(type) && type != c10::ScalarType::UInt64;
 }
 
+// Throws what TensorIterator throws, if results of `type` do not belong in `out`.
+inline void checkCanHold(const at::TensorBase& out, c10::ScalarType type) {
+  TORCH_CHECK(
+      c10::canCast(type, out.scalar_type()),
+      "result type ",
+      type,
+      " can't be cast to the desired output type ",
+      out.scalar_type());
+}
+
 // Fills ndim and sizes of a kernel's arguments from an iterator, whose dimensions are already
 // coalesced and ordered innermost first.
 template <typename Args>

@@ -173,6 +173,22 @@ def test_outputs_are_resized_and_their_strides_respected() -> None:
     assert torch.equal(values.cpu(), x.amax(1)) and torch.equal(indices.cpu(), x.argmax(1))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64], ids=str)
+def test_integers_hold_no_variances(dtype: torch.dtype) -> None:
+    x = torch.ones(4, 3, dtype=dtype, device="puone")
+    for op in (torch.var, torch.std):
+        with pytest.raises(RuntimeError, match=r"result type Float can't be cast .* type Int"):
+            op(x, 0, out=torch.empty(3, dtype=torch.int32, device="puone"))
+        assert op(x, 0, out=torch.empty(3, dtype=torch.float64, device="puone")).sum().item() == 0
+
+
+def test_scans_have_no_dimension_that_is_not_there() -> None:
+    for shape in ((0, 3), (2, 3)):
+        for scan in (torch.cumsum, torch.cumprod, torch.logcumsumexp):
+            with pytest.raises(IndexError, match="Dimension out of range"):
+                scan(torch.empty(shape, device="puone"), 2)
+
+
 def test_equal_compares_values_and_shapes() -> None:
     x = torch.randn(5, 4)
     y = x.to("puone")
