@@ -32,8 +32,7 @@ struct WithAlpha : Meta {
 
 using Add = WithAlpha<at::meta::structured_add_Tensor, "add">;
 using Sub = WithAlpha<at::meta::structured_sub_Tensor, "sub">;
-using Mul =
-    Elementwise<at::meta::structured_mul_Tensor, "mul", uint32_t{kNumbers} | kComplexHalfType>;
+using Mul = Elementwise<at::meta::structured_mul_Tensor, "mul">;
 using Div = Elementwise<at::meta::structured_div_Tensor, "div", kInexact>;
 
 } // namespace

@@ -15,7 +15,7 @@ uint32_t typeSet(ScalarType type) {
   if (type == ScalarType::Bool) return kBoolType;
   if (c10::isIntegralType(type, false)) return kIntegerTypes;
   if (c10::isFloatingType(type)) return kRealTypes;
-  return type == ScalarType::ComplexHalf ? kComplexHalfType : kComplexTypes;
+  return kComplexTypes;
 }
 
 template <class T>

@@ -22,9 +22,8 @@ namespace puone {
 enum TypeSet : uint32_t {
   kBoolType = 1,
   kIntegerTypes = 2,
-  kRealTypes = 4,    // floating point
-  kComplexTypes = 8, // without complex32
-  kComplexHalfType = 16,
+  kRealTypes = 4, // floating point
+  kComplexTypes = 8,
   kIntegers = kIntegerTypes | kBoolType,
   kOrdered = kIntegers | kRealTypes,
   kInexact = kRealTypes | kComplexTypes,

@@ -111,12 +111,7 @@ at::TensorIterator unaryOf(const Tensor& out, const Tensor& self) {
 
 // Complex numbers have real magnitudes and angles.
 c10::ScalarType checkRealOut(const Tensor& self, const Tensor& out, c10::ScalarType result) {
-  TORCH_CHECK(
-      c10::canCast(result, out.scalar_type()),
-      "result type ",
-      result,
-      " can't be cast to the desired output type ",
-      out.scalar_type());
+  checkCanHold(out, result);
   return self.is_complex() ? self.scalar_type() : result;
 }
 
@@ -166,6 +161,11 @@ Tensor& conjPhysicalOut(const Tensor& self, Tensor& out) {
     out.copy_(self);
   }
   return out;
+}
+
+// Not left to torch: its own form asks for a kernel of a DispatchStub.
+Tensor& conjPhysicalInplace(Tensor& self) {
+  return conjPhysicalOut(self, self);
 }
 
 Tensor& logicalNotOut(const Tensor& self, Tensor& out) {
@@ -252,6 +252,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("abs.out", TORCH_FN(absOut));
   m.impl("angle", TORCH_FN(angle));
   m.impl("angle.out", TORCH_FN(angleOut));
+  m.impl("conj_physical_", TORCH_FN(conjPhysicalInplace));
   m.impl("conj_physical.out", TORCH_FN(conjPhysicalOut));
   m.impl("logical_not.out", TORCH_FN(logicalNotOut));
   m.impl("nan_to_num.out", TORCH_FN(nanToNumOut));

@@ -224,6 +224,23 @@ def test_conjugate_and_negative_views_are_operands_like_others() -> None:
     torch.testing.assert_close((d.conj() * d).cpu(), z.conj() * z)
     torch.testing.assert_close(d.conj().imag.tanh().cpu(), z.conj().imag.tanh())
     torch.testing.assert_close(d.abs().cpu(), z.abs())
+    for view in (torch.clone, torch.conj, lambda t: t.conj().imag):
+        ours, expected = view(d.clone()), view(z.clone())
+        assert torch.equal(ours.conj_physical_().cpu(), expected.conj_physical_())
+    assert not puone._fallback_counts()
+
+
+def test_complex_halves_are_computed_in_complex_floats() -> None:
+    z = torch.tensor([3 + 4j, -1 + 0j, 0j, 0.5 - 2j])
+    half = z.to("puone", torch.complex32)
+    puone._reset_fallback_counts()
+    for operator in (torch.neg, torch.sgn, torch.conj_physical, torch.abs, torch.exp):
+        result, expected = operator(half), operator(z)
+        assert result.dtype == (torch.complex32 if expected.is_complex() else torch.float16)
+        assert torch.equal(result, expected.to(result.dtype).to("puone"))
+    assert half.eq(3 + 4j).tolist() == [True, False, False, False]
+    assert half.ne(half.conj()).tolist() == [True, False, False, True]
+    assert not puone._fallback_counts()
 
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -252,9 +269,9 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 TOLERANCES = {
-    torch.float32: {"rtol": 1e-5, "atol": 2e-6},
-    torch.bfloat16: {"rtol": 1.6e-2, "atol": 2e-2},
-    torch.float64: {"rtol": 1e-7, "atol": 1e-9},
+    torch.float32: (1e-5, 2e-6),
+    torch.bfloat16: (1.6e-2, 2e-2),
+    torch.float64: (1e-7, 1e-9),
 }
 
 
@@ -271,9 +288,9 @@ def test_activations_and_their_gradients_are_right(name: str, dtype: torch.dtype
     expected.backward(gradient.double())
     assert ours.grad is not None and exact.grad is not None
     assert result.dtype == ours.grad.dtype == dtype
-    tolerance = TOLERANCES[dtype]
-    torch.testing.assert_close(result.detach().cpu().double(), expected.detach(), **tolerance)
-    torch.testing.assert_close(ours.grad.cpu().double(), exact.grad, **tolerance)
+    rtol, atol = TOLERANCES[dtype]
+    for actual, wanted in ((result.detach(), expected.detach()), (ours.grad, exact.grad)):
+        torch.testing.assert_close(actual.cpu().double(), wanted, rtol=rtol, atol=atol)
 
 
 def test_many_elements_are_the_same_on_any_number_of_cores(python: Python) -> None:
