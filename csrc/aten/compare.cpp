@@ -25,9 +25,6 @@ namespace {
 
 using at::Tensor;
 
-// Equality is defined where little else is.
-constexpr uint32_t kAnyNumbers = kNumbers | kComplexHalfType;
-
 template <class Overload, KernelName kName>
 Tensor& logicalOut(const Tensor& self, const Tensor& other, Tensor& out) {
   static constexpr KernelName name = kName;
@@ -44,20 +41,18 @@ Tensor& logicalOut(const Tensor& self, const Tensor& other, Tensor& out) {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   structured<
-      Elementwise<at::meta::structured_eq_Scalar, "eq", kAnyNumbers>,
+      Elementwise<at::meta::structured_eq_Scalar, "eq">,
       at::_ops::eq_Scalar,
       at::_ops::eq_Scalar_out>(m);
   structured<
-      Elementwise<at::meta::structured_eq_Tensor, "eq", kAnyNumbers>,
+      Elementwise<at::meta::structured_eq_Tensor, "eq">,
       at::_ops::eq_Tensor,
       at::_ops::eq_Tensor_out>(m);
   structured<
-      Elementwise<at::meta::structured_ne_Scalar, "ne", kAnyNumbers>,
+      Elementwise<at::meta::structured_ne_Scalar, "ne">,
       at::_ops::ne_Scalar,
       at::_ops::ne_Scalar_out>(m);
-  structured<
-      Elementwise<at::meta::structured_ne_Tensor, "ne", kAnyNumbers>,
-      at::_ops::ne_Tensor_out>(m);
+  structured<Elementwise<at::meta::structured_ne_Tensor, "ne">, at::_ops::ne_Tensor_out>(m);
   structured<Elementwise<at::meta::structured_lt_Scalar, "lt", kOrdered>, at::_ops::lt_Scalar_out>(
       m);
   structured<

@@ -72,12 +72,6 @@ Tensor& varianceOut(
   if (!isComputable(self.scalar_type())) return fallBack<Overload>(self, dim, given, keepdim, out);
   checkCanHold(out, c10::toRealValueType(self.scalar_type()));
   const Tensor result = variance<Functional, kRoot>(self, dim, given, keepdim);
-  TORCH_CHECK(
-      c10::canCast(result.scalar_type(), out.scalar_type()),
-      "result type ",
-      result.scalar_type(),
-      " can't be cast to the desired output type ",
-      out.scalar_type());
   at::native::resize_output(out, result.sizes());
   return out.copy_(result);
 }
