@@ -2,13 +2,16 @@
 # puone_add_host_kernels(<target>): the device kernels compiled for the host, once per instruction
 # set, and linked into <target>. A driver of a real device compiles the same sources its own way.
 #
-# PUONE_KERNEL_LEVELS=baseline builds faster, for where speed does not matter.
+# PUONE_KERNEL_LEVELS=baseline builds faster, for where speed does not matter; PUONE_KERNELS=basic
+# builds what a driver by itself is tested with: copies, fills and delays.
 set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(PUONE_KERNEL_LEVELS baseline v3 v4 CACHE STRING "Instruction sets of the host kernels")
 else()
   set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
 endif()
+set(PUONE_KERNELS all CACHE STRING "Which kernels: all, or basic")
+set(PUONE_BASIC_KERNEL_SOURCES cast.cpp copy.cpp delay.cpp fill.cpp registry.cpp)
 set(PUONE_KERNEL_SOURCES
   activation.cpp
   amp.cpp
@@ -56,7 +59,11 @@ set(PUONE_KERNEL_SOURCES
 
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
-  list(TRANSFORM PUONE_KERNEL_SOURCES PREPEND "${PUONE_KERNELS_DIR}/" OUTPUT_VARIABLE sources)
+  set(sources ${PUONE_KERNEL_SOURCES})
+  if(PUONE_KERNELS STREQUAL "basic")
+    set(sources ${PUONE_BASIC_KERNEL_SOURCES})
+  endif()
+  list(TRANSFORM sources PREPEND "${PUONE_KERNELS_DIR}/")
   # Random numbers are the same on every driver and processor, to the last bit.
   set_source_files_properties(
     "${PUONE_KERNELS_DIR}/random.cpp" "${PUONE_KERNELS_DIR}/sampling.cpp"
@@ -66,7 +73,8 @@ function(puone_add_host_kernels target)
     set(objects ${target}_kernels_${level})
     add_library(${objects} OBJECT ${sources})
     target_link_libraries(${objects} PRIVATE puone_driver_options)
-    target_compile_definitions(${objects} PRIVATE PUONE_ISA=${level})
+    target_compile_definitions(${objects} PRIVATE
+      PUONE_ISA=${level} $<$<STREQUAL:${PUONE_KERNELS},basic>:PUONE_BASIC_KERNELS>)
     # Kernels touch no errno and no floating-point traps; knowing that, the compiler can vectorise.
     target_compile_options(${objects} PRIVATE -fno-math-errno -fno-trapping-math)
     if(NOT PUONE_SANITIZE)

@@ -9,6 +9,9 @@ namespace {
 std::vector<Kernel> joined() {
   std::vector<Kernel> all;
   // clang-format off: a line per family
+#ifdef PUONE_BASIC_KERNELS
+  for (const auto family : {copyKernels(), delayKernels(), fillKernels()}) {
+#else
   for (const auto family : {
            activationKernels(),
            ampKernels(),
@@ -49,6 +52,7 @@ std::vector<Kernel> joined() {
            unarySimpleKernels(),
            unaryTrigonometricKernels(),
        }) {
+#endif
     // clang-format on
     all.insert(all.end(), family.begin(), family.end());
   }
