@@ -13,6 +13,7 @@
 #include <ATen/ops/clamp_ops.h>
 #include <ATen/ops/lerp_meta.h>
 #include <ATen/ops/lerp_ops.h>
+#include <ATen/ops/result_type.h>
 #include <ATen/ops/where_ops.h>
 #include <torch/library.h>
 
