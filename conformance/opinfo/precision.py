@@ -48,7 +48,7 @@ def as_precise(
     triples = [list(tensors(value)) for value in (actual, expected, exact)]
     if len({len(found) for found in triples}) != 1:
         return False
-    return all(_close(*triple, factor) for triple in zip(*triples, strict=True))
+    return all(_close(a, e, x, factor) for a, e, x in zip(*triples, strict=True))
 
 
 def in_double(sample: Sample) -> Sample:

@@ -127,7 +127,7 @@ class TestArguments:
         x = torch.ones(4, device="puone:1")
         assert [half.device.index for half in ops.halves(x)] == [1, 1]
         with puone.device(1):
-            assert torch.erfinv(torch.zeros(2, device="puone:0")).device.index == 0
+            assert torch.special.i0e(torch.zeros(2, device="puone:0")).device.index == 0
 
     def test_strides_arrive_unchanged(self, ops: Operators) -> None:
         x = torch.zeros(4, 6, device="puone")
@@ -145,7 +145,7 @@ class TestArguments:
 
     def test_empty_and_undefined_tensors_pass(self) -> None:
         x = torch.empty(0, 3, device="puone")
-        assert torch.erfinv(x).shape == (0, 3)
+        assert torch.special.i0e(x).shape == (0, 3)
         grad_input, grad_weight, grad_bias = torch.ops.aten.native_layer_norm_backward(
             torch.ones(2, 3, device="puone"),
             torch.ones(2, 3, device="puone"),
@@ -174,7 +174,7 @@ class TestRefusals:
         x = torch.ones(2, device="puone")
         with pytest.raises(ValueError, match="on purpose"):
             ops.fail(x)
-        assert torch.erfinv(x * 0).eq(0).all()
+        assert torch.equal(torch.special.i0e(x).cpu(), torch.special.i0e(x.cpu()))
 
     @pytest.mark.parametrize("other", ["cpu", "puone:1"])
     def test_operands_of_different_devices_are_refused(self, other: str) -> None:
@@ -209,8 +209,8 @@ class TestCounting:
     def test_every_call_is_counted_under_the_operators_name(self) -> None:
         x = torch.ones(2, device="puone")
         for _ in range(3):
-            torch.erfinv(x)
-        assert puone._fallback_counts() == {"aten::erfinv.out": 3}
+            torch.special.i0e(x)
+        assert puone._fallback_counts() == {"aten::special_i0e.out": 3}
         puone._reset_fallback_counts()
         assert puone._fallback_counts() == {}
 
@@ -218,14 +218,14 @@ class TestCounting:
         def work() -> None:
             x = torch.ones(2, device="puone")
             for _ in range(50):
-                torch.erfinv(x)
+                torch.special.i0e(x)
 
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert puone._fallback_counts()["aten::erfinv.out"] == 200
+        assert puone._fallback_counts()["aten::special_i0e.out"] == 200
 
 
 class TestRegistration:
@@ -329,15 +329,15 @@ class TestAsynchrony:
             x = torch.zeros(4, device="puone")
             puone._sleep_ms(30)
             x.fill_(0.5)
-            y = torch.erfinv(x)
+            y = torch.special.i0e(x)
             x.zero_()
         side.synchronize()
-        assert torch.allclose(y.cpu(), torch.erfinv(torch.full((4,), 0.5)))
+        assert torch.allclose(y.cpu(), torch.special.i0e(torch.full((4,), 0.5)))
 
     @pytest.mark.parametrize("size", [1, 1000, 1 << 16])
     def test_results_of_every_size_arrive_whole(self, size: int) -> None:
         x = torch.linspace(-0.9, 0.9, size)
         y = x.to("puone")
         puone._sleep_ms(10)
-        results = [torch.erfinv(y + 0.0 * i) for i in range(5)]
-        assert all(torch.equal(r.cpu(), torch.erfinv(x)) for r in results)
+        results = [torch.special.i0e(y + 0.0 * i) for i in range(5)]
+        assert all(torch.equal(r.cpu(), torch.special.i0e(x)) for r in results)

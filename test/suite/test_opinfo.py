@@ -308,8 +308,8 @@ def test_a_result_as_precise_as_the_cpus_is_right(
     actual: list[float], expected: list[float], right: bool
 ) -> None:
     sample = Sample(torch.tensor([1.0, 2.0], dtype=HALF))
-    found = [torch.tensor(values, dtype=HALF) for values in (actual, expected)]
-    assert precision.as_precise(lambda s: third(s.input), sample, *found) is right
+    ours, theirs = (torch.tensor(values, dtype=HALF) for values in (actual, expected))
+    assert precision.as_precise(lambda s: third(s.input), sample, ours, theirs) is right
 
 
 def test_a_dtype_that_is_asked_for_is_asked_for_in_double_precision() -> None:
