@@ -65,7 +65,9 @@ def test_the_sim_driver_is_clean_under_valgrind() -> None:
     # The process tests start this program again and fork while threads run: under valgrind the
     # children are valgrind's own processes, and lose the memory of the threads they do not have.
     command = ["valgrind", "-q", "--error-exitcode=9", "--leak-check=full", "--fair-sched=yes"]
-    tests = [build(""), "--without", "test_process.cpp"]
+    # It computes long doubles with 64 bits, and those of the random numbers' tests are the measure.
+    skipped = ["--without", "test_process.cpp", "--without", "test_random.cpp"]
+    tests = [build(""), *skipped]
     output = run([*command, *tests], {"PUONE_SIM_MEMORY": "256M"})
     assert "==" not in output, output
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace puone::test {
 
@@ -19,8 +20,8 @@ struct Registration {
 void report(const char* file, int line, const std::string& text);
 
 struct Selection {
-  std::string name_part;    // run tests whose name contains it
-  std::string without_file; // and whose source file is not this one
+  std::string name_part;                  // run tests whose name contains it
+  std::vector<std::string> without_files; // and whose source file is none of these
 };
 
 /// Runs the selected tests; returns the process's exit status. Running nothing is a failure.

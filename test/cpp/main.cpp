@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// driver_tests [--without FILE] [part of a test's name]
+// driver_tests [--without FILE]... [part of a test's name]
 // driver_tests --child NAME runs one of the processes that test_process.cpp starts.
 #include <cstring>
 #include <string>
@@ -16,7 +16,7 @@ int main(int argc, char** argv) {
     const bool more = i + 1 < argc;
     if (more && std::strcmp(argv[i], "--child") == 0) return puone::test::runChild(argv[i + 1]);
     if (more && std::strcmp(argv[i], "--without") == 0) {
-      selection.without_file = argv[++i];
+      selection.without_files.emplace_back(argv[++i]);
     } else {
       selection.name_part = argv[i];
     }
