@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
 import yaml
@@ -104,19 +105,19 @@ class Reasons:
     """The patterns of operators.yaml, first match first."""
 
     def __init__(self) -> None:
-        self._groups: list[dict[str, object]] = yaml.safe_load(REASONS.read_text())
+        self._groups: list[dict[str, Any]] = yaml.safe_load(REASONS.read_text())
         self._used: set[str] = set()
 
     def of(self, name: str) -> str | None:
         for group in self._groups:
-            for pattern in group["operators"]:  # type: ignore[attr-defined]
+            for pattern in group["operators"]:
                 if fnmatchcase(name, pattern):
                     self._used.add(pattern)
                     return str(group["reason"])
         return None
 
     def unused(self) -> list[str]:
-        every = [p for group in self._groups for p in group["operators"]]  # type: ignore[attr-defined]
+        every = [p for group in self._groups for p in group["operators"]]
         return [pattern for pattern in every if pattern not in self._used]
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from statistics import median
 
 import torch
@@ -92,8 +93,8 @@ def _issue(dev: Device, rounds: int) -> Iterator[Row]:
     for name, function in POINTWISE.items():
         yield alternate_issue(
             f"{name}, 1 element, issue",
-            lambda f=function: f(*there),  # type: ignore[misc]
-            lambda f=function: f(*cpu),  # type: ignore[misc]
+            partial(function, *there),
+            partial(function, *cpu),
             dev.synchronize,
             rounds,
         )
@@ -104,8 +105,8 @@ def _large(dev: Device, rounds: int) -> Iterator[Row]:
     for name, function in POINTWISE.items():
         yield alternate(
             f"{name}, 1M elements",
-            lambda f=function: f(*there),  # type: ignore[misc]
-            lambda f=function: f(*cpu),  # type: ignore[misc]
+            partial(function, *there),
+            partial(function, *cpu),
             dev.synchronize,
             rounds,
         )
@@ -117,8 +118,8 @@ def _reductions(dev: Device, rounds: int) -> Iterator[Row]:
     for name, function in REDUCTIONS.items():
         yield alternate(
             f"{name}, 1M elements",
-            lambda f=function: f(there),  # type: ignore[misc]
-            lambda f=function: f(cpu),  # type: ignore[misc]
+            partial(function, there),
+            partial(function, cpu),
             dev.synchronize,
             rounds,
         )

@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -184,7 +185,7 @@ def _hook_order(device: torch.device) -> list[Tensor]:
     removed.remove()
     y.retain_grad()
     y.sum().backward()
-    return [x.grad, y.grad]  # type: ignore[list-item]
+    return [x.grad, y.grad]  # type: ignore[list-item]  # set by a backward
 
 
 def _leaf_hooks(device: torch.device) -> list[Tensor]:
@@ -201,7 +202,7 @@ def _optimizer_in_backward(device: torch.device) -> list[Tensor]:
 
     def step(parameter: Tensor) -> None:
         with torch.no_grad():
-            parameter.sub_(parameter.grad, alpha=0.1)  # type: ignore[arg-type]
+            parameter.sub_(parameter.grad, alpha=0.1)  # type: ignore[arg-type]  # set by a backward
         parameter.grad = None
 
     for layer in layers:
@@ -543,7 +544,7 @@ def gradients_are_safe_on_the_callers_stream(dev: Device, case: str) -> None:
             with sides[1]:
                 sides[1].wait_stream(sides[0])
                 y.sum().backward()
-                read = x.grad + 1  # type: ignore[operator]
+                read = x.grad + 1  # type: ignore[operator]  # set by a backward
             dev.current_stream().wait_stream(sides[1])
             dev.assert_equal(read, torch.full((_N,), 4.0))
         else:
@@ -622,7 +623,11 @@ def graphs_may_span_devices(dev: Device, case: str) -> None:
         y.sum().backward()
         assert seen == [1]
     elif case == "thread":
-        in_threads([lambda i=i: (x.to(dev.device(i)) * (i + 1)).sum().backward() for i in (0, 1)])  # type: ignore[misc]
+
+        def backward_on(index: int) -> None:
+            (x.to(dev.device(index)) * (index + 1)).sum().backward()
+
+        in_threads([partial(backward_on, index) for index in (0, 1)])
         dev.assert_equal(x.grad, torch.full((_N,), 3.0))
     else:
         (x.to(there) * 2).sum().backward()
@@ -645,7 +650,7 @@ def backward_runs_from_any_thread(dev: Device, case: str) -> None:
         assert own.grad is not None
         return own.grad
 
-    results = in_threads([lambda i=i: work(i) for i in range(1, 5)])  # type: ignore[misc]
+    results = in_threads([partial(work, i) for i in range(1, 5)])
     if case == "shared":
         dev.assert_equal(x.grad, torch.full((64,), 50.0))
     else:

@@ -265,7 +265,7 @@ def channels_last_goes_through(dev: Device, case: str) -> None:
         "maxpool2d": lambda: nn.MaxPool2d(2),
         "relu": nn.ReLU,
     }
-    module = made[case]().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    module = made[case]().to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # not in the stubs
     on_device = copy.deepcopy(module).to(dev.device())
     image = torch.randn(2, 4, 6, 6, generator=dev.rng()).to(memory_format=torch.channels_last)
     results = []

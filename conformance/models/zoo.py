@@ -267,7 +267,7 @@ def _language_loss(module: nn.Module, batch: Batch) -> Tensor:
 
 
 def _generate(module: nn.Module, tokens: Tensor, count: int) -> Tensor:
-    result: Tensor = module.generate(  # type: ignore[operator]
+    result: Tensor = module.generate(  # type: ignore[operator]  # of transformers, untyped
         input_ids=tokens,
         attention_mask=torch.ones_like(tokens),
         max_new_tokens=count,

@@ -94,37 +94,37 @@ struct Row {
   int64_t y;
 };
 
-/// Calls row(block, row, source, result) for the rows of the result, the latter two being the
-/// numbers of the plane's first elements.
+/// One side of a pool: the axes' member that has its sizes.
+using Side = int64_t puone_pool_axis::*;
+
+PUONE_FN int64_t planeSize(const puone_pool_args& args, Side side) {
+  return args.axes[0].*side * args.axes[1].*side * args.axes[2].*side;
+}
+
+/// Calls body(block, row, source, result) for the rows of one side, the latter two being the
+/// numbers of the plane's first elements. A row costs its share of the other side.
 template <class Body>
-void forResultRows(Launch& launch, const puone_pool_args& args, const Body& body) {
-  const puone_pool_axis z = args.axes[0];
-  const puone_pool_axis y = args.axes[1];
-  const puone_pool_axis x = args.axes[2];
-  const int64_t source_plane = z.source * y.source * x.source;
-  const int64_t result_plane = z.result * y.result * x.result;
-  const int64_t work = x.result * (source_plane / (result_plane + 1) + 8);
-  const int64_t rows = args.planes * z.result * y.result;
-  blocks(launch, rows, work, [=] PUONE_DEVICE(Block& block, int64_t index) {
-    const Row row(index, z.result, y.result);
+void forRowsOf(
+    Launch& launch, const puone_pool_args& args, Side side, Side other, const Body& body) {
+  const int64_t depth = args.axes[0].*side, height = args.axes[1].*side;
+  const int64_t source_plane = planeSize(args, &puone_pool_axis::source);
+  const int64_t result_plane = planeSize(args, &puone_pool_axis::result);
+  const int64_t share = planeSize(args, other) / (planeSize(args, side) + 1) + 8;
+  const int64_t rows = args.planes * depth * height;
+  blocks(launch, rows, args.axes[2].*side * share, [=] PUONE_DEVICE(Block& block, int64_t index) {
+    const Row row(index, depth, height);
     body(block, row, row.plane * source_plane, row.plane * result_plane);
   });
 }
 
-/// The same for the rows of the source.
+template <class Body>
+void forResultRows(Launch& launch, const puone_pool_args& args, const Body& body) {
+  forRowsOf(launch, args, &puone_pool_axis::result, &puone_pool_axis::source, body);
+}
+
 template <class Body>
 void forSourceRows(Launch& launch, const puone_pool_args& args, const Body& body) {
-  const puone_pool_axis z = args.axes[0];
-  const puone_pool_axis y = args.axes[1];
-  const puone_pool_axis x = args.axes[2];
-  const int64_t source_plane = z.source * y.source * x.source;
-  const int64_t result_plane = z.result * y.result * x.result;
-  const int64_t work = x.source * (result_plane / (source_plane + 1) + 8);
-  const int64_t rows = args.planes * z.source * y.source;
-  blocks(launch, rows, work, [=] PUONE_DEVICE(Block& block, int64_t index) {
-    const Row row(index, z.source, y.source);
-    body(block, row, row.plane * source_plane, row.plane * result_plane);
-  });
+  forRowsOf(launch, args, &puone_pool_axis::source, &puone_pool_axis::result, body);
 }
 
 template <class E>
