@@ -103,214 +103,6 @@ def on_device(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and any(on_device(item) for item in value)
 
 
-# ---- views and memory --------------------------------------------------------------------------
-
-
-@lie("VIEW-002 VIEW-003", "view/shared:slice view/write:slice")
-def a_slice_is_a_copy(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Slicing gives memory of its own."""
-    result = call(*args, **kwargs)
-    return result.clone() if name == "slice.Tensor" else result
-
-
-@lie("VIEW-003 OP-003", "view/write:transpose operator/in_place:mul")
-def writes_to_strided_views_are_lost(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """An in-place product with a view that is not contiguous is computed in a temporary."""
-    if name in ("mul_.Tensor", "mul_.Scalar") and not args[0].is_contiguous():
-        call(args[0].clone(memory_format=torch.contiguous_format), *args[1:], **kwargs)
-        return args[0]
-    return call(*args, **kwargs)
-
-
-@lie("VIEW-008", "view/resize_grow:*")
-def resizing_forgets(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """resize_ gives fresh memory."""
-    result = call(*args, **kwargs)
-    return result.zero_() if name == "resize_" else result
-
-
-@lie("VIEW-009 SER-004", "view/set:* serialization/sharing:views")
-def set_copies(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """set_ to a storage copies it."""
-    if name.startswith("set_.source_Storage"):
-        args = (args[0], args[1].clone(), *args[2:])
-    return call(*args, **kwargs)
-
-
-@lie("COPY-006", "copy/strides_kept:*")
-def moving_makes_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A tensor that is moved to another device loses its strides."""
-    if name == "_to_copy":
-        kwargs = {**kwargs, "memory_format": torch.contiguous_format}
-    return call(*args, **kwargs)
-
-
-@lie("FACT-004", "factory/second_device:zeros factory/second_device:empty")
-def the_device_index_is_ignored(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Every allocation is on device 0."""
-    if "device" in kwargs:
-        kwargs = {**kwargs, "device": torch.device(BACKEND, 0)}
-    return call(*args, **kwargs)
-
-
-# ---- copies and precision ----------------------------------------------------------------------
-
-
-@lie("COPY-011", "copy/cast:d2d:float32 copy/cast:to:float32")
-def conversion_to_integers_rounds(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Floating point numbers are rounded, not truncated, when they become integers."""
-    if name == "copy_" and args[1].is_floating_point() and not args[0].is_floating_point():
-        args = (args[0], args[1].round(), *args[2:])
-    if name == "_to_copy" and args[0].is_floating_point() and kwargs.get("dtype") == torch.int32:
-        args = (args[0].round(),)
-    return call(*args, **kwargs)
-
-
-@lie(
-    "COPY-013 COPY-014 OPINFO-006",
-    "copy/lazy_source:conj:complex64 copy/lazy_target:conj opinfo/math_bits:sinh:complex64",
-)
-def conjugate_bits_are_overlooked(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A copy moves the bytes of a conjugate view, whatever they mean."""
-    if name == "copy_":
-        args = tuple(a.conj() if isinstance(a, torch.Tensor) and a.is_conj() else a for a in args)
-    elif name in ("_to_copy", "clone") and args[0].is_conj():
-        args = (args[0].conj(),)
-    return call(*args, **kwargs)
-
-
-@lie("COPY-003", "copy/bit_exact:*")
-def copies_flush_subnormals(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A clone replaces subnormal numbers by zero."""
-    result = call(*args, **kwargs)
-    if name == "clone" and result.is_floating_point():
-        result[result.abs() < torch.finfo(result.dtype).smallest_normal] = 0
-    return result
-
-
-@lie("COPY-025", "copy/item:* copy/tolist:int64")
-def item_goes_through_float32(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """item() returns a float for every data type."""
-    result = call(*args, **kwargs)
-    return float(result.real) if name == "_local_scalar_dense" else result
-
-
-@lie("OP-026", "operator/float64:*")
-def float64_is_computed_in_float32(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Sums and products of float64 numbers have the precision of float32."""
-    result = call(*args, **kwargs)
-    if name in ("add.Tensor", "mul.Tensor", "mm", "sum") and result.dtype == torch.float64:
-        return result.float().double()
-    return result
-
-
-# ---- random numbers ----------------------------------------------------------------------------
-
-
-@lie("GEN-012", "generator/explicit:uniform generator/explicit_equals_default:uniform")
-def the_generator_argument_is_dropped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """generator= is accepted and not used."""
-    return call(*args, **{k: v for k, v in kwargs.items() if k != "generator"})
-
-
-@lie("GEN-004 GEN-005", "generator/state:uniform generator/cpu_untouched:uniform")
-def random_numbers_come_from_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """uniform_ draws with the CPU's default generator."""
-    if name == "uniform_":
-        return args[0].copy_(torch.rand(args[0].shape))
-    return call(*args, **kwargs)
-
-
-@lie("GEN-018", "generator/bernoulli")
-def bernoulli_is_a_fair_coin(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """bernoulli_ ignores its probability."""
-    if name == "bernoulli_.float":
-        args = (args[0], 0.5)
-    return call(*args, **kwargs)
-
-
-@lie("GEN-019", "generator/strided:*")
-def random_fills_are_linear(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """uniform_ fills as many elements as asked for, from the start of the memory."""
-    if name == "uniform_":
-        memory = args[0].as_strided((args[0].numel(),), (1,), 0)
-        call(memory, *args[1:], **kwargs)
-        return args[0]
-    return call(*args, **kwargs)
-
-
-# ---- operators ---------------------------------------------------------------------------------
-
-
-@lie("OP-001", "operator/index:*")
-def optional_indices_are_dropped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """None in a list of indices is skipped instead of standing for a whole dimension."""
-    if name == "index.Tensor":
-        args = (args[0], [index for index in args[1] if index is not None])
-    return call(*args, **kwargs)
-
-
-@lie("OP-001", "operator/index_put:*")
-def indexed_writes_do_not_accumulate(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """index_put_ with accumulate=True overwrites."""
-    return call(*args[:3], False) if name == "index_put_" else call(*args, **kwargs)
-
-
-@lie("OP-009", "operator/tensor_list:*")
-def lists_are_not_written_back(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """In-place operators on lists change copies of the tensors."""
-    if name.startswith("_foreach_") and name.partition(".")[0].endswith("_"):
-        args = ([tensor.clone() for tensor in args[0]], *args[1:])
-    return call(*args, **kwargs)
-
-
-@lie("OP-005", "operator/mixed_devices:add")
-def host_operands_are_moved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A host tensor beside a device tensor is moved without a word."""
-    if name == "add.Tensor":
-        args = tuple(a.to(BACKEND) if isinstance(a, torch.Tensor) else a for a in args)
-    return call(*args, **kwargs)
-
-
-@lie("OP-010", "operator/convolution:conv2d operator/convolution:conv1d")
-def convolutions_forget_their_bias(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A convolution adds no bias."""
-    if name in ("convolution", "convolution_overrideable"):
-        args = (*args[:2], None, *args[3:])
-    return call(*args, **kwargs)
-
-
-@lie("OP-013", "operator/layer:batch_norm")
-def running_statistics_stand_still(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Batch normalisation in training does not update its buffers."""
-    if name == "native_batch_norm":
-        kept = [args[3].clone(), args[4].clone()]
-        result = call(*args, **kwargs)
-        args[3].copy_(kept[0])
-        args[4].copy_(kept[1])
-        return result
-    return call(*args, **kwargs)
-
-
-@lie("OP-002", "operator/out:* operator/out_strided:*")
-def out_is_replaced(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """An out= tensor that is not contiguous is left as it was."""
-    out = kwargs.get("out")
-    if isinstance(out, torch.Tensor) and out.numel() and not out.is_contiguous():
-        call(*args, **{**kwargs, "out": torch.empty_like(out)})
-        return out
-    return call(*args, **kwargs)
-
-
-@lie("OP-004", "operator/wrapped_number:* operator/zero_dim:*")
-def numbers_widen(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """A Python number beside a tensor of lower precision makes the result float32."""
-    result = call(*args, **kwargs)
-    if name in ("mul.Tensor", "mul.Scalar") and result.dtype == torch.float16:
-        return result.float()
-    return result
-
-
 # ---- running them ------------------------------------------------------------------------------
 
 
@@ -361,12 +153,16 @@ def main(shard: int, shards: int) -> None:
 
 # More lies, for which there is no room here; they register themselves as these do.
 import lies_about_autograd  # noqa: E402, F401
+import lies_about_copies  # noqa: E402, F401
+import lies_about_factories  # noqa: E402, F401
 import lies_about_models  # noqa: E402, F401
 import lies_about_modules  # noqa: E402, F401
+import lies_about_operators  # noqa: E402, F401
 import lies_about_opinfo  # noqa: E402, F401
 import lies_about_optimizers  # noqa: E402, F401
 import lies_about_precision  # noqa: E402, F401
 import lies_about_random  # noqa: E402, F401
+import lies_about_views  # noqa: E402, F401
 
 if __name__ == "__main__":
     import lies  # The module in which they did, which is not this one.

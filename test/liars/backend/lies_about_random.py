@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Mistakes in random operators."""
+"""Mistakes in random operators and in generators."""
 
 from __future__ import annotations
 
@@ -156,3 +156,35 @@ def samples_of_gamma_have_no_gradient(name: str, call: Call, args: Any, kwargs: 
     """The derivative of a sample of the gamma distribution is zero."""
     result = call(*args, **kwargs)
     return torch.zeros_like(result) if name == "_standard_gamma_grad" else result
+
+
+@lie("GEN-012", "generator/explicit:uniform generator/explicit_equals_default:uniform")
+def the_generator_argument_is_dropped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """generator= is accepted and not used."""
+    return call(*args, **{k: v for k, v in kwargs.items() if k != "generator"})
+
+
+@lie("GEN-004 GEN-005", "generator/state:uniform generator/cpu_untouched:uniform")
+def random_numbers_come_from_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """uniform_ draws with the CPU's default generator."""
+    if name == "uniform_":
+        return args[0].copy_(torch.rand(args[0].shape))
+    return call(*args, **kwargs)
+
+
+@lie("GEN-018", "generator/bernoulli")
+def bernoulli_is_a_fair_coin(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """bernoulli_ ignores its probability."""
+    if name == "bernoulli_.float":
+        args = (args[0], 0.5)
+    return call(*args, **kwargs)
+
+
+@lie("GEN-019", "generator/strided:*")
+def random_fills_are_linear(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """uniform_ fills as many elements as asked for, from the start of the memory."""
+    if name == "uniform_":
+        memory = args[0].as_strided((args[0].numel(),), (1,), 0)
+        call(memory, *args[1:], **kwargs)
+        return args[0]
+    return call(*args, **kwargs)
