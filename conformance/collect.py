@@ -108,6 +108,8 @@ class CheckFile(pytest.File):
                     f"{check.file}:{check.line}: {check.id} names requirement {unknown[0]}, "
                     "which no file of requirements/ defines"
                 )
+        self.suite.available.update(checks)
+        self.suite.collected_files.add(self.path.resolve())
         for name in self.suite.backend_names:
             yield BackendChecks.make(self, name, checks)
 

@@ -26,7 +26,9 @@ def _driver(dev: Device) -> Any:
         return None
     try:
         # A backend may return anything; what JSON cannot carry is told as text.
-        return json.loads(json.dumps(backend.resolve(dev.descriptor.driver)(), default=str))
+        return json.loads(
+            json.dumps(backend.resolve(dev.descriptor.driver)(), default=str, allow_nan=False)
+        )
     except Exception as error:
         return {"error": f"{type(error).__name__}: {backend.first_line(error)}"}
 

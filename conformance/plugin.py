@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, summary
+from conformance import collect, selection, summary
 from conformance.catalogue import PR_TIER, TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
@@ -180,11 +180,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError("name the backend to test: --backend=cpu, --backend=NAME ...")
     _verify_expectations(suite, ours)
     kept = {id(item) for item in _select(suite, ours)}
-    dropped = [item for item in ours if id(item) not in kept]
-    if dropped:
-        config.hook.pytest_deselected(items=dropped)
-        gone = {id(item) for item in dropped}
-        items[:] = [item for item in items if id(item) not in gone]
+    dropped: list[pytest.Item] = [item for item in ours if id(item) not in kept]
+    _deselect(config, items, dropped)
 
 
 def _verify_expectations(suite: Suite, items: list[CheckItem]) -> None:
@@ -201,13 +198,31 @@ def _select(suite: Suite, items: list[CheckItem]) -> list[CheckItem]:
     for pattern in suite.patterns:
         if not any(matches(pattern, item.check.id) for item in items):
             raise pytest.UsageError(f"--check {pattern!r} matches no check; see --list")
-    chosen = [item for item in items if suite.in_tier(item.check) and suite.named(item.check)]
-    if suite.shard is None:
-        return chosen
-    index, count = suite.shard
-    ids = sorted({item.check.id for item in chosen})
-    mine = set(ids[index - 1 :: count])
-    return [item for item in chosen if item.check.id in mine]
+    return [item for item in items if suite.in_tier(item.check) and suite.named(item.check)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Note what every option has selected, then keep the part of it that is this machine's."""
+    suite = session.config.stash[KEY]
+    ours = [item for item in session.items if isinstance(item, CheckItem)]
+    dropped: list[pytest.Item] = []
+    for name in suite.backend_names if ours else []:
+        mine = [item for item in ours if item.backend == name]
+        ids = {item.check.id for item in mine}
+        if name in suite.sessions:
+            suite.sessions[name].selection = selection.make(suite, ids)
+        if suite.shard is not None:
+            kept = set(selection.part(ids, *suite.shard))
+            dropped += [item for item in mine if item.check.id not in kept]
+    _deselect(session.config, session.items, dropped)
+
+
+def _deselect(config: pytest.Config, items: list[pytest.Item], dropped: list[pytest.Item]) -> None:
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        gone = {id(item) for item in dropped}
+        items[:] = [item for item in items if id(item) not in gone]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,9 +11,11 @@ import datetime
 import json
 import os
 import platform
+import re
 import time
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +28,17 @@ SCHEMA_FILE = Path(__file__).parent / "report.schema.json"
 INTERVAL = 2.0
 
 Record = dict[str, Any]
+_UNPRINTABLE = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Report:
     """Collects the records of one run and keeps the file on disk up to date."""
 
-    def __init__(self, file: Path, run: dict[str, Any]) -> None:
+    def __init__(
+        self, file: Path, run: dict[str, Any], requirements: dict[str, dict[str, str]]
+    ) -> None:
         self.file = file
+        self.requirements = requirements
         self.run = {
             "suite": conformance.__version__,
             "python": platform.python_version(),
@@ -48,6 +54,7 @@ class Report:
 
     def add(self, record: Record) -> None:
         """Add (or replace) the record of one check."""
+        record = _whole(record)
         self.records[record["id"]] = record
         self._lines[record["id"]] = json.dumps(record)
         if time.monotonic() - self._written > INTERVAL:
@@ -56,31 +63,48 @@ class Report:
     @property
     def totals(self) -> dict[str, int]:
         """How many checks had each outcome; every outcome is listed."""
-        counts = Counter(record["outcome"] for record in self.records.values())
-        return {outcome.value: counts[outcome.value] for outcome in Outcome}
+        return totals(self.records.values())
 
     def write(self, complete: bool) -> None:
         """Replace the file on disk."""
         head = {
             "schema": SCHEMA,
             "complete": complete,
-            "run": {**self.run, "duration_s": round(time.monotonic() - self._begin, 3)},
+            "run": {**_whole(self.run), "duration_s": round(time.monotonic() - self._begin, 3)},
             "totals": self.totals,
+            "requirements": self.requirements,
         }
-        lines = ",\n".join(self._lines[id] for id in sorted(self._lines))
-        text = json.dumps(head, indent=1).removesuffix("\n}")
-        _replace(self.file, f'{text},\n "checks": [\n{lines}\n ]\n}}\n')
+        replace(self.file, _text(head, (self._lines[id] for id in sorted(self._lines))))
         self._written = time.monotonic()
 
     def write_junit(self) -> Path:
         """Write the records in JUnit's form beside the report; return the file."""
         file = self.file.with_suffix(".xml")
-        _replace(file, junit(self.run["backend"], list(self.records.values())))
+        replace(file, junit(self.run["backend"], list(self.records.values())))
         return file
+
+
+def totals(records: Iterable[Record]) -> dict[str, int]:
+    """How many records have each outcome; every outcome is listed."""
+    counts = Counter(record["outcome"] for record in records)
+    return {outcome.value: counts[outcome.value] for outcome in Outcome}
+
+
+def dumps(document: dict[str, Any]) -> str:
+    """A whole report as text, in the form in which a run writes it: a line for each check."""
+    head = {key: value for key, value in document.items() if key != "checks"}
+    return _text(head, (json.dumps(record) for record in document["checks"]))
+
+
+def _text(head: dict[str, Any], lines: Iterable[str]) -> str:
+    begin = json.dumps(head, indent=1).removesuffix("\n}")
+    checks = ",\n".join(lines)
+    return f'{begin},\n "checks": [\n{checks}\n ]\n}}\n'
 
 
 def junit(backend: str, records: list[Record]) -> str:
     """JUnit XML: a test suite for each surface, the outcome in the type of its failure."""
+    records = sorted(records, key=lambda record: str(record["id"]))
     root = ElementTree.Element("testsuites", name=f"conformance {backend}")
     for surface in sorted({record["surface"] for record in records}):
         cases = [record for record in records if record["surface"] == surface]
@@ -127,11 +151,23 @@ def _is_skip(record: Record) -> bool:
 
 
 def _printable(text: str) -> str:
-    """Without the control characters that XML cannot carry."""
-    return "".join(c if c in "\t\n" or c >= " " else "\ufffd" for c in text)
+    """Without the characters that XML cannot carry."""
+    return _UNPRINTABLE.sub("\ufffd", text)
 
 
-def _replace(file: Path, content: str) -> None:
+def _whole(value: Any) -> Any:
+    """Plain values without halves of characters, which no file in UTF-8 can carry."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole(key): _whole(item) for key, item in value.items()}
+    return value
+
+
+def replace(file: Path, content: str) -> None:
+    """Write a file so that whoever reads it finds the old content or the new one, whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     temporary.write_text(content, encoding="utf-8")

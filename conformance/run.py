@@ -12,7 +12,7 @@ from conformance.backend import version_in
 from conformance.catalogue import LEVELS, TIERS, Requirement
 from conformance.check import Check
 from conformance.descriptor import Descriptor
-from conformance.expectations import Expectations
+from conformance.expectations import Expectation, Expectations
 from conformance.outcome import BAD, Outcome
 from conformance.runner.result import Result
 
@@ -77,7 +77,7 @@ class Judge:
 
     def record(self, check: Check, result: Result) -> Record:
         """The record of one check as the report has it."""
-        outcome, message = self._outcome(check, result)
+        outcome, message, waiver = self._outcome(check, result)
         requirements = [self._catalogue[id] for id in check.requirements]
         record: Record = {
             "id": check.id,
@@ -93,13 +93,16 @@ class Judge:
             record["message" if outcome in BAD else "reason"] = message
         if outcome in BAD:
             record["repro"] = result.repro or self._repro(check.id)
+        if waiver:
+            record["waiver"] = {"list": waiver.kind, "id": waiver.id}
         if result.fallbacks:
             record["fallbacks"] = result.fallbacks
         if result.samples is not None:
             record["samples"] = result.samples
         return record
 
-    def _outcome(self, check: Check, result: Result) -> tuple[Outcome, str]:
+    def _outcome(self, check: Check, result: Result) -> tuple[Outcome, str, Expectation | None]:
+        """Outcome and message, and the entry of the expectations that excused the check."""
         outcome, message = result.outcome, result.message
         if outcome is Outcome.PASS and result.fallbacks and self._fallback == FORBID:
             outcome = Outcome.FAIL
@@ -108,11 +111,13 @@ class Judge:
             for requirement in (self._catalogue[id] for id in check.requirements):
                 blocked = requirement.blocked_upstream
                 if blocked and self._applies(blocked.torch):
-                    return Outcome.BLOCKED_UPSTREAM, f"{blocked.issue}; {message}"
+                    return Outcome.BLOCKED_UPSTREAM, f"{blocked.issue}; {message}", None
         expectation = self._expectations.find(check.id)
         if expectation is None:
-            return outcome, message
-        return expectation.judge(outcome, message, self._today)
+            return outcome, message, None
+        judged, message = expectation.judge(outcome, message, self._today)
+        waived = judged is not outcome and judged not in BAD
+        return judged, message, expectation if waived else None
 
     def _applies(self, specifier: str | None) -> bool:
         return specifier is None or version_in(specifier, self._torch_version)

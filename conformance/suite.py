@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from conformance import catalogue, descriptor
+from conformance import catalogue, descriptor, source
 from conformance.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
 from conformance.check import BREADTHS, FULL, PR, STANDARD, Check, matches, pattern_error
+from conformance.collect import chapter_files, topic_files
 from conformance.descriptor import Descriptor
 from conformance.expectations import Expectations
 from conformance.outcome import CannotLoad, Outcome
@@ -23,6 +24,7 @@ from conformance.run import ALLOW, COUNTER, FORBID, Judge, Options
 from conformance.runner import probes
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
+from conformance.selection import Selection
 
 if TYPE_CHECKING:
     from conformance.runner.inprocess import InProcess
@@ -40,9 +42,11 @@ class Session:
     descriptor: Descriptor
     expectations: Expectations
     report_file: Path
+    expectations_file: Path | None = None
     report: Report | None = None
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
+    selection: Selection | None = None
     capabilities: dict[str, dict[str, bool | str]] = field(default_factory=dict)
     cannot_load: str | None = None
     finished: bool = False
@@ -85,9 +89,18 @@ class Suite:
             *([self.checks_dir / "requirements"] if self.checks_dir else []),
         ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)
+        self.available: set[Check] = set()
+        """The checks of the files that were collected, whether selected or not."""
+        self.collected_files: set[Path] = set()
         self.sessions = _sessions(config, self.shard)
         for session in self.sessions.values():
             _require_counter(session.descriptor, self.fallback)
+
+    @property
+    def collected_every_file(self) -> bool:
+        """Whether pytest was given the whole suite to collect."""
+        every = {*chapter_files(self.checks_dir), *topic_files()}
+        return every <= self.collected_files
 
     @property
     def backend_names(self) -> list[str]:
@@ -163,6 +176,10 @@ def open_report(session: Session, suite: Suite) -> None:
             "device_type": session.descriptor.device_type,
             "torch": {"version": torch.__version__, "git": torch.version.git_version},
             "seed": options.seed,
+            "source": {"commit": source.commit(), "digest": source.digest()},
+            "descriptor": source.fingerprint(_path(session.descriptor.file)),
+            "expectations": source.fingerprint(session.expectations_file),
+            "selection": session.selection.to_json() if session.selection else None,
             "capabilities": {},
             "options": {
                 "isolate": options.isolate,
@@ -175,6 +192,7 @@ def open_report(session: Session, suite: Suite) -> None:
                 "checks": suite.patterns,
             },
         },
+        {id: {"level": r.level, "tier": r.tier} for id, r in suite.catalogue.items()},
     )
     session.report.write(complete=False)
 
@@ -258,8 +276,13 @@ def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str,
             found,
             Expectations.load(Path(file)) if file else Expectations(),
             _report_file(config, found.name, shard, len(descriptors)),
+            _path(file),
         )
     return sessions
+
+
+def _path(file: str | None) -> Path | None:
+    return Path(file) if file else None
 
 
 def _report_file(

@@ -83,6 +83,7 @@ class XdistWorker:
             name: {
                 "capabilities": session.capabilities,
                 "cannot_load": session.cannot_load,
+                "selection": session.selection.to_json() if session.selection else None,
                 "identity": self._runners[name][0].identity if name in self._runners else {},
             }
             for name, session in self._suite.sessions.items()
@@ -114,6 +115,7 @@ class XdistController:
             if session.report is None:
                 continue
             session.report.run |= facts["identity"]
+            session.report.run["selection"] = facts["selection"]
             if facts["capabilities"]:
                 session.report.run["capabilities"] = facts["capabilities"]
             if facts["cannot_load"]:

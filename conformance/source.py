@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which suite exactly a run was made with: its commit where known, and a digest of its files."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import subprocess
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+KINDS = frozenset({".py", ".yaml", ".json"})
+# Descriptors are what vendors add; a further one does not make another suite.
+APART = frozenset({"backends", "__pycache__", "build"})
+
+
+@functools.cache
+def digest() -> str:
+    """A fingerprint of the suite's code and data, the same for a checkout and an installation."""
+    total = hashlib.sha256()
+    for file in sorted(PACKAGE.rglob("*")):
+        path = file.relative_to(PACKAGE)
+        if file.suffix in KINDS and APART.isdisjoint(path.parts):
+            total.update(f"{path.as_posix()}\0{_sha256(file)}\n".encode())
+    return total.hexdigest()
+
+
+@functools.cache
+def commit() -> str | None:
+    """The commit of the checkout, with ``-dirty`` where files differ; None if there is none."""
+    if not (PACKAGE.parent / ".git").exists():
+        return None
+    try:
+        done = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            cwd=PACKAGE.parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def fingerprint(file: Path | None) -> dict[str, str] | None:
+    """Name and digest of a file that took part in a run."""
+    return None if file is None else {"file": file.name, "sha256": _sha256(file)}
+
+
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

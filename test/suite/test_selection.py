@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A report says which checks were selected, and whether anybody chose among them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import harness
+import pytest
+
+from conformance import selection, source
+
+
+def test_parts_of_a_selection_are_disjoint_complete_and_of_the_size_foretold() -> None:
+    ids = [f"a/c{i}" for i in range(11)]
+    parts = [selection.part(ids, i, 4) for i in (1, 2, 3, 4)]
+    assert sorted(id for part in parts for id in part) == sorted(ids)
+    assert [len(part) for part in parts] == [selection.part_size(11, i, 4) for i in (1, 2, 3, 4)]
+
+
+def test_the_digest_does_not_depend_on_the_order() -> None:
+    assert selection.digest(["a/b", "a/a"]) == hashlib.sha256(b"a/a\na/b").hexdigest()
+
+
+def test_the_digest_of_the_suite_is_that_of_its_files() -> None:
+    assert source.digest() == source.digest.__wrapped__()
+    assert len(source.digest()) == 64
+
+
+def test_a_checkout_names_its_commit() -> None:
+    commit = source.commit()
+    assert commit is not None
+    assert len(commit.removesuffix("-dirty")) == 40
+
+
+@pytest.mark.parametrize("distributed", [(), ("-n1",)])
+def test_a_run_says_what_was_chosen_and_which_files_took_part(
+    tmp_path: Path, distributed: tuple[str, ...]
+) -> None:
+    listed = tmp_path / "known.yaml"
+    listed.write_text("")
+    options = ("--check=planted/good*", "-k", "before_1 and not before_19", "--shard=2/3")
+    run = harness.run(
+        tmp_path,
+        harness.PLANTED,
+        "--backend=cpu",
+        f"--expectations={listed}",
+        *options,
+        *distributed,
+    )
+    ids = ["planted/good:before_1", *(f"planted/good:before_{i}" for i in range(10, 19))]
+    assert run.report["run"]["selection"] == {
+        "checks": 10,
+        "digest": selection.digest(ids),
+        "differs_by": ["--check=planted/good*", "--checks-dir", selection.PYTEST],
+    }
+    assert sorted(run.outcomes) == selection.part(ids, 2, 3)
+    assert run.report["complete"] is True
+    assert run.report["run"]["expectations"] == source.fingerprint(listed)
+    assert run.report["run"]["descriptor"]["file"] == "cpu.yaml"
+    assert run.report["run"]["source"] == {"commit": source.commit(), "digest": source.digest()}
+    assert run.report["requirements"]["PLANT-001"] == {"level": "must", "tier": "smoke"}
