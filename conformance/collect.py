@@ -78,6 +78,14 @@ def import_checks(file: Path) -> list[Check]:
     return REGISTRY.from_file(str(file))
 
 
+def all_checks() -> list[Check]:
+    """Every check of the suite, outside of a run of pytest. Takes seconds."""
+    prepare_parent()
+    return [
+        check for file in (*chapter_files(None), *topic_files()) for check in import_checks(file)
+    ]
+
+
 def _import(file: Path) -> ModuleType:
     if file.parent == CHAPTERS:
         return importlib.import_module(f"conformance.checks.{file.stem}")

@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from conformance import capabilities
+from conformance import capabilities, yaml_nodes
 
 BUILT_IN = Path(__file__).parent / "backends"
 ENTRY_POINTS = "torch_conformance.backends"
@@ -180,16 +180,7 @@ class _Reader:
         self.file = file
 
     def read(self) -> dict[str, Any]:
-        try:
-            text = self.file.read_text(encoding="utf-8")
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
-        except OSError as error:
-            raise DescriptorError(f"{self.file}: {error.strerror}") from None
-        except yaml.YAMLError as error:
-            mark = getattr(error, "problem_mark", None)
-            line = mark.line + 1 if mark else 1
-            problem = getattr(error, "problem", None) or "not YAML"
-            raise DescriptorError(f"{self.file}:{line}: {problem}") from None
+        node = yaml_nodes.compose(self.file, DescriptorError)
         if not isinstance(node, yaml.MappingNode):
             raise DescriptorError(f"{self.file}:1: expected a map of keys, see README.md")
         values = self._map(node, KEYS, "")
@@ -200,7 +191,8 @@ class _Reader:
     def _map(self, node: yaml.MappingNode, keys: dict[str, Any], prefix: str) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key, where = key_node.value, f"{self.file}:{key_node.start_mark.line + 1}"
+            where = f"{self.file}:{key_node.start_mark.line + 1}"
+            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
             if key not in keys:
                 raise DescriptorError(f"{where}: unknown key '{prefix}{key}'{_nearest(key, keys)}")
             expected = keys[key][0]
@@ -209,16 +201,12 @@ class _Reader:
                     raise DescriptorError(f"{where}: key '{prefix}{key}' must be a map")
                 values[key] = self._map(value_node, expected, f"{prefix}{key}.")
             else:
-                value = _construct(value_node)
+                value = yaml_nodes.construct(value_node, where, DescriptorError)
                 problem = _type_problem(key, expected, value)
                 if problem:
                     raise DescriptorError(f"{where}: key '{prefix}{key}' {problem}")
                 values[key] = value
         return values
-
-
-def _construct(node: yaml.Node) -> Any:
-    return yaml.SafeLoader("").construct_document(node)
 
 
 def _nearest(key: str, keys: Any) -> str:

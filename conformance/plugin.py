@@ -101,6 +101,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "(default: build/conformance/{backend}.json); JUnit is written beside it",
     )
     add("--expectations", metavar="FILE", help="expectations, instead of the descriptor's")
+    add(
+        "--update-expectations",
+        action="store_true",
+        help="after the run, rewrite the expectations file: what passes leaves it, what fails "
+        "enters it as an xfail to be reviewed within 30 days",
+    )
     add("--seed", type=int, default=0, metavar="N", help="seed of all inputs (default: 0)")
     add(
         "--dtypes",
@@ -187,9 +193,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _verify_expectations(suite: Suite, items: list[CheckItem]) -> None:
     surfaces = {item.check.surface for item in items}
     for name, session in suite.sessions.items():
-        ids = [item.check.id for item in items if item.backend == name]
+        session.known = {item.check.id for item in items if item.backend == name}
+        session.surfaces = surfaces
         try:
-            session.expectations.verify(ids, surfaces)
+            if not suite.update_expectations:
+                session.expectations.verify(session.known, surfaces)
         except ExpectationsError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -295,6 +303,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         assert backend.report is not None
         backend.report.write(complete=backend.complete)
         backend.report.write_junit()
+        if suite.update_expectations:
+            backend.update_expectations()
     code = max((_exit_code(backend) for backend in started), default=0)
     if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         session.exitstatus = max(code, int(session.exitstatus))
@@ -346,6 +356,9 @@ def _summary(session: Session, fallback: str) -> Iterator[str]:
         yield f"INCOMPLETE: {missing} checks have no result"
     if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
         yield "NOTHING EXECUTED: no check ran, which is a failure"
+    if session.changes:
+        yield f"changes of {session.expectations_file}"
+        yield from (f"       {line}" for line in session.changes)
     yield f"report: {session.report_file}"
 
 

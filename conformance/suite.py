@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import shlex
 from collections.abc import Callable, Iterable
@@ -17,7 +18,8 @@ from conformance.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
 from conformance.check import BREADTHS, FULL, PR, STANDARD, Check, matches, pattern_error
 from conformance.collect import chapter_files, topic_files
 from conformance.descriptor import Descriptor
-from conformance.expectations import Expectations
+from conformance.expectations import Expectations, ExpectationsError
+from conformance.expectations.update import update
 from conformance.outcome import CannotLoad, Outcome
 from conformance.report import Report
 from conformance.run import ALLOW, COUNTER, FORBID, Judge, Options
@@ -41,6 +43,7 @@ class Session:
 
     descriptor: Descriptor
     expectations: Expectations
+    expectations_file: Path | None
     report_file: Path
     expectations_file: Path | None = None
     report: Report | None = None
@@ -50,6 +53,10 @@ class Session:
     capabilities: dict[str, dict[str, bool | str]] = field(default_factory=dict)
     cannot_load: str | None = None
     finished: bool = False
+    known: set[str] = field(default_factory=set)
+    surfaces: set[str] = field(default_factory=set)
+    changes: list[str] = field(default_factory=list)
+    """What `update_expectations` did, a line each."""
 
     @property
     def complete(self) -> bool:
@@ -60,6 +67,22 @@ class Session:
         return self.selected <= set(records) and not any(
             record["outcome"] == Outcome.NOT_RUN for record in records.values()
         )
+
+    def update_expectations(self) -> None:
+        """Rewrite the expectations file, if the run says enough; tell what was done."""
+        assert self.report is not None and self.expectations_file is not None
+        if not self.complete:
+            self.changes = ["none: the run is not complete"]
+            return
+        today = datetime.date.today()
+        try:
+            changes = update(
+                self.expectations_file, self.report.records, self.known, self.surfaces, today
+            )
+        except ExpectationsError as error:
+            self.changes = [f"none: {error}"]
+            return
+        self.changes = changes.lines() or ["none: it says what happened"]
 
 
 class Suite:
@@ -76,6 +99,7 @@ class Suite:
         self.seed: int = option("--seed")
         self.breadth, self.dtypes = selection(self.tier, option("--dtypes"))
         self.fallback: str = option("--fallback")
+        self.update_expectations: bool = option("--update-expectations")
         self._workers: int | None = option("--workers")
         self._chunk: int | None = option("--chunk")
         self._is_xdist_worker = hasattr(config, "workerinput")
@@ -93,6 +117,7 @@ class Suite:
         """The checks of the files that were collected, whether selected or not."""
         self.collected_files: set[Path] = set()
         self.sessions = _sessions(config, self.shard)
+        _require_all_checks(config, self)
         for session in self.sessions.values():
             _require_counter(session.descriptor, self.fallback)
 
@@ -256,6 +281,24 @@ def _require_counter(target: Descriptor, fallback: str) -> None:
         )
 
 
+def _require_all_checks(config: pytest.Config, suite: Suite) -> None:
+    """Refuse to rewrite expectations from a part of the checks, or without a file to rewrite."""
+    if not suite.update_expectations:
+        return
+    if suite.shard or config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        raise pytest.UsageError(
+            "--update-expectations needs all results in one process: run without -n and --shard, "
+            "or merge the shards and use `python -m conformance update-expectations`"
+        )
+    for session in suite.sessions.values():
+        if session.expectations_file is None:
+            raise pytest.UsageError(
+                f"--update-expectations: backend {session.descriptor.name!r} has no expectations "
+                "file yet: name one with --expectations FILE (it is created), and put "
+                "'expectations: FILE' into its descriptor"
+            )
+
+
 def available_cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -271,10 +314,13 @@ def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str,
     listed = config.getoption("--expectations")
     sessions = {}
     for found in descriptors:
-        file = listed or found.expectations
+        name = listed or found.expectations
+        file = Path(name) if name else None
+        to_create = config.getoption("--update-expectations") and file and not file.exists()
         sessions[found.name] = Session(
             found,
-            Expectations.load(Path(file)) if file else Expectations(),
+            Expectations.load(file) if file and not to_create else Expectations(),
+            file,
             _report_file(config, found.name, shard, len(descriptors)),
             _path(file),
         )

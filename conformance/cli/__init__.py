@@ -14,7 +14,10 @@ import sys
 from collections.abc import Sequence
 
 #: Module of each verb, in the order of the help; imported only for the help and when used.
-VERBS: dict[str, str] = {}
+VERBS: dict[str, str] = {
+    "lint": "conformance.cli.lint",
+    "import-skips": "conformance.cli.import_skips",
+}
 USAGE = 4
 
 
