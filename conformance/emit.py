@@ -34,10 +34,9 @@ def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result
             when=when,
             duration=result.duration if call else 0.0,
         )
-        if call:
-            # Attributes of a report travel with it from an xdist worker to the controller.
-            report.conformance = record  # type: ignore[attr-defined]
-            report.backend = item.backend  # type: ignore[attr-defined]
+        # Attributes of a report travel with it from an xdist worker to the controller.
+        report.backend = item.backend  # type: ignore[attr-defined]
+        report.conformance = record if call else None  # type: ignore[attr-defined]
         hook.pytest_runtest_logreport(report=report)
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 

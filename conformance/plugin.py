@@ -30,6 +30,10 @@ from conformance.xdist import register_xdist
 
 INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 3, 5, 6
 
+# The terminal's category of the phases of a check that are not shown; like its own "", it is false,
+# so that it is no kind of outcome.
+PHASES = ()
+
 LETTERS = {
     Outcome.PASS: ".",
     Outcome.FAIL: "F",
@@ -284,10 +288,12 @@ def _run_backend(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+def pytest_report_teststatus(report: Any) -> tuple[Any, str, str] | None:
     record = getattr(report, "conformance", None)
     if record is None:
-        return None
+        # Set-up and teardown, which say nothing here. pytest goes through all it knows under "" for
+        # every failure: a thousand of them would take it longer than the run.
+        return (PHASES, "", "") if hasattr(report, "conformance") else None
     outcome = Outcome(record["outcome"])
     category = {Outcome.PASS: "passed"}.get(outcome, "failed" if outcome in BAD else outcome.value)
     return category, LETTERS[outcome], outcome.value.upper()

@@ -14,11 +14,21 @@ Record = dict[str, Any]
 MAX_CAUSES = 20
 MAX_NAMED = 3
 
+# What varies between failures of one cause, from what always does to what may be the cause itself:
+# values; names of operators, dtypes and whatever else is quoted; all but the type of the exception.
 _VARIABLE = (
-    (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
-    (re.compile(r"\[[^\[\]]*\]|\([-\d., ]*\)"), "[..]"),
-    # Digits inside a word, as in float32, are a part of its name.
-    (re.compile(r"(?<![A-Za-z_0-9.])[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
+    (
+        (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
+        (re.compile(r"\[[^\[\]]*\]|\([-\d., ]*\)"), "[..]"),
+        # Digits inside a word, as in float32, are a part of its name.
+        (re.compile(r"(?<![A-Za-z_0-9.])[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
+    ),
+    (
+        (re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`"), "'..'"),
+        (re.compile(r"\b\w+::\w+(\.\w+)*"), "..::.."),
+        (re.compile(r"\b(torch\.)?(complex|b?float|u?int)\d+\b|\btorch\.bool\b"), "dtype"),
+    ),
+    ((re.compile(r"(?s)[:(;,].*| in .*"), ""),),
 )
 
 
@@ -38,22 +48,45 @@ def table(records: Iterable[Record]) -> list[str]:
     return lines
 
 
-def cause(record: Record) -> str:
-    """What is left of a message when numbers, shapes and addresses are taken out of it."""
+def cause(record: Record, coarseness: int = 0) -> str:
+    """What is left of a message without what varies between failures of one cause."""
     lines = [line for line in record.get("message", "").splitlines() if line.strip()]
     text = lines[0] if lines else ""
-    for pattern, replacement in _VARIABLE:
-        text = pattern.sub(replacement, text)
+    for patterns in _VARIABLE[: coarseness + 1]:
+        for pattern, replacement in patterns:
+            text = pattern.sub(replacement, text)
     return f"{record['outcome']}: {text[:160]}"
+
+
+def grouped(records: Iterable[Record], room: int = MAX_CAUSES) -> list[tuple[str, list[Record]]]:
+    """Causes and their records, most frequent first.
+
+    Where there are more causes than room, half of it goes to the most frequent ones, and the rest
+    is grouped again by less of the message.
+    """
+    ordered = sorted(records, key=lambda record: str(record["id"]))
+    ranked: list[tuple[str, list[Record]]] = []
+    for coarseness in range(len(_VARIABLE)):
+        groups: dict[str, list[Record]] = defaultdict(list)
+        for record in ordered:
+            groups[cause(record, coarseness)].append(record)
+        found = sorted(groups.items(), key=_rank)
+        left = room - len(ranked)
+        if len(found) <= left or coarseness == len(_VARIABLE) - 1:
+            return sorted(ranked + found, key=_rank)
+        ranked += found[: left // 2]
+        rest = {str(record["id"]) for _, group in found[left // 2 :] for record in group}
+        ordered = [record for record in ordered if record["id"] in rest]
+    return ranked
+
+
+def _rank(group: tuple[str, list[Record]]) -> tuple[int, str]:
+    return -len(group[1]), group[0]
 
 
 def causes(records: Iterable[Record]) -> Iterator[str]:
     """Lines that rank the causes of failure, each with one example and how to repeat it."""
-    groups: dict[str, list[Record]] = defaultdict(list)
-    for record in sorted(records, key=lambda record: str(record["id"])):
-        if Outcome(record["outcome"]) in BAD:
-            groups[cause(record)].append(record)
-    ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
+    ranked = grouped(record for record in records if Outcome(record["outcome"]) in BAD)
     for text, group in ranked[:MAX_CAUSES]:
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"

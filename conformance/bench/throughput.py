@@ -95,7 +95,7 @@ def _pytest(
     """Run pytest; return the seconds of wall clock and of CPU, its children's included."""
     command = [sys.executable, "-m", "pytest", "-q", "--tb=no", "-p", "no:cacheprovider"]
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
-    begin, used = time.perf_counter(), _cpu_of_children()
+    begin, used = time.perf_counter(), cpu_of_children()
     done = subprocess.run(
         [*command, *arguments],
         cwd=folder,
@@ -110,10 +110,11 @@ def _pytest(
     )
     if done.returncode > 1:
         raise SystemExit(f"{command} ended with {done.returncode}:\n{done.stdout[-2000:]}")
-    return time.perf_counter() - begin, _cpu_of_children() - used
+    return time.perf_counter() - begin, cpu_of_children() - used
 
 
-def _cpu_of_children() -> float:
+def cpu_of_children() -> float:
+    """CPU seconds of the processes that were started and have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from conformance.check import Check
 from conformance.descriptor import Descriptor
 from conformance.outcome import CannotLoad, Outcome
+from conformance.runner.death import innermost_frame
 from conformance.runner.process import Worker
 from conformance.runner.result import Result
 from conformance.runner.worker import output_section
@@ -239,6 +240,7 @@ class Pool:
             result.message += f" in sample {sample}"
             if check.sample_repro:
                 result.repro = check.sample_repro(self._descriptor, self._settings.seed, sample)
+        result.message += innermost_frame(output)
         return result
 
     def _loading_failed(self, worker: Worker, how: str, output: str, emit: Emit) -> None:

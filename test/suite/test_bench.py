@@ -13,7 +13,7 @@ from statistics import median
 
 import harness
 
-from conformance.bench import latency, operators, timing
+from conformance.bench import failing, latency, operators, timing
 
 
 def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -77,3 +77,12 @@ def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
     found = re.search(r"suite +(\d+) samples", done.stdout)
     assert found is not None
     assert int(found[1]) > 15_000
+
+
+def test_a_thousand_failures_and_fifty_crashes_have_few_causes() -> None:
+    red = failing.run(broken=True, workers=2)
+    outcomes = [check["outcome"] for check in red.checks]
+    assert len(outcomes) == 4000
+    assert outcomes.count("fail") + outcomes.count("error") == 1000
+    assert outcomes.count("crash") == 50
+    assert 4 <= red.causes < 40

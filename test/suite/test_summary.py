@@ -51,3 +51,27 @@ def test_digits_of_a_name_are_kept_in_a_cause() -> None:
     assert summary.cause(record("a/one", "fail", message=text)) == (
         "fail: expected torch.float32 of N elements, got N"
     )
+
+
+def test_what_there_is_no_room_for_is_grouped_by_less_of_the_message() -> None:
+    missing = [f"RuntimeError: could not run 'aten::op{i}'" for i in range(50)]
+    messages = [*missing, "RuntimeError: out of memory"] + ["RuntimeError: device busy"] * 3
+    records = [record(f"a/c{i}", "error", message=text) for i, text in enumerate(messages)]
+    groups = {text: len(group) for text, group in summary.grouped(records, room=4)}
+    assert groups == {
+        "error: RuntimeError: device busy": 3,
+        "error: RuntimeError: could not run 'aten::op0'": 1,
+        "error: RuntimeError: could not run '..'": 49,
+        "error: RuntimeError: out of memory": 1,
+    }
+
+
+def test_messages_of_many_words_end_as_types_of_exceptions() -> None:
+    records = [
+        record(f"a/c{i}", "error", message=f"{'Value' if i % 2 else 'Key'}Error: {chr(97 + i) * 3}")
+        for i in range(26)
+    ]
+    groups = summary.grouped(records, room=6)
+    assert len(groups) <= 6
+    assert sum(len(group) for _, group in groups) == 26
+    assert {"error: ValueError", "error: KeyError"} <= {text for text, _ in groups}
