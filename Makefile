@@ -10,6 +10,7 @@ VENV := .venv
 BASE_PYTHON ?= python3
 BACKEND ?= puone
 PYTEST_ARGS ?=
+LIARS_ARGS ?=
 BUILD_DIR := build
 
 ifdef PYTHON
@@ -29,8 +30,16 @@ conformance: build ## run the conformance suite against puone (BACKEND=name for 
 	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
 
 .PHONY: test
-test: build ## run the project's own tests
+test: build build-liars ## run the project's own tests
 	$(PYTHON) -m pytest test $(PYTEST_ARGS)
+
+.PHONY: liars
+liars: build build-liars ## try every planted defect on the suite; write docs/liars.md
+	$(PYTHON) test/liars/judge.py $(LIARS_ARGS)
+
+.PHONY: build-liars
+build-liars: build
+	@cmake --build $(BUILD_DIR) --target liars
 
 .PHONY: lint
 lint: $(SETUP) ## check style and types: ruff, mypy, clang-format

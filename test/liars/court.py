@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trials of many liars at once, in processes that share what is imported once."""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+
+from conformance.collect import CHAPTERS, prepare_parent
+
+prepare_parent()  # Before torch is imported, which is by the next lines.
+
+import trial  # noqa: E402
+from liar import BUILD, Liar, make_packages  # noqa: E402
+from trial import Verdict  # noqa: E402
+
+from conformance.opinfo import TOPICS  # noqa: E402
+
+Progress = Callable[[Liar, Verdict], None]
+
+
+def import_checks() -> None:
+    """Import, once for all trials, every check and what checks import while they run."""
+    importlib.import_module("torch._dynamo")
+    for file in sorted(CHAPTERS.glob("[a-z]*.py")):
+        importlib.import_module(f"conformance.checks.{file.stem}")
+    for topic in TOPICS:
+        importlib.import_module(f"conformance.opinfo.{topic}").checks()
+
+
+class Court:
+    """Judges in processes of their own, forked from this one when it has imported everything."""
+
+    def __init__(self, processes: int) -> None:
+        import_checks()
+        # Not in the checkout: fresh interpreters would find the true backend in it first.
+        BUILD.mkdir(parents=True, exist_ok=True)
+        os.chdir(BUILD)
+        self._pool = multiprocessing.get_context("fork").Pool(processes)
+
+    def __enter__(self) -> Court:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.terminate()
+
+    def judge(self, liars: Iterable[Liar], progress: Progress) -> list[Verdict]:
+        """The verdict on each liar, in their order; the progress is told as they come."""
+        listed = list(liars)
+        make_packages(listed)
+        by_id = {liar.id: liar for liar in listed}
+        verdicts = {}
+        for verdict in self._pool.imap_unordered(_judge, listed):
+            progress(by_id[verdict.liar], verdict)
+            verdicts[verdict.liar] = verdict
+        return [verdicts[id] for id in by_id]
+
+    def truths(self, liars: Iterable[Liar], verdicts: Iterable[Verdict]) -> list[Verdict]:
+        """What the checks that were run say to the vehicles without a lie."""
+        used: dict[str, set[str]] = {}
+        honest: dict[str, Liar] = {}
+        for liar, verdict in zip(liars, verdicts, strict=True):
+            used.setdefault(liar.vehicle, set()).update(verdict.outcomes)
+            honest[liar.vehicle] = liar.honest
+        trials = [(honest[vehicle], sorted(ids)) for vehicle, ids in sorted(used.items()) if ids]
+        return self._pool.starmap(_tell_the_truth, trials, chunksize=1)
+
+
+def _judge(liar: Liar) -> Verdict:
+    verdict = trial.judge(liar, trial.checks_for(liar))
+    if verdict.killed:
+        return verdict
+    return trial.judge(liar, trial.all_but_opinfo())
+
+
+def _tell_the_truth(honest: Liar, checks: list[str]) -> Verdict:
+    return trial.judge(honest, trial.selected(checks), patient=True)

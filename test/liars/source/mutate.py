@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Writes the lies of *.yaml into copies of the sources they are about.
+
+    mutate.py --list         the sources that lies are about, one on each line; verifies every lie
+    mutate.py SOURCE COPY    a copy of one C++ source with every lie about it
+
+A lie is told by a process whose environment says PUONE_LIE=<id>; the others run the original.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+FOLDERS = ("csrc/aten/", "csrc/autocast/", "csrc/bindings/", "csrc/drivers/sim/", "csrc/runtime/")
+PACKAGE = "reference_backend/"
+KEYS = {"lie", "file", "find", "say", "requirements", "checks"}
+
+
+class LieError(Exception):
+    """A lie that cannot be told; the text names its file and line."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One place of one source, and what stands there when the lie is told."""
+
+    id: str
+    lie: str
+    file: str
+    find: str
+    say: str
+    requirements: tuple[str, ...]
+    checks: tuple[str, ...]
+    where: str
+
+    @property
+    def in_python(self) -> bool:
+        """Whether it is about a module of the Python package, which is replaced as it is."""
+        return self.file.endswith(".py")
+
+    @property
+    def layer(self) -> str:
+        """The part of the backend it is about."""
+        return "python" if self.in_python else Path(self.file).parent.name
+
+    def spot(self, text: str) -> tuple[int, int]:
+        """Where it is in its source."""
+        count = text.count(self.find)
+        if count != 1:
+            raise LieError(f"{self.where}: 'find' of {self.id} occurs {count} times in {self.file}")
+        begin = text.index(self.find)
+        return begin, begin + len(self.find)
+
+    def replacement(self) -> str:
+        """The original and the lie, as a statement or as an expression."""
+        if self.in_python:
+            return self.say
+        told = f'puone_lies("{self.id}")'
+        if self.find.endswith((";", "}")):
+            return f"if ({told}) {{ {self.say} }} else {{ {self.find} }}"
+        return f"({told} ? ({self.say}) : ({self.find}))"
+
+
+def load(folder: Path = HERE) -> dict[str, Mutation]:
+    """Every lie of the folder by id; raises LieError."""
+    found: dict[str, Mutation] = {}
+    for file in sorted(folder.glob("*.yaml")):
+        for mutation in _read(file):
+            if mutation.id in found:
+                other = found[mutation.id].where
+                raise LieError(f"{mutation.where}: {mutation.id} is there already: {other}")
+            found[mutation.id] = mutation
+    return found
+
+
+def _read(file: Path) -> Iterable[Mutation]:
+    try:
+        node = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
+    except yaml.YAMLError as error:
+        raise LieError(f"{file}: {error}") from None
+    if not isinstance(node, yaml.MappingNode):
+        raise LieError(f"{file}:1: expected a map of lies")
+    for key, value in node.value:
+        where = f"{file}:{key.start_mark.line + 1}"
+        yield _build(key.value, yaml.SafeLoader("").construct_document(value), where)
+
+
+def _build(id: str, fields: Any, where: str) -> Mutation:
+    missing = KEYS - {"checks"} - set(fields)
+    if missing or set(fields) - KEYS:
+        wrong = ", ".join(sorted(missing | set(fields) - KEYS))
+        raise LieError(f"{where}: {id} lacks, or has but should not: {wrong}")
+    if not id.isidentifier():
+        raise LieError(f"{where}: {id!r} is not a word")
+    in_python = fields["file"].startswith(PACKAGE) and fields["file"].endswith(".py")
+    in_cpp = fields["file"].startswith(FOLDERS) and fields["file"].endswith(".cpp")
+    if not (in_python or in_cpp) or not (ROOT / fields["file"]).is_file():
+        raise LieError(f"{where}: {fields['file']} is no source in {', '.join(FOLDERS)} {PACKAGE}")
+    return Mutation(
+        id,
+        fields["lie"].strip(),
+        fields["file"],
+        fields["find"],
+        fields["say"],
+        tuple(fields["requirements"]),
+        tuple(fields.get("checks", ())),
+        where,
+    )
+
+
+def mutated(text: str, mutations: Iterable[Mutation]) -> str:
+    """The text with these lies in it; raises LieError where they overlap."""
+    spots = sorted((*m.spot(text), m) for m in mutations)
+    for (_, end, first), (begin, _, second) in pairwise(spots):
+        if begin < end:
+            raise LieError(f"{second.where}: {second.id} overlaps {first.id} of {first.where}")
+    for begin, end, mutation in reversed(spots):
+        text = text[:begin] + mutation.replacement() + text[end:]
+    return text
+
+
+def by_file(mutations: Iterable[Mutation]) -> dict[str, list[Mutation]]:
+    """The lies about each source."""
+    grouped: dict[str, list[Mutation]] = defaultdict(list)
+    for mutation in mutations:
+        grouped[mutation.file].append(mutation)
+    return dict(grouped)
+
+
+def verify(mutations: Iterable[Mutation]) -> None:
+    """Raise LieError unless every lie fits into its source."""
+    for file, group in by_file(mutations).items():
+        text = (ROOT / file).read_text()
+        if file.endswith(".py"):
+            for mutation in group:
+                mutation.spot(text)
+        else:
+            mutated(text, group)
+
+
+def main(arguments: list[str]) -> int:
+    """The command line; see above."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("source", nargs="?")
+    parser.add_argument("copy", nargs="?", type=Path)
+    options = parser.parse_args(arguments)
+    try:
+        mutations = load()
+        groups = by_file(mutations.values())
+        if options.list:
+            verify(mutations.values())
+            print("\n".join(sorted(file for file in groups if file.endswith(".cpp"))))
+        else:
+            text = mutated((ROOT / options.source).read_text(), groups[options.source])
+            _write(options.copy, f'#include "puone_lies.h"\n{text}')
+    except LieError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _write(file: Path, text: str) -> None:
+    if not file.exists() or file.read_text() != text:  # What did not change is not compiled again.
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

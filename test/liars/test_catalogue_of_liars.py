@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every requirement has a liar that breaks it."""
+
+from __future__ import annotations
+
+import liar
+
+from conformance import catalogue, descriptor
+
+LIARS = liar.load()
+
+#: Surfaces of which every requirement has a lie that breaks it.
+PROVED = (
+    "autocast",
+    "autograd",
+    "custom_operator",
+    "func",
+    "grad_scaler",
+    "model",
+    "module",
+    "opinfo",
+    "optimizer",
+    "random",
+)
+
+
+def test_every_requirement_of_these_surfaces_has_a_lie() -> None:
+    """But for what no backend can satisfy yet, and for what this one does not have."""
+    told = {id for liar in LIARS.values() for id in liar.requirements}
+    entries = [entry for entry in catalogue.load().values() if entry.surface in PROVED]
+    assert {entry.surface for entry in entries} == set(PROVED)
+    lacking = {name for name, has in descriptor.find("puone").capabilities.items() if not has}
+    provable = [e for e in entries if not e.blocked_upstream and not lacking & set(e.needs)]
+    assert {entry.id for entry in provable} - told == set()
+
+
+def test_the_requirements_of_every_liar_exist() -> None:
+    known = set(catalogue.load())
+    assert {id for liar in LIARS.values() for id in liar.requirements} <= known
+
+
+def test_there_are_enough_liars() -> None:
+    assert len(LIARS) >= 120

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One liar before the suite: its own runner and judge, until each requirement caught the lie."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import torch
+from liar import Liar
+
+from conformance import catalogue
+from conformance.check import REGISTRY, Check, matches
+from conformance.expectations import Expectations
+from conformance.outcome import BAD, CannotLoad, Outcome
+from conformance.run import Judge, Options
+from conformance.runner import probes
+from conformance.runner.pool import Pool
+from conformance.runner.result import Result
+
+CATALOGUE = catalogue.load()
+OPINFO = "opinfo"
+
+
+@dataclass(frozen=True)
+class Kill:
+    """A check that noticed the lie, and what it said."""
+
+    check: str
+    outcome: str
+    message: str
+
+
+@dataclass
+class Verdict:
+    """What the suite found out about one liar."""
+
+    liar: str
+    outcomes: dict[str, str] = field(default_factory=dict)
+    """Of every check that was run."""
+    kills: list[Kill] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+    """The requirements none of whose checks noticed."""
+    cannot_load: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def killed(self) -> bool:
+        """Whether anything noticed the lie."""
+        return bool(self.kills) or self.cannot_load is not None
+
+    @property
+    def intended(self) -> bool:
+        """Whether each of its requirements did."""
+        return self.killed and not self.missed
+
+
+class _Enough(Exception):
+    """Nothing more has to be known about this liar."""
+
+
+def checks_for(liar: Liar) -> list[Check]:
+    """The checks that are to notice a lie, those first that look at something else than others."""
+    if liar.checks:
+        return selected(liar.checks)
+    ranks: dict[str, int] = defaultdict(int)
+    ranked: list[tuple[bool, int, Check]] = []
+    for check in REGISTRY:
+        if check.surface != OPINFO and set(check.requirements) & set(liar.requirements):
+            family = check.id.partition(":")[0]
+            ranked.append((check.isolate, ranks[family], check))
+            ranks[family] += 1
+    return [check for *_, check in sorted(ranked, key=lambda entry: entry[:2])]
+
+
+def selected(patterns: Iterable[str]) -> list[Check]:
+    """The checks that the patterns name, each once; every pattern must name some."""
+    found: dict[str, Check] = {}
+    for pattern in patterns:
+        named = [check for check in REGISTRY if matches(pattern, check.id)]
+        if not named:
+            raise ValueError(f"{pattern} names no check")
+        found |= {check.id: check for check in named}
+    return list(found.values())
+
+
+def all_but_opinfo() -> list[Check]:
+    """What a liar faces that none of its own checks noticed."""
+    return [check for check in REGISTRY if check.surface != OPINFO]
+
+
+def judge(liar: Liar, checks: Iterable[Check], *, patient: bool = False) -> Verdict:
+    """Run the checks until each requirement has caught the lie; to the end if `patient`."""
+    verdict = Verdict(liar.id, missed=list(liar.requirements))
+    begin = time.perf_counter()
+    if liar.package:
+        sys.path.insert(0, str(liar.package))
+    try:
+        _run(liar, checks, verdict, patient)
+    except _Enough:
+        pass
+    except CannotLoad as error:
+        verdict.cannot_load = str(error)
+    finally:
+        if liar.package:
+            sys.path.remove(str(liar.package))
+    verdict.seconds = round(time.perf_counter() - begin, 2)
+    return verdict
+
+
+def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
+    target = liar.descriptor()
+    limit = target.deadlines.check
+    limited = [replace(c, deadline=min(c.deadline or limit, limit)) for c in checks]
+    by_id = {check.id: check for check in limited}
+    referee = Judge(target, CATALOGUE, Expectations(), torch.__version__, lambda id: id)
+
+    def emit(result: Result) -> None:
+        check = by_id[result.id]
+        record = referee.record(check, result)
+        verdict.outcomes[check.id] = record["outcome"]
+        if Outcome(record["outcome"]) in BAD:
+            message = str(record.get("message", ""))
+            verdict.kills.append(Kill(check.id, record["outcome"], message))
+            verdict.missed = [id for id in verdict.missed if id not in check.requirements]
+            if not verdict.missed and not patient:
+                raise _Enough
+
+    pool = Pool(target, Options())
+    try:
+        found: list[Result] = []
+        pool.run(probes.to_probe(target), found.append)
+        table = probes.capabilities(target, found)
+        capabilities = frozenset(name for name, entry in table.items() if entry["value"])
+        pool.set_capabilities(capabilities)
+        plan = referee.plan(limited, capabilities)
+        for result in plan.decided:
+            emit(result)
+        pool.run(plan.run, emit)
+    finally:
+        pool.close()
