@@ -45,7 +45,6 @@ class Session:
     expectations: Expectations
     expectations_file: Path | None
     report_file: Path
-    expectations_file: Path | None = None
     report: Report | None = None
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
@@ -322,7 +321,6 @@ def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str,
             Expectations.load(file) if file and not to_create else Expectations(),
             file,
             _report_file(config, found.name, shard, len(descriptors)),
-            _path(file),
         )
     return sessions
 
