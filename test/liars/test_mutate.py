@@ -61,6 +61,12 @@ def test_lies_do_not_overlap(folder: Path) -> None:
     assert "lies.yaml:9: b overlaps a" in text
 
 
+def test_lies_about_one_place_are_told_apart(folder: Path) -> None:
+    lies = loaded(folder, entry("a", "n + 1", "n"), entry("b", "n + 1", "0"))
+    text = mutate.mutated((folder / SOURCE).read_text(), lies.values())
+    assert 'return (puone_lies("b") ? (0) : ((puone_lies("a") ? (n) : (n + 1))));' in text
+
+
 def test_ids_are_unique_over_all_files(folder: Path) -> None:
     (folder / "more.yaml").write_text(entry("a", "g(n);", ""))
     assert "a is there already" in refusal(folder, entry("a", "n + 1", "n"))

@@ -62,14 +62,14 @@ class Mutation:
         begin = text.index(self.find)
         return begin, begin + len(self.find)
 
-    def replacement(self) -> str:
-        """The original and the lie, as a statement or as an expression."""
+    def told_or(self, truth: str) -> str:
+        """What stands in the place of `truth`: this, where the lie is told."""
         if self.in_python:
             return self.say
         told = f'puone_lies("{self.id}")'
         if self.find.endswith((";", "}")):
-            return f"if ({told}) {{ {self.say} }} else {{ {self.find} }}"
-        return f"({told} ? ({self.say}) : ({self.find}))"
+            return f"if ({told}) {{ {self.say} }} else {{ {truth} }}"
+        return f"({told} ? ({self.say}) : ({truth}))"
 
 
 def load(folder: Path = HERE) -> dict[str, Mutation]:
@@ -120,14 +120,26 @@ def _build(id: str, fields: Any, where: str) -> Mutation:
 
 
 def mutated(text: str, mutations: Iterable[Mutation]) -> str:
-    """The text with these lies in it; raises LieError where they overlap."""
-    spots = sorted((*m.spot(text), m) for m in mutations)
-    for (_, end, first), (begin, _, second) in pairwise(spots):
+    """The text with these lies in it, several in one place if need be; raises LieError where they
+    overlap."""
+    spots: dict[tuple[int, int], list[Mutation]] = defaultdict(list)
+    for mutation in mutations:
+        spots[mutation.spot(text)].append(mutation)
+    for ((_, end), first), ((begin, _), second) in pairwise(sorted(spots.items(), key=_place)):
         if begin < end:
-            raise LieError(f"{second.where}: {second.id} overlaps {first.id} of {first.where}")
-    for begin, end, mutation in reversed(spots):
-        text = text[:begin] + mutation.replacement() + text[end:]
+            raise LieError(
+                f"{second[0].where}: {second[0].id} overlaps {first[0].id} of {first[0].where}"
+            )
+    for (begin, end), group in sorted(spots.items(), key=_place, reverse=True):
+        told = text[begin:end]
+        for mutation in group:
+            told = mutation.told_or(told)
+        text = text[:begin] + told + text[end:]
     return text
+
+
+def _place(spot: tuple[tuple[int, int], list[Mutation]]) -> tuple[int, int]:
+    return spot[0]
 
 
 def by_file(mutations: Iterable[Mutation]) -> dict[str, list[Mutation]]:
