@@ -5,8 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from conformance.device import Device
 
 #: Names of the data types every chapter that expands over data types goes through.
 DTYPES = (
@@ -56,3 +60,16 @@ def noise(
     """A CPU tensor of standard normal values that depend on ``seed`` only."""
     generator = torch.Generator().manual_seed(seed + 1)
     return torch.randn(tuple(shape), dtype=dtype, generator=generator)
+
+
+def far_apart(dev: Device) -> torch.Tensor:
+    """Uninitialised bytes on the device, (3, 5) of them: rows are 1 GiB apart and columns 7 bytes.
+
+    The last row lies beyond what 31 bits can address. No more of the memory than that is touched.
+    """
+    row, column = 2**30, 7
+    try:
+        memory = torch.empty(2 * row + 4096, dtype=torch.uint8, device=dev.device())
+    except torch.OutOfMemoryError as error:
+        dev.unsupported(f"2 GiB of memory are not to be had: {error}")
+    return memory.as_strided((3, 5), (row, column))

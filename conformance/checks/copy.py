@@ -10,8 +10,8 @@ import torch
 
 from conformance.check import check
 from conformance.device import Device
-from conformance.observe import raised, while_held
-from conformance.tensors import DTYPES, ramp
+from conformance.observe import in_thread, raised, while_held
+from conformance.tensors import DTYPES, far_apart, ramp
 
 View = Callable[[torch.Tensor], torch.Tensor]
 
@@ -45,6 +45,7 @@ OVERLAPPING: dict[str, View] = {
 
 _READABLE = {**LAYOUTS, **OVERLAPPING}
 _SIZES = ("uint8", "float32", "complex128")
+_UNTOUCHED = 123  # no value of a ramp, nor what memory holds by chance
 
 
 # ---- host and device -------------------------------------------------------------------------
@@ -123,7 +124,7 @@ def device_to_device_reads_any_layout(dev: Device, case: str, dtype: torch.dtype
 @check("copy/h2d_into", "COPY-004", cases=tuple(LAYOUTS), dtypes=_SIZES)
 def host_to_device_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
     """copy_ from the host writes exactly the elements of a device view and no others."""
-    expected = torch.zeros(_BASE, dtype=dtype)
+    expected = torch.full(_BASE, _UNTOUCHED, dtype=dtype)
     source = ramp(LAYOUTS[case](expected).shape, dtype)
     actual = expected.to(dev.device(), copy=True)
     LAYOUTS[case](expected).copy_(source)
@@ -134,8 +135,8 @@ def host_to_device_writes_any_layout(dev: Device, case: str, dtype: torch.dtype)
 @check("copy/d2h_into", "COPY-004", cases=tuple(LAYOUTS), dtypes=_SIZES)
 def device_to_host_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
     """copy_ from the device writes exactly the elements of a host view and no others."""
-    expected = torch.zeros(_BASE, dtype=dtype)
-    actual = torch.zeros(_BASE, dtype=dtype)
+    expected = torch.full(_BASE, _UNTOUCHED, dtype=dtype)
+    actual = expected.clone()
     source = ramp(LAYOUTS[case](expected).shape, dtype)
     LAYOUTS[case](expected).copy_(source)
     LAYOUTS[case](actual).copy_(source.to(dev.device()))
@@ -145,12 +146,40 @@ def device_to_host_writes_any_layout(dev: Device, case: str, dtype: torch.dtype)
 @check("copy/d2d_into", "COPY-005", cases=tuple(LAYOUTS), dtypes=_SIZES)
 def device_to_device_writes_any_layout(dev: Device, case: str, dtype: torch.dtype) -> None:
     """copy_ on the device writes exactly the elements of a view and no others."""
-    expected = torch.zeros(_BASE, dtype=dtype)
+    expected = torch.full(_BASE, _UNTOUCHED, dtype=dtype)
     source = ramp(LAYOUTS[case](expected).shape, dtype)
     actual = expected.to(dev.device(), copy=True)
     LAYOUTS[case](expected).copy_(source)
     LAYOUTS[case](actual).copy_(source.to(dev.device()))
     dev.assert_equal(actual, expected)
+
+
+@check("copy/both_strided", ("COPY-004", "COPY-005"), cases=("h2d", "d2h", "d2d"), dtypes=_SIZES)
+def both_sides_may_be_strided(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """copy_ between views of different strides pairs their elements and writes no others."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    source = ramp((6, 16), dtype)
+    expected = torch.full((8, 12), _UNTOUCHED, dtype=dtype)
+    actual = expected.to(target_on, copy=True)
+    expected[:, ::2].copy_(source[:, 1::2].t())
+    actual[:, ::2].copy_(source.to(source_on)[:, 1::2].t())
+    dev.assert_equal(actual, expected)
+
+
+@check("copy/far", ("COPY-004", "COPY-005"), cases=("h2d", "d2h", "d2d"))
+def offsets_have_more_than_31_bits(dev: Device, case: str) -> None:
+    """Elements more than 2 GiB apart in one storage are read and written where they are."""
+    memory = far_apart(dev)
+    source = ramp((3, 5), torch.uint8)
+    if case == "h2d":
+        memory.copy_(source)
+        dev.assert_equal(torch.stack(list(memory)), source)
+    else:
+        for row, values in zip(memory, source, strict=True):
+            row.copy_(values)
+        there = memory.cpu() if case == "d2h" else memory.contiguous()
+        dev.assert_equal(there, source)
 
 
 @check("copy/clone", "COPY-006", cases=("transposed", "sliced", "permuted", "channels_last"))
@@ -194,11 +223,11 @@ def empty_tensors_can_be_copied(dev: Device, case: str, dtype: torch.dtype) -> N
 
 @check("copy/large", "COPY-008", cases=("contiguous", "strided", "cast"))
 def sixty_four_megabytes_are_copied_whole(dev: Device, case: str) -> None:
-    """A copy larger than a staging buffer is complete: every element compared."""
-    count = 16 * 1024 * 1024
-    source = torch.arange(count, dtype=torch.int32)
+    """A copy larger than a staging buffer, and no multiple of one, is complete."""
+    rows, columns = 4099, 4097  # primes: whatever the size of a chunk, a part of one is left
+    source = torch.arange(rows * columns, dtype=torch.int32)
     if case == "strided":
-        source = source.view(4096, 4096).t()
+        source = source.view(rows, columns).t()
     there = source.to(dev.device())
     if case == "cast":
         there = there.to(torch.float32)
@@ -285,8 +314,8 @@ def casting_copies_honour_strides(dev: Device, case: str) -> None:
     source_on = torch.device("cpu") if case == "h2d" else dev.device()
     target_on = torch.device("cpu") if case == "d2h" else dev.device()
     source = ramp(_BASE, torch.int32)
-    expected = torch.zeros(12, 16)
-    actual = torch.zeros(12, 16, device=target_on)
+    expected = torch.full((12, 16), float(_UNTOUCHED))
+    actual = expected.to(target_on, copy=True)
     expected[:, ::2].copy_(source.t())
     actual[:, ::2].copy_(source.to(source_on).t())
     dev.assert_equal(actual, expected)
@@ -380,7 +409,7 @@ def lazy_host_views_arrive_resolved(dev: Device, case: str) -> None:
 def lazy_views_can_be_written(dev: Device, case: str) -> None:
     """copy_ into a conjugate or negative view writes the value whose view reads as the source."""
     for source_on in (torch.device("cpu"), dev.device()):
-        expected = torch.zeros(_BASE, dtype=torch.complex64)
+        expected = torch.full(_BASE, _UNTOUCHED, dtype=torch.complex64)
         actual = expected.to(dev.device(), copy=True)
         view = _LAZY_VIEWS[case](expected)
         source = ramp(view.shape, view.dtype)
@@ -449,6 +478,22 @@ def a_pinned_source_is_copied_correctly(dev: Device) -> None:
     dev.assert_equal(pinned.to(dev.device(), non_blocking=True), source)
 
 
+@check("copy/pinned_view", "COPY-016", needs=("pinned_memory",), cases=("h2d", "d2h"))
+def views_of_pinned_memory_are_copied_correctly(dev: Device, case: str) -> None:
+    """A non_blocking copy from or to a strided part of pinned memory moves that part only."""
+    source = ramp((64, 48))
+    if case == "h2d":
+        pinned = source.pin_memory()[::2, 1:]
+        dev.assert_equal(pinned.to(dev.device(), non_blocking=True), source[::2, 1:])
+    else:
+        expected = torch.full((64, 48), float(_UNTOUCHED))
+        target = expected.pin_memory()
+        target[::2, 1:].copy_(source[::2, 1:].to(dev.device()), non_blocking=True)
+        expected[::2, 1:] = source[::2, 1:]
+        dev.synchronize()
+        assert torch.equal(target, expected)
+
+
 @check("copy/pinned_h2d_lazy", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
 def a_pinned_copy_to_the_device_does_not_wait(dev: Device) -> None:
     """With work queued before it, a non_blocking copy from pinned memory returns at once."""
@@ -487,7 +532,7 @@ def pinned_memory_is_not_reused_under_a_pending_copy(dev: Device) -> None:
 
 @check("copy/data_loader", "COPY-029", needs=("pinned_memory", "threads"))
 def a_data_loader_pins_its_batches(dev: Device) -> None:
-    """DataLoader(pin_memory=True) yields pinned batches, made in a thread, that copy correctly."""
+    """DataLoader(pin_memory=True) yields pinned batches that copy correctly."""
     from torch.utils.data import DataLoader, TensorDataset
 
     source = ramp((12, 5))
@@ -497,6 +542,15 @@ def a_data_loader_pins_its_batches(dev: Device) -> None:
         assert batch.is_pinned()
         batches.append(batch.to(dev.device(), non_blocking=True))
     dev.assert_equal(torch.cat(batches), source)
+
+
+@check("copy/pinned_in_thread", "COPY-029", needs=("pinned_memory", "threads"))
+def any_thread_can_pin(dev: Device) -> None:
+    """A thread that has not used the device pins memory, as a DataLoader with workers does."""
+    source = ramp((12, 5))
+    pinned = in_thread(source.pin_memory)
+    assert pinned.is_pinned()
+    dev.assert_equal(pinned.to(dev.device(), non_blocking=True), source)
 
 
 @check("copy/device_source_freed", "COPY-018", needs=("delay",))
@@ -670,10 +724,18 @@ def a_peer_copy_on_a_side_stream_is_ordered(dev: Device) -> None:
 def a_peer_copy_leaves_the_current_device(dev: Device) -> None:
     """Copying to, from and between other devices does not change the current device."""
     before = torch.accelerator.current_device_index()
-    x = ramp((4,)).to(dev.device(1))
-    x.to(dev.device(0))
-    x.cpu()
-    assert torch.accelerator.current_device_index() == before
+    first, second = (ramp((4,)).to(dev.device(index)) for index in (0, 1))
+    copies: dict[str, Callable[[], object]] = {
+        "from the host": lambda: ramp((4,)).to(dev.device(1)),
+        "to another device": lambda: first.to(dev.device(1)),
+        "from another device": lambda: second.to(dev.device(0)),
+        "into another device": lambda: second.copy_(first),
+        "to the host": second.cpu,
+        "to Python": second[0].item,
+    }
+    for name, copy in copies.items():
+        copy()
+        assert torch.accelerator.current_device_index() == before, name
 
 
 # ---- to() ------------------------------------------------------------------------------------
@@ -880,7 +942,9 @@ _PRINTED: dict[str, Callable[[], torch.Tensor]] = {
     "float32": lambda: ramp((2, 3)),
     "float64": lambda: ramp((2, 3), torch.float64),
     "bfloat16": lambda: ramp((2, 3), torch.bfloat16),
+    "float64_range": lambda: torch.tensor([1e300, 1e-300, 1 / 3], dtype=torch.float64),
     "int64": lambda: ramp((2, 3), torch.int64),
+    "int64_wide": lambda: torch.tensor([2**53 + 1, -(2**62) - 1]),
     "bool": lambda: ramp((5,), torch.bool),
     "complex64": lambda: ramp((2, 2), torch.complex64),
     "zero_dim": lambda: torch.tensor(2.5),

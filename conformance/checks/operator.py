@@ -24,7 +24,7 @@ from conformance.programs import agree as _agree
 from conformance.programs import gradients as _gradients
 from conformance.programs import leaf as _leaf
 from conformance.programs import tensors as _tensors
-from conformance.tensors import noise, ramp
+from conformance.tensors import far_apart, noise, ramp
 
 # ---- indexing --------------------------------------------------------------------------------
 
@@ -1763,6 +1763,26 @@ def larger_problems_agree(dev: Device, case: str) -> None:
         "matmul": lambda d: noise((257, 130)).to(d) @ noise((130, 129), seed=1).to(d),
     }
     _agree(dev, programs[case], rtol=1e-4, atol=1e-4)
+
+
+_FAR: dict[str, Callable[[Tensor], Any]] = {
+    "add": lambda x: x + 1,
+    "in_place": lambda x: x.mul_(2),
+    "fill": lambda x: x[2].fill_(9),
+    "sum": lambda x: x.sum(1),
+    "index": lambda x: x[torch.tensor([2, 0], device=x.device)],
+    "cat": lambda x: torch.cat([x, x]),
+}
+
+
+@check("operator/far", "OP-014", cases=tuple(_FAR))
+def operands_may_lie_far_apart(dev: Device, case: str) -> None:
+    """Operators on elements that are more than 2 GiB apart in memory agree with the CPU."""
+    expected, actual = ramp((3, 5), torch.uint8), far_apart(dev)
+    for row, values in zip(actual, expected, strict=True):
+        row.copy_(values)
+    dev.assert_equal(_FAR[case](actual), _FAR[case](expected))
+    dev.assert_equal(torch.stack(list(actual)), expected)
 
 
 @check("operator/strided", "OP-014", cases=("add", "matmul", "sum", "where", "softmax", "cat"))
