@@ -37,10 +37,11 @@ def devices_are_counted(dev: Device, case: str) -> None:
     elif case == "accelerator":
         assert torch.accelerator.device_count() == dev.count
     elif case == "stable":
-        torch.empty(1, device=dev.device())
-        assert {dev.module.device_count() for _ in range(10)} == {dev.count}
+        in_use = [torch.empty(1, device=dev.device(index)) for index in range(dev.count)]
+        assert {dev.module.device_count() for _ in in_use * 5} == {dev.count}
     else:
         assert in_thread(dev.module.device_count) == dev.count
+        assert in_thread(torch.accelerator.device_count) == dev.count
 
 
 @check(
@@ -146,19 +147,20 @@ def refusal_names_the_index(dev: Device) -> None:
 )
 def negative_index_changes_nothing(dev: Device, case: str) -> None:
     """A negative index is a no-op or an error, but never selects a device."""
-    start = dev.count - 1
-    with torch.accelerator.device_index(start):
-        try:
-            if case == "set_device":
-                dev.module.set_device(-1)
-            elif case == "accelerator":
-                torch.accelerator.set_device_index(-1)
-            else:
-                with dev.module.device(-1):
-                    assert _current(dev) == start
-        except (RuntimeError, ValueError, AssertionError) as error:
-            assert not str(error).startswith("assert "), error
-        assert _current(dev) == start
+    for start in {0, dev.count - 1}:  # -1 might be the last one, or clamped to the first
+        with torch.accelerator.device_index(start):
+            within = start
+            try:
+                if case == "set_device":
+                    dev.module.set_device(-1)
+                elif case == "accelerator":
+                    torch.accelerator.set_device_index(-1)
+                else:
+                    with dev.module.device(-1):
+                        within = _current(dev)
+            except (RuntimeError, ValueError, AssertionError):
+                pass  # refused
+            assert (within, _current(dev)) == (start, start)
 
 
 # ---- the current device ----------------------------------------------------------------------
@@ -284,6 +286,17 @@ def contexts_nest(dev: Device, case: str) -> None:
         assert _current(dev) == 0
 
 
+@check("device/context_reused", "DEV-009", cases=tuple(_CONTEXTS), needs=("multi_device",))
+def contexts_are_entered_where_they_are(dev: Device, case: str) -> None:
+    """A context, entered again and again, restores what was current when it was entered."""
+    context = _CONTEXTS[case](dev, 0)
+    for outer in (1, 0, 1):
+        with torch.accelerator.device_index(outer):
+            with context:
+                assert _current(dev) == 0
+            assert _current(dev) == outer
+
+
 @check("device/context_single", "DEV-010", cases=tuple(_CONTEXTS), needs=("accelerator",))
 def context_takes_every_form(dev: Device, case: str) -> None:
     """A device context takes an int, a torch.device and a string, on a single device too."""
@@ -302,6 +315,27 @@ def context_of_none_changes_nothing(dev: Device, case: str) -> None:
         assert _current(dev) == start
 
 
+#: Ways to make a tensor without saying where.
+_FACTORIES: dict[str, Callable[[], torch.Tensor]] = {
+    "empty": lambda: torch.empty(2),
+    "ones": lambda: torch.ones(2),
+    "full": lambda: torch.full((2,), 3.0),
+    "arange": lambda: torch.arange(3),
+    "linspace": lambda: torch.linspace(0, 1, 3),
+    "eye": lambda: torch.eye(2),
+    "rand": lambda: torch.rand(2),
+    "randn": lambda: torch.randn(2),
+    "tensor": lambda: torch.tensor([1.0, 2.0]),
+    "module": lambda: torch.nn.Linear(2, 2).weight,
+}
+
+
+def _placed(where: str) -> None:
+    """Every factory allocates on the device type `where`."""
+    found = {name: make().device.type for name, make in _FACTORIES.items()}
+    assert set(found.values()) == {where}, f"not on {where}: {found}"
+
+
 @check("device/default_device", "DEV-012", cases=("context", "indexed_context", "set_default"))
 def factories_follow_the_default_device(dev: Device, case: str) -> None:
     """torch.device as a context and set_default_device choose where factories allocate."""
@@ -309,13 +343,15 @@ def factories_follow_the_default_device(dev: Device, case: str) -> None:
     if case == "set_default":
         try:
             torch.set_default_device(dev.type)
-            assert torch.ones(2).device.type == dev.type
+            _placed(dev.type)
         finally:
             torch.set_default_device(None)
     else:
         wanted = torch.device(dev.type) if case == "context" else torch.device(dev.type, 0)
         with wanted:
-            assert torch.ones(2).device.type == dev.type
+            _placed(dev.type)
+            with torch.device("cpu"):
+                _placed("cpu")
             assert torch.ones(2, device="cpu").device.type == "cpu"
     assert torch.get_default_device() == before
     assert torch.ones(2).device == before

@@ -139,6 +139,7 @@ def attributes_of_tensors_are_kept(dev: Device, case: str) -> None:
         assert not made.requires_grad
     else:
         made = _again({"buffer": torch.nn.Buffer(x)})["buffer"]
+        assert isinstance(made, torch.nn.Buffer)
     assert made.device == _home(dev)
     dev.assert_equal(made, ramp((3,)))
 
@@ -360,6 +361,8 @@ def objects_can_be_pickled(dev: Device, case: str) -> None:
         return
     assert made.device == x.device
     assert type(made) is type(saved)
+    assert made.requires_grad == saved.requires_grad
+    assert (made.stride(), made.storage_offset()) == (saved.stride(), saved.storage_offset())
     dev.assert_equal(made, saved.detach().cpu())
 
 
@@ -400,8 +403,8 @@ def state_dicts_travel(dev: Device, case: str) -> None:
     """A state dict is saved on one side and loaded into a module on the same or the other."""
     source = _model()
     with torch.no_grad():
-        for parameter in source.parameters():
-            parameter.copy_(ramp(parameter.shape))
+        for value in source.state_dict().values():  # none as a new module has it
+            value.copy_(ramp(value.shape, value.dtype) + 2)
     expected = {name: value.clone() for name, value in source.state_dict().items()}
     saved = source.state_dict() if case == "from_cpu" else source.to(dev.device()).state_dict()
     loaded = _again(saved, map_location="cpu" if case == "to_cpu" else None)

@@ -53,6 +53,11 @@ def lie(
     return register
 
 
+def plant(owner: Any, name: str, value: Any) -> None:
+    """Put what a planted lie says in the place of an attribute of a module or class."""
+    setattr(owner, name, value)
+
+
 class Telling(TorchDispatchMode):
     """While active, every operator that touches the device goes through one lie."""
 

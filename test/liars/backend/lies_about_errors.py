@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Mistakes in refusing what is wrong, and in delivering errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from lies import BACKEND, Call, lie, plant
+
+
+def _on_device(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == BACKEND
+
+
+def _tensors(args: Any) -> list[torch.Tensor]:
+    return [arg for arg in args if isinstance(arg, torch.Tensor)]
+
+
+# ---- refused arguments -------------------------------------------------------------------------
+
+
+@lie("ERR-001", "error/arguments:select_beyond error/arguments:narrow_beyond")
+def indices_are_clamped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """select and narrow beyond the end take the last element."""
+    if name == "select.int":
+        args = (*args[:2], min(args[2], args[0].shape[args[1]] - 1))
+    return call(*args, **kwargs)
+
+
+@lie("ERR-001", "error/arguments:broadcast error/arguments:matmul_sizes")
+def errors_are_assertions(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Shapes are checked with assert."""
+    try:
+        return call(*args, **kwargs)
+    except RuntimeError as error:
+        raise AssertionError(str(error)) from None
+
+
+@lie("ERR-001", "error/arguments:in_place_cast error/arguments:out_dtype")
+def a_refused_operator_has_run(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The data type of out= is refused after the operands were overwritten."""
+    try:
+        return call(*args, **kwargs)
+    except RuntimeError:
+        if "out" in kwargs or name.partition(".")[0].endswith("_"):
+            args[0].zero_()
+        raise
+
+
+@lie("ERR-001", "error/arguments:copy_sizes")
+def copies_take_what_fits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """copy_ of another number of elements copies those that fit."""
+    if name == "copy_" and args[1].dim() and args[0].numel() != args[1].numel():
+        count = min(args[0].numel(), args[1].numel())
+        args[0].view(-1)[:count].copy_(args[1].reshape(-1)[:count])
+        return args[0]
+    return call(*args, **kwargs)
+
+
+@lie("ERR-002", "error/host_view:*", planted=True)
+def numpy_copies_silently() -> None:
+    """Tensor.numpy() of a device tensor gives a copy; what is written to it is lost."""
+    numpy = torch.Tensor.numpy
+    plant(torch.Tensor, "numpy", lambda self, **options: numpy(self.cpu(), **options))
+
+
+@lie("ERR-002", "error/host_view:message", planted=True)
+def host_views_are_refused_without_advice() -> None:
+    """The refusal of numpy() does not say what to do."""
+    numpy = torch.Tensor.numpy
+
+    def refuse(self: torch.Tensor, **options: Any) -> Any:
+        if _on_device(self):
+            raise TypeError("unsupported tensor")
+        return numpy(self, **options)
+
+    plant(torch.Tensor, "numpy", refuse)
+
+
+# ---- mixed devices -----------------------------------------------------------------------------
+
+
+@lie("ERR-003", "error/mixed:matmul error/mixed:cat")
+def host_matrices_are_moved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A product or concatenation moves what is on the host without a word."""
+    if name == "mm":
+        args = tuple(arg.to(BACKEND) for arg in args)
+    elif name == "cat":
+        args = ([part.to(BACKEND) for part in args[0]], *args[1:])
+    return call(*args, **kwargs)
+
+
+@lie("ERR-003", "error/mixed_devices:add error/mixed_devices:add_in_place")
+def other_devices_are_read(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Operands of another device are used as if they were here."""
+    if name in ("add.Tensor", "add_.Tensor"):
+        args = tuple(arg.to(args[0].device) if _on_device(arg) else arg for arg in args)
+    return call(*args, **kwargs)
+
+
+@lie("ERR-003", "error/mixed:out error/mixed_devices:out")
+def refused_results_are_cleared(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An out= on another device is refused after it was cleared."""
+    try:
+        return call(*args, **kwargs)
+    except RuntimeError:
+        if "out" in kwargs:
+            kwargs["out"].zero_()
+        raise
+
+
+@lie("ERR-004", "error/mixed_message")
+def mixed_operands_are_an_internal_error(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The error for mixed operands is that of an internal assertion."""
+    try:
+        return call(*args, **kwargs)
+    except RuntimeError:
+        raise RuntimeError("internal assertion failed: iter.all_same") from None
+
+
+@lie("ERR-005", "error/cpu_scalar:*")
+def host_scalars_are_refused(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A host tensor without dimensions is refused like any other host tensor."""
+    devices = {x.device for x in _tensors(args) if not x.dim() or _on_device(x)}
+    if name in ("add.Tensor", "add_.Tensor") and len(devices) > 1:
+        raise RuntimeError(f"Expected all tensors to be on the same device, found {devices}")
+    return call(*args, **kwargs)
+
+
+@lie("ERR-005", "error/cpu_scalar:cpu_scalar_first")
+def the_first_operand_decides_the_device(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The result of a host scalar and a device tensor is on the host."""
+    result = call(*args, **kwargs)
+    host_first = name == "add.Tensor" and args[0].device.type == "cpu"
+    return result.cpu() if host_first else result
+
+
+# ---- operators that are missing ----------------------------------------------------------------
+
+
+@lie("ERR-006", "error/operator:kind")
+def what_is_missing_is_a_runtime_error(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An operator without a kernel raises a plain RuntimeError."""
+    try:
+        return call(*args, **kwargs)
+    except NotImplementedError as error:
+        raise RuntimeError(str(error)) from None
+
+
+@lie("ERR-006", "error/operator:names_operator")
+def what_is_missing_has_no_name(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The error for an operator without a kernel does not say which."""
+    try:
+        return call(*args, **kwargs)
+    except NotImplementedError:
+        raise NotImplementedError("the operator is not supported by this device") from None
+
+
+@lie("ERR-007", "error/operator_cpu_only")
+def fallbacks_stay_on_the_host(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """What the CPU computes for the device is not copied back."""
+    result = call(*args, **kwargs)
+    return result.cpu() if name == "conformance_error::cpu_only" else result
+
+
+@lie("ERR-007", "error/operator_cpu_only")
+def fallbacks_return_their_input(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fallback gives memory that nobody wrote the result to."""
+    if name == "conformance_error::cpu_only":
+        return torch.empty_like(args[0]).copy_(args[0])
+    return call(*args, **kwargs)
+
+
+# ---- printing ----------------------------------------------------------------------------------
+
+
+@lie("ERR-008", "error/printing:float32", planted=True)
+def the_device_is_not_printed() -> None:
+    """repr() does not show the device."""
+    text = torch.Tensor.__repr__
+
+    def without_device(self: torch.Tensor, **options: Any) -> str:
+        return text(self, **options).replace(f", device='{self.device}'", "")
+
+    plant(torch.Tensor, "__repr__", without_device)
+
+
+@lie("ERR-008", "error/printing:requires_grad error/printing:parameter", planted=True)
+def printing_detaches() -> None:
+    """A tensor is printed by printing a copy, which requires no gradient and is no parameter."""
+    text = torch.Tensor.__repr__
+
+    def of_a_copy(self: torch.Tensor, **options: Any) -> str:
+        return text(self.detach() if _on_device(self) else self, **options)
+
+    plant(torch.Tensor, "__repr__", of_a_copy)
+
+
+# ---- backward and threads ----------------------------------------------------------------------
+
+
+@lie("ERR-009", "error/backward:*", planted=True)
+def errors_of_backward_change_their_kind() -> None:
+    """Whatever goes wrong in backward is a RuntimeError of the backend."""
+    backward: Callable[..., None] = torch.Tensor.backward
+
+    def wrapped(self: torch.Tensor, *args: Any, **options: Any) -> None:
+        try:
+            backward(self, *args, **options)
+        except Exception:
+            raise RuntimeError("backward failed on the device") from None
+
+    plant(torch.Tensor, "backward", wrapped)
+
+
+@lie("ERR-009", "error/backward:usable_after", planted=True)
+def backward_works_until_its_first_error() -> None:
+    """After an error in backward, later calls of backward do nothing."""
+    backward: Callable[..., None] = torch.Tensor.backward
+    broken: list[bool] = []
+
+    def wrapped(self: torch.Tensor, *args: Any, **options: Any) -> None:
+        if broken:
+            return
+        try:
+            backward(self, *args, **options)
+        except Exception:
+            broken.append(True)
+            raise
+
+    plant(torch.Tensor, "backward", wrapped)
+
+
+@lie("ERR-010", "error/thread:others_unharmed", planted=True)
+def errors_are_kept_for_the_process() -> None:
+    """The last error is kept in one place for all threads, and raised by whoever asks next."""
+    view: Callable[..., torch.Tensor] = torch.Tensor.view
+    ones = torch.ones
+    last: list[Exception] = []
+
+    def remember(self: torch.Tensor, *shape: Any) -> torch.Tensor:
+        try:
+            return view(self, *shape)
+        except RuntimeError as error:
+            last.append(error)
+            time.sleep(0.01)  # what the runtime does before it looks at the error
+            raise
+
+    def ask(*args: Any, **options: Any) -> torch.Tensor:
+        if last:
+            raise last.pop()
+        return ones(*args, **options)
+
+    plant(torch.Tensor, "view", remember)
+    plant(torch, "ones", ask)
+
+
+@lie("ERR-010", "error/thread:delivered_there", planted=True)
+def errors_are_raised_in_the_main_thread() -> None:
+    """An error of another thread than the main one is logged, not raised."""
+    view: Callable[..., torch.Tensor] = torch.Tensor.view
+
+    def swallow(self: torch.Tensor, *shape: Any) -> torch.Tensor:
+        try:
+            return view(self, *shape)
+        except RuntimeError:
+            if threading.current_thread() is threading.main_thread():
+                raise
+            return self
+
+    plant(torch.Tensor, "view", swallow)
