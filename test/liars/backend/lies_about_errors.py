@@ -52,7 +52,7 @@ def a_refused_operator_has_run(name: str, call: Call, args: Any, kwargs: Any) ->
 
 
 @lie("ERR-001", "error/arguments:copy_sizes")
-def copies_take_what_fits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+def copies_of_other_sizes_take_what_fits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """copy_ of another number of elements copies those that fit."""
     if name == "copy_" and args[1].dim() and args[0].numel() != args[1].numel():
         count = min(args[0].numel(), args[1].numel())
