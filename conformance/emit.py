@@ -8,7 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from conformance.collect import CheckItem
-from conformance.outcome import BAD, Outcome
+from conformance.outcome import Outcome, is_bad
+from conformance.report import attempts
 from conformance.runner.result import Result
 from conformance.suite import Session, Suite
 
@@ -19,7 +20,6 @@ def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result
     """Tell pytest about a result, in the three steps its other plugins expect."""
     assert backend.judge is not None
     record = backend.judge.record(item.check, result)
-    outcome = Outcome(record["outcome"])
     hook = config.hook
     hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     phases: tuple[Phase, ...] = ("setup", "call", "teardown")
@@ -29,7 +29,7 @@ def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result
             nodeid=item.nodeid,
             location=item.location,
             keywords={},
-            outcome=_pytest_outcome(outcome) if call else "passed",
+            outcome=_pytest_outcome(record) if call else "passed",
             longrepr=_longrepr(item, record, result) if call else None,
             when=when,
             duration=result.duration if call else 0.0,
@@ -41,19 +41,21 @@ def emit_result(config: pytest.Config, backend: Session, item: CheckItem, result
     hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
-def _pytest_outcome(outcome: Outcome) -> Literal["passed", "failed", "skipped"]:
-    if outcome in BAD:
+def _pytest_outcome(record: dict[str, Any]) -> Literal["passed", "failed", "skipped"]:
+    outcome = Outcome(record["outcome"])
+    if is_bad(record):
         return "failed"
     return "passed" if outcome in (Outcome.PASS, Outcome.FLAKY) else "skipped"
 
 
 def _longrepr(item: CheckItem, record: dict[str, Any], result: Result) -> Any:
     outcome = Outcome(record["outcome"])
-    if outcome in BAD:
+    if is_bad(record):
         parts = [f"{item.check.id}: {item.check.title}", f"{outcome}: {record['message']}"]
         parts += [result.detail.rstrip()] if result.detail else []
+        parts += attempts(record) if outcome is Outcome.FLAKY else []
         return "\n".join([*parts, "repeat with:", record["repro"]])
-    if _pytest_outcome(outcome) == "skipped":
+    if _pytest_outcome(record) == "skipped":
         return (item.check.file, item.check.line, f"{outcome}: {record.get('reason', '')}")
     return None
 

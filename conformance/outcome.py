@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
+from typing import Any
 
 
 class Outcome(str, Enum):
@@ -36,7 +38,7 @@ BAD = frozenset(
         Outcome.XPASS,
     }
 )
-"""Outcomes that make a run red."""
+"""Outcomes that make a run red; so does a flaky one that no expectation lists, see `is_bad`."""
 
 EXECUTED = frozenset(Outcome) - {
     Outcome.NOT_RUN,
@@ -44,6 +46,12 @@ EXECUTED = frozenset(Outcome) - {
     Outcome.BLOCKED_UPSTREAM,
 }
 """Outcomes that need the body of the check to have run; a run with none of them is a failure."""
+
+
+def is_bad(record: Mapping[str, Any]) -> bool:
+    """Whether the record of a check makes a run red."""
+    outcome = Outcome(record["outcome"])
+    return outcome in BAD or (outcome is Outcome.FLAKY and "waiver" not in record)
 
 
 class Unsupported(Exception):

@@ -22,7 +22,8 @@ from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
 from conformance.emit import Recorder, emit_result
 from conformance.expectations import ExpectationsError
-from conformance.outcome import BAD, EXECUTED, CannotLoad, Outcome
+from conformance.outcome import EXECUTED, CannotLoad, Outcome, is_bad
+from conformance.reruns import LIMIT
 from conformance.run import ALLOW, FALLBACK_POLICIES, WARN
 from conformance.runner.result import Result
 from conformance.suite import KEY, Session, Suite, open_report, run, start
@@ -93,6 +94,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     add("--workers", type=int, metavar="N", help="workers at the same time (default: cores)")
     add("--chunk", type=int, metavar="N", help="checks before a worker is replaced (default: 50)")
+    add(
+        "--rerun-limit",
+        type=int,
+        default=LIMIT,
+        metavar="N",
+        help="unexpected results that are run again, alone in a fresh process, to tell failures "
+        f"from flakes (default: {LIMIT}, not with --isolate=none). 0: none",
+    )
     add(
         "--shard",
         metavar="I/N",
@@ -295,7 +304,7 @@ def pytest_report_teststatus(report: Any) -> tuple[Any, str, str] | None:
         # every failure: a thousand of them would take it longer than the run.
         return (PHASES, "", "") if hasattr(report, "conformance") else None
     outcome = Outcome(record["outcome"])
-    category = {Outcome.PASS: "passed"}.get(outcome, "failed" if outcome in BAD else outcome.value)
+    category = {Outcome.PASS: "passed"}.get(outcome, "failed" if is_bad(record) else outcome.value)
     return category, LETTERS[outcome], outcome.value.upper()
 
 
@@ -318,14 +327,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 def _exit_code(backend: Session) -> int:
     assert backend.report is not None
-    outcomes = {Outcome(record["outcome"]) for record in backend.report.records.values()}
+    records = backend.report.records.values()
+    outcomes = {Outcome(record["outcome"]) for record in records}
     if backend.cannot_load:
         return CANNOT_LOAD
     if not outcomes & EXECUTED:
         return NOTHING_EXECUTED
     if not backend.complete:
         return INCOMPLETE
-    return 1 if outcomes & BAD else 0
+    return 1 if any(is_bad(record) for record in records) else 0
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
@@ -357,6 +367,7 @@ def _summary(session: Session, fallback: str) -> Iterator[str]:
     if lines:
         yield f"causes of failure on {name}, most frequent first"
         yield from lines
+        yield from summary.ran_once(records)
     if not session.complete:
         missing = len(session.selected - set(report.records))
         yield f"INCOMPLETE: {missing} checks have no result"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import conformance
-from conformance.outcome import BAD, Outcome
+from conformance.outcome import Outcome, is_bad
 
 SCHEMA = "urn:torch-conformance:report:1"
 SCHEMA_FILE = Path(__file__).parent / "report.schema.json"
@@ -116,7 +116,7 @@ def junit(backend: str, records: list[Record]) -> str:
 def _junit_suite(
     root: ElementTree.Element, backend: str, surface: str, records: list[Record]
 ) -> None:
-    bad = [r for r in records if Outcome(r["outcome"]) in BAD]
+    bad = [r for r in records if is_bad(r)]
     errors = [r for r in bad if r["outcome"] != "fail"]
     skipped = [r for r in records if _is_skip(r)]
     suite = ElementTree.SubElement(
@@ -138,12 +138,22 @@ def _junit_suite(
             time=f"{record['duration_s']:.6f}",
         )
         text = _printable(record.get("message") or record.get("reason") or "")
-        if Outcome(record["outcome"]) in BAD:
+        if is_bad(record):
             tag = "failure" if record["outcome"] == "fail" else "error"
             node = ElementTree.SubElement(case, tag, type=record["outcome"], message=text)
-            node.text = _printable(record.get("repro", ""))
+            lines = attempts(record) if record["outcome"] == Outcome.FLAKY else []
+            node.text = _printable("\n".join([*lines, record.get("repro", "")]))
         elif _is_skip(record):
             ElementTree.SubElement(case, "skipped", message=f"{record['outcome']}: {text}")
+
+
+def attempts(record: Record) -> list[str]:
+    """A line for each time the check of a record ran, where it ran several times."""
+    lines = []
+    for i, attempt in enumerate(record.get("attempts", ()), 1):
+        message, _, _ = attempt.get("message", "").partition("\n")
+        lines.append(f"attempt {i}: {attempt['outcome']} {message}".rstrip())
+    return lines
 
 
 def _is_skip(record: Record) -> bool:

@@ -13,7 +13,7 @@ from conformance.catalogue import LEVELS, TIERS, Requirement
 from conformance.check import Check
 from conformance.descriptor import Descriptor
 from conformance.expectations import Expectation, Expectations
-from conformance.outcome import BAD, Outcome
+from conformance.outcome import BAD, Outcome, is_bad
 from conformance.runner.result import Result
 
 Record = dict[str, Any]
@@ -34,6 +34,8 @@ class Options:
     seed: int = 0
     dtypes: tuple[str, ...] = ("standard",)
     fallback: str = ALLOW
+    reruns: int = 0
+    stops_early: bool = False
 
 
 @dataclass
@@ -78,6 +80,8 @@ class Judge:
     def record(self, check: Check, result: Result) -> Record:
         """The record of one check as the report has it."""
         outcome, message, waiver = self._outcome(check, result)
+        if result.flaky:
+            outcome, message, waiver = Outcome.FLAKY, result.flaky, None
         requirements = [self._catalogue[id] for id in check.requirements]
         record: Record = {
             "id": check.id,
@@ -89,12 +93,14 @@ class Judge:
             "evidence": result.evidence,
             "duration_s": round(result.duration, 6),
         }
-        if message:
-            record["message" if outcome in BAD else "reason"] = message
-        if outcome in BAD:
-            record["repro"] = result.repro or self._repro(check.id)
         if waiver:
             record["waiver"] = {"list": waiver.kind, "id": waiver.id}
+        if message:
+            record["message" if is_bad(record) else "reason"] = message
+        if is_bad(record):
+            record["repro"] = result.repro or self._repro(check.id)
+        if result.attempts:
+            record["attempts"] = result.attempts
         if result.fallbacks:
             record["fallbacks"] = result.fallbacks
         if result.samples is not None:

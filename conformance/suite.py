@@ -22,7 +22,8 @@ from conformance.expectations import Expectations, ExpectationsError
 from conformance.expectations.update import update
 from conformance.outcome import CannotLoad, Outcome
 from conformance.report import Report
-from conformance.run import ALLOW, COUNTER, FORBID, Judge, Options
+from conformance.reruns import Reruns
+from conformance.run import ALLOW, COUNTER, FORBID, Emit, Judge, Options, Record
 from conformance.runner import probes
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 NO_BACKEND = "no-backend"
 # What --dtypes accepts in the place of names.
 DTYPE_WORDS = {PR: PR, STANDARD: STANDARD, "all": FULL}
+Runs = Callable[[Iterable[Check], Emit], None]
 KEY = pytest.StashKey["Suite"]()
 
 
@@ -66,6 +68,11 @@ class Session:
         return self.selected <= set(records) and not any(
             record["outcome"] == Outcome.NOT_RUN for record in records.values()
         )
+
+    def note(self, record: Record) -> None:
+        """Put a record into the report that may still change, lest a kill loses it."""
+        if self.report is not None:
+            self.report.add(record)
 
     def update_expectations(self) -> None:
         """Rewrite the expectations file, if the run says enough; tell what was done."""
@@ -101,6 +108,8 @@ class Suite:
         self.update_expectations: bool = option("--update-expectations")
         self._workers: int | None = option("--workers")
         self._chunk: int | None = option("--chunk")
+        self._reruns: int = option("--rerun-limit")
+        self._stops_early = bool(option("maxfail"))
         self._is_xdist_worker = hasattr(config, "workerinput")
         self._cli = _cli(config)
         for pattern in self.patterns:
@@ -161,6 +170,8 @@ class Suite:
             seed=self.seed,
             dtypes=self.dtypes or (self.breadth,),
             fallback=self.fallback,
+            reruns=0 if self.isolate == "none" else self._reruns,
+            stops_early=self._stops_early,
         )
 
     def repro(self, session: Session) -> Callable[[str], str]:
@@ -211,6 +222,7 @@ def open_report(session: Session, suite: Suite) -> None:
                 "chunk": options.chunk,
                 "dtypes": list(options.dtypes),
                 "fallback": options.fallback,
+                "rerun_limit": options.reruns,
                 "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
                 "tier": suite.tier,
                 "checks": suite.patterns,
@@ -228,6 +240,14 @@ def make_runner(session: Session, options: Options) -> Pool | InProcess:
 
         return InProcess(session.descriptor, options.seed)
     return Pool(session.descriptor, options)
+
+
+def with_reruns(session: Session, runner: Pool | InProcess, options: Options) -> Runs:
+    """What runs checks, those with unexpected results again; without processes all run once."""
+    if not isinstance(runner, Pool) or not options.reruns:
+        return runner.run
+    assert session.judge is not None
+    return Reruns(runner, session.judge, options, session.note).run
 
 
 def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
@@ -257,7 +277,8 @@ def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) 
             plan = session.judge.plan(by_id.values(), probe(session, runner))
             for result in plan.decided:
                 emit(by_id[result.id], result)
-            runner.run(plan.run, lambda result: emit(by_id[result.id], result))
+            runs = with_reruns(session, runner, options)
+            runs(plan.run, lambda result: emit(by_id[result.id], result))
         finally:
             _identify(session, runner)
             runner.close()

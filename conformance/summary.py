@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from conformance.outcome import BAD, Outcome
+from conformance.outcome import Outcome, is_bad
 
 Record = dict[str, Any]
 MAX_CAUSES = 20
@@ -86,7 +86,7 @@ def _rank(group: tuple[str, list[Record]]) -> tuple[int, str]:
 
 def causes(records: Iterable[Record]) -> Iterator[str]:
     """Lines that rank the causes of failure, each with one example and how to repeat it."""
-    ranked = grouped(record for record in records if Outcome(record["outcome"]) in BAD)
+    ranked = grouped(record for record in records if is_bad(record))
     for text, group in ranked[:MAX_CAUSES]:
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"
@@ -96,12 +96,19 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
         yield f"       ... {len(ranked) - MAX_CAUSES} more causes in the report"
 
 
+def ran_once(records: Iterable[Record]) -> Iterator[str]:
+    """A line that tells how many unexpected results were not run again, if any."""
+    once = sum(1 for record in records if is_bad(record) and len(record.get("attempts", ())) == 1)
+    if once:
+        yield f"       {once} of these ran once only, the others twice (see --rerun-limit)"
+
+
 def excuses(records: Iterable[Record]) -> Iterator[str]:
     """Lines that say of every check that neither passed nor failed why, grouped by reason."""
     groups: dict[str, list[str]] = defaultdict(list)
     for record in records:
         outcome = Outcome(record["outcome"])
-        if outcome not in BAD and outcome is not Outcome.PASS:
+        if not is_bad(record) and outcome is not Outcome.PASS:
             groups[f"{outcome}: {record.get('reason', '')}"].append(str(record["id"]))
     for text, ids in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
         others = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""

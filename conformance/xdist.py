@@ -15,7 +15,16 @@ from conformance.collect import CheckItem
 from conformance.emit import emit_result
 from conformance.outcome import CannotLoad, Outcome
 from conformance.runner.result import Result
-from conformance.suite import Session, Suite, make_runner, open_report, probe, start
+from conformance.suite import (
+    Runs,
+    Session,
+    Suite,
+    make_runner,
+    open_report,
+    probe,
+    start,
+    with_reruns,
+)
 
 if TYPE_CHECKING:
     from conformance.runner.inprocess import InProcess
@@ -39,7 +48,7 @@ class XdistWorker:
     def __init__(self, config: pytest.Config, suite: Suite) -> None:
         self._config = config
         self._suite = suite
-        self._runners: dict[str, tuple[Pool | InProcess, frozenset[str]]] = {}
+        self._runners: dict[str, tuple[Pool | InProcess, Runs, frozenset[str]]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -52,32 +61,34 @@ class XdistWorker:
 
     def _run(self, session: Session, item: CheckItem) -> list[Result]:
         try:
-            runner, capabilities = self._runner(session)
+            _, runs, capabilities = self._runner(session)
         except CannotLoad as error:
             session.cannot_load = str(error)
             return [Result(item.check.id, Outcome.NOT_RUN, f"cannot load: {error}")]
         assert session.judge is not None
         plan = session.judge.plan([item.check], capabilities)
         results = plan.decided
-        runner.run(plan.run, results.append)
+        runs(plan.run, results.append)
         return results
 
-    def _runner(self, session: Session) -> tuple[Pool | InProcess, frozenset[str]]:
+    def _runner(self, session: Session) -> tuple[Pool | InProcess, Runs, frozenset[str]]:
         name = session.descriptor.name
         if session.cannot_load:
             raise CannotLoad(session.cannot_load)
         if name not in self._runners:
             start(session, self._suite)
-            runner = make_runner(session, self._suite.options(session.descriptor))
+            options = self._suite.options(session.descriptor)
+            runner = make_runner(session, options)
+            runs = with_reruns(session, runner, options)
             try:
-                self._runners[name] = runner, probe(session, runner)
+                self._runners[name] = runner, runs, probe(session, runner)
             except CannotLoad:
                 runner.close()
                 raise
         return self._runners[name]
 
     def pytest_sessionfinish(self) -> None:
-        for runner, _ in self._runners.values():
+        for runner, _, _ in self._runners.values():
             runner.close()
         self._config.workeroutput[OUTPUT] = {  # type: ignore[attr-defined]
             name: {

@@ -21,7 +21,7 @@ from typing import Any
 
 from conformance import summary
 from conformance.bench.throughput import PACKAGE, cpu_of_children
-from conformance.outcome import BAD, Outcome
+from conformance.outcome import is_bad
 
 CHECKS = PACKAGE / "bench" / "broken"
 
@@ -37,8 +37,7 @@ class Timing:
     @property
     def causes(self) -> int:
         """Rows of the table of causes."""
-        bad = [check for check in self.checks if Outcome(check["outcome"]) in BAD]
-        return len(summary.grouped(bad))
+        return len(summary.grouped(check for check in self.checks if is_bad(check)))
 
     def line(self, name: str) -> str:
         """One line of the table."""

@@ -56,6 +56,8 @@ class Pool:
         self._capabilities: list[str] = []
         self._queue: deque[Check] = deque()
         self._solo: deque[Check] = deque()
+        # Like _solo, but before everything else.
+        self._urgent: deque[Check] = deque()
         # Results of deaths, held back until a fresh worker tells whether the device is still there.
         self._suspects: list[Result] = []
         self._loaded_once = False
@@ -80,7 +82,7 @@ class Pool:
             (self._solo if check.isolate else self._queue).append(check)
         if self._lost:
             self._give_up(emit)
-        while self._queue or self._solo or self._suspects or self._busy():
+        while self._queue or self._solo or self._urgent or self._suspects or self._busy():
             self._staff()
             for worker in self._workers:
                 self._feed(worker)
@@ -88,6 +90,10 @@ class Pool:
             for worker in list(self._workers):
                 if worker in self._workers:  # Losing the device ends all of them.
                     self._attend(worker, emit)
+
+    def run_next(self, check: Check) -> None:
+        """From within `emit`: run this one in a process of its own, before all that waits."""
+        self._urgent.append(check)
 
     def close(self) -> None:
         """End every worker; a descriptor's teardown gets the time to run."""
@@ -114,11 +120,13 @@ class Pool:
             if not any(worker.probes_health and not worker.loaded for worker in self._workers):
                 self._start(self._settings.chunk, health=True)
             return
-        self._make_room_for_solo()
-        while len(self._queue) > self._free_hands() and self._room():
+        alone = self._urgent or (self._solo if not self._queue else None)
+        if alone:
+            self._make_room()
+        while not self._urgent and len(self._queue) > self._free_hands() and self._room():
             self._start(self._settings.chunk)
-        while self._solo and not self._queue and self._room():
-            self._start(1, solo=self._solo.popleft())
+        while alone and self._room():
+            self._start(1, solo=alone.popleft())
 
     def _room(self) -> bool:
         """Whether one more worker is within the limit; those with nothing left do not count."""
@@ -130,12 +138,11 @@ class Pool:
         """Workers that have nothing to run and will take from the queue."""
         return sum(1 for w in self._workers if not (w.outstanding or w.leaving or w.solo))
 
-    def _make_room_for_solo(self) -> None:
+    def _make_room(self) -> None:
         """Checks that need a fresh process wait for idle workers to leave."""
-        if self._solo and not self._queue:
-            for worker in self._workers:
-                if worker.loaded and not worker.outstanding and not worker.solo:
-                    worker.dismiss()
+        for worker in self._workers:
+            if worker.loaded and not worker.outstanding and not worker.solo:
+                worker.dismiss()
 
     def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
         worker = Worker(self._descriptor, self._settings.seed, budget, health, solo, self._workers)
@@ -146,7 +153,7 @@ class Pool:
             self._selector.register(worker.pidfd, selectors.EVENT_READ)
 
     def _feed(self, worker: Worker) -> None:
-        if not worker.loaded or worker.leaving or worker.solo:
+        if not worker.loaded or worker.leaving or worker.solo or self._urgent:
             return
         # Near the end of the queue nobody hoards what another could run.
         depth = PREFETCH if len(self._queue) > PREFETCH * self._limit else 1
@@ -269,7 +276,7 @@ class Pool:
         self._give_up(emit)
 
     def _give_up(self, emit: Emit) -> None:
-        for queue in (self._queue, self._solo):
+        for queue in (self._urgent, self._queue, self._solo):
             while queue:
                 emit(Result(queue.popleft().id, Outcome.NOT_RUN, str(self._lost)))
 

@@ -23,6 +23,10 @@ class Result:
     repro: str | None = None
     fallbacks: list[str] = field(default_factory=list)
     """Operators that ran by CPU fallback while the check ran."""
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    """Outcome and message of every time the check ran, where it may have run several times."""
+    flaky: str = ""
+    """How the attempts differ, if they do."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

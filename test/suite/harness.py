@@ -14,7 +14,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLANTED, SLOW, LOST, RELIANT = (HERE / name for name in ("planted", "slow", "lost", "reliant"))
+PLANTED, SLOW, LOST, RELIANT, MOODY = (
+    HERE / name for name in ("planted", "slow", "lost", "reliant", "moody")
+)
 
 
 @dataclass
