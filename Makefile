@@ -11,6 +11,7 @@ BASE_PYTHON ?= python3
 BACKEND ?= puone
 PYTEST_ARGS ?=
 LIARS_ARGS ?=
+FUZZ_CASES ?= 1500
 BUILD_DIR := build
 
 ifdef PYTHON
@@ -40,6 +41,10 @@ liars: build build-liars ## try every planted defect on the suite; write docs/li
 .PHONY: build-liars
 build-liars: build
 	@cmake --build $(BUILD_DIR) --target liars
+
+.PHONY: fuzz
+fuzz: build ## run the tests with hostile input on many more cases
+	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: $(SETUP) ## check style and types: ruff, mypy, clang-format

@@ -44,8 +44,10 @@ def commit() -> str | None:
 
 
 def fingerprint(file: Path | None) -> dict[str, str] | None:
-    """Name and digest of a file that took part in a run."""
-    return None if file is None else {"file": file.name, "sha256": _sha256(file)}
+    """Name and digest of a file that took part in a run; one that is to be created took no part."""
+    if file is None or not file.exists():
+        return None
+    return {"file": file.name, "sha256": _sha256(file)}
 
 
 def _sha256(file: Path) -> str:

@@ -34,7 +34,7 @@ def compose(file: Path, error: type[Exception]) -> yaml.Node | None:
         raise error(f"{file}:{line}: {what}") from None
     except RecursionError:
         raise error(f"{file}:1: nested too deep") from None
-    except ValueError as problem:  # e.g. an escape beyond the last character there is
+    except (ValueError, OverflowError) as problem:  # an escape beyond the last character there is
         raise error(f"{file}:1: {problem}") from None
 
 

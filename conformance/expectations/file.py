@@ -76,6 +76,8 @@ class Place:
 
     kind: str
     flow: bool
+    empty: bool
+    line: int
     column: int
     end: int
 
@@ -87,16 +89,18 @@ class Content:
     entries: list[Expectation]
     lists: list[Place]
     problems: list[str]
+    flow: bool = False
+    """Whether the file is one map in braces."""
 
 
 def read(file: Path) -> Content:
     """Everything in a file; raises ExpectationsError where it is no map of lists at all."""
     node = yaml_nodes.compose(file, ExpectationsError)
-    content = Content([], [], [])
     if node is None:
-        return content
+        return Content([], [], [])
     if not isinstance(node, yaml.MappingNode):
         raise ExpectationsError(f"{file}:1: expected the lists {', '.join(LISTS)}")
+    content = Content([], [], [], bool(node.flow_style))
     for key_node, list_node in node.value:
         where = f"{file}:{key_node.start_mark.line + 1}"
         if key_node.value not in LISTS or not isinstance(list_node, yaml.SequenceNode):
@@ -104,12 +108,12 @@ def read(file: Path) -> Content:
                 f"{where}: {key_node.value!r} is not one of the lists {', '.join(LISTS)}"
             )
             continue
-        _read_list(file, key_node.value, list_node, content)
+        _read_list(file, key_node, list_node, content)
     return content
 
 
-def _read_list(file: Path, kind: str, node: yaml.SequenceNode, content: Content) -> None:
-    last = 0
+def _read_list(file: Path, key: yaml.ScalarNode, node: yaml.SequenceNode, content: Content) -> None:
+    kind, last = key.value, 0
     for item in node.value:
         try:
             entry = _entry(file, kind, item)
@@ -118,8 +122,10 @@ def _read_list(file: Path, kind: str, node: yaml.SequenceNode, content: Content)
         else:
             content.entries.append(entry)
             last = entry.lines[1]
-    flow = bool(node.flow_style) or any(item.flow_style for item in node.value)
-    content.lists.append(Place(kind, flow, node.start_mark.column, last or node.end_mark.line + 1))
+    flow = bool(node.flow_style) or not all(_is_block(item) for item in node.value)
+    line, column = key.start_mark.line, node.start_mark.column
+    end = last or node.end_mark.line + 1
+    content.lists.append(Place(kind, flow, not node.value, line, column, end))
 
 
 def _entry(file: Path, kind: str, node: yaml.Node) -> Expectation:
@@ -138,6 +144,10 @@ def _entry(file: Path, kind: str, node: yaml.Node) -> Expectation:
             raise ExpectationsError(f"{where}: {problem}")
     lines = node.start_mark.line, _last_line(node) + 1
     return Expectation(kind=kind, where=where, lines=lines, **values)
+
+
+def _is_block(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and not node.flow_style
 
 
 def _text_problem(key: str) -> Callable[[Any], str | None]:

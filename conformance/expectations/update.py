@@ -9,8 +9,9 @@ decision. Comments and the order of entries are kept.
 from __future__ import annotations
 
 import datetime
+import itertools
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from conformance.expectations.entry import (
     ExpectationsError,
 )
 from conformance.expectations.file import Content, Expectations, Place, dump, read
-from conformance.expectations.patterns import compress
+from conformance.expectations.patterns import Index, compress
 from conformance.outcome import Outcome
 
 Record = Mapping[str, Any]
@@ -43,19 +44,20 @@ _UNFINISHED = (Outcome.NOT_RUN, Outcome.DEVICE_LOST)
 
 @dataclass
 class Changes:
-    """What becomes of the entries: those to delete, those to add, and what a person must decide."""
+    """What becomes of the entries: what stands in their place, what is new, what is left."""
 
-    deleted: list[Expectation] = field(default_factory=list)
+    replaced: dict[Expectation, list[Expectation]] = field(default_factory=dict)
     added: list[Expectation] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
         """A line for each change, for people."""
-        return [
-            *(f"- {entry.kind} {entry.id}  ({entry.where})" for entry in self.deleted),
-            *(f"+ {entry.kind} {entry.id}: {entry.reason}" for entry in self.added),
-            *(f"! {text}" for text in self.left),
-        ]
+        lines = []
+        for entry, others in self.replaced.items():
+            lines.append(f"- {entry.kind} {entry.id}  ({entry.where})")
+            lines += [f"+ {other.kind} {other.id}, as before" for other in others]
+        lines += [f"+ {entry.kind} {entry.id}: {entry.reason}" for entry in self.added]
+        return lines + [f"! {text}" for text in self.left]
 
 
 def update(
@@ -78,9 +80,9 @@ def update(
     if content.problems:
         raise ExpectationsError(content.problems[0])
     changes = _changes(Expectations(content.entries), records, known_ids, surfaces, today)
-    if changes.deleted or changes.added:
+    if changes.replaced or changes.added:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
-        _rewrite(file, _edited(text, content, changes), len(content.entries), changes)
+        _rewrite(file, _edited(text, content, changes), content, changes)
     return changes
 
 
@@ -91,48 +93,43 @@ def _changes(
     surfaces: Collection[str],
     today: datetime.date,
 ) -> Changes:
-    changes = Changes(deleted=list(expectations.unmatched(known_ids, surfaces)))
-    named: dict[Expectation, list[str]] = defaultdict(list)
-    unlisted = []
-    for id in sorted(set(known_ids) | set(records)):
-        entry = expectations.find(id)
-        if entry is not None:
-            named[entry].append(id)
-        elif id in records:
-            unlisted.append(id)
+    deciding = {id: expectations.find(id) for id in records}
+    passing = {id for id, record in records.items() if record["outcome"] == Outcome.XPASS}
+    changes = Changes()
+    changes.replaced |= {entry: [] for entry in expectations.unmatched(known_ids, surfaces)}
+    index = Index({*known_ids, *records})
     for entry in expectations.entries:
-        _revise(entry, named[entry], records, known_ids, today, changes)
+        broken = {
+            id: Outcome(records[id]["outcome"])
+            for id, decider in deciding.items()
+            if decider is entry and Outcome(records[id]["outcome"]) in BROKEN
+        }
+        if broken and entry.expired(today):
+            changes.left.append(f"{entry.where} expired on {entry.expires}: mend it or prolong it")
+            broken = {}
+        named = index.named(entry.id)
+        if broken or not passing.isdisjoint(named):
+            changes.replaced[entry] = _narrowed(entry, set(named) - passing, broken, known_ids)
+    unlisted = [id for id in sorted(records) if deciding[id] is None]
     changes.added += _unreviewed(unlisted, records, known_ids, today)
     return changes
 
 
-def _revise(
+def _narrowed(
     entry: Expectation,
-    ids: list[str],
-    records: Mapping[str, Record],
+    ids: Collection[str],
+    broken: Mapping[str, Outcome],
     known_ids: Collection[str],
-    today: datetime.date,
-    changes: Changes,
-) -> None:
-    """Narrow one entry to what it is still true of, and correct its status."""
-    outcomes = {id: Outcome(records[id]["outcome"]) for id in ids if id in records}
-    passing = {id for id, outcome in outcomes.items() if outcome is Outcome.XPASS}
-    broken = {id: outcome for id, outcome in outcomes.items() if outcome in BROKEN}
-    if broken and entry.expired(today):
-        changes.left.append(f"{entry.where} expired on {entry.expires}: mend it or prolong it")
-        broken = {}
-    if not passing and not broken:
-        return
-    changes.deleted.append(entry)
+) -> list[Expectation]:
+    """What of an entry is still true, and for what is broken in another way its new status."""
     groups: dict[str | None, list[str]] = defaultdict(list)
-    for id in ids:
-        if id not in passing:
-            groups[broken[id].value if id in broken else entry.status].append(id)
-    for status, group in groups.items():
-        changes.added += [
-            replace(entry, id=pattern, status=status)
-            for pattern in compress(group, set(known_ids) - set(group))
-        ]
+    for id in sorted(ids):
+        groups[broken[id].value if id in broken else entry.status].append(id)
+    return [
+        replace(entry, id=pattern, status=status)
+        for status, group in groups.items()
+        for pattern in compress(group, set(known_ids) - set(group))
+    ]
 
 
 def _unreviewed(
@@ -163,25 +160,31 @@ def _reason(cause: str) -> str:
 
 
 def _edited(text: str, content: Content, changes: Changes) -> str:
-    """The text without the deleted entries and with the added ones at the end of their lists."""
-    for place in content.lists:
-        if place.flow and any(e.kind == place.kind for e in changes.deleted + changes.added):
-            raise ExpectationsError(
-                f"the list {place.kind!r} is written in one line: put each entry on lines of its "
-                "own, beginning with '- ', so that they can be changed one by one"
-            )
+    """The text with other entries in the place of the replaced ones and the new ones at the end."""
+    touched = {entry.kind for entry in [*changes.replaced, *changes.added]}
+    places = [place for place in content.lists if place.kind in touched]
+    if content.flow or any(place.flow and not place.empty for place in places):
+        raise ExpectationsError(
+            "a list is written in one line: put each entry on lines of its own, beginning with "
+            "'- ', so that they can be changed one by one"
+        )
     lines = text.splitlines()
-    insertions = {kind: [entry for entry in changes.added if entry.kind == kind] for kind in LISTS}
-    places = {place.kind: place for place in content.lists}
+    columns = {place.kind: place.column for place in places}
+    edits = [
+        (*_span(entry, lines), _entry_lines(others, columns[entry.kind]))
+        for entry, others in changes.replaced.items()
+    ]
+    edits += [(place.line, place.line + 1, []) for place in places if place.empty]
+    new = {kind: [entry for entry in changes.added if entry.kind == kind] for kind in LISTS}
+    ends = {place.kind: _end(place, lines) for place in places if not place.empty}
+    for kind, entries in new.items():
+        if entries and kind in ends:
+            edits.append((ends[kind], ends[kind], _entry_lines(entries, columns[kind])))
     # From the end on, so that the numbers of the lines before stay true.
-    edits: list[tuple[int, int, list[str]]] = [(*_span(e, lines), []) for e in changes.deleted]
-    for kind, entries in insertions.items():
-        if entries and kind in places:
-            edits.append(_insertion(places[kind], entries, lines))
-    for begin, end, new in sorted(edits, reverse=True):
-        lines[begin:end] = new
-    for kind, entries in insertions.items():
-        if entries and kind not in places:
+    for begin, end, text_lines in sorted(edits, reverse=True):
+        lines[begin:end] = text_lines
+    for kind, entries in new.items():
+        if entries and kind not in ends:
             lines += [f"{kind}:", *_entry_lines(entries, 0)]
     return _without_empty_lists("\n".join(lines) + "\n")
 
@@ -193,20 +196,21 @@ def _span(entry: Expectation, lines: list[str]) -> tuple[int, int]:
     return begin, end
 
 
+def _end(place: Place, lines: list[str]) -> int:
+    """Where a new entry of a list goes: after its last one, before what is said of the next."""
+    end = min(place.end, len(lines))
+    while end > 0 and _is_blank(lines[end - 1]):
+        end -= 1
+    return end
+
+
 def _is_blank(line: str) -> bool:
     return not line.strip() or line.lstrip().startswith("#")
 
 
-def _insertion(
-    place: Place, entries: list[Expectation], lines: list[str]
-) -> tuple[int, int, list[str]]:
-    end = min(place.end, len(lines))
-    while end > 0 and _is_blank(lines[end - 1]):
-        end -= 1
-    return end, end, _entry_lines(entries, place.column)
-
-
 def _entry_lines(entries: Iterable[Expectation], indent: int) -> list[str]:
+    if not entries:
+        return []
     return textwrap.indent(dump(entries), " " * indent).splitlines()
 
 
@@ -220,17 +224,23 @@ def _without_empty_lists(text: str) -> str:
     return "".join(lines)
 
 
-def _rewrite(file: Path, text: str, before: int, changes: Changes) -> None:
+def _rewrite(file: Path, text: str, before: Content, changes: Changes) -> None:
     """Put the new text in place once it has been read back as what it should say."""
     draft = file.with_name(f".{file.name}.new")
     try:
         draft.write_text(text, encoding="utf-8")
         found = read(draft)
-        expected = before - len(changes.deleted) + len(changes.added)
-        if found.problems or len(found.entries) != expected:
+        kept = [entry for entry in before.entries if entry not in changes.replaced]
+        expected = [*kept, *changes.added, *itertools.chain(*changes.replaced.values())]
+        if found.problems or _values(found.entries) != _values(expected):
             raise ExpectationsError(f"{file}: its layout is not understood; it was left as it is")
         draft.replace(file)
     except OSError as problem:
         raise ExpectationsError(f"{file}: {problem.strerror}") from None
     finally:
         draft.unlink(missing_ok=True)
+
+
+def _values(entries: Iterable[Expectation]) -> Counter[Expectation]:
+    """Entries without their places, which differ from file to file."""
+    return Counter(replace(entry, where="", lines=(0, 0)) for entry in entries)
