@@ -7,4 +7,7 @@ import sys
 
 from conformance.cli import main
 
+for stream in (sys.stdout, sys.stderr):
+    # Names of checks and files are shown even where the terminal has no letters for them.
+    stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 sys.exit(main())

@@ -24,6 +24,7 @@ from conformance.emit import Recorder, emit_result
 from conformance.expectations import ExpectationsError
 from conformance.outcome import EXECUTED, CannotLoad, Outcome, is_bad
 from conformance.reruns import LIMIT
+from conformance.results import levels
 from conformance.run import ALLOW, FALLBACK_POLICIES, WARN
 from conformance.runner.result import Result
 from conformance.suite import KEY, Session, Suite, open_report, run, start
@@ -376,7 +377,18 @@ def _summary(session: Session, fallback: str) -> Iterator[str]:
     if session.changes:
         yield f"changes of {session.expectations_file}"
         yield from (f"       {line}" for line in session.changes)
+    yield from _level(session)
     yield f"report: {session.report_file}"
+
+
+def _level(session: Session) -> Iterator[str]:
+    assert session.report is not None
+    verdict = levels.assess(session.report.content(session.complete))
+    yield f"level: {verdict}"
+    if verdict.next:
+        blockers = verdict.next.blockers
+        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+        yield f"       {verdict.next.level.title} needs more: {blockers[0]}{more}"
 
 
 def _print_list(session: pytest.Session, suite: Suite, items: list[CheckItem]) -> None:

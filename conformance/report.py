@@ -65,15 +65,22 @@ class Report:
         """How many checks had each outcome; every outcome is listed."""
         return totals(self.records.values())
 
-    def write(self, complete: bool) -> None:
-        """Replace the file on disk."""
-        head = {
+    def content(self, complete: bool) -> dict[str, Any]:
+        """The report as plain values."""
+        return {**self._head(complete), "checks": list(self.records.values())}
+
+    def _head(self, complete: bool) -> dict[str, Any]:
+        return {
             "schema": SCHEMA,
             "complete": complete,
             "run": {**_whole(self.run), "duration_s": round(time.monotonic() - self._begin, 3)},
             "totals": self.totals,
             "requirements": self.requirements,
         }
+
+    def write(self, complete: bool) -> None:
+        """Replace the file on disk."""
+        head = self._head(complete)
         replace(self.file, _text(head, (self._lines[id] for id in sorted(self._lines))))
         self._written = time.monotonic()
 

@@ -17,6 +17,10 @@ from collections.abc import Sequence
 VERBS: dict[str, str] = {
     "lint": "conformance.cli.lint",
     "import-skips": "conformance.cli.import_skips",
+    "compare": "conformance.cli.compare",
+    "merge": "conformance.cli.merge",
+    "level": "conformance.cli.level",
+    "badge": "conformance.cli.badge",
 }
 USAGE = 4
 
@@ -53,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     for verb, name in VERBS.items():
         module = importlib.import_module(name)
         verb_parser = verbs.add_parser(verb, help=module.SUMMARY, description=module.__doc__)
+        verb_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         verb_parser.set_defaults(run=module.run)
         module.add_arguments(verb_parser)
     return parser

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A level is reached by what was verified in a complete run of everything, and by nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import synthetic
+from synthetic import record, replaced
+
+from conformance import capabilities, catalogue
+from conformance.results import levels
+
+
+def musts(*tiers: str) -> list[str]:
+    """The must-level requirements of tiers."""
+    return [
+        id for id, r in synthetic.requirements().items() if r.level == "must" and r.tier in tiers
+    ]
+
+
+CORE, INFERENCE, TRAINING = (musts(tier)[0] for tier in ("core", "inference", "training"))
+
+
+def lacking(content: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The report of a backend without these capabilities."""
+    for name in names:
+        content["run"]["capabilities"][name]["value"] = False
+    return content
+
+
+def reached(content: dict[str, Any]) -> str | None:
+    synthetic.document(content)  # The strict reader takes it.
+    return levels.assess(content).name
+
+
+def test_every_tier_belongs_to_one_level_in_order() -> None:
+    assert tuple(t for level in levels.every() for t in level.tiers) == catalogue.TIERS
+
+
+def test_levels_demand_capabilities_that_exist() -> None:
+    assert all(set(level.capabilities) <= set(capabilities.MEANING) for level in levels.every())
+
+
+def test_no_level_is_reached_for_want_of_must_level_requirements() -> None:
+    verdict = levels.assess(synthetic.content())
+    have = {tier for tier in catalogue.TIERS if musts(tier)}
+    expected = [level.name for level in levels.every() if have & set(level.tiers)][-1]
+    assert verdict.name == expected
+    if expected != "compile":
+        assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected"), [(CORE, None), (INFERENCE, "core"), (TRAINING, "inference")]
+)
+@pytest.mark.parametrize(
+    "outcome", ["fail", "error", "crash", "timeout", "device_lost", "xpass", "xfail", "flaky"]
+)
+def test_a_bad_or_waived_check_of_a_must_blocks_its_level_and_those_after(
+    requirement: str, expected: str | None, outcome: str
+) -> None:
+    assert reached(replaced(record(requirement, outcome, number=1))) == expected
+
+
+@pytest.mark.parametrize("kind", ["unsupported", "flaky", "xfail"])
+def test_an_excuse_by_an_expectations_file_blocks(kind: str) -> None:
+    waiver = {"list": kind, "id": "*"}
+    assert reached(replaced(record(CORE, kind, number=1, waiver=waiver))) is None
+
+
+def test_a_must_that_no_check_could_verify_blocks() -> None:
+    assert (
+        reached(replaced(record(CORE, "unsupported", reason="this torch has no such call"))) is None
+    )
+    untested = [record(id) for id in synthetic.requirements() if id != CORE]
+    assert reached(synthetic.content(untested)) is None
+
+
+def test_a_check_that_declines_beside_one_that_passes_does_not_block() -> None:
+    content = replaced(record(CORE, "unsupported", number=1, reason="not on this torch"))
+    assert reached(content) == "scale_out"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason"),
+    [
+        ("unsupported", "needs capability 'sparse'"),
+        ("unsupported", "needs capability 'generator', 'sparse'"),
+        ("unsupported", "dtype float64 is declared unsupported"),
+        ("unsupported", f"{CORE} applies since torch 2.15"),
+        ("blocked_upstream", "https://github.com/pytorch/pytorch/issues/1; no"),
+    ],
+)
+def test_what_could_not_be_asked_does_not_block_and_is_said(outcome: str, reason: str) -> None:
+    content = lacking(replaced(record(CORE, outcome, reason=reason)), "sparse")
+    verdict = levels.assess(content)
+    assert verdict.name == "scale_out"
+    assert CORE in verdict.steps[0].not_asked
+    assert str(verdict).endswith("(without sparse)")
+
+
+def test_a_capability_that_is_there_excuses_nothing() -> None:
+    content = replaced(record(CORE, "unsupported", reason="needs capability 'sparse'"))
+    assert reached(content) is None
+
+
+def test_a_capability_that_a_level_demands_cannot_be_absent() -> None:
+    reason = "needs capability 'streams'"
+    content = lacking(replaced(record(CORE, "unsupported", reason=reason)), "streams")
+    verdict = levels.assess(content)
+    assert verdict.name == "inference"
+    assert "capability streams is not there" in str(verdict.next.blockers[0])  # type: ignore[union-attr]
+
+
+def test_should_level_requirements_are_counted_and_block_nothing() -> None:
+    should = next(
+        id for id, r in synthetic.requirements().items() if (r.level, r.tier) == ("should", "core")
+    )
+    verdict = levels.assess(replaced(record(should, "fail")))
+    assert verdict.name == "scale_out"
+    assert verdict.steps[0].should_verified == verdict.steps[0].should - 1
+
+
+@pytest.mark.parametrize("option", ["--tier=core", "--check=copy/*", "--dtypes=pr", "pytest (-k)"])
+def test_a_run_of_something_else_than_everything_has_no_level(option: str) -> None:
+    content = synthetic.content()
+    content["run"]["selection"]["differs_by"] = [option]
+    verdict = levels.assess(content)
+    assert verdict.name is None
+    assert str(verdict) == f"not assessed: not the standard selection, but {option}"
+
+
+def test_an_incomplete_run_and_a_shard_have_no_level() -> None:
+    content = replaced(record(CORE, "not_run"))
+    assert levels.assess(content).unassessed == "the run is incomplete"
+    shard = synthetic.shards(synthetic.content(), 2)[0]
+    assert "merge the shards" in str(levels.assess(shard))
