@@ -20,6 +20,7 @@ TIERS = ("smoke", "core", "inference", "training", "scale_out", "compile")
 PR_TIER = "pr"
 PR_CONTAINS = "training"
 SURFACES = (
+    "smoke",
     "registration",
     "device",
     "memory",

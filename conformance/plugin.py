@@ -164,10 +164,10 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
     topic = file.stem if file in collect.topic_files() else None
     if topic is None and file not in collect.chapter_files(suite.checks_dir):
         return None
-    if topic is not None or file in collect.SLOW:
-        prefix = f"opinfo/{topic}:" if topic else f"{file.stem}/"
-        if not _wants(suite, prefix):
-            return None
+    if file.is_relative_to(collect.PACKAGE) and not _wants(
+        suite, f"opinfo/{topic}:" if topic else f"{file.stem}/"
+    ):
+        return None
     try:
         collect.prepare_parent()
     except CannotLoad as error:
