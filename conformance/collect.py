@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 PACKAGE = Path(__file__).resolve().parent
 CHAPTERS = PACKAGE / "checks"
 OPINFO = PACKAGE / "opinfo"
-# Chapters that take seconds to import: they load PyTorch's own databases, and what training loads.
-SLOW = frozenset(CHAPTERS / f"{name}.py" for name in ("model", "module", "optimizer"))
 # Chapters from --checks-dir are imported as modules of a package of this name.
 EXTRA = "conformance_extra"
 

@@ -178,7 +178,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
 
 
 def _wants(suite: Suite, prefix: str) -> bool:
-    """Whether a check with this prefix can be run: the import takes a second."""
+    """Whether a check with this prefix can be run: importing all chapters takes seconds."""
     surface = prefix.partition("/")[0]
     in_tier = any(suite.tier_has(r.tier) for r in suite.catalogue.values() if r.surface == surface)
     named = not suite.patterns or any(_may_name(p, prefix) for p in suite.patterns)
