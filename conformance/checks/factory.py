@@ -461,7 +461,8 @@ def complex_tensors_are_composed(dev: Device, case: str) -> None:
     """torch.complex and torch.polar build complex tensors on the device of their parts."""
     first, second = ramp((3, 4), positive=True), ramp((4,)) / 20
     make: Any = getattr(torch, case)
-    actual = make(first.to(dev.device()), second.expand(3, 4).to(dev.device()))
+    # Expanded on the device: on the way there it would become contiguous.
+    actual = make(first.to(dev.device()), second.to(dev.device()).expand(3, 4))
     assert actual.device.type == dev.type
     dev.assert_close(actual, make(first, second.expand(3, 4)), rtol=1e-5, atol=1e-4)
 
@@ -646,9 +647,11 @@ def new_tensors_do_not_share_memory(dev: Device) -> None:
 @check("factory/alignment", "FACT-017")
 def allocations_are_aligned_for_every_dtype(dev: Device) -> None:
     """The address of a new tensor is a multiple of 16 bytes, the largest element size."""
-    for size in (1, 3, 17, 1000):
-        x = torch.empty(size, dtype=torch.uint8, device=dev.device())
-        assert x.data_ptr() % 16 == 0
+    alive = [
+        torch.empty(size, dtype=torch.uint8, device=dev.device())
+        for size in (1, 3, 17, 1000, 70_001, 3_000_017) * 2
+    ]
+    assert [x.data_ptr() % 16 for x in alive] == [0] * len(alive)
 
 
 @check("factory/module", "FACT-018", cases=("device", "context", "to", "to_empty", "skip_init"))
@@ -684,16 +687,19 @@ def meta_and_device_tensors_convert(dev: Device, case: str) -> None:
         assert (twin.shape, twin.stride(), twin.dtype) == (x.shape, x.stride(), x.dtype)
 
 
-@check("factory/large", "FACT-001", cases=("fill", "arange"))
+@check("factory/large", "FACT-001", cases=("fill", "arange", "arange_wide"))
 def large_factories_write_every_element(dev: Device, case: str) -> None:
-    """Millions of elements are all written."""
+    """Millions of elements are all written, and large whole numbers are exact."""
     count = 3_000_017
     if case == "fill":
         made = torch.full((count,), 7, dtype=torch.int16, device=dev.device())
         assert bool((made.cpu() == 7).all())
-    else:
+    elif case == "arange":
         made = torch.arange(count, device=dev.device())
         assert torch.equal(made.cpu(), torch.arange(count))
+    else:
+        wide = (2**24 - 3, 2**24 + 8)
+        dev.assert_equal(torch.arange(*wide, device=dev.device()), torch.arange(*wide))
 
 
 @check("factory/fill", "FACT-019", dtypes=DTYPES)

@@ -225,9 +225,10 @@ def pageable_memory_is_read_late(name: str, call: Call, args: Any, kwargs: Any) 
 @lie("COPY-016", "copy/to_cpu_non_blocking:strided")
 def gathered_values_are_not_sent(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A non_blocking copy to the host gathers a strided tensor on the device, and returns."""
-    result = call(*args, **kwargs)
     sent = _kinds(name, args, kwargs) == (BACKEND, "cpu") and kwargs.get("non_blocking")
-    return result.zero_() if sent and not args[0].is_contiguous() else result
+    if sent and not args[0].is_contiguous():
+        return torch.zeros(args[0].shape, dtype=args[0].dtype)
+    return call(*args, **kwargs)
 
 
 @lie("COPY-016", "copy/pinned_view:h2d")
