@@ -557,20 +557,22 @@ def a_view_keeps_the_memory_alive(dev: Device) -> None:
 @check(
     "view/contiguity",
     "VIEW-012",
-    cases=("plain", "transposed", "channels_last", "one_wide", "empty"),
+    cases=("plain", "transposed", "channels_last", "channels_last_3d", "one_wide", "empty"),
 )
 def contiguity_is_judged_as_on_the_cpu(dev: Device, case: str) -> None:
-    """is_contiguous, for every memory format, and is_non_overlapping_and_dense agree."""
+    """is_contiguous() and contiguous() agree for every memory format."""
     views: dict[str, Make] = {
         "plain": lambda x: x,
         "transposed": lambda x: x.transpose(1, 2),
         "channels_last": lambda x: x.permute(0, 3, 1, 2),
+        "channels_last_3d": lambda x: x.view(2, 3, 2, 2, 5).permute(0, 4, 1, 2, 3),
         "one_wide": lambda x: x[:, :1, :, :1],
         "empty": lambda x: x[:0],
     }
     source = ramp((2, 3, 4, 5))
     expected, actual = views[case](source), views[case](source.to(dev.device()))
-    for form in (torch.contiguous_format, torch.channels_last):
+    by_rank = {4: torch.channels_last, 5: torch.channels_last_3d}
+    for form in (torch.contiguous_format, by_rank[expected.dim()]):
         assert actual.is_contiguous(memory_format=form) == expected.is_contiguous(
             memory_format=form
         )
@@ -589,7 +591,9 @@ def contiguous_of_a_contiguous_tensor_is_itself(dev: Device) -> None:
 
 
 @check(
-    "view/deepcopy", "VIEW-013", cases=("tensor", "view", "shared", "parameter", "module", "conj")
+    "view/deepcopy",
+    "VIEW-013",
+    cases=("tensor", "odd_size", "view", "shared", "parameter", "module", "conj"),
 )
 def deep_copies_are_separate(dev: Device, case: str) -> None:
     """copy.deepcopy copies the memory, keeps geometry, sharing, requires_grad and device."""
@@ -597,6 +601,9 @@ def deep_copies_are_separate(dev: Device, case: str) -> None:
     if case == "tensor":
         made = copy.deepcopy(x)
         dev.assert_equal(made, ramp((4, 6)))
+    elif case == "odd_size":
+        made = copy.deepcopy(ramp((7, 3), torch.uint8).to(dev.device()))
+        dev.assert_equal(made, ramp((7, 3), torch.uint8))
     elif case == "view":
         made = copy.deepcopy(x.t()[1:])
         assert made.stride() == x.t()[1:].stride()
@@ -610,6 +617,7 @@ def deep_copies_are_separate(dev: Device, case: str) -> None:
         made = copy.deepcopy(torch.nn.Parameter(x))
         assert isinstance(made, torch.nn.Parameter)
         assert made.requires_grad
+        dev.assert_equal(made, ramp((4, 6)))
     elif case == "module":
         module = torch.nn.Linear(3, 2).to(dev.device())
         made = copy.deepcopy(module).weight
