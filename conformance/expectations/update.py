@@ -110,6 +110,13 @@ def _changes(
         named = index.named(entry.id)
         if broken or not passing.isdisjoint(named):
             changes.replaced[entry] = _narrowed(entry, set(named) - passing, broken, known_ids)
+    for id, decider in deciding.items():
+        if (
+            decider is not None
+            and decider.kind != FLAKY
+            and records[id]["outcome"] == Outcome.FLAKY
+        ):
+            changes.left.append(f"{id} is flaky, and {decider.where} says {decider.kind}")
     unlisted = [id for id in sorted(records) if deciding[id] is None]
     changes.added += _unreviewed(unlisted, records, known_ids, today)
     return changes
@@ -145,7 +152,7 @@ def _unreviewed(
         if outcome in BROKEN:
             groups[XFAIL, outcome.value, summary.cause(dict(records[id]))].append(id)
         elif outcome is Outcome.FLAKY:
-            groups[FLAKY, None, str(records[id].get("reason", "differs"))].append(id)
+            groups[FLAKY, None, summary.cause(dict(records[id]))].append(id)
     expires = today + REVIEW_TIME
     return [
         Expectation(kind, pattern, _reason(cause), UNREVIEWED, "", status, expires)

@@ -10,6 +10,7 @@ from typing import Any
 import harness
 import pytest
 
+from conformance.cli import main
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.expectations.patterns import Index, compress
 from conformance.expectations.update import Changes, update
@@ -150,6 +151,41 @@ def test_a_run_rewrites_the_file_and_the_next_one_is_green(tmp_path: Path) -> No
     assert "+ xfail planted/wrong:first: unreviewed: fail" in first.text
     second = harness.run(tmp_path, harness.PLANTED, *options)
     assert (second.code, set(second.outcomes.values())) == (0, {"xfail", "pass"})
+
+
+def test_what_is_flaky_enters_as_flaky_and_is_left_where_it_is_listed_otherwise(
+    known: Path,
+) -> None:
+    known.write_text(f"xfail:\n- id: copy/cast:a\n{XFAIL}")
+    changes = updated(known, {"copy/cast:a": "flaky", "copy/cast:b": "flaky"})
+    assert [(e.kind, e.id) for e in Expectations.load(known).entries] == [
+        ("xfail", "copy/cast:a"),
+        ("flaky", "copy/cast:b"),
+    ]
+    assert changes.left == [f"copy/cast:a is flaky, and {known}:2 says xfail"]
+
+
+def test_the_verb_does_the_same_from_a_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", "--check=planted/wrong*")
+    known = tmp_path / "known.yaml"
+    assert main(["update-expectations", str(run.report_file), str(known)]) == 0
+    assert "+ xfail planted/wrong:first: unreviewed: fail" in capsys.readouterr().out
+    assert [e.id for e in Expectations.load(known).entries] == [
+        "planted/wrong:first",
+        "planted/wrong:second",
+    ]
+
+
+def test_the_verb_refuses_a_report_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = tmp_path / "report.json"
+    report.write_text("{}")
+    assert main(["update-expectations", str(report), str(tmp_path / "known.yaml")]) == 4
+    assert "not a valid report" in capsys.readouterr().err
+    assert not (tmp_path / "known.yaml").exists()
 
 
 def test_an_update_without_a_file_says_how_to_name_one(tmp_path: Path) -> None:
