@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "lint": "conformance.cli.lint",
     "update-expectations": "conformance.cli.update_expectations",
     "import-skips": "conformance.cli.import_skips",
+    "report": "conformance.cli.report",
     "compare": "conformance.cli.compare",
     "merge": "conformance.cli.merge",
     "level": "conformance.cli.level",

@@ -114,8 +114,8 @@ def shard_of(run: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def plain(text: str) -> str:
-    """Text of unknown origin fit for a terminal: no control character but the end of a line."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+    """Text of unknown origin fit for a terminal: control characters are replaced."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 @functools.cache
