@@ -44,6 +44,8 @@ SURFACES = (
     "module",
     "optimizer",
     "model",
+    "footprint",
+    "claim",
 )
 KEYS = frozenset(
     {"level", "tier", "needs", "since", "until", "blocked_upstream", "statement", "reason", "link"}

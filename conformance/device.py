@@ -293,7 +293,7 @@ class Device:
         command = [sys.executable, "-c", loader.prelude(self.descriptor, backend) + code, *args]
         try:
             return subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=limit
+                command, env=environment, capture_output=True, timeout=limit, errors="replace"
             )
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the fresh interpreter did not end within {limit:g} s") from None

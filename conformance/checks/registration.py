@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import glob
 import json
+import os
 import pickle
+import signal
 import sys
+import time
+import uuid
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Literal
@@ -458,14 +463,35 @@ def storage_methods_are_generated(dev: Device, case: str) -> None:
 # ---- loading ---------------------------------------------------------------------------------
 
 _REPORT = """
-import json, os, threading
+import json, os, random, signal, threading, warnings
 import torch
 module = getattr(torch, {type!r}, None)
 children = []
 for task in os.listdir("/proc/self/task"):
     with open(f"/proc/self/task/{{task}}/children") as listing:
         children += listing.read().split()
+state = {{
+    "dtype": torch.get_default_dtype(),
+    "device": torch.get_default_device(),
+    "grad_mode": torch.is_grad_enabled(),
+    "inference_mode": torch.is_inference_mode_enabled(),
+    "autocast": torch.is_autocast_enabled("cpu"),
+    "anomaly_mode": torch.is_anomaly_enabled(),
+    "deterministic": torch.are_deterministic_algorithms_enabled(),
+    "float32_precision": torch.get_float32_matmul_precision(),
+    "flush_denormal": (torch.tensor(1e-40, dtype=torch.float32) * 1).item() == 0,
+    "threads": torch.get_num_threads(),
+    "interop_threads": torch.get_num_interop_threads(),
+    "print_options": vars(torch._tensor_str.PRINT_OPTS),
+    "sharing_strategy": torch.multiprocessing.get_sharing_strategy(),
+    "start_method": torch.multiprocessing.get_start_method(allow_none=True),
+    "warning_filters": [entry[:2] + entry[4:] for entry in warnings.filters],
+    "signals": [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD)],
+    "folder": os.getcwd(),
+    "modes": torch._C._len_torch_dispatch_stack() + torch._C._len_torch_function_stack(),
+}}
 report = {{
+    "state": {{name: str(value) for name, value in state.items()}},
     "known": module is not None,
     "initialized": bool(module.is_initialized()) if hasattr(module, "is_initialized") else None,
     "threads": len(os.listdir("/proc/self/task")),
@@ -511,6 +537,19 @@ def import_alone_does_nothing_else(dev: Device, case: str) -> None:
         assert facts["children"] == 0, "the import left helper processes behind"
     elif case == "not_initialized":
         assert facts["initialized"] is not True, "the import initialised the device"
+
+
+@check("registration/import_state", "REG-038", needs=("accelerator",))
+def import_changes_no_global_state(dev: Device) -> None:
+    """After loading the backend the program's defaults, modes and handlers are what torch made."""
+    without, _, _ = _after_import(dev, "none")
+    facts, _, _ = _after_import(dev, "load")
+    changed = {
+        name: (value, facts["state"][name])
+        for name, value in without["state"].items()
+        if facts["state"][name] != value
+    }
+    assert not changed, f"loading the backend changed {changed}"
 
 
 @check("registration/import_silent", "REG-031", cases=("stdout",), needs=("accelerator",))
@@ -673,3 +712,58 @@ def process_exits_cleanly_every_time(dev: Device) -> None:
     """Five processes that ran backward, and so have autograd threads, all end cleanly."""
     for end in ends(dev, {f"process {number}": _BACKWARD for number in range(5)}).values():
         end.verify()
+
+
+_WORK = """
+import torch
+x = torch.randn(64, 64, device=D, requires_grad=True)
+with torch.no_grad():
+    y = torch.cat([x, x.t()]).sum(0).sort().values.to("cpu", copy=True)
+(x @ x).relu().sum().backward()
+assert x.grad.cpu().isfinite().all()
+print("worked", flush=True)
+"""
+
+
+@check("registration/silent_use", "REG-043", needs=("accelerator",))
+def work_writes_nothing_to_stdout(dev: Device) -> None:
+    """A program that computes, copies and runs backward prints what it prints itself."""
+    done = dev.python(f"D = {dev.type!r}\n{_WORK}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    _, silent, _ = _after_import(dev, "load")
+    printed = done.stdout.removeprefix(silent)
+    assert printed == "worked\n", f"the backend wrote {printed.replace('worked', '')[:300]!r}"
+
+
+#: Seconds in which helpers may notice that their process has ended.
+_TIME_TO_LEAVE = 3.0
+
+
+@check("registration/leaves_no_process", "REG-042", needs=("accelerator",))
+def no_process_is_left_behind(dev: Device) -> None:
+    """When a process that used the device has ended, so has everything it started."""
+    if not os.path.isdir("/proc/self"):
+        dev.unsupported("needs /proc to find processes")
+    marker = f"CONFORMANCE_FAMILY={uuid.uuid4().hex}"
+    name, _, value = marker.partition("=")
+    done = dev.python(f"D = {dev.type!r}\n{_WORK}", env={name: value})
+    assert done.returncode == 0, done.stderr[-2000:]
+    end = time.monotonic() + _TIME_TO_LEAVE
+    while (left := _processes_with(marker)) and time.monotonic() < end:
+        time.sleep(0.02)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    assert not left, f"{len(left)} processes outlived the one that used the device"
+
+
+def _processes_with(marker: str) -> list[int]:
+    """The processes that inherited an environment variable; zombies have none any more."""
+    found = []
+    for folder in glob.glob("/proc/[0-9]*"):
+        try:
+            with open(f"{folder}/environ", "rb") as environment:
+                if marker.encode() in environment.read().split(b"\0"):
+                    found.append(int(folder.rpartition("/")[2]))
+        except OSError:
+            pass  # It has ended, or is somebody else's.
+    return found

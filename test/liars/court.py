@@ -49,6 +49,8 @@ class Court:
     def judge(self, liars: Iterable[Liar], progress: Progress) -> list[Verdict]:
         """The verdict on each liar, in their order; the progress is told as they come."""
         listed = list(liars)
+        for liar in listed:
+            trial.checks_for(liar)  # Said now, not in the middle of the trials.
         make_packages(listed)
         by_id = {liar.id: liar for liar in listed}
         verdicts = {}
@@ -70,9 +72,8 @@ class Court:
 
 def _judge(liar: Liar) -> Verdict:
     verdict = trial.judge(liar, trial.checks_for(liar))
-    if verdict.killed:
-        return verdict
-    return trial.judge(liar, trial.all_but_opinfo())
+    trial.judge_driver(liar, verdict)
+    return verdict if verdict.killed else trial.judge(liar, trial.all_but_opinfo())
 
 
 def _tell_the_truth(honest: Liar, checks: list[str]) -> Verdict:

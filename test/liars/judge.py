@@ -45,7 +45,11 @@ def main(arguments: list[str]) -> int:
         for liar in liars:
             print(f"{liar.layer:<10} {liar.id:<50} {' '.join(liar.requirements)}")
         return 0
-    matrix = _try(liars, options)
+    try:
+        matrix = _try(liars, options)
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 4
     print("\n".join([f"{matrix.summary()}, in {matrix.seconds:.0f} s", *matrix.complaints()]))
     selected = options.lie or options.surface or options.layer or options.fast
     if options.json or not selected:

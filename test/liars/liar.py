@@ -11,7 +11,7 @@ from pathlib import Path
 import mutate
 import yaml
 from suites import LIBRARIES, ROOT
-from telling import LIES
+from telling import LIES, import_all
 
 from conformance import descriptor
 from conformance.catalogue import Requirement
@@ -24,8 +24,11 @@ BACKEND = "puone"
 #: Where a lie is told: the vehicle by which it gets into the backend.
 DISPATCH, PLANTED, SOURCE, HAL, CLAIM = "dispatch", "planted", "source", "hal", "claim"
 
-# A liar that hangs is noticed after this many seconds, unless a check needs more by itself.
-DEADLINES = Deadlines(startup=60, check=15)
+#: The package with the library in which all lies are, of which PUONE_LIE tells none or one.
+HONEST = BUILD / "package" / "all"
+
+# A liar that hangs is noticed after this many seconds; enough to start fresh interpreters.
+DEADLINES = Deadlines(startup=60, check=40)
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,11 @@ class Liar:
     checks: tuple[str, ...] = ()
     """Patterns; none: every check of the requirements but the OpInfo tier's."""
     env: dict[str, str] = field(default_factory=dict)
+    hal: tuple[str, ...] = ()
+    """The requirements of the HAL suite, for a driver."""
     capabilities: dict[str, bool] = field(default_factory=dict)
+    unsupported: tuple[str, ...] = ()
+    """Data types that its descriptor calls unsupported."""
     setup: str | None = None
     package: Path | None = None
     """The folder from which it imports reference_backend, if not from the checkout."""
@@ -51,7 +58,16 @@ class Liar:
     def honest(self) -> Liar:
         """The same vehicle without the lie: the truth, for comparison."""
         env = {**self.env, "PUONE_LIE": "", "PUONE_LIAR": "none"}
-        return replace(self, id=f"truth_{self.vehicle}", env=env, capabilities={}, cannot_load=None)
+        env.pop("PUONE_SIM_DEVICES", None)
+        return replace(
+            self,
+            id=f"truth_{self.vehicle}",
+            env=env,
+            capabilities={},
+            unsupported=(),
+            cannot_load=None,
+            package=HONEST if self.package else None,
+        )
 
     def descriptor(self) -> Descriptor:
         """The backend as it is declared to the suite."""
@@ -65,17 +81,18 @@ class Liar:
             deadlines=DEADLINES,
             env={**self.env, "PYTHONPATH": os.pathsep.join(map(str, path))},
             capabilities=true.capabilities | self.capabilities,
+            unsupported_dtypes=self.unsupported,
         )
 
     def surfaces(self, catalogue: dict[str, Requirement]) -> set[str]:
         """The surfaces of its requirements."""
-        return {catalogue[id].surface for id in self.requirements}
+        return {catalogue[id].surface for id in self.requirements} | {HAL for _ in self.hal}
 
 
 def load() -> dict[str, Liar]:
     """Every liar by id; raises ValueError where two have the same."""
     found: dict[str, Liar] = {}
-    for liar in (*_backend(), *_hal(), *_sources()):
+    for liar in (*_backend(), *_hal(), *_sources(), *_claims()):
         if liar.id in found:
             raise ValueError(f"two liars are called {liar.id}")
         found[liar.id] = liar
@@ -83,15 +100,16 @@ def load() -> dict[str, Liar]:
 
 
 def _backend() -> Iterator[Liar]:
+    import_all()
     for id, told in LIES.items():
         yield Liar(
             id,
-            "python" if told.planted else "operators",
+            told.layer or ("python" if told.planted else "operators"),
             PLANTED if told.planted else DISPATCH,
             told.text,
             told.requirements,
             told.checks,
-            env={"PUONE_LIE": id},
+            env={"PUONE_LIE": id, "PUONE_LIE_MODULE": told.tell.__module__},
             setup="telling:set_up" if told.planted else "telling:set_up_operators",
         )
 
@@ -104,12 +122,33 @@ def _hal() -> Iterator[Liar]:
             HAL,
             fields["lie"],
             tuple(fields["conformance"]),
-            tuple(fields["checks"]),
-            env={
-                "PUONE_LIAR": id,
-                "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
-                "PUONE_DRIVER": str(LIBRARIES / "libpuone_liar.so"),
-            },
+            tuple(fields.get("checks", ())),
+            env=_interposed(id),
+            hal=tuple(fields["hal"]),
+            cannot_load=fields.get("cannot_load"),
+        )
+
+
+def _interposed(lie: str) -> dict[str, str]:
+    return {
+        "PUONE_LIAR": lie,
+        "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
+        "PUONE_DRIVER": str(LIBRARIES / "libpuone_liar.so"),
+    }
+
+
+def _claims() -> Iterator[Liar]:
+    for id, fields in yaml.safe_load((HERE / "claims.yaml").read_text()).items():
+        yield Liar(
+            id,
+            "descriptor",
+            CLAIM,
+            fields["lie"],
+            tuple(fields["requirements"]),
+            tuple(fields.get("checks", ())),
+            env=_interposed("none") | fields.get("env", {}),
+            capabilities=fields["capabilities"],
+            unsupported=tuple(fields.get("unsupported", ())),
         )
 
 
@@ -123,18 +162,18 @@ def _sources() -> Iterator[Liar]:
             mutation.requirements,
             mutation.checks,
             env={"PUONE_LIE": id},
-            package=BUILD / "package" / (id if mutation.in_python else "all"),
+            package=BUILD / "package" / id if mutation.in_python else HONEST,
+            cannot_load=mutation.cannot_load,
         )
 
 
 def make_packages(liars: Iterable[Liar]) -> None:
     """Write the packages from which liars are imported: links to the checkout, and their lies."""
     mutations = mutate.load()
+    _make_package(HONEST / "reference_backend", None)
     for liar in liars:
-        if liar.package:
-            mutation = mutations.get(liar.id)
-            told = mutation if mutation is not None and mutation.in_python else None
-            _make_package(liar.package / "reference_backend", told)
+        if liar.package and liar.package != HONEST:
+            _make_package(liar.package / "reference_backend", mutations[liar.id])
 
 
 def _make_package(folder: Path, told: mutate.Mutation | None) -> None:

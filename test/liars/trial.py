@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+import hal_suite
 import torch
 from liar import Liar
 
@@ -47,6 +49,9 @@ class Verdict:
     cannot_load: str | None = None
     seconds: float = 0.0
 
+    loads: bool = True
+    """Whether it is meant to come up."""
+
     @property
     def killed(self) -> bool:
         """Whether anything noticed the lie."""
@@ -55,7 +60,7 @@ class Verdict:
     @property
     def intended(self) -> bool:
         """Whether each of its requirements did."""
-        return self.killed and not self.missed
+        return self.killed and not self.missed and self.loads == (self.cannot_load is None)
 
 
 class _Enough(Exception):
@@ -65,7 +70,10 @@ class _Enough(Exception):
 def checks_for(liar: Liar) -> list[Check]:
     """The checks that are to notice a lie, those first that look at something else than others."""
     if liar.checks:
-        return selected(liar.checks)
+        try:
+            return selected(liar.checks)
+        except ValueError as error:
+            raise ValueError(f"{liar.id}: {error}") from None
     ranks: dict[str, int] = defaultdict(int)
     ranked: list[tuple[bool, int, Check]] = []
     for check in REGISTRY:
@@ -94,16 +102,21 @@ def all_but_opinfo() -> list[Check]:
 
 def judge(liar: Liar, checks: Iterable[Check], *, patient: bool = False) -> Verdict:
     """Run the checks until each requirement has caught the lie; to the end if `patient`."""
-    verdict = Verdict(liar.id, missed=list(liar.requirements))
+    verdict = Verdict(liar.id, missed=list(liar.requirements), loads=liar.cannot_load is None)
     begin = time.perf_counter()
+    listed = list(checks)
+    if not listed and not liar.cannot_load:
+        return verdict
     if liar.package:
         sys.path.insert(0, str(liar.package))
     try:
-        _run(liar, checks, verdict, patient)
+        _run(liar, listed, verdict, patient)
     except _Enough:
         pass
     except CannotLoad as error:
         verdict.cannot_load = str(error)
+        if liar.cannot_load and not re.search(liar.cannot_load, verdict.cannot_load):
+            verdict.missed.append(f"reason {liar.cannot_load!r}")
     finally:
         if liar.package:
             sys.path.remove(str(liar.package))
@@ -111,11 +124,20 @@ def judge(liar: Liar, checks: Iterable[Check], *, patient: bool = False) -> Verd
     return verdict
 
 
+def judge_driver(liar: Liar, verdict: Verdict) -> None:
+    """Let the HAL suite add what it says about a lying driver."""
+    if not liar.hal:
+        return
+    begin = time.perf_counter()
+    failed = hal_suite.judge(liar.hal, liar.env).failed
+    verdict.missed += [id for id in liar.hal if id not in failed]
+    verdict.kills += [Kill(f"hal/{failed[id][0]}", "fail", id) for id in liar.hal if id in failed]
+    verdict.seconds = round(verdict.seconds + time.perf_counter() - begin, 2)
+
+
 def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
     target = liar.descriptor()
-    limit = target.deadlines.check
-    limited = [replace(c, deadline=min(c.deadline or limit, limit)) for c in checks]
-    by_id = {check.id: check for check in limited}
+    by_id = {check.id: check for check in checks}
     referee = Judge(target, CATALOGUE, Expectations(), torch.__version__, lambda id: id)
 
     def emit(result: Result) -> None:
@@ -136,7 +158,7 @@ def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -
         table = probes.capabilities(target, found)
         capabilities = frozenset(name for name, entry in table.items() if entry["value"])
         pool.set_capabilities(capabilities)
-        plan = referee.plan(limited, capabilities)
+        plan = referee.plan(by_id.values(), capabilities)
         for result in plan.decided:
             emit(result)
         pool.run(plan.run, emit)

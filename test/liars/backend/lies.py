@@ -29,6 +29,8 @@ class Lie:
     checks: tuple[str, ...]
     planted: bool = False
     """Called once, without arguments, instead of for every operator."""
+    layer: str = ""
+    """The part of the backend it is about; by default the way in which it is told."""
 
     @property
     def text(self) -> str:
@@ -40,14 +42,16 @@ LIES: dict[str, Lie] = {}
 
 
 def lie(
-    requirements: str, checks: str, *, planted: bool = False
+    requirements: str, checks: str, *, planted: bool = False, layer: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a lie with the requirements, and the check patterns, that must catch it."""
 
     def register(tell: Callable[..., Any]) -> Callable[..., Any]:
         if tell.__name__ in LIES:
             raise ValueError(f"two lies are called {tell.__name__}")
-        LIES[tell.__name__] = Lie(tell, tuple(requirements.split()), tuple(checks.split()), planted)
+        LIES[tell.__name__] = Lie(
+            tell, tuple(requirements.split()), tuple(checks.split()), planted, layer
+        )
         return tell
 
     return register

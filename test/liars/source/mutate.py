@@ -24,7 +24,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 FOLDERS = ("csrc/aten/", "csrc/autocast/", "csrc/bindings/", "csrc/drivers/sim/", "csrc/runtime/")
 PACKAGE = "reference_backend/"
-KEYS = {"lie", "file", "find", "say", "requirements", "checks"}
+REQUIRED = {"lie", "file", "find", "say", "requirements"}
+OPTIONAL = {"checks", "cannot_load"}
 
 
 class LieError(Exception):
@@ -42,6 +43,7 @@ class Mutation:
     say: str
     requirements: tuple[str, ...]
     checks: tuple[str, ...]
+    cannot_load: str | None
     where: str
 
     @property
@@ -97,10 +99,9 @@ def _read(file: Path) -> Iterable[Mutation]:
 
 
 def _build(id: str, fields: Any, where: str) -> Mutation:
-    missing = KEYS - {"checks"} - set(fields)
-    if missing or set(fields) - KEYS:
-        wrong = ", ".join(sorted(missing | set(fields) - KEYS))
-        raise LieError(f"{where}: {id} lacks, or has but should not: {wrong}")
+    wrong = (REQUIRED - set(fields)) | (set(fields) - REQUIRED - OPTIONAL)
+    if wrong:
+        raise LieError(f"{where}: {id} lacks, or has but should not: {', '.join(sorted(wrong))}")
     if not id.isidentifier():
         raise LieError(f"{where}: {id!r} is not a word")
     in_python = fields["file"].startswith(PACKAGE) and fields["file"].endswith(".py")
@@ -115,6 +116,7 @@ def _build(id: str, fields: Any, where: str) -> Mutation:
         fields["say"],
         tuple(fields["requirements"]),
         tuple(fields.get("checks", ())),
+        fields.get("cannot_load"),
         where,
     )
 
