@@ -329,15 +329,19 @@ def _sparse(dev: Device) -> bool:
     return there.layout is torch.sparse_coo and bool((there.to_dense().cpu() == matrix).all())
 
 
-def _dtype_probe(name: str) -> Probe:
+def dtype_probe(name: str) -> Probe:
+    """Whether tensors of a dtype come back from the device as they went."""
+
     def has_dtype(dev: Device) -> bool:
         import torch
 
         if name in dev.descriptor.unsupported_dtypes:
             return False
-        # 1 + eps tells a dtype from a narrower one that silently took its place.
         dtype = getattr(torch, name)
-        value = torch.ones((), dtype=dtype) + torch.finfo(dtype).eps
+        value = torch.ones((), dtype=dtype)
+        if dtype.is_floating_point or dtype.is_complex:
+            # 1 + eps tells a dtype from a narrower one that silently took its place.
+            value += torch.finfo(dtype).eps
         back = value.to(dev.device()).cpu()
         return back.dtype == dtype and bool(back == value)
 
@@ -345,7 +349,7 @@ def _dtype_probe(name: str) -> Probe:
 
 
 for _name in ("float64", "float16", "bfloat16", "complex64", "complex128"):
-    probe(_name)(_dtype_probe(_name))
+    probe(_name)(dtype_probe(_name))
 
 
 @probe("fallback_counter")

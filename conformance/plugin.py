@@ -22,6 +22,7 @@ from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
 from conformance.emit import Recorder, emit_result
 from conformance.expectations import ExpectationsError
+from conformance.loading import explained
 from conformance.outcome import EXECUTED, CannotLoad, Outcome, is_bad
 from conformance.reruns import LIMIT
 from conformance.results import levels
@@ -353,7 +354,7 @@ def _summary(session: Session, fallback: str) -> Iterator[str]:
     records = list(report.records.values())
     yield ""
     if session.cannot_load:
-        yield f"backend {name} cannot be loaded: {session.cannot_load}"
+        yield f"backend {name} cannot be loaded: {explained(session.cannot_load)}"
         return
     yield f"backend {name}: {len(records)} checks"
     yield from summary.table(records)

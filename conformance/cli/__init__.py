@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 #: Module of each verb, in the order of the help; imported only for the help and when used.
 VERBS: dict[str, str] = {
+    "init": "conformance.cli.init",
     "lint": "conformance.cli.lint",
     "update-expectations": "conformance.cli.update_expectations",
     "import-skips": "conformance.cli.import_skips",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from conformance.capabilities import MEANING, PROBES
+from conformance.capabilities import MEANING, PROBES, dtype_probe
 from conformance.check import Check
 from conformance.descriptor import Descriptor
 from conformance.outcome import Outcome
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from conformance.device import Device
 
 PREFIX = "probe/"
+# Before the name of a dtype: whether tensors of it come back from the device as they went.
+DTYPE = "dtype_"
 PROBE_DEADLINE = 20.0
 
 
@@ -27,10 +29,11 @@ def to_probe(descriptor: Descriptor) -> list[Check]:
 
 
 def check_of(name: str) -> Check:
-    """The probe of one capability in the form in which the runner runs things."""
+    """The probe of a capability, or of a dtype, in the form in which the runner runs things."""
+    probe = PROBES.get(name) or dtype_probe(name.removeprefix(DTYPE))
 
     def body(dev: Device) -> None:
-        if not PROBES[name](dev):
+        if not probe(dev):
             dev.unsupported("absent")
 
     return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE)

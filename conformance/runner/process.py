@@ -186,13 +186,17 @@ class Worker:
         os.close(self.results)
         if self.pidfd is not None:
             os.close(self.pidfd)
-        code = os.waitstatus_to_exitcode(status)
-        return _signal_name(-code) if code < 0 else f"exited with status {code}"
+        return ended(os.waitstatus_to_exitcode(status))
 
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
         begin = self.journal.output_offset if self._output_begin is None else self._output_begin
         return output_since(self._output.fileno(), begin)
+
+
+def ended(code: int) -> str:
+    """How a process with this exit code ended, in words."""
+    return _signal_name(-code) if code < 0 else f"exited with status {code}"
 
 
 def _signal_name(number: int) -> str:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m conformance init` describes a backend it has never seen, and says why it cannot."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance import descriptor
+from conformance.loading import advice
+
+ROOT = Path(__file__).resolve().parents[2]
+FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
+
+# Modules of backends that do not come up, and what init says of each.
+BROKEN = {
+    "import os; os.abort()": "SIGABRT while loading torch, torch_broken",
+    "import time; time.sleep(60)": "takes more than 5 s",
+    "import torch_nowhere": "No module named 'torch_nowhere'\ndescriptor or installation wrong",
+}
+
+
+def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the verb in a folder in which modules can be put."""
+    path = os.pathsep.join(map(str, (ROOT, folder, FRESHCHIP)))
+    return subprocess.run(
+        [sys.executable, "-m", "conformance", "init", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_descriptor_is_written_that_the_suite_reads(tmp_path: Path) -> None:
+    done = init(tmp_path, "freshchip", "--import", "torch_freshchip")
+    assert done.returncode == 0, done.stderr
+    assert "--backend-file freshchip.yaml --tier smoke" in done.stdout
+    file = tmp_path / "freshchip.yaml"
+    found = descriptor.load(file)
+    assert found.device_type == found.name == "freshchip"
+    assert found.import_after_torch == ("torch_freshchip",)
+    assert (found.module, found.start_method) == ("torch.freshchip", "fork")
+    # What was probed is a comment, which turns into a declaration when it is uncommented.
+    assert found.capabilities == {}
+    lines = file.read_text().splitlines()
+    uncommented = [
+        line.removeprefix("# ") for line in lines if line.startswith(("# capabilities:", "#   "))
+    ]
+    (tmp_path / "declared.yaml").write_text("\n".join(["device_type: x", *uncommented]))
+    declared = descriptor.load(tmp_path / "declared.yaml").capabilities
+    assert (declared["complex64"], declared["generator"]) == (True, False)
+
+
+def test_a_descriptor_is_not_replaced_without_being_told(tmp_path: Path) -> None:
+    (tmp_path / "mychip.yaml").write_text("mine")
+    done = init(tmp_path, "mychip", "--import", "torch_mychip")
+    assert done.returncode == 4
+    assert "mychip.yaml exists; --force" in done.stderr
+    assert (tmp_path / "mychip.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_a_backend_that_does_not_come_up_is_a_reason(tmp_path: Path, code: str) -> None:
+    (tmp_path / "torch_broken.py").write_text(code)
+    done = init(tmp_path, "broken", "--import", "torch_broken", "--deadline", "5")
+    assert done.returncode == 4
+    assert BROKEN[code] in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "broken.yaml").exists()
+
+
+def test_what_to_import_is_asked_for(tmp_path: Path) -> None:
+    done = init(tmp_path, "mychip")
+    assert done.returncode == 4
+    assert "Say it: --import torch_mychip" in done.stderr
+
+
+def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
+    (tmp_path / "torch_shy.py").write_text(
+        "import sys\n"
+        "if 'conformance.survey' in sys.modules:\n"
+        "    raise ImportError('loaded in a forked process')\n"
+        "import torch_freshchip\n"
+    )
+    done = init(tmp_path, "shy", "--import", "torch_shy", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert "# forked workers could not load it: ImportError: loaded in a forked" in done.stdout
+    assert "start_method: spawn" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("reason", "side"),
+    [
+        ("ModuleNotFoundError: No module named 'torch.mychip'", "descriptor or backend wrong"),
+        (
+            "RuntimeError: Expected one of cpu, cuda device type at start of device string: mychip",
+            "descriptor wrong",
+        ),
+        ("SIGSEGV while loading; it wrote: oops", "backend wrong"),
+        ("RuntimeError: nothing known", None),
+    ],
+)
+def test_the_advice_says_which_side_is_wrong(reason: str, side: str | None) -> None:
+    hint = advice(reason)
+    assert (hint is None) if side is None else (hint is not None and hint.startswith(side))
