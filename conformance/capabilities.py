@@ -298,7 +298,8 @@ def _fork(dev: Device) -> bool:
 
 @probe("threads")
 def _threads(dev: Device) -> bool:
-    return not dev.descriptor.main_thread_only
+    """PyTorch itself uses threads; a backend that does not bear them has to say so."""
+    return True
 
 
 @probe("autoload")

@@ -50,7 +50,6 @@ class Descriptor:
     env: dict[str, str] = field(default_factory=dict)
     start_method: str = "fork"
     single_process: bool = False
-    main_thread_only: bool = False
     launcher: tuple[str, ...] = ()
     deadlines: Deadlines = Deadlines()
     memory_limit_mb: int | None = None
@@ -100,7 +99,6 @@ KEYS: dict[str, tuple[Any, str]] = {
     "env": (TEXT_MAP, "environment of the workers"),
     "start_method": (("fork", "spawn"), "how workers start"),
     "single_process": (BOOL, "only one process may use the device at a time"),
-    "main_thread_only": (BOOL, "the device may only be used from the main thread"),
     "launcher": (STRINGS, "command put before the Python of a spawned worker"),
     "deadlines": (
         {
@@ -109,7 +107,7 @@ KEYS: dict[str, tuple[Any, str]] = {
         },
         "when a silent worker is killed",
     ),
-    "memory_limit_mb": (INT, "limit of a worker's address space"),
+    "memory_limit_mb": (INT, "limit of the address space of each worker process, in MiB"),
     "process_group": (STRING, "name of the torch.distributed backend"),
     "module": (STRING, "the device module, usually torch.<device_type>"),
     "delay": (STRING, "callable taking milliseconds that keeps the current stream busy"),

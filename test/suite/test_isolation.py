@@ -206,3 +206,14 @@ def test_a_lost_device_ends_the_run(tmp_path: Path) -> None:
     assert "fell off the bus" in lost.check("lost/b_killer")["message"]
     assert lost.report["complete"] is False
     assert lost.code == 3
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+def test_the_memory_limit_is_that_of_the_workers(tmp_path: Path, start: str) -> None:
+    text = f"device_type: cpu\nstart_method: {start}\nworkers: 1\n"
+    free = harness.run(tmp_path, harness.GREEDY, harness.descriptor(tmp_path, text))
+    assert set(free.outcomes.values()) == {"pass"}
+    text += f"memory_limit_mb: {64 << 10}\n"
+    limited = harness.run(tmp_path, harness.GREEDY, harness.descriptor(tmp_path, text))
+    assert limited.outcomes == {"greedy/takes:1g": "pass", "greedy/takes:256g": "error"}
+    assert "Cannot allocate memory" in limited.check("greedy/takes:256g")["message"]
