@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.backend import AUTOLOAD
-from conformance.catalogue import Requirement
+from conformance.catalogue import LEVELS, TIERS, Requirement
 from conformance.check import REGISTRY, Check
 from conformance.opinfo import TOPICS
 from conformance.outcome import CannotLoad
@@ -31,6 +31,8 @@ CHAPTERS = PACKAGE / "checks"
 OPINFO = PACKAGE / "opinfo"
 # Chapters from --checks-dir are imported as modules of a package of this name.
 EXTRA = "conformance_extra"
+# What -m can select by.
+MARKS = {name: getattr(pytest.mark, name).mark for name in (*TIERS, *LEVELS)}
 
 
 def prepare_parent() -> None:
@@ -147,11 +149,15 @@ class CheckItem(pytest.Item):
     def make(
         cls, parent: BackendChecks, check: Check, catalogue: dict[str, Requirement]
     ) -> CheckItem:
-        """A node below a backend; its keywords (for -k) include requirements and tiers."""
+        """A node below a backend.
+
+        Requirements, tiers and levels are keywords (-k), the last two also marks (-m).
+        """
         node: CheckItem = cls.from_parent(parent, name=check.id)
         node.check = check
         for id in check.requirements:
             node.extra_keyword_matches.update((id, catalogue[id].tier, catalogue[id].level))
+            node.own_markers += (MARKS[catalogue[id].tier], MARKS[catalogue[id].level])
         return node
 
     @property

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, selection, summary
+from conformance import collect, progress, selection, summary
 from conformance.catalogue import PR_TIER, TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
@@ -151,12 +151,18 @@ def pytest_configure(config: pytest.Config) -> None:
     except (DescriptorError, ExpectationsError, CatalogueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
+    for name in collect.MARKS:
+        config.addinivalue_line("markers", f"{name}: tier or level of a requirement of a check")
     config.pluginmanager.register(Recorder(suite), "conformance-recorder")
     register_xdist(config, suite)
     if suite.checks_dir:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args.clear()  # Without arguments pytest would collect the current folder.
         config.args.append(str(suite.checks_dir))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    progress.register(session, session.config.stash[KEY])
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile | None:
@@ -299,7 +305,7 @@ def _run_backend(
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_report_teststatus(report: Any) -> tuple[Any, str, str] | None:
+def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[Any, str, str] | None:
     record = getattr(report, "conformance", None)
     if record is None:
         # Set-up and teardown, which say nothing here. pytest goes through all it knows under "" for
@@ -307,6 +313,8 @@ def pytest_report_teststatus(report: Any) -> tuple[Any, str, str] | None:
         return (PHASES, "", "") if hasattr(report, "conformance") else None
     outcome = Outcome(record["outcome"])
     category = {Outcome.PASS: "passed"}.get(outcome, "failed" if is_bad(record) else outcome.value)
+    if config.stash[KEY].shows_live_line:
+        return category, "", ""
     return category, LETTERS[outcome], outcome.value.upper()
 
 

@@ -47,6 +47,8 @@ class Report:
             **run,
         }
         self.records: dict[str, Record] = {}
+        #: The ids of those that make the run red.
+        self.bad: set[str] = set()
         # Every record as text: a rewrite during the run must not encode all of them again.
         self._lines: dict[str, str] = {}
         self._begin = time.monotonic()
@@ -56,6 +58,7 @@ class Report:
         """Add (or replace) the record of one check."""
         record = _whole(record)
         self.records[record["id"]] = record
+        (self.bad.add if is_bad(record) else self.bad.discard)(record["id"])
         self._lines[record["id"]] = json.dumps(record)
         if time.monotonic() - self._written > INTERVAL:
             self.write(complete=False)

@@ -121,6 +121,7 @@ class Suite:
             *([self.checks_dir / "requirements"] if self.checks_dir else []),
         ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)
+        self.shows_live_line = False
         self.available: set[Check] = set()
         """The checks of the files that were collected, whether selected or not."""
         self.collected_files: set[Path] = set()
