@@ -32,7 +32,7 @@ OPINFO = PACKAGE / "opinfo"
 # Chapters from --checks-dir are imported as modules of a package of this name.
 EXTRA = "conformance_extra"
 # What -m can select by.
-MARKS = {name: getattr(pytest.mark, name).mark for name in (*TIERS, *LEVELS)}
+MARKS = (*TIERS, *LEVELS)
 
 
 def prepare_parent() -> None:
@@ -157,7 +157,8 @@ class CheckItem(pytest.Item):
         node.check = check
         for id in check.requirements:
             node.extra_keyword_matches.update((id, catalogue[id].tier, catalogue[id].level))
-            node.own_markers += (MARKS[catalogue[id].tier], MARKS[catalogue[id].level])
+            node.add_marker(catalogue[id].tier)
+            node.add_marker(catalogue[id].level)
         return node
 
     @property

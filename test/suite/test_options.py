@@ -130,6 +130,26 @@ def test_misuse_is_explained(
         assert word in run.text
 
 
+def test_expectations_of_topics_that_are_not_looked_at_are_left_alone(tmp_path: Path) -> None:
+    listed = tmp_path / "expected.yaml"
+    entry = "reason: r, link: 'https://x', status: fail, expires: 2999-01-01"
+    listed.write_text(f"xfail:\n- {{id: 'opinfo/gradient:abs:float32', {entry}}}\n")
+    options = ("--backend=cpu", "--check=opinfo/forward:abs:float32", "--list")
+    done = subprocess.run(
+        [
+            *harness.command(
+                harness.PLANTED, "conformance/opinfo", *options, f"--expectations={listed}"
+            )
+        ],
+        cwd=harness.ROOT,
+        env=harness.environment(tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "opinfo/forward:abs:float32  [" in done.stdout
+
+
 def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:
     run = harness.run(
         tmp_path,
