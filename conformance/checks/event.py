@@ -76,6 +76,26 @@ def an_unrecorded_event_holds_nobody(dev: Device, case: str) -> None:
     assert event.query() is True
 
 
+@check(
+    "event/unrecorded_while_busy",
+    "EVENT-002",
+    cases=("torch", "module"),
+    needs=("events", "streams", "delay"),
+)
+def an_unrecorded_event_marks_nothing(dev: Device, case: str) -> None:
+    """An event made while the current stream is busy is done, and holds no stream that waits."""
+    other = dev.stream()
+
+    def look() -> tuple[bool, bool]:
+        event = dev.module.Event() if case == "module" else dev.event()
+        other.wait_event(event)
+        return event.query(), other.query()
+
+    with dev.stream():
+        assert while_held(dev, look) == (True, True), "(event, waiting stream) done"
+    dev.synchronize()
+
+
 # ---- pending and done ------------------------------------------------------------------------
 
 
@@ -184,12 +204,21 @@ def synchronize_waits_for_nothing_else(dev: Device, case: str) -> None:
 @check(
     "event/record",
     "EVENT-006",
-    cases=("current_stream", "named_stream", "by_stream", "by_stream_new", "not_current"),
+    cases=(
+        "current_stream",
+        "named_stream",
+        "by_stream",
+        "by_stream_new",
+        "not_current",
+        "other_device_current",
+    ),
     needs=("events", "streams", "delay"),
 )
 def record_marks_the_right_stream(dev: Device, case: str) -> None:
     """record() marks the current stream, record(s) and s.record_event() mark s."""
-    busy, idle = dev.stream(), dev.stream()
+    if case == "other_device_current":
+        dev.require("multi_device")
+    busy, idle = dev.stream(0), dev.stream(0)
     event = dev.event()
 
     def look() -> bool:
@@ -202,6 +231,9 @@ def record_marks_the_right_stream(dev: Device, case: str) -> None:
             event.record()
         elif case == "named_stream":
             with idle:
+                event.record(busy)
+        elif case == "other_device_current":
+            with torch.accelerator.device_index(1):
                 event.record(busy)
         elif case == "by_stream":
             assert busy.record_event(event) is event
@@ -456,6 +488,12 @@ _MISUSE: dict[str, Callable[[Device], tuple[torch.Event, torch.Event]]] = {
     "end_without_timing": lambda dev: (dev.event(timing=True), dev.event()),
     "start_unrecorded": lambda dev: (dev.event(timing=True), dev.event(timing=True)),
     "end_unrecorded": lambda dev: (dev.event(timing=True), dev.event(timing=True)),
+    # The device module may have a class of its own.
+    "module_without_timing": lambda dev: (dev.module.Event(), dev.module.Event()),
+    "module_end_unrecorded": lambda dev: (
+        dev.module.Event(enable_timing=True),
+        dev.module.Event(enable_timing=True),
+    ),
 }
 
 
@@ -464,7 +502,7 @@ def elapsed_time_refuses_what_it_cannot_measure(dev: Device, case: str) -> None:
     """Events without timing, or never recorded, raise instead of giving a number."""
     start, end = _MISUSE[case](dev)
     for event, name in ((start, "start"), (end, "end")):
-        if case != f"{name}_unrecorded":
+        if not case.endswith(f"{name}_unrecorded"):
             event.record(dev.current_stream())
     dev.synchronize()
     error = raised(lambda: start.elapsed_time(end))

@@ -188,11 +188,12 @@ def seeds_of_the_documented_range_are_accepted(dev: Device) -> None:
 
 @check("generator/seed_high_bits", "GEN-022", needs=("generator", "accelerator"))
 def the_high_bits_of_a_seed_count(dev: Device) -> None:
-    """Two seeds that differ above bit 31 only give different numbers."""
-    torch.manual_seed(5)
-    first = torch.rand(8, device=dev.device())
-    torch.manual_seed(2**32 + 5)
-    assert not _same(torch.rand(8, device=dev.device()), first)
+    """Seeds that differ above bit 31 only, or in the last of 64 bits, give different numbers."""
+    drawn = {}
+    for seed in (5, 2**32 + 5, 2**53 + 5, 2**62 + 5, 2**63 + 5, 2**63 - 1, 2**63 - 2, 2**64 - 1):
+        torch.manual_seed(seed)
+        drawn[seed] = tuple(torch.rand(8, device=dev.device()).tolist())
+    assert len(set(drawn.values())) == len(drawn), "different seeds gave the same numbers"
 
 
 @check("generator/seed_out_of_range", "GEN-003", needs=("generator",))
@@ -278,6 +279,10 @@ def the_state_is_a_copy(dev: Device) -> None:
     generator = torch.Generator(device=dev.device()).manual_seed(3)
     state = generator.get_state()
     kept = state.clone()
+    torch.rand(5, device=dev.device(), generator=generator)
+    generator.get_state()
+    assert torch.equal(state, kept), "a state that was handed out changed with the generator"
+    generator.set_state(kept)
     state.fill_(0)
     assert torch.equal(generator.get_state(), kept)
     generator.set_state(kept)
@@ -350,9 +355,12 @@ def the_module_seeds_one_device_or_all(dev: Device) -> None:
         31
     ] * min(dev.count, 4)
     first = torch.rand(4, device=dev.device(0))
+    dev.module.manual_seed_all(32)
     dev.module.manual_seed(31)
     assert dev.module.initial_seed() == 31
     assert _same(torch.rand(4, device=dev.device(0)), first)
+    for index in range(1, min(dev.count, 4)):
+        assert default_generator(dev, index).initial_seed() == 32, "manual_seed is for one device"
 
 
 @check("generator/module_state_all", "GEN-010", needs=("generator", "accelerator"))
@@ -360,9 +368,12 @@ def the_states_of_all_devices_can_be_kept(dev: Device) -> None:
     """get_rng_state_all gives one state for each device and set_rng_state_all restores them."""
     assert dev.module is not None
     torch.manual_seed(13)
+    indices = range(min(dev.count, 4))
+    for i in indices:
+        for _ in range(i):  # every device has a position of its own
+            torch.rand(4, device=dev.device(i))
     states = dev.module.get_rng_state_all()
     assert len(states) == dev.count
-    indices = range(min(dev.count, 4))
     first = [torch.rand(4, device=dev.device(i)).cpu() for i in indices]
     dev.module.set_rng_state_all(states)
     for i in indices:
@@ -374,8 +385,14 @@ def the_module_can_seed_at_random(dev: Device, case: str) -> None:
     """<module>.seed() and seed_all() choose a new seed."""
     assert dev.module is not None
     dev.module.manual_seed_all(31)
-    (dev.module.seed if case == "one" else dev.module.seed_all)()
-    assert dev.module.initial_seed() != 31
+    seed = dev.module.seed if case == "one" else dev.module.seed_all
+    seed()
+    first = dev.module.initial_seed()
+    seed()
+    assert first not in (31, dev.module.initial_seed()), "the seed is not new"
+    for index in range(1, min(dev.count, 4)):
+        kept = default_generator(dev, index).initial_seed() == 31
+        assert kept == (case == "one"), f"seed of device {index} {'kept' if kept else 'changed'}"
 
 
 @check("generator/torch_seed", "GEN-001", needs=("generator",))
@@ -391,11 +408,14 @@ def fork_rng_isolates_the_device(dev: Device) -> None:
     """Inside torch.random.fork_rng draws and seeds do not reach the outside."""
     devices = [0] if dev.is_accelerator else []
     torch.manual_seed(17)
+    torch.rand(3, device=dev.device())  # a state in mid-sequence
+    state = _get(dev)
     expected = torch.rand(8, device=dev.device())
-    torch.manual_seed(17)
+    _set(dev, state)
     with torch.random.fork_rng(devices=devices, device_type=dev.type):
         torch.manual_seed(18)
-        torch.rand(50, device=dev.device())
+        for _ in range(5):
+            torch.rand(50, device=dev.device())
     assert _same(torch.rand(8, device=dev.device()), expected)
 
 

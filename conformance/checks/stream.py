@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -66,6 +67,8 @@ def streams_can_be_created(dev: Device, case: str) -> None:
         assert isinstance(stream.stream_id, int)
         assert torch.device(dev.type, stream.device_index) == stream.device
     else:
+        last = dev.device(dev.count - 1)
+        assert dev.module.Stream(last).device == last
         stream = dev.module.Stream()
         assert isinstance(stream, torch.Stream)
         with stream:
@@ -304,11 +307,13 @@ def work_of_a_stream_runs_in_order(dev: Device, case: str) -> None:
             dev.assert_equal(y, _full(299))
 
 
-def _producer(dev: Device, x: torch.Tensor, value: float = 1.0) -> torch.Stream:
+def _producer(
+    dev: Device, x: torch.Tensor, value: float = 1.0, late_ms: float = LATE_MS
+) -> torch.Stream:
     """A stream on which `x` is filled late."""
     stream = dev.stream(x.device.index)
     with stream:
-        dev.delay(LATE_MS)
+        dev.delay(late_ms)
         x.fill_(value)
     return stream
 
@@ -338,7 +343,15 @@ def work_after_a_wait_sees_the_work_before(dev: Device, case: str) -> None:
 @check(
     "stream/wait_shape",
     "STREAM-022",
-    cases=("chain", "fan_in", "fan_out", "ping_pong", "to_default", "write_after_read"),
+    cases=(
+        "chain",
+        "idle_links",
+        "fan_in",
+        "fan_out",
+        "ping_pong",
+        "to_default",
+        "write_after_read",
+    ),
     needs=("streams", "events", "delay"),
 )
 def waits_compose(dev: Device, case: str) -> None:
@@ -355,10 +368,23 @@ def waits_compose(dev: Device, case: str) -> None:
             before = after
         before.synchronize()
         dev.assert_equal(x, _full(6))
+    elif case == "idle_links":
+        before = _producer(dev, x)
+        for _ in range(5):  # streams that only hand the wait on
+            after = dev.stream(0)
+            after.wait_stream(before)
+            before = after
+        with before:
+            y.copy_(x)
+        before.synchronize()
+        dev.assert_equal(y, _full(1))
     elif case == "fan_in":
         parts = [_zeros(dev) for _ in range(4)]
         dev.synchronize()
-        streams = [_producer(dev, part, k + 1.0) for k, part in enumerate(parts)]
+        # Each is later than the one before: to wait for any one of them is not enough.
+        streams = [
+            _producer(dev, part, k + 1.0, LATE_MS * (k + 1) / 2) for k, part in enumerate(parts)
+        ]
         with dev.stream(0) as join:
             for stream in streams:
                 join.wait_stream(stream)
@@ -715,8 +741,10 @@ def set_stream_makes_a_stream_current(dev: Device, case: str) -> None:
     before = dev.current_stream(0)
     setter = dev.module.set_stream if case == "module" else torch.accelerator.set_stream
     if case == "wrong_type":
-        raised(lambda: torch.accelerator.set_stream(torch.Stream(device="cpu")))
-        assert dev.current_stream(0) == before
+        for refusing in (torch.accelerator.set_stream, dev.module.set_stream):
+            with dev.stream(0) as current:
+                raised(lambda: refusing(torch.Stream(device="cpu")))  # noqa: B023 - called at once
+                assert dev.current_stream(0) == current
         return
     stream = dev.stream(0)
     try:
@@ -742,16 +770,19 @@ def operators_run_on_the_current_stream(dev: Device, case: str) -> None:
     stream, other = dev.stream(), dev.stream()
     dev.synchronize()
 
-    def look() -> float:
+    def look() -> tuple[float, bool]:
         _ON_STREAM[case](x, one)
+        dev.module.default_stream().synchronize()  # one place where it may have gone
         with other:
             early.copy_(x)
         other.synchronize()
         with other:
-            return float(early[N - 1].item())
+            return float(early[N - 1].item()), stream.query()
 
     with stream:
-        assert while_held(dev, look) == 0.0, "it ran although its stream was held"
+        value, done = while_held(dev, look)
+    assert value == 0.0, "it ran although its stream was held"
+    assert done is False, "its stream has no work"
     stream.synchronize()
     dev.assert_equal(x, _full(1))
 
@@ -806,12 +837,14 @@ def non_blocking_copies_wait_in_their_stream(dev: Device, case: str) -> None:
     def look() -> tuple[bool, float]:
         if case == "to_host":
             host.copy_(x, non_blocking=True)
-            return stream.query(), float(host[N - 1])
-        if case == "to_device":
+        elif case == "to_device":
             x.copy_(host, non_blocking=True)
         else:
             target.copy_(x, non_blocking=True)
-        return stream.query(), 0.0
+        # A copy that went elsewhere has time to arrive.
+        dev.module.default_stream(0).synchronize()
+        time.sleep(0.01)
+        return stream.query(), float(host[N - 1])
 
     with stream:
         done, arrived = while_held(dev, look)
