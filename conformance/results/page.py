@@ -37,21 +37,21 @@ class Group(NamedTuple):
     """Checks that have a text in common."""
 
     text: str
-    count: int
+    size: int
     ids: list[str]
     repro: str = ""
 
     @property
     def more(self) -> int:
         """How many ids are left out."""
-        return self.count - len(self.ids)
+        return self.size - len(self.ids)
 
 
 class Surface(NamedTuple):
     """The checks of one surface: with a row each, and condensed by outcome."""
 
     name: str
-    count: int
+    size: int
     rows: list[Record]
     condensed: list[tuple[str, list[tuple[str, list[str]]]]]
 
