@@ -186,9 +186,9 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def replace(file: Path, content: str) -> None:
+def replace(file: Path, content: str | bytes) -> None:
     """Write a file so that whoever reads it finds the old content or the new one, whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.write_text(content, encoding="utf-8")
+    temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     os.replace(temporary, file)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,8 +95,8 @@ class Judge:
         }
         if waiver:
             record["waiver"] = {"list": waiver.kind, "id": waiver.id}
-        if message:
-            record["message" if is_bad(record) else "reason"] = message
+        if message or outcome is not Outcome.PASS:
+            record["message" if is_bad(record) else "reason"] = message or "nothing was said"
         if is_bad(record):
             record["repro"] = result.repro or self._repro(check.id)
         if result.attempts:
@@ -114,16 +114,26 @@ class Judge:
             outcome = Outcome.FAIL
             message = f"ran by CPU fallback: {', '.join(result.fallbacks)}"
         if outcome in BAD - {Outcome.DEVICE_LOST}:
-            for requirement in (self._catalogue[id] for id in check.requirements):
-                blocked = requirement.blocked_upstream
-                if blocked and self._applies(blocked.torch):
-                    return Outcome.BLOCKED_UPSTREAM, f"{blocked.issue}; {message}", None
+            issue = next(self._issues(check), None)
+            if issue:
+                return Outcome.BLOCKED_UPSTREAM, f"{issue}; {message}", None
         expectation = self._expectations.find(check.id)
         if expectation is None:
             return outcome, message, None
         judged, message = expectation.judge(outcome, message, self._today)
         waived = judged is not outcome and judged not in BAD
         return judged, message, expectation if waived else None
+
+    def is_blocked(self, check: Check, reason: str) -> bool:
+        """Whether `reason` is that of a check which PyTorch itself prevents."""
+        issue = next(self._issues(check), None)
+        return issue is not None and reason.startswith(f"{issue}; ")
+
+    def _issues(self, check: Check) -> Iterator[str]:
+        for requirement in (self._catalogue[id] for id in check.requirements):
+            blocked = requirement.blocked_upstream
+            if blocked and self._applies(blocked.torch):
+                yield blocked.issue
 
     def _applies(self, specifier: str | None) -> bool:
         return specifier is None or version_in(specifier, self._torch_version)

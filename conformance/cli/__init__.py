@@ -21,6 +21,8 @@ VERBS: dict[str, str] = {
     "import-skips": "conformance.cli.import_skips",
     "report": "conformance.cli.report",
     "compare": "conformance.cli.compare",
+    "submit": "conformance.cli.submit",
+    "verify": "conformance.cli.verify",
     "merge": "conformance.cli.merge",
     "level": "conformance.cli.level",
     "badge": "conformance.cli.badge",

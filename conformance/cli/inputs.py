@@ -6,8 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from conformance.cli import CommandError
+from conformance.outcome import CannotLoad
 from conformance.report import replace
-from conformance.results import reader
+from conformance.results import reader, strict, verification
+
+MAX_PROBLEMS = 50
 
 
 def load(file: Path) -> reader.Document:
@@ -18,7 +21,33 @@ def load(file: Path) -> reader.Document:
         raise CommandError(str(error)) from None
 
 
-def write(file: Path, content: str) -> None:
+def read(file: Path, limit: int = strict.MAX_BYTES) -> bytes:
+    """The content of a file of bounded size."""
+    try:
+        return strict.read(file, limit)
+    except strict.Malformed as error:
+        raise CommandError(f"{file}: {error}") from None
+
+
+def own_suite(without_list: bool) -> verification.Own | None:
+    """The suite to compare with, unless that is to be left out."""
+    if without_list:
+        return None
+    try:
+        return verification.own()
+    except CannotLoad as error:
+        raise CommandError(f"{error}, or use --without-list") from None
+
+
+def listed(problems: list[str]) -> str:
+    """Problems as lines for people, the first of many."""
+    shown = [f"  {problem}" for problem in problems[:MAX_PROBLEMS]]
+    if len(problems) > MAX_PROBLEMS:
+        shown.append(f"  ... and {len(problems) - MAX_PROBLEMS} more")
+    return reader.plain("\n".join(shown))
+
+
+def write(file: Path, content: str | bytes) -> None:
     """Write a file as a whole, and say so."""
     try:
         replace(file, content)

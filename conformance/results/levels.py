@@ -232,18 +232,29 @@ def _kind(record: Record, excusing: set[str]) -> Standing:
         return Standing.VERIFIED
     if outcome is Outcome.BLOCKED_UPSTREAM:
         return Standing.NOT_ASKED
-    return Standing.NOT_ASKED if _could_not(record, excusing) else Standing.UNTESTED
+    return Standing.NOT_ASKED if could_not_be_asked(record, excusing) else Standing.UNTESTED
 
 
-def _could_not(record: Record, excusing: set[str]) -> bool:
+def needed(record: Record) -> set[str]:
+    """The capabilities for want of which a check is said to be unsupported."""
+    named = _NEEDS.fullmatch(record["reason"])
+    return set(re.findall(r"'([a-z0-9_]+)'", named[1])) if named else set()
+
+
+def claims_absence(record: Record) -> bool:
+    """Whether a check is unsupported for want of something that a report or catalogue tells of."""
+    if record["outcome"] != Outcome.UNSUPPORTED or "waiver" in record:
+        return False
+    return bool(needed(record) or _NOT_ASKED.match(record["reason"]))
+
+
+def could_not_be_asked(record: Record, excusing: set[str]) -> bool:
     """Whether a check was not asked for a reason that lies outside of the check."""
     if record["outcome"] != Outcome.UNSUPPORTED:
         return False
-    reason = record["reason"]
-    named = _NEEDS.fullmatch(reason)
-    if named:
-        return bool(excusing & set(re.findall(r"'([a-z0-9_]+)'", named[1])))
-    return _NOT_ASKED.match(reason) is not None
+    if needed(record):
+        return bool(excusing & needed(record))
+    return _NOT_ASKED.match(record["reason"]) is not None
 
 
 def _blocker(id: str, found: Standing, records: list[Record]) -> Blocker:

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A bundle is verified only if everything in it is what the rest of it gives."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from synthetic import record, replaced
+
+from conformance import collect, selection, source
+from conformance.catalogue import LEVELS, TIERS
+from conformance.check import BREADTHS, STANDARD, Check
+from conformance.cli import main
+from conformance.results import bundle, verification
+
+Members = dict[str, bytes]
+
+DESCRIPTOR = b"device_type: mychip\ncapabilities: {streams: true}\n"
+EXPECTATIONS = b"""xfail:
+- id: copy/copy_001:*
+  reason: the last byte is lost
+  link: https://example.org/1
+  status: fail
+  expires: 2027-01-31
+flaky:
+- id: event/event_001:c0
+  reason: events are late
+  link: https://example.org/2
+"""
+
+
+def attached(name: str, content: bytes) -> dict[str, str]:
+    """How a run names a file that took part."""
+    return {"file": name, "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def content(*records: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """A report of a run that used a descriptor and expectations."""
+    waived = [
+        record(
+            "COPY-001",
+            "xfail",
+            reason="the last byte is lost (https://example.org/1)",
+            waiver={"list": "xfail", "id": "copy/copy_001:*"},
+        ),
+        record(
+            "EVENT-001",
+            "flaky",
+            reason="events are late (https://example.org/2); passed this time",
+            waiver={"list": "flaky", "id": "event/event_001:c0"},
+        ),
+    ]
+    made = replaced(*waived, *records)
+    made["run"] |= {
+        "descriptor": attached("mychip.yaml", DESCRIPTOR),
+        "expectations": attached("known.yaml", EXPECTATIONS),
+    } | changes
+    made["run"]["capabilities"]["streams"] = {"value": True, "source": "declared"}
+    return made
+
+
+OTHERS = {
+    bundle.DESCRIPTOR: DESCRIPTOR,
+    bundle.EXPECTATIONS: EXPECTATIONS,
+    bundle.LOG: b"42 passed\n",
+}
+
+
+def members(made: dict[str, Any], others: Members = OTHERS) -> Members:
+    """What `submit` packs for a report."""
+    data = synthetic.encode(made)
+    return bundle.unpack(bundle.pack(synthetic.document(made), data, others))
+
+
+def known(made: dict[str, Any]) -> verification.Own:
+    """A suite that has the checks of a report."""
+
+    def body(dev: Any) -> None:
+        """Nothing."""
+
+    checks = [Check(r["id"], tuple(r["requirements"]), body) for r in made["checks"]]
+    return verification.Own(checks, "2.13.0", synthetic.requirements(), source.digest())
+
+
+def refused(found: Members, suite: verification.Own | None = None) -> str:
+    return "\n".join(verification.findings(found, suite)[1])
+
+
+def test_an_honest_bundle_is_what_it_says() -> None:
+    made = content()
+    assert refused(members(made), known(made)) == ""
+
+
+def test_the_same_inputs_give_the_same_bytes() -> None:
+    made = content()
+    packed = [
+        bundle.pack(synthetic.document(made), synthetic.encode(made), dict(order))
+        for order in (OTHERS.items(), reversed(OTHERS.items()))
+    ]
+    assert packed[0] == packed[1]
+
+
+@pytest.mark.parametrize("name", [bundle.MANIFEST, bundle.REPORT, bundle.JUNIT, *OTHERS])
+def test_a_file_that_was_changed_is_noticed(name: str) -> None:
+    found = members(content())
+    found[name] = found[name].replace(b"pass", b"pazz").replace(b"i", b"I", 1)
+    assert refused(found)
+
+
+def test_a_report_that_was_made_greener_is_noticed_by_its_digests() -> None:
+    honest, green = content(record("STREAM-004", "fail")), content()
+    found = members(honest) | {bundle.REPORT: synthetic.encode(green)}
+    text = refused(found)
+    assert "report.xml is not what the report gives" in text
+    assert "manifest.json: files is not what the other files give" in text
+    assert "manifest.json: totals is not" in text
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("level", "compile"), ("seed", 1), ("state", "red"), ("totals", {}), ("schema", 1)],
+)
+def test_every_fact_of_the_manifest_is_recomputed(key: str, value: Any) -> None:
+    found = members(content())
+    said = json.loads(found[bundle.MANIFEST]) | {key: value}
+    found[bundle.MANIFEST] = json.dumps(said).encode()
+    assert f"manifest.json: {key} is not" in refused(found)
+
+
+def test_missing_shards_and_parts_of_the_suite_are_refused() -> None:
+    whole = content()
+    shard = synthetic.shards(whole, 2)[0]
+    assert "shard 1 of 2 alone" in refused(members(shard))
+    part = copy.deepcopy(whole)
+    part["run"]["selection"]["differs_by"] = ["--tier=core"]
+    assert "not the standard selection" in refused(members(part))
+    unfinished = content(record("STREAM-004", "not_run"))
+    assert "the run is no result: incomplete" in refused(members(unfinished))
+
+
+@pytest.mark.parametrize("name", [bundle.DESCRIPTOR, bundle.EXPECTATIONS])
+def test_the_files_of_the_run_belong_into_the_bundle(name: str) -> None:
+    made = content()
+    absent = {key: value for key, value in OTHERS.items() if key != name}
+    assert f"{name} is missing" in refused(members(made, absent))
+    other = OTHERS | {name: OTHERS[name] + b"\n"}
+    assert f"{name} is not the" in refused(members(made, other))
+    unused = content(**{name.removesuffix(".yaml"): None})
+    assert f"{name} took no part in the run" in refused(members(unused))
+
+
+def with_expectations(text: bytes, *records: dict[str, Any]) -> str:
+    made = content(*records, expectations=attached("known.yaml", text))
+    return refused(members(made, OTHERS | {bundle.EXPECTATIONS: text}), known(made))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b"copy/copy_001:*", b"copy/copy_002:*", "no entry of the expectations excuses it"),
+        (b"flaky:", b"unsupported:", "no entry of the expectations excuses it"),
+        (b"the last", b"the first", "its reason is not that of its entry"),
+        (b"2027-01-31", b"2026-01-31", "its entry expired on 2026-01-31"),
+        (b"status: fail", b"status: good", "expectations.yaml:2: status is one of"),
+        (b"event/event_001:c0", b"event/nothing", "'event/nothing' matches no check"),
+        (b"xfail:", b"xfale:", "'xfale' is not one of the lists"),
+        (b"xfail:\n", b"xfail:\n}", "expectations.yaml"),
+    ],
+)
+def test_an_excuse_without_its_entry_is_refused(old: bytes, new: bytes, words: str) -> None:
+    assert words in with_expectations(EXPECTATIONS.replace(old, new))
+
+
+def test_a_pass_that_the_expectations_deny_is_refused() -> None:
+    assert "passes, although it is listed under xfail" in refused(
+        members(content(record("COPY-001", "pass")))
+    )
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "words"),
+    [
+        ("unsupported", "needs capability 'sparse'", "nothing that it needs is absent"),
+        ("unsupported", "dtype float64 is declared unsupported", "nothing that it needs is absent"),
+        ("blocked_upstream", "https://example.org/3; no", "PyTorch prevents it"),
+        ("unsupported", "this torch has no such call", ""),
+    ],
+)
+def test_an_excuse_needs_something_absent(outcome: str, reason: str, words: str) -> None:
+    made = content(record("STREAM-004", outcome, reason=reason))
+    text = refused(members(made), known(made))
+    assert words in text if words else text == ""
+
+
+def test_a_check_that_needs_what_is_absent_cannot_have_passed() -> None:
+    made = content()
+    made["run"]["capabilities"]["events"] = {"value": False, "source": "probed"}
+    assert "and should be unsupported: needs capability 'events'" in refused(
+        members(made), known(made)
+    )
+
+
+def test_declared_capabilities_are_those_of_the_descriptor() -> None:
+    made = content()
+    made["run"]["capabilities"]["sparse"] = {"value": False, "source": "declared"}
+    assert "declared capabilities are not those of descriptor.yaml" in refused(members(made))
+    assert "device type 'mychip'" in refused(members(content(device_type="other")))
+
+
+def test_the_checks_are_those_of_the_suite() -> None:
+    made = content()
+    suite = known(made)
+    fewer = verification.Own(suite.checks[1:], suite.torch, suite.requirements, suite.digest)
+    assert f"{suite.checks[0].id} is no check of the suite" in refused(members(made), fewer)
+    assert f"{suite.checks[0].id} has no record" in refused(members(without_first(made)), suite)
+    other = verification.Own(suite.checks, "2.15.0", suite.requirements, suite.digest)
+    assert "verify with those" in refused(members(made), other)
+    easier = copy.deepcopy(made)
+    first = easier["checks"][0]
+    assert first["level"] == "must"
+    first["level"] = easier["requirements"][first["requirements"][0]]["level"] = "may"
+    assert "requirements are not the suite's" in refused(members(easier), suite)
+
+
+def without_first(made: dict[str, Any]) -> dict[str, Any]:
+    """The report of a run that had one check less."""
+    fewer = copy.deepcopy(made)
+    gone = fewer["checks"].pop(0)
+    fewer["totals"][gone["outcome"]] -= 1
+    fewer["run"]["selection"] = synthetic.select(fewer["checks"])
+    return fewer
+
+
+def archive(change: Callable[[zipfile.ZipFile, Members], Any]) -> bytes:
+    """A bundle that was not made by `submit`."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as target:
+        found = members(content())
+        change(target, found)
+        for name, data in found.items():
+            target.writestr(entry(name), data)
+    return buffer.getvalue()
+
+
+def entry(name: str, mode: int = bundle.REGULAR) -> zipfile.ZipInfo:
+    made = zipfile.ZipInfo(name)
+    made.external_attr, made.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+    return made
+
+
+LINK = stat.S_IFLNK | 0o777
+BOMB = b"\0" * (bundle.LIMITS[bundle.DESCRIPTOR] + 1)
+ARCHIVES: dict[str, tuple[Callable[[zipfile.ZipFile, Members], Any], str]] = {
+    "path": (lambda z, m: z.writestr(entry("../../etc/passwd"), "x"), "does not belong"),
+    "absolute": (lambda z, m: z.writestr(entry("/run.log"), "x"), "does not belong"),
+    "folder": (lambda z, m: z.writestr(entry("run.log/"), ""), "does not belong"),
+    "more": (lambda z, m: z.writestr(entry("setup.py"), "x"), "does not belong"),
+    "link": (
+        lambda z, m: z.writestr(entry(bundle.LOG, LINK), m.pop(bundle.LOG)),
+        "not a regular file",
+    ),
+    "twice": (lambda z, m: z.writestr(entry(bundle.LOG), "x"), "is there twice"),
+    "missing": (lambda z, m: m.pop(bundle.JUNIT), "report.xml is missing"),
+    "bomb": (lambda z, m: m.update({bundle.DESCRIPTOR: BOMB}), "is larger than 1 MiB"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_an_archive_that_submit_would_not_make_is_refused(kind: str) -> None:
+    change, words = ARCHIVES[kind]
+    with pytest.raises(bundle.BundleError, match=words):
+        bundle.unpack(archive(change))
+
+
+def test_a_size_that_is_a_lie_does_not_get_more_memory() -> None:
+    packed = archive(ARCHIVES["bomb"][0])
+    size = len(BOMB).to_bytes(4, "little")
+    assert packed.count(size) == 2
+    with pytest.raises(bundle.BundleError):
+        bundle.unpack(packed.replace(size, (9).to_bytes(4, "little")))
+
+
+def test_a_bundle_of_the_real_suite_is_submitted_and_verified(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = verification.own()
+    width = BREADTHS.index(STANDARD)
+    passing: list[dict[str, Any]] = [
+        {
+            "id": check.id,
+            "requirements": list(check.requirements),
+            "surface": check.surface,
+            "tier": min((suite.requirements[r].tier for r in check.requirements), key=TIERS.index),
+            "level": min(
+                (suite.requirements[r].level for r in check.requirements), key=LEVELS.index
+            ),
+            "outcome": "pass",
+            "evidence": None,
+            "duration_s": 0.001,
+        }
+        for check in suite.checks
+        if BREADTHS.index(check.breadth) <= width
+    ]
+    made = synthetic.content(passing, torch={"version": suite.torch, "git": None})
+    assert made["run"]["selection"]["digest"] == selection.digest(r["id"] for r in passing)
+    report = synthetic.write(tmp_path / "mychip.json", made)
+    (tmp_path / "run.log").write_text("done")
+    monkeypatch.setattr(collect, "all_checks", lambda: suite.checks)
+    arguments = [str(report), "--log", str(tmp_path / "run.log")]
+    code = main(["submit", *arguments])
+    text = capsys.readouterr().out
+    assert code == 0, text
+    assert main(["verify", str(tmp_path / "mychip.zip")]) == 0
+    assert f"{len(passing)} checks, the run is green, level: " in capsys.readouterr().out
+
+
+def test_the_commands_say_why_they_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = str(synthetic.write(tmp_path / "mychip.json", synthetic.content()))
+    (tmp_path / "run.log").write_text("done")
+    arguments = ["submit", report, "--without-list", "--log", str(tmp_path / "run.log")]
+    assert main([*arguments, "--expectations", report]) == 1
+    assert "expectations.yaml took no part in the run" in capsys.readouterr().out
+    assert not (tmp_path / "mychip.zip").exists()
+    assert main(arguments) == 0
+    assert main(["verify", str(tmp_path / "mychip.zip"), "--without-list"]) == 0
+    assert "not compared with the suite's own list" in capsys.readouterr().out
+    assert main(["verify", report]) == 1
+    assert "is refused:" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "none.zip")]) == 4
+    assert main([*arguments[:-1], str(tmp_path / "none.log")]) == 4
+    assert "none.log: no such file" in capsys.readouterr().err
