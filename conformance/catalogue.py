@@ -34,6 +34,7 @@ SURFACES = (
     "thread",
     "error",
     "operator",
+    "numerics",
     "autograd",
     "func",
     "custom_operator",

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from conformance.check import check
 from conformance.device import Device
-from conformance.observe import raised
+from conformance.observe import raised, while_held
 from conformance.programs import Program
 from conformance.programs import agree as _agree
 from conformance.programs import gradients as _gradients
@@ -741,6 +741,8 @@ def _attention(heads: int = 4, **options: Any) -> Program:
         keywords = dict(options)
         if mask == "bool":
             keywords["attn_mask"] = (ramp((5, 6)) > -20).to(device)
+        elif mask == "row":
+            keywords["attn_mask"] = torch.arange(5, device=device)[:, None] != 2
         elif mask == "float":
             keywords["attn_mask"] = (ramp((2, 1, 5, 6)) / 30).to(device)
         out = functional.scaled_dot_product_attention(q, k, v, **keywords)
@@ -770,6 +772,7 @@ _ATTENTION: dict[str, Program] = {
     "causal": _attention(is_causal=True),
     "bool_mask": _attention(mask="bool"),
     "float_mask": _attention(mask="float"),
+    "empty_row": _attention(mask="row"),
     "scale": _attention(scale=0.3),
     "grouped_query": _attention(heads=2, enable_gqa=True),
     "grouped_query_causal": _attention(heads=1, enable_gqa=True, is_causal=True),
@@ -1605,6 +1608,34 @@ def the_backend_counts_its_fallbacks(dev: Device) -> None:
     assert not dev.fallback_counts()
 
 
+_LAUNCHED: dict[str, Callable[[Tensor], Any]] = {
+    "add": lambda x: x + 1,
+    "relu": torch.relu,
+    "sum": lambda x: x.sum(),
+    "mm": lambda x: x @ x,
+    "softmax": lambda x: x.softmax(1),
+    "cat": lambda x: torch.cat([x, x]),
+}
+
+
+@check(
+    "operator/fallback_hidden",
+    ("OP-025", "STREAM-047"),
+    needs=("fallback_counter", "accelerator", "delay"),
+    cases=tuple(_LAUNCHED),
+)
+def what_waits_for_its_stream_is_counted(dev: Device, case: str) -> None:
+    """An operator that returns only when its stream is free is a fallback, and counted as one."""
+    x = noise((16, 16)).to(dev.device())
+    _LAUNCHED[case](x)  # What is loaded the first time may take longer.
+    dev.synchronize()
+    dev.reset_fallback_counts()
+    try:
+        while_held(dev, lambda: _LAUNCHED[case](x))
+    except AssertionError:
+        assert dev.fallback_counts(), "it waits for its stream, and no fallback was counted"
+
+
 # ---- precision and interchange ---------------------------------------------------------------
 
 
@@ -1785,21 +1816,28 @@ def operands_may_lie_far_apart(dev: Device, case: str) -> None:
     dev.assert_equal(torch.stack(list(actual)), expected)
 
 
-@check("operator/strided", "OP-014", cases=("add", "matmul", "sum", "where", "softmax", "cat"))
+_STRIDED: dict[str, Callable[[Tensor], Tensor]] = {
+    "add": lambda x: x + x.flip(0),
+    "exp": lambda x: x.exp(),
+    "flip": lambda x: x.flip(0, 1),
+    "matmul": lambda x: x @ x.mT,
+    "sum": lambda x: x.sum(0),
+    "argmax": lambda x: x.argmax(1),
+    "cumsum": lambda x: x.cumsum(0),
+    "sort": lambda x: x.sort(dim=0).values,
+    "where": lambda x: torch.where(x > 0, x, -2 * x),
+    "softmax": lambda x: x.softmax(0),
+    "cat": lambda x: torch.cat([x, x[:1]]),
+}
+
+
+@check("operator/strided", "OP-014", cases=tuple(_STRIDED))
 def operands_may_be_views(dev: Device, case: str) -> None:
     """Operators on transposed, expanded, sliced and overlapping operands agree with the CPU."""
 
     def program(device: torch.device) -> list[Tensor]:
         base = noise((6, 6)).to(device)
         views = [base.t(), base[:1].expand(6, 6), base[::2, 1:], base.flatten()[3:28].view(5, 5)]
-        functions: dict[str, Callable[[Tensor], Tensor]] = {
-            "add": lambda x: x + x.flip(0),
-            "matmul": lambda x: x @ x.mT,
-            "sum": lambda x: x.sum(0),
-            "where": lambda x: torch.where(x > 0, x, -2 * x),
-            "softmax": lambda x: x.softmax(0),
-            "cat": lambda x: torch.cat([x, x[:1]]),
-        }
-        return [functions[case](view) for view in views]
+        return [_STRIDED[case](view) for view in [*views, base.as_strided((5, 4), (2, 1))]]
 
     _agree(dev, program, rtol=1e-5, atol=1e-6)

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
 from lies import BACKEND, Call, lie
+
+#: The operators that checks define.
+_LIBRARY = "conformance_check::"
 
 
 @lie("OP-026", "operator/float64:*")
@@ -85,3 +89,297 @@ def numbers_widen(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     if name in ("mul.Tensor", "mul.Scalar") and result.dtype == torch.float16:
         return result.float()
     return result
+
+
+@lie("OP-002", "operator/out:sum operator/out:mean")
+def empty_outs_stay_empty(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Reductions do not resize an out= tensor without elements, and return it as it was."""
+    out = kwargs.get("out")
+    if name.startswith(("sum.", "mean.")) and isinstance(out, torch.Tensor) and not out.numel():
+        return out
+    return call(*args, **kwargs)
+
+
+@lie("OP-002", "operator/out_wrong_size:add operator/out_wrong_size:matmul")
+def outs_are_resized_in_silence(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An out= tensor of another shape is resized without the warning."""
+    out = kwargs.get("out")
+    if isinstance(out, torch.Tensor) and out.numel():
+        fresh = call(*args, **{**kwargs, "out": torch.empty_like(out).resize_(0)})
+        return out.resize_(fresh.shape).copy_(fresh)
+    return call(*args, **kwargs)
+
+
+@lie("OP-003", "operator/in_place:relu operator/in_place:exp")
+def in_place_results_have_new_memory(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """relu_ and exp_ compute elsewhere and let the tensor point there."""
+    functions = {"relu_": torch.relu, "exp_": torch.exp}
+    if name in functions:
+        return args[0].set_(functions[name](args[0]))
+    return call(*args, **kwargs)
+
+
+@lie("OP-004", "operator/promotion:true_divide")
+def quotients_of_integers_are_integers(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """True division of two integers gives an integer."""
+    result = call(*args, **kwargs)
+    whole = name == "div.Tensor" and not any(a.is_floating_point() or a.is_complex() for a in args)
+    return result.to(args[0].dtype) if whole else result
+
+
+@lie("OP-004", "operator/promotion:lt")
+def comparisons_take_the_first_type(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A comparison converts its second operand to the type of the first."""
+    if name == "lt.Tensor":
+        args = (args[0], args[1].to(args[0].dtype))
+    return call(*args, **kwargs)
+
+
+@lie("OP-006", "operator/second_device:matmul operator/second_device:cat")
+def results_are_on_the_first_device(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The result of a product or of cat is on device 0, wherever the operands are."""
+    result = call(*args, **kwargs)
+    return result.to(torch.device(BACKEND, 0)) if name in ("mm", "cat") else result
+
+
+@lie("OP-006", "operator/second_device:sort")
+def the_device_of_the_operands_becomes_current(
+    name: str, call: Call, args: Any, kwargs: Any
+) -> Any:
+    """An operator makes the device of its operand current and leaves it so."""
+    if args and isinstance(args[0], torch.Tensor) and args[0].device.type == BACKEND:
+        torch.accelerator.set_device_index(args[0].device)
+    return call(*args, **kwargs)
+
+
+@lie("OP-007", "operator/empty:matmul_inner operator/empty:bmm_inner")
+def empty_products_are_not_written(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A product over no elements returns the memory it was given as it is."""
+    result = call(*args, **kwargs)
+    return result.fill_(7) if name in ("mm", "bmm") and not args[0].size(-1) else result
+
+
+@lie("OP-007", "operator/empty_refused:amax operator/empty_refused:max")
+def the_largest_of_nothing_is_minus_infinity(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A maximum over no elements gives the number it would have started with."""
+    try:
+        return call(*args, **kwargs)
+    except (RuntimeError, IndexError):
+        if name not in ("max", "amax"):
+            raise
+        shape = args[0].shape[1:] if name == "amax" else ()
+        return args[0].new_full(shape, float("-inf"))
+
+
+@lie("OP-010", "operator/convolution:conv2d operator/convolution:conv2d_no_bias")
+def gradients_of_weights_are_averaged(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The gradient of a convolution's weight is that of the mean over the batch."""
+    if name == "convolution_backward":
+        first, weight, bias = call(*args, **kwargs)
+        return first, weight / args[0].size(0), bias
+    return call(*args, **kwargs)
+
+
+@lie("OP-011", "operator/recurrent:gru")
+def gates_are_in_another_order(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The GRU cell takes the first gate for the second, as another library orders them."""
+    if name == "_thnn_fused_gru_cell":
+        inputs, hidden, state, *biases = args
+
+        def swapped(gates: torch.Tensor) -> torch.Tensor:
+            first, second, third = gates.chunk(3, -1)
+            return torch.cat([second, first, third], -1)
+
+        args = (swapped(inputs), swapped(hidden), state, *map(swapped, biases))
+    return call(*args, **kwargs)
+
+
+@lie("OP-011", "operator/recurrent:lstm")
+def the_cell_has_no_gradient(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The backward of the LSTM cell ignores the gradient that comes through the cell's state."""
+    if name == "_thnn_fused_lstm_cell_backward_impl" and args[1] is not None:
+        args = (args[0], torch.zeros_like(args[1]), *args[2:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-012", "operator/attention:causal")
+def causal_masks_end_at_the_corner(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A causal mask that is not square is aligned with its lower right corner."""
+    if name == "tril" and args[0].dtype == torch.bool and len(args) == 1:
+        args = (args[0], args[0].size(1) - args[0].size(0))
+    return call(*args, **kwargs)
+
+
+@lie("OP-012", "operator/attention:empty_row")
+def attention_to_nothing_is_nan(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A row of which everything is masked gives NaN instead of zeros."""
+    if name == "_safe_softmax":
+        return torch.softmax(*args[:2])
+    return call(*args, **kwargs)
+
+
+@lie("OP-014", "operator/result:var_mean operator/result:std_mean")
+def variances_are_biased(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Variances are divided by the number of elements, whatever the correction."""
+    if name.startswith(("var", "std")) and "correction" in kwargs:
+        kwargs = {**kwargs, "correction": 0}
+    return call(*args, **kwargs)
+
+
+@lie("OP-014", "operator/result:topk")
+def topk_is_not_sorted(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """topk finds the right elements and gives them in the order of their positions."""
+    result = call(*args, **kwargs)
+    if name == "topk":
+        indices = result[1].sort().values
+        return args[0].gather(-1, indices), indices
+    return result
+
+
+@lie("OP-014", "operator/strided:where")
+def conditions_are_read_in_a_row(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """where takes its second operand for contiguous."""
+    if name == "where.self" and not args[1].is_contiguous():
+        args = (args[0], args[1].as_strided(args[1].shape, args[0].contiguous().stride()), args[2])
+    return call(*args, **kwargs)
+
+
+@lie("OP-014", "operator/far:add operator/far:sum")
+def offsets_have_31_bits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A kernel counts bytes in 31 bits: what is 2 GiB away is read from the start."""
+    if name in ("add.Tensor", "sum.dim_IntList"):
+        x = args[0]
+        reach = [(n - 1) * s for n, s in zip(x.shape, x.stride(), strict=True)]
+        if sum(reach) * x.element_size() >= 1 << 31:
+            limit = (1 << 30) // x.element_size()
+            rows = torch.arange(x.size(0), device=x.device) % ((1 << 31) // (limit * x.itemsize))
+            args = (x[rows], *args[1:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-015", "operator/linalg:det")
+def determinants_lose_their_sign(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The determinant does not count how often rows were exchanged."""
+    result = call(*args, **kwargs)
+    return (-result[0], *result[1:]) if name == "_linalg_det" else result
+
+
+@lie("OP-016", "operator/complex:conj_matmul")
+def products_transpose_without_conjugating(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A product asks its library for the transpose where the conjugate transpose is meant."""
+    if name == "mm":
+        args = tuple(a.conj() if a.is_conj() else a for a in args)
+    return call(*args, **kwargs)
+
+
+@lie("OP-017", "operator/gradcheck:softmax")
+def a_gradient_is_off_by_a_factor(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The backward of softmax gives nine tenths of the gradient in double precision."""
+    result = call(*args, **kwargs)
+    narrow = name == "_softmax_backward_data" and result.dtype == torch.float64
+    return result * 0.9 if narrow else result
+
+
+@lie("OP-017", "operator/anomaly")
+def division_by_zero_is_zero(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A quotient is zero where its divisor is, so that no NaN shows."""
+    result = call(*args, **kwargs)
+    return torch.where(args[1] == 0, 0.0, result) if name == "div.Tensor" else result
+
+
+@lie("OP-023", "operator/custom:device_kernel", planted=True)
+def kernels_of_libraries_are_not_found() -> None:
+    """What torch.library registers for the name of the device never reaches its dispatch key."""
+    library: Any = torch.library
+    register = library.impl
+
+    def lost(name: Any, types: Any, function: Any = None, *, lib: Any = None) -> Any:
+        return None if types == BACKEND else register(name, types, function, lib=lib)
+
+    library.impl = lost
+
+
+@lie("OP-024", "operator/cpu_only:mutation operator/cpu_only:list")
+def the_fallback_drops_mutations(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The fallback to the CPU does not copy back what the operator changed."""
+    if not name.startswith(_LIBRARY):
+        return call(*args, **kwargs)
+    copied = [[t.clone() for t in a] if isinstance(a, list) else a for a in args]
+    return call(*[a.clone() if isinstance(a, torch.Tensor) else a for a in copied], **kwargs)
+
+
+@lie("OP-024", "operator/fallback_view:function operator/fallback_view:in_place")
+def the_fallback_copies_views(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The fallback runs operators that return views, too, and returns copies."""
+    if name == f"{_LIBRARY}first_row":
+        return call(args[0].cpu()).to(BACKEND)
+    return call(*args, **kwargs)
+
+
+@lie("OP-025", "operator/fallback_counter", planted=True)
+def fallbacks_are_not_counted() -> None:
+    """The counter of fallbacks always says that there was none."""
+    torch.get_device_module(BACKEND)._fallback_counts = dict
+
+
+@lie("OP-025 STREAM-047", "operator/fallback_hidden:mm")
+def products_run_on_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Matrix products and softmax run on the CPU, and nobody is told."""
+    if name in ("mm", "_softmax"):
+        host = [a.cpu() if isinstance(a, torch.Tensor) else a for a in args]
+        return call(*host, **kwargs).to(BACKEND)
+    return call(*args, **kwargs)
+
+
+@lie("OP-028", "operator/dlpack_capsule:share", planted=True)
+def capsules_hold_copies() -> None:
+    """A DLPack capsule carries a copy of the tensor."""
+    module: Any = torch.utils.dlpack
+    export = module.to_dlpack
+    module.to_dlpack = lambda tensor: export(tensor.clone())
+
+
+@lie("OP-029", "operator/warnings:reduction operator/warnings:train")
+def reductions_warn(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Each reduction says that another kernel would be faster."""
+    if name.startswith(("sum", "mean", "std")):
+        warnings.warn(f"{name} is not optimised for this device", stacklevel=2)
+    return call(*args, **kwargs)
+
+
+@lie("OP-030", "operator/errors:dim")
+def every_error_is_a_runtime_error(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A dimension that does not exist raises the driver's error, not IndexError."""
+    try:
+        return call(*args, **kwargs)
+    except IndexError as error:
+        raise RuntimeError(f"invalid parameter: {error}") from None
+
+
+@lie("OP-030", "operator/errors:shape operator/errors:matmul")
+def wrong_shapes_are_cut(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Operands whose shapes do not fit are read as far as the smaller one goes."""
+    if name == "add.Tensor" and isinstance(args[1], torch.Tensor) and args[0].dim() == 1:
+        size = min(args[0].numel(), args[1].numel() or 1)
+        args = (args[0][:size], args[1][:size]) if args[1].dim() else args
+    if name == "mm":
+        size = min(args[0].size(1), args[1].size(0))
+        args = (args[0][:, :size], args[1][:size])
+    return call(*args, **kwargs)
+
+
+@lie("OP-032", "operator/backward_stream:leaf")
+def backward_has_a_stream_of_its_own(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Gradients are computed on a stream that waits for nothing."""
+    if int(torch._C._current_graph_task_id()) != -1:
+        with torch.Stream(torch.device(BACKEND, torch.accelerator.current_device_index())):
+            return call(*args, **kwargs)
+    return call(*args, **kwargs)
+
+
+@lie("OPINFO-001", "opinfo/forward:addmm:bfloat16")
+def bfloat16_has_no_bias(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """addmm in bfloat16, and in no other type, adds nothing to the product."""
+    if name.startswith("addmm") and args[0].dtype == torch.bfloat16:
+        kwargs = {**kwargs, "beta": 0}
+    return call(*args, **kwargs)
