@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, progress, selection, summary
+from conformance import collect, progress, selection, summary, todo
 from conformance.catalogue import PR_TIER, TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
@@ -137,6 +137,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="operators that the backend ran on the CPU. allow: they are noted in the report "
         "(default). warn: they are listed at the end. forbid: a check during which there were any "
         "fails, naming them. The last two need a backend that counts them",
+    )
+    add(
+        "--next",
+        action="store_true",
+        help="tell at the end what to implement next: missing operators, functions and "
+        "capabilities, by how many checks wait for each",
     )
     add(
         "--checks-dir",
@@ -355,6 +361,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         if session.report is not None:
             for line in _summary(session, config.stash[KEY].fallback):
                 terminalreporter.write_line(line)
+            if config.getoption("--next") and not session.cannot_load:
+                content = session.report.content(session.complete)
+                for line in todo.lines(content, config.stash[KEY].catalogue):
+                    terminalreporter.write_line(line)
 
 
 def _summary(session: Session, fallback: str) -> Iterator[str]:

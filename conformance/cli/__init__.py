@@ -16,6 +16,7 @@ from collections.abc import Sequence
 #: Module of each verb, in the order of the help; imported only for the help and when used.
 VERBS: dict[str, str] = {
     "init": "conformance.cli.init",
+    "next": "conformance.cli.next",
     "lint": "conformance.cli.lint",
     "update-expectations": "conformance.cli.update_expectations",
     "import-skips": "conformance.cli.import_skips",

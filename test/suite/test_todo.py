@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is missing is read off what PyTorch says, and ranked by how many checks wait for it."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import catalogue, todo
+from conformance.todo import Missing
+
+# What PyTorch says when something is not there, and what that is.
+SAID = {
+    "NotImplementedError: Could not run 'aten::sub.out' with arguments from the 'mychip' backend. "
+    "This could be because": ("operator", "aten::sub.out"),
+    "NotImplementedError: There were no tensor arguments to this function (e.g., you passed an "
+    "empty list of Tensors), but no fallback function is registered for schema aten::randperm.": (
+        "operator",
+        "aten::randperm",
+    ),
+    "NotImplementedError: convolution_overrideable not implemented. You are likely triggering": (
+        "operator",
+        "aten::convolution_overrideable",
+    ),
+    "NotImplementedError: \"isfinite\" not implemented for 'Float8_e4m3fn'": (
+        "dtype",
+        "isfinite for Float8_e4m3fn",
+    ),
+    "AttributeError: module 'torch_mychip' has no attribute 'mem_get_info'": (
+        "function",
+        "mem_get_info",
+    ),
+    "AttributeError: type object 'Module' has no attribute 'set_device'": (
+        "function",
+        "set_device",
+    ),
+    "wrong kind of error: AttributeError(\"module 'torch.mychip' has no attribute 'device'\")": (
+        "function",
+        "device",
+    ),
+    "Tried to use AMP with the `mychip` backend, but the backend has not registered a module or  "
+    "the module miss some necessary funcs.": ("function", "get_amp_supported_dtype"),
+    "RuntimeError: Try to call torch.mychip.set_rng_state. The backend must register a custom": (
+        "function",
+        "set_rng_state",
+    ),
+    "NotImplementedError: You should register `PrivateUse1HooksInterface`by "
+    "`RegisterPrivateUse1HooksInterface` and implement `getNewGenerator` at the same time": (
+        "hook",
+        "getNewGenerator",
+    ),
+    "backend wrong: RuntimeError: Backend doesn't support synchronizing all streams on device.": (
+        "guard",
+        "synchronizeDevice",
+    ),
+    'RuntimeError: device_allocator INTERNAL ASSERT FAILED at "x.h":261, please report a bug to '
+    "PyTorch. Allocator for mychip is not a DeviceAllocator.": (
+        "allocator",
+        "c10::DeviceAllocator",
+    ),
+    # These are mistakes in what is there.
+    "AttributeError: 'int' object has no attribute 'device'": None,
+    "AttributeError: module 'torch_mychip' has no attribute '_helper'": None,
+    "1 of 4 elements differ; first at (0,)": None,
+}
+
+
+def record(id: str, outcome: str, **fields: Any) -> dict[str, Any]:
+    """A record as in a report."""
+    plain = {"requirements": ["COPY-001"], "tier": "core", "level": "must"}
+    return {"id": id, "outcome": outcome, **plain, **fields}
+
+
+def lacking(id: str, operator: str) -> dict[str, Any]:
+    """The record of a check that an operator is missing for."""
+    return record(
+        id, "error", message=f"NotImplementedError: Could not run 'aten::{operator}' with"
+    )
+
+
+def document(*records: dict[str, Any], **capabilities: tuple[bool, str]) -> dict[str, Any]:
+    """A report as far as it matters here."""
+    table = {name: {"value": v, "source": source} for name, (v, source) in capabilities.items()}
+    return {"run": {"backend": "mychip", "capabilities": table}, "checks": list(records)}
+
+
+@pytest.mark.parametrize("message", SAID)
+def test_what_is_missing_is_read_off_the_message(message: str) -> None:
+    named = SAID[message]
+    found = todo.missing(record("copy/a", "error", message=message))
+    assert found == ([Missing(*named)] if named else [])
+
+
+def test_what_most_checks_wait_for_comes_first_and_names_break_ties() -> None:
+    records = [
+        lacking("view/a", "unfold"),
+        lacking("copy/a", "abs.out"),
+        lacking("copy/b", "sub.out"),
+        lacking("copy/c", "sub.out"),
+        record("copy/d", "pass"),
+    ]
+    orders = []
+    for seed in range(5):
+        random.Random(seed).shuffle(records)
+        orders.append([(m.name, len(r)) for m, r in todo.steps(document(*records))])
+    assert orders == [[("aten::sub.out", 2), ("aten::abs.out", 1), ("aten::unfold", 1)]] * 5
+
+
+def test_what_the_expectations_excuse_is_still_to_do() -> None:
+    known = {**lacking("copy/a", "abs.out"), "outcome": "xfail"}
+    known["reason"] = f"not yet; {known.pop('message')}"
+    assert [step.name for step, _ in todo.steps(document(known))] == ["aten::abs.out"]
+
+
+def test_capabilities_that_are_denied_are_not_to_do() -> None:
+    absent = [
+        record("copy/a", "unsupported", reason="needs capability 'streams'"),
+        record("copy/b", "unsupported", reason="needs capability 'float64', 'streams'"),
+        record("copy/c", "unsupported", reason="dtype float64 is declared unsupported"),
+    ]
+    probed = document(*absent, streams=(False, "probed"), float64=(False, "declared"))
+    assert [(s.name, len(r)) for s, r in todo.steps(probed)] == [("streams", 1)]
+
+
+def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
+    broken = [
+        record("smoke/descriptor_names", "fail", message="descriptor wrong: delay: x\nCorrect it."),
+        lacking("copy/a", "sub.out"),
+        record("copy/b", "pass", fallbacks=["aten::sort"]),
+        record("copy/c", "fail", message="1 of 4 elements differ"),
+    ]
+    assert list(todo.lines(document(*broken), catalogue.load())) == [
+        "what to implement next on mychip, by the number of checks that wait for it",
+        "first  smoke/descriptor_names: descriptor wrong: delay: x",
+        "       Correct it.",
+        "    1  operator aten::sub.out: register a kernel for PrivateUse1; PyTorch derives the "
+        "functional and the in-place form",
+        f"       COPY-001 copy/a  {catalogue.load()['COPY-001'].link}",
+        "    1  aten::sort: runs on the CPU by fallback: a kernel of its own keeps the data on the "
+        "device",
+        "    2  failures are about what is there but wrong: see the causes of failure",
+    ]
+
+
+def test_a_file_that_is_no_report_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(json.dumps({"checks": []}))
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance", "next", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (4, False)
