@@ -13,14 +13,19 @@ LIARS = liar.load()
 PROVED = (
     "autocast",
     "autograd",
+    "copy",
     "custom_operator",
+    "factory",
     "func",
     "grad_scaler",
     "model",
     "module",
+    "numerics",
+    "operator",
     "opinfo",
     "optimizer",
     "random",
+    "view",
 )
 
 
