@@ -483,7 +483,7 @@ def _cli(config: pytest.Config) -> str:
         where = os.path.relpath(package, config.invocation_params.dir)
     except ValueError:
         where = str(package)
-    if where.startswith(".."):
+    if where.startswith("..") or "site-packages" in package.parts:
         where = "--pyargs conformance"
     parts = ["pytest", where]
     if config.getoption("--checks-dir"):
