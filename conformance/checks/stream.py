@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -259,7 +259,10 @@ _READERS: dict[str, Callable[[torch.Tensor], float]] = {
 @check("stream/host_reads", "STREAM-012", cases=tuple(_READERS), needs=("delay",))
 def host_reads_see_queued_work(dev: Device, case: str) -> None:
     """Reading a value on the host waits for the work queued on the current stream."""
-    for stream in (nullcontext(), *([dev.stream()] if dev.has("streams") else [])):
+    streams: list[AbstractContextManager[Any]] = [nullcontext()]
+    if dev.has("streams"):
+        streams.append(dev.stream())
+    for stream in streams:
         x = _zeros(dev)
         assert _READERS[case](x) == 0.0
         dev.synchronize()
