@@ -401,7 +401,7 @@ def tensor_methods_are_generated(dev: Device, case: str) -> None:
 @check(
     "registration/module_methods",
     "REG-021",
-    cases=("parameters", "buffers", "forward"),
+    cases=("parameters", "buffers", "forward", "to_index"),
     needs=("privateuse1",),
 )
 def module_method_is_generated(dev: Device, case: str) -> None:
@@ -409,9 +409,12 @@ def module_method_is_generated(dev: Device, case: str) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).eval()
     x = torch.arange(6.0).reshape(2, 3)
     expected = model(x).detach()
-    moved = getattr(model, dev.type)()
+    index = dev.count - 1
+    moved = getattr(model, dev.type)(*([index] if case == "to_index" else []))
     assert moved is model
-    if case == "parameters":
+    if case == "to_index":
+        assert {t.device for t in model.state_dict().values()} == {dev.device(index)}
+    elif case == "parameters":
         assert {p.device.type for p in model.parameters()} == {dev.type}
         assert all(p.requires_grad and p.is_leaf for p in model.parameters())
     elif case == "buffers":

@@ -124,8 +124,9 @@ def work_is_handed_from_thread_to_thread(dev: Device, case: str) -> None:
     def produce() -> None:
         with dev.stream(0) as stream:
             for value in range(5):
-                x = torch.empty(N, device=dev.device(0))
+                x = torch.full((N,), -1.0, device=dev.device(0))
                 if value == 0:
+                    stream.synchronize()  # whoever does not wait must find the -1
                     dev.delay(LATE_MS)
                 x.fill_(value)
                 if case == "tensor":
@@ -393,9 +394,9 @@ context = torch.multiprocessing.get_context("spawn")
 results = context.Queue()
 process = context.Process(target=exec, args=(child, {{"results": results}}))
 process.start()
-value = results.get(timeout=50)
 process.join(50)
 assert process.exitcode == 0, process.exitcode
+value = results.get(timeout=5)
 assert value == [1.0, 2.0, 3.0], value
 print("spawned")
 """

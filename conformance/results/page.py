@@ -58,12 +58,6 @@ class Surface(NamedTuple):
 
 def render(document: Document) -> str:
     """The page of a report."""
-    text: str = _template().render(context(document))
-    return f"{text}\n"
-
-
-@functools.cache
-def _template() -> Any:
     # Imported here: no other use of the suite needs a template engine.
     import jinja2
     import markupsafe
@@ -81,7 +75,8 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["short"] = _short
-    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+    return template.render(context(document)) + "\n"
 
 
 def context(document: Document) -> dict[str, Any]:

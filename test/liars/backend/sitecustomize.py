@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Python imports this module at every start: the place where a package can load itself unasked.
+
+Vendors do it with a path file (*.pth) of their wheel. Here it happens in one lie only.
+"""
+
+import os
+
+if os.environ.get("PUONE_LIE") == "a_path_file_loads_the_backend":
+    import reference_backend  # noqa: F401
