@@ -48,6 +48,7 @@ class Descriptor:
     import_after_torch: tuple[str, ...] = ()
     autoload: bool = False
     env: dict[str, str] = field(default_factory=dict)
+    adversarial_env: dict[str, str] = field(default_factory=dict)
     start_method: str = "fork"
     single_process: bool = False
     launcher: tuple[str, ...] = ()
@@ -97,6 +98,10 @@ KEYS: dict[str, tuple[Any, str]] = {
     ),
     "autoload": (BOOL, "`import torch` loads the backend through its torch.backends entry point"),
     "env": (TEXT_MAP, "environment of the workers"),
+    "adversarial_env": (
+        TEXT_MAP,
+        "environment in which work is scheduled in unusual ways; {seed} in it says in which",
+    ),
     "start_method": (("fork", "spawn"), "how workers start"),
     "single_process": (BOOL, "only one process may use the device at a time"),
     "launcher": (STRINGS, "command put before the Python of a spawned worker"),

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from conformance import collect, progress, selection, summary, todo
+from conformance import changed, collect, progress, selection, summary, todo
 from conformance.catalogue import PR_TIER, TIERS, CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
@@ -103,6 +103,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="unexpected results that are run again, alone in a fresh process, to tell failures "
         f"from flakes (default: {LIMIT}, not with --isolate=none). 0: none",
+    )
+    add(
+        "--verify",
+        type=int,
+        metavar="N",
+        help="run the selected checks N times, in shuffled order and, where the descriptor says "
+        "how, under adversarial schedules; those that do not always end alike are flaky",
+    )
+    add(
+        "--verify-seed",
+        type=int,
+        metavar="SEED",
+        help="seed of the first round of --verify; the next ones follow by one (default: random)",
+    )
+    add(
+        "--since",
+        metavar="REV",
+        help="run only the checks whose function or file has changed since this revision of git",
     )
     add(
         "--shard",
@@ -235,7 +253,12 @@ def _select(suite: Suite, items: list[CheckItem]) -> list[CheckItem]:
     for pattern in suite.patterns:
         if not any(matches(pattern, item.check.id) for item in items):
             raise pytest.UsageError(f"--check {pattern!r} matches no check; see --list")
-    return [item for item in items if suite.in_tier(item.check) and suite.named(item.check)]
+    if suite.since:
+        try:
+            suite.changed = changed.since((item.check for item in items), suite.since)
+        except changed.ChangedError as error:
+            raise pytest.UsageError(f"--since: {error}") from None
+    return [item for item in items if suite.asks_for(item.check)]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -309,7 +332,7 @@ def _run_backend(
         if session.shouldstop:
             raise session.Interrupted(session.shouldstop)
 
-    run(backend, suite.options(backend.descriptor), [item.check for item in mine.values()], emit)
+    run(backend, suite, [item.check for item in mine.values()], emit)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -393,6 +416,9 @@ def _summary(session: Session, fallback: str) -> Iterator[str]:
     if not session.complete:
         missing = len(session.selected - set(report.records))
         yield f"INCOMPLETE: {missing} checks have no result"
+    if session.verified:
+        first, last = session.verified.seeds[0], session.verified.seeds[-1]
+        yield f"verified in {session.verified.rounds} rounds, --verify-seed {first} to {last}"
     if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
         yield "NOTHING EXECUTED: no check ran, which is a failure"
     if session.changes:

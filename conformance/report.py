@@ -114,6 +114,7 @@ def _text(head: dict[str, Any], lines: Iterable[str]) -> str:
 
 def junit(backend: str, records: list[Record]) -> str:
     """JUnit XML: a test suite for each surface, the outcome in the type of its failure."""
+    backend = _printable(backend)
     records = sorted(records, key=lambda record: str(record["id"]))
     root = ElementTree.Element("testsuites", name=f"conformance {backend}")
     for surface in sorted({record["surface"] for record in records}):

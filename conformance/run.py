@@ -25,6 +25,19 @@ COUNTER = "fallback_counter"
 
 
 @dataclass(frozen=True)
+class Verification:
+    """How many rounds to run, and the seed of the first; those of the others follow by one."""
+
+    rounds: int
+    seed: int
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the rounds."""
+        return range(self.seed, self.seed + self.rounds)
+
+
+@dataclass(frozen=True)
 class Options:
     """How to run: isolation, processes, seed."""
 
@@ -36,6 +49,7 @@ class Options:
     fallback: str = ALLOW
     reruns: int = 0
     stops_early: bool = False
+    verify: Verification | None = None
 
 
 @dataclass

@@ -69,7 +69,9 @@ def _differences(suite: Suite, ids: Collection[str]) -> Iterable[str]:
         yield f"--dtypes={PR}"
     if suite.checks_dir:
         yield "--checks-dir"
-    asked_for = {c.id for c in suite.available if suite.in_tier(c) and suite.named(c)}
-    narrowed_by_option = suite.tier or suite.patterns
+    if suite.since:
+        yield f"--since={suite.since}"
+    asked_for = {c.id for c in suite.available if suite.asks_for(c)}
+    narrowed_by_option = suite.tier or suite.patterns or suite.since
     if asked_for != set(ids) or (not narrowed_by_option and not suite.collected_every_file):
         yield PYTEST

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import datetime
 import os
+import random
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ from conformance.expectations.update import update
 from conformance.outcome import CannotLoad, Outcome
 from conformance.report import Report
 from conformance.reruns import Reruns
-from conformance.run import ALLOW, COUNTER, FORBID, Emit, Judge, Options, Record
+from conformance.rounds import Rounds, adversarial
+from conformance.run import ALLOW, COUNTER, FORBID, Emit, Judge, Options, Record, Verification
 from conformance.runner import probes
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 NO_BACKEND = "no-backend"
 # What --dtypes accepts in the place of names.
 DTYPE_WORDS = {PR: PR, STANDARD: STANDARD, "all": FULL}
+VERIFY_OPTIONS = ("--verify", "--verify-seed")
 Runs = Callable[[Iterable[Check], Emit], None]
 KEY = pytest.StashKey["Suite"]()
 
@@ -54,6 +57,7 @@ class Session:
     capabilities: dict[str, dict[str, bool | str]] = field(default_factory=dict)
     cannot_load: str | None = None
     finished: bool = False
+    verified: Verification | None = None
     known: set[str] = field(default_factory=set)
     surfaces: set[str] = field(default_factory=set)
     changes: list[str] = field(default_factory=list)
@@ -110,6 +114,12 @@ class Suite:
         self._chunk: int | None = option("--chunk")
         self._reruns: int = option("--rerun-limit")
         self._stops_early = bool(option("maxfail"))
+        self.verify = verification(config)
+        self.since: str | None = option("--since")
+        self.changed: set[str] = set()
+        """The ids of the checks that --since selects."""
+        self._arguments = config.invocation_params.args
+        self._config = config
         self._is_xdist_worker = hasattr(config, "workerinput")
         self._cli = _cli(config)
         for pattern in self.patterns:
@@ -173,7 +183,34 @@ class Suite:
             fallback=self.fallback,
             reruns=0 if self.isolate == "none" else self._reruns,
             stops_early=self._stops_early,
+            verify=self.verify,
         )
+
+    def asks_for(self, check: Check) -> bool:
+        """Whether tier, --check and --since select the check."""
+        is_changed = self.since is None or check.id in self.changed
+        return is_changed and self.in_tier(check) and self.named(check)
+
+    def tell(self, line: str) -> None:
+        """Write a line on the terminal, now."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            if self.shows_live_line:
+                reporter.rewrite("", erase=True)
+                reporter.write("\r")
+            reporter.ensure_newline()
+            reporter.write_line(line)
+
+    @property
+    def invocation(self) -> str:
+        """The command line of this run without its rounds."""
+        kept, skip = ["pytest"], False
+        for argument in self._arguments:
+            name, equals, _ = str(argument).partition("=")
+            if not skip and name not in VERIFY_OPTIONS:
+                kept.append(str(argument))
+            skip = name in VERIFY_OPTIONS and not equals
+        return shlex.join(kept)
 
     def repro(self, session: Session) -> Callable[[str], str]:
         """The command that runs one check of a backend again."""
@@ -224,6 +261,7 @@ def open_report(session: Session, suite: Suite) -> None:
                 "dtypes": list(options.dtypes),
                 "fallback": options.fallback,
                 "rerun_limit": options.reruns,
+                "verify": asdict(options.verify) if options.verify else None,
                 "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
                 "tier": suite.tier,
                 "checks": suite.patterns,
@@ -241,6 +279,30 @@ def make_runner(session: Session, options: Options) -> Pool | InProcess:
 
         return InProcess(session.descriptor, options.seed)
     return Pool(session.descriptor, options)
+
+
+def _in_rounds(session: Session, suite: Suite, runner: Pool | InProcess, options: Options) -> Runs:
+    """What runs checks in several rounds, each with workers of its own."""
+    assert options.verify is not None and session.judge is not None
+    rounds = options.verify.rounds
+    session.verified = options.verify
+    capable = frozenset(name for name, entry in session.capabilities.items() if entry["value"])
+    runner.close()  # There are backends that one process may use at a time.
+
+    def make_pool(seed: int) -> Pool:
+        pool = Pool(adversarial(session.descriptor, seed), options)
+        pool.set_capabilities(capable)
+        return pool
+
+    def begin(number: int, seed: int) -> None:
+        of = f"round {number} of {rounds}"
+        suite.tell(f"{session.descriptor.name}: {of}, --verify-seed {seed}")
+
+    def repro(id: str | None, seed: int) -> str:
+        command = suite.invocation if id is None else suite.repro(session)(id)
+        return f"{command} --verify 1 --verify-seed {seed}"
+
+    return Rounds(options.verify, make_pool, session.judge, repro, begin).run
 
 
 def with_reruns(session: Session, runner: Pool | InProcess, options: Options) -> Runs:
@@ -268,8 +330,9 @@ def _identify(session: Session, runner: Pool | InProcess) -> None:
         session.report.run |= runner.identity
 
 
-def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) -> None:
+def run(session: Session, suite: Suite, checks: Iterable[Check], emit: Any) -> None:
     """Run checks against a backend; every result goes to `emit(check, result)`."""
+    options = suite.options(session.descriptor)
     by_id = {check.id: check for check in checks}
     assert session.judge is not None
     try:
@@ -278,7 +341,11 @@ def run(session: Session, options: Options, checks: Iterable[Check], emit: Any) 
             plan = session.judge.plan(by_id.values(), probe(session, runner))
             for result in plan.decided:
                 emit(by_id[result.id], result)
-            runs = with_reruns(session, runner, options)
+            runs = (
+                _in_rounds(session, suite, runner, options)
+                if options.verify
+                else with_reruns(session, runner, options)
+            )
             runs(plan.run, lambda result: emit(by_id[result.id], result))
         finally:
             _identify(session, runner)
@@ -385,6 +452,22 @@ def selection(tier: str | None, dtypes: str | None) -> tuple[str, tuple[str, ...
     return DTYPE_WORDS[words[0]], ()
 
 
+def verification(config: pytest.Config) -> Verification | None:
+    """What --verify asks for. Without --verify-seed the first seed is drawn, and told."""
+    rounds, seed = (config.getoption(name) for name in VERIFY_OPTIONS)
+    if rounds is None:
+        if seed is not None:
+            raise pytest.UsageError("--verify-seed needs --verify")
+        return None
+    if rounds < 1:
+        raise pytest.UsageError("--verify needs a number of rounds above 0")
+    if config.getoption("--isolate") == "none":
+        raise pytest.UsageError("--verify needs worker processes: leave out --isolate=none")
+    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        raise pytest.UsageError("--verify has workers of its own: use --workers in the place of -n")
+    return Verification(rounds, random.randrange(10**6) if seed is None else seed)
+
+
 def _folder(text: str | None) -> Path | None:
     if text is None:
         return None
@@ -400,7 +483,7 @@ def _cli(config: pytest.Config) -> str:
         where = os.path.relpath(package, config.invocation_params.dir)
     except ValueError:
         where = str(package)
-    if where.startswith(".."):
+    if where.startswith("..") or "site-packages" in package.parts:
         where = "--pyargs conformance"
     parts = ["pytest", where]
     if config.getoption("--checks-dir"):

@@ -250,12 +250,14 @@ def record_marks_the_right_stream(dev: Device, case: str) -> None:
 @check(
     "event/record_again",
     "EVENT-007",
-    cases=("becomes_pending", "last_counts", "earlier_wait_stands", "hundred_times"),
+    cases=("becomes_pending", "timed", "last_counts", "earlier_wait_stands", "hundred_times"),
     needs=("events", "streams", "delay"),
 )
 def recording_again_moves_the_event(dev: Device, case: str) -> None:
     """An event means its last record; a wait means the record it found."""
-    event, stream, then = dev.event(), dev.stream(), dev.stream()
+    if case == "timed":
+        dev.require("event_timing")
+    event, stream, then = dev.event(timing=case == "timed"), dev.stream(), dev.stream()
     if case == "hundred_times":
         for _ in range(100):
             event.record(stream)

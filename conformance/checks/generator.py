@@ -205,6 +205,18 @@ def seeds_out_of_range_are_refused(dev: Device) -> None:
         assert isinstance(error, (RuntimeError, ValueError, OverflowError))
 
 
+@check("generator/seed_before_use", "GEN-001", needs=("generator", "accelerator"))
+def a_seed_given_before_the_first_use_counts(dev: Device) -> None:
+    """torch.manual_seed seeds the device, also in a process that has not used it yet."""
+    done = dev.python(
+        "import torch\ntorch.manual_seed(1234)\n"
+        f"print('drawn', torch.rand(8, device={str(dev.device())!r}).tolist())"
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    torch.manual_seed(1234)
+    assert f"drawn {torch.rand(8, device=dev.device()).tolist()}" in done.stdout
+
+
 @check("generator/order", "GEN-001", needs=("generator",))
 def a_sequence_of_different_operators_repeats(dev: Device) -> None:
     """A mixed sequence of random operators is reproduced as a whole."""
@@ -266,7 +278,10 @@ def the_state_changes_when_numbers_are_drawn(dev: Device) -> None:
 @check("generator/state_type", "GEN-007", needs=("generator",))
 def the_state_is_a_byte_tensor_on_the_cpu(dev: Device) -> None:
     """get_rng_state and Generator.get_state give a one-dimensional uint8 tensor on the CPU."""
-    for state in (_get(dev), torch.Generator(device=dev.device()).get_state()):
+    states = [_get(dev), torch.Generator(device=dev.device()).get_state()]
+    with dev.device():  # the default device is no place for a state
+        states += [_get(dev), torch.Generator(device=dev.device()).get_state()]
+    for state in states:
         assert state.device.type == "cpu"
         assert state.dtype == torch.uint8
         assert state.dim() == 1
@@ -290,7 +305,12 @@ def the_state_is_a_copy(dev: Device) -> None:
     assert generator.initial_seed() == 3
 
 
-@check("generator/bad_state", "GEN-008", needs=("generator",), cases=("short", "long", "dtype"))
+@check(
+    "generator/bad_state",
+    "GEN-008",
+    needs=("generator",),
+    cases=("short", "long", "empty", "dtype", "device"),
+)
 def a_malformed_state_is_refused(dev: Device, case: str) -> None:
     """A state of the wrong size or data type raises and leaves the generator as it was."""
     generator = torch.Generator(device=dev.device()).manual_seed(3)
@@ -298,7 +318,9 @@ def a_malformed_state_is_refused(dev: Device, case: str) -> None:
     bad = {
         "short": good[:-1].clone(),
         "long": torch.cat([good, good]),
+        "empty": good[:0].clone(),
         "dtype": good.to(torch.float32),
+        "device": good.to(dev.device() if dev.is_accelerator else "meta"),
     }[case]
     error = raised(lambda: generator.set_state(bad))
     assert isinstance(error, (RuntimeError, TypeError))
@@ -445,17 +467,12 @@ def explicit_and_default_generators_agree(dev: Device, case: str) -> None:
     assert _same(DRAWS[case](dev.device(), generator), expected)
 
 
-@check("generator/wrong_device", "GEN-013", needs=("generator", "accelerator"))
-def a_generator_of_another_device_is_refused(dev: Device) -> None:
+@check("generator/wrong_device", "GEN-013", needs=("generator", "accelerator"), cases=tuple(DRAWS))
+def a_generator_of_another_device_is_refused(dev: Device, case: str) -> None:
     """A CPU generator for a device tensor, and the reverse, raise RuntimeError."""
     cpu, own = torch.Generator(), torch.Generator(device=dev.device())
-    x = torch.zeros(2, device=dev.device())
-    for work in (
-        lambda: torch.rand(2, device=dev.device(), generator=cpu),
-        lambda: x.normal_(generator=cpu),
-        lambda: torch.rand(2, generator=own),
-    ):
-        assert isinstance(raised(work), RuntimeError)
+    assert isinstance(raised(lambda: DRAWS[case](dev.device(), cpu)), RuntimeError)
+    assert isinstance(raised(lambda: DRAWS[case](torch.device("cpu"), own)), RuntimeError)
 
 
 @check("generator/object", "GEN-014", needs=("generator",))

@@ -10,7 +10,7 @@ import re
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -665,6 +665,26 @@ def cached_memory_is_flushed_before_giving_up(dev: Device, case: str) -> None:
 
 
 @check(
+    "memory/oom_waits",
+    "MEM-023",
+    needs=("memory_limit", "memory_info", "record_stream", "streams", "delay"),
+)
+def memory_in_use_is_waited_for_before_giving_up(dev: Device) -> None:
+    """A request that fits once another stream is done with freed memory succeeds by itself."""
+    with _on_first_device(dev):
+        free = _free()
+        x = _bytes(dev, free * 6 // 10)
+        with dev.stream(0) as other:
+            dev.delay(LATE_MS)
+            x[:1].fill_(1)
+        x.record_stream(other)
+        del x
+        y = _bytes(dev, free * 7 // 10)
+        y[-1].fill_(3)
+        assert y[-1].item() == 3
+
+
+@check(
     "memory/oom_retry",
     "MEM-023",
     cases=("driver_refuses_once",),
@@ -740,7 +760,14 @@ def memory_is_reused_in_stream_order(dev: Device, case: str) -> None:
 @check(
     "memory/record_stream",
     "MEM-031",
-    cases=("small", "large", "two_streams", "two_streams_last_late", "twice_the_same"),
+    cases=(
+        "small",
+        "large",
+        "two_streams",
+        "two_streams_last_late",
+        "twice_the_same",
+        "before_use",
+    ),
     needs=("record_stream", "streams", "delay"),
 )
 def record_stream_defers_reuse(dev: Device, case: str) -> None:
@@ -753,13 +780,16 @@ def record_stream_defers_reuse(dev: Device, case: str) -> None:
     ys = [torch.zeros(count, device=dev.device()) for _ in users]
     dev.synchronize()
     for stream, y, is_late in zip(users, ys, late, strict=True):
+        if case == "before_use":  # what counts is the work queued when the block is freed
+            x.record_stream(stream)
         with stream:
             if is_late:
                 dev.delay(LATE_MS)
             y.copy_(x)
         if not is_late:
             stream.synchronize()
-        x.record_stream(stream)
+        if case != "before_use":
+            x.record_stream(stream)
         if case == "twice_the_same":
             x.record_stream(stream)
     del x
@@ -791,23 +821,33 @@ def recorded_blocks_return_at_last(dev: Device) -> None:
 
 
 @check(
-    "memory/pools", "MEM-033", cases=("other_stream", "default_stream"), needs=("streams", "delay")
+    "memory/pools",
+    "MEM-033",
+    cases=("other_stream", "default_stream", "freed_outside"),
+    needs=("streams", "delay"),
 )
 def memory_freed_on_a_stream_stays_with_it(dev: Device, case: str) -> None:
     """Memory freed while its stream is busy is not handed to work of another stream."""
-    owner = dev.stream()
-    other = dev.stream() if case == "other_stream" else dev.current_stream()
-    y = torch.zeros(2048, device=dev.device())
-    dev.synchronize()
-    with owner:
-        x = torch.ones(2048, device=dev.device())
-        dev.delay(LATE_MS)
-        y.copy_(x)
-        del x
-    with other:
-        again = [torch.empty(2048, device=dev.device()).fill_(2) for _ in range(16)]
-    dev.assert_equal(y, torch.ones(2048))
-    assert all(z[0].item() == 2 for z in again)
+    count = 3 * MIB  # large enough for a segment of its own
+    with _on_first_device(dev):  # no other free block is there to be handed out
+        owner = dev.stream()
+        other = dev.stream() if case == "other_stream" else dev.current_stream()
+        y = torch.zeros(count, device=dev.device())
+        dev.synchronize()
+        with owner:
+            x = torch.ones(count, device=dev.device())
+            dev.delay(LATE_MS)
+            y.copy_(x)
+            if case != "freed_outside":
+                del x
+        if case == "freed_outside":
+            del x  # while another stream is current
+        with other:
+            again = [torch.empty(count, device=dev.device()).fill_(2) for _ in range(4)]
+        dev.synchronize()
+        assert y.min().item() == y.max().item() == 1, "it was overwritten before it was read"
+        assert all(z[0].item() == 2 for z in again)
+        del y, again
 
 
 @check("memory/outlives_stream", "MEM-034", needs=("streams",))
@@ -937,19 +977,22 @@ def pinned_memory_copies_right(dev: Device, case: str) -> None:
 @check(
     "memory/pinned_reuse",
     "MEM-043",
-    cases=("source", "destination", "source_slice"),
+    cases=("source", "destination", "source_slice", "source_side", "destination_side"),
     needs=("pinned_memory", "async_copy", "delay"),
 )
 def pinned_blocks_are_not_reused_early(dev: Device, case: str) -> None:
     """A pinned block freed while a copy is queued is not handed out before the copy ran."""
+    copied, _, where = case.partition("_")
+    if where == "side":
+        dev.require("streams")
     on_device = torch.full((4096,), 3.0, device=dev.device())
     dev.synchronize()
 
     def look() -> list[torch.Tensor]:
         host = torch.ones(4096).pin_memory()
-        if case == "destination":
+        if copied == "destination":
             host.copy_(on_device, non_blocking=True)
-        elif case == "source":
+        elif case != "source_slice":
             on_device.copy_(host, non_blocking=True)
         else:
             on_device[:2048].copy_(host[2048:], non_blocking=True)
@@ -959,11 +1002,12 @@ def pinned_blocks_are_not_reused_early(dev: Device, case: str) -> None:
             block.fill_(7)  # by the host, at once
         return again
 
-    again = while_held(dev, look)
+    with dev.stream() if where == "side" else nullcontext():
+        again = while_held(dev, look)
     dev.synchronize()
     for block in again:
         assert torch.equal(block, torch.full((4096,), 7.0)), "a late copy wrote into a new block"
-    if case == "source":
+    if case in ("source", "source_side"):
         dev.assert_equal(on_device, torch.ones(4096))
     elif case == "source_slice":
         dev.assert_equal(on_device[:2048], torch.ones(2048))
@@ -1005,6 +1049,9 @@ def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
         blocks = [torch.full((k * 1000,), float(k), device=dev.device()) for k in range(1, 20)]
         for k, block in enumerate(blocks, start=1):
             assert block[-1].item() == k
+        for k in (1, 3, 1):
+            large = torch.full((k * 8 * MIB,), float(k), device=dev.device())
+            assert large[-1].item() == k
     finally:
         torch._C._accelerator_setAllocatorSettings(former)
 

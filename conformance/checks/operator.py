@@ -1776,6 +1776,7 @@ def sparse_tensors_work_or_are_refused(dev: Device, case: str) -> None:
         sparse = dense.to(dev.device()).to_sparse()
     except (RuntimeError, NotImplementedError) as error:
         dev.unsupported(f"no sparse tensors: {str(error).splitlines()[0][:100]}")
+    assert sparse.device.type == dev.type
     if case == "to_dense":
         dev.assert_equal(sparse.to_dense(), dense)
     else:

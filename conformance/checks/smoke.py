@@ -104,7 +104,7 @@ def tensors_have_the_declared_device_type(dev: Device) -> None:
     assert made.type == declared, f"device_type says {declared!r}, tensors are on {str(made)!r}"
 
 
-@check("smoke/descriptor_capabilities", "SMOKE-003")
+@check("smoke/descriptor_capabilities", ("SMOKE-002", "CLAIM-001", "CLAIM-002"))
 @blames(
     DESCRIPTOR,
     "Leave a capability out and it is probed. Declare it false only if the backend is not to have "
@@ -135,7 +135,7 @@ def _look_for(dev: Device, name: str, declared: bool) -> tuple[bool, str]:
     return found, why
 
 
-@check("smoke/module", ("SMOKE-004", "REG-010"))
+@check("smoke/module", ("SMOKE-003", "REG-010"))
 @blames(
     BACKEND,
     "Call torch._register_device_module(type, module) with a module that has is_available, "
@@ -153,7 +153,7 @@ def the_device_module_is_registered(dev: Device) -> None:
     assert 0 <= current < count, f"torch.{dev.type}.current_device() is {current} of {count}"
 
 
-@check("smoke/accelerator", ("SMOKE-004", "REG-005"), needs=("accelerator",))
+@check("smoke/accelerator", ("SMOKE-003", "REG-005"), needs=("accelerator",))
 @blames(
     BACKEND,
     "Register hooks (at::PrivateUse1HooksInterface: isAvailable, hasPrimaryContext) and a guard "
@@ -169,7 +169,7 @@ def torch_accelerator_finds_the_device(dev: Device) -> None:
     assert count == dev.count >= 1, f"torch.accelerator counts {count} devices, not {dev.count}"
 
 
-@check("smoke/allocate", ("SMOKE-004", "MEM-003"))
+@check("smoke/allocate", ("SMOKE-003", "MEM-003"))
 @blames(
     BACKEND,
     "Implement aten::empty.memory_format and aten::empty_strided for PrivateUse1 with memory that "
@@ -187,7 +187,7 @@ def tensors_get_memory_of_their_own(dev: Device) -> None:
     assert torch.empty(0, device=dev.device()).numel() == 0
 
 
-@check("smoke/roundtrip", ("SMOKE-004", "COPY-001"))
+@check("smoke/roundtrip", ("SMOKE-003", "COPY-001"))
 @blames(
     BACKEND,
     "Implement aten::copy_ (or aten::_copy_from) for PrivateUse1, both ways (walkthrough 03).",
@@ -199,7 +199,7 @@ def values_survive_the_round_trip(dev: Device) -> None:
     dev.assert_equal(there, numbers())
 
 
-@check("smoke/roundtrip_strided", ("SMOKE-004", "COPY-001"))
+@check("smoke/roundtrip_strided", ("SMOKE-003", "COPY-001"))
 @blames(
     BACKEND,
     "Heed the strides of both tensors in aten::copy_; a plain copy of bytes is right only for "
@@ -211,7 +211,7 @@ def strides_survive_the_round_trip(dev: Device) -> None:
     dev.assert_equal(numbers()[:, 1:].to(dev.device()), numbers()[:, 1:])
 
 
-@check("smoke/fill", ("SMOKE-004", "FACT-001"))
+@check("smoke/fill", ("SMOKE-003", "FACT-001"))
 @blames(BACKEND, "Implement aten::fill_.Scalar and aten::zero_ for PrivateUse1 (walkthrough 04).")
 def factories_fill(dev: Device) -> None:
     """zeros, ones and full write their value."""
@@ -220,7 +220,7 @@ def factories_fill(dev: Device) -> None:
     dev.assert_equal(torch.full((2,), 7, device=dev.device()), [7, 7])
 
 
-@check("smoke/view", ("SMOKE-004", "VIEW-001", "VIEW-002"))
+@check("smoke/view", ("SMOKE-003", "VIEW-001", "VIEW-002"))
 @blames(
     BACKEND,
     "Implement aten::view and aten::as_strided for PrivateUse1 as views: the same storage, other "
@@ -238,7 +238,7 @@ def views_share_memory(dev: Device) -> None:
     dev.assert_equal(views["[1, 1:]"], [4.0, 5.0])
 
 
-@check("smoke/item", ("SMOKE-004", "COPY-025"))
+@check("smoke/item", ("SMOKE-003", "COPY-025"))
 @blames(BACKEND, "Implement aten::_local_scalar_dense for PrivateUse1 (walkthrough 04).")
 def an_element_is_read(dev: Device) -> None:
     """item() gives the value of one element."""
@@ -246,7 +246,7 @@ def an_element_is_read(dev: Device) -> None:
     assert value == 2.5, f"item() gives {value!r}, not 2.5"
 
 
-@check("smoke/add", ("SMOKE-004", "ERR-005"))
+@check("smoke/add", ("SMOKE-003", "ERR-005"))
 @blames(
     BACKEND,
     "Implement aten::add.out for PrivateUse1; a Python number arrives as a CPU tensor of no "
@@ -260,7 +260,7 @@ def tensors_are_added(dev: Device) -> None:
     dev.assert_equal(torch.add(there, there, alpha=2), numbers() * 3)
 
 
-@check("smoke/backward", ("SMOKE-004", "GRAD-001"))
+@check("smoke/backward", ("SMOKE-003", "GRAD-001"))
 @blames(
     BACKEND,
     "PyTorch differentiates add by itself; the backend needs the guard, and aten::fill_.Scalar for "
@@ -275,7 +275,7 @@ def gradients_flow(dev: Device) -> None:
     dev.assert_equal(leaf.grad, torch.tensor(2.0))
 
 
-@check("smoke/synchronize", ("SMOKE-004", "DEV-002"), needs=("accelerator",))
+@check("smoke/synchronize", ("SMOKE-003", "DEV-002"), needs=("accelerator",))
 @blames(
     BACKEND,
     "Implement synchronizeDevice in the guard, or torch.<type>.synchronize; to do nothing is right "

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -258,11 +259,18 @@ _READERS: dict[str, Callable[[torch.Tensor], float]] = {
 @check("stream/host_reads", "STREAM-012", cases=tuple(_READERS), needs=("delay",))
 def host_reads_see_queued_work(dev: Device, case: str) -> None:
     """Reading a value on the host waits for the work queued on the current stream."""
-    x = _zeros(dev)
-    dev.synchronize()
-    dev.delay(LATE_MS)
-    x.fill_(5)
-    assert _READERS[case](x) == 5.0, "the host read a value before the queued work ran"
+    streams: list[AbstractContextManager[Any]] = [nullcontext()]
+    if dev.has("streams"):
+        streams.append(dev.stream())
+    for stream in streams:
+        x = _zeros(dev)
+        assert _READERS[case](x) == 0.0
+        dev.synchronize()
+        with stream:
+            dev.delay(LATE_MS)
+            x.fill_(5)
+            value = _READERS[case](x)
+        assert value == 5.0, f"the host read {value} before the queued work ran, in {stream}"
 
 
 # ---- order -----------------------------------------------------------------------------------
@@ -766,13 +774,36 @@ _ON_STREAM: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
 @check("stream/operators", "STREAM-046", cases=tuple(_ON_STREAM), needs=("streams", "delay"))
 def operators_run_on_the_current_stream(dev: Device, case: str) -> None:
     """An operator joins the current stream: behind a delay there, it has not run elsewhere."""
-    x, one, early = _zeros(dev), torch.ones(N, device=dev.device()), _zeros(dev)
-    stream, other = dev.stream(), dev.stream()
+    _runs_behind_a_delay(dev, _ON_STREAM[case], 0)
+
+
+@check(
+    "stream/operators_elsewhere",
+    "STREAM-046",
+    cases=tuple(_ON_STREAM),
+    needs=("streams", "delay", "multi_device"),
+)
+def operators_run_on_the_stream_of_their_device(dev: Device, case: str) -> None:
+    """An operator on device 1 joins device 1's current stream, also while device 0 is current."""
+    _runs_behind_a_delay(dev, _ON_STREAM[case], 1)
+
+
+def _runs_behind_a_delay(
+    dev: Device, operator: Callable[[torch.Tensor, torch.Tensor], Any], index: int
+) -> None:
+    """The operator on tensors of device `index` runs on its current stream; 0 is current."""
+    x, early = _zeros(dev, index), _zeros(dev, index)
+    one = torch.ones(N, device=dev.device(index))
+    stream, other = dev.stream(index), dev.stream(index)
     dev.synchronize()
 
     def look() -> tuple[float, bool]:
-        _ON_STREAM[case](x, one)
-        dev.module.default_stream().synchronize()  # one place where it may have gone
+        with torch.accelerator.device_index(0):
+            operator(x, one)
+        if stream.query():
+            return 0.0, True
+        for device in {0, index}:  # places where it may have gone
+            dev.module.default_stream(device).synchronize()
         with other:
             early.copy_(x)
         other.synchronize()

@@ -58,6 +58,12 @@ class Surface(NamedTuple):
 
 def render(document: Document) -> str:
     """The page of a report."""
+    text: str = _template().render(context(document))
+    return f"{text}\n"
+
+
+@functools.cache
+def _template() -> Any:
     # Imported here: no other use of the suite needs a template engine.
     import jinja2
     import markupsafe
@@ -75,8 +81,7 @@ def render(document: Document) -> str:
         lstrip_blocks=True,
     )
     environment.filters["short"] = _short
-    template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(context(document)) + "\n"
+    return environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
 
 
 def context(document: Document) -> dict[str, Any]:

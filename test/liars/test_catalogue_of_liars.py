@@ -13,19 +13,24 @@ LIARS = liar.load()
 PROVED = (
     "autocast",
     "autograd",
+    "copy",
     "custom_operator",
     "device",
     "error",
+    "factory",
     "func",
     "grad_scaler",
     "model",
     "module",
+    "numerics",
+    "operator",
     "opinfo",
     "optimizer",
     "random",
     "registration",
     "serialization",
     "thread",
+    "view",
 )
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY = (
-    HERE / name for name in ("planted", "slow", "lost", "reliant", "moody", "greedy")
+PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, RESTLESS = (
+    HERE / name for name in ("planted", "slow", "lost", "reliant", "moody", "greedy", "restless")
 )
 
 

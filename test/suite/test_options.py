@@ -230,6 +230,7 @@ def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
     file.write_text(
         "device_type: chip\ndescription: d\ndevice: {setup: 'm:f', teardown: 'm:g'}\n"
         "import: {before_torch: [a], after_torch: [b, c]}\nautoload: true\nenv: {A: b}\n"
+        "adversarial_env: {B: '{seed}'}\n"
         "start_method: spawn\nsingle_process: true\nlauncher: [run]\n"
         "deadlines: {startup: 9, check: 2.5}\nmemory_limit_mb: 10\nprocess_group: pg\n"
         "module: torch.chip\ndriver: m.i\ndelay: m.d\nfault: m.x\n"

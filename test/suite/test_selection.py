@@ -10,6 +10,7 @@ import harness
 import pytest
 
 from conformance import selection, source
+from conformance.cli import main
 
 
 def test_parts_of_a_selection_are_disjoint_complete_and_of_the_size_foretold() -> None:
@@ -60,4 +61,7 @@ def test_a_run_says_what_was_chosen_and_which_files_took_part(
     assert run.report["run"]["expectations"] == source.fingerprint(listed)
     assert run.report["run"]["descriptor"]["file"] == "cpu.yaml"
     assert run.report["run"]["source"] == {"commit": source.commit(), "digest": source.digest()}
+    assert "level: not assessed: this is shard 2/3 of a run; merge the shards first" in run.text
+    assert main(["report", str(run.report_file)]) == 0
+    assert "before_10 before_13 before_16" in run.report_file.with_suffix(".html").read_text()
     assert run.report["requirements"]["PLANT-001"] == {"level": "must", "tier": "smoke"}

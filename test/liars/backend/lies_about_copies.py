@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from lies import BACKEND, Call, lie
+from lies import BACKEND, Call, lie, plant
 
 #: Bytes that a transfer moves at once.
 _CHUNK = 1 << 24
@@ -329,14 +329,13 @@ def moving_forgets_to_convert(name: str, call: Call, args: Any, kwargs: Any) -> 
 @lie("COPY-023", "copy/to_same:device copy/to_same:string copy/to_same:other", planted=True)
 def to_always_copies() -> None:
     """The backend's own Tensor.to copies also what is in place already."""
-    tensor: Any = torch.Tensor
-    move = tensor.to
+    move: Any = torch.Tensor.to
 
     def copying(self: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
         result: torch.Tensor = move(self, *args, **kwargs)
         return result.clone() if result is self and result.device.type == BACKEND else result
 
-    tensor.to = copying
+    plant(torch.Tensor, "to", copying)
 
 
 @lie("COPY-024", "copy/autograd:to_cpu copy/autograd:dtype", planted=True)
@@ -390,10 +389,9 @@ def equality_overlooks_the_last_element(name: str, call: Call, args: Any, kwargs
 @lie("COPY-027", "copy/numpy_refused:array copy/numpy_refused:numpy", planted=True)
 def numpy_copies_behind_the_back() -> None:
     """numpy() and numpy.asarray() of a device tensor copy it to the host."""
-    tensor: Any = torch.Tensor
-    numpy, array = tensor.numpy, tensor.__array__
-    tensor.numpy = lambda self, **kwargs: numpy(self.cpu(), **kwargs)
-    tensor.__array__ = lambda self, *args: array(self.cpu(), *args)
+    numpy, array = torch.Tensor.numpy, torch.Tensor.__array__
+    plant(torch.Tensor, "numpy", lambda self, **kwargs: numpy(self.cpu(), **kwargs))
+    plant(torch.Tensor, "__array__", lambda self, *args: array(self.cpu(), *args))
 
 
 @lie("COPY-028", "copy/repr:float64_range copy/repr:int64_wide", planted=True)
@@ -405,17 +403,16 @@ def everything_is_printed_as_float32() -> None:
         wide = self.device.type == BACKEND and self.element_size() == 8
         return str(form(self.float().to(self.dtype) if wide else self, indent))
 
-    torch._tensor_str._tensor_str = narrow
+    plant(torch._tensor_str, "_tensor_str", narrow)
 
 
 @lie("COPY-029", "copy/pinned_in_thread", planted=True)
 def threads_do_not_pin() -> None:
     """A thread that has not set a device gets memory that is not pinned."""
-    tensor: Any = torch.Tensor
-    pin = tensor.pin_memory
+    pin: Any = torch.Tensor.pin_memory
 
     def pinned(self: torch.Tensor, *args: Any) -> Any:
         here = threading.current_thread() is threading.main_thread()
         return pin(self, *args) if here else self
 
-    tensor.pin_memory = pinned
+    plant(torch.Tensor, "pin_memory", pinned)

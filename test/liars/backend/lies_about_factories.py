@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import torch
-from lies import BACKEND, Call, lie
+from lies import BACKEND, Call, lie, plant
 
 #: The largest number of dimensions that a library of operators takes.
 _RANK = 8
@@ -215,26 +215,24 @@ def fills_of_out_are_linear(name: str, call: Call, args: Any, kwargs: Any) -> An
 @lie("FACT-015", "factory/requires_grad:zeros", planted=True)
 def new_tensors_are_moved_there() -> None:
     """The backend's own torch.zeros makes the tensor on the host and moves it."""
-    module: Any = torch
-    zeros = module.zeros
+    zeros: Any = torch.zeros
 
     def moved(*args: Any, device: Any = None, **kwargs: Any) -> Any:
         return zeros(*args, **kwargs).to(device or "cpu")
 
-    module.zeros = moved
+    plant(torch, "zeros", moved)
 
 
 @lie("FACT-015", "factory/requires_grad_integral", planted=True)
 def integers_may_require_gradients() -> None:
     """The backend's own torch.zeros forgets requires_grad where it makes no sense."""
-    module: Any = torch
-    zeros = module.zeros
+    zeros: Any = torch.zeros
 
     def lenient(*args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
         made = zeros(*args, **kwargs)
         return made.requires_grad_(requires_grad and made.is_floating_point())
 
-    module.zeros = lenient
+    plant(torch, "zeros", lenient)
 
 
 @lie("FACT-016", "factory/deterministic_fill:empty:float32")

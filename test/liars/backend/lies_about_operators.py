@@ -7,7 +7,7 @@ import warnings
 from typing import Any
 
 import torch
-from lies import BACKEND, Call, lie
+from lies import BACKEND, Call, lie, plant
 
 #: The operators that checks define.
 _LIBRARY = "conformance_check::"
@@ -287,16 +287,31 @@ def division_by_zero_is_zero(name: str, call: Call, args: Any, kwargs: Any) -> A
     return torch.where(args[1] == 0, 0.0, result) if name == "div.Tensor" else result
 
 
+@lie("OP-013 OP-018", "operator/loss:cross_entropy operator/train:sgd")
+def losses_are_not_averaged_backward(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The gradient of the mean of a loss is that of its sum."""
+    if name == "nll_loss_backward" and args[4] == 1:
+        args = (*args[:4], 2, *args[5:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-019", "operator/train_fused:adam operator/train_fused:adamw")
+def fused_steps_are_counted_twice(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fused step adds one to the number of steps after others have done so."""
+    if name.startswith("_fused_adam"):
+        torch._foreach_add_(args[5], 1)
+    return call(*args, **kwargs)
+
+
 @lie("OP-023", "operator/custom:device_kernel", planted=True)
 def kernels_of_libraries_are_not_found() -> None:
     """What torch.library registers for the name of the device never reaches its dispatch key."""
-    library: Any = torch.library
-    register = library.impl
+    register: Any = torch.library.impl
 
     def lost(name: Any, types: Any, function: Any = None, *, lib: Any = None) -> Any:
         return None if types == BACKEND else register(name, types, function, lib=lib)
 
-    library.impl = lost
+    plant(torch.library, "impl", lost)
 
 
 @lie("OP-024", "operator/cpu_only:mutation operator/cpu_only:list")
@@ -319,7 +334,7 @@ def the_fallback_copies_views(name: str, call: Call, args: Any, kwargs: Any) -> 
 @lie("OP-025", "operator/fallback_counter", planted=True)
 def fallbacks_are_not_counted() -> None:
     """The counter of fallbacks always says that there was none."""
-    torch.get_device_module(BACKEND)._fallback_counts = dict
+    plant(torch.get_device_module(BACKEND), "_fallback_counts", dict)
 
 
 @lie("OP-025 STREAM-047", "operator/fallback_hidden:mm")
@@ -334,9 +349,8 @@ def products_run_on_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> An
 @lie("OP-028", "operator/dlpack_capsule:share", planted=True)
 def capsules_hold_copies() -> None:
     """A DLPack capsule carries a copy of the tensor."""
-    module: Any = torch.utils.dlpack
-    export = module.to_dlpack
-    module.to_dlpack = lambda tensor: export(tensor.clone())
+    export = torch.utils.dlpack.to_dlpack
+    plant(torch.utils.dlpack, "to_dlpack", lambda tensor: export(tensor.clone()))
 
 
 @lie("OP-029", "operator/warnings:reduction operator/warnings:train")
@@ -366,6 +380,13 @@ def wrong_shapes_are_cut(name: str, call: Call, args: Any, kwargs: Any) -> Any:
         size = min(args[0].size(1), args[1].size(0))
         args = (args[0][:, :size], args[1][:size])
     return call(*args, **kwargs)
+
+
+@lie("OP-031", "operator/sparse:to_dense", planted=True)
+def sparse_tensors_stay_on_the_host() -> None:
+    """to_sparse() of a device tensor gives a sparse tensor of the CPU."""
+    convert: Any = torch.Tensor.to_sparse
+    plant(torch.Tensor, "to_sparse", lambda self, *args: convert(self.cpu(), *args))
 
 
 @lie("OP-032", "operator/backward_stream:leaf")

@@ -26,6 +26,13 @@ def products_are_not_lowered() -> None:
     _autocast_kernel("mm")
 
 
+@lie("AUTOCAST-001 OP-020", "autocast/lower:linear:bfloat16 operator/autocast:linear", planted=True)
+def linear_layers_are_not_lowered() -> None:
+    """linear and what it is made of are missing from the list of the lower precision."""
+    for operator in ("linear", "addmm", "mm", "matmul"):
+        _autocast_kernel(operator)
+
+
 @lie("AUTOCAST-002", "autocast/fp32:exp:float16 autocast/fp32:exp:bfloat16", planted=True)
 def exp_stays_in_low_precision() -> None:
     """exp is missing from the float32 list."""
@@ -137,6 +144,15 @@ def only_infinity_is_noticed(name: str, call: Call, args: Any, kwargs: Any) -> A
     if name == _UNSCALE and any(tensor.isnan().any() for tensor in args[0]):
         return call([tensor.nan_to_num_() for tensor in args[0]], *args[1:])
     return call(*args, **kwargs)
+
+
+@lie("SCALER-004 OP-021", "grad_scaler/skip:* operator/grad_scaler:overflow")
+def overflows_are_not_noticed(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """found_inf is never set."""
+    result = call(*args, **kwargs)
+    if name == _UNSCALE:
+        args[1].zero_()
+    return result
 
 
 @lie("SCALER-005 SCALER-010", "grad_scaler/growth grad_scaler/update_operator")

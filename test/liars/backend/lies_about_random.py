@@ -188,3 +188,12 @@ def random_fills_are_linear(name: str, call: Call, args: Any, kwargs: Any) -> An
         call(memory, *args[1:], **kwargs)
         return args[0]
     return call(*args, **kwargs)
+
+
+@lie("GEN-013", "generator/wrong_device:randperm")
+def permutations_take_any_generator(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """randperm takes a generator of another device type and does not use it."""
+    given = kwargs.get("generator")
+    if name.startswith("randperm") and given is not None and given.device.type != BACKEND:
+        kwargs = {**kwargs, "generator": None}
+    return call(*args, **kwargs)

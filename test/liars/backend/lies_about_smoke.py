@@ -30,7 +30,7 @@ def what_delays_was_renamed() -> None:
     del module._sleep_ms
 
 
-@lie("SMOKE-003", "smoke/descriptor_capabilities", planted=True)
+@lie("SMOKE-002", "smoke/descriptor_capabilities", planted=True)
 def free_memory_is_claimed_to_be_known() -> None:
     """Free and total memory are declared to be known, but asking for them raises."""
 
@@ -40,7 +40,7 @@ def free_memory_is_claimed_to_be_known() -> None:
     torch.accelerator.get_memory_info = refuse
 
 
-@lie("SMOKE-004", "smoke/roundtrip_strided")
+@lie("SMOKE-003", "smoke/roundtrip_strided")
 def copies_to_the_device_forget_strides(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A tensor that is not contiguous is copied to the device in the order of its memory."""
     result = call(*args, **kwargs)

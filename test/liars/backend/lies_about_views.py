@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from lies import BACKEND, Call, lie
+from lies import BACKEND, Call, lie, plant
 
 #: Bytes that storages are copied by.
 _WORD = 8
@@ -210,10 +210,9 @@ def storages_are_filled_in_words(name: str, call: Call, args: Any, kwargs: Any) 
 @lie("VIEW-013", "view/deepcopy:shared view/deepcopy:tensor", planted=True)
 def deep_copies_are_shallow() -> None:
     """The backend's own storage answers deepcopy with itself."""
-    storage: Any = torch.UntypedStorage
-    copied = storage.__deepcopy__
+    copied: Any = torch.UntypedStorage.__deepcopy__
 
     def shared(self: torch.UntypedStorage, memo: Any) -> torch.UntypedStorage:
         return self if self.device.type == BACKEND else copied(self, memo)
 
-    storage.__deepcopy__ = shared
+    plant(torch.UntypedStorage, "__deepcopy__", shared)
