@@ -38,6 +38,10 @@ test: build build-liars ## run the project's own tests
 liars: build build-liars ## try every planted defect on the suite; write docs/liars.md
 	$(PYTHON) test/liars/judge.py $(LIARS_ARGS)
 
+.PHONY: subjects
+subjects: build ## run the core tier on unusual but correct backends, all of which must stay green
+	$(PYTHON) -m pytest test/subjects/core_tier.py $(PYTEST_ARGS)
+
 .PHONY: build-liars
 build-liars: build
 	@cmake --build $(BUILD_DIR) --target liars

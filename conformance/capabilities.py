@@ -37,6 +37,9 @@ MEANING: dict[str, str] = {
     "allocator_settings": "the allocator takes settings from the standard configuration string",
     "memory_protected": "a host dereference of device memory faults",
     "device_guard": "the current device can be read and set",
+    "synchronize": "torch.accelerator.synchronize waits for the work of a device",
+    "storage_allocation": "torch.UntypedStorage(n, device=...) gets memory from the allocator",
+    "storage_resize": "UntypedStorage.resize_ changes the memory behind its tensors",
     "generator": "torch.Generator on the device",
     "generator_offset": "the generator's offset can be read and set",
     "capability_query": "torch.accelerator.get_device_capability tells the supported dtypes",
@@ -106,7 +109,7 @@ def _stream_priorities(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
     dev.stream(priority=-1).synchronize()
-    return True
+    return _streams(dev)
 
 
 @probe("events")
@@ -249,6 +252,32 @@ def _device_guard(dev: Device) -> bool:
     return torch.accelerator.current_device_index() == index
 
 
+@probe("synchronize")
+def _synchronize(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    torch.accelerator.synchronize(0)
+    return True
+
+
+@probe("storage_allocation")
+def _storage_allocation(dev: Device) -> bool:
+    import torch
+
+    return torch.UntypedStorage(8, device=dev.device()).nbytes() == 8
+
+
+@probe("storage_resize")
+def _storage_resize(dev: Device) -> bool:
+    import torch
+
+    storage = torch.zeros(8, dtype=torch.uint8, device=dev.device()).untyped_storage()
+    storage.resize_(1 << 16)
+    return storage.nbytes() == 1 << 16
+
+
 @probe("generator")
 def _generator(dev: Device) -> bool:
     import torch
@@ -276,7 +305,9 @@ def _capability_query(dev: Device) -> bool:
 def _autocast(dev: Device) -> bool:
     import torch
 
-    return torch.amp.is_autocast_available(dev.type)
+    # is_autocast_available is true of every PrivateUse1; the context raises where there is nothing.
+    with torch.autocast(dev.type):
+        return torch.is_autocast_enabled(dev.type)
 
 
 @probe("serialization")

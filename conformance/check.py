@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -110,6 +110,7 @@ def check(
     requirements: str | Iterable[str],
     *,
     needs: Iterable[str] = (),
+    case_needs: Mapping[str, str] | None = None,
     cases: Iterable[str] = (),
     dtypes: Iterable[str] = (),
     deadline: float | None = None,
@@ -117,17 +118,19 @@ def check(
 ) -> Callable[[Body], Body]:
     """Register the decorated function as one check, or as one for each case and dtype.
 
-    `needs` names capabilities: without them the check is `unsupported`. `cases` reach the function
-    as ``case: str`` and `dtypes` as ``dtype: torch.dtype``. `deadline` is in seconds. `isolate`
-    gives the check a fresh process of its own.
+    `needs` names capabilities: without them the check is `unsupported`; `case_needs` names one
+    more for some of the cases. `cases` reach the function as ``case: str`` and `dtypes` as
+    ``dtype: torch.dtype``. `deadline` is in seconds. `isolate` gives the check a fresh process of
+    its own.
     """
     required = (requirements,) if isinstance(requirements, str) else tuple(requirements)
     needed = tuple(needs)
+    by_case = dict(case_needs or {})
 
     def register(body: Body) -> Body:
         code = inspect.unwrap(body).__code__
         where = f"{code.co_filename}:{code.co_firstlineno}"
-        _verify(where, body, required, needed, tuple(cases), tuple(dtypes))
+        _verify(where, body, required, (*needed, *by_case.values()), tuple(cases), tuple(dtypes))
         for full_id, arguments in _expand(id, tuple(cases), tuple(dtypes)):
             if not ID.fullmatch(full_id):
                 raise ValueError(
@@ -140,7 +143,7 @@ def check(
                     required,
                     body,
                     arguments,
-                    needed,
+                    (*needed, *(by_case[v] for k, v in arguments if k == "case" and v in by_case)),
                     deadline,
                     isolate,
                     code.co_filename,

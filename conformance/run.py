@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.backend import version_in
+from conformance.capabilities import MEANING
 from conformance.catalogue import LEVELS, TIERS, Requirement
 from conformance.check import Check
 from conformance.descriptor import Descriptor
@@ -155,6 +156,9 @@ class Judge:
     def _unsupported_reason(self, check: Check, capabilities: frozenset[str]) -> str | None:
         requirements = [self._catalogue[id] for id in check.requirements]
         needs = [*check.needs, *(need for r in requirements for need in r.needs)]
+        dtype = dict(check.arguments).get("dtype")
+        if dtype in MEANING:
+            needs.append(dtype)
         missing = [need for need in dict.fromkeys(needs) if need not in capabilities]
         if missing:
             return f"needs capability {', '.join(repr(name) for name in missing)}"
@@ -163,7 +167,6 @@ class Judge:
                 return f"{requirement.id} applies since torch {requirement.since}"
             if requirement.until and not self._applies(f"<{requirement.until}"):
                 return f"{requirement.id} applies until torch {requirement.until}"
-        dtype = dict(check.arguments).get("dtype")
         if dtype in self._descriptor.unsupported_dtypes:
             return f"dtype {dtype} is declared unsupported"
         return None

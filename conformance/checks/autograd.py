@@ -360,7 +360,8 @@ def _block(x: Tensor, w: Tensor) -> Tensor:
     return functional.dropout((x @ w).tanh(), 0.5)
 
 
-@check("autograd/checkpoint", "GRAD-006", cases=_CHECKPOINTED)
+# torch.utils.checkpoint asks for the state of autocast, and fails where there is none.
+@check("autograd/checkpoint", "GRAD-006", needs=("autocast",), cases=_CHECKPOINTED)
 def checkpointing_changes_nothing_but_memory(dev: Device, case: str) -> None:
     """Values and gradients are those without checkpointing, dropout and nesting included."""
     results = []
@@ -406,7 +407,12 @@ def preserving_the_random_state_is_a_choice(dev: Device, case: str) -> None:
         assert torch.equal(drawn, expected) == preserve
 
 
-@check("autograd/checkpoint_forms", "GRAD-006", cases=("sequential", "early_stop", "keywords"))
+@check(
+    "autograd/checkpoint_forms",
+    "GRAD-006",
+    needs=("autocast",),
+    cases=("sequential", "early_stop", "keywords"),
+)
 def checkpointing_has_its_forms(dev: Device, case: str) -> None:
     """checkpoint_sequential, early stopping and keyword arguments give the plain gradients."""
 
@@ -429,7 +435,7 @@ def checkpointing_has_its_forms(dev: Device, case: str) -> None:
     agree(dev, program, rtol=1e-4, atol=1e-5)
 
 
-@check("autograd/checkpoint_differs", "GRAD-006")
+@check("autograd/checkpoint_differs", "GRAD-006", needs=("autocast",))
 def a_recomputation_that_differs_is_noticed(dev: Device) -> None:
     """A function that saves tensors of other sizes when it runs again raises CheckpointError."""
     runs = []

@@ -66,11 +66,10 @@ def host_device_roundtrip_preserves_values(dev: Device, dtype: torch.dtype) -> N
 @check(
     "copy/extended_dtype",
     "COPY-002",
-    cases=("uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2"),
+    dtypes=("uint16", "uint32", "uint64", "complex32", "float8_e4m3fn", "float8_e5m2"),
 )
-def storage_only_dtypes_roundtrip(dev: Device, case: str) -> None:
+def storage_only_dtypes_roundtrip(dev: Device, dtype: torch.dtype) -> None:
     """Data types that have few operators can still be moved; compared as raw bytes."""
-    dtype: torch.dtype = getattr(torch, case)
     raw = ramp((4, 8), torch.uint8)
     source = raw.view(dtype)
     back = source.to(dev.device()).cpu()
@@ -626,6 +625,8 @@ def copies_run_on_the_current_stream(dev: Device, case: str) -> None:
 @check("copy/to_cpu_non_blocking", "COPY-016", cases=("contiguous", "strided"))
 def to_cpu_non_blocking_is_right_after_synchronising(dev: Device, case: str) -> None:
     """to("cpu", non_blocking=True) holds the values once the device was synchronised."""
+    if dev.is_accelerator:
+        dev.require("pinned_memory")  # torch puts the result there
     source = ramp((300, 40))
     there = source.to(dev.device())
     if case == "strided":
@@ -647,7 +648,7 @@ _PEER_VIEWS: dict[str, View] = {
 }
 
 
-@check("copy/peer", "COPY-021", needs=("multi_device",), cases=tuple(_PEER_VIEWS))
+@check("copy/peer", "COPY-021", needs=("multi_device", "complex64"), cases=tuple(_PEER_VIEWS))
 def peer_copies_carry_any_layout(dev: Device, case: str) -> None:
     """A view on one device arrives on another with its values, in both directions."""
     source = ramp(_BASE, torch.complex64)
@@ -974,14 +975,27 @@ def _without_device(tensor: torch.Tensor) -> str:
     return text.replace(mark, "")
 
 
-@check("copy/repr", "COPY-028", cases=tuple(_PRINTED))
+@check(
+    "copy/repr",
+    "COPY-028",
+    cases=tuple(_PRINTED),
+    case_needs={"bfloat16": "bfloat16", "complex64": "complex64"},
+)
 def representation_shows_values_and_device(dev: Device, case: str) -> None:
     """repr() of a device tensor reads as the CPU's with the device added."""
     source = _PRINTED[case]()
+    if source.is_floating_point() or source.is_complex():
+        dev.require("float64")  # torch formats numbers in it, on their device
     assert _without_device(source.to(dev.device())) == _without_device(source)
 
 
-@check("copy/repr_view", "COPY-028", cases=tuple(_PRINTED_VIEWS))
+@check(
+    "copy/repr_view",
+    "COPY-028",
+    cases=tuple(_PRINTED_VIEWS),
+    needs=("float64",),
+    case_needs={"conj": "complex64"},
+)
 def representation_of_views(dev: Device, case: str) -> None:
     """repr() of views and of tensors in a graph reads as the CPU's with the device added."""
     source = ramp((4, 6))

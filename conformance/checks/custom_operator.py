@@ -150,7 +150,12 @@ def _flat(value: Any) -> list[Any]:
     return [value]
 
 
-@check("custom_operator/schema", "CUSTOM-002", cases=tuple(_SCHEMAS))
+@check(
+    "custom_operator/schema",
+    "CUSTOM-002",
+    cases=tuple(_SCHEMAS),
+    case_needs={"dtype": "float16"},
+)
 def arguments_and_results_of_every_kind_pass(dev: Device, case: str) -> None:
     """Library.define and impl for the device's key take every kind of argument and result."""
     schema, kernel, call = _SCHEMAS[case]

@@ -77,6 +77,7 @@ _BY_INDEX: dict[str, Callable[[Device, int], Any]] = {
     "properties": lambda dev, i: dev.module.get_device_properties(i),
     "synchronize": lambda dev, i: torch.accelerator.synchronize(i),
 }
+_BY_INDEX_NEEDS = {"accelerator_set_index": "device_guard", "synchronize": "synchronize"}
 _BY_INDEX_STREAMS: dict[str, Callable[[Device, int], Any]] = {
     "stream": lambda dev, i: torch.Stream(device=dev.device(i)),
     "current_stream": lambda dev, i: torch.accelerator.current_stream(i),
@@ -100,6 +101,8 @@ def _refuses(dev: Device, call: Callable[[Device, int], Any], index: int) -> Non
 @check("device/out_of_range", "DEV-003", cases=tuple(_BY_INDEX), needs=("accelerator",))
 def index_equal_to_the_count_is_refused(dev: Device, case: str) -> None:
     """The first index that does not exist raises; it is never an alias of another device."""
+    if case in _BY_INDEX_NEEDS:
+        dev.require(_BY_INDEX_NEEDS[case])
     _refuses(dev, _BY_INDEX[case], dev.count)
 
 
@@ -384,7 +387,13 @@ _ELSEWHERE: dict[str, Callable[[torch.Tensor], Any]] = {
 }
 
 
-@check("device/guard", "DEV-013", cases=tuple(_ELSEWHERE), needs=("multi_device", "device_guard"))
+@check(
+    "device/guard",
+    "DEV-013",
+    cases=tuple(_ELSEWHERE),
+    needs=("multi_device", "device_guard"),
+    case_needs={"printing": "float64"},
+)
 def operators_leave_the_current_device_alone(dev: Device, case: str) -> None:
     """An operator runs on its operands' device and leaves the current device as it was."""
     with torch.accelerator.device_index(0):
@@ -424,6 +433,7 @@ def failed_operator_leaves_the_current_device_alone(dev: Device) -> None:
     "DEV-014",
     cases=("factory", "to", "to_from_other", "empty_like", "cast"),
     needs=("multi_device",),
+    case_needs={"cast": "float16"},
 )
 def device_without_index_is_the_current_one(dev: Device, case: str) -> None:
     """A device without an index means the current one; tensors always carry an index."""
@@ -587,6 +597,7 @@ def module_and_accelerator_agree(dev: Device, case: str) -> None:
             assert torch.accelerator.current_stream() == dev.module.current_stream()
             assert torch.accelerator.current_stream(last) == dev.module.current_stream(last)
         else:
+            dev.require("synchronize")
             torch.accelerator.synchronize()
             torch.accelerator.synchronize(last)
             torch.accelerator.synchronize(dev.device(last))

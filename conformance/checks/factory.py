@@ -392,6 +392,7 @@ def host_factories_can_pin(dev: Device) -> None:
         "empty",
         "rows",
     ),
+    case_needs={"complex": "complex64", "numpy": "float64"},
 )
 def tensors_are_made_from_python_data(dev: Device, case: str) -> None:
     """torch.tensor infers shape and data type from Python data as on the CPU."""

@@ -182,6 +182,8 @@ def blocks_return_whatever_device_is_current(dev: Device) -> None:
 )
 def resizing_keeps_the_contents(dev: Device, case: str) -> None:
     """Growing or shrinking a storage keeps the bytes that stay."""
+    if case.startswith("storage"):
+        dev.require("storage_resize")
     x = torch.arange(64, dtype=torch.uint8, device=dev.device())
     storage = x.untyped_storage()
     if case == "storage_grows":
@@ -719,6 +721,8 @@ _IMPOSSIBLE: dict[str, Callable[[Device], Any]] = {
 @check("memory/impossible", "MEM-024", cases=tuple(_IMPOSSIBLE), needs=("accelerator",))
 def impossible_sizes_are_refused(dev: Device, case: str) -> None:
     """64 TiB and sizes that overflow raise RuntimeError at once; nothing is promised or wrapped."""
+    if case == "storage":
+        dev.require("storage_allocation")
     error = raised(lambda: _IMPOSSIBLE[case](dev))
     assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
     dev.assert_equal(torch.ones(2, device=dev.device()), torch.ones(2))

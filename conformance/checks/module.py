@@ -176,7 +176,7 @@ def a_state_dict_goes_round(dev: Device, case: str) -> None:
             dev.assert_equal(tensor, kept[name])
 
 
-@check("module/deepcopy", "MODULE-008", cases=STATEFUL)
+@check("module/deepcopy", "MODULE-008", cases=STATEFUL, needs=("storage_allocation",))
 def a_deep_copy_has_memory_of_its_own(dev: Device, case: str) -> None:
     """A copy on the device has the values, the forward, and not the memory of the original."""
     module = _first(dev, case).to(dev.device())

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from conformance.check import check
-from conformance.checks.generator import DRAWS, IMPLICIT, default_generator
+from conformance.checks.generator import DRAW_NEEDS, DRAWS, IMPLICIT, default_generator
 from conformance.device import Device
 from conformance.observe import raised
 
@@ -42,6 +42,8 @@ _LARGE: dict[str, Callable[[torch.device], Tensor]] = {
     "dropout": lambda d: functional.dropout(torch.ones(100_003, device=d), 0.5),
     "multinomial": lambda d: torch.multinomial(torch.ones(100, device=d), 20_001, True),
 }
+
+_LARGE_NEEDS = {"randn_float64": "float64"}
 
 
 def _generator(dev: Device, seed: int, index: int | None = None) -> torch.Generator:
@@ -78,7 +80,12 @@ print("digests:" + json.dumps(digests(torch.device({device!r}))))
 """
 
 
-@check("random/process", "RAND-001", needs=("generator",), cases=("1_thread", "3_threads"))
+@check(
+    "random/process",
+    "RAND-001",
+    needs=("generator", *DRAW_NEEDS.values()),
+    cases=("1_thread", "3_threads"),
+)
 def another_process_draws_the_same_bits(dev: Device, case: str) -> None:
     """Every random operator draws the same bits in a fresh process with any number of threads."""
     paths = [_ROOT, os.environ.get("PYTHONPATH", "")]
@@ -90,7 +97,9 @@ def another_process_draws_the_same_bits(dev: Device, case: str) -> None:
     assert [name for name in ours if theirs[name] != ours[name]] == []
 
 
-@check("random/threads", "RAND-001", needs=("generator",), cases=tuple(_LARGE))
+@check(
+    "random/threads", "RAND-001", needs=("generator",), cases=tuple(_LARGE), case_needs=_LARGE_NEEDS
+)
 def the_thread_count_does_not_matter(dev: Device, case: str) -> None:
     """torch.set_num_threads changes nothing in what is drawn."""
     threads = torch.get_num_threads()
@@ -105,7 +114,13 @@ def the_thread_count_does_not_matter(dev: Device, case: str) -> None:
     dev.assert_equal(drawn[1], drawn[0])
 
 
-@check("random/stream", "RAND-002", needs=("generator", "streams"), cases=tuple(_ALL))
+@check(
+    "random/stream",
+    "RAND-002",
+    needs=("generator", "streams"),
+    cases=tuple(_ALL),
+    case_needs=DRAW_NEEDS,
+)
 def the_stream_does_not_matter(dev: Device, case: str) -> None:
     """The same seed gives the same numbers on a side stream, and later draws go on from there."""
     torch.manual_seed(7)
@@ -148,7 +163,9 @@ def seeding_does_not_reach_queued_draws(dev: Device) -> None:
     dev.assert_equal(drawn, expected)
 
 
-@check("random/private", "RAND-003", needs=("generator",), cases=tuple(DRAWS))
+@check(
+    "random/private", "RAND-003", needs=("generator",), cases=tuple(DRAWS), case_needs=DRAW_NEEDS
+)
 def the_default_generator_leaves_a_private_one_alone(dev: Device, case: str) -> None:
     """Draws and seeds of the default generator do not change what a private generator draws."""
     private, undisturbed = _generator(dev, 4), _generator(dev, 4)
@@ -187,7 +204,7 @@ def fork_rng_isolates_every_device_named(dev: Device) -> None:
 # ---- the position in the sequence --------------------------------------------------------------
 
 
-@check("random/advance", "RAND-004", needs=("generator",), cases=tuple(_ALL))
+@check("random/advance", "RAND-004", needs=("generator",), cases=tuple(_ALL), case_needs=DRAW_NEEDS)
 def every_draw_advances_the_state_alike(dev: Device, case: str) -> None:
     """A draw moves the state, by an amount that only its arguments decide."""
     torch.manual_seed(31)
@@ -208,6 +225,7 @@ def every_draw_advances_the_state_alike(dev: Device, case: str) -> None:
     "RAND-004",
     needs=("generator", "generator_offset"),
     cases=("rand", "randn", "randn_float64", "randint", "bernoulli", "exponential", "dropout"),
+    case_needs=_LARGE_NEEDS,
 )
 def offsets_grow_by_a_fixed_amount(dev: Device, case: str) -> None:
     """The offset grows by the same multiple of four for the same draw, wherever it starts."""
@@ -676,7 +694,13 @@ _TORCH_DISTRIBUTIONS: dict[str, tuple[Callable[[Tensor], Any], float, float]] = 
 }
 
 
-@check("random/library", "RAND-014", needs=("generator",), cases=tuple(_TORCH_DISTRIBUTIONS))
+@check(
+    "random/library",
+    "RAND-014",
+    needs=("generator",),
+    cases=tuple(_TORCH_DISTRIBUTIONS),
+    case_needs={"von_mises": "float64"},
+)
 def torch_distributions_sample_on_the_device(dev: Device, case: str) -> None:
     """Samples of torch.distributions are on the device, repeat with the seed, have the mean."""
     make, mean, deviation = _TORCH_DISTRIBUTIONS[case]

@@ -455,6 +455,7 @@ def storage_methods_are_generated(dev: Device, case: str) -> None:
         on_device = torch.empty(1, device=dev.device()).untyped_storage()
         assert getattr(on_device, f"is_{dev.type}") is True
         return
+    dev.require("storage_allocation")
     storage = cpu.untyped_storage() if case == "untyped" else cpu._typed_storage()
     moved = getattr(storage, dev.type)()
     assert moved.device.type == dev.type
@@ -526,6 +527,7 @@ def _after_import(dev: Device, backend: Literal["load", "none"]) -> tuple[dict[s
     "REG-030",
     cases=("exits", "known", "no_thread", "no_child", "not_initialized"),
     needs=("accelerator",),
+    case_needs={"no_thread": "fork"},  # threads are lost in a fork: that is what is wrong with them
 )
 def import_alone_does_nothing_else(dev: Device, case: str) -> None:
     """Loading the backend registers it and does no more: no thread, process or device context."""

@@ -357,7 +357,7 @@ def resize_follows_the_rules_of_the_cpu(dev: Device, case: str) -> None:
     dev.assert_equal(actual, expected)
 
 
-@check("view/resize_seen_by_views", "VIEW-008")
+@check("view/resize_seen_by_views", "VIEW-008", needs=("storage_resize",))
 def a_grown_storage_is_shared_by_its_views(dev: Device) -> None:
     """After resize_ moved the memory, a view made before it still shares it."""
     x = ramp((4,)).to(dev.device())
@@ -471,7 +471,12 @@ def a_storage_knows_its_size_and_device(dev: Device, dtype: torch.dtype) -> None
     assert torch.empty(0, dtype=dtype, device=dev.device()).untyped_storage().nbytes() == 0
 
 
-@check("view/storage_resize", "VIEW-010", cases=("to_zero", "grow", "shrink", "free_and_refill"))
+@check(
+    "view/storage_resize",
+    "VIEW-010",
+    cases=("to_zero", "grow", "shrink", "free_and_refill"),
+    needs=("storage_resize",),
+)
 def a_storage_can_be_resized(dev: Device, case: str) -> None:
     """UntypedStorage.resize_ frees, grows with its contents, and can be filled again."""
     source = ramp((64,))
@@ -512,6 +517,8 @@ _STORAGES: dict[str, Callable[[torch.UntypedStorage, Device], Any]] = {
 @check("view/storage_copy", "VIEW-011", cases=tuple(_STORAGES))
 def storages_can_be_copied(dev: Device, case: str) -> None:
     """A storage is copied on the device, to the host and back, byte by byte."""
+    if case not in ("cpu", "tolist"):
+        dev.require("storage_allocation")
     source = ramp((10,), torch.int16)
     storage = source.to(dev.device()).untyped_storage()
     made = _STORAGES[case](storage, dev)
@@ -525,7 +532,12 @@ def storages_can_be_copied(dev: Device, case: str) -> None:
     assert made.cpu().tolist() == expected
 
 
-@check("view/storage_new", "VIEW-011", cases=("untyped", "fill", "item"))
+@check(
+    "view/storage_new",
+    "VIEW-011",
+    cases=("untyped", "fill", "item"),
+    needs=("storage_allocation",),
+)
 def storages_can_be_made_and_used(dev: Device, case: str) -> None:
     """UntypedStorage(n, device=...) gives n bytes there that can be filled and read."""
     storage = torch.UntypedStorage(16, device=dev.device())
@@ -597,6 +609,8 @@ def contiguous_of_a_contiguous_tensor_is_itself(dev: Device) -> None:
 )
 def deep_copies_are_separate(dev: Device, case: str) -> None:
     """copy.deepcopy copies the memory, keeps geometry, sharing, requires_grad and device."""
+    if case not in ("parameter", "module"):
+        dev.require("storage_allocation")  # a parameter is cloned, any other tensor's storage is
     x = ramp((4, 6)).to(dev.device())
     if case == "tensor":
         made = copy.deepcopy(x)

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Oddities of a driver that are within the contract of hal.h, or that the contract lets it lack.
+#include <cstdint>
+#include <mutex>
+#include <set>
+
+#include "liar.h"
+
+namespace puone::liar {
+namespace {
+
+// Before and behind each block: what the caller sees is aligned to 256 bytes and to nothing more.
+constexpr size_t kLead = 256;
+constexpr size_t kTail = 65536 + 768;
+
+char* shifted(void* block, ptrdiff_t bytes) {
+  return static_cast<char*>(block) + bytes;
+}
+
+void allocationsArePadded(puone_hal_api& table) {
+  table.malloc = [](size_t bytes, void** out) {
+    if (bytes == 0 || bytes > SIZE_MAX - kLead - kTail) return truth().malloc(bytes, out);
+    const puone_status status = truth().malloc(kLead + bytes + kTail, out);
+    if (status == PUONE_OK) *out = shifted(*out, kLead);
+    return status;
+  };
+  table.free = [](void* block) {
+    return truth().free(block == nullptr ? nullptr : shifted(block, -ptrdiff_t{kLead}));
+  };
+  table.pointer_attributes = [](const void* pointer, puone_pointer_attributes* out) {
+    const puone_status status = truth().pointer_attributes(pointer, out);
+    if (status != PUONE_OK || out->kind != PUONE_MEMORY_DEVICE) return status;
+    out->base = shifted(out->base, kLead);
+    out->size -= kLead + kTail;
+    const auto offset =
+        reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(out->base);
+    if (offset >= out->size) *out = {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+    return status;
+  };
+}
+
+// Devices that have the one stream which their runtime needs.
+std::mutex mutex;
+std::set<int32_t> with_stream;
+
+void oneStream(puone_hal_api& table) {
+  table.stream_create = [](int32_t priority, puone_stream* out) {
+    int32_t device = 0;
+    if (const puone_status status = truth().device_get(&device); status != PUONE_OK) return status;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!with_stream.insert(device).second) return PUONE_UNSUPPORTED;
+    return truth().stream_create(priority, out);
+  };
+  table.stream_priority_range = [](int32_t* least, int32_t* greatest) {
+    *least = *greatest = 0;
+    return PUONE_OK;
+  };
+  table.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) {
+      out->capabilities &= ~uint64_t{PUONE_CAP_STREAM_PRIORITIES};
+    }
+    return status;
+  };
+}
+
+constexpr Lie kOddities[] = {
+    {"none", [](puone_hal_api&) {}},
+    {"padded", allocationsArePadded},
+    {"one_stream", oneStream},
+};
+
+} // namespace
+
+std::span<const Lie> lies() {
+  return kOddities;
+}
+
+} // namespace puone::liar

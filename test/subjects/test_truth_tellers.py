@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Unusual but correct backends stay green, and what they lack is unsupported for the right reason.
+
+The whole of it, every check of the core tier on every subject, is `make subjects`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+GREEN = {"pass", "unsupported", "blocked_upstream"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is tried on a backend, how much of it runs at least, and what it is known to lack."""
+
+    checks: str
+    executed: int
+    lacks: str
+
+
+SUBJECTS = {
+    "abacus": Subject(
+        "registration/s* device/* view/* func/vmap* opinfo/inplace:a*",
+        300,
+        "streams events generator pinned_memory storage_allocation storage_resize autocast",
+    ),
+    "one_stream": Subject("event/* copy/pinned* memory/* stream/*", 100, "streams events"),
+    "single_device": Subject("device/* copy/peer* stream/*", 180, "multi_device peer_copy"),
+    "float32_only": Subject(
+        "copy/* error/* device/* opinfo/forward:ab*",
+        500,
+        "float64 float16 bfloat16 complex64 complex128",
+    ),
+    "padded": Subject("memory/* serialization/* view/s*", 250, "autoload"),
+    "slow": Subject("stream/* event/* error/*", 290, "autoload"),
+    "threaded": Subject("registration/i* serialization/t* thread/t*", 30, "fork"),
+}
+
+
+@dataclass
+class Verdict:
+    """How a run ended and what it reported."""
+
+    code: int
+    text: str
+    report: dict[str, Any]
+
+    def outcomes(self) -> dict[str, str]:
+        """Outcome by check id."""
+        return {check["id"]: check["outcome"] for check in self.report["checks"]}
+
+    def assert_green(self, executed: int) -> None:
+        """Nothing is red, and enough was executed."""
+        outcomes = self.outcomes()
+        assert {id: outcome for id, outcome in outcomes.items() if outcome not in GREEN} == {}
+        assert self.code == 0, self.text[-4000:]
+        assert list(outcomes.values()).count("pass") >= executed
+
+
+def judge(name: str, folder: Path, *options: str) -> Verdict:
+    """A run of the suite against one subject."""
+    command = [
+        *(
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "no:cacheprovider",
+            "-q",
+            str(ROOT / "conformance"),
+        ),
+        *(f"--backend-file={HERE / name}.yaml", "--report=report.json", *options),
+    ]
+    path = os.pathsep.join(map(str, (ROOT, HERE)))
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=1500,
+    )
+    report = folder / "report.json"
+    assert report.exists(), done.stdout + done.stderr
+    return Verdict(done.returncode, done.stdout + done.stderr, json.loads(report.read_text()))
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_correct_backend_stays_green(name: str, tmp_path: Path) -> None:
+    subject = SUBJECTS[name]
+    selection = (f"--check={pattern}" for pattern in subject.checks.split())
+    verdict = judge(name, tmp_path, "--dtypes=pr", *selection)
+    verdict.assert_green(subject.executed)
+    capabilities = verdict.report["run"]["capabilities"]
+    missing = {name for name, entry in capabilities.items() if not entry["value"]}
+    assert set(subject.lacks.split()) <= missing

@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference backend as one whose import starts threads, which a fork would lose."""
+
+import threading
+
+import reference_backend  # noqa: F401
+
+_never = threading.Event()
+for _ in range(3):
+    threading.Thread(target=_never.wait, daemon=True).start()
