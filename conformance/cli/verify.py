@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     run, verdict = document.run, levels.assess(document.content)
     print(f"{arguments.bundle} is what it says")
-    print(plain(f"  {run['backend']} with torch {run['torch']['version']}, suite {run['suite']}"))
+    suite = f"suite {run['suite']} ({run['source']['commit'] or 'installed package'})"
+    print(plain(f"  {run['backend']} with torch {run['torch']['version']}, {suite}"))
     print(plain(f"  {len(document.checks)} checks, the run is {document.state}, level: {verdict}"))
     if arguments.without_list:
         print("  not compared with the suite's own list of checks and requirements")

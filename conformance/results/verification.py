@@ -59,6 +59,8 @@ def findings(members: dict[str, bytes], known: Own | None) -> tuple[Document | N
     found = [*_of_manifest(document, members), *_of_run(document)]
     if members[bundle.JUNIT] != report.junit(document.run["backend"], document.checks).encode():
         found.append(f"{bundle.JUNIT} is not what the report gives")
+    if not members[bundle.LOG].strip():
+        found.append(f"{bundle.LOG} is empty")
     entries, problems = _expectations(document, members, known)
     found += [*problems, *_of_waivers(document, entries)]
     described, problems = _descriptor(document, members)

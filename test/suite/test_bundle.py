@@ -137,6 +137,13 @@ def test_every_fact_of_the_manifest_is_recomputed(key: str, value: Any) -> None:
     assert f"manifest.json: {key} is not" in refused(found)
 
 
+def test_a_bundle_without_a_log_is_refused() -> None:
+    assert "run.log is empty" in refused(members(content(), OTHERS | {bundle.LOG: b"\n"}))
+    absent = {name: data for name, data in OTHERS.items() if name != bundle.LOG}
+    with pytest.raises(bundle.BundleError, match=r"run\.log is missing"):
+        members(content(), absent)
+
+
 def test_missing_shards_and_parts_of_the_suite_are_refused() -> None:
     whole = content()
     shard = synthetic.shards(whole, 2)[0]

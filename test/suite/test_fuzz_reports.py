@@ -21,7 +21,8 @@ from synthetic import record
 
 from conformance import report, selection
 from conformance.cli import main
-from conformance.results import bundle, reader, verification
+from conformance.outcome import Outcome
+from conformance.results import bundle, levels, reader, verification
 
 pytestmark = pytest.mark.fuzz
 
@@ -263,6 +264,53 @@ def test_a_bundle_made_anew_of_an_edited_report_needs_its_excuses(content: Any, 
     for check in document.checks:
         waived = check["id"].startswith("copy/")
         assert waived == ("waiver" in check) or check["outcome"] not in ("pass", "xfail")
+
+
+REQUIREMENTS = synthetic.requirements()
+CHANGES = st.tuples(
+    st.sampled_from(sorted(REQUIREMENTS)),
+    st.sampled_from([outcome.value for outcome in Outcome]),
+    st.sampled_from(["because", "needs capability 'sparse'", "needs capability 'streams'"]),
+    st.booleans(),
+)
+
+
+@fuzzed
+@given(
+    changes=st.lists(CHANGES, max_size=4),
+    absent=st.sets(st.sampled_from(["sparse", "streams", "peer_copy", "accelerator"]), max_size=2),
+)
+def test_no_level_is_claimed_that_its_requirements_do_not_bear(
+    changes: list[tuple[str, str, str, bool]], absent: set[str]
+) -> None:
+    records = []
+    for number, (id, outcome, reason, waived) in enumerate(changes):
+        entry = record(id, outcome, number)
+        if "reason" in entry:
+            entry["reason"] = reason
+        if waived and outcome == "unsupported":
+            entry["waiver"] = {"list": "unsupported", "id": "*"}
+        records.append(entry)
+    content = synthetic.replaced(*records)
+    for name in absent:
+        content["run"]["capabilities"][name]["value"] = False
+    verdict = levels.assess(content)
+    order = [level.name for level in levels.every()]
+    reached = levels.every()[: order.index(verdict.name) + 1] if verdict.name else ()
+    assert not reached or content["complete"]
+    for level in reached:
+        assert not absent & set(level.capabilities)
+        mine = [id for id, r in REQUIREMENTS.items() if r.tier in level.tiers and r.level == "must"]
+        for id in mine:
+            outcomes = [c["outcome"] for c in content["checks"] if c["requirements"] == [id]]
+            excuses = [c for c in content["checks"] if c["requirements"] == [id] and "reason" in c]
+            assert not {*BAD, "xfail", "flaky", "not_run"} & set(outcomes)
+            assert not any("waiver" in excuse for excuse in excuses)
+            assert "pass" in outcomes or all(
+                excuse["outcome"] == "blocked_upstream"
+                or any(f"'{name}'" in excuse["reason"] for name in absent)
+                for excuse in excuses
+            )
 
 
 TEXTS = st.text(st.characters(), max_size=40)  # Halves of characters and control characters, too.
