@@ -56,10 +56,13 @@ class Report:
 
     def add(self, record: Record) -> None:
         """Add (or replace) the record of one check."""
-        record = _whole(record)
+        line = json.dumps(record)
+        if "\\ud" in line:  # Half a character, or both halves of one.
+            record = _whole(record)
+            line = json.dumps(record)
         self.records[record["id"]] = record
         (self.bad.add if is_bad(record) else self.bad.discard)(record["id"])
-        self._lines[record["id"]] = json.dumps(record)
+        self._lines[record["id"]] = line
         if time.monotonic() - self._written > INTERVAL:
             self.write(complete=False)
 
