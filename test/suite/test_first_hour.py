@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A vendor's first hour in the small: three commands from nothing to a ranked list of what to do.
+
+In an environment that has what the suite depends on, and torch, but not the suite; without network.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import venv
+from pathlib import Path
+
+import pytest
+import torch
+
+from conformance import catalogue
+
+ROOT = Path(__file__).resolve().parents[2]
+FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
+
+
+@pytest.fixture(scope="module")
+def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The commands of a fresh environment into which suite and backend were installed."""
+    folder = tmp_path_factory.mktemp("fresh")
+    venv.create(folder, symlinks=True)
+    (library,) = folder.glob("lib/python*/site-packages")
+    packages = Path(torch.__file__).parents[1]
+    (library / "shared.pth").write_text(f"{packages}\n")
+    # Copies: building a package leaves files in its folder.
+    sources = folder / "sources"
+    for source in (ROOT / "conformance", FRESHCHIP):
+        files = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "."],
+            cwd=source,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for name in filter(None, files.split("\0")):
+            if (source / name).is_file():
+                target = sources / source.name / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes((source / name).read_bytes())
+    install = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-deps"]
+    install += ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    done = run([*install, sources / "conformance", sources / "freshchip"], folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "bin"
+
+
+def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user without this checkout would."""
+    hidden = ("PYTHONPATH", "PIP_TARGET", "PYTEST_ADDOPTS")
+    return subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env={key: value for key, value in os.environ.items() if key not in hidden},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_from_installation_to_a_ranked_list_in_three_commands(
+    bin_folder: Path, tmp_path: Path
+) -> None:
+    python = bin_folder / "python"
+    done = run(
+        [python, "-m", "conformance", "init", "freshchip", "--import", "torch_freshchip"], tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    pytest_ = [python, "-m", "pytest", "-p", "no:cacheprovider", "--pyargs", "conformance"]
+    done = run(
+        [
+            *pytest_,
+            "--backend-file=freshchip.yaml",
+            "--check=smoke/*",
+            "--check=copy/equal*",
+            "--next",
+        ],
+        tmp_path,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert str(ROOT) not in done.stdout + done.stderr
+    _, _, todo = done.stdout.partition("what to implement next on freshchip")
+    assert "operator aten::equal: register a kernel for PrivateUse1\n       COPY-026 " in todo
+    assert "guard synchronizeDevice: override it" in todo
+    waiting = re.findall(r"^ *(\d+)  (?:operator|guard|capability) ", todo, re.MULTILINE)
+    assert len(waiting) >= 3
+    assert waiting == sorted(waiting, key=int, reverse=True)
+    # Where the user is, and nowhere in the installation.
+    assert (tmp_path / "build" / "conformance" / "freshchip.json").is_file()
+    assert "pytest --pyargs conformance --backend-file=freshchip.yaml --check" in done.stdout
+
+
+def test_the_installed_suite_is_whole(bin_folder: Path, tmp_path: Path) -> None:
+    code = (
+        "import conformance, json, pathlib\n"
+        "from conformance import catalogue, collect, descriptor\n"
+        "folder = pathlib.Path(conformance.__file__).parent\n"
+        "files = [p.relative_to(folder).as_posix() for p in folder.rglob('*')]\n"
+        "print(json.dumps([len(catalogue.load()), sorted(files)]))\n"
+    )
+    done = run([bin_folder / "python", "-c", code], tmp_path)
+    assert done.returncode == 0, done.stderr
+    count, files = json.loads(done.stdout)
+    assert count == len(catalogue.load())
+    needed = {
+        path.relative_to(ROOT / "conformance").as_posix()
+        for pattern in ("*.py", "*.yaml", "*.json", "*.html")
+        for path in (ROOT / "conformance").rglob(pattern)
+        if "build" not in path.parts
+    }
+    assert needed <= set(files) | {"conftest.py"}
