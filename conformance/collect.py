@@ -57,6 +57,27 @@ def prepare_parent() -> None:
     torch.set_num_threads(1)
 
 
+def settle_copies(arguments: list[str], pyargs: bool) -> None:
+    """Let `--pyargs conformance` mean this copy of the suite, also beside a folder of that name.
+
+    pytest takes the folder of a checkout for the package, and then cannot import both. A folder
+    that was asked for as such is refused where another copy is installed.
+    """
+    for i, argument in enumerate(arguments):
+        folder = Path(argument.partition("::")[0])
+        if not (folder / "plugin.py").is_file() or not (folder / "opinfo").is_dir():
+            continue
+        if folder.resolve() == PACKAGE:
+            continue
+        if not pyargs:
+            raise pytest.UsageError(
+                f"{folder} is another copy of the suite than the installed one, {PACKAGE}: "
+                "run that with --pyargs conformance, or this one with `python -m pytest` from the "
+                "folder that has it"
+            )
+        arguments[i] = str(PACKAGE)
+
+
 def chapter_files(extra: Path | None) -> list[Path]:
     """The files with checks: the suite's chapters and those of --checks-dir."""
     folders = [CHAPTERS, *([extra] if extra else [])]

@@ -160,7 +160,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--next",
         action="store_true",
         help="tell at the end what to implement next: missing operators, functions and "
-        "capabilities, by how many checks wait for each",
+        "capabilities, by how many checks wait for each. Details of failures are left out then, "
+        "unless --tb or -r asks for them",
     )
     add(
         "--checks-dir",
@@ -169,12 +170,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    known = early_config.known_args_namespace
+    for arguments in (args, known.file_or_dir):
+        collect.settle_copies(arguments, known.pyargs)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     try:
         suite = Suite(config)
     except (DescriptorError, ExpectationsError, CatalogueError) as error:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
+    if config.getoption("--next"):
+        config.option.tbstyle = {"auto": "no"}.get(config.option.tbstyle, config.option.tbstyle)
+        config.option.reportchars = {"fE": "N"}.get(
+            config.option.reportchars, config.option.reportchars
+        )
     for name in collect.MARKS:
         config.addinivalue_line("markers", f"{name}: tier or level of a requirement of a check")
     config.pluginmanager.register(Recorder(suite), "conformance-recorder")
