@@ -797,7 +797,10 @@ def the_backward_of_dropout_uses_the_forward_mask(dev: Device) -> None:
 
 
 @check(
-    "generator/checkpoint", "GEN-021", needs=("generator",), cases=("reentrant", "non_reentrant")
+    "generator/checkpoint",
+    "GEN-021",
+    needs=("generator",),
+    cases=("reentrant", "non_reentrant", "other_device"),
 )
 def activation_checkpointing_replays_dropout(dev: Device, case: str) -> None:
     """torch.utils.checkpoint recomputes with the random state of the forward pass."""
@@ -806,10 +809,14 @@ def activation_checkpointing_replays_dropout(dev: Device, case: str) -> None:
     def block(x: torch.Tensor) -> torch.Tensor:
         return functional.dropout(x * 2, 0.5)
 
+    if case == "other_device":
+        dev.require("multi_device")
+    where = dev.device(1) if case == "other_device" else dev.device()
     torch.manual_seed(2)
-    x = torch.ones(1000, device=dev.device(), requires_grad=True)
+    torch.rand(3, device=where)  # which other devices have not drawn
+    x = torch.ones(1000, device=where, requires_grad=True)
     out: Any = checkpoint(block, x, use_reentrant=case == "reentrant")
-    torch.rand(7, device=dev.device())
+    torch.rand(7, device=where)
     torch.rand(7)
     out.sum().backward()
     assert x.grad is not None

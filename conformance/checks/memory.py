@@ -571,6 +571,21 @@ def exceptions_leak_no_memory(dev: Device, case: str) -> None:
         assert _allocated() == before, f"{_allocated() - before} bytes stay allocated"
 
 
+@check("memory/after_half", "MEM-019", needs=("memory_limit", "memory_info", "memory_stats"))
+def operations_that_fail_half_way_leak_no_memory(dev: Device) -> None:
+    """An operator that has memory for its first result only returns that, too."""
+    with _on_first_device(dev):
+        x = torch.empty(LARGE // 8, device=dev.device()).zero_()
+        # Room for the sorted values, and not for their indices, which are twice as large.
+        ballast = _bytes(dev, _free() - LARGE)
+        before = _allocated()
+        for _ in range(3):
+            assert isinstance(raised(x.sort), torch.OutOfMemoryError)
+        assert _allocated() == before, f"{_allocated() - before} bytes stay allocated"
+        del ballast
+        assert x.clone()[-1].item() == 0
+
+
 # ---- running out -----------------------------------------------------------------------------
 
 
@@ -771,6 +786,7 @@ def memory_is_reused_in_stream_order(dev: Device, case: str) -> None:
         "two_streams_last_late",
         "twice_the_same",
         "before_use",
+        "view",
     ),
     needs=("record_stream", "streams", "delay"),
 )
@@ -792,7 +808,9 @@ def record_stream_defers_reuse(dev: Device, case: str) -> None:
             y.copy_(x)
         if not is_late:
             stream.synchronize()
-        if case != "before_use":
+        if case == "view":
+            x[count // 2 :].record_stream(stream)
+        elif case != "before_use":
             x.record_stream(stream)
         if case == "twice_the_same":
             x.record_stream(stream)
@@ -981,7 +999,14 @@ def pinned_memory_copies_right(dev: Device, case: str) -> None:
 @check(
     "memory/pinned_reuse",
     "MEM-043",
-    cases=("source", "destination", "source_slice", "source_side", "destination_side"),
+    cases=(
+        "source",
+        "destination",
+        "source_slice",
+        "destination_slice",
+        "source_side",
+        "destination_side",
+    ),
     needs=("pinned_memory", "async_copy", "delay"),
 )
 def pinned_blocks_are_not_reused_early(dev: Device, case: str) -> None:
@@ -994,7 +1019,9 @@ def pinned_blocks_are_not_reused_early(dev: Device, case: str) -> None:
 
     def look() -> list[torch.Tensor]:
         host = torch.ones(4096).pin_memory()
-        if copied == "destination":
+        if case == "destination_slice":
+            host[2048:].copy_(on_device[2048:], non_blocking=True)
+        elif copied == "destination":
             host.copy_(on_device, non_blocking=True)
         elif case != "source_slice":
             on_device.copy_(host, non_blocking=True)

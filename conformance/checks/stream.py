@@ -943,9 +943,11 @@ def streams_may_be_dropped_any_time(dev: Device, case: str) -> None:
         in_thread(fill)
         stream.synchronize()
         assert stream.query()
+        assert x[-1].item() == 1, "the work of another thread was not waited for"
     else:
         stream = in_thread(lambda: _producer(dev, x))
         stream.synchronize()
+        assert x[-1].item() == 1, "the work of the thread was not waited for"
     dev.assert_equal(x, _full(1))
 
 
