@@ -541,6 +541,17 @@ def capability_query_answers(dev: Device, case: str) -> None:
             assert torch.float32 in dtypes
 
 
+def _utmost(dtype: torch.dtype) -> torch.Tensor:
+    """Values that no smaller or coarser data type holds."""
+    if dtype is torch.bool:
+        return torch.tensor([True])
+    if dtype.is_floating_point or dtype.is_complex:
+        info = torch.finfo(dtype)
+        return torch.tensor([1 + info.eps, info.max, info.smallest_normal], dtype=dtype)
+    limits = torch.iinfo(dtype)
+    return torch.tensor([limits.min, limits.max, limits.max - 2], dtype=dtype)
+
+
 @check(
     "device/capability_dtype",
     "DEV-019",
@@ -564,14 +575,15 @@ def capability_query_tells_the_truth(dev: Device, dtype: torch.dtype) -> None:
     """A dtype that is listed can be allocated, filled, cast and read back; others are refused."""
     listed = dtype in torch.accelerator.get_device_capability(0)["supported_dtypes"]
     cpu = torch.tensor([0, 1, 1, 0, 1]).to(dtype)
+    exact = torch.cat([cpu, _utmost(dtype)])
     if not listed:
         error = raised(lambda: cpu.to(dev.device()) + 1)
         assert isinstance(error, (RuntimeError, TypeError))
         return
-    x = cpu.to(dev.device())
+    x = exact.to(dev.device())
     assert x.dtype is dtype, f"became {x.dtype}"
     assert x.element_size() == cpu.element_size()
-    dev.assert_equal(x, cpu)
+    dev.assert_equal(x, exact)
     dev.assert_equal(torch.ones(5, device=dev.device()).to(dtype), torch.ones(5).to(dtype))
     dev.assert_equal(torch.full((3,), 1, dtype=dtype, device=dev.device()), torch.ones(3).to(dtype))
 
@@ -602,6 +614,32 @@ def module_and_accelerator_agree(dev: Device, case: str) -> None:
             torch.accelerator.synchronize(last)
             torch.accelerator.synchronize(dev.device(last))
             assert torch.accelerator.current_device_index() == last
+
+
+#: Questions about a device that is not current.
+_ASKED: dict[str, tuple[str, Callable[[Device, int], Any]]] = {
+    "properties": ("accelerator", lambda dev, i: dev.module.get_device_properties(i)),
+    "name": ("accelerator", lambda dev, i: dev.module.get_device_name(i)),
+    "stream": ("streams", lambda dev, i: dev.module.current_stream(i)),
+    "new_stream": ("streams", lambda dev, i: dev.stream(i)),
+    "memory_stats": ("memory_stats", lambda dev, i: torch.accelerator.memory_stats(i)),
+    "memory_info": ("memory_info", lambda dev, i: torch.accelerator.get_memory_info(i)),
+    "reset_peak": ("memory_stats", lambda dev, i: torch.accelerator.reset_peak_memory_stats(i)),
+    "random_state": ("generator", lambda dev, i: dev.module.get_rng_state(i)),
+    "empty_cache": ("empty_cache", lambda dev, i: torch.accelerator.empty_cache()),
+}
+
+
+@check("device/asked", "DEV-013", cases=tuple(_ASKED), needs=("multi_device",))
+def questions_leave_the_current_device_alone(dev: Device, case: str) -> None:
+    """What is asked of another device leaves the current device as it was."""
+    need, ask = _ASKED[case]
+    dev.require(need)
+    kept = [torch.ones(4, device=dev.device(index)) for index in range(dev.count)]
+    with torch.accelerator.device_index(0):
+        ask(dev, 1)
+        assert _current(dev) == 0
+    del kept
 
 
 @check("device/synchronize_other", "DEV-013", needs=("multi_device",))

@@ -103,6 +103,9 @@ _MIXED: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
     "where": lambda x, other: torch.where(x > 0, x, other),
     "linear": lambda x, other: torch.nn.functional.linear(x, other),
     "out": lambda x, other: torch.mul(x, x, out=other),
+    "index_select": lambda x, other: x.index_select(0, other[0].long()),
+    "gather": lambda x, other: x.gather(1, other.long()),
+    "embedding": lambda x, other: torch.nn.functional.embedding(other.long(), x),
     "set_source": lambda x, other: _untyped(x.set_)(other),
 }
 
@@ -159,6 +162,11 @@ def cpu_scalars_mix_with_device_tensors(dev: Device, case: str) -> None:
 # ---- operators -------------------------------------------------------------------------------
 
 
+def _triple_each(xs: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
+    for x, out in zip(xs, outs, strict=True):
+        out.copy_(x * 3)
+
+
 @functools.cache
 def _library() -> torch.library.Library:
     """Operators that no backend can know: one without kernels, one with a CPU kernel only."""
@@ -166,6 +174,10 @@ def _library() -> torch.library.Library:
     library.define("missing(Tensor x) -> Tensor")
     library.define("cpu_only(Tensor x) -> Tensor")
     library.impl("cpu_only", lambda x: x * 3, "CPU")
+    library.define("cpu_only_(Tensor(a!) x) -> Tensor(a!)")
+    library.impl("cpu_only_", lambda x: x.mul_(3), "CPU")
+    library.define("cpu_only_lists(Tensor[] xs, Tensor(a!)[] outs) -> ()")
+    library.impl("cpu_only_lists", _triple_each, "CPU")
     return library
 
 
@@ -182,18 +194,33 @@ def a_missing_operator_raises_not_implemented(dev: Device, case: str) -> None:
         dev.assert_equal(x + 1, torch.full((3,), 2.0))
 
 
-@check("error/operator_cpu_only", "ERR-007")
-def an_operator_of_the_cpu_falls_back_or_raises(dev: Device) -> None:
+def _in_lists(x: torch.Tensor) -> torch.Tensor:
+    out = torch.zeros_like(x)
+    torch.ops.conformance_error.cpu_only_lists([x, x], [torch.zeros_like(x), out])
+    return out
+
+
+_CPU_ONLY: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "functional": lambda x: torch.ops.conformance_error.cpu_only(x),
+    "in_place": lambda x: torch.ops.conformance_error.cpu_only_(x),
+    "in_place_view": lambda x: torch.ops.conformance_error.cpu_only_(x.expand(2, 3).t()[:, 0]),
+    "lists": _in_lists,
+}
+
+
+@check("error/operator_cpu_only", "ERR-007", cases=tuple(_CPU_ONLY))
+def an_operator_of_the_cpu_falls_back_or_raises(dev: Device, case: str) -> None:
     """An operator with a CPU kernel only gives the right result on the device, or raises."""
     _library()
     x = torch.ones(3, device=dev.device())
     try:
-        result = torch.ops.conformance_error.cpu_only(x)
+        result = _CPU_ONLY[case](x)
     except NotImplementedError as error:
         assert "conformance_error::cpu_only" in str(error), str(error)
         return
     assert result.device == x.device
     dev.assert_equal(result, torch.full((3,), 3.0))
+    dev.assert_equal(x, torch.full((3,), 3.0 if case.startswith("in_place") else 1.0))
 
 
 # ---- printing --------------------------------------------------------------------------------
@@ -294,6 +321,7 @@ def errors_stay_in_their_thread(dev: Device, case: str) -> None:
 _SURFACE: dict[str, Callable[[torch.Stream, torch.Event, torch.Tensor], Any]] = {
     "stream": lambda stream, event, x: stream.synchronize(),
     "device": lambda stream, event, x: torch.accelerator.synchronize(x.device.index),
+    "module": lambda stream, event, x: torch.get_device_module(x.device).synchronize(x.device),
     "event": lambda stream, event, x: event.synchronize(),
     "item": lambda stream, event, x: x[0].item(),
     "copy": lambda stream, event, x: x.cpu(),

@@ -376,6 +376,7 @@ def bf16_answer_is_true_to_the_device(dev: Device) -> None:
         "move_to_index",
         "already_there",
         "non_blocking",
+        "gradient",
     ),
     needs=("privateuse1",),
 )
@@ -389,6 +390,11 @@ def tensor_methods_are_generated(dev: Device, case: str) -> None:
     elif case == "already_there":
         x = cpu.to(dev.device(dev.module.current_device()))
         assert getattr(x, dev.type)() is x
+    elif case == "gradient":
+        leaf = cpu.clone().requires_grad_()
+        getattr(leaf, dev.type)().mul(2).sum().backward()
+        assert leaf.grad is not None, "the tensor arrived without its history"
+        assert torch.equal(leaf.grad, torch.full((6,), 2.0))
     else:
         index = dev.count - 1 if case == "move_to_index" else None
         options = {"non_blocking": True} if case == "non_blocking" else {}
@@ -401,7 +407,7 @@ def tensor_methods_are_generated(dev: Device, case: str) -> None:
 @check(
     "registration/module_methods",
     "REG-021",
-    cases=("parameters", "buffers", "forward", "to_index"),
+    cases=("parameters", "same_parameters", "buffers", "forward", "to_index"),
     needs=("privateuse1",),
 )
 def module_method_is_generated(dev: Device, case: str) -> None:
@@ -410,10 +416,13 @@ def module_method_is_generated(dev: Device, case: str) -> None:
     x = torch.arange(6.0).reshape(2, 3)
     expected = model(x).detach()
     index = dev.count - 1
+    before = list(model.parameters())  # what an optimizer was given
     moved = getattr(model, dev.type)(*([index] if case == "to_index" else []))
     assert moved is model
     if case == "to_index":
         assert {t.device for t in model.state_dict().values()} == {dev.device(index)}
+    elif case == "same_parameters":
+        assert all(a is b for a, b in zip(before, model.parameters(), strict=True))
     elif case == "parameters":
         assert {p.device.type for p in model.parameters()} == {dev.type}
         assert all(p.requires_grad and p.is_leaf for p in model.parameters())
@@ -668,6 +677,7 @@ _LEAVE: dict[str, str] = {
         "atexit.register(last)\n"
     ),
     "uncaught_exception": "x = torch.ones(8, device=D)\nraise KeyError('on purpose')\n",
+    "own_status": "import sys; x = torch.ones(8, device=D); sys.exit(3)\n",
 }
 _BACKWARD = (
     "w = torch.ones(8, device=D, requires_grad=True)\n"
@@ -695,7 +705,7 @@ _LEAVE_WITH_STREAMS: dict[str, str] = {
 def process_exits_cleanly(dev: Device, case: str) -> None:
     """A process that used the device ends with its own exit status, whatever is still alive."""
     end = ends(dev, _LEAVE)[case]
-    end.verify(status=1 if case == "uncaught_exception" else 0)
+    end.verify(status={"uncaught_exception": 1, "own_status": 3}.get(case, 0))
     if case == "at_exit_hook":
         assert "hook ran" in end.output, "the device was gone before the program's exit hooks ran"
 

@@ -10,7 +10,7 @@ import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -161,12 +161,15 @@ def nested_containers_with_mixed_devices_come_back(dev: Device) -> None:
     assert made["g"] == saved["g"]
 
 
-@check("serialization/pending", "SER-006", needs=(*_NEEDS, "delay"))
-def saving_waits_for_pending_work(dev: Device) -> None:
-    """torch.save writes what work queued before it will have written."""
-    x = torch.zeros(1000, device=dev.device())
+@check("serialization/pending", "SER-006", needs=(*_NEEDS, "delay"), cases=("here", "elsewhere"))
+def saving_waits_for_pending_work(dev: Device, case: str) -> None:
+    """torch.save writes what work queued before it will have written, also on another device."""
+    if case == "elsewhere":
+        dev.require("multi_device")
+    x = torch.zeros(1000, device=dev.device(1) if case == "elsewhere" else dev.device())
     dev.synchronize()
-    dev.delay(40)
+    with torch.accelerator.device_index(x.device.index) if dev.is_accelerator else nullcontext():
+        dev.delay(40)
     x.fill_(6)
     dev.assert_equal(_again(x), torch.full((1000,), 6.0))
 
@@ -462,6 +465,17 @@ def training_resumes_from_a_checkpoint(dev: Device, case: str) -> None:
     steps(again, resumed, home)
     for one, other in zip(module.parameters(), again.parameters(), strict=True):
         dev.assert_close(other, one.detach().cpu(), rtol=1e-4, atol=1e-5)
+
+
+@check("serialization/default_generator", "SER-016", needs=(*_NEEDS, "generator", "accelerator"))
+def the_state_of_the_device_is_saved(dev: Device) -> None:
+    """A saved torch.<type>.get_rng_state() continues the device's sequence after loading."""
+    with torch.random.fork_rng(devices=[0], device_type=dev.type):
+        torch.rand(5, device=dev.device(0))
+        buffer = _save({"rng": dev.module.get_rng_state(0)})
+        expected = torch.rand(5, device=dev.device(0)).cpu()
+        dev.module.set_rng_state(torch.load(buffer)["rng"], 0)
+        dev.assert_equal(torch.rand(5, device=dev.device(0)), expected)
 
 
 @check("serialization/generator", "SER-016", needs=(*_NEEDS, "generator"))

@@ -180,6 +180,22 @@ def threads_that_used_the_device_leave_nothing(dev: Device) -> None:
     )
 
 
+@check("thread/leak_memory", "THREAD-006", needs=("threads", "memory_stats"))
+def threads_that_used_the_device_leave_no_memory(dev: Device) -> None:
+    """What threads allocated on the device is free when they have ended."""
+    eye = torch.eye(8, device=dev.device(0))
+
+    def batch(count: int) -> None:
+        for _ in range(count):
+            in_thread(lambda: torch.ones(8, 8, device=dev.device(0)).mm(eye).sum().item())
+
+    batch(2)
+    before = torch.accelerator.memory_allocated(0)
+    batch(20)
+    after = torch.accelerator.memory_allocated(0)
+    assert after <= before, f"{after - before} bytes are left of 20 threads"
+
+
 # ---- the interpreter lock --------------------------------------------------------------------
 
 _BLOCKING: dict[str, Callable[[Device, torch.Tensor, torch.Stream], Any]] = {

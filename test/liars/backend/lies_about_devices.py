@@ -225,6 +225,19 @@ def errors_keep_their_device(name: str, call: Call, args: Any, kwargs: Any) -> A
         raise
 
 
+@lie("DEV-013", "device/asked:*", planted=True)
+def questions_select() -> None:
+    """The memory of a device is asked for by making the device current."""
+    ask: Callable[..., tuple[int, int]] = torch.accelerator.get_memory_info
+
+    def select(device: Any = None) -> tuple[int, int]:
+        if device is not None:
+            torch.accelerator.set_device_index(_index(device))
+        return ask(device)
+
+    plant(torch.accelerator, "get_memory_info", select)
+
+
 @lie("DEV-014", "device/indexless:*")
 def no_index_is_index_0(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A device without an index is device 0, whichever is current."""
@@ -283,6 +296,15 @@ def float64_becomes_float32(name: str, call: Call, args: Any, kwargs: Any) -> An
     if name == "_to_copy" and wanted == torch.float64 and kwargs.get("device") is not None:
         kwargs = {**kwargs, "dtype": torch.float32}
     return call(*args, **kwargs)
+
+
+@lie("DEV-019", "device/capability_dtype:float64")
+def float64_has_the_precision_of_float32(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """float64 is listed as supported, and holds what float32 holds."""
+    result = call(*args, **kwargs)
+    if name == "_to_copy" and result.dtype == torch.float64 and result.device.type == BACKEND:
+        return result.float().double()
+    return result
 
 
 @lie("DEV-020", "device/accelerator_parity:*", planted=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,14 @@ def other_devices_are_read(name: str, call: Call, args: Any, kwargs: Any) -> Any
     return call(*args, **kwargs)
 
 
+@lie("ERR-003", "error/mixed:index_select error/mixed:gather error/mixed:embedding")
+def host_indices_are_moved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Indices on the host are moved to where the values are."""
+    if name in ("index_select", "gather", "embedding"):
+        args = tuple(a.to(BACKEND) if isinstance(a, torch.Tensor) else a for a in args)
+    return call(*args, **kwargs)
+
+
 @lie("ERR-003", "error/mixed:out error/mixed_devices:out")
 def refused_results_are_cleared(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """An out= on another device is refused after it was cleared."""
@@ -160,18 +169,34 @@ def what_is_missing_has_no_name(name: str, call: Call, args: Any, kwargs: Any) -
         raise NotImplementedError("the operator is not supported by this device") from None
 
 
-@lie("ERR-007", "error/operator_cpu_only")
+@lie("ERR-007", "error/operator_cpu_only:functional")
 def fallbacks_stay_on_the_host(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """What the CPU computes for the device is not copied back."""
     result = call(*args, **kwargs)
     return result.cpu() if name == "conformance_error::cpu_only" else result
 
 
-@lie("ERR-007", "error/operator_cpu_only")
+@lie("ERR-007", "error/operator_cpu_only:functional")
 def fallbacks_return_their_input(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A fallback gives memory that nobody wrote the result to."""
     if name == "conformance_error::cpu_only":
         return torch.empty_like(args[0]).copy_(args[0])
+    return call(*args, **kwargs)
+
+
+@lie("ERR-007", "error/operator_cpu_only:*")
+def fallbacks_change_a_copy(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fallback of an in-place operator returns the new values and leaves the tensor."""
+    if name == "conformance_error::cpu_only_":
+        return call(args[0].clone())
+    return call(*args, **kwargs)
+
+
+@lie("ERR-007", "error/operator_cpu_only:*")
+def fallbacks_know_no_lists(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fallback copies the lists of an operator to the host, and none of them back."""
+    if name == "conformance_error::cpu_only_lists":
+        return call(*[[tensor.clone() for tensor in tensors] for tensors in args])
     return call(*args, **kwargs)
 
 
@@ -273,3 +298,18 @@ def errors_are_raised_in_the_main_thread() -> None:
             return self
 
     plant(torch.Tensor, "view", swallow)
+
+
+@lie("ERR-020", "error/deferred:module", planted=True)
+def synchronize_only_warns() -> None:
+    """torch.<type>.synchronize() turns what went wrong into a warning."""
+    module = torch.get_device_module(BACKEND)
+    synchronize: Callable[..., None] = module.synchronize
+
+    def warn(device: Any = None) -> None:
+        try:
+            synchronize(device)
+        except RuntimeError as error:
+            warnings.warn(str(error), stacklevel=2)
+
+    plant(module, "synchronize", warn)

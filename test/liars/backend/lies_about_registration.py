@@ -247,6 +247,31 @@ def moving_a_module_leaves_its_buffers() -> None:
     plant(torch.nn.Module, BACKEND, move)
 
 
+@lie("REG-020", "registration/tensor_methods:gradient", planted=True)
+def moving_a_tensor_detaches() -> None:
+    """Tensor.<type>() moves the data, and forgets where it came from."""
+    plant(
+        torch.Tensor,
+        BACKEND,
+        lambda self, *args, **options: self.detach().to(BACKEND).requires_grad_(self.requires_grad),
+    )
+
+
+@lie("REG-021", "registration/module_methods:same_parameters", planted=True)
+def moving_a_module_makes_new_parameters() -> None:
+    """Module.<type>() puts new parameters in the place of those an optimizer may have."""
+    move = torch.nn.Module.to
+
+    def replace(self: torch.nn.Module, device: Any = BACKEND) -> torch.nn.Module:
+        torch.__future__.set_overwrite_module_params_on_conversion(True)
+        try:
+            return move(self, device)
+        finally:
+            torch.__future__.set_overwrite_module_params_on_conversion(False)
+
+    plant(torch.nn.Module, BACKEND, replace)
+
+
 @lie("REG-022", "registration/packed_sequence_methods:*", planted=True)
 def packed_sequences_are_nowhere() -> None:
     """PackedSequence.is_<type> is False for all."""

@@ -74,6 +74,22 @@ def _reduce(
     plant(handles, "__reduce_ex__", changed)
 
 
+def _copies_storages(wait: Callable[[], None]) -> None:
+    """Make torch.save copy storages to the host without waiting for more than `wait` does."""
+    original = torch.UntypedStorage.cpu
+
+    def cpu(self: torch.UntypedStorage) -> torch.UntypedStorage:
+        if self.device.type != BACKEND:
+            return original(self)
+        data = torch.empty(0, dtype=torch.uint8, device=self.device).set_(self)
+        pinned = torch.empty(data.shape, dtype=torch.uint8, pin_memory=True)
+        pinned.copy_(data, non_blocking=True)
+        wait()
+        return pinned.untyped_storage()
+
+    plant(torch.UntypedStorage, "cpu", cpu)
+
+
 # ---- tensors -----------------------------------------------------------------------------------
 
 
@@ -131,19 +147,16 @@ def buffers_are_saved_as_tensors() -> None:
     _saves(lambda x: x.detach() if isinstance(x, torch.nn.Buffer) else x)
 
 
-@lie("SER-006", "serialization/pending", planted=True)
+@lie("SER-006", "serialization/pending:here", planted=True)
 def storages_are_not_waited_for() -> None:
     """A storage goes to pinned host memory without waiting for the copy."""
-    original = torch.UntypedStorage.cpu
+    _copies_storages(lambda: None)
 
-    def cpu(self: torch.UntypedStorage) -> torch.UntypedStorage:
-        if self.device.type != BACKEND:
-            return original(self)
-        data = torch.empty(0, dtype=torch.uint8, device=self.device).set_(self)
-        pinned = torch.empty(data.shape, dtype=torch.uint8, pin_memory=True)
-        return pinned.copy_(data, non_blocking=True).untyped_storage()
 
-    plant(torch.UntypedStorage, "cpu", cpu)
+@lie("SER-006", "serialization/pending:elsewhere", planted=True)
+def storages_wait_for_the_current_device() -> None:
+    """A storage goes to pinned host memory, and the current device is waited for, not its own."""
+    _copies_storages(torch.accelerator.synchronize)
 
 
 # ---- locations ---------------------------------------------------------------------------------
@@ -313,3 +326,15 @@ def the_momentum_is_rounded() -> None:
 def loading_moves_to_the_device() -> None:
     """torch.load puts every tensor on the device, generator states too."""
     _loaded(lambda x: x.to(BACKEND))
+
+
+@lie("SER-016", "serialization/default_generator", planted=True)
+def the_state_of_the_device_is_its_seed() -> None:
+    """torch.<type>.get_rng_state() is the state of a generator with the same seed, at its start."""
+    module = torch.get_device_module(BACKEND)
+
+    def state(device: Any = BACKEND) -> torch.Tensor:
+        seed = module._get_generator(device).initial_seed()
+        return torch.Generator(device=BACKEND).manual_seed(seed).get_state()
+
+    plant(module, "get_rng_state", state)

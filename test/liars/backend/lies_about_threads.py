@@ -34,6 +34,21 @@ def copies_go_through_one_buffer() -> None:
     plant(torch.Tensor, "clone", through_buffer)
 
 
+@lie("THREAD-006", "thread/leak_memory", planted=True)
+def every_thread_keeps_a_workspace() -> None:
+    """Matrix products use a workspace per thread, which outlives the thread."""
+    mm: Callable[..., torch.Tensor] = torch.Tensor.mm
+    workspaces: dict[int, torch.Tensor] = {}
+
+    def with_workspace(self: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+        thread = threading.get_native_id()
+        if thread not in workspaces:
+            workspaces[thread] = torch.empty(4096, device=self.device)
+        return mm(self, other)
+
+    plant(torch.Tensor, "mm", with_workspace)
+
+
 @lie("THREAD-008", "thread/backward:in_thread thread/backward:forward_here", planted=True)
 def backward_needs_state_of_the_main_thread() -> None:
     """backward() is wrapped with per-thread state that only the importing thread has."""
