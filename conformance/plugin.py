@@ -21,6 +21,7 @@ from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
 from conformance.emit import Recorder, emit_result
+from conformance.execution import run
 from conformance.expectations import ExpectationsError
 from conformance.loading import explained
 from conformance.outcome import EXECUTED, CannotLoad, Outcome, is_bad
@@ -28,7 +29,7 @@ from conformance.reruns import LIMIT
 from conformance.results import levels
 from conformance.run import ALLOW, FALLBACK_POLICIES, WARN
 from conformance.runner.result import Result
-from conformance.suite import KEY, Session, Suite, open_report, run, start
+from conformance.suite import KEY, Session, Suite, open_report, start
 from conformance.xdist import register_xdist
 
 INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 3, 5, 6

@@ -9,10 +9,13 @@ names. A check whose rounds differ is flaky: it races, or it depends on what ran
 from __future__ import annotations
 
 import random
+import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from conformance.check import Check
 from conformance.descriptor import Descriptor
@@ -21,6 +24,35 @@ from conformance.reruns import attempt
 from conformance.run import Emit, Judge, Verification
 from conformance.runner.pool import Pool
 from conformance.runner.result import Result
+
+OPTIONS = ("--verify", "--verify-seed")
+
+
+def verification(config: pytest.Config) -> Verification | None:
+    """What --verify asks for. Without --verify-seed the first seed is drawn, and told."""
+    rounds, seed = (config.getoption(name) for name in OPTIONS)
+    if rounds is None:
+        if seed is not None:
+            raise pytest.UsageError("--verify-seed needs --verify")
+        return None
+    if rounds < 1:
+        raise pytest.UsageError("--verify needs a number of rounds above 0")
+    if config.getoption("--isolate") == "none":
+        raise pytest.UsageError("--verify needs worker processes: leave out --isolate=none")
+    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
+        raise pytest.UsageError("--verify has workers of its own: use --workers in the place of -n")
+    return Verification(rounds, random.randrange(10**6) if seed is None else seed)
+
+
+def without_rounds(arguments: Iterable[str]) -> str:
+    """The command line of a run without its rounds."""
+    kept, skip = ["pytest"], False
+    for argument in arguments:
+        name, equals, _ = argument.partition("=")
+        if not skip and name not in OPTIONS:
+            kept.append(argument)
+        skip = name in OPTIONS and not equals
+    return shlex.join(kept)
 
 
 def adversarial(descriptor: Descriptor, seed: int) -> Descriptor:
@@ -46,16 +78,18 @@ class Rounds:
         judge: Judge,
         repro: Callable[[str | None, int], str],
         begin: Callable[[int, int], None],
+        note: Callable[[Any], None],
     ) -> None:
         """`make_pool` takes the seed, `repro` a check (or None for all) and the seed.
 
-        `begin` is told the number and the seed of every round.
+        `begin` is told the number and the seed of every round, `note` the records that may change.
         """
         self._verification = verification
         self._make_pool = make_pool
         self._judge = judge
         self._repro = repro
         self._begin = begin
+        self._note = note
         self._results: dict[str, Result] = {}
         self._attempts: dict[str, list[dict[str, Any]]] = defaultdict(list)
 
@@ -71,6 +105,8 @@ class Rounds:
                 if result.id in waiting and (merged.flaky or number == self._verification.rounds):
                     waiting.discard(result.id)
                     emit(merged)
+                elif result.id in waiting and merged.attempts:
+                    self._note(self._judge.record(by_id[result.id], merged))
 
             pool = self._make_pool(seed)
             try:

@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import datetime
 import os
-import random
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
 from conformance import catalogue, descriptor, source
@@ -21,24 +18,15 @@ from conformance.collect import chapter_files, topic_files
 from conformance.descriptor import Descriptor
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.expectations.update import update
-from conformance.outcome import CannotLoad, Outcome
+from conformance.outcome import Outcome
 from conformance.report import Report
-from conformance.reruns import Reruns
-from conformance.rounds import Rounds, adversarial
-from conformance.run import ALLOW, COUNTER, FORBID, Emit, Judge, Options, Record, Verification
-from conformance.runner import probes
-from conformance.runner.pool import Pool
-from conformance.runner.result import Result
+from conformance.rounds import verification
+from conformance.run import ALLOW, COUNTER, FORBID, Judge, Options, Record, Verification
 from conformance.selection import Selection
-
-if TYPE_CHECKING:
-    from conformance.runner.inprocess import InProcess
 
 NO_BACKEND = "no-backend"
 # What --dtypes accepts in the place of names.
 DTYPE_WORDS = {PR: PR, STANDARD: STANDARD, "all": FULL}
-VERIFY_OPTIONS = ("--verify", "--verify-seed")
-Runs = Callable[[Iterable[Check], Emit], None]
 KEY = pytest.StashKey["Suite"]()
 
 
@@ -118,7 +106,7 @@ class Suite:
         self.since: str | None = option("--since")
         self.changed: set[str] = set()
         """The ids of the checks that --since selects."""
-        self._arguments = config.invocation_params.args
+        self.arguments = [str(argument) for argument in config.invocation_params.args]
         self._config = config
         self._is_xdist_worker = hasattr(config, "workerinput")
         self._cli = _cli(config)
@@ -201,17 +189,6 @@ class Suite:
             reporter.ensure_newline()
             reporter.write_line(line)
 
-    @property
-    def invocation(self) -> str:
-        """The command line of this run without its rounds."""
-        kept, skip = ["pytest"], False
-        for argument in self._arguments:
-            name, equals, _ = str(argument).partition("=")
-            if not skip and name not in VERIFY_OPTIONS:
-                kept.append(str(argument))
-            skip = name in VERIFY_OPTIONS and not equals
-        return shlex.join(kept)
-
     def repro(self, session: Session) -> Callable[[str], str]:
         """The command that runs one check of a backend again."""
         file = session.descriptor.file
@@ -270,92 +247,6 @@ def open_report(session: Session, suite: Suite) -> None:
         {id: {"level": r.level, "tier": r.tier} for id, r in suite.catalogue.items()},
     )
     session.report.write(complete=False)
-
-
-def make_runner(session: Session, options: Options) -> Pool | InProcess:
-    """What runs the checks of a backend; raises CannotLoad if the backend does not come up."""
-    if options.isolate == "none":
-        from conformance.runner.inprocess import InProcess  # Imports torch.
-
-        return InProcess(session.descriptor, options.seed)
-    return Pool(session.descriptor, options)
-
-
-def _in_rounds(session: Session, suite: Suite, runner: Pool | InProcess, options: Options) -> Runs:
-    """What runs checks in several rounds, each with workers of its own."""
-    assert options.verify is not None and session.judge is not None
-    rounds = options.verify.rounds
-    session.verified = options.verify
-    capable = frozenset(name for name, entry in session.capabilities.items() if entry["value"])
-    runner.close()  # There are backends that one process may use at a time.
-
-    def make_pool(seed: int) -> Pool:
-        pool = Pool(adversarial(session.descriptor, seed), options)
-        pool.set_capabilities(capable)
-        return pool
-
-    def begin(number: int, seed: int) -> None:
-        of = f"round {number} of {rounds}"
-        suite.tell(f"{session.descriptor.name}: {of}, --verify-seed {seed}")
-
-    def repro(id: str | None, seed: int) -> str:
-        command = suite.invocation if id is None else suite.repro(session)(id)
-        return f"{command} --verify 1 --verify-seed {seed}"
-
-    return Rounds(options.verify, make_pool, session.judge, repro, begin).run
-
-
-def with_reruns(session: Session, runner: Pool | InProcess, options: Options) -> Runs:
-    """What runs checks, those with unexpected results again; without processes all run once."""
-    if not isinstance(runner, Pool) or not options.reruns:
-        return runner.run
-    assert session.judge is not None
-    return Reruns(runner, session.judge, options, session.note).run
-
-
-def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
-    """Find out the capabilities that the descriptor leaves open, and note all in the report."""
-    found: list[Result] = []
-    runner.run(probes.to_probe(session.descriptor), found.append)
-    session.capabilities = table = probes.capabilities(session.descriptor, found)
-    if session.report is not None:
-        session.report.run["capabilities"] = table
-    names = frozenset(name for name, entry in table.items() if entry["value"])
-    runner.set_capabilities(names)
-    return names
-
-
-def _identify(session: Session, runner: Pool | InProcess) -> None:
-    if session.report is not None:
-        session.report.run |= runner.identity
-
-
-def run(session: Session, suite: Suite, checks: Iterable[Check], emit: Any) -> None:
-    """Run checks against a backend; every result goes to `emit(check, result)`."""
-    options = suite.options(session.descriptor)
-    by_id = {check.id: check for check in checks}
-    assert session.judge is not None
-    try:
-        runner = make_runner(session, options)
-        try:
-            plan = session.judge.plan(by_id.values(), probe(session, runner))
-            for result in plan.decided:
-                emit(by_id[result.id], result)
-            runs = (
-                _in_rounds(session, suite, runner, options)
-                if options.verify
-                else with_reruns(session, runner, options)
-            )
-            runs(plan.run, lambda result: emit(by_id[result.id], result))
-        finally:
-            _identify(session, runner)
-            runner.close()
-    except CannotLoad as error:
-        session.cannot_load = str(error)
-        assert session.report is not None
-        session.report.run["cannot_load"] = str(error)
-        return
-    session.finished = True
 
 
 def _require_counter(target: Descriptor, fallback: str) -> None:
@@ -450,22 +341,6 @@ def selection(tier: str | None, dtypes: str | None) -> tuple[str, tuple[str, ...
     if len(named) > 1:
         raise pytest.UsageError(f"--dtypes {dtypes}: {words[0]!r} stands alone")
     return DTYPE_WORDS[words[0]], ()
-
-
-def verification(config: pytest.Config) -> Verification | None:
-    """What --verify asks for. Without --verify-seed the first seed is drawn, and told."""
-    rounds, seed = (config.getoption(name) for name in VERIFY_OPTIONS)
-    if rounds is None:
-        if seed is not None:
-            raise pytest.UsageError("--verify-seed needs --verify")
-        return None
-    if rounds < 1:
-        raise pytest.UsageError("--verify needs a number of rounds above 0")
-    if config.getoption("--isolate") == "none":
-        raise pytest.UsageError("--verify needs worker processes: leave out --isolate=none")
-    if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--verify has workers of its own: use --workers in the place of -n")
-    return Verification(rounds, random.randrange(10**6) if seed is None else seed)
 
 
 def _folder(text: str | None) -> Path | None:

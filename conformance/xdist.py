@@ -13,18 +13,10 @@ import pytest
 from conformance import collect
 from conformance.collect import CheckItem
 from conformance.emit import emit_result
+from conformance.execution import Runs, make_runner, probe, with_reruns
 from conformance.outcome import CannotLoad, Outcome
 from conformance.runner.result import Result
-from conformance.suite import (
-    Runs,
-    Session,
-    Suite,
-    make_runner,
-    open_report,
-    probe,
-    start,
-    with_reruns,
-)
+from conformance.suite import Session, Suite, open_report, start
 
 if TYPE_CHECKING:
     from conformance.runner.inprocess import InProcess
