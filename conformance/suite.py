@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
 import pytest
 
 from conformance import catalogue, descriptor, source
