@@ -903,6 +903,7 @@ def torch_equal_compares_on_the_device(dev: Device, case: str) -> None:
         assert not torch.equal(x, y)
     elif case == "shape":
         assert not torch.equal(x, y.reshape(4, 3))
+        assert not torch.equal(x[:1], x[:1].expand(3, 4))
     elif case == "nan":
         y[0, 0] = float("nan")
         assert not torch.equal(y, y.clone())

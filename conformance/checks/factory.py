@@ -719,7 +719,7 @@ def fill_and_zero_write_views(dev: Device, dtype: torch.dtype) -> None:
 @check(
     "factory/fill_value",
     "FACT-019",
-    cases=("scalar", "tensor", "host_tensor", "special", "overflow"),
+    cases=("scalar", "tensor", "host_tensor", "own_element", "special", "overflow"),
 )
 def fill_takes_numbers_and_tensors(dev: Device, case: str) -> None:
     """fill_ takes Python numbers and 0-dim tensors, keeps special values, and checks ranges."""
@@ -730,6 +730,9 @@ def fill_takes_numbers_and_tensors(dev: Device, case: str) -> None:
         dev.assert_equal(x.fill_(torch.tensor(3, device=dev.device())), torch.full((5,), 3.0))
     elif case == "host_tensor":
         dev.assert_equal(x.fill_(torch.tensor(4)), torch.full((5,), 4.0))
+    elif case == "own_element":
+        x[2] = 7
+        dev.assert_equal(x.fill_(x[2]), torch.full((5,), 7.0))
     elif case == "special":
         for value in (math.inf, -math.inf, math.nan):
             dev.assert_equal(x.fill_(value), torch.full((5,), value))

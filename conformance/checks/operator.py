@@ -53,6 +53,7 @@ _INDEX: dict[str, Program] = {
     "bool_values": lambda d: ramp((4, 6), torch.bool).to(d)[_i(d, 1), :],
     "index_select": lambda d: _x(d).index_select(1, _i(d, 5, 0, 5)),
     "take": lambda d: _x(d).take(_i(d, 0, 23, 7)),
+    "take_negative": lambda d: _x(d).t().take(_i(d, -1, -24, 3)),
     "take_along_dim": lambda d: _x(d).take_along_dim(_x(d).argsort(1), 1),
     "gather": lambda d: _x(d).gather(1, _i(d, 0, 5, 1, 4).view(4, 1)),
     "masked_select": lambda d: _x(d).masked_select(_x(d) > 3),
@@ -138,10 +139,12 @@ _SCATTER: dict[str, Program] = {
     "index_add": lambda d: _x(d).index_add_(0, _i(d, 1, 1), ramp((2, 6)).to(d), alpha=2),
     "index_copy": lambda d: _x(d).index_copy_(1, _i(d, 5, 0), ramp((4, 2)).to(d)),
     "index_fill": lambda d: _x(d).index_fill_(1, _i(d, 5, 0), 3.5),
+    "index_fill_negative": lambda d: _x(d).index_fill_(1, _i(d, -1, 2), 3.5),
     "masked_fill": lambda d: _x(d).masked_fill_(_x(d) > 0, -1.0),
     "masked_fill_tensor": lambda d: _x(d).masked_fill(_x(d) > 0, torch.tensor(2.5, device=d)),
     "masked_scatter": lambda d: _x(d).masked_scatter_(_x(d) > 0, ramp((24,)).to(d)),
     "put": lambda d: _x(d).put_(_i(d, 3, 9), torch.tensor([1.5, 2.5], device=d)),
+    "put_negative": lambda d: _x(d).put_(_i(d, -2, 9), torch.tensor([1.5, 2.5], device=d)),
     "select_scatter": lambda d: _x(d).select_scatter(ramp((6,)).to(d), 0, 2),
     "slice_scatter": lambda d: _x(d).slice_scatter(ramp((4, 2)).to(d), 1, 2, 4),
     "diagonal_scatter": lambda d: _x(d).diagonal_scatter(ramp((4,)).to(d) * 2),
@@ -156,7 +159,7 @@ def scatters_agree(dev: Device, case: str) -> None:
     _agree(dev, _SCATTER[case])
 
 
-@check("operator/index_strided", "OP-001", cases=("put", "fill", "masked"))
+@check("operator/index_strided", "OP-001", cases=("put", "put_flat", "fill", "masked"))
 def indexed_writes_reach_through_views(dev: Device, case: str) -> None:
     """Indexed in-place operators on a strided view change the view's base and nothing else."""
 
@@ -165,6 +168,8 @@ def indexed_writes_reach_through_views(dev: Device, case: str) -> None:
         view = base.t()[1::2, 2:]
         if case == "put":
             view[_i(device, 0, 3)] = 5.0
+        elif case == "put_flat":
+            view.put_(_i(device, 2, 7), torch.tensor([5.0, 6.0], device=device))
         elif case == "fill":
             view.index_fill_(1, _i(device, 1), 5.0)
         else:
@@ -444,7 +449,7 @@ def operands_on_several_indices_are_refused(dev: Device, case: str) -> None:
     "operator/second_device",
     "OP-006",
     needs=("multi_device",),
-    cases=("add", "matmul", "sort", "sum", "index", "conv", "foreach", "cat"),
+    cases=("add", "matmul", "sort", "sum", "index", "conv", "foreach", "cat", "inverse", "window"),
 )
 def results_live_where_the_operands_live(dev: Device, case: str) -> None:
     """Operators on tensors of device 1 work while device 0 is current, and return on device 1."""
@@ -458,6 +463,9 @@ def results_live_where_the_operands_live(dev: Device, case: str) -> None:
         "conv": lambda d: functional.conv1d(_x(d)[None], ramp((2, 4, 3)).to(d)),
         "foreach": lambda d: torch._foreach_add([_x(d), _x(d)], 1.0),
         "cat": lambda d: torch.cat([_x(d), _x(d)]),
+        # These two seldom have kernels of their own.
+        "inverse": lambda d: torch.linalg.inv(_matrix(d)),
+        "window": lambda d: torch.kaiser_window(7, device=d),
     }
     before = torch.accelerator.current_device_index()
     expected = _tensors(programs[case](torch.device("cpu")))
@@ -594,11 +602,27 @@ _LISTS: dict[str, Program] = {
     "chain_matmul": lambda d: torch.linalg.multi_dot([_x(d), _x(d).t(), _x(d)]) / 1e3,
     "index_lists": lambda d: torch.ops.aten.index(_x3(d), [None, _i(d, 2, 0), None]),
     "clip_grad_norm": lambda d: _clipped(d),
+    "cat_many": lambda d: torch.cat(_many(d)),
+    "stack_many": lambda d: torch.stack([x[0] for x in _many(d)]),
+    "foreach_many": lambda d: torch._foreach_add(_many(d), 1.5),
+    "foreach_many_in_place": lambda d: _many_mutated(d),
 }
 
 
 def _list(device: torch.device) -> list[Tensor]:
     return [ramp(shape).to(device, copy=True) for shape in ((4,), (2, 3), (1, 2, 3))]
+
+
+def _many(device: torch.device) -> list[Tensor]:
+    """More tensors, of more sizes, than one launch takes."""
+    return [ramp((1 + n % 7,)).to(device) + n for n in range(401)]
+
+
+def _many_mutated(device: torch.device) -> list[Tensor]:
+    tensors, others = _many(device), _many(device)
+    torch._foreach_mul_(tensors, 2)
+    torch._foreach_addcmul_(tensors, others, others, value=0.5)
+    return tensors
 
 
 def _mutated(operator: Any, device: torch.device, *arguments: Any, **keywords: Any) -> list[Tensor]:
@@ -1049,6 +1073,11 @@ _COMPLEX: dict[str, Program] = {
     "conj_matmul": lambda d: _complex(d) @ _complex(d).mH,
     "conj_in_place": lambda d: _conjugated(d),
     "vdot": lambda d: torch.vdot(_complex(d).flatten(), _complex(d).flatten()),
+    "conj_dot": lambda d: [
+        torch.vdot(_complex(d)[0].conj(), _complex(d)[1]),
+        torch.dot(_complex(d)[0], _complex(d)[1].conj()),
+    ],
+    "conj_addmm": lambda d: torch.addmm(_complex(d)[:, :4].conj(), _complex(d), _complex(d).mH),
     "abs_angle": lambda d: [_complex(d).abs(), _complex(d).angle()],
     "real_imag": lambda d: [_complex(d).real, _complex(d).imag, _complex(d).conj().imag + 1],
     "neg_view_add": lambda d: torch._neg_view(_x(d)) + 1,
@@ -1525,18 +1554,20 @@ def custom_operators_run_on_the_device(dev: Device, case: str) -> None:
             dev.assert_equal(x.grad, torch.full((3, 4), 5.0))
 
 
-@check("operator/cpu_only", "OP-024", cases=("value", "mutation", "optional", "list"))
+@check("operator/cpu_only", "OP-024", cases=("value", "mutation", "twice", "optional", "list"))
 def operators_without_a_device_kernel_fall_back_or_say_so(dev: Device, case: str) -> None:
     """An operator with a CPU kernel only either gives the right result on the device or raises."""
     schemas = {
         "value": "twice(Tensor x) -> Tensor",
         "mutation": "twice_(Tensor(a!) x) -> ()",
+        "twice": "add_to_(Tensor x, Tensor(a!) y) -> ()",
         "optional": "pick(Tensor x, Tensor? y, Tensor?[] z) -> Tensor",
         "list": "fill_all(Tensor(a!)[] x, float value) -> ()",
     }
     kernels: dict[str, Callable[..., Any]] = {
         "value": lambda x: x * 2,
         "mutation": lambda x: _discard(x.mul_(2)),
+        "twice": lambda x, y: _discard(y.add_(x)),
         "optional": lambda x, y, z: (
             x + (y if y is not None else 0) + sum(t for t in z if t is not None)
         ),
@@ -1553,6 +1584,8 @@ def operators_without_a_device_kernel_fall_back_or_say_so(dev: Device, case: str
                 a = operator(a)
             elif case == "mutation":
                 operator(a.t())
+            elif case == "twice":
+                operator(a, a)
             elif case == "optional":
                 a = operator(a, None, [None, b])
             else:
@@ -1565,6 +1598,23 @@ def operators_without_a_device_kernel_fall_back_or_say_so(dev: Device, case: str
     dev.assert_equal(a, expected)
     if case == "list":
         dev.assert_equal(b, expected)
+
+
+@check("operator/fallback_order", "OP-024", needs=("delay",))
+def operators_without_a_device_kernel_wait_for_their_operands(dev: Device) -> None:
+    """An operator with a CPU kernel only sees the work queued before it, or raises."""
+    x = torch.zeros(4096, device=dev.device())
+    dev.synchronize()
+    with _library() as library:
+        library.define("halve(Tensor x) -> Tensor")
+        library.impl("halve", lambda t: t / 2, "CPU")
+        dev.delay(40)
+        x.fill_(6)
+        try:
+            result = torch.ops.conformance_check.halve(x)
+        except NotImplementedError:
+            return
+    dev.assert_equal(result, torch.full((4096,), 3.0))
 
 
 def _discard(_: Any) -> None:
@@ -1823,6 +1873,8 @@ _STRIDED: dict[str, Callable[[Tensor], Tensor]] = {
     "exp": lambda x: x.exp(),
     "flip": lambda x: x.flip(0, 1),
     "matmul": lambda x: x @ x.mT,
+    "dot": lambda x: x[:, 0].dot(x[:, -1]),
+    "mv": lambda x: x @ x[0],
     "sum": lambda x: x.sum(0),
     "argmax": lambda x: x.argmax(1),
     "cumsum": lambda x: x.cumsum(0),
