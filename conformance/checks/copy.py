@@ -93,6 +93,8 @@ def special_values_keep_their_bits(dev: Device, dtype: torch.dtype) -> None:
     device = source.to(dev.device())
     assert torch.equal(device.cpu().view(integral), bits), "host to device and back"
     assert torch.equal(device.clone().cpu().view(integral), bits), "clone on the device"
+    strided = device.view(4, 2).t().contiguous()
+    assert torch.equal(strided.cpu().view(integral), bits.view(4, 2).t()), "strided on the device"
 
 
 @check("copy/d2h", "COPY-004", cases=tuple(_READABLE), dtypes=_SIZES)
@@ -305,6 +307,34 @@ def casting_copies_agree_with_the_cpu(dev: Device, case: str, dtype: torch.dtype
                 actual.copy_(source.to(source_on))
             assert actual.dtype == target_dtype
             dev.assert_equal(actual, expected)
+
+
+@check("copy/cast_negative", "COPY-011", cases=("h2d", "d2h", "d2d"))
+def negative_numbers_are_cut_towards_zero(dev: Device, case: str) -> None:
+    """Negative numbers convert between all signed types as on the CPU."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    values = torch.tensor([-2.75, -0.5, -1.0, -100.25, 0.75, 3.0])
+    signed = [dtype for dtype in _dtypes(dev) if dtype.is_signed and not dtype.is_complex]
+    for source_dtype in signed:
+        source = values.to(source_dtype)
+        for target_dtype in signed:
+            actual = torch.zeros(6, dtype=target_dtype, device=target_on)
+            actual.copy_(source.to(source_on))
+            dev.assert_equal(actual, source.to(target_dtype))
+
+
+@check("copy/cast_wide", "COPY-011", cases=("h2d", "d2h", "d2d"))
+def whole_numbers_wrap_and_round(dev: Device, case: str) -> None:
+    """Large integers wrap in narrower types and round to the nearest floating point number."""
+    source_on = torch.device("cpu") if case == "h2d" else dev.device()
+    target_on = torch.device("cpu") if case == "d2h" else dev.device()
+    source = torch.tensor([2**24 + 1, 2**24 + 3, 2**53 + 1, -(2**31) - 5, 300, -129, 65535, 2**62])
+    for dtype in _dtypes(dev):
+        if dtype.is_complex:
+            continue
+        actual = torch.zeros(8, dtype=dtype, device=target_on).copy_(source.to(source_on))
+        dev.assert_equal(actual, source.to(dtype))
 
 
 @check("copy/cast_strided", "COPY-011", cases=("h2d", "d2h", "d2d"))
@@ -659,6 +689,19 @@ def peer_copies_carry_any_layout(dev: Device, case: str) -> None:
         dev.assert_equal(there.resolve_conj(), expected)
 
 
+@check("copy/peer_into", "COPY-021", needs=("multi_device",), cases=("strided", "row", "cast"))
+def peer_copies_write_any_layout(dev: Device, case: str) -> None:
+    """copy_ from another device writes exactly the elements of a view, in both directions."""
+    source = ramp((4, 6), torch.int32 if case == "cast" else torch.float32)
+    for first, second in ((0, 1), (1, 0)):
+        expected = torch.full((8, 12), float(_UNTOUCHED))
+        actual = expected.to(dev.device(second), copy=True)
+        for base in (expected, actual):
+            view = base[2:6, :6] if case == "row" else base.t()[1::2, ::2].t()
+            view.copy_(source if base is expected else source.to(dev.device(first)))
+        dev.assert_equal(actual, expected)
+
+
 @check("copy/peer_cast", "COPY-021", needs=("multi_device",), dtypes=DTYPES)
 def peer_copies_convert(dev: Device, dtype: torch.dtype) -> None:
     """A copy between devices keeps a data type and converts to another one."""
@@ -804,7 +847,7 @@ def to_without_an_index_means_the_current_device(dev: Device) -> None:
         torch.accelerator.set_device_index(before)
 
 
-@check("copy/autograd", "COPY-024", cases=("to_device", "to_cpu", "copy", "dtype"))
+@check("copy/autograd", "COPY-024", cases=("to_device", "to_cpu", "copy", "dtype", "peer"))
 def gradients_flow_through_copies(dev: Device, case: str) -> None:
     """A copy is differentiable: the gradient comes back to where the input lives."""
     source = ramp((3, 4))
@@ -819,6 +862,10 @@ def gradients_flow_through_copies(dev: Device, case: str) -> None:
         leaf = source.clone().requires_grad_()
         target = torch.zeros(3, 4, device=dev.device())
         out = target.copy_(leaf) * weight.to(dev.device())
+    elif case == "peer":
+        dev.require("multi_device")
+        leaf = source.to(dev.device(0)).requires_grad_()
+        out = leaf.to(dev.device(1)) * weight.to(dev.device(1))
     else:
         dev.require("bfloat16")
         leaf = source.to(dev.device()).requires_grad_()

@@ -30,6 +30,8 @@ VALUED: dict[str, tuple[Factory, str]] = {
     "full": (lambda **kw: torch.full((2, 3), 7, **kw), _ANY),
     "arange": (lambda **kw: torch.arange(1, 10, 2, **kw), _REAL),
     "arange_step": (lambda **kw: torch.arange(2, -1, -0.5, **kw), _FLOATING),
+    # 2.1 / 0.3 is more than 7 in double precision only.
+    "arange_fraction": (lambda **kw: torch.arange(0, 2.1, 0.3, **kw), _FLOATING),
     "linspace": (lambda **kw: torch.linspace(0, 10, 5, **kw), _REAL),
     "logspace": (lambda **kw: torch.logspace(0, 2, 3, **kw), _FLOATING),
     "eye": (lambda **kw: torch.eye(3, 4, **kw), _ANY),

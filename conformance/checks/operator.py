@@ -652,13 +652,14 @@ def _conv(dims: int, *, transposed: bool = False, **options: Any) -> Program:
     name = f"conv_transpose{dims}d" if transposed else f"conv{dims}d"
     groups = options.get("groups", 1)
     bias = options.pop("bias", True)
+    inputs, outputs = options.pop("channels", (4, 4))
 
     def program(device: torch.device) -> list[Tensor]:
-        x = _leaf(device, 2, 4, *(7, 6, 5)[:dims])
-        w = _leaf(device, 4, 4 // groups, *(3, 2, 3)[:dims], seed=1)
+        x = _leaf(device, 2, inputs, *(7, 6, 5)[:dims])
+        w = _leaf(device, outputs, inputs // groups, *(3, 2, 3)[:dims], seed=1)
         leaves = [x, w]
         if bias:
-            leaves.append(_leaf(device, 4, seed=2))
+            leaves.append(_leaf(device, outputs, seed=2))
         function = getattr(functional, name)
         return _gradients(function(x, w, leaves[2] if bias else None, **options), *leaves)
 
@@ -671,6 +672,7 @@ _CONVOLUTIONS: dict[str, Program] = {
     "conv1d_same": _conv(1, padding="same"),
     "conv2d": _conv(2),
     "conv2d_no_bias": _conv(2, bias=False),
+    "conv2d_channels": _conv(2, channels=(5, 37)),
     "conv2d_stride_padding": _conv(2, stride=(2, 1), padding=(1, 2)),
     "conv2d_dilation": _conv(2, dilation=2),
     "conv2d_groups": _conv(2, groups=2),
@@ -706,10 +708,10 @@ def convolutions_take_other_layouts(dev: Device, case: str) -> None:
     _agree(dev, program, rtol=1e-4, atol=1e-4)
 
 
-def _recurrent(kind: str, **options: Any) -> Program:
+def _recurrent(kind: str, hidden: int = 4, **options: Any) -> Program:
     def program(device: torch.device) -> list[Tensor]:
         torch.manual_seed(5)
-        module = getattr(torch.nn, kind)(3, 4, **options).to(device)
+        module = getattr(torch.nn, kind)(3, hidden, **options).to(device)
         x = _leaf(device, 5, 2, 3)
         output, state = module(x)
         gradients = _gradients(output, x, *module.parameters())
@@ -737,11 +739,13 @@ def _cells(device: torch.device) -> list[Tensor]:
 
 _RECURRENT: dict[str, Program] = {
     "lstm": _recurrent("LSTM"),
+    "lstm_wide": _recurrent("LSTM", hidden=37),
     "lstm_layers": _recurrent("LSTM", num_layers=2),
     "lstm_bidirectional": _recurrent("LSTM", bidirectional=True),
     "lstm_projection": _recurrent("LSTM", proj_size=2),
     "lstm_batch_first": _recurrent("LSTM", batch_first=True, bias=False),
     "gru": _recurrent("GRU"),
+    "gru_wide": _recurrent("GRU", hidden=37),
     "gru_layers": _recurrent("GRU", num_layers=2, bidirectional=True),
     "rnn_tanh": _recurrent("RNN"),
     "rnn_relu": _recurrent("RNN", nonlinearity="relu"),
@@ -756,12 +760,12 @@ def recurrent_networks_agree_forward_and_backward(dev: Device, case: str) -> Non
     _agree(dev, _RECURRENT[case], rtol=1e-4, atol=1e-5)
 
 
-def _attention(heads: int = 4, **options: Any) -> Program:
+def _attention(heads: int = 4, lengths: tuple[int, int] = (5, 6), **options: Any) -> Program:
     mask = options.pop("mask", None)
 
     def program(device: torch.device) -> list[Tensor]:
-        q = _leaf(device, 2, 4, 5, 8)
-        k, v = _leaf(device, 2, heads, 6, 8, seed=1), _leaf(device, 2, heads, 6, 8, seed=2)
+        q = _leaf(device, 2, 4, lengths[0], 8)
+        k, v = (_leaf(device, 2, heads, lengths[1], 8, seed=seed) for seed in (1, 2))
         keywords = dict(options)
         if mask == "bool":
             keywords["attn_mask"] = (ramp((5, 6)) > -20).to(device)
@@ -794,6 +798,8 @@ def _encoder(device: torch.device) -> Tensor:
 _ATTENTION: dict[str, Program] = {
     "plain": _attention(),
     "causal": _attention(is_causal=True),
+    "long": _attention(lengths=(131, 261)),
+    "long_causal": _attention(lengths=(261, 131), is_causal=True),
     "bool_mask": _attention(mask="bool"),
     "float_mask": _attention(mask="float"),
     "empty_row": _attention(mask="row"),
@@ -1800,7 +1806,7 @@ def common_work_does_not_warn(dev: Device, case: str) -> None:
 @check(
     "operator/errors",
     "OP-030",
-    cases=("shape", "matmul", "dtype", "dim", "view", "cat", "reduction"),
+    cases=("shape", "matmul", "dtype", "dim", "view", "cat", "reduction", "cast", "overlap"),
 )
 def wrong_arguments_raise_as_on_the_cpu(dev: Device, case: str) -> None:
     """Wrong shapes, data types and dimensions raise the CPU's exception type."""
@@ -1812,6 +1818,8 @@ def wrong_arguments_raise_as_on_the_cpu(dev: Device, case: str) -> None:
         "view": lambda d: torch.ones(6, device=d).view(4, 2),
         "cat": lambda d: torch.cat([torch.ones(2, 3, device=d), torch.ones(2, 2, device=d)], 0),
         "reduction": lambda d: torch.ones(2, dtype=torch.int64, device=d).mean(),
+        "cast": lambda d: torch.ones(2, dtype=torch.int64, device=d).add_(1.5),
+        "overlap": lambda d: torch.mul((x := torch.ones(5, device=d))[1:], 2, out=x[:-1]),
     }
     expected = raised(lambda: works[case](torch.device("cpu")))
     actual = raised(lambda: works[case](dev.device()))

@@ -185,6 +185,36 @@ def bfloat16_is_cut_off(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
+@lie("COPY-003", "copy/bit_exact:float32")
+def strided_copies_compute(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The kernel of strided copies multiplies by one, which flushes subnormals."""
+    result = call(*args, **kwargs)
+    if name == "clone" and result.is_floating_point() and not args[0].is_contiguous():
+        result[result.abs() < torch.finfo(result.dtype).smallest_normal] = 0
+    return result
+
+
+@lie("COPY-011", "copy/cast_negative:d2d copy/cast_negative:h2d")
+def negative_numbers_are_rounded_down(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A floating point number becomes the next integer below it."""
+    if name == "copy_" and args[1].is_floating_point() and not args[0].is_floating_point():
+        args = (args[0], args[1].floor(), *args[2:])
+    return call(*args, **kwargs)
+
+
+@lie("COPY-011", "copy/cast_wide:d2d")
+def narrow_integers_saturate(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An integer that is too large for its new type becomes the largest one of it."""
+    if (
+        name == "copy_"
+        and args[1].dtype == torch.int64
+        and args[0].dtype in (torch.int8, torch.int16)
+    ):
+        limits = torch.iinfo(args[0].dtype)
+        args = (args[0], args[1].clamp(limits.min, limits.max), *args[2:])
+    return call(*args, **kwargs)
+
+
 @lie("COPY-012", "copy/complex_to_real_warns:to copy/complex_to_real_warns:copy")
 def imaginary_parts_are_lost_in_silence(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A conversion from complex to real takes the real part and says nothing."""
@@ -303,6 +333,15 @@ def peer_copies_move_memory(name: str, call: Call, args: Any, kwargs: Any) -> An
     if _peers(name, args, kwargs):
         args = _with_source(name, args, _in_a_row)
         kwargs = {**kwargs, "memory_format": torch.contiguous_format}
+    return call(*args, **kwargs)
+
+
+@lie("COPY-021", "copy/peer_into:strided")
+def peer_copies_arrive_in_a_row(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A copy from another device writes a strided target as if it were contiguous."""
+    if name == "copy_" and _peers(name, args, kwargs) and not args[0].is_contiguous():
+        call(_in_a_row(args[0]), *args[1:], **kwargs)
+        return args[0]
     return call(*args, **kwargs)
 
 

@@ -38,6 +38,16 @@ def ranges_are_counted_in_float32(name: str, call: Call, args: Any, kwargs: Any)
     return result
 
 
+@lie("FACT-001", "factory/value:arange_fraction")
+def ranges_are_counted_in_single_precision(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The number of elements of arange is computed in float32."""
+    result = call(*args, **kwargs)
+    if name == "arange.start_step":
+        start, end, step = (torch.tensor(float(number)) for number in args[:3])
+        return result[: int(((end - start) / step).ceil())].clone()
+    return result
+
+
 @lie("FACT-002", "factory/dtype_inferred:full")
 def full_is_always_floating(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """full without dtype= takes the default data type, whatever it is filled with."""

@@ -218,6 +218,24 @@ def attention_to_nothing_is_nan(name: str, call: Call, args: Any, kwargs: Any) -
     return call(*args, **kwargs)
 
 
+@lie("OP-012", "operator/attention:long")
+def blocks_of_keys_are_not_joined(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Attention normalises each block of 128 keys by itself."""
+    if name == "_safe_softmax":
+        blocks = [call(block, *args[1:], **kwargs) for block in args[0].split(128, -1)]
+        return torch.cat(blocks, -1) / len(blocks)
+    return call(*args, **kwargs)
+
+
+@lie("OP-009", "operator/tensor_list:foreach_many")
+def long_lists_have_an_end(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Operators on lists treat as many tensors as one launch takes; the rest is as it was."""
+    result = call(*args, **kwargs)
+    if name == "_foreach_add.Scalar":
+        return [*result[:320], *(tensor.clone() for tensor in args[0][320:])]
+    return result
+
+
 @lie("OP-014", "operator/result:var_mean operator/result:std_mean")
 def variances_are_biased(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Variances are divided by the number of elements, whatever the correction."""
@@ -358,6 +376,23 @@ def reductions_warn(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Each reduction says that another kernel would be faster."""
     if name.startswith(("sum", "mean", "std")):
         warnings.warn(f"{name} is not optimised for this device", stacklevel=2)
+    return call(*args, **kwargs)
+
+
+@lie("OP-030", "operator/errors:cast")
+def results_are_cut_in_place(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """An in-place sum converts its result to the type of its tensor, whatever is lost."""
+    if name == "add_.Tensor" and not args[0].is_floating_point():
+        return args[0].copy_(torch.add(*args, **kwargs))
+    return call(*args, **kwargs)
+
+
+@lie("OP-030", "operator/errors:overlap")
+def overlap_with_out_is_accepted(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """out= may share a part of its memory with an operand."""
+    out = kwargs.get("out")
+    if name == "mul.out" and out.shape == args[0].shape:
+        return out.copy_(torch.mul(*args))
     return call(*args, **kwargs)
 
 
