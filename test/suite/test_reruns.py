@@ -110,7 +110,7 @@ def test_reruns_can_be_off(tmp_path: Path, option: str) -> None:
 
 
 class Planted:
-    """In the place of pool and judge: every check ends as its case says."""
+    """In the place of pool and judge: every check ends as its id says, alone as its end does."""
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, bool]] = []
@@ -118,7 +118,8 @@ class Planted:
     def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
         for check in checks:
             self.ran.append((check.id, check.isolate))
-            _, outcome, message = check.id.split(":")
+            _, first, message, *then = check.id.split(":")
+            outcome = then[0] if then and check.isolate else first
             emit(Result(check.id, Outcome(outcome), message))
 
     def record(self, check: Check, result: Result) -> dict[str, str]:
@@ -155,3 +156,22 @@ def test_few_failures_all_run_again_whatever_their_cause() -> None:
 def test_a_backend_that_hangs_does_not_cost_its_deadlines_twice() -> None:
     ids = [f"c{i}:timeout:hangs" for i in range(20)]
     assert rerun(ids, limit=20)[0] == ids[:TIMEOUTS]
+
+
+@pytest.mark.parametrize(
+    ("again", "outcome", "flaky"),
+    [
+        ("fail", "fail", False),
+        ("pass", "fail", True),
+        ("unsupported", "fail", True),
+        ("not_run", "fail", False),
+        ("device_lost", "device_lost", False),
+    ],
+)
+def test_the_second_attempt_decides_unless_it_says_nothing(
+    again: str, outcome: str, flaky: bool
+) -> None:
+    id = f"c:fail:wrong:{again}"
+    result = rerun([id], limit=8)[1][id]
+    assert (result.outcome.value, bool(result.flaky)) == (outcome, flaky)
+    assert [attempt["outcome"] for attempt in result.attempts] == ["fail", again]

@@ -7,7 +7,9 @@ import json
 import re
 import shlex
 import subprocess
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import harness
 import jsonschema
@@ -15,7 +17,10 @@ import pytest
 
 from conformance import changed, descriptor, rounds
 from conformance.check import Check
+from conformance.outcome import Outcome
 from conformance.report import SCHEMA_FILE
+from conformance.run import Verification
+from conformance.runner.result import Result
 
 # The order of the two order checks differs between these seeds.
 SEED, ROUNDS = 5, 4
@@ -114,6 +119,62 @@ def test_the_seed_is_put_into_the_environment_of_a_copy() -> None:
 def test_the_command_line_of_a_round_is_that_of_the_run_without_its_rounds() -> None:
     arguments = ["conformance", "--verify", "3", "-x", "--verify-seed=4", "--check", "a/*"]
     assert rounds.without_rounds(arguments) == "pytest conformance -x --check 'a/*'"
+
+
+class Planted:
+    """In the place of pool and judge: a check ends in each round as its id says."""
+
+    def __init__(self, round: int) -> None:
+        self.round = round
+        self.closed = False
+
+    def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
+        for check in checks:
+            outcome = Outcome(check.id.split(":")[self.round])
+            emit(Result(check.id, outcome, "" if outcome is Outcome.PASS else "m"))
+
+    def close(self) -> None:
+        self.closed = True
+
+    @staticmethod
+    def record(check: Check, result: Result) -> dict[str, str]:
+        return {"id": check.id, "outcome": result.outcome.value, "message": result.message}
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told_in_round", "expected", "flaky"),
+    [
+        ("pass:pass:pass", 3, "pass", False),
+        ("fail:fail:fail", 3, "fail", False),
+        ("pass:crash:pass", 2, "crash", True),
+        ("pass:pass:fail", 3, "fail", True),
+        ("pass:not_run:pass", 3, "not_run", False),
+        ("pass:device_lost:not_run", 3, "device_lost", False),
+    ],
+)
+def test_the_rounds_come_to_one_result(
+    outcomes: str, told_in_round: int, expected: str, flaky: bool
+) -> None:
+    pools: list[Planted] = []
+    told: list[tuple[int, Result]] = []
+
+    def make_pool(seed: int) -> Any:
+        pools.append(Planted(seed))
+        return pools[-1]
+
+    judge: Any = Planted
+    noted: list[Any] = []
+    asked = Verification(rounds=3, seed=0)
+    all_rounds = rounds.Rounds(
+        asked, make_pool, judge, lambda id, seed: f"{id} {seed}", lambda *round: None, noted.append
+    )
+    check = Check(outcomes, (), lambda dev: None)
+    all_rounds.run([check], lambda result: told.append((len(pools), result)))
+    assert [(round, r.outcome.value, bool(r.flaky)) for round, r in told] == [
+        (told_in_round, expected, flaky)
+    ]
+    assert len(pools) == 3 and all(pool.closed for pool in pools)
+    assert bool(noted) == (expected in ("fail", "device_lost") and "pass:pass" not in outcomes)
 
 
 OLD = """
