@@ -39,6 +39,8 @@ MAX_BYTES = 64 << 20
 EPOCH = (1980, 1, 1, 0, 0, 0)
 REGULAR = stat.S_IFREG | 0o644
 ENCRYPTED = 0x1
+# What an entry of a ZIP file's directory begins with; compressed data may contain it by chance.
+ENTRY, MAX_ENTRIES = b"PK\x01\x02", 64
 
 
 class BundleError(Exception):
@@ -95,6 +97,9 @@ def unpack(data: bytes) -> dict[str, bytes]:
     """The members of a bundle by name; raises BundleError."""
     if len(data) > MAX_BYTES:
         raise BundleError([f"larger than {MAX_BYTES >> 20} MiB"])
+    # Looked for before a directory of a million entries is read into memory.
+    if data.count(ENTRY) > MAX_ENTRIES:
+        raise BundleError([f"has more than {MAX_ENTRIES} entries"])
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as source:
             problems = list(_objections(source.infolist()))

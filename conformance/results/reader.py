@@ -166,6 +166,7 @@ def _contradictions(content: dict[str, Any]) -> Iterator[str]:
     yield from _counted(content)
     yield from _selected(content)
     run = content["run"]
+    yield from _merged(run)
     try:
         datetime.datetime.fromisoformat(run["started"])
     except ValueError:
@@ -223,6 +224,17 @@ def _completed(content: dict[str, Any], expected: int) -> Iterator[str]:
         yield "complete, although the backend cannot be loaded"
     if any(record["outcome"] == Outcome.NOT_RUN for record in records):
         yield "complete, although checks were not run"
+
+
+def _merged(run: dict[str, Any]) -> Iterator[str]:
+    """Whether a report that was merged names all of its shards."""
+    if "merged" not in run:
+        return
+    said = [entry["shard"] for entry in run["merged"]]
+    if not said or said != [f"{index + 1}/{len(said)}" for index in range(len(said))]:
+        yield f"merged from {' '.join(said) or 'nothing'}, which are not all shards of a run"
+    if run["options"]["shard"] is not None:
+        yield f"merged, and a shard: {run['options']['shard']}"
 
 
 def _of_record(record: Record, requirements: dict[str, dict[str, str]]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import math
 from pathlib import Path
 from typing import Any, NoReturn
 
-MAX_BYTES = 128 << 20
+MAX_BYTES = 64 << 20
 MAX_DEPTH = 24
 # Digits of an integer of 64 bits with its sign.
 MAX_DIGITS = 20

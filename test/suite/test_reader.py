@@ -70,6 +70,12 @@ def first(content: dict[str, Any]) -> dict[str, Any]:
     return record
 
 
+def part(shard: str) -> dict[str, Any]:
+    """A shard as a merged report names it."""
+    facts = {"started": "", "duration_s": 1.0, "platform": "Linux", "sha256": "0" * 64}
+    return {"shard": shard, **facts}
+
+
 EDITS: dict[str, tuple[Edit, str]] = {
     "schema": (lambda c: c.update(schema="urn:other"), "schema"),
     "more keys": (lambda c: c.update(verdict="pass"), "verdict"),
@@ -105,6 +111,11 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "tier chosen": (lambda c: c["run"]["options"].update(tier="smoke"), "leaves out --tier=smoke"),
     "chosen": (lambda c: c["run"]["options"].update(checks=["a/b"]), "leaves out --check=a/b"),
     "dtypes": (lambda c: c["run"]["options"].update(dtypes=["pr"]), "leaves out --dtypes=pr"),
+    "merged": (lambda c: c["run"].update(merged=[]), "merged from nothing"),
+    "merged of some": (
+        lambda c: c["run"].update(merged=[part("1/3"), part("3/3")]),
+        "merged from 1/3 3/3, which are not all shards",
+    ),
     "load": (lambda c: c["run"].update(cannot_load="x"), "cannot be loaded"),
     "started": (lambda c: c["run"].update(started="yesterday"), "no point in time"),
     "seed": (lambda c: c["run"].update(seed=True), "run.seed"),
