@@ -85,8 +85,8 @@ class Progress:
         self._durations: dict[str, dict[str, float]] = {}
         self._estimates: dict[str, tuple[Estimate, float]] = {}
         self._written = now()
-        if self.is_live:
-            reporter.showfspath = False
+        if self.is_live or suite.verify:
+            reporter.showfspath = False  # Files take turns in a shuffled order.
 
     def pytest_collection_finish(self) -> None:
         """Before the new report replaces the old one."""
