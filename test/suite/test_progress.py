@@ -86,7 +86,7 @@ def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:
         descriptor=SimpleNamespace(name="chip"),
     )
     reporter = Reporter()
-    suite: Any = SimpleNamespace(sessions={"chip": session})
+    suite: Any = SimpleNamespace(sessions={"chip": session}, verify=None)
     progress = Progress(reporter, suite, now=lambda: time)
     progress.pytest_collection_finish()
     for i in range(70):
