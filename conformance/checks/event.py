@@ -9,7 +9,15 @@ import torch
 
 from conformance.check import check
 from conformance.device import Device
-from conformance.observe import LATE_MS, becomes_true, footprint, in_thread, raised, while_held
+from conformance.observe import (
+    LATE_MS,
+    becomes_true,
+    footprint,
+    heap_bytes,
+    in_thread,
+    raised,
+    while_held,
+)
 
 N = 4096
 
@@ -580,6 +588,21 @@ def thousands_of_events_leak_nothing(dev: Device, case: str) -> None:
     assert after.descriptors <= before.descriptors + 2, (
         f"file descriptors: {before.descriptors} -> {after.descriptors}"
     )
+
+
+@check("event/leak_memory", "EVENT-030", cases=("recorded", "timed"), needs=("events", "streams"))
+def thousands_of_events_leak_no_memory(dev: Device, case: str) -> None:
+    """What recorded events take of the host's memory is returned when they are dropped."""
+    stream = dev.stream()
+    count, growths = 4000, []
+    for _ in range(5):
+        before = heap_bytes()
+        for _ in range(count):
+            dev.event(timing=case == "timed").record(stream)
+        dev.synchronize()
+        growths.append(heap_bytes() - before)
+    # The first rounds fill pools and arenas; a leak goes on in every round.
+    assert min(growths[2:]) < 64 * count, f"{count} events keep {min(growths[2:])} bytes"
 
 
 @check("event/many_live", "EVENT-031", needs=("events", "streams", "delay"))

@@ -545,6 +545,8 @@ def clone_state_gives_a_generator_of_its_own(dev: Device) -> None:
     torch.rand(8, device=dev.device(), generator=generator)
     assert other.initial_seed() == 6
     assert _same(torch.rand(8, device=dev.device(), generator=other), expected)
+    last = torch.Generator(device=dev.device(dev.count - 1) if dev.is_accelerator else "cpu")
+    assert last.clone_state().device == last.device
 
 
 @check("generator/default", "GEN-015", needs=("generator",))

@@ -397,7 +397,7 @@ def history_can_be_reset(dev: Device) -> None:
 @check(
     "memory/right_device",
     "MEM-015",
-    cases=("by_argument", "by_context", "by_stream", "to", "like", "memory_info", "peak"),
+    cases=("by_argument", "by_context", "by_stream", "to", "like", "resize", "memory_info", "peak"),
     needs=("multi_device", "memory_stats"),
 )
 def memory_is_booked_on_the_device_it_is_on(dev: Device, case: str) -> None:
@@ -418,6 +418,8 @@ def memory_is_booked_on_the_device_it_is_on(dev: Device, case: str) -> None:
             x = torch.ones(LARGE, dtype=torch.uint8).to(dev.device(1))
         elif case == "like":
             x = torch.empty_like(torch.ones(LARGE, dtype=torch.uint8), device=dev.device(1))
+        elif case == "resize":
+            x = _bytes(dev, 1, index=1).resize_(LARGE)
         else:
             x = _bytes(dev, LARGE, index=1)
         assert x.device == dev.device(1)
@@ -819,6 +821,23 @@ def record_stream_defers_reuse(dev: Device, case: str) -> None:
     for y in ys:
         dev.assert_equal(y, torch.ones(count))
     assert all(z[0].item() == 2 for z in again)
+
+
+@check("memory/record_stream_neighbour", "MEM-031", needs=("record_stream", "streams", "delay"))
+def recorded_blocks_stay_apart(dev: Device) -> None:
+    """A block that another stream still uses is not part of a larger one that is handed out."""
+    y = torch.zeros(2048, device=dev.device())
+    live = [torch.ones(2048, device=dev.device()) for _ in range(8)]
+    dev.synchronize()
+    with dev.stream() as other:
+        dev.delay(LATE_MS)
+        y.copy_(live[3])
+    live[3].record_stream(other)
+    del live[3]
+    del live[:]  # its neighbours, free at once
+    again = [torch.empty(2048 * k, device=dev.device()).fill_(2) for k in (8, 6, 4, 2, 1)]
+    dev.assert_equal(y, torch.ones(2048))
+    assert all(z[-1].item() == 2 for z in again)
 
 
 @check(
