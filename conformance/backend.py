@@ -165,8 +165,13 @@ def prelude(descriptor: Descriptor, mode: str) -> str:
 
 def first_line(error: BaseException) -> str:
     """The first non-empty line of an exception's text; backends' exceptions may fail to print."""
+    return next((line.strip() for line in text_of(error).splitlines() if line.strip()), "")
+
+
+def text_of(error: BaseException) -> str:
+    """An exception's text, in which whatever cannot be encoded is escaped."""
     try:
         text = str(error)
-    except Exception:
+    except BaseException:  # what a backend's __str__ does is its own affair
         return "(message cannot be printed)"
-    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return text.encode(errors="backslashreplace").decode()

@@ -131,6 +131,11 @@ KEYS: dict[str, tuple[Any, str]] = {
 }
 
 
+# The device type of tensors without memory.
+META = "meta"
+NO_VALUES = "cannot be tested: its device holds no values, so there is nothing to compare"
+
+
 def load(file: Path, name: str | None = None) -> Descriptor:
     """Read and verify one descriptor file."""
     reader = _Reader(file)
@@ -146,6 +151,8 @@ def find(name: str) -> Descriptor:
     for entry in entry_points(group=ENTRY_POINTS):
         if entry.name == name:
             return _from_entry_point(entry.load(), name)
+    if name == META:
+        raise DescriptorError(f"backend {META!r} {NO_VALUES}")
     if name in torch_device_types():
         return Descriptor(name=name, device_type=name)
     raise DescriptorError(
@@ -221,6 +228,8 @@ def _nearest(key: str, keys: Any) -> str:
 
 def _type_problem(key: str, expected: Any, value: Any) -> str | None:
     """What is wrong with a value, or None. One branch for each type word used in KEYS."""
+    if key == "device_type" and value == META:
+        return f"{META!r} {NO_VALUES}"
     if key == "tolerances":
         return _tolerances_problem(value)
     if key == "capabilities":

@@ -9,11 +9,12 @@ from dataclasses import replace
 
 import torch
 
+from conformance.backend import text_of
 from conformance.check import REGISTRY, Check
 from conformance.device import Device
 from conformance.opinfo import database, policy, repro
 from conformance.opinfo.sample import Sample
-from conformance.opinfo.topic import Incomparable, Topic, first_line, seed_everything, text_of
+from conformance.opinfo.topic import Incomparable, Topic, first_line, seed_everything
 from conformance.opinfo.transfer import CPU, Transfer
 
 

@@ -23,6 +23,7 @@ import torch.fx.experimental.symbolic_shapes
 from torch import Tensor
 
 from conformance import capabilities, compare, tolerances
+from conformance.backend import text_of
 from conformance.check import FULL, PR, REGISTRY, STANDARD, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
@@ -355,14 +356,6 @@ def to_cpu(value: Any, dev: Device) -> Any:
     if isinstance(value, (list, tuple)):
         return [to_cpu(item, dev) for item in value]
     return value
-
-
-def text_of(error: BaseException) -> str:
-    """The message of an exception, which may not have one that can be printed."""
-    try:
-        return str(error)
-    except Exception:
-        return "(message cannot be printed)"
 
 
 def first_line(error: BaseException) -> str:

@@ -8,7 +8,7 @@ import time
 import traceback
 from types import TracebackType
 
-from conformance.backend import first_line
+from conformance.backend import first_line, text_of
 from conformance.check import Check
 from conformance.device import Device
 from conformance.outcome import CheckError, Outcome, Unsupported
@@ -32,14 +32,17 @@ def execute(check: Check, dev: Device) -> Result:
         _judge(result, error, check, dev)
         _quiesce(dev)
     result.duration = time.perf_counter() - begin
-    result.fallbacks = sorted(dev.fallbacks())
+    try:
+        result.fallbacks = sorted(dev.fallbacks())
+    except BaseException as error:  # the backend's own counter
+        _judge(result, error, check, dev)
     for name, value in dev.facts.items():
         setattr(result, name, value)
     return result
 
 
 def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> None:
-    text = _text(error)
+    text = text_of(error).partition(DISPATCHER)[0]
     if any(re.search(pattern, text) for pattern in dev.descriptor.environment_errors):
         result.outcome, result.message = Outcome.NOT_RUN, f"environment: {first_line(error)}"
         return
@@ -57,15 +60,8 @@ def _quiesce(dev: Device) -> None:
     """After a failure: take late errors off the device, so that the next check starts clean."""
     try:
         dev.synchronize()
-    except Exception:
+    except BaseException:  # SystemExit, too: the check that ran has its result
         pass
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error).partition(DISPATCHER)[0]
-    except Exception:
-        return "(message cannot be printed)"
 
 
 def _traceback(trace: TracebackType | None, check: Check) -> str:

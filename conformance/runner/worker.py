@@ -67,7 +67,7 @@ def serve(target: Descriptor, terms: Terms) -> NoReturn:
         status = _serve(target, terms)
     except BaseException as error:
         try:
-            terms.send(broken=f"{type(error).__name__}: {error}")
+            terms.send(broken=f"{type(error).__name__}: {backend.first_line(error)}")
         except OSError:
             pass  # The runner is gone; there is nobody to tell.
     finally:
@@ -141,7 +141,7 @@ def _healthy(dev: Any) -> bool:
 
     try:
         return bool((torch.ones(2, device=dev.device()) + 1).cpu().tolist() == [2.0, 2.0])
-    except Exception:
+    except BaseException:
         return False
 
 
