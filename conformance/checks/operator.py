@@ -371,6 +371,8 @@ def python_numbers_do_not_decide_the_dtype(dev: Device, case: str) -> None:
         if case == "complex" and not dev.has("complex128"):
             dev.require("complex128")
         x = ramp((5,), dtype, positive=True)
+        if dtype is torch.bfloat16 and torch.result_type(x, number) not in dev.dtypes("all"):
+            continue  # since torch 2.15 it meets complex numbers in one that even the CPU lacks
         y = x.to(dev.device())
         for function in (torch.add, torch.mul, torch.eq):
             expected = function(x, number)
