@@ -87,6 +87,22 @@ def privateuse1_has_the_backend_name(dev: Device, case: str) -> None:
         assert dev.type.upper() in str(device_type.PrivateUse1)
 
 
+def _made(dev: Device) -> dict[str, torch.Tensor]:
+    """Tensors that come into being in different ways."""
+    x = torch.empty(2, 3, device=dev.device())
+    return {
+        "empty": x,
+        "empty_strided": torch.empty_strided((2, 3), (1, 2), device=dev.device()),
+        "zeros": torch.zeros(3, device=dev.device()),
+        "tensor": torch.tensor([1.0], device=dev.device()),
+        "to": torch.ones(3).to(dev.device()),
+        "view": x.t()[1:],
+        "result": x + x,
+        "cast": x.to(torch.int32),
+        "detached": x.requires_grad_().detach(),
+    }
+
+
 @check(
     "registration/dispatch_keys",
     "REG-004",
@@ -95,13 +111,13 @@ def privateuse1_has_the_backend_name(dev: Device, case: str) -> None:
 )
 def tensor_carries_the_dispatch_keys(dev: Device, case: str) -> None:
     """A device tensor dispatches to PrivateUse1 and its autograd key, never to the CPU."""
-    keys = torch._C._dispatch_keys(torch.empty(2, device=dev.device()))
-    if case == "backend":
-        assert keys.has(torch._C.DispatchKey.PrivateUse1)
-    elif case == "autograd":
-        assert keys.has(torch._C.DispatchKey.AutogradPrivateUse1)
-    else:
-        assert not keys.has(torch._C.DispatchKey.CPU)
+    key, wanted = {
+        "backend": (torch._C.DispatchKey.PrivateUse1, True),
+        "autograd": (torch._C.DispatchKey.AutogradPrivateUse1, True),
+        "not_cpu": (torch._C.DispatchKey.CPU, False),
+    }[case]
+    for made, x in _made(dev).items():
+        assert torch._C._dispatch_keys(x).has(key) is wanted, f"{made}: {key}"
 
 
 @check(

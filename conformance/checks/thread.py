@@ -368,12 +368,12 @@ def children_forked_after_use_are_told(dev: Device, case: str) -> None:
 @check(
     "thread/fork_state",
     "THREAD-012",
-    cases=("bad_fork_flag", "parent_flag", "manual_seed", "cpu_works", "exits", "frees"),
+    cases=("bad_fork_flag", "parent_flag", "manual_seed", "cpu_works", "frees"),
     needs=("fork", "accelerator"),
     isolate=True,
 )
 def bad_forks_know_what_they_are(dev: Device, case: str) -> None:
-    """_is_in_bad_fork tells the truth, and CPU work, seeding and exit work in the child."""
+    """_is_in_bad_fork tells the truth, and CPU work, seeding and freeing work in the child."""
     box = [torch.ones(4, device=dev.device())]
     dev.synchronize()
 
@@ -400,6 +400,31 @@ def bad_forks_know_what_they_are(dev: Device, case: str) -> None:
         assert dev.module._is_in_bad_fork() is False
     if case == "frees":
         dev.assert_equal(box[0], torch.ones(4))
+
+
+#: The child leaves through the interpreter's own shutdown, exit hooks and all, with live tensors.
+_FORK_AND_EXIT = {
+    "child": (
+        "import os, signal, sys\n"
+        "x = torch.ones(8, device=D, requires_grad=True)\n"
+        "(x * 2).sum().backward()\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    signal.alarm(20)\n"
+        "    sys.exit(7)\n"
+        "status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])\n"
+        "assert status == 7, f'the child ended with {status}'\n"
+        "assert x.grad.cpu().tolist() == [2.0] * 8\n"
+    ),
+}
+
+
+@check("thread/fork_exit", "THREAD-012", needs=("fork", "accelerator"), deadline=180)
+def bad_forks_leave_in_peace(dev: Device) -> None:
+    """A child forked after use exits as any process does: with its own status and no error."""
+    end = ends(dev, _FORK_AND_EXIT)["child"]
+    end.verify()
+    assert "Traceback" not in end.output and "Error" not in end.output, end.output[-2000:]
 
 
 # ---- processes -------------------------------------------------------------------------------
