@@ -876,12 +876,12 @@ def _recorded_blocks_return(dev: Device, index: int) -> None:
     with _on_first_device(dev):
         other = dev.stream(index)
         before = _allocated(index)
-        for _ in range(50):
-            x = _bytes(dev, MIB, index)
-            with other:
+        live = [_bytes(dev, MIB, index) for _ in range(20)]
+        with other:
+            for x in live:
                 x.fill_(1)
-            x.record_stream(other)
-            del x
+                x.record_stream(other)
+        del live, x
         dev.synchronize()
         assert _allocated(index) == before
         reserved = _reserved(index)
