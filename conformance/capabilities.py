@@ -13,6 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 MEANING: dict[str, str] = {
     "accelerator": "the device is not the CPU",
     "privateuse1": "the backend is reached through the PrivateUse1 dispatch key",
-    "multi_device": "two devices or more",
+    "multi_device": "two devices or more that can be used",
     "streams": "torch.Stream objects whose work runs in order, next to each other",
     "stream_priorities": "streams of different priority",
     "events": "torch.Event can be recorded on a stream, waited for and queried",
@@ -38,6 +39,7 @@ MEANING: dict[str, str] = {
     "memory_protected": "a host dereference of device memory faults",
     "device_guard": "the current device can be read and set",
     "synchronize": "torch.accelerator.synchronize waits for the work of a device",
+    "addresses": "Tensor.data_ptr is an address, and no handle of memory that is elsewhere",
     "storage_allocation": "torch.UntypedStorage(n, device=...) gets memory from the allocator",
     "storage_resize": "UntypedStorage.resize_ changes the memory behind its tensors",
     "generator": "torch.Generator on the device",
@@ -91,7 +93,12 @@ def _privateuse1(dev: Device) -> bool:
 
 @probe("multi_device")
 def _multi_device(dev: Device) -> bool:
-    return dev.is_accelerator and dev.count >= 2
+    import torch
+
+    if not dev.is_accelerator or dev.count < 2:
+        return False
+    # Some count what there could be. That every counted device works is a requirement of its own.
+    return torch.ones(2, device=dev.device(1)).cpu().tolist() == [1.0, 1.0]
 
 
 @probe("streams")
@@ -260,6 +267,15 @@ def _synchronize(dev: Device) -> bool:
         return False
     torch.accelerator.synchronize(0)
     return True
+
+
+@probe("addresses")
+def _addresses(dev: Device) -> bool:
+    import torch
+
+    alive = [torch.zeros(256, dtype=torch.uint8, device=dev.device()) for _ in range(4)]
+    pointers = sorted(x.data_ptr() for x in alive)
+    return all(high - low >= 256 for low, high in pairwise(pointers))
 
 
 @probe("storage_allocation")

@@ -647,7 +647,7 @@ def new_tensors_do_not_share_memory(dev: Device) -> None:
         assert x.cpu().unique().numel() == 1
 
 
-@check("factory/alignment", "FACT-017")
+@check("factory/alignment", "FACT-017", needs=("addresses",))
 def allocations_are_aligned_for_every_dtype(dev: Device) -> None:
     """The address of a new tensor is a multiple of 16 bytes, the largest element size."""
     alive = [

@@ -182,8 +182,9 @@ def tensors_get_memory_of_their_own(dev: Device) -> None:
     assert first.device.type == dev.type, f"the tensor is on {first.device}"
     assert (first.shape, first.dtype) == ((64,), torch.float32)
     assert strided.stride() == (1, 2), f"strides {strided.stride()} in the place of (1, 2)"
-    distance = abs(first.data_ptr() - second.data_ptr())
-    assert distance >= 256, f"blocks of 256 bytes are {distance} bytes apart"
+    if dev.has("addresses"):
+        distance = abs(first.data_ptr() - second.data_ptr())
+        assert distance >= 256, f"blocks of 256 bytes are {distance} bytes apart"
     assert torch.empty(0, device=dev.device()).numel() == 0
 
 
