@@ -63,7 +63,9 @@ class Survey:
 
     @property
     def missing_dtypes(self) -> list[str]:
-        """Data types that did not come back from the device."""
+        """Data types that did not come back from the device, once one of them did."""
+        if not self.has(probes.DTYPE + DTYPES[0]):
+            return []  # Copies are missing, which says nothing about data types.
         return [name for name in DTYPES if not self.has(probes.DTYPE + name)]
 
     def has(self, name: str) -> bool:

@@ -22,11 +22,11 @@ MAX_STEPS = 20
 
 DOCS = "https://docs.pytorch.org/docs/main/accelerator/"
 # What kinds of steps there are, in the order in which equally frequent ones are listed.
-OPERATOR, DTYPE, FUNCTION, HOOK, GUARD, ALLOCATOR, CAPABILITY = (
-    *("operator", "dtype", "function", "hook", "guard", "allocator", "capability"),
-)
+OPERATOR, AUTOCAST, DTYPE, FUNCTION = "operator", "autocast", "dtype", "function"
+HOOK, GUARD, ALLOCATOR, CAPABILITY = "hook", "guard", "allocator", "capability"
 KINDS = {
     OPERATOR: ("register a kernel for PrivateUse1", "operators.html"),
+    AUTOCAST: ("register a fallthrough for all, and casts for autocast's lists", "amp.html"),
     DTYPE: ("let the kernel take this data type", "operators.html"),
     FUNCTION: ("define it in the device module", "device.html"),
     HOOK: ("override it in at::PrivateUse1HooksInterface", "hooks.html"),
@@ -100,6 +100,7 @@ class Missing:
 
 # What a message says is missing: pattern, kind, and the name with the groups of the match.
 SIGNS = (
+    (r"from the 'Autocast\w+' backend", AUTOCAST, "dispatch key AutocastPrivateUse1"),
     (r"Could not run '(aten::[\w.]+)'", OPERATOR, "{0}"),
     (r"fallback function is registered for schema (aten::\w+(?:\.\w+)?)", OPERATOR, "{0}"),
     (r"(\w+_overrideable) not implemented", OPERATOR, "aten::{0}"),

@@ -350,7 +350,7 @@ def both_modules_report_the_same(dev: Device, case: str) -> None:
 @check(
     "memory/peak",
     "MEM-013",
-    cases=("follows", "stays", "reset", "reset_in_use", "reserved"),
+    cases=("follows", "stays", "reset", "reset_in_use", "reset_elsewhere", "reserved"),
     needs=("memory_stats",),
 )
 def peaks_are_remembered_until_reset(dev: Device, case: str) -> None:
@@ -373,6 +373,12 @@ def peaks_are_remembered_until_reset(dev: Device, case: str) -> None:
         if case == "stays":
             y = _bytes(dev, LARGE // 2)
             assert torch.accelerator.max_memory_allocated(0) == peak, f"lost with {y.numel()}"
+        elif case == "reset_elsewhere":
+            dev.require("multi_device")
+            _bytes(dev, LARGE, index=1)
+            torch.accelerator.reset_peak_memory_stats(1)
+            assert torch.accelerator.max_memory_allocated(1) == _allocated(1)
+            assert torch.accelerator.max_memory_allocated(0) == peak, "reset with device 1"
         elif case == "reset":
             torch.accelerator.reset_peak_memory_stats(0)
             assert torch.accelerator.max_memory_allocated(0) == start
@@ -464,6 +470,7 @@ def free_and_total_memory_are_true(dev: Device, case: str) -> None:
     cases=(
         "reserved_falls",
         "many_sizes",
+        "every_device",
         "free_rises",
         "live_blocks_stay",
         "idempotent",
@@ -483,6 +490,13 @@ def empty_cache_returns_unused_memory(dev: Device, case: str) -> None:
             del blocks
             torch.accelerator.empty_cache()
             assert _reserved() == reserved, f"{_reserved() - reserved} bytes stay reserved"
+            return
+        if case == "every_device":
+            dev.require("multi_device")
+            reserved = _reserved(1)
+            _bytes(dev, LARGE, index=1)
+            torch.accelerator.empty_cache()
+            assert _reserved(1) <= reserved, "the cache of a device that is not current stayed"
             return
         x = _bytes(dev, LARGE)
         assert _reserved() >= LARGE
@@ -845,20 +859,36 @@ def recorded_blocks_stay_apart(dev: Device) -> None:
 )
 def recorded_blocks_return_at_last(dev: Device) -> None:
     """Blocks that were recorded on another stream come back once that stream is done."""
+    _recorded_blocks_return(dev, 0)
+
+
+@check(
+    "memory/record_stream_returns_elsewhere",
+    "MEM-032",
+    needs=("record_stream", "streams", "memory_stats", "multi_device"),
+)
+def recorded_blocks_of_another_device_return(dev: Device) -> None:
+    """Blocks of device 1 come back as well when they are freed while device 0 is current."""
+    _recorded_blocks_return(dev, 1)
+
+
+def _recorded_blocks_return(dev: Device, index: int) -> None:
     with _on_first_device(dev):
-        other = dev.stream()
-        before = _allocated()
-        for _ in range(50):
-            x = _bytes(dev, MIB)
-            with other:
+        other = dev.stream(index)
+        before = _allocated(index)
+        live = [_bytes(dev, MIB, index) for _ in range(20)]
+        with other:
+            for x in live:
                 x.fill_(1)
-            x.record_stream(other)
-            del x
+                x.record_stream(other)
+        del live, x
         dev.synchronize()
-        assert _allocated() == before
-        reserved = _reserved()
-        live = [_bytes(dev, MIB) for _ in range(10)]
-        assert _reserved() <= reserved + 2 * MIB, f"{len(live)} blocks were not served from cache"
+        assert _allocated(index) == before
+        reserved = _reserved(index)
+        live = [_bytes(dev, MIB, index) for _ in range(10)]
+        assert _reserved(index) <= reserved + 2 * MIB, (
+            f"{len(live)} blocks were not served from cache"
+        )
 
 
 @check(

@@ -17,6 +17,8 @@ from conformance.todo import Missing
 
 # What PyTorch says when something is not there, and what that is.
 SAID = {
+    "NotImplementedError: Could not run 'aten::linear' with arguments from the 'Autocastmychip' "
+    "backend.": ("autocast", "dispatch key AutocastPrivateUse1"),
     "NotImplementedError: Could not run 'aten::sub.out' with arguments from the 'mychip' backend. "
     "This could be because": ("operator", "aten::sub.out"),
     "NotImplementedError: There were no tensor arguments to this function (e.g., you passed an "

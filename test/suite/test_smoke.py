@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The smoke tier is small, and its failures say which side is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance import catalogue
+from conformance.check import Check
+from conformance.checks import smoke
+from conformance.collect import CHAPTERS, import_checks
+from conformance.device import Device
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_about_fifteen_checks_are_the_whole_tier() -> None:
+    requirements = catalogue.load()
+    assert {r.surface for r in requirements.values() if r.tier == "smoke"} == {"smoke"}
+    checks: list[Check] = import_checks(CHAPTERS / "smoke.py")
+    assert 12 <= len(checks) <= 18
+    for check in checks:
+        assert any(requirements[id].tier == "smoke" for id in check.requirements)
+
+
+@pytest.mark.parametrize("error", [AssertionError("2 is not 3"), RuntimeError("no such kernel")])
+def test_a_failure_names_the_side_the_cause_and_what_to_do(error: Exception) -> None:
+    @smoke.blames(smoke.BACKEND, "Do this.")
+    def body(dev: Device) -> None:
+        raise error
+
+    with pytest.raises(Exception, match=f"^backend wrong: .*{error}\nDo this.$") as raised:
+        body(None)
+    assert isinstance(raised.value, AssertionError) == isinstance(error, AssertionError)
+
+
+def test_a_name_that_the_descriptor_misspells_is_the_descriptors_fault(tmp_path: Path) -> None:
+    (tmp_path / "typo.yaml").write_text(
+        "device_type: cpu\ncapabilities: {accelerator: false}\ndriver: platform.platfrom\n"
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
+            *("--pyargs", "conformance", "--backend-file=typo.yaml", "--tier=smoke", "--next"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = json.loads((tmp_path / "build" / "conformance" / "typo.json").read_text())
+    bad = {check["id"] for check in report["checks"] if check["outcome"] in ("fail", "error")}
+    assert bad == {"smoke/descriptor_names"}
+    assert (
+        "first  smoke/descriptor_names: descriptor wrong: driver: platform.platfrom" in done.stdout
+    )
