@@ -256,7 +256,15 @@ def _device_guard(dev: Device) -> bool:
         return False
     index = torch.accelerator.current_device_index()
     torch.accelerator.set_device_index(index)
-    return torch.accelerator.current_device_index() == index
+    if torch.accelerator.current_device_index() != index:
+        return False
+    try:
+        # A guard that takes any index, as that of backends in Python does, sets nothing.
+        torch.accelerator.set_device_index(dev.count)
+    except Exception:
+        return True
+    torch.accelerator.set_device_index(index)
+    return False
 
 
 @probe("synchronize")
