@@ -114,7 +114,7 @@ _WITHOUT_DIMENSIONS: dict[str, Function] = {
     "selection": lambda s: [s[None], s.masked_select(s > 0), s.nonzero(), s.index_select(0, _0(s))],
     "written": lambda s: [s.masked_fill(s > 0, 1), s.scatter(0, _0(s)[0], 4.0), _put(s)],
     "loss": lambda s: [functional.mse_loss(s, s * 2), functional.l1_loss(s, -s)],
-    "cast": lambda s: [s.long(), s.half(), s.bool(), s.to(torch.complex64).abs()],
+    "cast": lambda s: [s.long(), s.int(), s.bool(), s.to(torch.uint8)],
 }
 
 
@@ -351,7 +351,7 @@ def _few_values(*shape: int) -> Tensor:
 _TIES: dict[str, Function] = {
     "argmax": lambda x: [x.argmax(), x.argmax(0), x.argmax(1)],
     "argmin": lambda x: [x.argmin(), x.argmin(0), x.argmin(1)],
-    "argmax_float": lambda x: [x.float().argmax(1), x.half().argmin(0), x.bool().int().argmax()],
+    "argmax_float": lambda x: [x.float().argmax(1), x.float().argmin(0), x.bool().int().argmax()],
     "sort_stable": lambda x: [*x.sort(dim=1, stable=True), *x.sort(dim=0, stable=True)],
     "sort_descending": lambda x: list(x.sort(dim=1, descending=True, stable=True)),
     "argsort_stable": lambda x: x.float().flatten().argsort(stable=True),

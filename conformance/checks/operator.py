@@ -1625,6 +1625,23 @@ def operators_without_a_device_kernel_wait_for_their_operands(dev: Device) -> No
     dev.assert_equal(result, torch.full((4096,), 3.0))
 
 
+@check("operator/fallback_device", "OP-006", needs=("multi_device",))
+def operators_without_a_device_kernel_return_where_their_operands_live(dev: Device) -> None:
+    """An operator with a CPU kernel only returns on the device of its operand, or raises."""
+    x = ramp((3, 4)).to(dev.device(1))
+    before = torch.accelerator.current_device_index()
+    with _library() as library:
+        library.define("halve(Tensor x) -> Tensor")
+        library.impl("halve", lambda t: t / 2, "CPU")
+        try:
+            result = torch.ops.conformance_check.halve(x)
+        except NotImplementedError:
+            return
+    assert result.device == x.device
+    assert torch.accelerator.current_device_index() == before
+    dev.assert_equal(result, ramp((3, 4)) / 2)
+
+
 def _discard(_: Any) -> None:
     """The kernel of an operator that returns nothing."""
 
