@@ -90,7 +90,7 @@ def blocks_are_aligned_for_vectors(dev: Device, case: str) -> None:
 )
 def live_blocks_do_not_overlap(dev: Device, case: str) -> None:
     """Live blocks never share a byte, also after others were freed and their memory reused."""
-    sizes = [1 + (k * k * 37) % 5000 for k in range(96)] + [MIB, 3 * MIB + 5]
+    sizes = [1 + (k * k * 37) % 5000 for k in range(96)] + [LARGE, LARGE, MIB, 3 * MIB + 5]
     live = [_bytes(dev, size) for size in sizes]
     if case == "after_reuse":
         for k in range(0, len(live), 2):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -158,12 +159,12 @@ def _run(item: pytest.Item) -> list[pytest.TestReport]:
     seconds = config.getoption("driver_deadline")
     ending = run_in_child(work, seconds)
     if ending.timed_out or ending.code != 0 or not ending.payload:
-        return [_died(item, ending, seconds)]
+        return _died(item, ending, seconds)
     hook = config.hook.pytest_report_from_serializable
     return [hook(config=config, data=data) for data in pickle.loads(ending.payload)]
 
 
-def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestReport:
+def _died(item: pytest.Item, ending: Ending, seconds: float) -> list[pytest.TestReport]:
     reason = str(ending)
     if ending.timed_out:
         reason += f": no end within {seconds:g} s"
@@ -176,7 +177,7 @@ def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestRepor
         out, err = capture.read_global_capture()
         capture.resume_global_capture()
         sections = [("Captured out", out), ("Captured err", err)]
-    return pytest.TestReport(
+    call = pytest.TestReport(
         nodeid=item.nodeid,
         location=item.location,
         keywords=dict.fromkeys(item.keywords, 1),
@@ -186,3 +187,7 @@ def _died(item: pytest.Item, ending: Ending, seconds: float) -> pytest.TestRepor
         sections=sections,
         user_properties=item.user_properties,
     )
+    # JUnit's XML takes the properties, and so the requirements, from the last report of a test.
+    end = copy.copy(call)
+    end.when, end.outcome, end.longrepr, end.sections = "teardown", "passed", None, []
+    return [call, end]

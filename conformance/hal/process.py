@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import resource
 import select
@@ -15,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_PR_SET_PDEATHSIG = 1
 FAILED = 70  # exit status of a child whose work raised
 
 
@@ -64,6 +66,10 @@ def _be_child(work: Callable[[], bytes], writer: int) -> None:
     code = FAILED
     try:
         os.setpgid(0, 0)  # the group is what a deadline kills
+        if (
+            sys.platform == "linux"
+        ):  # and a child of this child, in a group of its own, goes with it
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         payload = work()
         while payload:

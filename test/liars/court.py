@@ -6,7 +6,9 @@ from __future__ import annotations
 import importlib
 import multiprocessing
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from conformance.collect import CHAPTERS, prepare_parent
 
@@ -61,12 +63,17 @@ class Court:
 
     def truths(self, liars: Iterable[Liar], verdicts: Iterable[Verdict]) -> list[Verdict]:
         """What the checks that were run say to the vehicles without a lie."""
-        used: dict[str, set[str]] = {}
+        used: dict[str, set[str]] = defaultdict(set)
+        hal: dict[str, set[str]] = defaultdict(set)
         honest: dict[str, Liar] = {}
         for liar, verdict in zip(liars, verdicts, strict=True):
-            used.setdefault(liar.vehicle, set()).update(verdict.outcomes)
+            used[liar.vehicle].update(verdict.outcomes)
+            hal[liar.vehicle].update(liar.hal)
             honest[liar.vehicle] = liar.honest
-        trials = [(honest[vehicle], sorted(ids)) for vehicle, ids in sorted(used.items()) if ids]
+        trials = [
+            (replace(true, hal=tuple(sorted(hal[vehicle]))), sorted(used[vehicle]))
+            for vehicle, true in sorted(honest.items())
+        ]
         return self._pool.starmap(_tell_the_truth, trials, chunksize=1)
 
 
@@ -77,4 +84,6 @@ def _judge(liar: Liar) -> Verdict:
 
 
 def _tell_the_truth(honest: Liar, checks: list[str]) -> Verdict:
-    return trial.judge(honest, trial.selected(checks), patient=True)
+    verdict = trial.judge(honest, trial.selected(checks), patient=True)
+    trial.judge_driver(honest, verdict)
+    return verdict

@@ -20,6 +20,7 @@ from conformance.descriptor import Deadlines, Descriptor
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "liars"
 BACKEND = "puone"
+LIAR = "libpuone_liar.so"
 
 #: Where a lie is told: the vehicle by which it gets into the backend.
 DISPATCH, PLANTED, SOURCE, HAL, CLAIM = "dispatch", "planted", "source", "hal", "claim"
@@ -59,6 +60,8 @@ class Liar:
         """The same vehicle without the lie: the truth, for comparison."""
         env = {**self.env, "PUONE_LIE": "", "PUONE_LIAR": "none"}
         env.pop("PUONE_SIM_DEVICES", None)
+        if "PUONE_DRIVER" in env:
+            env["PUONE_DRIVER"] = str(LIBRARIES / LIAR)
         return replace(
             self,
             id=f"truth_{self.vehicle}",
@@ -123,17 +126,17 @@ def _hal() -> Iterator[Liar]:
             fields["lie"],
             tuple(fields["conformance"]),
             tuple(fields.get("checks", ())),
-            env=_interposed(id),
+            env=_interposed(id, fields.get("library", LIAR)),
             hal=tuple(fields["hal"]),
             cannot_load=fields.get("cannot_load"),
         )
 
 
-def _interposed(lie: str) -> dict[str, str]:
+def _interposed(lie: str, library: str = LIAR) -> dict[str, str]:
     return {
         "PUONE_LIAR": lie,
         "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
-        "PUONE_DRIVER": str(LIBRARIES / "libpuone_liar.so"),
+        "PUONE_DRIVER": str(LIBRARIES / library),
     }
 
 

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import liar
 
+import conformance.hal
 from conformance import catalogue, descriptor
+
+HAL = Path(conformance.hal.__file__).parent
 
 LIARS = liar.load()
 
@@ -47,6 +52,19 @@ def test_every_requirement_of_these_surfaces_has_a_lie() -> None:
 def test_the_requirements_of_every_liar_exist() -> None:
     known = set(catalogue.load())
     assert {id for liar in LIARS.values() for id in liar.requirements} <= known
+
+
+def test_every_requirement_of_drivers_has_a_lie() -> None:
+    requirements = catalogue.load([HAL / "requirements"])
+    told = {id for liar in LIARS.values() for id in liar.hal}
+    assert {id for id, entry in requirements.items() if entry.level == "must"} <= told
+    assert told <= set(requirements)
+
+
+def test_every_lie_of_the_lying_driver_is_on_trial() -> None:
+    source = (Path(__file__).parent / "hal" / "lies.cpp").read_text()
+    told = [line.split('"')[1] for line in source.splitlines() if line.strip().startswith('{"')]
+    assert told == ["none", *(name for name, found in LIARS.items() if found.vehicle == liar.HAL)]
 
 
 def test_there_are_enough_liars() -> None:

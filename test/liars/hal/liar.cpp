@@ -21,6 +21,13 @@ puone_hal_api* lyingTable() {
   return reinterpret_cast<puone_hal_api*>(false_table.data());
 }
 
+// The table for this call: one, unless that is what the lie is about.
+const puone_hal_api* tableForCaller() {
+  if (!symbol().copies_for_each_thread) return lyingTable();
+  thread_local std::vector<std::max_align_t> mine = false_table;
+  return reinterpret_cast<const puone_hal_api*>(mine.data());
+}
+
 puone_status complain(const char* what, const char* value) {
   std::fprintf(stderr, "puone_liar: %s: %s\n", what, value);
   return PUONE_INTERNAL;
@@ -62,6 +69,11 @@ puone_status setUp() {
 
 } // namespace
 
+Symbol& symbol() {
+  static Symbol only;
+  return only;
+}
+
 const puone_hal_api& truth() {
   return *true_table;
 }
@@ -72,8 +84,9 @@ extern "C" __attribute__((visibility("default"))) puone_status
 puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   using namespace puone::liar;
   if (out == nullptr) return PUONE_INVALID_ARGUMENT;
-  if (abi_major != PUONE_HAL_ABI_MAJOR) return PUONE_UNSUPPORTED;
   static const puone_status status = setUp();
-  if (status == PUONE_OK) *out = lyingTable();
+  const bool known = abi_major == PUONE_HAL_ABI_MAJOR || symbol().accepts_any_abi;
+  if (status == PUONE_OK && !known) return PUONE_UNSUPPORTED;
+  if (status == PUONE_OK) *out = tableForCaller();
   return status;
 }

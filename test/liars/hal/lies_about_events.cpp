@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "liar.h"
 
@@ -34,6 +35,27 @@ puone_status recordElsewhere(puone_event event) {
   return status;
 }
 
+std::mutex recorded_mutex;
+std::set<puone_event> recorded;
+
+bool wasRecorded(puone_event event) {
+  const std::lock_guard guard(recorded_mutex);
+  return recorded.count(event) > 0;
+}
+
+puone_status record(puone_event event, puone_stream stream) {
+  puone_status status = truth().event_record(event, stream);
+  const std::lock_guard guard(recorded_mutex);
+  if (status == PUONE_OK) recorded.insert(event);
+  return status;
+}
+
+puone_status forget(puone_event event) {
+  const std::lock_guard guard(recorded_mutex);
+  recorded.erase(event);
+  return truth().event_destroy(event);
+}
+
 } // namespace
 
 void elapsedIsConstant(puone_hal_api& table) {
@@ -54,6 +76,70 @@ void eventSynchronizeDoesNothing(puone_hal_api& table) {
   table.event_synchronize = [](puone_event event) {
     return event == nullptr ? PUONE_INVALID_ARGUMENT : PUONE_OK;
   };
+}
+
+void recordingWaits(puone_hal_api& table) {
+  table.event_record = [](puone_event event, puone_stream stream) {
+    puone_status status = truth().event_record(event, stream);
+    return status == PUONE_OK ? truth().stream_synchronize(stream) : status;
+  };
+}
+
+void newEventsArePending(puone_hal_api& table) {
+  table.event_record = record;
+  table.event_destroy = forget;
+  table.event_query = [](puone_event event) {
+    return event != nullptr && !wasRecorded(event) ? PUONE_NOT_READY : truth().event_query(event);
+  };
+}
+
+void newEventsCannotBeWaitedFor(puone_hal_api& table) {
+  table.event_record = record;
+  table.event_destroy = forget;
+  table.stream_wait_event = [](puone_stream stream, puone_event event) {
+    return wasRecorded(event) ? truth().stream_wait_event(stream, event) : PUONE_INVALID_ARGUMENT;
+  };
+}
+
+void firstRecordCounts(puone_hal_api& table) {
+  table.event_destroy = forget;
+  table.event_record = [](puone_event event, puone_stream stream) {
+    return wasRecorded(event) && stream != nullptr ? PUONE_OK : record(event, stream);
+  };
+}
+
+void unknownFlagsAreIgnored(puone_hal_api& table) {
+  table.event_create = [](uint32_t flags, puone_event* out) {
+    return truth().event_create(flags & (PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC), out);
+  };
+}
+
+void eventsBelongToNoDevice(puone_hal_api& table) {
+  table.event_record = [](puone_event event, puone_stream stream) {
+    puone_status status = truth().event_record(event, stream);
+    const bool given = event != nullptr && stream != nullptr;
+    return given && status == PUONE_INVALID_ARGUMENT ? PUONE_OK : status;
+  };
+}
+
+void elapsedIsAlwaysKnown(puone_hal_api& table) {
+  table.event_elapsed_ms = [](puone_event start, puone_event end, float* out) {
+    if (start == nullptr || end == nullptr || out == nullptr) return PUONE_INVALID_ARGUMENT;
+    if (truth().event_elapsed_ms(start, end, out) != PUONE_OK) *out = 0.0f;
+    return PUONE_OK;
+  };
+}
+
+void elapsedIsInSeconds(puone_hal_api& table) {
+  table.event_elapsed_ms = [](puone_event start, puone_event end, float* out) {
+    puone_status status = truth().event_elapsed_ms(start, end, out);
+    if (status == PUONE_OK) *out /= 1000.0f;
+    return status;
+  };
+}
+
+void eventsAreNeverDestroyed(puone_hal_api& table) {
+  table.event_destroy = [](puone_event) { return PUONE_OK; };
 }
 
 } // namespace puone::liar

@@ -120,4 +120,32 @@ void tasksRunInReverse(puone_hal_api& table) {
   flushBeforeReleases(table);
 }
 
+void argumentsAreReadLate(puone_hal_api& table) {
+  flushBeforeQuestions(table);
+  flushBeforeReleases(table);
+  table.kernel_launch =
+      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+        if (args == nullptr || stream == nullptr) {
+          return truth().kernel_launch(kernel, args, bytes, stream);
+        }
+        flush(stream);
+        const std::lock_guard guard(mutex);
+        kept_back[stream] = [=] { return truth().kernel_launch(kernel, args, bytes, stream); };
+        return PUONE_OK;
+      };
+  table.memcpy_async =
+      [](void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+        flush(stream);
+        return truth().memcpy_async(dst, src, bytes, kind, stream);
+      };
+  table.memset_async = [](void* dst, int32_t value, size_t bytes, puone_stream stream) {
+    flush(stream);
+    return truth().memset_async(dst, value, bytes, stream);
+  };
+  table.stream_host_func = [](puone_stream stream, puone_host_func function, void* user_data) {
+    flush(stream);
+    return truth().stream_host_func(stream, function, user_data);
+  };
+}
+
 } // namespace puone::liar

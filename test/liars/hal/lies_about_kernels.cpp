@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "liar.h"
+
+namespace puone::liar {
+namespace {
+
+const char* dropped_name = nullptr;
+std::atomic<puone_kernel> dropped{nullptr};
+
+// Launches of one kernel are accepted and not run.
+void dropKernel(puone_hal_api& table, const char* name) {
+  dropped_name = name;
+  table.kernel_find = [](const char* name, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, out);
+    if (status == PUONE_OK && std::string_view(name) == dropped_name) dropped = *out;
+    return status;
+  };
+  table.kernel_launch =
+      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+        const bool drop = kernel == dropped && kernel != nullptr && args != nullptr;
+        return drop && stream != nullptr ? PUONE_OK
+                                         : truth().kernel_launch(kernel, args, bytes, stream);
+      };
+}
+
+std::mutex mutex;
+std::map<puone_stream, int32_t> device_of;
+
+// Whether one of the words of the arguments is an address on another device.
+bool usesAPeer(const void* args, size_t bytes, int32_t device) {
+  const auto* words = static_cast<const unsigned char*>(args);
+  for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
+    void* word = nullptr;
+    std::memcpy(&word, words + at, sizeof word);
+    puone_pointer_attributes found{};
+    truth().pointer_attributes(word, &found);
+    if (found.kind == PUONE_MEMORY_DEVICE && found.device != device) return true;
+  }
+  return false;
+}
+
+std::atomic<int> inside{0};
+
+} // namespace
+
+void fillDoesNothing(puone_hal_api& table) {
+  dropKernel(table, "fill");
+}
+
+void copyBitsDoesNothing(puone_hal_api& table) {
+  dropKernel(table, "copy_bits");
+}
+
+void castsDoNothing(puone_hal_api& table) {
+  dropKernel(table, "copy");
+}
+
+void delayDoesNotWait(puone_hal_api& table) {
+  dropKernel(table, "delay");
+}
+
+void anyKernelIsFound(puone_hal_api& table) {
+  table.kernel_find = [](const char* name, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, out);
+    return status == PUONE_UNSUPPORTED ? truth().kernel_find("delay", out) : status;
+  };
+}
+
+void kernelSizesAreNotChecked(puone_hal_api& table) {
+  table.kernel_launch =
+      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+        puone_status status = truth().kernel_launch(kernel, args, bytes, stream);
+        const bool ignored = status == PUONE_INVALID_ARGUMENT && args != nullptr;
+        return ignored && kernel != nullptr && stream != nullptr ? PUONE_OK : status;
+      };
+}
+
+void kernelsRefusePeers(puone_hal_api& table) {
+  table.stream_create = [](int32_t priority, puone_stream* out) {
+    puone_status status = truth().stream_create(priority, out);
+    const std::lock_guard guard(mutex);
+    if (status == PUONE_OK) truth().device_get(&device_of[*out]);
+    return status;
+  };
+  table.kernel_launch =
+      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+        const std::lock_guard guard(mutex);
+        const auto at = device_of.find(stream);
+        const bool refused =
+            at != device_of.end() && args != nullptr && usesAPeer(args, bytes, at->second);
+        return refused ? PUONE_INVALID_ARGUMENT
+                       : truth().kernel_launch(kernel, args, bytes, stream);
+      };
+}
+
+void threadsLoseWork(puone_hal_api& table) {
+  table.memcpy_async =
+      [](void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+        const bool alone = inside++ == 0;
+        puone_status status =
+            alone ? truth().memcpy_async(dst, src, bytes, kind, stream) : PUONE_OK;
+        --inside;
+        return status;
+      };
+  table.kernel_launch =
+      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+        const bool alone = inside++ == 0;
+        puone_status status = alone || args == nullptr
+                                  ? truth().kernel_launch(kernel, args, bytes, stream)
+                                  : PUONE_OK;
+        --inside;
+        return status;
+      };
+}
+
+} // namespace puone::liar
