@@ -78,6 +78,13 @@ class Court:
 
 
 def _judge(liar: Liar) -> Verdict:
+    try:
+        return _judged(liar)
+    except Exception as error:  # One trial that cannot be held does not end the others.
+        return Verdict(liar.id, missed=list(liar.requirements), broken=repr(error))
+
+
+def _judged(liar: Liar) -> Verdict:
     verdict = trial.judge(liar, trial.checks_for(liar))
     trial.judge_driver(liar, verdict)
     return verdict if verdict.killed else trial.judge(liar, trial.all_but_opinfo())

@@ -119,6 +119,8 @@ class Progress:
             print(f"    {liar.lie}\n    ran: {', '.join(verdict.outcomes) or 'nothing'}")
             for kill in verdict.kills:
                 print(f"    {kill.check} {kill.outcome}: {kill.message}")
+        if verdict.broken:
+            print(f"    no trial: {verdict.broken}", flush=True)
         if verdict.missed:
             print(f"    missed: {', '.join(verdict.missed)}", flush=True)
 

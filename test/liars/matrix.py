@@ -141,6 +141,7 @@ def _record(liar: Liar, verdict: Verdict) -> dict[str, Any]:
         "intended": verdict.intended,
         "missed": verdict.missed,
         "cannot_load": verdict.cannot_load,
+        "broken": verdict.broken,
         "kills": [vars(kill) for kill in verdict.kills],
         "checks_run": len(verdict.outcomes),
         "seconds": verdict.seconds,

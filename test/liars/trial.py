@@ -49,6 +49,8 @@ class Verdict:
     cannot_load: str | None = None
     seconds: float = 0.0
 
+    broken: str | None = None
+    """Why there was no trial."""
     loads: bool = True
     """Whether it is meant to come up."""
 

@@ -94,7 +94,7 @@ void streamsWaitForTheDevice(puone_hal_api& table);
 void hostFunctionsAreDropped(puone_hal_api& table);
 void nativeHandlesChange(puone_hal_api& table);
 void noStreamCannotBeDestroyed(puone_hal_api& table);
-void streamsAreNeverDestroyed(puone_hal_api& table);
+void streamsLeaveThreads(puone_hal_api& table);
 void noStreamIsIdle(puone_hal_api& table);
 
 // Lies about events.
@@ -109,7 +109,7 @@ void unknownFlagsAreIgnored(puone_hal_api& table);
 void eventsBelongToNoDevice(puone_hal_api& table);
 void elapsedIsAlwaysKnown(puone_hal_api& table);
 void elapsedIsInSeconds(puone_hal_api& table);
-void eventsAreNeverDestroyed(puone_hal_api& table);
+void eventsLeaveFiles(puone_hal_api& table);
 
 // Lies about order.
 void tasksRunInReverse(puone_hal_api& table);
