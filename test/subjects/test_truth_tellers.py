@@ -45,7 +45,7 @@ SUBJECTS = {
     ),
     "padded": Subject("memory/* serialization/* view/s*", 250, "autoload"),
     "slow": Subject("stream/* event/* error/*", 290, "autoload"),
-    "threaded": Subject("registration/i* serialization/t* thread/t*", 30, "fork"),
+    "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),
 }
 
 
