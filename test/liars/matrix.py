@@ -117,7 +117,8 @@ def _row(liar: Liar, verdict: Verdict) -> str:
         caught = "**nobody**"
     elif not verdict.intended:
         caught += f" (by accident; missed {' '.join(verdict.missed)})"
-    cells = (f"`{liar.id}`", liar.layer, liar.lie, " ".join(liar.requirements), caught)
+    named = " ".join((*liar.requirements, *liar.hal))
+    cells = (f"`{liar.id}`", liar.layer, liar.lie, named, caught)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

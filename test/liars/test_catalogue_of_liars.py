@@ -6,6 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import liar
+import yaml
+from suites import ROOT
 
 import conformance.hal
 from conformance import catalogue, descriptor
@@ -13,7 +15,9 @@ from conformance.catalogue import Requirement
 
 HAL = Path(conformance.hal.__file__).parent
 
+DOCUMENT = ROOT / "docs" / "liars.md"
 LIARS = liar.load()
+EQUIVALENT = yaml.safe_load((liar.HERE / "equivalent.yaml").read_text()) or {}
 
 #: Surfaces of which every requirement has a lie, also where it is no must.
 PROVED = (
@@ -75,6 +79,21 @@ def test_every_lie_of_the_lying_driver_is_on_trial() -> None:
     source = (Path(__file__).parent / "hal" / "lies.cpp").read_text()
     told = [line.split('"')[1] for line in source.splitlines() if line.strip().startswith('{"')]
     assert told == ["none", *(name for name, found in LIARS.items() if found.vehicle == liar.HAL)]
+
+
+def test_the_document_lists_every_liar_and_each_is_killed() -> None:
+    """`make liars` writes it; after a lie was added or taken away it has to be written again."""
+    liars, _, equivalent = DOCUMENT.read_text().partition("## Equivalent")
+    rows = {line.split("`")[1]: line for line in liars.splitlines() if line.startswith("| `")}
+    assert set(rows) == set(LIARS)
+    assert [id for id, row in rows.items() if "**nobody**" in row] == []
+    listed = {line.split("`")[1] for line in equivalent.splitlines() if line.startswith("| `")}
+    assert listed == set(EQUIVALENT)
+
+
+def test_what_is_equivalent_is_no_liar_and_has_a_reason() -> None:
+    assert not set(EQUIVALENT) & set(LIARS)
+    assert all(entry["lie"] and entry["reason"] for entry in EQUIVALENT.values())
 
 
 def test_there_are_enough_liars() -> None:

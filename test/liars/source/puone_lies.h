@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Included by the copies of sources that hold lies: whether this process tells a lie (PUONE_LIE=id).
+// Included by the copies of sources that hold lies: does this process tell one (PUONE_LIE=id)?
 #pragma once
 
 #include <cstdlib>
