@@ -8,31 +8,26 @@ Exit codes beside pytest's own: 0 every check is as it should be, 1 failures, 2 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import pytest
 
-from conformance import changed, collect, progress, selection, summary, todo
-from conformance.catalogue import PR_TIER, TIERS, CatalogueError
+from conformance import changed, closing, collect, progress, selection
+from conformance.bringup import todo
+from conformance.catalogue import CatalogueError
 from conformance.check import Check, matches
 from conformance.collect import CheckFile, CheckItem
 from conformance.descriptor import DescriptorError
 from conformance.emit import Recorder, emit_result
 from conformance.execution import run
 from conformance.expectations import ExpectationsError
-from conformance.loading import explained
-from conformance.outcome import EXECUTED, CannotLoad, Outcome, is_bad
-from conformance.reruns import LIMIT
-from conformance.results import levels
-from conformance.run import ALLOW, FALLBACK_POLICIES, WARN
+from conformance.options import add_options
+from conformance.outcome import CannotLoad, Outcome, is_bad
 from conformance.runner.result import Result
 from conformance.suite import KEY, Session, Suite, open_report, start
 from conformance.xdist import register_xdist
-
-INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 3, 5, 6
 
 # The terminal's category of the phases of a check that are not shown; like its own "", it is false,
 # so that it is no kind of outcome.
@@ -57,118 +52,7 @@ pytest.register_assert_rewrite("conformance.checks", collect.EXTRA)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("conformance", "conformance of PyTorch device backends")
-    add = group.addoption
-    add(
-        "--backend",
-        action="append",
-        metavar="NAME",
-        help="backend to test: a built-in descriptor (cpu, puone), one that an installed package "
-        "announces, or a device type torch knows (cuda, mps, xpu ...). Repeat for several; each "
-        "has its own run and report",
-    )
-    add(
-        "--backend-file",
-        action="append",
-        metavar="FILE",
-        help="descriptor of a backend that is not known by name. The smallest one: "
-        "'device_type: mychip' and 'import: {after_torch: [torch_mychip]}'",
-    )
-    add(
-        "--check",
-        action="append",
-        metavar="ID",
-        help="run only this check, such as stream/order:wait_event; 'stream/*' (only at the end) "
-        "for all that begin so. Repeatable",
-    )
-    add(
-        "--tier",
-        choices=(*TIERS, PR_TIER),
-        help="run this tier and the ones before it: start with smoke, then core. pr: the tiers up "
-        "to training with one dtype for each operator, in minutes, for the gate of a change",
-    )
-    add("--list", action="store_true", help="print the selected checks with what they verify")
-    add(
-        "--isolate",
-        choices=("chunk", "test", "none"),
-        default="chunk",
-        help="chunk: worker processes that run --chunk checks each (default). test: one process "
-        "for each check. none: in this process, for debuggers; a crash ends the run",
-    )
-    add("--workers", type=int, metavar="N", help="workers at the same time (default: cores)")
-    add("--chunk", type=int, metavar="N", help="checks before a worker is replaced (default: 50)")
-    add(
-        "--rerun-limit",
-        type=int,
-        default=LIMIT,
-        metavar="N",
-        help="unexpected results that are run again, alone in a fresh process, to tell failures "
-        f"from flakes (default: {LIMIT}, not with --isolate=none). 0: none",
-    )
-    add(
-        "--verify",
-        type=int,
-        metavar="N",
-        help="run the selected checks N times, in shuffled order and, where the descriptor says "
-        "how, under adversarial schedules; those that do not always end alike are flaky",
-    )
-    add(
-        "--verify-seed",
-        type=int,
-        metavar="SEED",
-        help="seed of the first round of --verify; the next ones follow by one (default: random)",
-    )
-    add(
-        "--since",
-        metavar="REV",
-        help="run only the checks whose function or file has changed since this revision of git",
-    )
-    add(
-        "--shard",
-        metavar="I/N",
-        help="run the I-th of N parts of the selected checks; the same on every machine",
-    )
-    add(
-        "--report",
-        metavar="FILE",
-        help="report file, {backend} in it stands for the name "
-        "(default: build/conformance/{backend}.json); JUnit is written beside it",
-    )
-    add("--expectations", metavar="FILE", help="expectations, instead of the descriptor's")
-    add(
-        "--update-expectations",
-        action="store_true",
-        help="after the run, rewrite the expectations file: what passes leaves it, what fails "
-        "enters it as an xfail to be reviewed within 30 days",
-    )
-    add("--seed", type=int, default=0, metavar="N", help="seed of all inputs (default: 0)")
-    add(
-        "--dtypes",
-        metavar="LIST",
-        help="dtypes of the OpInfo tier, separated by commas; or 'pr' (one for each operator), "
-        "'standard' (all for forward results, the usual ones elsewhere), 'all' (default: standard, "
-        "with --tier=pr pr)",
-    )
-    add(
-        "--fallback",
-        choices=FALLBACK_POLICIES,
-        default=ALLOW,
-        help="operators that the backend ran on the CPU. allow: they are noted in the report "
-        "(default). warn: they are listed at the end. forbid: a check during which there were any "
-        "fails, naming them. The last two need a backend that counts them",
-    )
-    add(
-        "--next",
-        action="store_true",
-        help="tell at the end what to implement next: missing operators, functions and "
-        "capabilities, by how many checks wait for each. Details of failures are left out then, "
-        "unless --tb or -r asks for them",
-    )
-    add(
-        "--checks-dir",
-        metavar="DIR",
-        help="further chapters: DIR/*.py with DIR/requirements/*.yaml",
-    )
+    add_options(parser)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -375,81 +259,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         backend.report.write_junit()
         if suite.update_expectations:
             backend.update_expectations()
-    code = max((_exit_code(backend) for backend in started), default=0)
+    code = max((closing.exit_code(backend) for backend in started), default=0)
     if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         session.exitstatus = max(code, int(session.exitstatus))
-
-
-def _exit_code(backend: Session) -> int:
-    assert backend.report is not None
-    records = backend.report.records.values()
-    outcomes = {Outcome(record["outcome"]) for record in records}
-    if backend.cannot_load:
-        return CANNOT_LOAD
-    if not outcomes & EXECUTED:
-        return NOTHING_EXECUTED
-    if not backend.complete:
-        return INCOMPLETE
-    return 1 if any(is_bad(record) for record in records) else 0
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for session in config.stash[KEY].sessions.values():
         if session.report is not None:
-            for line in _summary(session, config.stash[KEY].fallback):
+            for line in closing.lines(session, config.stash[KEY].fallback):
                 terminalreporter.write_line(line)
             if config.getoption("--next") and not session.cannot_load:
                 content = session.report.content(session.complete)
                 for line in todo.lines(content, config.stash[KEY].catalogue):
                     terminalreporter.write_line(line)
-
-
-def _summary(session: Session, fallback: str) -> Iterator[str]:
-    report = session.report
-    assert report is not None
-    name = session.descriptor.name
-    records = list(report.records.values())
-    yield ""
-    if session.cannot_load:
-        yield f"backend {name} cannot be loaded: {explained(session.cannot_load)}"
-        return
-    yield f"backend {name}: {len(records)} checks"
-    yield from summary.table(records)
-    excuses = list(summary.excuses(records))
-    if excuses:
-        yield f"neither passed nor failed on {name}, by reason"
-        yield from excuses
-    if fallback == WARN:
-        yield f"operators that {name} ran by CPU fallback, by the number of checks that used them"
-        yield from summary.fallbacks(records) or ["       none"]
-    lines = list(summary.causes(records))
-    if lines:
-        yield f"causes of failure on {name}, most frequent first"
-        yield from lines
-        yield from summary.ran_once(records)
-    if not session.complete:
-        missing = len(session.selected - set(report.records))
-        yield f"INCOMPLETE: {missing} checks have no result"
-    if session.verified:
-        first, last = session.verified.seeds[0], session.verified.seeds[-1]
-        yield f"verified in {session.verified.rounds} rounds, --verify-seed {first} to {last}"
-    if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
-        yield "NOTHING EXECUTED: no check ran, which is a failure"
-    if session.changes:
-        yield f"changes of {session.expectations_file}"
-        yield from (f"       {line}" for line in session.changes)
-    yield from _level(session)
-    yield f"report: {session.report_file}"
-
-
-def _level(session: Session) -> Iterator[str]:
-    assert session.report is not None
-    verdict = levels.assess(session.report.content(session.complete))
-    yield f"level: {verdict}"
-    if verdict.next:
-        blockers = verdict.next.blockers
-        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
-        yield f"       {verdict.next.level.title} needs more: {blockers[0]}{more}"
 
 
 def _print_list(session: pytest.Session, suite: Suite, items: list[CheckItem]) -> None:

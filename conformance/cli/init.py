@@ -66,9 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(name: str, imports: list[str], deadline: float) -> str:
+    from conformance.bringup.draft import draft
+    from conformance.bringup.survey import survey
     from conformance.collect import prepare_parent
-    from conformance.draft import draft
-    from conformance.survey import survey
 
     try:
         prepare_parent()

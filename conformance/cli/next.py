@@ -11,7 +11,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from conformance import catalogue, todo
+from conformance import catalogue
+from conformance.bringup import todo
 from conformance.cli.inputs import load
 from conformance.results.reader import plain
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from conformance import catalogue, todo
-from conformance.todo import Missing
+from conformance import catalogue
+from conformance.bringup import todo
+from conformance.bringup.todo import Missing
 
 # What PyTorch says when something is not there, and what that is.
 SAID = {

@@ -20,8 +20,8 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from conformance.backend import AUTOLOAD
+from conformance.bringup.loading import explained
 from conformance.descriptor import Deadlines, Descriptor, torch_device_types
-from conformance.loading import explained
 from conformance.outcome import CannotLoad, Outcome
 from conformance.run import Options
 from conformance.runner import probes

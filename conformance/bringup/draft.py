@@ -8,10 +8,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.bringup.survey import Survey
 from conformance.capabilities import MEANING
 from conformance.descriptor import KEYS
 from conformance.runner.result import Result
-from conformance.survey import Survey
 
 # Loading may take this many times as long as it did now, and at least this many seconds.
 SLACK, LEAST = 10, 60
