@@ -236,7 +236,9 @@ _WITH_NAN: dict[str, Function] = {
     "any": lambda x: [x.any(), x.all(), x.isnan().any(1), x.bool()],
     "softmax": lambda x: [x.softmax(1), x.log_softmax(1), x.logsumexp(1)],
     "norm": lambda x: [x.norm(), torch.linalg.vector_norm(x, _INF, 1), x.var(1)],
-    "matmul": lambda x: [x @ x.nan_to_num().t(), x[:, :2] @ torch.zeros_like(x)[:2]],
+    # The finite factor is small: whether a large product overflows before it is added to an
+    # infinity depends on the use of fused multiply-adds.
+    "matmul": lambda x: [x @ x.nan_to_num(0, 1, -1).t(), x[:, :2] @ torch.zeros_like(x)[:2]],
     "max_pool": lambda x: functional.max_pool1d(x[None], 2),
     "scatter_reduce": lambda x: x[0].scatter_reduce(
         0, torch.tensor([0] * 7).to(x.device), x[1], "amax"

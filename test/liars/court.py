@@ -8,12 +8,14 @@ import multiprocessing
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
 from conformance.collect import CHAPTERS, prepare_parent
 
 prepare_parent()  # Before torch is imported, which is by the next lines.
 
+import editable  # noqa: E402
 import trial  # noqa: E402
 from liar import BUILD, Liar, make_packages  # noqa: E402
 from trial import Verdict  # noqa: E402
@@ -40,13 +42,15 @@ class Court:
         # Not in the checkout: fresh interpreters would find the true backend in it first.
         BUILD.mkdir(parents=True, exist_ok=True)
         os.chdir(BUILD)
-        self._pool = multiprocessing.get_context("fork").Pool(processes)
+        editable.forget()
+        # Not multiprocessing.Pool: its processes may have no children, and checks have.
+        self._pool = ProcessPoolExecutor(processes, multiprocessing.get_context("fork"))
 
     def __enter__(self) -> Court:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.terminate()
+        self._pool.shutdown(cancel_futures=True)
 
     def judge(self, liars: Iterable[Liar], progress: Progress) -> list[Verdict]:
         """The verdict on each liar, in their order; the progress is told as they come."""
@@ -56,7 +60,8 @@ class Court:
         make_packages(listed)
         by_id = {liar.id: liar for liar in listed}
         verdicts = {}
-        for verdict in self._pool.imap_unordered(_judge, listed):
+        for future in as_completed([self._pool.submit(_judge, liar) for liar in listed]):
+            verdict = future.result()
             progress(by_id[verdict.liar], verdict)
             verdicts[verdict.liar] = verdict
         return [verdicts[id] for id in by_id]
@@ -74,7 +79,7 @@ class Court:
             (replace(true, hal=tuple(sorted(hal[vehicle]))), sorted(used[vehicle]))
             for vehicle, true in sorted(honest.items())
         ]
-        return self._pool.starmap(_tell_the_truth, trials, chunksize=1)
+        return list(self._pool.map(_tell_the_truth, *zip(*trials, strict=True)))
 
 
 def _judge(liar: Liar) -> Verdict:

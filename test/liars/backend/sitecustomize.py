@@ -6,5 +6,8 @@ Vendors do it with a path file (*.pth) of their wheel. Here it happens in one li
 
 import os
 
+import editable
+
+editable.forget()
 if os.environ.get("PUONE_LIE") == "a_path_file_loads_the_backend":
     import reference_backend  # noqa: F401
