@@ -101,7 +101,8 @@ def import_checks(file: Path) -> list[Check]:
 
 def all_checks() -> list[Check]:
     """Every check of the suite, outside of a run of pytest. Takes seconds."""
-    prepare_parent()
+    if "torch" not in sys.modules:
+        prepare_parent()  # Otherwise too late, and nothing is forked from here.
     return [
         check for file in (*chapter_files(None), *topic_files()) for check in import_checks(file)
     ]
