@@ -9,17 +9,21 @@ allocator behind torch.UntypedStorage, the resizing of one, and the setting of a
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import functools
 import os
+import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 NAME = os.environ.get("ABACUS_NAME", "abacus")
+_TASKS = Path("/proc/self/task")
 CPU, CPU_KERNEL = torch.device("cpu"), torch._C.DispatchKey.CPU
 # What DLPack calls PrivateUse1, and the place of the device type in DLManagedTensor.
 DL_EXTENSION, DL_DEVICE_TYPE = 12, 8
@@ -390,4 +394,15 @@ def register() -> list[torch.library.Library]:
     return [memory, rest]
 
 
+def _let_autograd_rest() -> None:
+    """Give the threads of autograd the time to drop the Python objects of their last task.
+
+    One that asks for the interpreter when that is gone ends the process with SIGABRT. A compiled
+    backend waits for them with a task of its own; from Python they can only be given time.
+    """
+    if any(name.read_text().startswith("pt_autograd_") for name in _TASKS.glob("*/comm")):
+        time.sleep(0.2)
+
+
 _libraries = register()
+atexit.register(_let_autograd_rest)
