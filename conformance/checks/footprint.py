@@ -51,6 +51,7 @@ _WRITERS: dict[str, Callable[[Tensor], object]] = {
     "footprint/bounds",
     "FOOT-001",
     cases=tuple(_WRITERS),
+    case_needs={"cast": "float64"},
     dtypes=("uint8", "int32", "float32"),
     needs=("accelerator",),
 )

@@ -493,7 +493,13 @@ def explicit_and_default_generators_agree(dev: Device, case: str) -> None:
     assert _same(DRAWS[case](dev.device(), generator), expected)
 
 
-@check("generator/wrong_device", "GEN-013", needs=("generator", "accelerator"), cases=tuple(DRAWS))
+@check(
+    "generator/wrong_device",
+    "GEN-013",
+    needs=("generator", "accelerator"),
+    cases=tuple(DRAWS),
+    case_needs={"rand_float16": "float16"},
+)
 def a_generator_of_another_device_is_refused(dev: Device, case: str) -> None:
     """A CPU generator for a device tensor, and the reverse, raise RuntimeError."""
     cpu, own = torch.Generator(), torch.Generator(device=dev.device())
