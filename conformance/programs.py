@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,6 +15,17 @@ from conformance.tensors import noise
 
 #: A program: it makes its inputs on the device it is given and returns its results.
 Program = Callable[[torch.device], Any]
+
+
+@contextmanager
+def deterministic() -> Iterator[None]:
+    """Deterministic algorithms on, which also fills uninitialised memory."""
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
 
 
 def tensors(results: Any) -> list[Tensor]:

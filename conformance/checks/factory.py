@@ -14,6 +14,7 @@ import torch
 from conformance.check import check
 from conformance.device import Device
 from conformance.observe import raised
+from conformance.programs import deterministic
 from conformance.tensors import DTYPES, ramp
 
 Factory = Callable[..., torch.Tensor]
@@ -110,17 +111,6 @@ def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-@contextmanager
-def _deterministic() -> Iterator[None]:
-    """Deterministic algorithms on, which also fills uninitialised memory."""
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
 
 
 # ---- where and what --------------------------------------------------------------------------
@@ -612,7 +602,7 @@ def deterministic_mode_fills_uninitialised_memory(
             (3, 5), (1, 0), dtype=dtype, device=dev.device()
         ),
     }
-    with _deterministic():
+    with deterministic():
         made = makes[case]().cpu()
     if dtype.is_floating_point or dtype.is_complex:
         assert bool(made.isnan().all())
@@ -625,7 +615,7 @@ def deterministic_mode_fills_uninitialised_memory(
 def deterministic_mode_fills_what_resize_adds(dev: Device) -> None:
     """With deterministic algorithms on, resize_ fills the memory it adds and keeps the rest."""
     x = torch.zeros(3, device=dev.device())
-    with _deterministic():
+    with deterministic():
         x.resize_(40)
     host = x.cpu()
     assert torch.equal(host[:3], torch.zeros(3))

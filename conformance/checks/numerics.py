@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +13,7 @@ from torch.nn import functional
 from conformance.check import check
 from conformance.device import Device
 from conformance.observe import raised
-from conformance.programs import agree, tensors
+from conformance.programs import agree, deterministic, tensors
 from conformance.tensors import noise, ramp
 
 Function = Callable[[Tensor], Any]
@@ -400,21 +399,11 @@ def _gradient(function: Function, weight: Tensor) -> Tensor:
     return gradient
 
 
-@contextmanager
-def _deterministic() -> Iterator[None]:
-    before = torch.are_deterministic_algorithms_enabled()
-    torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before)
-
-
 @check("numerics/repeated", "NUM-007", cases=tuple(_REPEATED))
 def deterministic_operators_repeat_their_bits(dev: Device, case: str) -> None:
     """With deterministic algorithms the same operator on the same numbers gives the same bits."""
     x = noise((301, 301)).to(dev.device())
-    with _deterministic():
+    with deterministic():
         try:
             runs = [[dev.cpu(t) for t in tensors(_REPEATED[case](x))] for _ in range(4)]
         except RuntimeError as error:
