@@ -8,6 +8,7 @@ import sys
 from conformance.cli import main
 
 for stream in (sys.stdout, sys.stderr):
-    # Names of checks and files are shown even where the terminal has no letters for them.
+    # Names of checks and files are shown even where the terminal has no letters for them. The stubs
+    # know streams in general; these two are text files.
     stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 sys.exit(main())

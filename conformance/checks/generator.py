@@ -498,7 +498,7 @@ def explicit_and_default_generators_agree(dev: Device, case: str) -> None:
     "GEN-013",
     needs=("generator", "accelerator"),
     cases=tuple(DRAWS),
-    case_needs={"rand_float16": "float16"},
+    case_needs=DRAW_NEEDS,
 )
 def a_generator_of_another_device_is_refused(dev: Device, case: str) -> None:
     """A CPU generator for a device tensor, and the reverse, raise RuntimeError."""

@@ -12,6 +12,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 #: Module of each verb, in the order of the help; imported only for the help and when used.
 VERBS: dict[str, str] = {
@@ -49,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class _Parser(argparse.ArgumentParser):
     """Ends with pytest's exit code for wrong usage, so that one table of codes explains both."""
 
-    def exit(self, status: int = 0, message: str | None = None) -> None:  # type: ignore[override]
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         super().exit(USAGE if status == 2 else status, message)
 
 

@@ -31,6 +31,7 @@ def _indices(change: Callable[[int], int]) -> None:
     set_device: Callable[[int], None] = module.set_device
     module.set_device = lambda device: set_device(change(_index(device)))
 
+    # The module is known at run time only.
     class Context(module.device):  # type: ignore[misc, name-defined]
         def __init__(self, device: Any) -> None:
             super().__init__(change(_index(device)))
@@ -147,6 +148,7 @@ def contexts_remember_where_they_were_made() -> None:
     """A context restores the device that was current when it was made, not when it was entered."""
     module = _module()
 
+    # The module is known at run time only.
     class Context(module.device):  # type: ignore[misc, name-defined]
         def __init__(self, device: Any) -> None:
             super().__init__(device)
@@ -163,6 +165,7 @@ def contexts_take_integers() -> None:
     """torch.<type>.device knows no torch.device and no text."""
     module = _module()
 
+    # The module is known at run time only.
     class Context(module.device):  # type: ignore[misc, name-defined]
         def __init__(self, device: int) -> None:
             super().__init__(int(device))

@@ -112,6 +112,7 @@ def tensors_cannot_be_printed() -> None:
             raise RuntimeError("puone has no kernel for printing")
         return show(self, **options)
 
+    # A defect that types forbid is a defect all the same.
     torch.Tensor.__repr__ = fail  # type: ignore[assignment, method-assign]
 
 
