@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel may ask of the driver that runs it. This is the host flavour, where a launch is a
-// call on a driver thread; a compiler for a real device gets the same names with its own meaning.
+// What a kernel may ask of the driver that runs it. The kernels are compiled in two flavours from
+// one source: for a host's cores (host/), and for a device that runs blocks of threads, "single
+// instruction, multiple threads" (simt/, where PUONE_SIMT is defined). An idiom that kernels are
+// written with has the same name in both.
 #pragma once
 
-#include <cstdint>
-
-namespace puone::kernels {
-
-class Launch {
- public:
-  /// The memory behind a device address. Every pointer in an argument struct passes through here
-  /// once, at kernel entry; on a device it is the identity.
-  virtual unsigned char* resolve(void* device_address) const = 0;
-
-  /// Calls body(begin, end) for disjoint ranges that cover [0, n), on several cores when there are
-  /// at least two times `grain` of them; no range but the last is shorter than `grain`.
-  template <class Body>
-  void forRanges(int64_t n, int64_t grain, const Body& body) {
-    if (n < 2 * grain) {
-      if (n > 0) body(int64_t{0}, n);
-      return;
-    }
-    spread(
-        n,
-        grain,
-        [](const void* context, int64_t begin, int64_t end) {
-          (*static_cast<const Body*>(context))(begin, end);
-        },
-        &body);
-  }
-
-  /// The work counts as finished no sooner than `ns` after it started. Holds no core.
-  virtual void delay(uint64_t ns) = 0;
-
- protected:
-  using RangeBody = void (*)(const void* context, int64_t begin, int64_t end);
-  ~Launch() = default;
-  virtual void spread(int64_t n, int64_t grain, RangeBody body, const void* context) = 0;
-};
-
-} // namespace puone::kernels
+#ifdef PUONE_SIMT
+#include "kernels/simt/launch.h"
+#else
+#include "kernels/host/launch.h"
+#endif

@@ -66,6 +66,7 @@ struct KernelWork final : Work {
     if (planted_failure) sim::fail(PUONE_INTERNAL, "planted by the fault extension");
     SimLaunch launch(memory, parallel);
     kernel.run(launch, args.get());
+    launch.throwFault();
     return launch.delayNs();
   }
   const kernels::Kernel& kernel;

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "drivers/sim/error.h"
+
 namespace puone::sim {
 namespace {
 
@@ -28,6 +30,16 @@ void SimLaunch::fillBytes(void* to, int value, size_t bytes) {
 
 unsigned char* SimLaunch::resolve(void* device_address) const {
   return static_cast<unsigned char*>(memory_.resolve(device_address));
+}
+
+kernels::Fault SimLaunch::fault(std::string_view message) {
+  fault_message_ = message;
+  return {&fault_, 1};
+}
+
+void SimLaunch::throwFault() const {
+  if (fault_.code == 0) return;
+  fail(PUONE_INTERNAL, "%s", kernels::faultText(fault_message_, fault_).c_str());
 }
 
 void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {

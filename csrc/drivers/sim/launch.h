@@ -2,6 +2,9 @@
 // The sim driver's side of a kernel launch.
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "drivers/sim/memory.h"
 #include "drivers/sim/parallel.h"
 #include "kernels/launch.h"
@@ -13,6 +16,10 @@ class SimLaunch final : public kernels::Launch {
   SimLaunch(const Memory& memory, Parallel& parallel) : memory_(memory), parallel_(parallel) {}
 
   unsigned char* resolve(void* device_address) const override;
+  kernels::Fault fault(std::string_view message) override;
+  /// After the kernel: fails if it has raised its fault.
+  void throwFault() const;
+
   void delay(uint64_t ns) override {
     delay_ns_ = ns;
   }
@@ -30,6 +37,8 @@ class SimLaunch final : public kernels::Launch {
   const Memory& memory_;
   Parallel& parallel_;
   uint64_t delay_ns_ = 0;
+  kernels::FaultRecord fault_{};
+  std::string fault_message_;
 };
 
 } // namespace puone::sim
