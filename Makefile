@@ -78,7 +78,7 @@ clean: ## remove everything that was built (the virtual environment stays)
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
-$(BUILD_DIR)/build.ninja: $(SETUP)
+$(BUILD_DIR)/build.ninja: $(SETUP) build/.cuda
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON)
 
 # The environment. torch alone is large, so this is done once per change of the pins.
@@ -86,6 +86,20 @@ $(VENV)/.setup: requirements/dev.txt
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@echo "installing requirements/dev.txt into $(VENV)"
 	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
+	@touch $@
+
+# The compiler of the cuda driver's kernels: the machine's own, else wheels (cmake/cuda.cmake finds
+# them). Linking by nvcc looks for lib64.
+CUDA_WHEELS := build/cuda-toolkit
+build/.cuda: $(SETUP) requirements/cuda.txt
+	@mkdir -p build
+	@if ! command -v nvcc > /dev/null; then \
+	  echo "installing requirements/cuda.txt into $(CUDA_WHEELS)"; \
+	  rm -rf $(CUDA_WHEELS); \
+	  $(PYTHON) -m pip install --quiet --no-deps --target $(CUDA_WHEELS) \
+	    --requirement requirements/cuda.txt; \
+	  if test -d $(CUDA_WHEELS)/nvidia/cu13; then ln -s lib $(CUDA_WHEELS)/nvidia/cu13/lib64; fi; \
+	fi
 	@touch $@
 
 # A foreign interpreter is only checked.
