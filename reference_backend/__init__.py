@@ -23,7 +23,7 @@ from . import _registration
 
 _registration.claim_name()
 
-from . import _C, _exit, _utils, amp, memory, random, streams
+from . import _C, _exit, _utils, amp, interop, memory, random, streams
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
 from .amp import get_amp_supported_dtype, is_bf16_supported
@@ -128,6 +128,7 @@ __all__ = [
     "host_memory_stats_as_nested_dict",
     "init",
     "initial_seed",
+    "interop",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",

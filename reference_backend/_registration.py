@@ -16,7 +16,7 @@ from torch.utils.backend_registration import (
 NAME = "puone"
 UNCLAIMED = "privateuseone"
 PACKAGE = __package__ or "reference_backend"
-PUBLIC_SUBMODULES = ("amp", "memory", "random", "streams")
+PUBLIC_SUBMODULES = ("amp", "interop", "memory", "random", "streams")
 
 
 def claim_name() -> None:

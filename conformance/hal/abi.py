@@ -29,6 +29,8 @@ GET_SYMBOL = "puone_hal_get"
 NAME_MAX = 128
 FAULT_EXTENSION = b"fault"
 FAULT_VERSION = 1
+DLPACK_EXTENSION = b"dlpack"
+DLPACK_VERSION = 1
 
 
 class Status(enum.IntEnum):
@@ -246,6 +248,29 @@ class FaultApi(ctypes.Structure):
         ("struct_size", c_uint32),
         ("version", c_uint32),
         *((name, _function(name, arguments)) for name, arguments in FAULT_ENTRIES.items()),
+    ]
+
+
+DLPACK_ENTRIES: dict[str, tuple[type, ...]] = {
+    "device_id": (c_int32, POINTER(c_int32)),
+    "native_stream_wait_event": (c_void_p, c_void_p),
+}
+
+
+class DlpackApi(ctypes.Structure):
+    """puone_dlpack_api: the optional table for exchange with libraries on the same runtime."""
+
+    struct_size: int
+    version: int
+    device_type: int
+    default_stream: int | None
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        ("device_type", c_int32),
+        ("reserved", c_int32),
+        ("default_stream", c_void_p),
+        *((name, _function(name, arguments)) for name, arguments in DLPACK_ENTRIES.items()),
     ]
 
 

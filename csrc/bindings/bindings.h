@@ -15,5 +15,6 @@ void bindGenerator(pybind11::module_& m);
 void bindFallback(pybind11::module_& m);
 void bindAutograd(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
+void bindDlpack(pybind11::module_& m);
 
 } // namespace puone

@@ -30,4 +30,5 @@ PYBIND11_MODULE(_C, m) {
   puone::bindAutograd(m);
   puone::bindFallback(m);
   puone::bindFault(m);
+  puone::bindDlpack(m);
 }

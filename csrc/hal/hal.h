@@ -290,7 +290,8 @@ typedef struct puone_hal_api {
 
   /* ---- extension (1) ---- */
 
-  /* Optional tables by name: "fault" (puone_fault_api). *out lives as long as the library.
+  /* Optional tables by name: "fault" (puone_fault_api), "dlpack" (puone_dlpack_api). *out lives as
+   * long as the library.
    * Errors: UNSUPPORTED if the name is unknown or only an older version is there. */
   puone_status (*get_extension)(const char* name, uint32_t min_version, const void** out);
 } puone_hal_api;
@@ -327,6 +328,35 @@ typedef struct puone_fault_api {
   /* Clear all faults, lost devices included. */
   puone_status (*reset)(void);
 } puone_fault_api;
+
+/* ---- extension "dlpack": the names of memory and streams among other libraries ---- */
+
+#define PUONE_DLPACK_EXTENSION "dlpack"
+#define PUONE_DLPACK_VERSION 1u
+
+/* For a driver whose memory and streams other libraries of the process can use as they are, because
+ * they sit on the same native runtime. Such a driver also takes their memory for its own: for a
+ * pointer into it pointer_attributes() answers DEVICE with its device, and copies and kernels
+ * accept it. A native stream is what stream_native_handle() gives, made by this driver or by
+ * others. */
+typedef struct puone_dlpack_api {
+  uint32_t struct_size;
+  uint32_t version;
+
+  /* DLDeviceType of what malloc() returns. */
+  int32_t device_type;
+  int32_t reserved;
+
+  /* The native stream that work is on where no stream is named. */
+  void* default_stream;
+
+  /* DLDevice.device_id of `device`, the same for every library of the process. Errors:
+   * INVALID_DEVICE. */
+  puone_status (*device_id)(int32_t device, int32_t* out);
+
+  /* stream_wait_event() for a native stream. NULL names none: INVALID_ARGUMENT. */
+  puone_status (*native_stream_wait_event)(void* native_stream, puone_event event);
+} puone_dlpack_api;
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -33,6 +33,11 @@ class Event {
   bool query() const;
   void synchronize() const;
 
+  // The driver's event; NULL before the first record.
+  puone_event handle() const noexcept {
+    return handle_;
+  }
+
  private:
   uint32_t flags_;
   c10::DeviceIndex device_ = -1;

@@ -45,6 +45,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_pointer_attributes": abi.PointerAttributes,
     "puone_hal_api": abi.HalApi,
     "puone_fault_api": abi.FaultApi,
+    "puone_dlpack_api": abi.DlpackApi,
     "puone_operand": kernels.Operand,
     "puone_copy_args": kernels.CopyArgs,
     "puone_copy_bits_args": kernels.CopyBitsArgs,
@@ -56,6 +57,7 @@ CONSTANTS = {
     "PUONE_HAL_ABI_MINOR": abi.ABI_MINOR,
     "PUONE_NAME_MAX": abi.NAME_MAX,
     "PUONE_FAULT_VERSION": abi.FAULT_VERSION,
+    "PUONE_DLPACK_VERSION": abi.DLPACK_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
@@ -120,7 +122,7 @@ def members(name: str) -> list[str]:
     return re.findall(r"(PUONE_\w+)\s*=", body("enum", name))
 
 
-@pytest.mark.parametrize("struct", ["puone_hal_api", "puone_fault_api"])
+@pytest.mark.parametrize("struct", ["puone_hal_api", "puone_fault_api", "puone_dlpack_api"])
 def test_the_tables_have_the_headers_entries_in_order(struct: str) -> None:
     mirror = STRUCTS[struct]
     fields: dict[str, Any] = {name: kind for name, kind, *_ in mirror._fields_}

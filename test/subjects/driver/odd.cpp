@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <mutex>
 #include <set>
+#include <string_view>
 
 #include "liar.h"
 
@@ -64,10 +65,47 @@ void oneStream(puone_hal_api& table) {
   };
 }
 
+// A native runtime shared with other libraries, as far as a process without one can tell: its
+// streams are the wrapped driver's, its default stream is the calling thread itself.
+constexpr intptr_t kDefaultStream = 1;
+constexpr int32_t kFirstDeviceId = 4;
+constexpr int32_t kNativeDeviceType = 2;
+
+const puone_dlpack_api kShared = {
+    .struct_size = sizeof(puone_dlpack_api),
+    .version = PUONE_DLPACK_VERSION,
+    .device_type = kNativeDeviceType,
+    .reserved = 0,
+    .default_stream = reinterpret_cast<void*>(kDefaultStream),
+    .device_id =
+        [](int32_t device, int32_t* out) {
+          *out = kFirstDeviceId + device;
+          return PUONE_OK;
+        },
+    .native_stream_wait_event =
+        [](void* native_stream, puone_event event) {
+          if (native_stream == nullptr) return PUONE_INVALID_ARGUMENT;
+          if (native_stream == kShared.default_stream) return truth().event_synchronize(event);
+          return truth().stream_wait_event(static_cast<puone_stream>(native_stream), event);
+        },
+};
+
+void nativeRuntime(puone_hal_api& table) {
+  table.get_extension = [](const char* name, uint32_t min_version, const void** out) {
+    if (out == nullptr || std::string_view(name) != PUONE_DLPACK_EXTENSION ||
+        min_version > PUONE_DLPACK_VERSION) {
+      return truth().get_extension(name, min_version, out);
+    }
+    *out = &kShared;
+    return PUONE_OK;
+  };
+}
+
 constexpr Lie kOddities[] = {
     {"none", [](puone_hal_api&) {}},
     {"padded", allocationsArePadded},
     {"one_stream", oneStream},
+    {"native_runtime", nativeRuntime},
 };
 
 } // namespace
