@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic and functions of complex numbers, under the same names as those of real ones. The
-// functions are the standard library's; a compiler for a real device may name another namespace
-// that has them.
+// functions are the standard library's; simt_complex.h, beside simt_dialect.h, names another
+// namespace that has them for a device.
 #pragma once
 
-#ifndef PUONE_COMPLEX_LIBRARY
+#ifdef PUONE_SIMT
+#include "simt_complex.h"
+#else
 #include <complex>
 #define PUONE_COMPLEX_LIBRARY std
 #endif

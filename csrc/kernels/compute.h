@@ -8,6 +8,7 @@
 
 #include "kernels/args.h"
 #include "kernels/isa.h"
+#include "kernels/target.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -45,7 +46,7 @@ template <class E>
 using ComputeReal = typename ComputeOf<E>::Real;
 
 template <class T>
-T plus(T x, T y) {
+PUONE_FN T plus(T x, T y) {
   if constexpr (kIsComplex<T>) {
     return {x.real + y.real, x.imaginary + y.imaginary};
   } else {
@@ -54,7 +55,7 @@ T plus(T x, T y) {
 }
 
 template <class T>
-T times(T x, T y) {
+PUONE_FN T times(T x, T y) {
   if constexpr (kIsComplex<T>) {
     return {
         x.real * y.real - x.imaginary * y.imaginary, x.real * y.imaginary + x.imaginary * y.real};

@@ -10,6 +10,7 @@
 #include "kernels/args.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
+#include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
 
@@ -21,7 +22,7 @@ struct Dimensions {
   std::array<int64_t, PUONE_MAX_DIMS> sizes;
   std::array<std::array<int64_t, PUONE_MAX_DIMS>, kStrides> strides;
 
-  void add(int64_t size, const std::array<int64_t, kStrides>& stride) {
+  PUONE_FN void add(int64_t size, const std::array<int64_t, kStrides>& stride) {
     if (size == 1) return;
     bool continues = ndim > 0;
     for (int o = 0; o < kStrides && continues; ++o) {
@@ -36,16 +37,16 @@ struct Dimensions {
     ++ndim;
   }
 
-  int64_t elements() const {
+  PUONE_FN int64_t elements() const {
     int64_t n = 1;
     for (int32_t d = 0; d < ndim; ++d) n *= sizes[d];
     return n;
   }
 
-  int64_t length() const {
+  PUONE_FN int64_t length() const {
     return ndim > 0 ? sizes[0] : 1;
   }
-  int64_t stride(int o) const {
+  PUONE_FN int64_t stride(int o) const {
     return ndim > 0 ? strides[o][0] : 0;
   }
 };
@@ -53,7 +54,7 @@ struct Dimensions {
 /// A place in the dimensions, on its way through all of them.
 class Walk {
  public:
-  Walk(const Dimensions& dims, int64_t linear) : dims_(dims) {
+  PUONE_FN Walk(const Dimensions& dims, int64_t linear) : dims_(dims) {
     for (int32_t d = 0; d < dims.ndim && linear > 0; ++d) {
       index_[d] = linear % dims.sizes[d];
       linear /= dims.sizes[d];
@@ -61,14 +62,14 @@ class Walk {
     }
   }
 
-  int64_t offset(int o) const {
+  PUONE_FN int64_t offset(int o) const {
     return offsets_[o];
   }
   /// Elements from here to the end of the innermost dimension.
-  int64_t left() const {
+  PUONE_FN int64_t left() const {
     return dims_.ndim > 0 ? dims_.sizes[0] - index_[0] : 1;
   }
-  void advance(int64_t n) {
+  PUONE_FN void advance(int64_t n) {
     move(0, n);
     for (int32_t d = 0; d < dims_.ndim && index_[d] == dims_.sizes[d]; ++d) {
       move(d, -dims_.sizes[d]);
@@ -77,7 +78,7 @@ class Walk {
   }
 
  private:
-  void move(int32_t d, int64_t n) {
+  PUONE_FN void move(int32_t d, int64_t n) {
     if (d >= dims_.ndim) return;
     index_[d] += n;
     for (int o = 0; o < Dimensions::kStrides; ++o) offsets_[o] += n * dims_.strides[o][d];

@@ -26,7 +26,7 @@ set(PUONE_KERNEL_SOURCES
   cumulative.cpp
   delay.cpp
   dot.cpp
-  elementwise.cpp
+  host/elementwise.cpp
   embedding.cpp
   extremes.cpp
   fill.cpp

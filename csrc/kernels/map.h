@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The map idiom: one call of a function per index, in any order.
+//
+//   map(launch, n, [=] PUONE_DEVICE(int64_t i) { out[i] = f(in[i]); });
+//
+// f(i) is called for every i in [0, n). No call may depend on another: f writes what no other call
+// touches. The function is copied to the device: it captures by value, and what it captures is
+// trivially copyable. (A device's compiler may want such a lambda in a function that has a name:
+// not inside another lambda that is a template.) The host spreads the calls over its cores when n
+// exceeds the last argument, `grain`.
 #pragma once
 
-#include <cstdint>
-
-#include "kernels/isa.h"
-#include "kernels/launch.h"
-#include "kernels/strided.h"
-#include "kernels/target.h"
-
-namespace puone::kernels::PUONE_ISA {
-
-/// f(i) for every i in [0, n), spread over cores when n exceeds `grain`. No call may depend on
-/// another: f writes what no other call touches.
-template <class F>
-void map(Launch& launch, int64_t n, const F& f, int64_t grain = kGrain) {
-  launch.forRanges(n, grain, [&](int64_t begin, int64_t end) {
-#pragma GCC ivdep
-    for (int64_t i = begin; i < end; ++i) f(i);
-  });
-}
-
-} // namespace puone::kernels::PUONE_ISA
+#ifdef PUONE_SIMT
+#include "kernels/simt/map.h"
+#else
+#include "kernels/host/map.h"
+#endif

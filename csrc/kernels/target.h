@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a function that touches elements is marked with. The host's compiler needs no marks; a
-// driver that compiles the kernels for a real device defines these for its compiler, as "callable
-// from host and device" and "callable on the device".
+// What a function that touches elements is marked with: PUONE_FN for functions and members,
+// PUONE_DEVICE for lambdas that run on the device, [=] PUONE_DEVICE(int64_t i) {...}. The host's
+// compiler needs no marks. For a device, the header simt_dialect.h, which lies on the include path
+// of whoever compiles the kernels for one, says how its compiler spells them, and:
+//
+//   PUONE_GLOBAL, PUONE_SHARED    a function that a launch starts; memory of a block
+//   PUONE_NOINLINE                a device function that is not to be inlined
+//   PUONE_ON_DEVICE               defined while code for the device itself is compiled
+//   threadIdx, blockIdx, blockDim, gridDim (.x), __syncthreads, __shfl_*_sync, atomic*
+//                                 with the meaning that vendors of such devices agree on
+//   dialect::start(...)           starts a PUONE_GLOBAL function on a native stream
 #pragma once
 
-#ifndef PUONE_FN
-#define PUONE_FN inline // member functions of functors, helpers
-#endif
-#ifndef PUONE_DEVICE
-#define PUONE_DEVICE // lambdas: [=] PUONE_DEVICE (int64_t i) {...}
+#ifdef PUONE_SIMT
+#include "simt_dialect.h"
+#else
+#define PUONE_FN inline
+#define PUONE_DEVICE
 #endif

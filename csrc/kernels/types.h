@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "kernels/isa.h"
+#include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
 
@@ -40,11 +41,11 @@ inline constexpr bool kIsComplex<Complex<T>> = true;
 template <class T>
 inline constexpr bool kIsStorageFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
-inline float toFloat(BFloat16 value) {
+PUONE_FN float toFloat(BFloat16 value) {
   return std::bit_cast<float>(static_cast<uint32_t>(value.bits) << 16);
 }
 
-inline float toFloat(Half value) {
+PUONE_FN float toFloat(Half value) {
   // Shift exponent and mantissa into place; the multiplication by 2^112 rebiases the exponent and
   // turns half's subnormals into normal floats. Infinity and NaN get float's full exponent.
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000) << 16;
@@ -55,17 +56,17 @@ inline float toFloat(Half value) {
 }
 
 template <class T>
-T fromFloat(float value);
+PUONE_FN T fromFloat(float value);
 
 template <>
-inline BFloat16 fromFloat<BFloat16>(float value) {
+PUONE_FN BFloat16 fromFloat<BFloat16>(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to nearest, ties to even
   return {static_cast<uint16_t>(value != value ? 0x7fc0 : rounded)};
 }
 
 template <>
-inline Half fromFloat<Half>(float value) {
+PUONE_FN Half fromFloat<Half>(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000;
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -79,21 +80,29 @@ inline Half fromFloat<Half>(float value) {
   return {static_cast<uint16_t>(result | sign)};
 }
 
+// Elements in a device's memory are aligned to their size. It must be said: there, memory is not
+// read at any address.
 template <class T>
-T load(const void* address) {
+PUONE_FN T load(const void* address) {
+#ifdef PUONE_ON_DEVICE
+  address = __builtin_assume_aligned(address, sizeof(T));
+#endif
   T value;
   std::memcpy(&value, address, sizeof value);
   return value;
 }
 
 template <class T>
-void store(void* address, T value) {
+PUONE_FN void store(void* address, T value) {
+#ifdef PUONE_ON_DEVICE
+  address = __builtin_assume_aligned(address, sizeof(T));
+#endif
   std::memcpy(address, &value, sizeof value);
 }
 
 /// Is it true? NaN is.
 template <class T>
-bool isNonzero(T value) {
+PUONE_FN bool isNonzero(T value) {
   if constexpr (kIsComplex<T>) {
     return isNonzero(value.real) || isNonzero(value.imaginary);
   } else if constexpr (std::is_same_v<T, Bool>) {
@@ -106,7 +115,7 @@ bool isNonzero(T value) {
 }
 
 template <class Out, class In>
-Out cast(In value) {
+PUONE_FN Out cast(In value) {
   if constexpr (std::is_same_v<Out, In>) {
     return value;
   } else if constexpr (std::is_same_v<Out, Bool>) {
@@ -134,7 +143,7 @@ Out cast(In value) {
 }
 
 template <class T>
-T negated(T value) {
+PUONE_FN T negated(T value) {
   if constexpr (kIsComplex<T>) {
     return {negated(value.real), negated(value.imaginary)};
   } else if constexpr (kIsStorageFloat<T>) {
@@ -149,7 +158,7 @@ T negated(T value) {
 }
 
 template <class T>
-T conjugated(T value) {
+PUONE_FN T conjugated(T value) {
   if constexpr (kIsComplex<T>) {
     return {value.real, negated(value.imaginary)};
   } else {

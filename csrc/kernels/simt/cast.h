@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Single elements cast from and to types that are known at run time only. Not inlined: a kernel
+// has a fast way for the types that matter, and this one for all others.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cast.h"
+#include "kernels/target.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+#define PUONE_FOR_TYPES(X)           \
+  X(PUONE_BOOL, Bool)                \
+  X(PUONE_UINT8, uint8_t)            \
+  X(PUONE_INT8, int8_t)              \
+  X(PUONE_INT16, int16_t)            \
+  X(PUONE_INT32, int32_t)            \
+  X(PUONE_INT64, int64_t)            \
+  X(PUONE_UINT16, uint16_t)          \
+  X(PUONE_UINT32, uint32_t)          \
+  X(PUONE_UINT64, uint64_t)          \
+  X(PUONE_FLOAT16, Half)             \
+  X(PUONE_BFLOAT16, BFloat16)        \
+  X(PUONE_FLOAT32, float)            \
+  X(PUONE_FLOAT64, double)           \
+  X(PUONE_COMPLEX32, Complex<Half>)  \
+  X(PUONE_COMPLEX64, Complex<float>) \
+  X(PUONE_COMPLEX128, Complex<double>)
+
+namespace detail {
+
+template <class T>
+PUONE_DEVICE PUONE_NOINLINE T loadAny(const unsigned char* at, int32_t dtype) {
+  switch (dtype) {
+#define PUONE_CASE(name, Type) \
+  case name:                   \
+    return cast<T>(load<Type>(at));
+    PUONE_FOR_TYPES(PUONE_CASE)
+#undef PUONE_CASE
+  }
+  return T{};
+}
+
+template <class T>
+PUONE_DEVICE PUONE_NOINLINE void storeAny(unsigned char* at, int32_t dtype, T value) {
+  switch (dtype) {
+#define PUONE_CASE(name, Type) \
+  case name:                   \
+    return store(at, cast<Type>(value));
+    PUONE_FOR_TYPES(PUONE_CASE)
+#undef PUONE_CASE
+  }
+}
+
+} // namespace detail
+
+/// The element of type `dtype` at `at`, as a T.
+template <class T>
+PUONE_DEVICE T loadAs(const unsigned char* at, int32_t dtype) {
+  return dtype == kDtype<T> ? load<T>(at) : detail::loadAny<T>(at, dtype);
+}
+
+/// Stores `value` as an element of type `dtype`.
+template <class T>
+PUONE_DEVICE void storeAs(unsigned char* at, int32_t dtype, T value) {
+  if (dtype == kDtype<T>) return store(at, value);
+  detail::storeAny(at, dtype, value);
+}
+
+/// loadAs and storeAs by way of a third type, as 300 beside elements of uint8 is 44.
+template <class T>
+PUONE_DEVICE PUONE_NOINLINE T loadVia(const unsigned char* at, int32_t dtype, int32_t via) {
+  switch (via) {
+#define PUONE_CASE(name, Type) \
+  case name:                   \
+    return cast<T>(loadAs<Type>(at, dtype));
+    PUONE_FOR_TYPES(PUONE_CASE)
+#undef PUONE_CASE
+  }
+  return T{};
+}
+
+template <class T>
+PUONE_DEVICE PUONE_NOINLINE void storeVia(unsigned char* at, int32_t dtype, int32_t via, T value) {
+  switch (via) {
+#define PUONE_CASE(name, Type) \
+  case name:                   \
+    return storeAs(at, dtype, cast<Type>(value));
+    PUONE_FOR_TYPES(PUONE_CASE)
+#undef PUONE_CASE
+  }
+}
+
+} // namespace puone::kernels::PUONE_ISA
