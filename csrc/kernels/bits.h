@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <stdexcept>
 
 #include "kernels/isa.h"
@@ -31,23 +30,6 @@ auto withBits(int32_t element_size, const F& f) {
       return f(Bits128{});
   }
   throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
-}
-
-/// A row of elements of T's size; strides in bytes.
-template <class T>
-void copyRow(
-    unsigned char* __restrict out,
-    int64_t out_stride,
-    const unsigned char* __restrict in,
-    int64_t in_stride,
-    int64_t n) {
-  if (out_stride == sizeof(T) && in_stride == sizeof(T)) {
-    std::memcpy(out, in, static_cast<size_t>(n) * sizeof(T));
-  } else if (out_stride == sizeof(T)) {
-    for (int64_t i = 0; i < n; ++i) store(out + i * sizeof(T), load<T>(in + i * in_stride));
-  } else {
-    for (int64_t i = 0; i < n; ++i) store(out + i * out_stride, load<T>(in + i * in_stride));
-  }
 }
 
 } // namespace puone::kernels::PUONE_ISA

@@ -2,8 +2,8 @@
 // "fill" stores the same bytes in every element.
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
+#include "kernels/bits.h"
 #include "kernels/entry.h"
 #include "kernels/families.h"
 #include "kernels/strided.h"
@@ -12,9 +12,35 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-struct Bits128 {
-  uint64_t words[2];
+#ifdef PUONE_SIMT
+
+template <class T>
+struct Store {
+  PUONE_DEVICE void operator()(unsigned char* const* at, int64_t /*i*/) const {
+    store(at[0], value);
+  }
+  T value;
 };
+
+template <class T>
+void fillElements(Launch& launch, LoopNest<1> nest, T value) {
+  constexpr int64_t kWord = sizeof(Bits128), kPerWord = kWord / static_cast<int64_t>(sizeof(T));
+  const bool dense = nest.ndim == 1 && nest.stride(0) == static_cast<int64_t>(sizeof(T));
+  if (dense && reinterpret_cast<uintptr_t>(nest.data[0]) % kWord == 0) {
+    Bits128 word;
+    for (int64_t i = 0; i < kPerWord; ++i) {
+      std::memcpy(reinterpret_cast<unsigned char*>(&word) + i * sizeof(T), &value, sizeof(T));
+    }
+    const int64_t words = nest.sizes[0] / kPerWord;
+    auto* const out = reinterpret_cast<Bits128*>(nest.data[0]);
+    map(launch, words, [=] PUONE_DEVICE(int64_t i) { store(out + i, word); });
+    nest.sizes[0] -= words * kPerWord;
+    nest.data[0] += words * kWord;
+  }
+  forElements(launch, nest, Store<T>{value});
+}
+
+#else
 
 /// `value` by value: the stores through `out` cannot change it, and the loop vectorises.
 template <class T>
@@ -27,32 +53,24 @@ void fillRow(unsigned char* out, int64_t stride, int64_t n, T value) {
 }
 
 template <class T>
-void fillRows(Launch& launch, const LoopNest<1>& nest, const unsigned char* bytes) {
+void fillElements(Launch& launch, const LoopNest<1>& nest, T value) {
+  unsigned char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
   const bool uniform = std::all_of(bytes, bytes + sizeof(T), [&](auto b) { return b == *bytes; });
   forRows(launch, nest, [&](const auto& data, int64_t n) {
     if (uniform && nest.stride(0) == sizeof(T)) {
       std::memset(data[0], bytes[0], static_cast<size_t>(n) * sizeof(T));
     } else {
-      fillRow(data[0], nest.stride(0), n, load<T>(bytes));
+      fillRow(data[0], nest.stride(0), n, value);
     }
   });
 }
 
+#endif
+
 void fill(Launch& launch, const puone_fill_args& args) {
   const auto nest = loopNest(launch, args.ndim, args.sizes, args.out);
-  switch (args.element_size) {
-    case 1:
-      return fillRows<uint8_t>(launch, nest, args.value);
-    case 2:
-      return fillRows<uint16_t>(launch, nest, args.value);
-    case 4:
-      return fillRows<uint32_t>(launch, nest, args.value);
-    case 8:
-      return fillRows<uint64_t>(launch, nest, args.value);
-    case 16:
-      return fillRows<Bits128>(launch, nest, args.value);
-  }
-  throw std::invalid_argument("element_size is not 1, 2, 4, 8 or 16");
+  withBits(args.element_size, [&]<class T>(T) { fillElements(launch, nest, load<T>(args.value)); });
 }
 
 constexpr Kernel kKernels[] = {entry<puone_fill_args, fill>("fill")};

@@ -56,6 +56,23 @@ set(PUONE_KERNEL_SOURCES
   unary_simple.cpp
   unary_trigonometric.cpp
 )
+# Those that a device has: kernels.h's tables of the flavour simt/, compiled by the device's compiler.
+set(PUONE_SIMT_KERNEL_SOURCES
+  arithmetic.cpp
+  binary.cpp
+  cast.cpp
+  compare.cpp
+  complex.cpp
+  copy.cpp
+  delay.cpp
+  fill.cpp
+  registry.cpp
+  special.cpp
+  ternary.cpp
+  unary_exponential.cpp
+  unary_simple.cpp
+  unary_trigonometric.cpp
+)
 
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")

@@ -6,6 +6,7 @@
 //
 //   PUONE_GLOBAL, PUONE_SHARED    a function that a launch starts; memory of a block
 //   PUONE_NOINLINE                a device function that is not to be inlined
+//   PUONE_UNROLL                  before a loop that is to be unrolled
 //   PUONE_ON_DEVICE               defined while code for the device itself is compiled
 //   threadIdx, blockIdx, blockDim, gridDim (.x), __syncthreads, __shfl_*_sync, atomic*
 //                                 with the meaning that vendors of such devices agree on

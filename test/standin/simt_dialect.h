@@ -14,6 +14,7 @@
 #define PUONE_GLOBAL
 #define PUONE_SHARED static thread_local
 #define PUONE_NOINLINE __attribute__((noinline))
+#define PUONE_UNROLL _Pragma("GCC unroll 16")
 
 namespace puone::standin {
 

@@ -11,6 +11,7 @@
 #define PUONE_GLOBAL __global__
 #define PUONE_SHARED __shared__
 #define PUONE_NOINLINE __noinline__
+#define PUONE_UNROLL _Pragma("unroll")
 #ifdef __CUDA_ARCH__
 #define PUONE_ON_DEVICE
 #endif
@@ -25,7 +26,10 @@ void checkStart(cudaError_t native);
 namespace puone::kernels::dialect {
 
 /// Whether the threads of a block wait for each other. Of interest to emulations.
-enum class Threads { kApart, kTogether };
+enum class Threads {
+  kApart,
+  kTogether
+};
 
 /// Queues kernel(args...) on `blocks` blocks of `threads` threads.
 template <Threads kThreads, class... Parameters>

@@ -44,17 +44,13 @@ PUONE_DEVICE T readElement(const ElementOperand& operand, const unsigned char* a
     std::memcpy(&value, operand.immediate, sizeof value);
     return value;
   }
-  return operand.via < 0 ? loadAs<T>(at, operand.dtype)
-                         : loadVia<T>(at, operand.dtype, operand.via);
+  const T value = loadAs<T>(at, operand.dtype);
+  return operand.via < 0 ? value : narrowed(value, operand.via);
 }
 
 template <class T>
 PUONE_DEVICE void writeElement(const ElementOperand& operand, unsigned char* at, T value) {
-  if (operand.via < 0) {
-    storeAs(at, operand.dtype, value);
-  } else {
-    storeVia(at, operand.dtype, operand.via, value);
-  }
+  storeAs(at, operand.dtype, operand.via < 0 ? value : narrowed(value, operand.via));
 }
 
 /// f(in...), taking the rare way where the functor has one.
@@ -124,91 +120,87 @@ struct Share {
   T elements[kPackets][kElements];
 };
 
+/// Elements below which packets bring nothing.
+constexpr int64_t kDenseLeast = 4096;
 constexpr uint32_t kDenseThreads = 256;
 constexpr int kDensePackets = 2;
 
 /// Stored, of which T is computed: its packets are read and cast in registers.
 template <class Stored, class T, int kPackets, int kElements>
 PUONE_DEVICE void readPackets(
-    Share<T, kPackets, kElements>& share, const unsigned char* data, int64_t first, int64_t step) {
+    Share<T, kPackets, kElements>& share,
+    const unsigned char* data,
+    int64_t first,
+    int64_t step,
+    int64_t left) {
   using In = Packet<Stored, kElements>;
   In packets[kPackets];
-#pragma unroll
+  PUONE_UNROLL
   for (int p = 0; p < kPackets; ++p) {
+    if (p * step >= left) break;
     packets[p] = *reinterpret_cast<const In*>(
         data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
   }
-#pragma unroll
+  PUONE_UNROLL
   for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
+    PUONE_UNROLL
     for (int e = 0; e < kElements; ++e) share.elements[p][e] = cast<T>(packets[p].elements[e]);
   }
 }
 
 template <class Stored, class T, int kPackets, int kElements>
 PUONE_DEVICE void writePackets(
-    const Share<T, kPackets, kElements>& share, unsigned char* data, int64_t first, int64_t step) {
+    const Share<T, kPackets, kElements>& share,
+    unsigned char* data,
+    int64_t first,
+    int64_t step,
+    int64_t left) {
   using Out = Packet<Stored, kElements>;
-#pragma unroll
+  PUONE_UNROLL
   for (int p = 0; p < kPackets; ++p) {
+    if (p * step >= left) break;
     Out packet;
-#pragma unroll
+    PUONE_UNROLL
     for (int e = 0; e < kElements; ++e) packet.elements[e] = cast<Stored>(share.elements[p][e]);
     *reinterpret_cast<Out*>(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored))) =
         packet;
   }
 }
 
-/// f(data, stored type) with the type that packets of the operand have, if there is a fast way.
-template <class T, class Fast>
-PUONE_DEVICE bool inPackets(const ElementOperand& operand, const Fast& fast) {
+/// Whether packets of the operand can be read and written as T.
+template <class T>
+bool hasPackets(const ElementOperand& operand) {
   if (operand.via >= 0) return false;
-  if (operand.dtype == kDtype<T>) {
-    fast(T{});
-    return true;
-  }
-  if constexpr (std::is_same_v<T, float>) {
-    if (operand.dtype == PUONE_FLOAT16) {
-      fast(Half{});
-      return true;
-    }
-    if (operand.dtype == PUONE_BFLOAT16) {
-      fast(BFloat16{});
-      return true;
-    }
-  }
-  return false;
+  const bool halved = operand.dtype == PUONE_FLOAT16 || operand.dtype == PUONE_BFLOAT16;
+  return operand.dtype == kDtype<T> || (std::is_same_v<T, float> && halved);
 }
 
-/// `left`: elements from `first` to the end of the operands.
+/// f(Stored{}) with the type that the operand's elements have in memory.
+template <class T, class F>
+PUONE_DEVICE void withStored(const ElementOperand& operand, const F& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (operand.dtype == PUONE_FLOAT16) return f(Half{});
+    if (operand.dtype == PUONE_BFLOAT16) return f(BFloat16{});
+  }
+  f(T{});
+}
+
+/// Of `left` elements from `first` to the end of the operands.
 template <class T, int kPackets, int kElements>
 PUONE_DEVICE Share<T, kPackets, kElements> readShare(
     const ElementOperand& operand, int64_t first, int64_t step, int64_t left) {
   Share<T, kPackets, kElements> share;
   if (operand.still) {
     const T value = readElement<T>(operand, operand.data);
-#pragma unroll
+    PUONE_UNROLL
     for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
+      PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) share.elements[p][e] = value;
     }
-    return share;
-  }
-  const bool whole = left >= (kPackets - 1) * step + kElements;
-  if (whole && inPackets<T>(operand, [&]<class Stored>(Stored) {
-        readPackets<Stored>(share, operand.data, first, step);
-      })) {
-    return share;
-  }
-#pragma unroll
-  for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
-    for (int e = 0; e < kElements; ++e) {
-      const int64_t i = p * step + e;
-      if (i < left) {
-        share.elements[p][e] = readElement<T>(operand, operand.data + (first + i) * operand.size);
-      }
-    }
+  } else {
+    withStored<T>(operand, [&]<class Stored>(Stored) {
+      readPackets<Stored>(share, operand.data, first, step, left);
+    });
   }
   return share;
 }
@@ -220,22 +212,9 @@ PUONE_DEVICE void writeShare(
     int64_t first,
     int64_t step,
     int64_t left) {
-  const bool whole = left >= (kPackets - 1) * step + kElements;
-  if (whole && inPackets<T>(operand, [&]<class Stored>(Stored) {
-        writePackets<Stored>(share, operand.data, first, step);
-      })) {
-    return;
-  }
-#pragma unroll
-  for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
-    for (int e = 0; e < kElements; ++e) {
-      const int64_t i = p * step + e;
-      if (i < left) {
-        writeElement(operand, operand.data + (first + i) * operand.size, share.elements[p][e]);
-      }
-    }
-  }
+  withStored<T>(operand, [&]<class Stored>(Stored) {
+    writePackets<Stored>(share, operand.data, first, step, left);
+  });
 }
 
 template <int kPackets, int kElements, class F, class... In>
@@ -250,9 +229,9 @@ PUONE_DEVICE void applyShares(
   if constexpr (ResultCount<Result>::value == 2) {
     Share<decltype(Result::first), kPackets, kElements> a;
     Share<decltype(Result::second), kPackets, kElements> b;
-#pragma unroll
+    PUONE_UNROLL
     for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
+      PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
         const Result result = evaluate(f, in.elements[p][e]...);
         a.elements[p][e] = result.first;
@@ -263,9 +242,9 @@ PUONE_DEVICE void applyShares(
     writeShare(operands[1], b, first, step, left);
   } else {
     Share<Result, kPackets, kElements> out;
-#pragma unroll
+    PUONE_UNROLL
     for (int p = 0; p < kPackets; ++p) {
-#pragma unroll
+      PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
         out.elements[p][e] = evaluate(f, in.elements[p][e]...);
       }
@@ -346,7 +325,7 @@ inline void castImmediate(
 
 template <int kAll>
 bool isDense(const LoopNest<kAll>& nest, ElementOperands<kAll>& operands) {
-  if (nest.ndim > 1) return false;
+  if (nest.ndim > 1 || nest.elements() < kDenseLeast) return false;
   for (int o = 0; o < kAll; ++o) {
     ElementOperand& operand = operands.all[o];
     if (operand.data == nullptr) continue;
@@ -357,13 +336,14 @@ bool isDense(const LoopNest<kAll>& nest, ElementOperands<kAll>& operands) {
   return true;
 }
 
-template <class F, class... T>
+template <class F, class... T, size_t... kOperand>
 void runElementwise(
     Launch& launch,
     const puone_elementwise_args& args,
     const F& f,
     int outputs,
-    std::tuple<T...>* /*outputs, then inputs*/) {
+    const std::tuple<T...>* /*outputs, then inputs*/,
+    std::index_sequence<kOperand...> /*operands*/) {
   constexpr int kAll = sizeof...(T);
   constexpr int32_t dtypes[] = {kDtype<T>...};
   constexpr int kElements = packetElements<T...>();
@@ -382,21 +362,23 @@ void runElementwise(
     }
     places[o] = &args.operands[immediate ? 0 : o]; // it is nowhere: the output's place will do
   }
-  const LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, places);
-  const int64_t n = nest.elements();
-  if (n == 0) return;
-  if (!isDense(nest, operands)) {
-    return forElements(launch, nest, ElementAt<F, kAll>{f, operands});
+  LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, places);
+  if ((hasPackets<T>(operands.all[kOperand]) && ...) && isDense(nest, operands)) {
+    const int64_t n = nest.elements() / kElements * kElements;
+    constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDensePackets;
+    dialect::start<dialect::Threads::kApart>(
+        launch.stream(),
+        denseKernel<F, kAll>,
+        static_cast<uint32_t>((n + kPerBlock - 1) / kPerBlock),
+        kDenseThreads,
+        n,
+        f,
+        operands);
+    // What does not fill a packet.
+    nest.sizes[0] -= n;
+    for (int o = 0; o < kAll; ++o) nest.data[o] += n * nest.stride(o);
   }
-  constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDensePackets;
-  dialect::start<dialect::Threads::kApart>(
-      launch.stream(),
-      denseKernel<F, kAll>,
-      static_cast<uint32_t>((n + kPerBlock - 1) / kPerBlock),
-      kDenseThreads,
-      n,
-      f,
-      operands);
+  forElements(launch, nest, ElementAt<F, kAll>{f, operands});
 }
 
 template <class F>
@@ -409,7 +391,8 @@ void runOf(Launch& launch, const puone_elementwise_args& args) {
       args,
       functor<F>(args.parameters),
       static_cast<int>(std::tuple_size_v<typename Types::Out>),
-      static_cast<All*>(nullptr));
+      static_cast<const All*>(nullptr),
+      std::make_index_sequence<std::tuple_size_v<All>>());
 }
 
 } // namespace detail
