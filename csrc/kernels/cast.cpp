@@ -36,9 +36,12 @@ constexpr std::array<RowFunction, sizeof...(kPairs)> castTable(std::index_sequen
 /// By output type, then input type.
 constexpr auto kCastRows = castTable(std::make_index_sequence<kTypes * kTypes>());
 
+template <size_t kIndex>
+constexpr int32_t kSize = sizeof(std::tuple_element_t<kIndex, Types>);
+
 template <size_t... kIndex>
 constexpr std::array<int32_t, kTypes> sizeTable(std::index_sequence<kIndex...>) {
-  return {static_cast<int32_t>(sizeof(std::tuple_element_t<kIndex, Types>))...};
+  return {kSize<kIndex>...};
 }
 
 constexpr auto kSizes = sizeTable(std::make_index_sequence<kTypes>());

@@ -12,9 +12,19 @@ std::vector<Kernel> joined() {
 #ifdef PUONE_BASIC_KERNELS
   for (const auto family : {copyKernels(), delayKernels(), fillKernels()}) {
 #elif defined(PUONE_SIMT)
-  // TEMPORARY
   for (const auto family : {
-           arithmeticKernels(), binaryKernels(), compareKernels(), complexKernels(), copyKernels(), delayKernels(), fillKernels(), specialKernels(), ternaryKernels(), unaryExponentialKernels(), unarySimpleKernels(), unaryTrigonometricKernels(),
+           arithmeticKernels(),
+           binaryKernels(),
+           compareKernels(),
+           complexKernels(),
+           copyKernels(),
+           delayKernels(),
+           fillKernels(),
+           specialKernels(),
+           ternaryKernels(),
+           unaryExponentialKernels(),
+           unarySimpleKernels(),
+           unaryTrigonometricKernels(),
        }) {
 #else
   for (const auto family : {

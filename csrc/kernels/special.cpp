@@ -24,7 +24,7 @@ PUONE_FN double inverseErf(double y) {
 
 /// lgamma without the standard library's global sign.
 PUONE_FN double logGamma(double x) {
-#if defined(__GLIBC__)
+#if defined(__GLIBC__) && !defined(PUONE_SIMT)
   int sign;
   return ::lgamma_r(x, &sign);
 #else
