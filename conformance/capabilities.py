@@ -51,6 +51,7 @@ MEANING: dict[str, str] = {
     "threads": "the device can be used from several threads",
     "autoload": "`import torch` alone loads the backend through its entry point",
     "deferred_errors": "an error in queued work surfaces at a later synchronisation",
+    "error_recovery": "a device goes on after an error of its work, a bad index say, was raised",
     "peer_copy": "tensors can be copied from one device to another",
     "native_handle": "a stream gives its native handle",
     "sparse": "tensors of sparse layouts",
@@ -360,6 +361,22 @@ def _threads(dev: Device) -> bool:
 @probe("autoload")
 def _autoload(dev: Device) -> bool:
     return dev.is_accelerator and dev.descriptor.autoload
+
+
+_RECOVERY = """
+import torch
+x, beyond = torch.ones(4).to({device!r}), torch.tensor([4]).to({device!r})
+try:
+    x.index_select(0, beyond).cpu()
+except (RuntimeError, IndexError):
+    print("goes on:", (torch.ones(4).to({device!r}) + x).cpu().tolist() == [2.0] * 4)
+"""
+
+
+@probe("error_recovery")
+def _error_recovery(dev: Device) -> bool:
+    # In a process of its own: the error may be the end of the one that has it.
+    return "goes on: True" in dev.python(_RECOVERY.format(device=str(dev.device()))).stdout
 
 
 @probe("peer_copy")

@@ -96,6 +96,13 @@ class Device:
             for i in range(self.count) if index is None else (index,):
                 self._wait(i)
 
+    def abandon(self) -> None:
+        """Do not wait for the device again: an error that was expected has ended its use here.
+
+        For isolated checks, whose process nobody uses after them.
+        """
+        self._can_wait = False
+
     def _wait(self, index: int) -> None:
         if self._is_current_accelerator():
             torch.accelerator.synchronize(index)

@@ -706,12 +706,38 @@ def peer_copies_write_any_layout(dev: Device, case: str) -> None:
 def peer_copies_convert(dev: Device, dtype: torch.dtype) -> None:
     """A copy between devices keeps a data type and converts to another one."""
     source = ramp((5, 6), dtype, positive=True)
-    first, second = dev.device(0), dev.device(1)
-    dev.assert_equal(source.to(first).to(second), source)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        actual = torch.zeros(5, 6, device=second).copy_(source.to(first))
-        dev.assert_equal(actual, source.to(torch.float32))
+    for first, second in ((dev.device(0), dev.device(1)), (dev.device(1), dev.device(0))):
+        dev.assert_equal(source.to(first).to(second), source)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            actual = torch.zeros(5, 6, device=second).copy_(source.to(first))
+            dev.assert_equal(actual, source.to(torch.float32))
+
+
+@check("copy/peer_large", "COPY-021", needs=("multi_device",), cases=("blocking", "non_blocking"))
+def peer_copies_carry_every_element(dev: Device, case: str) -> None:
+    """Some ten million odd-sized elements arrive whole, in both directions."""
+    source = torch.arange(10_000_019, dtype=torch.int32)
+    for first, second in ((0, 1), (1, 0)):
+        there = source.to(dev.device(first)).to(dev.device(second), non_blocking=case != "blocking")
+        dev.assert_equal(there, source)
+
+
+@check("copy/peer_self", "COPY-021", needs=("multi_device",), cases=("copy", "to", "chain"))
+def copies_may_end_where_they_began(dev: Device, case: str) -> None:
+    """A copy to the own device, whichever is current, and one there and back keep the values."""
+    source = ramp((33, 5))
+    for first, second in ((0, 1), (1, 0)):
+        x = source.to(dev.device(first))
+        if case == "copy":
+            result = x.copy_(x)
+        elif case == "to":
+            result = x.to(dev.device(first), copy=True)
+            assert result.data_ptr() != x.data_ptr()
+        else:
+            result = x.to(dev.device(second)).to(dev.device(first))
+        assert result.device == x.device
+        dev.assert_equal(result, source)
 
 
 @check("copy/peer_waits_for_source", "COPY-022", needs=("multi_device", "delay"))
@@ -762,6 +788,36 @@ def a_peer_copy_on_a_side_stream_is_ordered(dev: Device) -> None:
         there = x.to(dev.device(1), non_blocking=True)
     dev.assert_equal(there + 1, torch.full((1024,), 8.0))
     side.synchronize()
+
+
+@check("copy/peer_target_stream", "COPY-022", needs=("multi_device", "streams", "delay"))
+def a_peer_copy_follows_the_side_stream_of_its_target(dev: Device) -> None:
+    """Where a side stream is current on the destination, the copy is in order with its work."""
+    source = ramp((1024,))
+    x = source.to(dev.device(1))
+    target = torch.zeros(1024, device=dev.device(0))
+    dev.synchronize()
+    with dev.stream(0):
+        dev.delay(40)
+        target.fill_(-1)
+        target.copy_(x, non_blocking=True)
+        seen = target + 1
+        target.fill_(-1)
+        assert torch.equal(seen.cpu(), source + 1)
+
+
+@check("copy/peer_source_freed", "COPY-022", needs=("multi_device", "delay"))
+def memory_of_a_peer_copy_is_not_used_again_too_early(dev: Device) -> None:
+    """A source may be dropped while its copy is queued; what gets its memory comes after that."""
+    source = ramp((4096,))
+    dev.synchronize()
+    x = source.to(dev.device(0))
+    dev.delay(40)
+    there = x.to(dev.device(1), non_blocking=True)
+    del x
+    later = [torch.full((4096,), -1.0, device=dev.device(0)) for _ in range(4)]
+    dev.assert_equal(there, source)
+    dev.assert_equal(later[0], torch.full((4096,), -1.0))
 
 
 @check("copy/peer_keeps_current_device", "COPY-021", needs=("multi_device",))

@@ -493,3 +493,132 @@ def a_slow_device_gives_the_same_results(dev: Device, case: str) -> None:
         dev.assert_equal(y, torch.full((64,), 3.0))
     finally:
         dev.fault.reset()
+
+
+# ---- indices that only the device sees -------------------------------------------------------
+
+_Indexed = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+#: Each with a 5 x 4 matrix, and one good and one bad index of a row.
+_INDEXED: dict[str, _Indexed] = {
+    "index": lambda x, i: x[i],
+    "index_put": lambda x, i: x.index_put((i,), x[:2]),
+    "index_put_accumulate": lambda x, i: x.index_put((i,), x[:2], accumulate=True),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "index_add": lambda x, i: x.index_add(0, i, x[:2]),
+    "index_copy": lambda x, i: x.index_copy(0, i, x[:2]),
+    "index_fill": lambda x, i: x.index_fill(0, i, 7.0),
+    "take": lambda x, i: x[:, 0].clone().take(i),
+    "gather": lambda x, i: x.gather(0, i[:, None].expand(2, 4)),
+    "scatter": lambda x, i: x.scatter(0, i[:, None].expand(2, 4), 7.0),
+    "scatter_add": lambda x, i: x.scatter_add(0, i[:, None].expand(2, 4), x[:2]),
+    "embedding": lambda x, i: torch.nn.functional.embedding(i, x),
+    "nll_loss": lambda x, i: torch.nn.functional.nll_loss(x.t()[:2], i),
+}
+
+
+def _refused_index(dev: Device, case: str, index: int) -> None:
+    """Queue work with a bad index; raises if the backend finds out at once."""
+    x = torch.arange(20.0).reshape(5, 4).to(dev.device())
+    _INDEXED[case](x, torch.tensor([1, index]).to(dev.device()))
+
+
+def _index_error(work: Callable[[], Any]) -> None:
+    """Run what must raise the error of a refused index, and no other."""
+    error = raised(work)
+    assert isinstance(error, (RuntimeError, IndexError)), f"{type(error).__name__}: {error}"
+    assert not isinstance(error, (NotImplementedError, torch.OutOfMemoryError)), str(error)
+
+
+def _is_refused(dev: Device, case: str, index: int) -> None:
+    """A bad index raises, at the call or at the wait that follows."""
+
+    def work() -> None:
+        _refused_index(dev, case, index)
+        dev.synchronize()
+
+    try:
+        _index_error(work)
+    finally:
+        if not dev.has("error_recovery"):
+            dev.abandon()
+
+
+@check("error/index", "ERR-027", cases=tuple(_INDEXED), isolate=True)
+def an_index_behind_the_last_row_raises(dev: Device, case: str) -> None:
+    """An index behind the last row raises, at the call or at the wait that follows."""
+    _is_refused(dev, case, 5)
+
+
+@check("error/index_below", "ERR-027", cases=("index", "gather", "embedding"), isolate=True)
+def an_index_before_the_first_row_raises(dev: Device, case: str) -> None:
+    """A negative index that names no row raises, at the call or at the wait that follows."""
+    _is_refused(dev, case, -6)
+
+
+def _index_is_pending(dev: Device) -> bool:
+    """Queue work with a bad index on the current stream; whether its error is still to come."""
+    try:
+        _refused_index(dev, "index_select", 5)
+    except (RuntimeError, IndexError):
+        return False
+    return True
+
+
+_RAMP = torch.arange(64.0)
+
+
+@check("error/recovery", "ERR-028", cases=("raised_once", "thread"), needs=("error_recovery",))
+def work_goes_on_after_a_refused_index(dev: Device, case: str) -> None:
+    """After the error of a bad index, waits do not raise and results are right, time after time."""
+    x = _RAMP.to(dev.device())
+    for _ in range(3):
+        if case == "thread":
+            in_thread(lambda: _is_refused(dev, "index_select", 5))
+        else:
+            _is_refused(dev, "index_select", 5)
+        dev.synchronize()
+        dev.assert_equal(x * 2, _RAMP * 2)
+
+
+@check(
+    "error/recovery_stream",
+    "ERR-028",
+    cases=("earlier_work", "later_work", "other_stream"),
+    needs=("error_recovery", "streams"),
+)
+def streams_go_on_beside_and_after_a_refused_index(dev: Device, case: str) -> None:
+    """A bad index on a stream spoils no result before it, none after its error, none beside it."""
+    x = _RAMP.to(dev.device())
+    stream, other = dev.stream(), dev.stream()
+    dev.synchronize()
+    with stream:
+        result = x * 3
+        pending = _index_is_pending(dev)
+    if case == "other_stream":
+        with other:
+            result = x * 3
+            assert torch.equal(result.cpu(), _RAMP * 3)
+        other.synchronize()
+    if pending:
+        _index_error(stream.synchronize)
+    stream.synchronize()
+    with stream:
+        if case == "later_work":
+            result = x * 3
+        assert torch.equal(result.cpu(), _RAMP * 3)
+
+
+@check("error/recovery_device", "ERR-028", needs=("error_recovery", "multi_device"))
+def other_devices_go_on_beside_a_refused_index(dev: Device) -> None:
+    """A bad index on one device spoils no result of another and raises nothing there."""
+    here = torch.accelerator.current_device_index()
+    there = torch.device(dev.type, (here + 1) % dev.count)
+    x = _RAMP.to(there)
+    dev.synchronize()
+    pending = _index_is_pending(dev)
+    assert torch.equal((x * 3).cpu(), _RAMP * 3)
+    torch.accelerator.synchronize(there)
+    if pending:
+        _index_error(lambda: torch.accelerator.synchronize(here))
+    dev.synchronize()

@@ -313,3 +313,38 @@ def synchronize_only_warns() -> None:
             warnings.warn(str(error), stacklevel=2)
 
     plant(module, "synchronize", warn)
+
+
+# ---- indices -----------------------------------------------------------------------------------
+
+
+@lie("ERR-027", "error/index:index_select error/index_below:gather")
+def indices_of_rows_wrap(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """index_select and gather count on from the first row where an index goes past the last."""
+    if name in ("index_select", "gather"):
+        args = (*args[:2], args[2] % args[0].shape[args[1]], *args[3:])
+    return call(*args, **kwargs)
+
+
+@lie("ERR-027", "error/index:embedding error/index:take")
+def bad_indices_read_zeros(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A lookup of what is not in the table is zero, as in a cache that was missed."""
+    if name not in ("embedding", "take"):
+        return call(*args, **kwargs)
+    table, index = args[:2]
+    known = index < len(table)
+    found = call(table, index * known, *args[2:], **kwargs)
+    return found * known.view(known.shape + (1,) * (found.dim() - known.dim()))
+
+
+@lie("ERR-028", "error/recovery:* error/recovery_stream:later_work")
+def an_error_is_the_end_of_its_process(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """After the first refused index every operator raises its error again."""
+    if _REFUSED:
+        raise RuntimeError("index out of bounds: the context is lost")
+    if name == "index_select" and args[2].max().item() >= args[0].shape[args[1]]:
+        _REFUSED.append(name)
+    return call(*args, **kwargs)
+
+
+_REFUSED: list[str] = []
