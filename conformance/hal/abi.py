@@ -31,6 +31,10 @@ FAULT_EXTENSION = b"fault"
 FAULT_VERSION = 1
 DLPACK_EXTENSION = b"dlpack"
 DLPACK_VERSION = 1
+GRAPH_EXTENSION = b"graph"
+GRAPH_VERSION = 1
+TRACE_EXTENSION = b"trace"
+TRACE_VERSION = 1
 
 
 class Status(enum.IntEnum):
@@ -76,6 +80,14 @@ class EventFlags(enum.IntFlag):
     DEFAULT = 0
     TIMING = 1 << 0
     BLOCKING_SYNC = 1 << 1
+
+
+class TraceKind(enum.IntEnum):
+    COPY = 0
+    FILL = 1
+    KERNEL = 2
+    HOST_FUNC = 3
+    GRAPH = 4
 
 
 class DriverInfo(ctypes.Structure):
@@ -271,6 +283,68 @@ class DlpackApi(ctypes.Structure):
         ("reserved", c_int32),
         ("default_stream", c_void_p),
         *((name, _function(name, arguments)) for name, arguments in DLPACK_ENTRIES.items()),
+    ]
+
+
+GRAPH_ENTRIES: dict[str, tuple[type, ...]] = {
+    "capture_begin": (c_void_p,),
+    "capture_end": (c_void_p, POINTER(c_void_p)),
+    "is_capturing": (c_void_p, POINTER(c_int32)),
+    "instantiate": (c_void_p,),
+    "launch": (c_void_p, c_void_p),
+    "destroy": (c_void_p,),
+}
+
+
+class GraphApi(ctypes.Structure):
+    """puone_graph_api: the optional table for work that is captured and launched again."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in GRAPH_ENTRIES.items()),
+    ]
+
+
+class TraceRecord(ctypes.Structure):
+    name: bytes
+    stream: int | None
+    begin_ns: int
+    end_ns: int
+    bytes: int
+    correlation: int
+    kind: int
+    device: int
+    _fields_ = [
+        ("name", c_char_p),
+        ("stream", c_void_p),
+        ("begin_ns", c_uint64),
+        ("end_ns", c_uint64),
+        ("bytes", c_uint64),
+        ("correlation", c_uint64),
+        ("kind", c_int32),
+        ("device", c_int32),
+    ]
+
+
+TRACE_ENTRIES: dict[str, tuple[type, ...]] = {
+    "start": (),
+    "stop": (POINTER(POINTER(TraceRecord)), POINTER(c_uint64)),
+    "correlation": (POINTER(c_uint64),),
+}
+
+
+class TraceApi(ctypes.Structure):
+    """puone_trace_api: the optional table that tells what the device did, and when."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in TRACE_ENTRIES.items()),
     ]
 
 

@@ -21,7 +21,9 @@
  *            stream and returned, with the name of the launch that failed, by the next
  *            stream_synchronize, device_synchronize or event_synchronize that covers the work, and
  *            by stream_query/event_query. Reporting clears it, except DEVICE_LOST, which stays.
- *            Work behind the failed piece on its stream is skipped until the error is reported.
+ *            Work behind the failed piece on its stream is skipped until the error is reported;
+ *            where the hardware itself runs a stream, copies, fills and kernels may run all the
+ *            same, on whatever the failed piece has left.
  * - Handles  Opaque, owned by the driver, created and destroyed in pairs by the caller. Destroying
  *            NULL is a no-op. Using a destroyed handle is undefined; a strict driver should return
  *            INVALID_ARGUMENT.
@@ -244,7 +246,8 @@ typedef struct puone_hal_api {
   puone_status (*stream_wait_event)(puone_stream stream, puone_event event);
 
   /* Queue a host function. Later work of the stream waits for its return. Not run after an
-   * asynchronous error of the stream that has not been reported yet. */
+   * asynchronous error of the stream that has not been reported yet. Host functions of different
+   * streams may run one after the other: none may wait for another. */
   puone_status (*stream_host_func)(puone_stream stream, puone_host_func fn, void* user_data);
 
   /* The native object behind the handle (a cudaStream_t, say), for interoperation; the handle
@@ -290,8 +293,8 @@ typedef struct puone_hal_api {
 
   /* ---- extension (1) ---- */
 
-  /* Optional tables by name: "fault" (puone_fault_api), "dlpack" (puone_dlpack_api). *out lives as
-   * long as the library.
+  /* Optional tables by name: "fault" (puone_fault_api), "dlpack" (puone_dlpack_api), "graph"
+   * (puone_graph_api), "trace" (puone_trace_api). *out lives as long as the library.
    * Errors: UNSUPPORTED if the name is unknown or only an older version is there. */
   puone_status (*get_extension)(const char* name, uint32_t min_version, const void** out);
 } puone_hal_api;
@@ -357,6 +360,96 @@ typedef struct puone_dlpack_api {
   /* stream_wait_event() for a native stream. NULL names none: INVALID_ARGUMENT. */
   puone_status (*native_stream_wait_event)(void* native_stream, puone_event event);
 } puone_dlpack_api;
+
+/* ---- extension "graph": work captured from streams, to be launched again and again ---- */
+
+#define PUONE_GRAPH_EXTENSION "graph"
+#define PUONE_GRAPH_VERSION 1u
+
+typedef struct puone_graph_s* puone_graph;
+
+/* Between capture_begin and capture_end, memcpy_async, memset_async, kernel_launch,
+ * stream_host_func and event_record on the stream queue nothing: they become part of a graph, with
+ * their arguments as they are now. A stream that waits for an event so recorded becomes part of the
+ * same capture, and the first stream must wait for it again before capture_end.
+ *
+ * A stream that is being captured can be neither queried, synchronised, traced nor destroyed, nor
+ * can an event that was recorded in a capture be queried, synchronised or measured:
+ * INVALID_ARGUMENT, and the capture goes on. A wait for an event recorded outside is
+ * INVALID_ARGUMENT too, and may spoil the capture. Other streams, and allocation on any thread, go
+ * on as ever; device_synchronize, free and host_free do not wait for a capture.
+ *
+ * The caller keeps all memory that the graph uses, and what its host functions use, alive and in
+ * place as long as the graph may run. */
+typedef struct puone_graph_api {
+  uint32_t struct_size;
+  uint32_t version;
+
+  /* Errors: INVALID_ARGUMENT if the stream is being captured already. */
+  puone_status (*capture_begin)(puone_stream stream);
+
+  /* End the capture that was begun on this stream. The caller owns the graph. On failure the
+   * capture is over all the same, and what it had captured is gone. Errors: INVALID_ARGUMENT if
+   * none was begun, if another stream was left unjoined, or if the capture was spoilt. */
+  puone_status (*capture_end)(puone_stream stream, puone_graph* out);
+
+  /* *out = 1 if work queued on the stream is being captured now. */
+  puone_status (*is_capturing)(puone_stream stream, int32_t* out);
+
+  /* Make the graph ready for launch: the expensive part. Done again, it does nothing. */
+  puone_status (*instantiate)(puone_graph graph);
+
+  /* Queue the whole graph on a stream of the device it was captured on. Launches of one graph run
+   * one after the other. An error of the graph's work arrives as one of the stream's.
+   * Errors: INVALID_ARGUMENT (not instantiated, the stream is of another device or being
+   * captured). */
+  puone_status (*launch)(puone_graph graph, puone_stream stream);
+
+  /* The handle dies at once; queued launches still run to their end. NULL is a no-op. */
+  puone_status (*destroy)(puone_graph graph);
+} puone_graph_api;
+
+/* ---- extension "trace": what the device did, and when ---- */
+
+#define PUONE_TRACE_EXTENSION "trace"
+#define PUONE_TRACE_VERSION 1u
+
+typedef enum puone_trace_kind {
+  PUONE_TRACE_COPY = 0,
+  PUONE_TRACE_FILL = 1,
+  PUONE_TRACE_KERNEL = 2,
+  PUONE_TRACE_HOST_FUNC = 3,
+  PUONE_TRACE_GRAPH = 4 /* one launch of a graph */
+} puone_trace_kind;
+
+/* One piece of work that was queued while tracing was on. */
+typedef struct puone_trace_record {
+  const char* name;     /* of the kernel, or of the entry; static until shutdown() */
+  puone_stream stream;  /* as it was queued on; the handle may be dead by now */
+  uint64_t begin_ns;    /* when it began, on the host's CLOCK_MONOTONIC */
+  uint64_t end_ns;      /* when it was done; not before begin_ns */
+  uint64_t bytes;       /* copied or filled, 0 for the other kinds */
+  uint64_t correlation; /* number of the piece of work, from 1, unique in the process */
+  int32_t kind;         /* puone_trace_kind */
+  int32_t device;       /* the stream's */
+} puone_trace_record;
+
+typedef struct puone_trace_api {
+  uint32_t struct_size;
+  uint32_t version;
+
+  /* Record all work queued from now on, by any thread. Errors: INVALID_ARGUMENT if it is on. */
+  puone_status (*start)(void);
+
+  /* Stop, wait for the work recorded, and give the records in the order in which the work was
+   * queued. They live until the next start() or shutdown(). Errors: INVALID_ARGUMENT if it is
+   * off, DEVICE_LOST. */
+  puone_status (*stop)(const puone_trace_record** out, uint64_t* count);
+
+  /* The correlation of the last piece of work that the calling thread queued under tracing, 0 if
+   * there was none. */
+  puone_status (*correlation)(uint64_t* out);
+} puone_trace_api;
 
 #ifdef __cplusplus
 } /* extern "C" */

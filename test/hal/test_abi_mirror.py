@@ -37,6 +37,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "puone_memory_kind": (abi.MemoryKind, "PUONE_MEMORY_"),
     "puone_memcpy_kind": (abi.MemcpyKind, "PUONE_MEMCPY_"),
     "puone_event_flags": (abi.EventFlags, "PUONE_EVENT_"),
+    "puone_trace_kind": (abi.TraceKind, "PUONE_TRACE_"),
     "puone_dtype": (kernels.DType, "PUONE_"),
 }
 STRUCTS: dict[str, type[ctypes.Structure]] = {
@@ -46,6 +47,9 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_hal_api": abi.HalApi,
     "puone_fault_api": abi.FaultApi,
     "puone_dlpack_api": abi.DlpackApi,
+    "puone_graph_api": abi.GraphApi,
+    "puone_trace_record": abi.TraceRecord,
+    "puone_trace_api": abi.TraceApi,
     "puone_operand": kernels.Operand,
     "puone_copy_args": kernels.CopyArgs,
     "puone_copy_bits_args": kernels.CopyBitsArgs,
@@ -58,12 +62,15 @@ CONSTANTS = {
     "PUONE_NAME_MAX": abi.NAME_MAX,
     "PUONE_FAULT_VERSION": abi.FAULT_VERSION,
     "PUONE_DLPACK_VERSION": abi.DLPACK_VERSION,
+    "PUONE_GRAPH_VERSION": abi.GRAPH_VERSION,
+    "PUONE_TRACE_VERSION": abi.TRACE_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
     "const char*": c_char_p,
     "const void*": c_void_p,
     "const void**": POINTER(c_void_p),
+    "const puone_trace_record**": POINTER(POINTER(abi.TraceRecord)),
     "float*": POINTER(c_float),
     "int32_t": c_int32,
     "int32_t*": POINTER(c_int32),
@@ -71,6 +78,8 @@ TYPES: dict[str, Any] = {
     "puone_driver_info*": POINTER(abi.DriverInfo),
     "puone_event": c_void_p,
     "puone_event*": POINTER(c_void_p),
+    "puone_graph": c_void_p,
+    "puone_graph*": POINTER(c_void_p),
     "puone_host_func": abi.HostFunc,
     "puone_kernel": c_void_p,
     "puone_kernel*": POINTER(c_void_p),
@@ -122,7 +131,10 @@ def members(name: str) -> list[str]:
     return re.findall(r"(PUONE_\w+)\s*=", body("enum", name))
 
 
-@pytest.mark.parametrize("struct", ["puone_hal_api", "puone_fault_api", "puone_dlpack_api"])
+TABLES = [name for name in STRUCTS if name.endswith("_api")]
+
+
+@pytest.mark.parametrize("struct", TABLES)
 def test_the_tables_have_the_headers_entries_in_order(struct: str) -> None:
     mirror = STRUCTS[struct]
     fields: dict[str, Any] = {name: kind for name, kind, *_ in mirror._fields_}

@@ -35,7 +35,7 @@ LAYERS = {
     "hal": Layer(project=(), torch=False),
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
-    "drivers/*": Layer(project=("hal/hal.h", "kernels"), torch=False),
+    "drivers/*": Layer(project=("hal/hal.h", "kernels", "drivers/common"), torch=False),
     "runtime": Layer(project=("hal",), torch=True),
     "aten": Layer(project=("runtime", "kernels/args.h", "kernels/args"), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},

@@ -63,7 +63,7 @@ struct KernelWork final : Work {
     std::memcpy(args.get(), a, kernel.args_size);
   }
   uint64_t run() override {
-    if (planted_failure) sim::fail(PUONE_INTERNAL, "planted by the fault extension");
+    if (planted_failure) fail(PUONE_INTERNAL, "planted by the fault extension");
     SimLaunch launch(memory, parallel);
     kernel.run(launch, args.get());
     launch.throwFault();

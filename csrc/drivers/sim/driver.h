@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "drivers/common/handle_table.h"
 #include "drivers/sim/faults.h"
-#include "drivers/sim/handle_table.h"
 #include "drivers/sim/memory.h"
 #include "drivers/sim/options.h"
 #include "drivers/sim/parallel.h"

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "drivers/common/error.h"
 #include "drivers/sim/driver.h"
-#include "drivers/sim/error.h"
 #include "drivers/sim/host_guard.h"
 
 namespace puone::sim {
@@ -411,7 +411,7 @@ puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   return puone::sim::guarded("puone_hal_get", [=] {
     puone::sim::required(out);
     if (abi_major != PUONE_HAL_ABI_MAJOR) {
-      puone::sim::fail(
+      puone::fail(
           PUONE_UNSUPPORTED, "this driver speaks ABI %u, not %u", PUONE_HAL_ABI_MAJOR, abi_major);
     }
     *out = &puone::sim::kTable;

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 
 namespace puone::sim {
 namespace {

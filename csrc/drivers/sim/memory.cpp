@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 
 namespace puone::sim {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 
 namespace puone::sim {
 namespace {

@@ -305,7 +305,7 @@ void Scheduler::reportDevice(int32_t device) {
 // ---- misfortune ----
 
 void Scheduler::checkAlive(int32_t device) const {
-  if (devices_[device].lost) sim::fail(PUONE_DEVICE_LOST, "puone:%d is lost", device);
+  if (devices_[device].lost) puone::fail(PUONE_DEVICE_LOST, "puone:%d is lost", device);
 }
 
 void Scheduler::loseDevice(int32_t device) {

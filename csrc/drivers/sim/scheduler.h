@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 #include "drivers/sim/options.h"
 #include "drivers/sim/parallel.h"
 #include "drivers/sim/stream.h"

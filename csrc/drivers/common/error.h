@@ -7,7 +7,7 @@
 
 #include "hal/hal.h"
 
-namespace puone::sim {
+namespace puone {
 
 struct Error {
   puone_status status;
@@ -28,4 +28,4 @@ std::string humanBytes(uint64_t bytes);
 const char* lastError() noexcept;
 void setLastError(const char* entry, const std::string& text) noexcept;
 
-} // namespace puone::sim
+} // namespace puone

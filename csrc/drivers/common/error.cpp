@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 
 #include <cstdarg>
 #include <cstdio>
 
-namespace puone::sim {
+namespace puone {
 namespace {
 
 thread_local std::string last_error;
@@ -57,4 +57,4 @@ void setLastError(const char* entry, const std::string& text) noexcept {
   }
 }
 
-} // namespace puone::sim
+} // namespace puone

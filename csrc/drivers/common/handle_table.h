@@ -10,9 +10,9 @@
 #include <memory>
 #include <vector>
 
-#include "drivers/sim/error.h"
+#include "drivers/common/error.h"
 
-namespace puone::sim {
+namespace puone {
 
 template <class T>
 class HandleTable {
@@ -81,4 +81,4 @@ class HandleTable {
   std::vector<uint32_t> free_;
 };
 
-} // namespace puone::sim
+} // namespace puone

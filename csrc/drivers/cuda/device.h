@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the driver keeps of a device in use.
+#pragma once
+
+#include <cstdint>
+
+#include "drivers/cuda/event.h"
+#include "drivers/cuda/faults.h"
+#include "drivers/cuda/native_stream.h"
+#include "drivers/cuda/scratch.h"
+
+namespace puone::cuda {
+
+struct Device {
+  /// The device is current for CUDA.
+  Device(int32_t index, Faults& faults);
+
+  const int32_t index;
+  const int32_t multiprocessors;
+  ScratchPool scratch;
+  EventPool events;
+  StreamPool streams;
+};
+
+/// Lets kernels and copies of `device`, which is current for CUDA, address memory of `peer`.
+/// Nothing happens where they cannot.
+void enablePeerAccess(int32_t device, int32_t peer);
+
+} // namespace puone::cuda

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/cuda/faults.h"
+
+#include <cuda_runtime_api.h>
+
+#include "drivers/common/error.h"
+#include "drivers/cuda/status.h"
+
+namespace puone::cuda {
+namespace {
+
+constexpr uint32_t kTicketBits = 20;
+constexpr uint32_t kTickets = 1u << kTicketBits;
+constexpr uint32_t kNotLong = kTickets / 16;
+constexpr uint32_t kMaxMessages = (1u << (32 - kTicketBits)) - 1;
+constexpr size_t kSlab = 4096 / sizeof(kernels::FaultRecord);
+
+} // namespace
+
+bool isBefore(Ticket a, Ticket b) {
+  const uint32_t apart = (b - a) % kTickets;
+  return apart != 0 && apart < kTickets / 2;
+}
+
+bool isAfter(Ticket a, Ticket b) {
+  const uint32_t apart = (a - b) % kTickets;
+  return apart != 0 && apart < kNotLong;
+}
+
+Faults::~Faults() {
+  for (kernels::FaultRecord* slab : slabs_) note("cudaFreeHost", cudaFreeHost(slab));
+}
+
+kernels::FaultRecord* Faults::take() {
+  const std::lock_guard guard(mutex_);
+  if (free_.empty()) {
+    void* slab = nullptr;
+    check(
+        "cudaHostAlloc",
+        cudaHostAlloc(
+            &slab,
+            kSlab * sizeof(kernels::FaultRecord),
+            cudaHostAllocPortable | cudaHostAllocMapped));
+    slabs_.push_back(static_cast<kernels::FaultRecord*>(slab));
+    free_.reserve(kSlab * slabs_.size()); // so that give() cannot throw
+    for (size_t i = 0; i < kSlab; ++i) free_.push_back(slabs_.back() + i);
+  }
+  kernels::FaultRecord* record = free_.back();
+  free_.pop_back();
+  *record = {};
+  return record;
+}
+
+void Faults::give(kernels::FaultRecord* record) {
+  const std::lock_guard guard(mutex_);
+  free_.push_back(record);
+}
+
+uint32_t Faults::code(const std::string& kernel, std::string_view message) {
+  std::string text = kernel;
+  text.append(": ").append(message);
+  const std::lock_guard guard(mutex_);
+  const auto [found, is_new] =
+      numbers_.try_emplace(text, static_cast<uint32_t>(messages_.size()) + 1);
+  if (is_new) {
+    if (messages_.size() == kMaxMessages) {
+      numbers_.erase(found);
+      fail(PUONE_INTERNAL, "more than %u messages of faults", kMaxMessages);
+    }
+    messages_.push_back(std::move(text));
+  }
+  return found->second << kTicketBits | draw() % kTickets;
+}
+
+std::optional<Failure> Faults::read(kernels::FaultRecord& record) const {
+  const uint32_t code = record.code;
+  if (code == 0) return std::nullopt;
+  const std::lock_guard guard(mutex_);
+  return Failure{
+      code % kTickets,
+      &record,
+      kernels::faultText(messages_.at((code >> kTicketBits) - 1), record)};
+}
+
+} // namespace puone::cuda

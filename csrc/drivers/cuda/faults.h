@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a fault that device code raises finds its way to a synchronisation.
+//
+// Every native stream, and every graph, has one record in pinned memory that device code writes to.
+// The code written there names the message and when the launch was: 12 bits of message and 20 of a
+// ticket that counts the launches which may fault. That is enough to tell which of several faults
+// is the oldest, and whether an event covers one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/fault.h"
+
+namespace puone::cuda {
+
+using Ticket = uint32_t; // the low kTicketBits count, modulo
+
+/// Which of two tickets was drawn first, if both are recent.
+bool isBefore(Ticket a, Ticket b);
+/// Whether `a` was drawn after `b`, though not long after: tickets of work that was queued while a
+/// synchronisation up to `b` went on.
+bool isAfter(Ticket a, Ticket b);
+
+struct Failure {
+  Ticket ticket;
+  kernels::FaultRecord* record; // to be cleared when this has been reported
+  std::string text;
+};
+
+class Faults {
+ public:
+  Faults() = default;
+  ~Faults();
+  Faults(const Faults&) = delete;
+  Faults& operator=(const Faults&) = delete;
+
+  /// A record, zeroed, that every device may write to. Thread-safe, like all here.
+  kernels::FaultRecord* take();
+  void give(kernels::FaultRecord* record);
+
+  /// The code that a launch of `kernel` raises for `message`, with a fresh ticket.
+  uint32_t code(const std::string& kernel, std::string_view message);
+  /// A fresh ticket, and the one drawn last.
+  Ticket draw() {
+    return tickets_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  Ticket latest() const {
+    return tickets_.load(std::memory_order_relaxed);
+  }
+
+  /// What the record holds, if anything. Only when the work that may write to it is done.
+  std::optional<Failure> read(kernels::FaultRecord& record) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<kernels::FaultRecord*> slabs_;
+  std::vector<kernels::FaultRecord*> free_;
+  std::vector<std::string> messages_; // "kernel NAME: message", by number - 1
+  std::unordered_map<std::string, uint32_t> numbers_;
+  std::atomic<Ticket> tickets_{0};
+};
+
+/// A record of its own, given back at the end.
+class FaultCell {
+ public:
+  explicit FaultCell(Faults& faults) : faults_(faults), record_(faults.take()) {}
+  ~FaultCell() {
+    faults_.give(record_);
+  }
+  FaultCell(const FaultCell&) = delete;
+  FaultCell& operator=(const FaultCell&) = delete;
+
+  kernels::FaultRecord& record() const {
+    return *record_;
+  }
+  bool isRaised() const {
+    return *static_cast<const volatile uint32_t*>(&record_->code) != 0;
+  }
+  std::optional<Failure> read() const {
+    return isRaised() ? faults_.read(*record_) : std::nullopt;
+  }
+  Faults& faults() const {
+    return faults_;
+  }
+
+ private:
+  Faults& faults_;
+  kernels::FaultRecord* const record_;
+};
+
+} // namespace puone::cuda

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Work captured from streams, to be launched again and again.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "drivers/cuda/faults.h"
+#include "drivers/cuda/host_call.h"
+
+namespace puone::cuda {
+
+struct Graph {
+  Graph(int32_t d, Faults& faults) : device(d), cell(faults) {}
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  /// Keeps what the graph calls as long as the graph lives.
+  HostCall& keep(std::unique_ptr<HostCall> call);
+
+  const int32_t device;
+  FaultCell cell;   // the faults of its kernels, whatever stream it is launched on
+  std::mutex mutex; // guards what follows
+  std::vector<std::unique_ptr<HostCall>> calls;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr; // once instantiated
+};
+
+/// The captures that are under way. Thread-safe.
+///
+/// They are of CUDA's relaxed mode: what other threads and streams do does not end them.
+class Captures {
+ public:
+  void begin(cudaStream_t stream, int32_t device, Faults& faults);
+  std::shared_ptr<Graph> end(cudaStream_t stream);
+
+  /// The graph that work queued on the stream becomes part of; NULL if it is not being captured.
+  Graph* of(cudaStream_t stream) {
+    return active_.load(std::memory_order_relaxed) == 0 ? nullptr : find(stream);
+  }
+  /// Whether anything is being captured anywhere.
+  bool any() const {
+    return active_.load(std::memory_order_relaxed) != 0;
+  }
+  /// Throws Error(INVALID_ARGUMENT) if the stream is being captured: `what` cannot be.
+  void refuse(cudaStream_t stream, const char* what);
+
+ private:
+  struct Capture {
+    cudaStream_t origin;
+    std::shared_ptr<Graph> graph;
+  };
+
+  Graph* find(cudaStream_t stream);
+
+  std::atomic<int32_t> active_{0};
+  std::mutex mutex_;
+  std::map<unsigned long long, Capture> captures_; // by CUDA's number of the capture
+};
+
+} // namespace puone::cuda

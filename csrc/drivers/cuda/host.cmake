@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# puone_add_cuda_host(<name>): the driver's host code as an object library. It needs CUDA's headers
+# (PUONE_CUDA_INCLUDE_DIRS) and neither nvcc nor a CUDA library.
+set(PUONE_CUDA_DRIVER_DIR "${CMAKE_CURRENT_LIST_DIR}")
+set(PUONE_CUDA_HOST_SOURCES
+  ../common/error.cpp
+  device.cpp
+  driver.cpp
+  entries.cpp
+  event.cpp
+  faults.cpp
+  graph.cpp
+  host_call.cpp
+  launch.cpp
+  memory.cpp
+  native_stream.cpp
+  probe.cpp
+  scratch.cpp
+  status.cpp
+  trace.cpp)
+list(TRANSFORM PUONE_CUDA_HOST_SOURCES PREPEND "${PUONE_CUDA_DRIVER_DIR}/")
+
+function(puone_add_cuda_host name)
+  add_library(${name} OBJECT ${PUONE_CUDA_HOST_SOURCES})
+  target_link_libraries(${name} PRIVATE puone_driver_options)
+  target_compile_definitions(${name} PRIVATE PUONE_SIMT PUONE_ISA=simt)
+  target_include_directories(${name} PRIVATE "${PUONE_CUDA_DRIVER_DIR}")
+  target_include_directories(${name} SYSTEM PRIVATE ${PUONE_CUDA_INCLUDE_DIRS})
+endfunction()

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/cuda/memory.h"
+
+#include <cuda_runtime_api.h>
+
+#include "drivers/common/error.h"
+#include "drivers/cuda/status.h"
+
+namespace puone::cuda {
+namespace {
+
+/// CUDA carves small blocks out of chunks of this size.
+constexpr uintptr_t kChunk = uintptr_t{2} << 20;
+
+uintptr_t address(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
+void* pointer(uintptr_t address) {
+  return reinterpret_cast<void*>(address);
+}
+
+[[noreturn]] void failOutOfMemory(int32_t device, size_t bytes) {
+  size_t free_bytes = 0;
+  size_t total = 0;
+  note("cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total));
+  fail(
+      PUONE_OUT_OF_MEMORY,
+      "puone:%d: tried to allocate %s, %s free of %s: %s",
+      device,
+      humanBytes(bytes).c_str(),
+      humanBytes(free_bytes).c_str(),
+      humanBytes(total).c_str(),
+      errorText("cudaMalloc", cudaErrorMemoryAllocation).c_str());
+}
+
+} // namespace
+
+Memory::~Memory() {
+  for (const auto& [base, block] : blocks_) {
+    block.device < 0 ? releaseHost(pointer(base)) : release(pointer(base));
+  }
+}
+
+void Memory::add(void* base, const Block& block) {
+  const std::lock_guard guard(mutex_);
+  blocks_.emplace(address(base), block);
+}
+
+void* Memory::allocate(int32_t device, size_t bytes) {
+  void* base = nullptr;
+  const cudaError_t native = cudaMalloc(&base, bytes);
+  if (native == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    failOutOfMemory(device, bytes);
+  }
+  check("cudaMalloc", native);
+  add(base, {bytes, device});
+  return base;
+}
+
+void Memory::release(void* base) {
+  note("cudaFree", cudaFree(base));
+}
+
+void* Memory::allocateHost(size_t bytes) {
+  void* base = nullptr;
+  check("cudaHostAlloc", cudaHostAlloc(&base, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
+  add(base, {bytes, -1});
+  return base;
+}
+
+void Memory::releaseHost(void* base) {
+  note("cudaFreeHost", cudaFreeHost(base));
+}
+
+int32_t Memory::retire(void* base) {
+  return remove(base, false, "device memory");
+}
+
+void Memory::retireHost(void* base) {
+  remove(base, true, "pinned memory");
+}
+
+int32_t Memory::remove(void* base, bool pinned, const char* what) {
+  const std::lock_guard guard(mutex_);
+  const auto found = find(address(base));
+  if (found == blocks_.end() || (found->second.device < 0) != pinned) {
+    fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of %s", base, what);
+  }
+  if (found->first != address(base)) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%p is inside a block of %s, not its start %p",
+        base,
+        what,
+        pointer(found->first));
+  }
+  const int32_t device = found->second.device;
+  blocks_.erase(found);
+  return device;
+}
+
+Memory::Blocks::const_iterator Memory::find(uintptr_t address) const {
+  const auto after = blocks_.upper_bound(address);
+  if (after == blocks_.begin()) return blocks_.end();
+  const auto found = std::prev(after);
+  return address - found->first < found->second.bytes ? found : blocks_.end();
+}
+
+int32_t Memory::foreignDevice(uintptr_t at) const {
+  // CUDA knows chunks rather than blocks. What lies beside a block of ours is nobody else's.
+  const uintptr_t chunk = at / kChunk * kChunk;
+  const auto after = blocks_.lower_bound(chunk + kChunk);
+  if (after != blocks_.begin()) {
+    const auto& [base, block] = *std::prev(after);
+    if (base + block.bytes > chunk) return -1;
+  }
+  cudaPointerAttributes found{};
+  const cudaError_t native = cudaPointerGetAttributes(&found, pointer(at));
+  if (native != cudaSuccess) cudaGetLastError();
+  return native == cudaSuccess && found.type == cudaMemoryTypeDevice ? found.device : -1;
+}
+
+puone_pointer_attributes Memory::attributes(const void* p) const {
+  const std::lock_guard guard(mutex_);
+  const auto block = find(address(p));
+  if (block != blocks_.end()) {
+    const auto& [bytes, device] = block->second;
+    return {
+        device < 0 ? PUONE_MEMORY_HOST : PUONE_MEMORY_DEVICE, device, pointer(block->first), bytes};
+  }
+  const int32_t device = foreignDevice(address(p));
+  if (device < 0) return {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+  return {PUONE_MEMORY_DEVICE, device, const_cast<void*>(p), 0};
+}
+
+int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const {
+  const std::lock_guard guard(mutex_);
+  const auto block = find(address(p));
+  if (block == blocks_.end() || block->second.device < 0) {
+    const int32_t device = foreignDevice(address(p));
+    if (device >= 0) return device;
+    fail(PUONE_INVALID_ARGUMENT, "%s %p is not in a live block of device memory", what, p);
+  }
+  const size_t room = block->first + block->second.bytes - address(p);
+  if (bytes > room) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%s %p + %zu bytes runs %zu bytes over the end of its block (%p + %zu bytes, puone:%d)",
+        what,
+        p,
+        bytes,
+        bytes - room,
+        pointer(block->first),
+        block->second.bytes,
+        block->second.device);
+  }
+  return block->second.device;
+}
+
+void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
+  if (p == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s is NULL", what);
+  if (bytes - 1 > UINTPTR_MAX - address(p)) {
+    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes wraps around", what, p, bytes);
+  }
+  const std::lock_guard guard(mutex_);
+  const auto first = find(address(p));
+  const auto last = find(address(p) + bytes - 1);
+  for (const auto end : {first, last}) {
+    if (end != blocks_.end() && end->second.device >= 0) {
+      fail(PUONE_INVALID_ARGUMENT, "%s %p is device memory, host memory was claimed", what, p);
+    }
+  }
+  if (first != last) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%s %p + %zu bytes crosses the edge of pinned memory",
+        what,
+        p,
+        bytes);
+  }
+}
+
+} // namespace puone::cuda

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of live blocks: what the driver has allocated, so that addresses can be checked.
+//
+// Device memory comes from cudaMalloc, one call per block. The runtime above caches, in large
+// segments, and reuses them in stream order; a stream-ordered pool underneath would keep a second
+// cache of the same memory, which neither could use when the other is short of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "hal/hal.h"
+
+namespace puone::cuda {
+
+class Memory {
+ public:
+  static constexpr size_t kAlignment = 256; // of cudaMalloc
+
+  ~Memory();
+
+  /// `bytes` on `device`, which is current for CUDA.
+  void* allocate(int32_t device, size_t bytes);
+  /// Takes the block that starts at `base` out of the table; returns its device. The caller waits
+  /// for the device, then calls release().
+  int32_t retire(void* base);
+  static void release(void* base);
+
+  void* allocateHost(size_t bytes);
+  /// Likewise, of pinned memory.
+  void retireHost(void* base);
+  static void releaseHost(void* base);
+
+  /// Of device memory that another user of CUDA in the process owns only the device is known: it
+  /// is said to be a block of unknown size 0 that starts at the pointer.
+  puone_pointer_attributes attributes(const void* pointer) const;
+
+  /// Checks that [pointer, pointer + bytes) lies in one live block of a device; returns its device.
+  /// Memory of another user of CUDA in the process, wrapped without a copy, passes as well.
+  int32_t checkDevice(const char* what, const void* pointer, size_t bytes) const;
+  /// Checks that the range is host memory: in one live pinned block, or in no block at all.
+  void checkHost(const char* what, const void* pointer, size_t bytes) const;
+
+ private:
+  struct Block {
+    size_t bytes;
+    int32_t device; // -1: pinned memory
+  };
+  using Blocks = std::map<uintptr_t, Block>; // by base address
+
+  void add(void* base, const Block& block);
+  int32_t remove(void* base, bool pinned, const char* what);
+  /// The block that `address` lies in, or end().
+  Blocks::const_iterator find(uintptr_t address) const;
+  /// The device of memory that is not in the table, -1 if it is no device memory either.
+  int32_t foreignDevice(uintptr_t address) const;
+
+  mutable std::mutex mutex_;
+  Blocks blocks_;
+};
+
+} // namespace puone::cuda
