@@ -14,6 +14,10 @@ LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
 BUILD_DIR := build
 
+# make gpu takes the machine's own Python, with the torch that is there.
+GPU_PYTHON := $(or $(PYTHON),python3)
+GPU_ARGS ?=
+
 ifdef PYTHON
   SETUP := build/.python
 else
@@ -66,6 +70,14 @@ format: $(SETUP) ## rewrite the sources in the project's style
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format -i
+
+.PHONY: gpu
+gpu: ## on a machine with a GPU: build, test, measure, write docs/results (docs/gpu.md)
+	@$(GPU_PYTHON) -m bench.gpu $(GPU_ARGS)
+
+.PHONY: gpu-wheels
+gpu-wheels: ## fetch into build/wheels what a machine with a GPU and no network may lack
+	@$(GPU_PYTHON) -m bench.gpu.wheels
 
 .PHONY: build
 build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally

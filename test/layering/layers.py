@@ -49,9 +49,9 @@ LAYERS = {
 # Python package -> packages it may import only lazily (inside a function), and never.
 PYTHON_LAZY = {"ci": {"torch"}}
 PYTHON_NEVER = {
-    "conformance": {"reference_backend", "ci"},
-    "ci": {"reference_backend"},
-    "reference_backend": {"conformance", "ci"},
+    "conformance": {"reference_backend", "ci", "bench"},
+    "ci": {"reference_backend", "bench"},
+    "reference_backend": {"conformance", "ci", "bench"},
 }
 
 # Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The conformance suite on puone with the driver."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from bench.gpu.outcome import Outcome, done, failed
+from bench.gpu.run import Run
+
+# Each worker makes a context on the card, which takes longer than a check: few are replaced.
+CHUNK = 400
+MODULES = ("pytest", "yaml", "numpy", "expecttest")
+# What its README says of its exit codes.
+MEANING = {
+    1: "some checks failed",
+    2: "it was interrupted",
+    3: "the run is incomplete",
+    4: "it was called in a wrong way",
+    5: "nothing was executed",
+    6: "the backend cannot be loaded",
+}
+
+
+def core(run: Run) -> Outcome:
+    """What every backend must do, first: it is the most telling part, and quick."""
+    return _suite(run, "conformance-core", "--tier", "smoke" if run.rehearsal else "core")
+
+
+def everything(run: Run) -> Outcome:
+    """All tiers."""
+    return _suite(run, "conformance", *(("--check=device/count:*",) if run.rehearsal else ()))
+
+
+def _suite(run: Run, name: str, *selection: str) -> Outcome:
+    report = run.work / f"{name}.json"
+    ended = run.python(
+        name,
+        *("-m", "pytest", "conformance", "--backend=puone", *selection, f"--report={report}"),
+        *("--workers", str(run.cores), "--chunk", str(CHUNK), "-q", "-p", "no:cacheprovider"),
+    )
+    told = _summary(json.loads(report.read_text())) if report.is_file() else {}
+    if ended.code == 0:
+        return done(**told)
+    if ended.timed_out or ended.code not in MEANING:
+        return failed(ended.why(), **told)
+    return failed(f"{MEANING[ended.code]}: see {report.name}", **told)
+
+
+def _summary(report: dict[str, Any]) -> dict[str, Any]:
+    """Whether it is all there, what was counted, on which driver, and the ids of what is red."""
+    red = {"fail", "error", "crash", "timeout", "device_lost", "xpass", "flaky"}
+    return {
+        "complete": report["complete"],
+        "outcomes": {name: count for name, count in report["totals"].items() if count},
+        "driver": (report["run"].get("driver") or {}).get("name"),
+        "red": [check["id"] for check in report["checks"] if check["outcome"] in red],
+    }
