@@ -46,6 +46,7 @@ SURFACES = (
     "optimizer",
     "model",
     "footprint",
+    "large",
     "claim",
 )
 KEYS = frozenset(

@@ -115,13 +115,14 @@ def check(
     dtypes: Iterable[str] = (),
     deadline: float | None = None,
     isolate: bool = False,
+    breadth: str = PR,
 ) -> Callable[[Body], Body]:
     """Register the decorated function as one check, or as one for each case and dtype.
 
     `needs` names capabilities: without them the check is `unsupported`; `case_needs` names one
     more for some of the cases. `cases` reach the function as ``case: str`` and `dtypes` as
     ``dtype: torch.dtype``. `deadline` is in seconds. `isolate` gives the check a fresh process of
-    its own.
+    its own. `breadth` is of the narrowest run that is to contain it, for what takes long.
     """
     required = (requirements,) if isinstance(requirements, str) else tuple(requirements)
     needed = tuple(needs)
@@ -148,6 +149,7 @@ def check(
                     isolate,
                     code.co_filename,
                     code.co_firstlineno,
+                    breadth=breadth,
                 )
             )
         return body

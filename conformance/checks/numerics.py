@@ -386,6 +386,21 @@ _REPEATED: dict[str, Function] = {
     "embedding": lambda x: _gradient(lambda w: functional.embedding(_few(x, 7), w), x),
     "conv": lambda x: _gradient(lambda w: functional.conv1d(x[None], w[:, :, None]), x.t() @ x),
     "layer_norm": lambda x: _gradient(lambda w: functional.layer_norm(x, w.shape, w), x[0].clone()),
+    "scan": lambda x: [x.cumsum(0), x.cumsum(1), (1 + x / 64).cumprod(1)],
+    "scatter_reduce": lambda x: torch.zeros_like(x[0]).scatter_reduce_(
+        0, _few(x, 7), x[:, 0].clone(), "sum"
+    ),
+    "bincount": lambda x: torch.bincount(_few(x, 7), x[:, 0].clone()),
+    "gather": lambda x: _gradient(lambda w: w.gather(0, _few(x, 7)[:, None].expand_as(x)) * x, x),
+    "index_select": lambda x: _gradient(lambda w: w.index_select(0, _few(x, 7)) * x, x),
+    "broadcast": lambda x: _gradient(lambda w: w * x, x[0].clone()),
+    "batch_norm": lambda x: _gradient(
+        lambda w: functional.batch_norm(x, None, None, w, training=True) * x, x[0].clone()
+    ),
+    "max_pool": lambda x: _gradient(lambda w: functional.max_pool2d(w[None, None], 3, 1), x),
+    "interpolate": lambda x: _gradient(
+        lambda w: functional.interpolate(w[None, None], scale_factor=2.5, mode="bilinear"), x
+    ),
 }
 
 
@@ -409,7 +424,64 @@ def deterministic_operators_repeat_their_bits(dev: Device, case: str) -> None:
         except RuntimeError as error:
             assert "determin" in str(error)
             return
-    assert all(torch.equal(a, b) for run in runs[1:] for a, b in zip(run, runs[0], strict=True))
+    assert all(_same_bits(runs[0], run) for run in runs[1:])
+
+
+@check(
+    "numerics/repeated_on_streams",
+    "NUM-007",
+    cases=("sum", "cumsum", "matmul", "index_add", "scatter_add", "embedding", "layer_norm"),
+    needs=("streams",),
+)
+def deterministic_operators_repeat_their_bits_on_streams(dev: Device, case: str) -> None:
+    """With deterministic algorithms the bits are the same on every stream, beside other work."""
+    x = noise((301, 301)).to(dev.device())
+
+    def run() -> list[Tensor]:
+        return [t.cpu() for t in tensors(_REPEATED[case](x))]
+
+    with deterministic():
+        try:
+            first = run()
+        except RuntimeError as error:
+            assert "determin" in str(error)
+            return
+        for _ in range(3):
+            assert _same_bits(first, _beside_other_work(dev, x, run))
+
+
+@check(
+    "numerics/repeated_anyway",
+    "NUM-009",
+    cases=("sum", "cumsum", "matmul", "softmax", "norm", "scan", "broadcast", "layer_norm"),
+)
+def reductions_repeat_their_bits(dev: Device, case: str) -> None:
+    """Reductions, scans and products give the same bits each time without being told to."""
+    x = noise((301, 301)).to(dev.device())
+
+    def run() -> list[Tensor]:
+        return [t.cpu() for t in tensors(_REPEATED[case](x))]
+
+    first = run()
+    for _ in range(3):
+        assert _same_bits(first, _beside_other_work(dev, x, run) if dev.has("streams") else run())
+
+
+def _beside_other_work(dev: Device, x: Tensor, run: Callable[[], list[Tensor]]) -> list[Tensor]:
+    """What a function returns on a stream of its own while another one is busy."""
+    stream, other = dev.stream(), dev.stream()
+    dev.synchronize()
+    with other:
+        busy = [x @ x for _ in range(8)]
+    with stream:
+        results = run()
+    dev.synchronize()
+    del busy
+    return results
+
+
+def _same_bits(first: list[Tensor], second: list[Tensor]) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 # ---- broadcasting ------------------------------------------------------------------------------

@@ -240,3 +240,28 @@ def growing_in_place_is_cut(name: str, call: Call, args: Any, kwargs: Any) -> An
     if name == "add_.Tensor" and args[0].dim() == args[1].dim():
         args = (args[0], args[1][tuple(slice(size) for size in args[0].shape)])
     return call(*args, **kwargs)
+
+
+# ---- the same bits -----------------------------------------------------------------------------
+
+_CALLS: list[str] = []
+
+
+@lie("NUM-007 NUM-009", "numerics/repeated:sum numerics/repeated_anyway:sum")
+def sums_are_added_as_they_come(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The partial sums of a reduction are added in the order in which they are ready."""
+    result = call(*args, **kwargs)
+    if name == "sum":
+        _CALLS.append(name)
+        result = result * (1 + len(_CALLS) % 2 * 2 * torch.finfo(result.dtype).eps)
+    return result
+
+
+@lie("NUM-007", "numerics/repeated_on_streams:index_add")
+def rows_are_added_atomically(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """index_add adds atomically, in any order, also where that is not to be."""
+    if name == "index_add_" and len(args[2]) > 1:
+        _CALLS.append(name)
+        if len(_CALLS) % 2:
+            args = (*args[:2], args[2].flip(0), args[3].flip(0))
+    return call(*args, **kwargs)
