@@ -18,9 +18,9 @@ namespace {
 template <class T, class Index>
 class Bags {
  public:
-  Bags(Launch& launch, const puone_embedding_bag_args& args, IndexCheck& check)
+  Bags(Launch& launch, const puone_embedding_bag_args& args)
       : args_(args),
-        check_(&check),
+        check_(launch, "embedding_bag"),
         weight_(launch.resolve(args.weight)),
         indices_(at<Index>(launch, args.indices)),
         offsets_(at<Index>(launch, args.offsets)),
@@ -33,11 +33,11 @@ class Bags {
   PUONE_DEVICE void operator()(const Block& block, int64_t bag) const {
     const int64_t begin = offsets_[bag];
     const int64_t end = bag + 1 < args_.offset_count ? offsets_[bag + 1] : args_.index_count;
-    if (!(*check_)(end, args_.index_count + 1) || !(*check_)(begin, end + 1)) return;
+    if (!check_(end, args_.index_count + 1) || !check_(begin, end + 1)) return;
     int64_t size = 0;
     for (int64_t j = begin; j < end; ++j) {
       offset2bag_[j] = static_cast<Index>(bag);
-      if (!(*check_)(indices_[j], args_.rows)) return;
+      if (!check_(indices_[j], args_.rows)) return;
       size += counts(j) ? 1 : 0;
     }
     bag_size_[bag] = static_cast<Index>(size);
@@ -87,7 +87,7 @@ class Bags {
   }
 
   const puone_embedding_bag_args args_;
-  IndexCheck* check_;
+  IndexCheck check_;
   const unsigned char* weight_;
   const Index* indices_;
   const Index* offsets_;
@@ -100,14 +100,12 @@ class Bags {
 
 template <class T>
 void embeddingBagOf(Launch& launch, const puone_embedding_bag_args& args) {
-  IndexCheck check;
   const int64_t work = args.columns * (1 + args.index_count / std::max<int64_t>(1, args.bags));
   if (args.index_dtype == PUONE_INT64) {
-    blocks(launch, args.bags, work, Bags<T, int64_t>(launch, args, check));
+    blocks(launch, args.bags, work, Bags<T, int64_t>(launch, args));
   } else {
-    blocks(launch, args.bags, work, Bags<T, int32_t>(launch, args, check));
+    blocks(launch, args.bags, work, Bags<T, int32_t>(launch, args));
   }
-  check.finish("embedding_bag");
 }
 
 void embeddingBag(Launch& launch, const puone_embedding_bag_args& args) {

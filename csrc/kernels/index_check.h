@@ -3,37 +3,30 @@
 // assertion does, it lets the launch fail: the error arrives at the next synchronisation.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
+
+#include "kernels/launch.h"
+#include "kernels/target.h"
 
 namespace puone::kernels {
 
+/// Trivially copyable: an argument of device code.
 class IndexCheck {
  public:
+  /// `name` of the operator, for the message.
+  IndexCheck(Launch& launch, const std::string& name)
+      : fault_(launch.fault(name + ": index {} is out of bounds for dimension with size {}")) {}
+
   /// Is 0 <= index < size? If not, nothing must be read or written there. Any thread may ask.
-  bool operator()(int64_t index, int64_t size) {
+  PUONE_FN bool operator()(int64_t index, int64_t size) const {
     if (static_cast<uint64_t>(index) < static_cast<uint64_t>(size)) return true;
-    if (!failed_.exchange(true)) {
-      index_ = index;
-      size_ = size;
-    }
+    fault_.raise(index, size);
     return false;
   }
 
-  /// After the work: throws if an index was out of bounds.
-  void finish(const std::string& name) const {
-    if (!failed_) return;
-    throw std::out_of_range(
-        name + ": index " + std::to_string(index_) + " is out of bounds for dimension with size " +
-        std::to_string(size_));
-  }
-
  private:
-  std::atomic<bool> failed_{false};
-  int64_t index_ = 0;
-  int64_t size_ = 0;
+  Fault fault_;
 };
 
 } // namespace puone::kernels

@@ -197,7 +197,8 @@ Meeting reductionOf(const puone_indexing_args& args) {
 template <int kIndices>
 class Indexing {
  public:
-  Indexing(Launch& launch, const puone_indexing_args& args) : args_(args) {
+  Indexing(Launch& launch, const puone_indexing_args& args)
+      : args_(args), check_(launch, args.name) {
     std::array<const puone_operand*, kOperands> operands;
     operands[0] = &args.table;
     operands[1] = args.immediate != 0 ? &args.table : &args.elements;
@@ -214,12 +215,10 @@ class Indexing {
 
   void inAnyOrder(Launch& launch, const Meeting& meeting) {
     forRows(launch, nest_, [&](const auto& data, int64_t n) { run(meeting, data, n); });
-    check_.finish(args_.name);
   }
 
   void inOrder(Launch& launch, const Meeting& meeting) {
     forRowsInOrder(launch, nest_, 0, [&](const auto& data, int64_t n) { run(meeting, data, n); });
-    check_.finish(args_.name);
   }
 
  private:
@@ -299,7 +298,7 @@ class Indexing {
   const puone_indexing_args& args_;
   LoopNest<kOperands> nest_;
   bool one_place_ = true; // all elements of a row
-  IndexCheck check_;
+  const IndexCheck check_;
 };
 
 template <class F>

@@ -142,11 +142,11 @@ void forMasked(Launch& launch, const puone_packing_args& args, const Meet& meet)
   unsigned char* spread = launch.resolve(args.spread);
   unsigned char* packed = args.packed_size == 0 ? nullptr : launch.resolve(args.packed);
   const int64_t n = args.n, size = args.element_size;
-  IndexCheck check;
+  const IndexCheck check(launch, "the mask is true more often than there are elements to take");
   map(
       launch,
       chunks(n),
-      [=, limit = args.packed_size, &check] PUONE_DEVICE(int64_t chunk) {
+      [=, limit = args.packed_size] PUONE_DEVICE(int64_t chunk) {
         const int64_t end = std::min(n, (chunk + 1) * kChunk);
         int64_t k = offsets[chunk];
         for (int64_t i = chunk * kChunk; i < end; ++i) {
@@ -156,7 +156,6 @@ void forMasked(Launch& launch, const puone_packing_args& args, const Meet& meet)
         }
       },
       kChunkGrain);
-  check.finish("the mask is true more often than there are elements to take");
 }
 
 void maskedPack(Launch& launch, const puone_packing_args& args) {
@@ -177,11 +176,12 @@ void maskedUnpack(Launch& launch, const puone_packing_args& args) {
 
 void assertNonzero(Launch& launch, const puone_assert_nonzero_args& args) {
   const unsigned char* in = launch.resolve(args.in);
-  bool failed = false;
+  const Fault fault = launch.fault(args.message);
   withType(args.dtype, [&]<class T>(T) {
-    map(launch, 1, [=, &failed] PUONE_DEVICE(int64_t) { failed = !isNonzero(load<T>(in)); });
+    map(launch, 1, [=] PUONE_DEVICE(int64_t) {
+      if (!isNonzero(load<T>(in))) fault.raise();
+    });
   });
-  if (failed) throw std::runtime_error(args.message);
 }
 
 constexpr Kernel kKernels[] = {

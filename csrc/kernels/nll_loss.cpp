@@ -26,6 +26,7 @@ struct NllLoss {
 
   NllLoss(Launch& launch, const puone_nll_loss_args& args)
       : args(args),
+        check(launch, "nll_loss: target"),
         in(elementsAt<X>(launch, args.in)),
         weight(elementsAt<X>(launch, args.weight)),
         output(elementsAt<X>(launch, args.output)),
@@ -34,7 +35,7 @@ struct NllLoss {
         count(args.batch * args.inner) {}
 
   /// The class of target i, or -1 where there is nothing to do.
-  PUONE_FN int64_t classOf(int64_t i, IndexCheck& check) const {
+  PUONE_FN int64_t classOf(int64_t i) const {
     const int64_t t = args.target_dtype == PUONE_INT64 ? reinterpret_cast<const int64_t*>(target)[i]
                                                        : int64_t{target[i]};
     return t != args.ignore_index && check(t, args.classes) ? t : -1;
@@ -47,22 +48,22 @@ struct NllLoss {
     return (i / args.inner * args.classes + t) * args.inner + i % args.inner;
   }
 
-  void each(Launch& launch, IndexCheck& check) const {
+  void each(Launch& launch) const {
     map(launch, count, [&, this](int64_t i) {
-      const int64_t t = classOf(i, check);
+      const int64_t t = classOf(i);
       output[i] = cast<X>(t < 0 ? T(0) : -weightOf(t) * cast<T>(in[place(i, t)]));
     });
     map(launch, 1, [this](int64_t i) { total_weight[i] = cast<X>(T(0)); });
   }
 
-  void all(Launch& launch, IndexCheck& check) const {
+  void all(Launch& launch) const {
     blocks(launch, 1, count, [&, this](const Block& block, int64_t) {
       const auto add = [](double a, double b) { return a + b; };
       const double weights = block.reduce(
           count,
           0.0,
           [&, this](int64_t i) {
-            const int64_t t = classOf(i, check);
+            const int64_t t = classOf(i);
             return t < 0 ? 0.0 : static_cast<double>(weightOf(t));
           },
           add);
@@ -70,7 +71,7 @@ struct NllLoss {
           count,
           0.0,
           [&, this](int64_t i) {
-            const int64_t t = classOf(i, check);
+            const int64_t t = classOf(i);
             return t < 0 ? 0.0 : static_cast<double>(-weightOf(t) * cast<T>(in[place(i, t)]));
           },
           add);
@@ -81,9 +82,9 @@ struct NllLoss {
     });
   }
 
-  void backward(Launch& launch, IndexCheck& check) const {
+  void backward(Launch& launch) const {
     map(launch, count, [&, this](int64_t i) {
-      const int64_t t = classOf(i, check);
+      const int64_t t = classOf(i);
       if (t < 0) return;
       const int64_t b = i / args.inner, j = i % args.inner;
       const int64_t at =
@@ -95,6 +96,7 @@ struct NllLoss {
   }
 
   const puone_nll_loss_args& args;
+  IndexCheck check;
   X *in, *weight, *output, *total_weight;
   const unsigned char* target;
   int64_t count;
@@ -102,35 +104,32 @@ struct NllLoss {
 
 template <class Body>
 void withType(Launch& launch, const puone_nll_loss_args& args, const Body& body) {
-  IndexCheck check;
   switch (args.dtype) {
     case PUONE_FLOAT32:
-      body(NllLoss<float>(launch, args), check);
+      body(NllLoss<float>(launch, args));
       break;
     case PUONE_FLOAT64:
-      body(NllLoss<double>(launch, args), check);
+      body(NllLoss<double>(launch, args));
       break;
     case PUONE_FLOAT16:
-      body(NllLoss<Half>(launch, args), check);
+      body(NllLoss<Half>(launch, args));
       break;
     case PUONE_BFLOAT16:
-      body(NllLoss<BFloat16>(launch, args), check);
+      body(NllLoss<BFloat16>(launch, args));
       break;
     default:
       throw std::invalid_argument("nll_loss does not compute in this dtype");
   }
-  check.finish("nll_loss: target");
 }
 
 void nllLoss(Launch& launch, const puone_nll_loss_args& args) {
-  withType(launch, args, [&](const auto& loss, IndexCheck& check) {
-    args.reduction == kNone ? loss.each(launch, check) : loss.all(launch, check);
+  withType(launch, args, [&](const auto& loss) {
+    args.reduction == kNone ? loss.each(launch) : loss.all(launch);
   });
 }
 
 void nllLossBackward(Launch& launch, const puone_nll_loss_args& args) {
-  withType(
-      launch, args, [&](const auto& loss, IndexCheck& check) { loss.backward(launch, check); });
+  withType(launch, args, [&](const auto& loss) { loss.backward(launch); });
 }
 
 constexpr Kernel kKernels[] = {

@@ -12,19 +12,14 @@
 // accepts(inputs) lets the launch fail, as a device assertion does, if that is false anywhere.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 #include "kernels/args/random.h"
-#include "kernels/cast.h"
 #include "kernels/elementwise.h"
 #include "kernels/philox.h"
-#include "kernels/strided.h"
 #include "kernels/uniform_bits.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -44,48 +39,6 @@ struct Drawer {
 
 namespace drawing {
 
-/// Elements of a row that are worked on at a time.
-constexpr int64_t kPiece = 256;
-
-template <class T>
-struct Buffer {
-  Buffer() {} // leaves the elements uninitialised
-  alignas(64) T elements[kPiece];
-};
-
-/// One operand as dense elements of T, piece by piece: those in memory, or a buffer of casts.
-template <class T>
-class Dense {
- public:
-  Dense(Buffer<T>& buffer, int32_t dtype, int64_t stride)
-      : buffer_(buffer.elements),
-        stride_(stride),
-        direct_(dtype == kDtype<T> && stride == static_cast<int64_t>(sizeof(T))),
-        in_(castRowOf(kDtype<T>, dtype)),
-        out_(castRowOf(dtype, kDtype<T>)) {}
-
-  const T* read(const unsigned char* data, int64_t n) const {
-    if (direct_) return reinterpret_cast<const T*>(data);
-    in_(reinterpret_cast<unsigned char*>(buffer_), sizeof(T), data, stride_, n);
-    return buffer_;
-  }
-
-  /// Where to put `n` elements that belong to `data`; finish() brings them there.
-  T* write(unsigned char* data) const {
-    return direct_ ? reinterpret_cast<T*>(data) : buffer_;
-  }
-  void finish(unsigned char* data, int64_t n) const {
-    if (direct_) return;
-    out_(data, stride_, reinterpret_cast<const unsigned char*>(buffer_), sizeof(T), n);
-  }
-
- private:
-  T* const buffer_;
-  const int64_t stride_;
-  const bool direct_;
-  const RowFunction in_, out_;
-};
-
 PUONE_FN uint64_t join(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
@@ -93,6 +46,8 @@ PUONE_FN uint64_t join(uint32_t low, uint32_t high) {
 /// The elements that share a block.
 template <class T>
 constexpr int64_t kPerBlock = 16 / static_cast<int64_t>(sizeof(T));
+template <>
+inline constexpr int64_t kPerBlock<Drawer> = 1;
 
 PUONE_FN void split(const PhiloxBlock& block, uint32_t* out) {
   for (int i = 0; i < 4; ++i) out[i] = block.words[i];
@@ -115,136 +70,16 @@ PUONE_FN void split(const PhiloxBlock& block, Normal<double>* out) {
   out[1].value = p.y;
 }
 
-/// What the elements [first, first + n) draw; `n` is at most kPiece.
-template <class T>
-class Draws {
- public:
-  const T* of(uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
-    const int64_t skip = first % kPerBlock<T>;
-    const uint64_t group = static_cast<uint64_t>(first / kPerBlock<T>);
-    const int64_t groups = (skip + n + kPerBlock<T> - 1) / kPerBlock<T>;
-#pragma GCC ivdep
-    for (int64_t g = 0; g < groups; ++g) {
-      split(philox(offset / 4, group + static_cast<uint64_t>(g), seed), draws_ + g * kPerBlock<T>);
-    }
-    return draws_ + skip;
-  }
-
- private:
-  T draws_[kPiece + kPerBlock<T>];
-};
-
-template <>
-class Draws<Drawer> {
- public:
-  const Drawer* of(uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      draws_[i] = {seed, offset / 4, static_cast<uint64_t>(first + i)};
-    }
-    return draws_;
-  }
-
- private:
-  Drawer draws_[kPiece];
-};
-
-template <class F, class Draw, class Out, class... In>
-void apply(const F& f, int64_t n, const Draw* draws, std::tuple<Out*> out, const In*... in) {
-  Out* const to = std::get<0>(out);
-  // An output may be an input, never another part of it: no iteration depends on another.
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) to[i] = f(draws[i], in[i]...);
-}
-
-/// Assigns so that loops over it vectorise: GCC does not vectorise copies of structs.
-template <class T>
-void put(T& to, T value) {
-  if constexpr (std::is_same_v<T, Bool>) {
-    to.bits = value.bits;
-  } else {
-    to = value;
-  }
-}
-
-template <class F, class Draw, class A, class B, class... In>
-void apply(const F& f, int64_t n, const Draw* draws, std::tuple<A*, B*> out, const In*... in) {
-  const auto [first, second] = out;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) {
-    const auto result = f(draws[i], in[i]...);
-    put(first[i], result.first);
-    put(second[i], result.second);
-  }
-}
-
-template <class F, class... In>
-bool acceptsAll(int64_t n, const In*... in) {
-  bool all = true;
-  for (int64_t i = 0; i < n; ++i) all &= F::accepts(in[i]...);
-  return all;
-}
-
-template <class F, class Draw, class... Out, class... In, size_t... kOut, size_t... kIn>
-void random(
-    Launch& launch,
-    const puone_random_args& args,
-    const F& f,
-    const std::tuple<Out...>*,
-    const std::tuple<Draw, In...>*,
-    std::index_sequence<kOut...>,
-    std::index_sequence<kIn...>) {
-  constexpr int kOuts = sizeof...(Out);
-  constexpr int kAll = kOuts + sizeof...(In);
-  const puone_elementwise_args& operands = args.elementwise;
-  const LoopNest<kAll> nest = loopNest<kAll>(
-      launch,
-      operands.ndim,
-      operands.sizes,
-      {&operands.operands[kOut]..., &operands.operands[kOuts + kIn]...});
-  std::atomic<bool> accepted = true;
-  launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
-    Draws<Draw> draws;
-    std::tuple<Buffer<Out>..., Buffer<In>...> buffers;
-    std::tuple<Dense<Out>...> out{
-        Dense<Out>(std::get<kOut>(buffers), operands.dtypes[kOut], nest.stride(kOut))...};
-    std::tuple<Dense<In>...> in{Dense<In>(
-        std::get<kOuts + kIn>(buffers), operands.dtypes[kOuts + kIn], nest.stride(kOuts + kIn))...};
-    int64_t first = begin;
-    rowsBetween(nest, nest.data, begin, end, [&](auto data, int64_t n) {
-      for (int64_t left = n, m = 0; left > 0; left -= m, first += m) {
-        m = std::min(left, kPiece);
-        const std::tuple<const In*...> inputs{std::get<kIn>(in).read(data[kOuts + kIn], m)...};
-        if constexpr (requires { F::kRefusal; }) {
-          if (!acceptsAll<F>(m, std::get<kIn>(inputs)...)) accepted = false;
-        }
-        apply(
-            f,
-            m,
-            draws.of(args.seed, args.offset, first, m),
-            std::tuple<Out*...>(std::get<kOut>(out).write(data[kOut])...),
-            std::get<kIn>(inputs)...);
-        (std::get<kOut>(out).finish(data[kOut], m), ...);
-        for (int o = 0; o < kAll; ++o) data[o] += m * nest.stride(o);
-      }
-    });
-  });
-  if constexpr (requires { F::kRefusal; }) {
-    if (!accepted) throw std::invalid_argument(F::kRefusal);
-  }
-}
-
+/// What is raised where the functor does not accept its inputs.
 template <class F>
-void randomOf(Launch& launch, const puone_random_args& args) {
-  using Types = detail::Signature<decltype(&F::operator())>;
-  random(
-      launch,
-      args,
-      detail::functor<F>(args.elementwise.parameters),
-      static_cast<typename Types::Out*>(nullptr),
-      static_cast<typename Types::In*>(nullptr),
-      std::make_index_sequence<std::tuple_size_v<typename Types::Out>>(),
-      std::make_index_sequence<std::tuple_size_v<typename Types::In> - 1>());
+Fault refusalOf(Launch& launch) {
+  if constexpr (requires { F::kRefusal; }) return launch.fault(F::kRefusal);
+  return {};
 }
+
+/// Runs F over the operands; host/random.h and simt/random.h say how.
+template <class F>
+void randomOf(Launch& launch, const puone_random_args& args);
 
 template <template <class> class F, class... T>
 void dispatchRandom(Launch& launch, const puone_random_args& args, ComputeTypes<T...> /*types*/) {
@@ -267,3 +102,5 @@ constexpr Kernel randomEntry(const char* name) {
 }
 
 } // namespace puone::kernels::PUONE_ISA
+
+#include "kernels/host/random.h"

@@ -5,10 +5,8 @@
 #include "kernels/args/sampling.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <utility>
 
 #include "kernels/blocks.h"
@@ -196,7 +194,9 @@ PUONE_FN int64_t firstAbove(const double* sums, int64_t n, double value) {
 void multinomial(Launch& launch, const puone_multinomial_args& args) {
   auto* const weights = reinterpret_cast<double*>(launch.resolve(args.weights));
   auto* const out = reinterpret_cast<int64_t*>(launch.resolve(args.out));
-  std::atomic<bool> invalid = false, empty = false;
+  const Fault invalid =
+      launch.fault("probability tensor contains either `inf`, `nan` or element < 0");
+  const Fault empty = launch.fault("invalid multinomial distribution (sum of probabilities <= 0)");
   blocks(launch, args.rows, args.categories, [&](Block& block, int64_t row) {
     double* const sums = weights + row * args.categories;
     const double worst = block.reduce(
@@ -210,15 +210,9 @@ void multinomial(Launch& launch, const puone_multinomial_args& args) {
         [=](int64_t i) { return sums[i]; },
         [](double a, double b) { return a + b; },
         [=](int64_t i, double sum) { sums[i] = sum; });
-    if (worst > 0) invalid = true;
-    if (!(sums[args.categories - 1] > 0)) empty = true;
+    if (worst > 0) invalid.raise();
+    if (!(sums[args.categories - 1] > 0)) empty.raise();
   });
-  if (invalid) {
-    throw std::invalid_argument("probability tensor contains either `inf`, `nan` or element < 0");
-  }
-  if (empty) {
-    throw std::invalid_argument("invalid multinomial distribution (sum of probabilities <= 0)");
-  }
   map(launch, args.rows * args.samples, [=] PUONE_DEVICE(int64_t i) {
     const PhiloxBlock block = philox(args.offset / 4, static_cast<uint64_t>(i) / 2, args.seed);
     uint64_t bits[2];

@@ -118,14 +118,13 @@ void repeatInterleaveOf(Launch& launch, const puone_repeat_args& args) {
   const auto* repeats = reinterpret_cast<const T*>(launch.resolve(args.repeats));
   const auto* ends = reinterpret_cast<const int64_t*>(launch.resolve(args.ends));
   auto* out = args.out_size == 0 ? nullptr : reinterpret_cast<T*>(launch.resolve(args.out));
-  IndexCheck check;
-  map(launch, args.n, [=, out_size = args.out_size, &check] PUONE_DEVICE(int64_t i) {
+  const IndexCheck check(
+      launch, "repeat_interleave: repeats can not be negative, and their sum is the output's size");
+  map(launch, args.n, [=, out_size = args.out_size] PUONE_DEVICE(int64_t i) {
     const int64_t end = ends[i], begin = end - repeats[i];
     if (!check(begin, end + 1) || !check(end, out_size + 1)) return;
     for (int64_t k = begin; k < end; ++k) out[k] = static_cast<T>(i);
   });
-  check.finish(
-      "repeat_interleave: repeats can not be negative, and their sum is the output's size");
 }
 
 void repeatInterleave(Launch& launch, const puone_repeat_args& args) {

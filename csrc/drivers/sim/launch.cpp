@@ -33,13 +33,13 @@ unsigned char* SimLaunch::resolve(void* device_address) const {
 }
 
 kernels::Fault SimLaunch::fault(std::string_view message) {
-  fault_message_ = message;
-  return {&fault_, 1};
+  fault_messages_.emplace_back(message);
+  return {&fault_, static_cast<uint32_t>(fault_messages_.size())};
 }
 
 void SimLaunch::throwFault() const {
   if (fault_.code == 0) return;
-  fail(PUONE_INTERNAL, "%s", kernels::faultText(fault_message_, fault_).c_str());
+  fail(PUONE_INTERNAL, "%s", kernels::faultText(fault_messages_[fault_.code - 1], fault_).c_str());
 }
 
 void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "drivers/sim/memory.h"
 #include "drivers/sim/parallel.h"
@@ -38,7 +39,7 @@ class SimLaunch final : public kernels::Launch {
   Parallel& parallel_;
   uint64_t delay_ns_ = 0;
   kernels::FaultRecord fault_{};
-  std::string fault_message_;
+  std::vector<std::string> fault_messages_; // of the codes 1, 2, ...
 };
 
 } // namespace puone::sim

@@ -32,7 +32,7 @@ class Launch {
         &body);
   }
 
-  /// A fault that the kernel may raise; faultText() says what `message` may hold. One per launch.
+  /// A fault that the kernel may raise; faultText() says what `message` may hold. The first counts.
   virtual Fault fault(std::string_view message) = 0;
 
   /// The work counts as finished no sooner than `ns` after it started. Holds no core.

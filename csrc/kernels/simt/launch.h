@@ -27,7 +27,7 @@ class Launch {
   /// driver takes it back in stream order. Throws what the driver turns into OUT_OF_MEMORY.
   virtual void* scratch(size_t bytes) = 0;
 
-  /// A fault that device code of this launch may raise; faultText() says what `message` may hold.
+  /// A fault that device code may raise; faultText() says what `message` may hold. The first counts.
   virtual Fault fault(std::string_view message) = 0;
 
   /// What was started so far counts as finished no sooner than `ns` from its start on.
