@@ -9,8 +9,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(os.environ.get("PUONE_LIB_DIR", ROOT / "build" / "lib"))
+CUDA = LIBRARIES / "libpuone_cuda.so"
+needs_cuda_driver = pytest.mark.skipif(
+    not CUDA.exists(), reason="the cuda driver was not built: there is no nvcc, or PUONE_CUDA=OFF"
+)
+NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 
 
 def run_pytest(

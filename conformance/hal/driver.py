@@ -16,12 +16,21 @@ from conformance.hal.abi import Capability, EventFlags, MemcpyKind, PointerAttri
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _SEM_T_SIZE = 64  # sizeof(sem_t) is 32 on glibc, 16 on musl
 
+# The extensions that have tests, and their versions.
+EXTENSIONS = {
+    "fault": abi.FAULT_VERSION,
+    "graph": abi.GRAPH_VERSION,
+    "trace": abi.TRACE_VERSION,
+}
+
 # Names a requirement may need beside the driver's capability bits.
 CONDITIONS = {
     "device": "at least one device",
     "multi_device": "at least two devices",
     "peer": "devices 0 and 1 reach each other's memory",
     "fault": 'the extension "fault"',
+    "graph": 'the extension "graph"',
+    "trace": 'the extension "trace"',
     "kernel_copy": 'the kernel "copy"',
     "kernel_copy_bits": 'the kernel "copy_bits"',
     "kernel_delay": 'the kernel "delay"',
@@ -126,25 +135,34 @@ class Driver:
             return self.count() >= 2
         if need == "peer":
             return self.count() >= 2 and all(self.can_access_peer(a, 1 - a) for a in (0, 1))
-        if need == "fault":
-            return self._extension(abi.FAULT_EXTENSION) is not None
+        if need in EXTENSIONS:
+            return self._extension(need) is not None
         out = c_void_p()
         name = need.removeprefix("kernel_").encode()
         return Capability.KERNELS in self.capabilities() and (
             self.api.kernel_find(name, byref(out)) == Status.OK
         )
 
-    def _extension(self, name: bytes) -> int | None:
+    def _extension(self, name: str) -> int | None:
         out = c_void_p()
         if not self.has_entry("get_extension"):
             return None
-        status = self.api.get_extension(name, abi.FAULT_VERSION, byref(out))
+        status = self.api.get_extension(name.encode(), EXTENSIONS[name], byref(out))
         return out.value if status == Status.OK else None
 
+    def _extension_there(self, name: str) -> int:
+        address = self._extension(name)
+        assert address, f"the driver offers no {name} extension"
+        return address
+
     def fault(self) -> abi.FaultApi:
-        address = self._extension(abi.FAULT_EXTENSION)
-        assert address, "the driver offers no fault extension"
-        return abi.FaultApi.from_address(address)
+        return abi.FaultApi.from_address(self._extension_there("fault"))
+
+    def graph(self) -> abi.GraphApi:
+        return abi.GraphApi.from_address(self._extension_there("graph"))
+
+    def trace(self) -> abi.TraceApi:
+        return abi.TraceApi.from_address(self._extension_there("trace"))
 
     # ---- devices ----
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from suites import LIBRARIES, ROOT, run_pytest
+from suites import CUDA, LIBRARIES, NO_GPU, ROOT, needs_cuda_driver, run_pytest
 from test_sanitizers import build
 
 SIM = LIBRARIES / "libpuone_sim.so"
@@ -34,6 +34,7 @@ SANITIZED = {
 }
 
 ALL = 300  # fewer tests than this means that collection went wrong
+NO_EXTENSION = {'not there: the extension "graph"', 'not there: the extension "trace"'}
 ONE_DEVICE = {
     "not there: at least two devices",
     "not there: devices 0 and 1 reach each other's memory",
@@ -67,7 +68,7 @@ class Guise:
     """How sim is set up, and the only reasons for which its tests may be skipped then."""
 
     environment: dict[str, str] = field(default_factory=dict)
-    skips: frozenset[str] = frozenset()
+    skips: frozenset[str] = frozenset(NO_EXTENSION)
 
 
 GUISES = {
@@ -76,8 +77,8 @@ GUISES = {
     "adversarial": Guise(
         {"PUONE_SIM_SEED": "20", "PUONE_SIM_POISON": "1", "PUONE_SIM_MEMORY": "64M"}
     ),
-    "one_device": Guise({"PUONE_SIM_DEVICES": "1"}, frozenset(ONE_DEVICE)),
-    "no_device": Guise({"PUONE_SIM_DEVICES": "0"}, frozenset(NO_DEVICE)),
+    "one_device": Guise({"PUONE_SIM_DEVICES": "1"}, frozenset(NO_EXTENSION | ONE_DEVICE)),
+    "no_device": Guise({"PUONE_SIM_DEVICES": "0"}, frozenset(NO_EXTENSION | NO_DEVICE)),
 }
 
 
@@ -95,7 +96,7 @@ def test_sim_is_clean_under_sanitizers(tmp_path: Path) -> None:
     done, verdicts = run_suite(library, tmp_path, environment=SANITIZED)
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
-    assert set(verdicts.values()) == {"passed"}
+    assert set(verdicts.values()) <= {"passed", *(f"skipped: {why}" for why in NO_EXTENSION)}
 
 
 def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
@@ -106,6 +107,16 @@ def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
     assert list(verdicts.values()).count("passed") > 15
     reasons = {verdict for verdict in verdicts.values() if verdict != "passed"}
     assert all(reason.startswith("skipped: not ") for reason in reasons), reasons
+
+
+@needs_cuda_driver
+def test_cuda_without_a_gpu_satisfies_what_applies_to_it(tmp_path: Path) -> None:
+    done, verdicts = run_suite(CUDA, tmp_path, environment=NO_GPU)
+    assert done.returncode == 0, done.stdout
+    assert len(verdicts) > ALL
+    reasons = {verdict for verdict in verdicts.values() if verdict != "passed"}
+    assert all(reason.startswith("skipped: not there: ") for reason in reasons), reasons
+    assert list(verdicts.values()).count("passed") > 30
 
 
 def test_several_drivers_can_be_tested_in_one_run(tmp_path: Path) -> None:

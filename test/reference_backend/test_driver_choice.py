@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from interpreter import Python
+from suites import NO_GPU, needs_cuda_driver
 
 REPORT = """
 import json, torch, reference_backend
@@ -24,9 +25,9 @@ print(json.dumps({**info, "raised": error}))
 """
 
 
-def report(python: Python, driver: str | None = None) -> dict[str, Any]:
+def report(python: Python, driver: str | None = None, **env: str) -> dict[str, Any]:
     """What the module says about its driver, and what a first allocation says."""
-    done = python(REPORT, env={"PUONE_DRIVER": driver} if driver else {})
+    done = python(REPORT, env={**env, **({"PUONE_DRIVER": driver} if driver else {})})
     assert done.returncode == 0, done.stderr
     info: dict[str, Any] = json.loads(done.stdout)
     return info
@@ -43,6 +44,20 @@ def test_sim_is_chosen_by_name_and_by_path(python: Python) -> None:
 
 def test_without_a_choice_there_is_a_device_on_every_machine(python: Python) -> None:
     assert report(python)["available"]
+
+
+@needs_cuda_driver
+def test_the_cuda_driver_loads_without_a_gpu(python: Python) -> None:
+    info = report(python, "cuda", **NO_GPU)
+    assert (info["name"], info["available"]) == ("cuda", False)
+    assert {"streams", "events", "memory", "kernels"} <= set(info["capabilities"])
+    assert info["raised"].startswith("puone is not available: ")
+    assert "has no device" in info["raised"]
+
+
+@needs_cuda_driver
+def test_without_a_gpu_the_choice_falls_on_sim(python: Python) -> None:
+    assert report(python, **NO_GPU)["name"] == "sim"
 
 
 def test_the_template_driver_loads_and_offers_nothing(python: Python) -> None:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 from interpreter import Python
+from suites import NO_GPU, needs_cuda_driver
 
 NO_DEVICE = {
     "template": {"PUONE_DRIVER": "template"},
     "sim": {"PUONE_DRIVER": "sim", "PUONE_SIM_DEVICES": "0"},
     "nothing": {"PUONE_DRIVER": "/nosuch/driver.so"},
 }
+DRIVERS = [
+    *(pytest.param(env, id=name) for name, env in NO_DEVICE.items()),
+    pytest.param({"PUONE_DRIVER": "cuda", **NO_GPU}, id="cuda", marks=needs_cuda_driver),
+]
 
 QUIET = """
 import torch, reference_backend
@@ -37,7 +42,7 @@ assert not torch.accelerator.is_available()
 """
 
 
-@pytest.mark.parametrize("env", NO_DEVICE.values(), ids=NO_DEVICE.keys())
+@pytest.mark.parametrize("env", DRIVERS)
 def test_nothing_raises_that_need_not(python: Python, env: dict[str, str]) -> None:
     done = python(QUIET, env=env)
     assert done.returncode == 0, done.stderr

@@ -88,7 +88,7 @@ void Driver::properties(int32_t device, puone_device_properties* out) {
   cudaDeviceProp found;
   check("cudaGetDeviceProperties", cudaGetDeviceProperties(&found, device));
   *out = {};
-  std::snprintf(out->name, sizeof out->name, "%s", found.name);
+  std::snprintf(out->name, sizeof out->name, "%.*s", PUONE_NAME_MAX - 1, found.name);
   out->total_memory = found.totalGlobalMem;
   out->major = found.major;
   out->minor = found.minor;
