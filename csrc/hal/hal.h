@@ -150,8 +150,9 @@ typedef struct puone_hal_api {
    * Errors: INTERNAL. */
   puone_status (*init)(void);
 
-  /* Finish all queued work, join every thread, release everything. All handles die. Called at most
-   * once, after the last other call. In a forked child it must return at once without joining. */
+  /* Finish all queued work, join every thread of the driver, release everything. All handles die.
+   * Called at most once, after the last other call. In a forked child it must return at once
+   * without joining. */
   puone_status (*shutdown)(void);
 
   /* Never fails for a non-NULL out; usable before init(). */
