@@ -32,7 +32,7 @@ std::vector<NamedKernel> namedKernels() {
 Driver::Driver() : kernels_(namedKernels()) {}
 
 Driver::~Driver() {
-  for (const auto& device : opened_) waitForDevice(device->index);
+  for (const auto& device : opened_) finish(device->index);
 }
 
 // ---- device ----
@@ -122,6 +122,15 @@ void Driver::waitForDevice(int32_t index) {
   });
 }
 
+void Driver::finish(int32_t device) noexcept {
+  if (isLost(device)) return;
+  try {
+    waitForDevice(device);
+  } catch (const Error&) {
+    // A loss has been noted, and nothing else can be done about it here.
+  }
+}
+
 template <class Source>
 void Driver::report(Source& source, Ticket until) {
   const std::lock_guard guard(reporting_);
@@ -177,12 +186,8 @@ void* Driver::allocate(size_t bytes) {
 
 void Driver::release(void* pointer) {
   const int32_t device = memory_.retire(pointer);
+  finish(device);
   if (isLost(device)) return; // and the block with it
-  try {
-    waitForDevice(device);
-  } catch (const Error&) {
-    // It is for a synchronisation to report what the work came to.
-  }
   const OnDevice scope(device);
   Memory::release(pointer);
 }
@@ -196,14 +201,7 @@ void* Driver::allocateHost(size_t bytes) {
 
 void Driver::releaseHost(void* pointer) {
   memory_.retireHost(pointer);
-  for (int32_t device = 0; device < count(); ++device) {
-    if (isLost(device)) continue;
-    try {
-      waitForDevice(device);
-    } catch (const Error&) {
-      // As above.
-    }
-  }
+  for (int32_t device = 0; device < count(); ++device) finish(device);
   Memory::releaseHost(pointer);
 }
 

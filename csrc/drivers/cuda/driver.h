@@ -111,6 +111,8 @@ class Driver {
   Device& open(int32_t device);
   /// Until all work of the device is done, but for what is being captured.
   void waitForDevice(int32_t device);
+  /// Likewise, where what the work comes to is not to be told.
+  void finish(int32_t device) noexcept;
   /// Throws the oldest failure among `source`'s until then, which is thereby reported.
   template <class Source>
   void report(Source& source, Ticket until);

@@ -43,7 +43,6 @@ constexpr Meaning kMeanings[] = {
     {cudaErrorAssert, PUONE_DEVICE_LOST},
     {cudaErrorContained, PUONE_DEVICE_LOST},
     {cudaErrorContextIsDestroyed, PUONE_DEVICE_LOST},
-    {cudaErrorDevicesUnavailable, PUONE_DEVICE_LOST},
     {cudaErrorECCUncorrectable, PUONE_DEVICE_LOST},
     {cudaErrorExternalDevice, PUONE_DEVICE_LOST},
     {cudaErrorHardwareStackError, PUONE_DEVICE_LOST},
