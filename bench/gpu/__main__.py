@@ -16,9 +16,11 @@ import argparse
 import signal
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -103,14 +105,16 @@ def _prepare(options: argparse.Namespace, about: dict[str, Any]) -> Run | str:
     if rehearsal and results.resolve() == page.FOLDER:
         return f"{page.FOLDER} is for measurements: a rehearsal proves nothing"
     work = results / "run" if rehearsal else build / "run"
-    file = results / file_name(about["gpu"], datetime.now(timezone.utc))
+    name = file_name(about["gpu"], datetime.now(timezone.utc))
+    file = results / name if rehearsal else unused(results / name)
     try:
         for folder in (results, work, work / "site"):
             folder.mkdir(parents=True, exist_ok=True)
         for old in work.iterdir():
             if old.is_file():
                 old.unlink()
-        file.touch()
+        with tempfile.TemporaryFile(dir=results):
+            pass
     except OSError as error:
         return f"results cannot be written: {error}"
     print("brought along:", ", ".join(wheels.unpack(work / "site")) or "nothing", flush=True)
@@ -128,6 +132,12 @@ def _prepare(options: argparse.Namespace, about: dict[str, Any]) -> Run | str:
         result=Result(file.resolve()),
         seconds=options.minutes * 60,
     )
+
+
+def unused(file: Path) -> Path:
+    """The file, or with a number if it is there: a measurement replaces no other."""
+    names = (file.with_stem(f"{file.stem}-{number}") for number in count(2))
+    return next(path for path in chain([file], names) if not path.exists())
 
 
 def _stand_in(build: Path) -> Path:

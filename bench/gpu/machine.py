@@ -74,7 +74,8 @@ def source(root: Path) -> dict[str, Any]:
     # The checkout may be a copy that belongs to somebody else.
     git = ["git", "-c", "safe.directory=*", "-C", str(root)]
     commit = _output([*git, "rev-parse", "HEAD"])
-    changes = _output([*git, "status", "--porcelain"])
+    # Results that are not committed yet are no change of what was measured.
+    changes = _output([*git, "status", "--porcelain", "--", ".", ":!docs/results"])
     return {
         "commit": commit.strip() if commit else None,
         "dirty": None if changes is None else bool(changes.strip()),

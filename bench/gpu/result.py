@@ -74,7 +74,7 @@ class Result:
 
 
 def file_name(gpu: str | None, started: datetime) -> str:
-    """Such as 2026-11-20-nvidia-h200.json."""
+    """Of a run that began then: 2026-11-20-nvidia-h200.json, say."""
     card = re.sub(r"[^a-z0-9]+", "-", (gpu or "no-gpu").lower()).strip("-")
     return f"{started:%Y-%m-%d}-{card}.json"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import time
 from datetime import datetime
@@ -15,7 +16,8 @@ import jsonschema
 import pytest
 from made import MACHINE, SOURCE, a_row, a_run
 
-from bench.gpu import command
+from bench.gpu import command, machine
+from bench.gpu.__main__ import unused
 from bench.gpu.outcome import Outcome, done, failed
 from bench.gpu.result import Result, file_name
 from bench.gpu.run import Run, Step, take, take_all
@@ -177,3 +179,33 @@ def test_a_results_file_is_never_half_written(tmp_path: Path) -> None:
     result = Result(tmp_path / "a.json")
     result.start(MACHINE, SOURCE, {"one": "does"}, rehearsal=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.json", "a.md"]
+
+
+def test_a_measurement_replaces_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "2026-11-20-card.json"
+    names = []
+    for _ in range(3):
+        names.append(unused(file).name)
+        (tmp_path / names[-1]).touch()
+    assert names == ["2026-11-20-card.json", "2026-11-20-card-2.json", "2026-11-20-card-3.json"]
+
+
+def test_uncommitted_results_do_not_count_as_changes_of_the_source(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(["git", "-C", tmp_path, *who, *words], check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "code").write_text("1")
+    git("add", "code")
+    git("commit", "-m", "code")
+    (tmp_path / "docs" / "results").mkdir(parents=True)
+    (tmp_path / "docs" / "results" / "new.json").write_text("{}")
+    found = machine.source(tmp_path)
+    assert len(found["commit"]) == 40 and found["dirty"] is False
+    (tmp_path / "code").write_text("2")
+    assert machine.source(tmp_path)["dirty"] is True
+
+
+def test_outside_of_a_checkout_the_source_is_unknown(tmp_path: Path) -> None:
+    assert machine.source(tmp_path) == {"commit": None, "dirty": None}
