@@ -19,6 +19,17 @@ needs_cuda_driver = pytest.mark.skipif(
 )
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 
+#: The cuda driver without a GPU (test/standin). It needs CUDA's headers, which `make` installs.
+STANDIN = LIBRARIES / "libpuone_cuda_standin.so"
+needs_standin = pytest.mark.skipif(not STANDIN.exists(), reason="built without CUDA's headers")
+
+
+def build_target(target: str) -> None:
+    """Build what `make build` leaves out, incrementally."""
+    command = ["cmake", "--build", str(LIBRARIES.parent), "--target", target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
 
 def run_pytest(
     arguments: Iterable[str | Path],

@@ -46,6 +46,10 @@ void report(const char* file, int line, const std::string& text) {
   std::fprintf(stderr, "  %s:%d: %s\n", file, line, text.c_str());
 }
 
+int failureCount() {
+  return failures.load();
+}
+
 int runAll(const Selection& selection) {
   int run_count = 0;
   int failed_count = 0;

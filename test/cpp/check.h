@@ -18,6 +18,8 @@ struct Registration {
 
 /// Books a failure of the running test.
 void report(const char* file, int line, const std::string& text);
+/// Failures so far, of all tests.
+int failureCount();
 
 struct Selection {
   std::string name_part;                  // run tests whose name contains it

@@ -3,6 +3,7 @@
 
     mutate.py --list         the sources that lies are about, one on each line; verifies every lie
     mutate.py SOURCE COPY    a copy of one C++ source with every lie about it
+    --folder FOLDER          the folder of *.yaml, if not this one
 
 A lie is told by a process whose environment says PUONE_LIE=<id>; the others run the original.
 """
@@ -22,7 +23,14 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-FOLDERS = ("csrc/aten/", "csrc/autocast/", "csrc/bindings/", "csrc/drivers/sim/", "csrc/runtime/")
+FOLDERS = (
+    "csrc/aten/",
+    "csrc/autocast/",
+    "csrc/bindings/",
+    "csrc/drivers/cuda/",
+    "csrc/drivers/sim/",
+    "csrc/runtime/",
+)
 PACKAGE = "reference_backend/"
 REQUIRED = {"lie", "file", "find", "say", "requirements"}
 OPTIONAL = {"checks", "cannot_load"}
@@ -167,11 +175,12 @@ def main(arguments: list[str]) -> int:
     """The command line; see above."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--folder", type=Path, default=HERE)
     parser.add_argument("source", nargs="?")
     parser.add_argument("copy", nargs="?", type=Path)
     options = parser.parse_args(arguments)
     try:
-        mutations = load()
+        mutations = load(options.folder)
         groups = by_file(mutations.values())
         if options.list:
             verify(mutations.values())

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the stand-in for CUDA is for: defects of the cuda driver's host code are caught over it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import hal_suite
+import pytest
+from mutate import load
+from suites import LIBRARIES, ROOT, build_target, needs_standin
+
+pytestmark = needs_standin
+
+LIES = load(ROOT / "test" / "standin")
+BUILD = LIBRARIES.parent
+LIBRARY = BUILD / "liars" / "lib" / "libpuone_lying_cuda_standin.so"
+SMALL = {"PUONE_DRIVER": str(LIBRARY), "PUONE_STANDIN_MEMORY": "64", "PUONE_STANDIN_DEVICES": "1"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _liars() -> None:
+    build_target("standin_liars")
+
+
+def passes(check: str, lie: str) -> bool:
+    """Whether the driver's C++ test passes while the lie is told."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PUONE_")}
+    command = [str(BUILD / "liars" / "lying_standin_driver_tests"), check]
+    environment = {**clean, "PUONE_LIE": lie}
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=60, check=False)
+    return done.returncode == 0
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_about_cuda_is_caught(lie: str) -> None:
+    requirements, checks = LIES[lie].requirements, LIES[lie].checks
+    assert requirements or checks
+    assert [check for check in checks if passes(check, lie)] == []
+    if requirements:
+        _, failed = hal_suite.judge(requirements, {**SMALL, "PUONE_LIE": lie})
+        assert set(requirements) <= set(failed)
+
+
+def test_the_truth_passes_where_the_lies_fail() -> None:
+    checks = {check for lie in LIES.values() for check in lie.checks}
+    requirements = {name for lie in LIES.values() for name in lie.requirements}
+    assert [check for check in sorted(checks) if not passes(check, "")] == []
+    ran, failed = hal_suite.judge(sorted(requirements), {**SMALL, "PUONE_LIE": ""})
+    assert failed == {}
+    assert requirements <= set(ran)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A stand-in for CUDA's runtime library, for tests without a GPU: the functions that the cuda
+// driver calls, over host memory and threads, behind CUDA's own header. It keeps what CUDA
+// documents and nothing more. What CUDA leaves undefined ends the process with one line on stderr
+// that starts with "standin:", or fails the work like an illegal address on a device.
+//
+// Besides what follows, the tests steer it by the environment; see options.h.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <functional>
+
+/// What a kernel launch is to the stand-in: queues `work`, which may dereference device addresses,
+/// on the stream, whose device must be current. A captured graph may run it any number of times.
+cudaError_t standinEnqueue(cudaStream_t stream, std::function<void()> work);
+
+/// The device is lost from now on, with this sticky error; what is queued on it is dropped.
+void standinLoseDevice(int device, cudaError_t error);
+
+/// What was made and not yet destroyed.
+struct StandinLive {
+  size_t streams, events, graphs, pools, device_blocks, pinned_blocks;
+};
+StandinLive standinLive();
+
+/// Forgets everything, reads the environment again, and is as in a new process. Nothing may run.
+void standinReset();

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cuda driver over the stand-in, in misfortune: what CUDA does to it, and what it leaves
+// behind.
+#include <cuda_runtime_api.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check.h"
+#include "hal/hal.h"
+#include "kernels/args.h"
+#include "standin.h"
+
+using namespace puone::test;
+
+namespace {
+
+const puone_hal_api& hal() {
+  static const puone_hal_api* const table = [] {
+    const puone_hal_api* found = nullptr;
+    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
+    return found;
+  }();
+  return *table;
+}
+
+void expect(puone_status actual, puone_status expected, const char* call, int line) {
+  if (actual == expected) return;
+  report(
+      __FILE__,
+      line,
+      std::string(call) + ": got " + std::to_string(actual) + ", expected " +
+          std::to_string(expected) + ": " + hal().last_error_message());
+}
+
+#define STATUS(call, expected) expect((call), (expected), #call, __LINE__)
+#define OK(call) STATUS(call, PUONE_OK)
+
+/// The driver between init() and shutdown(), over a stand-in with these variables. At the end
+/// nothing of CUDA's may be left, neither an object nor an error in cudaGetLastError().
+class Driver {
+ public:
+  using Variables = std::initializer_list<std::pair<std::string, std::string>>;
+
+  Driver() : Driver(Variables{}) {}
+  explicit Driver(Variables variables) : variables_(variables) {
+    for (const auto& [name, value] : variables_) {
+      setenv(("PUONE_STANDIN_" + name).c_str(), value.c_str(), 1);
+    }
+    standinReset();
+    OK(hal().init());
+  }
+  ~Driver() {
+    CHECK_EQ(static_cast<int>(cudaPeekAtLastError()), static_cast<int>(last_error));
+    OK(hal().shutdown());
+    const StandinLive live = standinLive();
+    if (last_error == cudaSuccess) {
+      CHECK_EQ(live.streams + live.events + live.graphs + live.pools, size_t{0});
+      CHECK_EQ(live.device_blocks + live.pinned_blocks, size_t{0});
+    }
+    for (const auto& [name, value] : variables_) unsetenv(("PUONE_STANDIN_" + name).c_str());
+    standinReset();
+  }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  puone_stream stream(int32_t device = 0) {
+    puone_stream made = nullptr;
+    OK(hal().device_set(device));
+    OK(hal().stream_create(0, &made));
+    OK(hal().device_set(0));
+    return made;
+  }
+  void* block(size_t bytes) {
+    void* made = nullptr;
+    OK(hal().malloc(bytes, &made));
+    return made;
+  }
+  puone_status delay(puone_stream on) {
+    const puone_delay_args args{0};
+    puone_kernel kernel = nullptr;
+    OK(hal().kernel_find("delay", &kernel));
+    return hal().kernel_launch(kernel, &args, sizeof args, on);
+  }
+
+  cudaError_t last_error = cudaSuccess; // that is to be found at the end: a sticky one
+
+ private:
+  const std::vector<std::pair<std::string, std::string>> variables_;
+};
+
+/// Runs `body` in a forked child: the driver never forgets a lost device.
+template <class Body>
+void inChild(const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const int before = failureCount();
+    body();
+    std::_Exit(failureCount() == before ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+
+bool saysNative(const char* text) {
+  return std::strstr(hal().last_error_message(), text) != nullptr;
+}
+
+} // namespace
+
+// First, since the driver counts the devices once in a process.
+TEST(without_a_driver_or_a_device_there_is_none_and_nothing_fails) {
+  for (const char* guise : {"NO_DRIVER", "DEVICES"}) {
+    const auto count = [=] {
+      Driver driver({{guise, guise[0] == 'N' ? "1" : "0"}});
+      int32_t devices = -1;
+      OK(hal().device_count(&devices));
+      CHECK_EQ(devices, 0);
+      STATUS(hal().device_set(0), PUONE_INVALID_DEVICE);
+    };
+    inChild(count);
+  }
+}
+
+TEST(errors_of_cuda_have_a_status_and_a_text) {
+  struct Case {
+    cudaError_t native;
+    puone_status status;
+  };
+  for (const auto& [native, status] : {
+           Case{cudaErrorMemoryAllocation, PUONE_OUT_OF_MEMORY},
+           Case{cudaErrorInvalidValue, PUONE_INVALID_ARGUMENT},
+           Case{cudaErrorUnknown, PUONE_INTERNAL},
+           Case{cudaErrorNotSupported, PUONE_UNSUPPORTED},
+       }) {
+    Driver driver({{"FAIL", "cudaMalloc:1=" + std::to_string(native)}});
+    void* out = nullptr;
+    STATUS(hal().malloc(64, &out), status);
+    CHECK(saysNative("cudaMalloc"));
+    CHECK(saysNative(cudaGetErrorName(native)));
+    OK(hal().malloc(64, &out)); // once
+    OK(hal().free(out));
+  }
+}
+
+TEST(memory_that_runs_out_comes_back) {
+  Driver driver({{"MEMORY", "8"}});
+  void* most = driver.block(6 << 20);
+  void* more = nullptr;
+  STATUS(hal().malloc(4 << 20, &more), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(size_t{1} << 40, &more), PUONE_OUT_OF_MEMORY);
+  OK(hal().free(most));
+  OK(hal().malloc(4 << 20, &more));
+}
+
+TEST(a_refused_creation_leaves_nothing) {
+  Driver driver({{"FAIL", "cudaStreamCreateWithPriority:1=2,cudaEventCreateWithFlags:1=2"}});
+  puone_stream on = nullptr;
+  STATUS(hal().stream_create(0, &on), PUONE_OUT_OF_MEMORY);
+  OK(hal().stream_create(0, &on));
+  puone_event event = nullptr;
+  STATUS(hal().event_create(0, &event), PUONE_OUT_OF_MEMORY);
+  OK(hal().event_create(0, &event));
+  OK(hal().event_record(event, on));
+  OK(hal().event_synchronize(event));
+}
+
+TEST(a_launch_that_cuda_refuses_is_reported_and_forgotten) {
+  Driver driver({{"FAIL", "launch:1=701"}});
+  const puone_stream on = driver.stream();
+  STATUS(driver.delay(on), PUONE_INTERNAL);
+  CHECK(saysNative("cudaErrorLaunchOutOfResources"));
+  OK(driver.delay(on));
+  OK(hal().stream_synchronize(on));
+}
+
+TEST(a_sticky_error_loses_the_device_and_no_other) {
+  const auto lose = [](cudaError_t error) {
+    Driver driver({{"FAIL", "kernel:1=" + std::to_string(error)}});
+    driver.last_error = error;
+    const puone_stream on = driver.stream(0);
+    const puone_stream there = driver.stream(1);
+    OK(driver.delay(on)); // accepted
+    STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST);
+    CHECK(saysNative(cudaGetErrorName(driver.last_error)));
+    STATUS(hal().device_set(0), PUONE_DEVICE_LOST);
+    void* out = nullptr;
+    STATUS(hal().malloc(64, &out), PUONE_DEVICE_LOST);
+    STATUS(hal().device_synchronize(0), PUONE_DEVICE_LOST);
+    STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST); // for ever
+    OK(hal().stream_synchronize(there));
+    OK(hal().device_synchronize(1));
+    OK(hal().device_set(1));
+    OK(hal().malloc(64, &out));
+    OK(hal().memset_async(out, 1, 64, there));
+    OK(hal().stream_synchronize(there));
+  };
+  for (const cudaError_t error :
+       {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorECCUncorrectable}) {
+    inChild([=] { lose(error); });
+  }
+}
+
+TEST(a_new_stream_has_no_work) {
+  Driver driver;
+  const puone_stream old = driver.stream();
+  const puone_delay_args args{30'000'000};
+  puone_kernel kernel = nullptr;
+  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, old));
+  OK(hal().stream_destroy(old)); // its work goes on
+  const puone_stream fresh = driver.stream();
+  OK(hal().stream_query(fresh));
+}
+
+TEST(each_stream_is_waited_for_by_itself) {
+  Driver driver;
+  const puone_delay_args args{10'000'000};
+  puone_kernel kernel = nullptr;
+  OK(hal().kernel_find("delay", &kernel));
+  for (int i = 0; i < 2; ++i) {
+    const puone_stream on = driver.stream();
+    OK(hal().kernel_launch(kernel, &args, sizeof args, on));
+    OK(hal().stream_synchronize(on));
+    OK(hal().stream_query(on));
+  }
+}
+
+TEST(a_pooled_event_measures_if_asked_to) {
+  Driver driver;
+  const puone_stream on = driver.stream();
+  puone_event event = nullptr;
+  OK(hal().event_create(PUONE_EVENT_DEFAULT, &event));
+  OK(hal().event_destroy(event));
+  puone_event begin = nullptr;
+  puone_event end = nullptr;
+  OK(hal().event_create(PUONE_EVENT_TIMING, &begin));
+  OK(hal().event_create(PUONE_EVENT_TIMING, &end));
+  OK(hal().event_record(begin, on));
+  OK(hal().event_record(end, on));
+  OK(hal().event_synchronize(end));
+  float ms = -1;
+  OK(hal().event_elapsed_ms(begin, end, &ms));
+  CHECK(ms >= 0);
+}
+
+TEST(queries_leave_no_error_behind) {
+  Driver driver;
+  const puone_stream on = driver.stream();
+  puone_event event = nullptr;
+  OK(hal().event_create(0, &event));
+  const puone_delay_args args{20'000'000};
+  puone_kernel kernel = nullptr;
+  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, on));
+  OK(hal().event_record(event, on));
+  STATUS(hal().stream_query(on), PUONE_NOT_READY);
+  CHECK_EQ(static_cast<int>(cudaPeekAtLastError()), 0);
+  STATUS(hal().event_query(event), PUONE_NOT_READY);
+  CHECK_EQ(static_cast<int>(cudaPeekAtLastError()), 0);
+  OK(hal().stream_synchronize(on));
+}
+
+TEST(other_users_of_cuda_keep_their_current_device) {
+  Driver driver;
+  CHECK_EQ(static_cast<int>(cudaSetDevice(1)), 0);
+  const puone_stream on = driver.stream(0);
+  void* block = driver.block(64);
+  OK(hal().memset_async(block, 0, 64, on));
+  OK(driver.delay(on));
+  OK(hal().stream_synchronize(on));
+  OK(hal().device_synchronize(0));
+  OK(hal().free(block));
+  int device = -1;
+  CHECK_EQ(static_cast<int>(cudaGetDevice(&device)), 0);
+  CHECK_EQ(device, 1);
+  CHECK_EQ(static_cast<int>(cudaSetDevice(0)), 0);
+}
+
+TEST(shutdown_gives_back_what_the_caller_forgot) {
+  Driver driver({{"SEED", "7"}});
+  const puone_stream on = driver.stream(0);
+  const puone_stream there = driver.stream(1);
+  void* block = driver.block(4096);
+  void* pinned = nullptr;
+  puone_event event = nullptr;
+  OK(hal().host_malloc(4096, &pinned));
+  OK(hal().event_create(PUONE_EVENT_TIMING, &event));
+  for (int i = 0; i < 20; ++i) {
+    OK(hal().memset_async(block, i, 4096, on));
+    OK(hal().memcpy_async(pinned, block, 4096, PUONE_MEMCPY_DEVICE_TO_HOST, on));
+    OK(hal().event_record(event, on));
+    OK(hal().stream_wait_event(there, event));
+    OK(driver.delay(there));
+  }
+}
