@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# The CUDA toolkit: the nvcc on PATH, else the wheels of requirements/cuda.txt that `make` installed.
+# The CUDA toolkit: the nvcc that CUDACXX names or that is on PATH, else the wheels of
+# requirements/cuda.txt that `make` installed.
 # Sets, each to something false where there is none:
 #   PUONE_NVCC              the compiler
 #   PUONE_CUDA_INCLUDE_DIR  the headers beside it
 #   PUONE_CUDART_STATIC     libcudart_static.a, for linking by another compiler; it needs dl, rt and
 #                           threads
+get_filename_component(puone_cudacxx_folder "$ENV{CUDACXX}" DIRECTORY)
 find_program(PUONE_NVCC nvcc
-  HINTS ENV CUDACXX
+  HINTS "${puone_cudacxx_folder}"
   PATHS "${CMAKE_CURRENT_LIST_DIR}/../build/cuda-toolkit/nvidia/cu13/bin"
   DOC "CUDA's compiler")
 if(PUONE_NVCC)

@@ -7,24 +7,37 @@ from pathlib import Path
 
 import pytest
 from suites import STANDIN, needs_standin
-from test_hal_suite import ALL, NO_DEVICE, ONE_DEVICE, Guise, run_suite
+from test_hal_suite import ALL, NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, run_suite
+from test_sanitizers import build
 
 pytestmark = needs_standin
 
 # Nobody plants misfortune in a real device.
 NO_FAULTS = 'not there: the extension "fault"'
-SMALL = {"PUONE_STANDIN_MEMORY": "64"}
+# The suite fills devices to the brim.
+ONE = {"PUONE_STANDIN_DEVICES": "1", "PUONE_STANDIN_MEMORY": "64"}
+THREE = {"PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_MEMORY": "64"}
 GUISES = {
-    "one_device": Guise({**SMALL, "PUONE_STANDIN_DEVICES": "1"}, frozenset(ONE_DEVICE)),
-    "adversarial": Guise({**SMALL, "PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_SEED": "20"}),
+    "adversarial": Guise({**THREE, "PUONE_STANDIN_SEED": "20"}),
     "no_device": Guise({"PUONE_STANDIN_DEVICES": "0"}, frozenset(NO_DEVICE)),
 }
 
 
-@pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
-def test_the_cuda_driver_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
-    done, verdicts = run_suite(STANDIN, tmp_path, environment=guise.environment)
+def assert_satisfied(driver: Path, guise: Guise, folder: Path) -> None:
+    done, verdicts = run_suite(driver, folder, environment=guise.environment)
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
     skips = {NO_FAULTS, *guise.skips}
     assert set(verdicts.values()) <= {"passed", *(f"skipped: {why}" for why in skips)}
+
+
+@pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
+def test_the_cuda_driver_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
+    assert_satisfied(STANDIN, guise, tmp_path)
+
+
+def test_the_cuda_driver_is_clean_under_sanitizers(tmp_path: Path) -> None:
+    """With one device. A finding ends the test's process: the suite books a failure."""
+    built = Path(build("address,undefined", "lib", "puone_cuda_standin"))
+    guise = Guise({**ONE, **SANITIZED}, frozenset(ONE_DEVICE))
+    assert_satisfied(built.parent / STANDIN.name, guise, tmp_path)
