@@ -26,15 +26,15 @@ set(PUONE_KERNEL_SOURCES
   cumulative.cpp
   delay.cpp
   dot.cpp
-  host/elementwise.cpp
   embedding.cpp
   extremes.cpp
   fill.cpp
   foreach.cpp
   fused_optimizer.cpp
   gemm.cpp
-  gemm_tile.cpp
   group_norm.cpp
+  host/elementwise.cpp
+  host/gemm_tile.cpp
   indexing.cpp
   loss.cpp
   masked.cpp
@@ -63,10 +63,14 @@ set(PUONE_SIMT_KERNEL_SOURCES
   cast.cpp
   compare.cpp
   complex.cpp
+  convolution.cpp
   copy.cpp
   delay.cpp
   fill.cpp
+  gemm.cpp
+  pool.cpp
   registry.cpp
+  resample.cpp
   special.cpp
   ternary.cpp
   unary_exponential.cpp

@@ -5,10 +5,11 @@
 #include <stdexcept>
 
 #include "kernels/args/pool.h"
-#include "kernels/blocks.h"
 #include "kernels/compute.h"
 #include "kernels/entry.h"
 #include "kernels/families.h"
+#include "kernels/planes.h"
+#include "kernels/stored.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -66,16 +67,6 @@ PUONE_FN Span usersOf(const puone_pool_axis& axis, int64_t at) {
   return {begin, end, 1, end - begin};
 }
 
-template <class E>
-PUONE_FN Value<E> valueAt(const unsigned char* data, int64_t index) {
-  return cast<Value<E>>(load<E>(data + index * static_cast<int64_t>(sizeof(E))));
-}
-
-template <class E>
-PUONE_FN void setValue(unsigned char* data, int64_t index, Value<E> value) {
-  store(data + index * static_cast<int64_t>(sizeof(E)), cast<E>(value));
-}
-
 /// The number that an average over these spans is divided by.
 PUONE_FN int64_t
 divisorOf(const puone_pool_args& args, const Span& z, const Span& y, const Span& x) {
@@ -84,16 +75,6 @@ divisorOf(const puone_pool_args& args, const Span& z, const Span& y, const Span&
   return z.size() * y.size() * x.size();
 }
 
-/// A row along x: of which plane, and where in it.
-struct Row {
-  PUONE_FN Row(int64_t linear, int64_t depth, int64_t height)
-      : plane(linear / (depth * height)), z(linear / height % depth), y(linear % height) {}
-
-  int64_t plane;
-  int64_t z;
-  int64_t y;
-};
-
 /// One side of a pool: the axes' member that has its sizes.
 using Side = int64_t puone_pool_axis::*;
 
@@ -101,19 +82,18 @@ PUONE_FN int64_t planeSize(const puone_pool_args& args, Side side) {
   return args.axes[0].*side * args.axes[1].*side * args.axes[2].*side;
 }
 
-/// Calls body(block, row, source, result) for the rows of one side, the latter two being the
-/// numbers of the plane's first elements. A row costs its share of the other side.
+/// Calls body(row, source, result) for the rows of one side, the latter two being the numbers of
+/// the plane's first elements, and what it gives for their elements. Each costs its share of the
+/// other side.
 template <class Body>
 void forRowsOf(
     Launch& launch, const puone_pool_args& args, Side side, Side other, const Body& body) {
-  const int64_t depth = args.axes[0].*side, height = args.axes[1].*side;
+  const Extent extent{args.axes[0].*side, args.axes[1].*side, args.axes[2].*side};
   const int64_t source_plane = planeSize(args, &puone_pool_axis::source);
   const int64_t result_plane = planeSize(args, &puone_pool_axis::result);
   const int64_t share = planeSize(args, other) / (planeSize(args, side) + 1) + 8;
-  const int64_t rows = args.planes * depth * height;
-  blocks(launch, rows, args.axes[2].*side * share, [=] PUONE_DEVICE(Block& block, int64_t index) {
-    const Row row(index, depth, height);
-    body(block, row, row.plane * source_plane, row.plane * result_plane);
+  forPlanes(launch, args.planes, extent, share, [=] PUONE_DEVICE(const Row& row) {
+    return body(row, row.plane * source_plane, row.plane * result_plane);
   });
 }
 
@@ -127,25 +107,23 @@ void forSourceRows(Launch& launch, const puone_pool_args& args, const Body& body
   forRowsOf(launch, args, &puone_pool_axis::source, &puone_pool_axis::result, body);
 }
 
-template <class E>
-void maxPoolOf(Launch& launch, const puone_pool_args& args) {
-  using V = Value<E>;
+template <class S>
+void maxPoolOf(Launch& launch, const puone_pool_args& args, S stored) {
+  using V = typename S::Value;
   using Limits = std::numeric_limits<V>;
   constexpr V kLowest = Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   const unsigned char* source = launch.resolve(args.source);
   unsigned char* result = launch.resolve(args.result);
   unsigned char* indices = launch.resolve(args.indices);
   forResultRows(
-      launch,
-      args,
-      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+      launch, args, [=] PUONE_DEVICE(const Row& row, int64_t source_plane, int64_t result_plane) {
         const Span zs = spanOf(args.axes[0], row.z);
         const Span ys = spanOf(args.axes[1], row.y);
         const int64_t height = args.axes[1].source;
         const int64_t width = args.axes[2].source;
         const int64_t first =
             result_plane + (row.z * args.axes[1].result + row.y) * args.axes[2].result;
-        block.each(args.axes[2].result, [=](int64_t at) {
+        return [=](int64_t at) {
           const Span xs = spanOf(args.axes[2], at);
           V top = kLowest;
           int64_t where = (zs.begin * height + ys.begin) * width + xs.begin;
@@ -153,7 +131,7 @@ void maxPoolOf(Launch& launch, const puone_pool_args& args) {
             for (int64_t y = ys.begin; y < ys.end; y += ys.step) {
               for (int64_t x = xs.begin; x < xs.end; x += xs.step) {
                 const int64_t index = (z * height + y) * width + x;
-                const V value = valueAt<E>(source, source_plane + index);
+                const V value = stored.load(source, source_plane + index);
                 if (value > top || value != value) {
                   top = value;
                   where = index;
@@ -161,106 +139,102 @@ void maxPoolOf(Launch& launch, const puone_pool_args& args) {
               }
             }
           }
-          setValue<E>(result, first + at, top);
+          stored.store(result, first + at, top);
           store(indices + (first + at) * sizeof(int64_t), where);
-        });
+        };
       });
 }
 
-template <class E>
-void maxPoolBackwardOf(Launch& launch, const puone_pool_args& args) {
+template <class S>
+void maxPoolBackwardOf(Launch& launch, const puone_pool_args& args, S stored) {
+  using V = typename S::Value;
   unsigned char* source = launch.resolve(args.source);
   const unsigned char* result = launch.resolve(args.result);
   const unsigned char* indices = launch.resolve(args.indices);
   forSourceRows(
-      launch,
-      args,
-      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+      launch, args, [=] PUONE_DEVICE(const Row& row, int64_t source_plane, int64_t result_plane) {
         const Span zs = usersOf(args.axes[0], row.z);
         const Span ys = usersOf(args.axes[1], row.y);
         const int64_t height = args.axes[1].result;
         const int64_t width = args.axes[2].result;
         const int64_t first = (row.z * args.axes[1].source + row.y) * args.axes[2].source;
-        block.each(args.axes[2].source, [=](int64_t at) {
+        return [=](int64_t at) {
           const Span xs = usersOf(args.axes[2], at);
-          Value<E> sum{};
+          V sum{};
           for (int64_t z = zs.begin; z < zs.end; ++z) {
             for (int64_t y = ys.begin; y < ys.end; ++y) {
               for (int64_t x = xs.begin; x < xs.end; ++x) {
                 const int64_t index = result_plane + (z * height + y) * width + x;
                 if (load<int64_t>(indices + index * sizeof(int64_t)) != first + at) continue;
-                sum += valueAt<E>(result, index);
+                sum += stored.load(result, index);
               }
             }
           }
-          setValue<E>(source, source_plane + first + at, sum);
-        });
+          stored.store(source, source_plane + first + at, sum);
+        };
       });
 }
 
-template <class E>
-void avgPoolOf(Launch& launch, const puone_pool_args& args) {
+template <class S>
+void avgPoolOf(Launch& launch, const puone_pool_args& args, S stored) {
+  using V = typename S::Value;
   const unsigned char* source = launch.resolve(args.source);
   unsigned char* result = launch.resolve(args.result);
   forResultRows(
-      launch,
-      args,
-      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+      launch, args, [=] PUONE_DEVICE(const Row& row, int64_t source_plane, int64_t result_plane) {
         const Span zs = spanOf(args.axes[0], row.z);
         const Span ys = spanOf(args.axes[1], row.y);
         const int64_t height = args.axes[1].source;
         const int64_t width = args.axes[2].source;
         const int64_t first =
             result_plane + (row.z * args.axes[1].result + row.y) * args.axes[2].result;
-        block.each(args.axes[2].result, [=](int64_t at) {
+        return [=](int64_t at) {
           const Span xs = spanOf(args.axes[2], at);
-          Value<E> sum{};
+          V sum{};
           for (int64_t z = zs.begin; z < zs.end; ++z) {
             for (int64_t y = ys.begin; y < ys.end; ++y) {
               for (int64_t x = xs.begin; x < xs.end; ++x) {
-                sum += valueAt<E>(source, source_plane + (z * height + y) * width + x);
+                sum += stored.load(source, source_plane + (z * height + y) * width + x);
               }
             }
           }
           const bool empty = zs.size() <= 0 || ys.size() <= 0 || xs.size() <= 0;
-          const auto divisor = static_cast<Value<E>>(divisorOf(args, zs, ys, xs));
-          setValue<E>(
-              result, first + at, empty ? Value<E>{} : static_cast<Value<E>>(sum / divisor));
-        });
+          const auto divisor = static_cast<V>(divisorOf(args, zs, ys, xs));
+          stored.store(result, first + at, empty ? V{} : static_cast<V>(sum / divisor));
+        };
       });
 }
 
-template <class E>
-void avgPoolBackwardOf(Launch& launch, const puone_pool_args& args) {
+template <class S>
+void avgPoolBackwardOf(Launch& launch, const puone_pool_args& args, S stored) {
+  using V = typename S::Value;
   unsigned char* source = launch.resolve(args.source);
   const unsigned char* result = launch.resolve(args.result);
   forSourceRows(
-      launch,
-      args,
-      [=] PUONE_DEVICE(Block& block, const Row& row, int64_t source_plane, int64_t result_plane) {
+      launch, args, [=] PUONE_DEVICE(const Row& row, int64_t source_plane, int64_t result_plane) {
         const Span zs = usersOf(args.axes[0], row.z);
         const Span ys = usersOf(args.axes[1], row.y);
         const int64_t height = args.axes[1].result;
         const int64_t width = args.axes[2].result;
         const int64_t first =
             source_plane + (row.z * args.axes[1].source + row.y) * args.axes[2].source;
-        block.each(args.axes[2].source, [=](int64_t at) {
+        return [=](int64_t at) {
           const Span xs = usersOf(args.axes[2], at);
-          Value<E> sum{};
+          V sum{};
           for (int64_t z = zs.begin; z < zs.end; ++z) {
             for (int64_t y = ys.begin; y < ys.end; ++y) {
               for (int64_t x = xs.begin; x < xs.end; ++x) {
-                const auto divisor = static_cast<Value<E>>(divisorOf(
+                const auto divisor = static_cast<V>(divisorOf(
                     args,
                     spanOf(args.axes[0], z),
                     spanOf(args.axes[1], y),
                     spanOf(args.axes[2], x)));
-                sum += valueAt<E>(result, result_plane + (z * height + y) * width + x) / divisor;
+                sum += stored.load(result, result_plane + (z * height + y) * width + x) / divisor;
               }
             }
           }
-          setValue<E>(source, first + at, sum);
-        });
+          stored.store(source, first + at, sum);
+        };
       });
 }
 
@@ -268,33 +242,33 @@ template <class Body>
 void forPoolType(int32_t dtype, const Body& body) {
   switch (dtype) {
     case PUONE_INT64:
-      return body(Type<int64_t>());
+      return body(stored<int64_t, Value<int64_t>>(dtype));
     case PUONE_FLOAT16:
-      return body(Type<Half>());
+      return body(stored<Half, Value<Half>>(dtype));
     case PUONE_BFLOAT16:
-      return body(Type<BFloat16>());
+      return body(stored<BFloat16, Value<BFloat16>>(dtype));
     case PUONE_FLOAT32:
-      return body(Type<float>());
+      return body(stored<float, Value<float>>(dtype));
     case PUONE_FLOAT64:
-      return body(Type<double>());
+      return body(stored<double, Value<double>>(dtype));
   }
   throw std::invalid_argument("pooling has no such dtype");
 }
 
 void maxPool(Launch& launch, const puone_pool_args& args) {
-  forPoolType(args.dtype, [&]<class E>(Type<E>) { maxPoolOf<E>(launch, args); });
+  forPoolType(args.dtype, [&](auto type) { maxPoolOf(launch, args, type); });
 }
 
 void maxPoolBackward(Launch& launch, const puone_pool_args& args) {
-  forPoolType(args.dtype, [&]<class E>(Type<E>) { maxPoolBackwardOf<E>(launch, args); });
+  forPoolType(args.dtype, [&](auto type) { maxPoolBackwardOf(launch, args, type); });
 }
 
 void avgPool(Launch& launch, const puone_pool_args& args) {
-  forPoolType(args.dtype, [&]<class E>(Type<E>) { avgPoolOf<E>(launch, args); });
+  forPoolType(args.dtype, [&](auto type) { avgPoolOf(launch, args, type); });
 }
 
 void avgPoolBackward(Launch& launch, const puone_pool_args& args) {
-  forPoolType(args.dtype, [&]<class E>(Type<E>) { avgPoolBackwardOf<E>(launch, args); });
+  forPoolType(args.dtype, [&](auto type) { avgPoolBackwardOf(launch, args, type); });
 }
 
 constexpr Kernel kKernels[] = {

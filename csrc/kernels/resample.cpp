@@ -2,14 +2,16 @@
 // Upsampling and padding: every element of the result is a weighted sum of a few elements of the
 // source. Backwards, every element of the source gathers from those it was used by, so that no two
 // threads write one place.
+#include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include "kernels/args/resample.h"
-#include "kernels/blocks.h"
 #include "kernels/compute.h"
 #include "kernels/entry.h"
 #include "kernels/families.h"
+#include "kernels/planes.h"
+#include "kernels/stored.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -237,77 +239,76 @@ class Replicate {
   int64_t before_;
 };
 
-/// What is summed for elements of type E, and the type of weights.
+/// What is summed for elements of type E, and the type of weights of a sum.
 template <class E>
-using Sum = std::conditional_t<std::is_integral_v<E>, E, ComputeValue<E>>;
-template <class E>
-using Weight = std::conditional_t<std::is_integral_v<E>, int32_t, ComputeReal<E>>;
+using SumOf = std::conditional_t<std::is_integral_v<E>, E, ComputeValue<E>>;
+template <class Sum>
+using Weight = std::conditional_t<std::is_integral_v<Sum>, int32_t, ComputeReal<Sum>>;
 
-template <class E>
-PUONE_FN Sum<E> weighted(const unsigned char* data, int64_t index, Weight<E> weight) {
-  const auto value = cast<Sum<E>>(load<E>(data + index * static_cast<int64_t>(sizeof(E))));
-  if constexpr (kIsComplex<E>) {
+template <class Sum>
+PUONE_FN Sum weighted(Sum value, Weight<Sum> weight) {
+  if constexpr (kIsComplex<Sum>) {
     return {value.real * weight, value.imaginary * weight};
   } else {
-    return static_cast<Sum<E>>(value * weight);
+    return static_cast<Sum>(value * weight);
   }
 }
 
-/// Rows of planes of z * y * x elements.
-struct Extent {
-  int64_t z;
-  int64_t y;
-  int64_t x;
+/// Sums for the elements of a row: of the elements of `from` that gather(axis, at, f) names.
+template <class S, class Axis, class Gather>
+struct RowSums {
+  using Sum = typename S::Value;
 
-  PUONE_FN int64_t plane() const {
-    return z * y * x;
+  PUONE_DEVICE auto operator()(const Row& row) const {
+    return [=, *this](int64_t at_x) {
+      const int64_t in = row.plane * from_extent.plane();
+      Sum sum{};
+      gather(axes[0], row.z, [&](int64_t z, Weight<Sum> weight_z) {
+        gather(axes[1], row.y, [&](int64_t y, Weight<Sum> weight_y) {
+          gather(axes[2], at_x, [&](int64_t x, Weight<Sum> weight_x) {
+            const int64_t index = (z * from_extent.y + y) * from_extent.x + x;
+            const auto weight = static_cast<Weight<Sum>>(weight_z * weight_y * weight_x);
+            const Sum term = weighted(stored.load(from, in + index), weight);
+            if constexpr (std::is_integral_v<Sum>) {
+              sum = static_cast<Sum>(sum + term);
+            } else {
+              sum = plus(sum, term);
+            }
+          });
+        });
+      });
+      const int64_t to_row = (row.plane * extent.z + row.z) * extent.y + row.y;
+      stored.store(to, to_row * extent.x + at_x, sum);
+    };
+  }
+
+  S stored;
+  std::array<Axis, 3> axes;
+  Extent extent;
+  unsigned char* to;
+  Extent from_extent;
+  const unsigned char* from;
+  Gather gather;
+};
+
+struct FromSources {
+  template <class Axis, class F>
+  PUONE_FN void operator()(const Axis& axis, int64_t at, const F& f) const {
+    axis.forSources(at, f);
   }
 };
 
-/// to[...] = the weighted sum of the elements of `from` that gather(axis, at, f) names.
-template <class E, class Axis, class Gather>
-void gatherAll(
-    Launch& launch,
-    int64_t planes,
-    const std::array<Axis, 3>& axes,
-    const Extent& extent,
-    unsigned char* to,
-    const Extent& from_extent,
-    const unsigned char* from,
-    const Gather& gather) {
-  blocks(
-      launch,
-      planes * extent.z * extent.y,
-      extent.x * 8,
-      [=] PUONE_DEVICE(Block& block, int64_t row) {
-        const int64_t plane = row / (extent.z * extent.y);
-        const int64_t at_z = row / extent.y % extent.z;
-        const int64_t at_y = row % extent.y;
-        const unsigned char* in =
-            from + plane * from_extent.plane() * static_cast<int64_t>(sizeof(E));
-        block.each(extent.x, [=](int64_t at_x) {
-          Sum<E> sum{};
-          gather(axes[0], at_z, [&](int64_t z, Weight<E> weight_z) {
-            gather(axes[1], at_y, [&](int64_t y, Weight<E> weight_y) {
-              gather(axes[2], at_x, [&](int64_t x, Weight<E> weight_x) {
-                const int64_t index = (z * from_extent.y + y) * from_extent.x + x;
-                const auto weight = static_cast<Weight<E>>(weight_z * weight_y * weight_x);
-                if constexpr (std::is_integral_v<E>) {
-                  sum = static_cast<E>(sum + weighted<E>(in, index, weight));
-                } else {
-                  sum = plus(sum, weighted<E>(in, index, weight));
-                }
-              });
-            });
-          });
-          store(to + (row * extent.x + at_x) * static_cast<int64_t>(sizeof(E)), cast<E>(sum));
-        });
-      });
-}
+struct FromUsers {
+  template <class Axis, class F>
+  PUONE_FN void operator()(const Axis& axis, int64_t at, const F& f) const {
+    axis.forUsers(at, f);
+  }
+};
 
-template <class E, template <class> class AxisOf, bool kBackward>
-void resampleAlong(Launch& launch, const puone_resample_args& args) {
-  using Axis = AxisOf<Weight<E>>;
+template <bool kBackward, template <class> class AxisOf, class S>
+void resampleAlong(Launch& launch, const puone_resample_args& args, S stored) {
+  using Axis = AxisOf<Weight<typename S::Value>>;
+  constexpr int64_t kWork = 8;
   const std::array<Axis, 3> axes{
       Axis(args.axes[0], args.mode), Axis(args.axes[1], args.mode), Axis(args.axes[2], args.mode)};
   const Extent source{args.axes[0].source, args.axes[1].source, args.axes[2].source};
@@ -315,60 +316,53 @@ void resampleAlong(Launch& launch, const puone_resample_args& args) {
   unsigned char* source_data = launch.resolve(args.source);
   unsigned char* result_data = launch.resolve(args.result);
   if constexpr (kBackward) {
-    gatherAll<E>(
-        launch,
-        args.planes,
-        axes,
-        source,
-        source_data,
-        result,
-        result_data,
-        [](const Axis& axis, int64_t at, const auto& f) { axis.forUsers(at, f); });
+    const RowSums<S, Axis, FromUsers> sums{
+        stored, axes, source, source_data, result, result_data, {}};
+    forPlanes(launch, args.planes, source, kWork, sums);
   } else {
-    gatherAll<E>(
-        launch,
-        args.planes,
-        axes,
-        result,
-        result_data,
-        source,
-        source_data,
-        [](const Axis& axis, int64_t at, const auto& f) { axis.forSources(at, f); });
+    const RowSums<S, Axis, FromSources> sums{
+        stored, axes, result, result_data, source, source_data, {}};
+    forPlanes(launch, args.planes, result, kWork, sums);
   }
 }
 
 /// Upsampling is of real numbers, of bytes only by the nearest; padding of floating ones.
-template <class E, bool kBackward>
-void resampleOf(Launch& launch, const puone_resample_args& args) {
+template <bool kBackward, class S>
+void resampleAs(Launch& launch, const puone_resample_args& args, S stored) {
+  using Sum = typename S::Value;
+  constexpr bool kIsReal = !kIsComplex<Sum> && !std::is_integral_v<Sum>;
   switch (args.mode) {
     case PUONE_RESAMPLE_NEAREST:
     case PUONE_RESAMPLE_NEAREST_EXACT:
-      if constexpr (!kIsComplex<E>) return resampleAlong<E, Nearest, kBackward>(launch, args);
+      if constexpr (!kIsComplex<Sum>) {
+        return resampleAlong<kBackward, Nearest>(launch, args, stored);
+      }
       break;
     case PUONE_RESAMPLE_LINEAR:
     case PUONE_RESAMPLE_LINEAR_CORNERS:
-      if constexpr (!kIsComplex<E> && !std::is_integral_v<E>) {
-        return resampleAlong<E, Linear, kBackward>(launch, args);
-      }
+      if constexpr (kIsReal) return resampleAlong<kBackward, Linear>(launch, args, stored);
       break;
     case PUONE_RESAMPLE_CUBIC:
     case PUONE_RESAMPLE_CUBIC_CORNERS:
-      if constexpr (!kIsComplex<E> && !std::is_integral_v<E>) {
-        return resampleAlong<E, Cubic, kBackward>(launch, args);
-      }
+      if constexpr (kIsReal) return resampleAlong<kBackward, Cubic>(launch, args, stored);
       break;
     case PUONE_RESAMPLE_REFLECT:
-      if constexpr (!std::is_integral_v<E>) {
-        return resampleAlong<E, Reflect, kBackward>(launch, args);
+      if constexpr (!std::is_integral_v<Sum>) {
+        return resampleAlong<kBackward, Reflect>(launch, args, stored);
       }
       break;
     case PUONE_RESAMPLE_REPLICATE:
-      if constexpr (!std::is_integral_v<E>) {
-        return resampleAlong<E, Replicate, kBackward>(launch, args);
+      if constexpr (!std::is_integral_v<Sum>) {
+        return resampleAlong<kBackward, Replicate>(launch, args, stored);
       }
       break;
   }
   throw std::invalid_argument("no such mode of resampling for this dtype");
+}
+
+template <class E, bool kBackward>
+void resampleOf(Launch& launch, const puone_resample_args& args) {
+  resampleAs<kBackward>(launch, args, stored<E, SumOf<E>>(args.dtype));
 }
 
 template <bool kBackward>

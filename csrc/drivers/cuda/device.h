@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "drivers/cuda/blas.h"
 #include "drivers/cuda/event.h"
 #include "drivers/cuda/faults.h"
 #include "drivers/cuda/native_stream.h"
@@ -18,6 +19,7 @@ struct Device {
   const int32_t index;
   const int32_t multiprocessors;
   ScratchPool scratch;
+  Blas blas;
   EventPool events;
   StreamPool streams;
 };

@@ -4,6 +4,8 @@
 set(PUONE_CUDA_DRIVER_DIR "${CMAKE_CURRENT_LIST_DIR}")
 set(PUONE_CUDA_HOST_SOURCES
   ../common/error.cpp
+  blas.cpp
+  cublas.cpp
   device.cpp
   driver.cpp
   entries.cpp

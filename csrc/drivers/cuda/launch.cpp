@@ -32,6 +32,14 @@ void* CudaLaunch::scratch(size_t bytes) {
   return scratch_.back();
 }
 
+bool CudaLaunch::multiplies(const kernels::MatrixProduct& product) {
+  return device_.blas.takes(product);
+}
+
+bool CudaLaunch::multiply(const kernels::MatrixProduct& product) {
+  return device_.blas.multiply(product, stream_, scratch(Blas::kWorkspace), Blas::kWorkspace);
+}
+
 kernels::Fault CudaLaunch::fault(std::string_view message) {
   return {&cell_.record(), cell_.faults().code(kernel_.name, message)};
 }

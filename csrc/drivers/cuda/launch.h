@@ -39,6 +39,8 @@ class CudaLaunch final : public kernels::Launch {
     return device_.multiprocessors;
   }
   void* scratch(size_t bytes) override;
+  bool multiplies(const kernels::MatrixProduct& product) override;
+  bool multiply(const kernels::MatrixProduct& product) override;
   kernels::Fault fault(std::string_view message) override;
   void delay(uint64_t ns) override;
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "kernels/fault.h"
+#include "kernels/matrix_product.h"
 
 namespace puone::kernels {
 
@@ -26,6 +27,15 @@ class Launch {
   /// Device memory for what this launch starts, aligned to 256 bytes, its contents undefined. The
   /// driver takes it back in stream order. Throws what the driver turns into OUT_OF_MEMORY.
   virtual void* scratch(size_t bytes) = 0;
+
+  /// Whether the vendor's library can be had and is to be asked for this product.
+  virtual bool multiplies(const MatrixProduct& /*product*/) {
+    return false;
+  }
+  /// Asks it to queue the product; false: it cannot, nothing was queued.
+  virtual bool multiply(const MatrixProduct& /*product*/) {
+    return false;
+  }
 
   /// A fault that device code may raise; faultText() says what `message` may hold. The first counts.
   virtual Fault fault(std::string_view message) = 0;

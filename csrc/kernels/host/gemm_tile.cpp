@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <array>
 
-#include "kernels/gemm.h"
+#include "kernels/host/gemm.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "drivers/cuda/blas.h"
+
+#include <array>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "drivers/common/error.h"
+#include "drivers/cuda/status.h"
+
+namespace puone::cuda {
+namespace {
+
+using kernels::Factor;
+using kernels::MatrixFactor;
+using kernels::MatrixProduct;
+
+struct Types {
+  cudaDataType element;
+  CublasCompute sum;
+};
+
+std::optional<Types> typesOf(puone_dtype dtype) {
+  switch (dtype) {
+    case PUONE_FLOAT16:
+      return Types{CUDA_R_16F, CublasCompute::kFloat};
+    case PUONE_BFLOAT16:
+      return Types{CUDA_R_16BF, CublasCompute::kFloat};
+    case PUONE_FLOAT32:
+      return Types{CUDA_R_32F, CublasCompute::kFloat};
+    case PUONE_FLOAT64:
+      return Types{CUDA_R_64F, CublasCompute::kDouble};
+    case PUONE_COMPLEX64:
+      return Types{CUDA_C_32F, CublasCompute::kFloat};
+    case PUONE_COMPLEX128:
+      return Types{CUDA_C_64F, CublasCompute::kDouble};
+    default:
+      return std::nullopt;
+  }
+}
+
+CublasOperation operationOf(Factor form) {
+  switch (form) {
+    case Factor::kTransposed:
+      return CublasOperation::kTransposed;
+    case Factor::kConjugateTransposed:
+      return CublasOperation::kConjugateTransposed;
+    default:
+      return CublasOperation::kNone;
+  }
+}
+
+/// A number as cuBLAS reads it: a sum's type, real or complex.
+class Scalar {
+ public:
+  Scalar(const double (&value)[2], CublasCompute sum)
+      : floats_{static_cast<float>(value[0]), static_cast<float>(value[1])},
+        doubles_{value[0], value[1]},
+        is_float_(sum == CublasCompute::kFloat) {}
+
+  const void* get() const {
+    return is_float_ ? static_cast<const void*>(floats_) : doubles_;
+  }
+
+ private:
+  float floats_[2];
+  double doubles_[2];
+  bool is_float_;
+};
+
+bool isInt(int64_t value) {
+  return value <= std::numeric_limits<int>::max();
+}
+
+void checkBlas(const char* call, CublasStatus status) {
+  if (status == CublasStatus::kSuccess) return;
+  check(call, cudaGetLastError()); // if it is CUDA that failed, that says more
+  const auto kind = status == CublasStatus::kAllocFailed ? PUONE_OUT_OF_MEMORY : PUONE_INTERNAL;
+  fail(kind, "%s: cuBLAS status %d", call, static_cast<int>(status));
+}
+
+} // namespace
+
+const Cublas* Blas::library() {
+  static const Cublas* const found = loadCublas(std::getenv("PUONE_CUDA_BLAS"));
+  return found;
+}
+
+CublasHandle Blas::handle() {
+  std::call_once(created_, [this] {
+    const Cublas* cublas = library();
+    if (cublas == nullptr) return;
+    // A library that is too new for the driver, or that does not know the device, is none.
+    if (cublas->create(&handle_) != CublasStatus::kSuccess) {
+      handle_ = nullptr;
+      note("cublasCreate", cudaGetLastError());
+      return;
+    }
+    checkBlas(
+        "cublasSetMathMode",
+        cublas->setMathMode(handle_, kCublasDefaultMath | kCublasExactPartialSums));
+  });
+  return handle_;
+}
+
+bool Blas::takes(const MatrixProduct& product) {
+  if (!typesOf(product.dtype)) return false;
+  for (const int64_t length :
+       {product.m,
+        product.n,
+        product.k,
+        product.batch,
+        product.a.leading,
+        product.b.leading,
+        product.out_leading}) {
+    if (!isInt(length)) return false;
+  }
+  return handle() != nullptr;
+}
+
+bool Blas::multiply(
+    const MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes) {
+  const Types types = *typesOf(product.dtype);
+  const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
+  const Cublas& cublas = *library();
+  const std::lock_guard guard(mutex_);
+  checkBlas("cublasSetStream", cublas.setStream(handle_, stream)); // forgets the workspace
+  checkBlas("cublasSetWorkspace", cublas.setWorkspace(handle_, workspace, bytes));
+  const CublasStatus status = cublas.multiply(
+      handle_,
+      operationOf(product.a.form),
+      operationOf(product.b.form),
+      static_cast<int>(product.m),
+      static_cast<int>(product.n),
+      static_cast<int>(product.k),
+      alpha.get(),
+      product.a.data,
+      types.element,
+      static_cast<int>(product.a.leading),
+      product.a.batch_stride,
+      product.b.data,
+      types.element,
+      static_cast<int>(product.b.leading),
+      product.b.batch_stride,
+      beta.get(),
+      product.out,
+      types.element,
+      static_cast<int>(product.out_leading),
+      product.out_batch_stride,
+      static_cast<int>(product.batch),
+      types.sum,
+      kCublasDefaultAlgorithm);
+  if (status == CublasStatus::kNotSupported || status == CublasStatus::kArchMismatch) return false;
+  checkBlas("cublasGemmStridedBatchedEx", status);
+  return true;
+}
+
+} // namespace puone::cuda

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Matrix products by the vendor's library, for one device.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <mutex>
+
+#include "drivers/cuda/cublas.h"
+#include "kernels/matrix_product.h"
+
+namespace puone::cuda {
+
+class Blas {
+ public:
+  /// Memory that a product may use while it runs: given to each, so that products on different
+  /// streams do not share it, and a graph owns what it replays with. As much as a Hopper likes.
+  static constexpr size_t kWorkspace = size_t{32} << 20;
+
+  /// The library that PUONE_CUDA_BLAS names, found at the first product.
+  static const Cublas* library();
+
+  /// Whether it takes the product. The device is current for CUDA.
+  bool takes(const kernels::MatrixProduct& product);
+  /// Queues one that it takes; false if it turns out to have no way of doing it.
+  bool multiply(
+      const kernels::MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes);
+
+ private:
+  /// The handle, NULL where there is none to be had.
+  CublasHandle handle();
+
+  std::mutex mutex_; // of the handle, whose stream and workspace belong to one call
+  std::once_flag created_;
+  CublasHandle handle_ = nullptr; // never destroyed: CUDA may end before the driver does
+};
+
+} // namespace puone::cuda

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The planes idiom: one call of a function per element of contiguous [plane][z][y][x].
+//
+//   forPlanes(launch, planes, extent, work, Body{...})
+//
+// body(row) gives what is called for the elements of a row along x, with their number in it: so
+// that what they share is computed once where a loop runs along the row. Both are trivially
+// copyable; `work` is what an element costs, in elements touched. No call may depend on another.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/isa.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+/// Sizes of a plane.
+struct Extent {
+  int64_t z;
+  int64_t y;
+  int64_t x;
+
+  PUONE_FN int64_t plane() const {
+    return z * y * x;
+  }
+};
+
+/// A row along x: of which plane, and where in it.
+struct Row {
+  template <class Int>
+  PUONE_FN static Row at(Int number, const Extent& extent) {
+    const auto z = static_cast<Int>(extent.z), y = static_cast<Int>(extent.y);
+    return {
+        static_cast<int64_t>(number / y / z),
+        static_cast<int64_t>(number / y % z),
+        static_cast<int64_t>(number % y)};
+  }
+
+  int64_t plane;
+  int64_t z;
+  int64_t y;
+};
+
+} // namespace puone::kernels::PUONE_ISA
+
+#ifdef PUONE_SIMT
+#include "kernels/simt/planes.h"
+#else
+#include "kernels/host/planes.h"
+#endif

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The matrix product of a launch's arguments on a device: by the vendor's library where there is
+// one that takes it, else by the tiles of gemm.h.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <type_traits>
+
+#include "kernels/args/matmul.h"
+#include "kernels/compute.h"
+#include "kernels/launch.h"
+#include "kernels/matrix_product.h"
+#include "kernels/product.h"
+#include "kernels/simt/gemm.h"
+#include "kernels/simt/map.h"
+#include "kernels/simt/stored.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace detail {
+
+/// out = beta * self + alpha * sum
+template <class T>
+struct FinishProduct {
+  PUONE_DEVICE void operator()(int64_t image, int64_t row, int64_t column, T sum) const {
+    const auto at = [&](const puone_matrix& matrix) {
+      return static_cast<unsigned char*>(matrix.data) + image * matrix.batch_stride +
+             row * matrix.row_stride + column * matrix.column_stride;
+    };
+    T result = times(alpha, sum);
+    if (has_self) result = plus(result, times(beta, stored.load(at(self), 0)));
+    stored.store(at(out), 0, result);
+  }
+
+  Stored<T> stored;
+  puone_matrix out;
+  puone_matrix self;
+  T alpha;
+  T beta;
+  bool has_self;
+};
+
+template <class E, class T = ComputeValue<E>>
+void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
+  const StoredAs<T> stored{args.dtype};
+  const auto factor = [&](const puone_matrix& matrix, int64_t lane_stride, int64_t depth_stride) {
+    return StridedFactor<T>{
+        stored,
+        static_cast<const unsigned char*>(matrix.data),
+        matrix.batch_stride,
+        lane_stride,
+        depth_stride,
+        matrix.conj != 0};
+  };
+  const auto left = factor(args.a, args.a.row_stride, args.a.column_stride);
+  const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
+  const FinishProduct<T> finish{
+      {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
+  withTileShape<T>(args.m, [&]<class Shape>(Shape) {
+    const TileGrid grid = tileGrid<Shape>(launch, args.batch, args.m, args.n, args.k);
+    multiply<Shape>(launch, grid, left, right, finish);
+  });
+}
+
+/// Wide results, and of those the ones with dense rows, make the best use of tiles.
+inline bool isBetterTransposed(const puone_gemm_args& args) {
+  const bool is_flat = args.m <= kFlatRows, becomes_flat = args.n <= kFlatRows;
+  if (is_flat != becomes_flat) return becomes_flat;
+  return std::abs(args.out.column_stride) > std::abs(args.out.row_stride);
+}
+
+/// A matrix whose columns (or rows, then it is transposed) are dense.
+struct DenseMatrix {
+  bool transposed;
+  int64_t leading;
+  int64_t batch_stride; // elements
+};
+
+inline std::optional<DenseMatrix> denseMatrix(
+    const puone_matrix& matrix, int64_t rows, int64_t columns, int64_t batch, int64_t size) {
+  if (batch > 1 && matrix.batch_stride % size != 0) return std::nullopt;
+  const int64_t batch_stride = batch > 1 ? matrix.batch_stride / size : 0;
+  const auto form = [&](bool transposed) -> std::optional<DenseMatrix> {
+    const int64_t length = transposed ? columns : rows;
+    const int64_t count = transposed ? rows : columns;
+    const int64_t step = transposed ? matrix.column_stride : matrix.row_stride;
+    const int64_t leading = transposed ? matrix.row_stride : matrix.column_stride;
+    if (length > 1 && step != size) return std::nullopt;
+    if (count == 1) return DenseMatrix{transposed, length, batch_stride};
+    if (leading % size != 0 || leading / size < length) return std::nullopt;
+    return DenseMatrix{transposed, leading / size, batch_stride};
+  };
+  const auto plain = form(false);
+  return plain ? plain : form(true);
+}
+
+inline std::optional<MatrixFactor> libraryFactor(
+    const puone_matrix& matrix, int64_t rows, int64_t columns, int64_t batch, int64_t size) {
+  const auto dense = denseMatrix(matrix, rows, columns, batch, size);
+  if (!dense || (matrix.conj != 0 && !dense->transposed)) return std::nullopt;
+  const Factor form = matrix.conj != 0    ? Factor::kConjugateTransposed
+                      : dense->transposed ? Factor::kTransposed
+                                          : Factor::kPlain;
+  return MatrixFactor{matrix.data, form, dense->leading, dense->batch_stride};
+}
+
+/// The product as a library wants it, if it can be described so.
+inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, int64_t size) {
+  if (args.k == 0) return std::nullopt;
+  const auto out = denseMatrix(args.out, args.m, args.n, args.batch, size);
+  const auto a = libraryFactor(args.a, args.m, args.k, args.batch, size);
+  const auto b = libraryFactor(args.b, args.k, args.n, args.batch, size);
+  if (!out || out->transposed || !a || !b) return std::nullopt;
+  return MatrixProduct{
+      static_cast<puone_dtype>(args.dtype),
+      args.m,
+      args.n,
+      args.k,
+      args.batch,
+      {args.alpha.real, args.alpha.imaginary},
+      {args.beta.real, args.beta.imaginary},
+      *a,
+      *b,
+      args.out.data,
+      out->leading,
+      out->batch_stride};
+}
+
+inline bool isSame(const puone_matrix& x, const puone_matrix& y) {
+  return x.data == y.data && x.row_stride == y.row_stride && x.column_stride == y.column_stride &&
+         x.batch_stride == y.batch_stride;
+}
+
+/// out = self: libraries add to what is there.
+template <class T>
+struct CopySelf {
+  PUONE_DEVICE void operator()(int64_t i) const {
+    const int64_t column = i / rows;
+    const auto at = [&](const puone_matrix& matrix) {
+      return static_cast<unsigned char*>(matrix.data) + column / columns * matrix.batch_stride +
+             i % rows * matrix.row_stride + column % columns * matrix.column_stride;
+    };
+    store(at(out), load<T>(at(self)));
+  }
+  puone_matrix out;
+  puone_matrix self;
+  int64_t rows;
+  int64_t columns;
+};
+
+template <class E>
+bool multiplyByLibrary(Launch& launch, const puone_gemm_args& args) {
+  const auto product = libraryProduct(args, sizeof(E));
+  if (!product || !launch.multiplies(*product)) return false;
+  if (hasSelf(args) && !isSame(args.self, args.out)) {
+    map(launch, args.batch * args.m * args.n, CopySelf<E>{args.out, args.self, args.m, args.n});
+  }
+  return launch.multiply(*product);
+}
+
+} // namespace detail
+
+/// out = beta * self + alpha * (a @ b), of elements of type E.
+template <class E>
+void product(Launch& launch, const puone_gemm_args& args) {
+  const puone_gemm_args other = transposed(args);
+  if constexpr (!std::is_integral_v<E>) {
+    if (detail::multiplyByLibrary<E>(launch, args)) return;
+    if (detail::multiplyByLibrary<E>(launch, other)) return;
+  }
+  detail::multiplyByTiles<E>(launch, detail::isBetterTransposed(args) ? other : args);
+}
+
+} // namespace puone::kernels::PUONE_ISA

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Elements on a device that are computed in as T. Types that are computed in alike share one
+// kernel, which finds out at run time, all threads alike, how they lie in memory.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/args.h"
+#include "kernels/compute.h"
+#include "kernels/target.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+/// visit(f) calls f(Type<E>()) for the elements' type E.
+template <class T>
+struct StoredAs {
+  int32_t dtype;
+
+  template <class F>
+  PUONE_DEVICE void visit(const F& f) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (dtype == PUONE_FLOAT32) return f(Type<float>());
+      if (dtype == PUONE_FLOAT16) return f(Type<Half>());
+      f(Type<BFloat16>());
+    } else if constexpr (std::is_same_v<T, uint32_t>) {
+      if (dtype == PUONE_INT32) return f(Type<int32_t>());
+      if (dtype == PUONE_INT16) return f(Type<int16_t>());
+      if (dtype == PUONE_INT8) return f(Type<int8_t>());
+      f(Type<uint8_t>());
+    } else {
+      f(Type<T>());
+    }
+  }
+};
+
+template <class T>
+struct Stored : StoredAs<T> {
+  using Value = T;
+
+  PUONE_DEVICE T load(const unsigned char* data, int64_t index) const {
+    T value;
+    this->visit([&]<class E>(Type<E>) {
+      value = cast<T>(kernels::PUONE_ISA::load<E>(data + index * static_cast<int64_t>(sizeof(E))));
+    });
+    return value;
+  }
+
+  PUONE_DEVICE void store(unsigned char* data, int64_t index, T value) const {
+    this->visit([&]<class E>(Type<E>) {
+      kernels::PUONE_ISA::store(data + index * static_cast<int64_t>(sizeof(E)), cast<E>(value));
+    });
+  }
+};
+
+/// Elements of type E, to be computed in as T.
+template <class E, class T>
+Stored<T> stored(int32_t dtype) {
+  return {dtype};
+}
+
+} // namespace puone::kernels::PUONE_ISA
