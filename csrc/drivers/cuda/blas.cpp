@@ -80,6 +80,61 @@ void checkBlas(const char* call, CublasStatus status) {
   fail(kind, "%s: cuBLAS status %d", call, static_cast<int>(status));
 }
 
+CublasStatus multiplyOne(const Cublas& cublas, CublasHandle handle, const MatrixProduct& product) {
+  const Types types = *typesOf(product.dtype);
+  const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
+  return cublas.multiply(
+      handle,
+      operationOf(product.a.form),
+      operationOf(product.b.form),
+      static_cast<int>(product.m),
+      static_cast<int>(product.n),
+      static_cast<int>(product.k),
+      alpha.get(),
+      product.a.data,
+      types.element,
+      static_cast<int>(product.a.leading),
+      product.b.data,
+      types.element,
+      static_cast<int>(product.b.leading),
+      beta.get(),
+      product.out,
+      types.element,
+      static_cast<int>(product.out_leading),
+      types.sum,
+      kCublasDefaultAlgorithm);
+}
+
+CublasStatus multiplyBatch(
+    const Cublas& cublas, CublasHandle handle, const MatrixProduct& product) {
+  const Types types = *typesOf(product.dtype);
+  const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
+  return cublas.multiplyBatch(
+      handle,
+      operationOf(product.a.form),
+      operationOf(product.b.form),
+      static_cast<int>(product.m),
+      static_cast<int>(product.n),
+      static_cast<int>(product.k),
+      alpha.get(),
+      product.a.data,
+      types.element,
+      static_cast<int>(product.a.leading),
+      product.a.batch_stride,
+      product.b.data,
+      types.element,
+      static_cast<int>(product.b.leading),
+      product.b.batch_stride,
+      beta.get(),
+      product.out,
+      types.element,
+      static_cast<int>(product.out_leading),
+      product.out_batch_stride,
+      static_cast<int>(product.batch),
+      types.sum,
+      kCublasDefaultAlgorithm);
+}
+
 } // namespace
 
 const Cublas* Blas::library() {
@@ -121,38 +176,16 @@ bool Blas::takes(const MatrixProduct& product) {
 
 bool Blas::multiply(
     const MatrixProduct& product, cudaStream_t stream, void* workspace, size_t bytes) {
-  const Types types = *typesOf(product.dtype);
-  const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
   const Cublas& cublas = *library();
   const std::lock_guard guard(mutex_);
   checkBlas("cublasSetStream", cublas.setStream(handle_, stream)); // forgets the workspace
   checkBlas("cublasSetWorkspace", cublas.setWorkspace(handle_, workspace, bytes));
-  const CublasStatus status = cublas.multiply(
-      handle_,
-      operationOf(product.a.form),
-      operationOf(product.b.form),
-      static_cast<int>(product.m),
-      static_cast<int>(product.n),
-      static_cast<int>(product.k),
-      alpha.get(),
-      product.a.data,
-      types.element,
-      static_cast<int>(product.a.leading),
-      product.a.batch_stride,
-      product.b.data,
-      types.element,
-      static_cast<int>(product.b.leading),
-      product.b.batch_stride,
-      beta.get(),
-      product.out,
-      types.element,
-      static_cast<int>(product.out_leading),
-      product.out_batch_stride,
-      static_cast<int>(product.batch),
-      types.sum,
-      kCublasDefaultAlgorithm);
+  // One product alone is more than a batch of one: the library has more ways of doing it.
+  const bool alone = product.batch == 1;
+  const CublasStatus status =
+      alone ? multiplyOne(cublas, handle_, product) : multiplyBatch(cublas, handle_, product);
   if (status == CublasStatus::kNotSupported || status == CublasStatus::kArchMismatch) return false;
-  checkBlas("cublasGemmStridedBatchedEx", status);
+  checkBlas(alone ? "cublasGemmEx" : "cublasGemmStridedBatchedEx", status);
   return true;
 }
 

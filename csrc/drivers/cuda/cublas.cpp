@@ -70,7 +70,8 @@ const Cublas* loadCublas(const char* choice) {
   find(functions->setStream, "cublasSetStream_v2");
   find(functions->setWorkspace, "cublasSetWorkspace_v2");
   find(functions->setMathMode, "cublasSetMathMode");
-  find(functions->multiply, "cublasGemmStridedBatchedEx");
+  find(functions->multiply, "cublasGemmEx");
+  find(functions->multiplyBatch, "cublasGemmStridedBatchedEx");
   if (complete) return functions;
   delete functions;
   dlclose(library);

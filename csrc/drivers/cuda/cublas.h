@@ -47,7 +47,27 @@ struct Cublas {
   CublasStatus (*setStream)(CublasHandle, cudaStream_t);     // cublasSetStream_v2
   CublasStatus (*setWorkspace)(CublasHandle, void*, size_t); // cublasSetWorkspace_v2
   CublasStatus (*setMathMode)(CublasHandle, int);            // cublasSetMathMode
-  CublasStatus (*multiply)(                                   // cublasGemmStridedBatchedEx
+  CublasStatus (*multiply)(                                  // cublasGemmEx
+      CublasHandle,
+      CublasOperation,
+      CublasOperation,
+      int m,
+      int n,
+      int k,
+      const void* alpha,
+      const void* a,
+      cudaDataType,
+      int a_leading,
+      const void* b,
+      cudaDataType,
+      int b_leading,
+      const void* beta,
+      void* c,
+      cudaDataType,
+      int c_leading,
+      CublasCompute,
+      int algorithm);
+  CublasStatus (*multiplyBatch)( // cublasGemmStridedBatchedEx
       CublasHandle,
       CublasOperation,
       CublasOperation,

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Matrix products of the cuda driver, over the stand-ins for CUDA's runtime and for cuBLAS: the
+// library gets those that it can do and no others, and the results are right either way.
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "fake_cublas.h"
+#include "hal/hal.h"
+#include "kernels/args/matmul.h"
+#include "standin.h"
+
+using namespace puone::test;
+
+namespace {
+
+const puone_hal_api& hal() {
+  static const puone_hal_api* const table = [] {
+    const puone_hal_api* found = nullptr;
+    if (puone_hal_get(PUONE_HAL_ABI_MAJOR, &found) != PUONE_OK) std::abort();
+    return found;
+  }();
+  return *table;
+}
+
+#define OK(call) CHECK_EQ(static_cast<int>(call), static_cast<int>(PUONE_OK))
+
+/// The fake library, loaded; the driver finds the same one.
+struct Fake {
+  Fake() : library(dlopen(PUONE_FAKE_CUBLAS, RTLD_NOW | RTLD_LOCAL)) {
+    if (library == nullptr) std::abort();
+    function<decltype(&fakeCublasEnqueueBy)>("fakeCublasEnqueueBy")(standinEnqueue);
+  }
+  size_t products() const {
+    return function<decltype(&fakeCublasProducts)>("fakeCublasProducts")();
+  }
+  void refuse() const {
+    function<decltype(&fakeCublasRefuse)>("fakeCublasRefuse")();
+  }
+
+ private:
+  template <class F>
+  F function(const char* name) const {
+    return reinterpret_cast<F>(dlsym(library, name));
+  }
+  void* library;
+};
+
+/// Runs `body` in a child that has the variable's value: the driver looks for the library once.
+template <class Body>
+void withLibrary(const char* choice, const Body& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    setenv("PUONE_CUDA_BLAS", choice, 1);
+    standinReset();
+    const int before = failureCount();
+    OK(hal().init());
+    body();
+    OK(hal().shutdown());
+    std::_Exit(failureCount() == before ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK_EQ(status, 0);
+}
+
+constexpr int64_t kMostBatch = 2;
+
+void copy(void* to, const void* from, size_t bytes, puone_memcpy_kind kind) {
+  puone_stream stream = nullptr;
+  OK(hal().stream_create(0, &stream));
+  OK(hal().memcpy_async(to, from, bytes, kind, stream));
+  OK(hal().stream_synchronize(stream));
+  OK(hal().stream_destroy(stream));
+}
+
+enum class Layout {
+  kRows,    // rows are dense
+  kColumns, // columns are
+  kSparse   // neither
+};
+
+/// Batches of matrices on the device, and what is in them.
+template <class T>
+class Matrices {
+ public:
+  Matrices(int64_t rows, int64_t columns, Layout layout, int seed)
+      : rows_(rows), columns_(columns), values_(kMostBatch * rows * columns * 2) {
+    for (size_t i = 0; i < values_.size(); ++i) values_[i] = number((i * 7 + seed * 5) % 11);
+    const int64_t step = layout == Layout::kSparse ? 2 : 1;
+    row_ = layout == Layout::kColumns ? 1 : columns * step;
+    column_ = layout == Layout::kColumns ? rows : step;
+    OK(hal().malloc(bytes(), &data_));
+    copy(data_, values_.data(), bytes(), PUONE_MEMCPY_HOST_TO_DEVICE);
+  }
+  ~Matrices() {
+    OK(hal().free(data_));
+  }
+  Matrices(const Matrices&) = delete;
+  Matrices& operator=(const Matrices&) = delete;
+
+  T at(int64_t batch, int64_t row, int64_t column) const {
+    return values_[batch * rows_ * columns_ + row * row_ + column * column_];
+  }
+  puone_matrix matrix(bool conj = false) const {
+    constexpr auto kSize = static_cast<int64_t>(sizeof(T));
+    return {data_, row_ * kSize, column_ * kSize, rows_ * columns_ * kSize, conj ? 1 : 0};
+  }
+  void fetch() {
+    copy(values_.data(), data_, bytes(), PUONE_MEMCPY_DEVICE_TO_HOST);
+  }
+
+ private:
+  static T number(size_t i) {
+    const auto value = static_cast<double>(i) - 5;
+    if constexpr (std::is_arithmetic_v<T>) {
+      return static_cast<T>(value);
+    } else {
+      return {static_cast<typename T::value_type>(value), 1};
+    }
+  }
+  size_t bytes() const {
+    return values_.size() * sizeof(T);
+  }
+
+  int64_t rows_, columns_, row_ = 0, column_ = 0;
+  std::vector<T> values_;
+  void* data_ = nullptr;
+};
+
+template <class T>
+T conjugate(T value) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return value;
+  } else {
+    return std::conj(value);
+  }
+}
+
+struct Case {
+  Layout out = Layout::kRows, a = Layout::kRows, b = Layout::kRows;
+  bool a_conj = false;
+  double beta = 0;
+  int64_t batch = kMostBatch;
+};
+
+/// Runs the product and checks every element; all numbers are whole and small, so sums are exact.
+template <class T>
+void multiply(puone_dtype dtype, const Case& test) {
+  constexpr int64_t kM = 5, kN = 7, kK = 3;
+  Matrices<T> out(kM, kN, test.out, 1);
+  const Matrices<T> self(kM, kN, Layout::kRows, 2);
+  const Matrices<T> a(kM, kK, test.a, 3), b(kK, kN, test.b, 4);
+  puone_gemm_args args{};
+  args.dtype = dtype;
+  args.batch = test.batch;
+  args.m = kM;
+  args.n = kN;
+  args.k = kK;
+  args.alpha = {2, 0, 2};
+  args.beta = {test.beta, 0, static_cast<int64_t>(test.beta)};
+  args.out = out.matrix();
+  args.self = self.matrix();
+  args.a = a.matrix(test.a_conj);
+  args.b = b.matrix();
+  puone_kernel kernel = nullptr;
+  puone_stream stream = nullptr;
+  OK(hal().kernel_find("gemm", &kernel));
+  OK(hal().stream_create(0, &stream));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
+  OK(hal().stream_synchronize(stream));
+  OK(hal().stream_destroy(stream));
+  out.fetch();
+  for (int64_t batch = 0; batch < test.batch; ++batch) {
+    for (int64_t i = 0; i < kM; ++i) {
+      for (int64_t j = 0; j < kN; ++j) {
+        T sum{};
+        for (int64_t p = 0; p < kK; ++p) {
+          const T left = a.at(batch, i, p);
+          sum += (test.a_conj ? conjugate(left) : left) * b.at(batch, p, j);
+        }
+        const T expected = T(2) * sum + T(test.beta) * self.at(batch, i, j);
+        CHECK(out.at(batch, i, j) == expected);
+      }
+    }
+  }
+}
+
+} // namespace
+
+TEST(the_library_gets_every_type_that_it_knows) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, {});
+    multiply<double>(PUONE_FLOAT64, {});
+    multiply<std::complex<float>>(PUONE_COMPLEX64, {});
+    multiply<std::complex<double>>(PUONE_COMPLEX128, {});
+    CHECK_EQ(fake.products(), size_t{4});
+    multiply<int32_t>(PUONE_INT32, {});
+    multiply<int64_t>(PUONE_INT64, {});
+    CHECK_EQ(fake.products(), size_t{4});
+  });
+}
+
+TEST(every_layout_gives_the_same_and_the_library_gets_the_dense_ones) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    size_t expected = 0;
+    for (const Layout out : {Layout::kRows, Layout::kColumns, Layout::kSparse}) {
+      for (const Layout a : {Layout::kRows, Layout::kColumns, Layout::kSparse}) {
+        for (const Layout b : {Layout::kRows, Layout::kColumns, Layout::kSparse}) {
+          multiply<float>(PUONE_FLOAT32, {out, a, b, false, 0, kMostBatch});
+          const bool dense = out != Layout::kSparse && a != Layout::kSparse && b != Layout::kSparse;
+          expected += dense ? 1 : 0;
+          CHECK_EQ(fake.products(), expected);
+        }
+      }
+    }
+  });
+}
+
+TEST(one_product_is_not_a_batch) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, {Layout::kRows, Layout::kColumns, Layout::kRows, false, 3, 1});
+    multiply<double>(PUONE_FLOAT64, {Layout::kColumns, Layout::kRows, Layout::kRows, false, 0, 1});
+    CHECK_EQ(fake.products(), size_t{2});
+  });
+}
+
+TEST(conjugated_factors_are_conjugated) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    for (const Layout out : {Layout::kRows, Layout::kColumns}) {
+      for (const Layout a : {Layout::kRows, Layout::kColumns}) {
+        multiply<std::complex<double>>(
+            PUONE_COMPLEX128, {out, a, Layout::kRows, true, 0, kMostBatch});
+      }
+    }
+    CHECK_EQ(fake.products(), size_t{2}); // where it is to be transposed as well
+  });
+}
+
+TEST(what_is_added_to_is_left_alone) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    for (const Layout out : {Layout::kRows, Layout::kColumns}) {
+      multiply<float>(PUONE_FLOAT32, {out, Layout::kRows, Layout::kColumns, false, 3, kMostBatch});
+    }
+    CHECK_EQ(fake.products(), size_t{2});
+  });
+}
+
+TEST(what_the_library_refuses_is_done_without_it) {
+  withLibrary(PUONE_FAKE_CUBLAS, [] {
+    const Fake fake;
+    fake.refuse();
+    multiply<float>(PUONE_FLOAT32, {});
+    multiply<float>(
+        PUONE_FLOAT32, {Layout::kColumns, Layout::kRows, Layout::kColumns, false, 3, kMostBatch});
+    CHECK_EQ(fake.products(), size_t{0});
+  });
+}
+
+TEST(none_means_none) {
+  withLibrary("none", [] {
+    const Fake fake;
+    multiply<float>(PUONE_FLOAT32, {});
+    multiply<std::complex<float>>(
+        PUONE_COMPLEX64, {Layout::kRows, Layout::kColumns, Layout::kRows, true, 3, kMostBatch});
+    CHECK_EQ(fake.products(), size_t{0});
+  });
+}
+
+TEST(a_library_that_was_asked_for_must_load) {
+  withLibrary("/nowhere/libcublas.so", [] {
+    puone_kernel kernel = nullptr;
+    puone_stream stream = nullptr;
+    OK(hal().kernel_find("gemm", &kernel));
+    OK(hal().stream_create(0, &stream));
+    const Matrices<float> a(2, 2, Layout::kRows, 1), out(2, 2, Layout::kRows, 2);
+    puone_gemm_args args{};
+    args.dtype = PUONE_FLOAT32;
+    args.batch = 1;
+    args.m = args.n = args.k = 2;
+    args.alpha = {1, 0, 1};
+    args.out = out.matrix();
+    args.a = args.b = a.matrix();
+    const puone_status status = hal().kernel_launch(kernel, &args, sizeof args, stream);
+    CHECK_EQ(static_cast<int>(status), static_cast<int>(PUONE_INVALID_ARGUMENT));
+    CHECK(std::strstr(hal().last_error_message(), "PUONE_CUDA_BLAS") != nullptr);
+    CHECK(std::strstr(hal().last_error_message(), "/nowhere/libcublas.so") != nullptr);
+  });
+}
