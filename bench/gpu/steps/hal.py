@@ -16,6 +16,9 @@ SUITE = Path("conformance/hal")
 # They compare the device's free memory, which is everybody's: these run when nobody else does.
 ALONE = ("test_memory.py", "test_device.py", "test_driver.py")
 MOST_WORKERS = 8
+# Some tests hold a stream up and expect others to go on: as many as the hardware can tell apart, and
+# no kernel may be loaded meanwhile, for which CUDA may wait until all streams stand still.
+SETTINGS = ("env", "CUDA_DEVICE_MAX_CONNECTIONS=32", "CUDA_MODULE_LOADING=EAGER")
 REHEARSED = ("--requirement=HAL-003", "--requirement=HAL-086")
 
 
@@ -40,7 +43,8 @@ def hal(run: Run) -> Outcome:
         paths = [str(SUITE / name) for name in files]
         general = ("-q", "-p", "no:cacheprovider", f"--junitxml={report}")
         driver = f"--driver={run.library}"
-        ended = run.python(log, "-m", "pytest", *paths, driver, *general, *options)
+        words = ("-m", "pytest", *paths, driver, *general, *options)
+        ended = run.python(log, *words, before=SETTINGS)
         counts += _verdicts(report)
         # pytest's 5 is "no tests": a rehearsal may leave none to a group.
         if ended.code != 0 and not (run.rehearsal and ended.code == 5):

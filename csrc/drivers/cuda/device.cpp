@@ -14,11 +14,19 @@ int32_t attribute(cudaDeviceAttr what, int32_t device) {
   return value;
 }
 
+size_t totalMemory() {
+  size_t available = 0;
+  size_t total = 0;
+  check("cudaMemGetInfo", cudaMemGetInfo(&available, &total));
+  return total;
+}
+
 } // namespace
 
 Device::Device(int32_t i, Faults& faults)
     : index(i),
       multiprocessors(attribute(cudaDevAttrMultiProcessorCount, i)),
+      memory(totalMemory()),
       scratch(i),
       streams(faults) {}
 

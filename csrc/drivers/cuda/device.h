@@ -2,6 +2,7 @@
 // What the driver keeps of a device in use.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "drivers/cuda/blas.h"
@@ -18,6 +19,7 @@ struct Device {
 
   const int32_t index;
   const int32_t multiprocessors;
+  const size_t memory; // bytes in all
   ScratchPool scratch;
   Blas blas;
   EventPool events;

@@ -116,8 +116,8 @@ void Driver::waitForDevice(int32_t index) {
     return;
   }
   // The whole device cannot be waited for while one of its streams is being captured.
-  device->streams.forEach([this](const NativeStream& stream) {
-    if (captures_.of(stream.get()) != nullptr) return;
+  device->streams.forEach([](const NativeStream& stream) {
+    if (Captures::isPart(stream.get())) return;
     check("cudaStreamSynchronize", cudaStreamSynchronize(stream.get()));
   });
 }
@@ -178,10 +178,10 @@ int32_t Driver::canAccessPeer(int32_t device, int32_t peer) {
 // ---- memory ----
 
 void* Driver::allocate(size_t bytes) {
-  use(current_device);
+  const Device& device = use(current_device);
   if (bytes == 0) fail(PUONE_INVALID_ARGUMENT, "bytes is 0");
   const OnDevice scope(current_device);
-  return memory_.allocate(current_device, bytes);
+  return memory_.allocate(current_device, bytes, device.memory);
 }
 
 void Driver::release(void* pointer) {

@@ -71,6 +71,10 @@ Graph* Captures::find(cudaStream_t stream) {
   return capture->second.graph.get();
 }
 
+bool Captures::isPart(cudaStream_t stream) {
+  return infoOf(stream).status != cudaStreamCaptureStatusNone;
+}
+
 void Captures::refuse(cudaStream_t stream, const char* what) {
   if (of(stream) != nullptr) {
     fail(PUONE_INVALID_ARGUMENT, "%s is not possible while the stream is being captured", what);

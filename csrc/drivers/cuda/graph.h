@@ -49,6 +49,8 @@ class Captures {
   bool any() const {
     return active_.load(std::memory_order_relaxed) != 0;
   }
+  /// Whether the stream is part of a capture, be it a failed one.
+  static bool isPart(cudaStream_t stream);
   /// Throws Error(INVALID_ARGUMENT) if the stream is being captured: `what` cannot be.
   void refuse(cudaStream_t stream, const char* what);
 

@@ -9,8 +9,9 @@
 namespace puone::cuda {
 namespace {
 
-/// CUDA carves small blocks out of chunks of this size.
+/// CUDA carves small blocks out of chunks of this size, and keeps those.
 constexpr uintptr_t kChunk = uintptr_t{2} << 20;
+constexpr size_t kSmall = kChunk / 2;
 
 uintptr_t address(const void* pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
@@ -44,9 +45,11 @@ Memory::~Memory() {
 void Memory::add(void* base, const Block& block) {
   const std::lock_guard guard(mutex_);
   blocks_.emplace(address(base), block);
+  if (block.device >= 0 && block.bytes <= kSmall) carved_.insert(address(base) / kChunk);
 }
 
-void* Memory::allocate(int32_t device, size_t bytes) {
+void* Memory::allocate(int32_t device, size_t bytes, size_t total) {
+  if (bytes > total) failOutOfMemory(device, bytes); // for CUDA some sizes are not even valid
   void* base = nullptr;
   const cudaError_t native = cudaMalloc(&base, bytes);
   if (native == cudaErrorMemoryAllocation) {
@@ -63,6 +66,9 @@ void Memory::release(void* base) {
 }
 
 void* Memory::allocateHost(size_t bytes) {
+  if (bytes > SIZE_MAX / 2) {
+    fail(PUONE_OUT_OF_MEMORY, "tried to allocate %s of pinned memory", humanBytes(bytes).c_str());
+  }
   void* base = nullptr;
   check("cudaHostAlloc", cudaHostAlloc(&base, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
   add(base, {bytes, -1});
@@ -108,12 +114,14 @@ Memory::Blocks::const_iterator Memory::find(uintptr_t address) const {
 }
 
 int32_t Memory::foreignDevice(uintptr_t at) const {
-  // CUDA knows chunks rather than blocks. What lies beside a block of ours is nobody else's.
-  const uintptr_t chunk = at / kChunk * kChunk;
-  const auto after = blocks_.lower_bound(chunk + kChunk);
+  // CUDA may know no more than chunks. What lies beside blocks of ours, or where small ones have
+  // been, is nobody else's.
+  const uintptr_t chunk = at / kChunk;
+  if (carved_.contains(chunk)) return -1;
+  const auto after = blocks_.lower_bound((chunk + 1) * kChunk);
   if (after != blocks_.begin()) {
     const auto& [base, block] = *std::prev(after);
-    if (base + block.bytes > chunk) return -1;
+    if (base + block.bytes > chunk * kChunk) return -1;
   }
   cudaPointerAttributes found{};
   const cudaError_t native = cudaPointerGetAttributes(&found, pointer(at));

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "hal/hal.h"
 
@@ -21,8 +22,8 @@ class Memory {
 
   ~Memory();
 
-  /// `bytes` on `device`, which is current for CUDA.
-  void* allocate(int32_t device, size_t bytes);
+  /// `bytes` on `device`, which is current for CUDA and has `total` bytes.
+  void* allocate(int32_t device, size_t bytes, size_t total);
   /// Takes the block that starts at `base` out of the table; returns its device. The caller waits
   /// for the device, then calls release().
   int32_t retire(void* base);
@@ -59,6 +60,7 @@ class Memory {
 
   mutable std::mutex mutex_;
   Blocks blocks_;
+  std::set<uintptr_t> carved_; // chunks that small blocks have been carved out of
 };
 
 } // namespace puone::cuda
