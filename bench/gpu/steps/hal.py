@@ -16,8 +16,8 @@ SUITE = Path("conformance/hal")
 # They compare the device's free memory, which is everybody's: these run when nobody else does.
 ALONE = ("test_memory.py", "test_device.py", "test_driver.py")
 MOST_WORKERS = 8
-# Some tests hold a stream up and expect others to go on: as many as the hardware can tell apart, and
-# no kernel may be loaded meanwhile, for which CUDA may wait until all streams stand still.
+# Some tests hold a stream up and expect others to go on: as many as the hardware can tell apart,
+# and no kernel may be loaded meanwhile, for which CUDA may wait until all streams stand still.
 SETTINGS = ("env", "CUDA_DEVICE_MAX_CONNECTIONS=32", "CUDA_MODULE_LOADING=EAGER")
 REHEARSED = ("--requirement=HAL-003", "--requirement=HAL-086")
 
