@@ -14,6 +14,7 @@ class DriverInfo(TypedDict):
     name: str
     path: str
     error: str
+    passed_over: str  # why the driver for real hardware was there and not taken; "" if it was
     capabilities: list[str]
 
 class DeviceProperties:

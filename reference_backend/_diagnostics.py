@@ -8,7 +8,11 @@ from ._lazy import _lazy_init
 
 
 def driver_info() -> _C.DriverInfo:
-    """Which driver is loaded, from where, what it can do, and, if there is none, why not."""
+    """Which driver is loaded, from where, what it can do, and, if there is none, why not.
+
+    Where nothing was chosen and the driver for real hardware cannot be used, another one takes its
+    place: `passed_over` is the reason.
+    """
     return _C.driver_info()
 
 

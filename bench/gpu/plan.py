@@ -5,7 +5,7 @@ is left of the run's."""
 from __future__ import annotations
 
 from bench.gpu.run import Step
-from bench.gpu.steps import benchmark, build, conformance, hal, parity, sanitizer
+from bench.gpu.steps import benchmark, build, conformance, exchange, hal, parity, sanitizer
 
 MINUTES = 7.8  # all together
 
@@ -13,6 +13,7 @@ STEPS = (
     Step("build", "cmake against this Python's torch, all cores", 240, build.build),
     Step("hal", "the HAL suite on the driver", 75, hal.hal, ("pytest", "yaml")),
     Step("parity", "sim and the driver compute the same", 60, parity.parity, ("yaml",)),
+    Step("exchange", "memory shared with torch.cuda in one process", 40, exchange.exchange),
     Step("benchmark", "against torch.cuda in the same process", 150, benchmark.benchmark),
     Step(
         "conformance-core",

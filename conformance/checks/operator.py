@@ -1781,21 +1781,45 @@ def tensors_are_exchanged_by_dlpack(dev: Device, case: str) -> None:
     dev.assert_equal(x, torch.full(x.shape, 3, dtype=x.dtype))
 
 
-@check("operator/dlpack_capsule", "OP-028", cases=("share", "outlive"))
+@check("operator/dlpack_capsule", "OP-028", cases=("share", "outlive", "view", "to_host"))
 def dlpack_capsules_share_memory(dev: Device, case: str) -> None:
     """A DLPack capsule carries a device tensor, its memory and its lifetime."""
     x = ramp((4, 6)).to(dev.device(), copy=True)
-    capsule = torch.utils.dlpack.to_dlpack(x)
-    y = torch.utils.dlpack.from_dlpack(capsule)
+    if case == "to_host":
+        capsule = x.__dlpack__(dl_device=(torch.utils.dlpack.DLDeviceType.kDLCPU, 0))
+        assert torch.equal(torch.utils.dlpack.from_dlpack(capsule), ramp((4, 6)))
+        return
+    whole = x
+    if case == "view":
+        x = x.t()[1:, ::2]
+    y = torch.utils.dlpack.from_dlpack(torch.utils.dlpack.to_dlpack(x))
     assert y.device == x.device
-    assert y.data_ptr() == x.data_ptr()
-    if case == "share":
-        y.fill_(3)
-        dev.assert_equal(x, torch.full((4, 6), 3.0))
-    else:
-        del x
+    assert (y.data_ptr(), y.stride()) == (x.data_ptr(), x.stride())
+    if case == "outlive":
+        del x, whole
         torch.full((4, 6), -1.0, device=dev.device())
         dev.assert_equal(y, ramp((4, 6)))
+        return
+    expected = ramp((4, 6))
+    (expected.t()[1:, ::2] if case == "view" else expected).fill_(3)
+    y.fill_(3)
+    dev.assert_equal(whole, expected)
+
+
+@check("operator/dlpack_host", "OP-028", needs=("accelerator",), cases=("refused", "brought"))
+def host_libraries_exchange_through_the_host(dev: Device, case: str) -> None:
+    """numpy is refused a device tensor's memory, and its arrays reach the device by a copy."""
+    import numpy
+
+    if case == "refused":
+        x = ramp((4, 6)).to(dev.device())
+        error = raised(lambda: numpy.from_dlpack(x))
+        assert isinstance(error, (RuntimeError, BufferError, ValueError, TypeError)), repr(error)
+        return
+    array = numpy.arange(6, dtype=numpy.float32)
+    x = torch.from_dlpack(array).to(dev.device())
+    array[:] = 0
+    dev.assert_equal(x, torch.arange(6.0))
 
 
 @check(

@@ -34,6 +34,7 @@ pybind11::dict driverInfo() {
   info["name"] = state.name;
   info["path"] = state.path;
   info["error"] = state.error;
+  info["passed_over"] = state.passed_over;
   info["capabilities"] = capabilities;
   return info;
 }

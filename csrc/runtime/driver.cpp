@@ -2,6 +2,7 @@
 #include "runtime/driver.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/StringUtil.h>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -9,7 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <system_error>
 
 #include "hal/loader.h"
 
@@ -20,12 +23,32 @@ std::atomic<bool> device_used{false};
 std::atomic<bool> forked_after_use{false};
 std::atomic<bool> driver_down{false};
 
+constexpr std::string_view kPrefix = "libpuone_";
+constexpr std::string_view kSuffix = ".so";
+
 // Our own drivers are installed beside the library this function lives in.
-std::string bundledDriver(std::string_view name) {
+std::filesystem::path driverFolder() {
   Dl_info self{};
-  TORCH_INTERNAL_ASSERT(dladdr(reinterpret_cast<void*>(&bundledDriver), &self) != 0);
-  const auto folder = std::filesystem::path(self.dli_fname).parent_path();
-  return (folder / ("libpuone_" + std::string(name) + ".so")).string();
+  TORCH_INTERNAL_ASSERT(dladdr(reinterpret_cast<void*>(&driverFolder), &self) != 0);
+  return std::filesystem::path(self.dli_fname).parent_path();
+}
+
+std::string bundledDriver(std::string_view name) {
+  return (driverFolder() / c10::str(kPrefix, name, kSuffix)).string();
+}
+
+// The names of our own drivers, for people.
+std::string bundledNames() {
+  std::set<std::string> names;
+  std::error_code unreadable;
+  for (const auto& file : std::filesystem::directory_iterator(driverFolder(), unreadable)) {
+    const auto name = file.path().filename().string();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) {
+      const auto length = name.size() - kPrefix.size() - kSuffix.size();
+      names.insert(name.substr(kPrefix.size(), length));
+    }
+  }
+  return names.empty() ? "none" : c10::Join(", ", names);
 }
 
 bool isPath(std::string_view choice) {
@@ -39,7 +62,7 @@ struct LoadedDriver {
   LoadedDriver() {
     const char* choice = std::getenv("PUONE_DRIVER");
     if (choice != nullptr && *choice != '\0') {
-      tryLoad(isPath(choice) ? std::string(choice) : bundledDriver(choice));
+      load(choice);
       return;
     }
     // Unset: the accelerator that is really there, else the simulated one.
@@ -48,7 +71,27 @@ struct LoadedDriver {
       tryLoad(hardware);
     }
     if (!state.available()) {
+      const auto why = std::move(state.error);
       tryLoad(bundledDriver("sim"));
+      state.passed_over = why;
+    }
+  }
+
+  // What somebody chose: a path, or the name of one of ours.
+  void load(const std::string& choice) {
+    const auto path = isPath(choice) ? choice : bundledDriver(choice);
+    if (isPath(choice) || std::filesystem::exists(path)) {
+      tryLoad(path);
+    } else {
+      state.error = c10::str("there is no driver ", choice);
+    }
+    if (!state.available()) {
+      state.error += c10::str(
+          " (PUONE_DRIVER=",
+          choice,
+          "; it is a path, or the name of one of: ",
+          bundledNames(),
+          ")");
     }
   }
 
@@ -56,17 +99,18 @@ struct LoadedDriver {
     state = {};
     try {
       driver = loadDriver(path);
-      int32_t count = 0;
-      if (driver->api.device_count(&count) == PUONE_OK) {
-        state.device_count = count;
-      }
       state.loaded = true;
       state.name = driver->info.name;
       state.path = path;
       state.capabilities = driver->info.capabilities;
-      if (count == 0) {
+      int32_t count = 0;
+      if (driver->api.device_count(&count) != PUONE_OK) {
+        state.error = "driver " + path + " cannot use its devices: ";
+        state.error += driver->api.last_error_message();
+      } else if (count == 0) {
         state.error = "driver " + path + " has no device";
       }
+      state.device_count = count;
     } catch (const std::exception& e) {
       state.error = e.what();
     }

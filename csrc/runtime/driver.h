@@ -21,6 +21,7 @@ struct DriverState {
   std::string name;
   std::string path;
   std::string error;
+  std::string passed_over; // why the driver for real hardware was there and not taken
   uint64_t capabilities = 0;
 
   bool available() const noexcept {

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PUONE_DRIVER, and what is said when the driver it names cannot be used."""
+"""PUONE_DRIVER, what is taken without it, and what is said when a driver cannot be used."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -69,12 +70,23 @@ def test_the_template_driver_loads_and_offers_nothing(python: Python) -> None:
     assert "has no device" in info["raised"]
 
 
-@pytest.mark.parametrize("choice", ["nosuch", "/nosuch/libpuone_x.so"])
-def test_a_driver_that_is_not_there_is_named(python: Python, choice: str) -> None:
+@pytest.mark.parametrize(
+    ("choice", "reason"),
+    [
+        ("nosuch", "there is no driver nosuch"),
+        ("/nosuch/libpuone_x.so", "cannot open driver: /nosuch/libpuone_x.so: "),
+        ("libpuone_nosuch.so", "cannot open driver: libpuone_nosuch.so: "),
+    ],
+)
+def test_a_driver_that_is_not_there_is_named_with_those_that_are(
+    python: Python, choice: str, reason: str
+) -> None:
     info = report(python, choice)
     assert not info["available"]
-    assert info["error"].startswith("cannot open driver: ")
-    assert choice in info["error"]
+    assert info["error"].startswith(reason)
+    assert f"(PUONE_DRIVER={choice}; it is a path, or the name of one of: " in info["error"]
+    names = info["error"].rpartition("one of: ")[2].rstrip(")").split(", ")
+    assert {"sim", "template"} <= set(names)
     assert info["error"] in info["raised"]
 
 
@@ -83,6 +95,8 @@ HEADER = """
 #include "hal/hal.h"
 static puone_status ok(void) { return PUONE_OK; }
 static puone_status count(int32_t* out) { *out = 1; return PUONE_OK; }
+static puone_status nothing(int32_t* out) { *out = 0; return PUONE_OK; }
+static puone_status uncounted(int32_t* out) { (void)out; return PUONE_INTERNAL; }
 static puone_status broken(void) { return PUONE_INTERNAL; }
 static const char* text(void) { return "the cable is loose"; }
 static puone_status describe_as(puone_driver_info* out, uint64_t capabilities) {
@@ -115,6 +129,11 @@ BAD_DRIVERS = {
         "EXPORT(SIZE, .abi_major = 1, BASE, .describe = boasting)",
         "declares the capability of device_synchronize but its table has no such entry",
     ),
+    "devices cannot be counted": (
+        "EXPORT(SIZE, .abi_major = 1, .init = ok, .shutdown = ok, .last_error_message = text, "
+        ".device_count = uncounted, .describe = plain)",
+        "cannot use its devices: the cable is loose",
+    ),
     "init fails": (
         "EXPORT(SIZE, .abi_major = 1, .init = broken, .shutdown = ok, .last_error_message = text, "
         ".device_count = count, .describe = plain)",
@@ -123,18 +142,110 @@ BAD_DRIVERS = {
 }
 
 
+def compile_driver(root: Path, body: str, library: Path) -> None:
+    """Make a driver of the header above and a body."""
+    source = library.with_suffix(".c")
+    source.write_text(HEADER + body + "\n")
+    subprocess.run(
+        ["cc", "-std=c99", "-shared", "-fPIC", f"-I{root}/csrc", "-o", library, source], check=True
+    )
+
+
 @pytest.mark.parametrize("case", BAD_DRIVERS, ids=lambda case: case.replace(" ", "-"))
 def test_a_bad_driver_is_refused_with_its_reason(
     python: Python, root: Path, tmp_path: Path, case: str
 ) -> None:
     body, reason = BAD_DRIVERS[case]
-    source, library = tmp_path / "odd.c", tmp_path / "libpuone_odd.so"
-    source.write_text(HEADER + body + "\n")
-    subprocess.run(
-        ["cc", "-std=c99", "-shared", "-fPIC", f"-I{root}/csrc", "-o", library, source], check=True
-    )
+    library = tmp_path / "libpuone_odd.so"
+    compile_driver(root, body, library)
     info = report(python, str(library))
     assert not info["available"]
     assert reason in info["error"]
     assert str(library) in info["error"]
     assert info["error"] in info["raised"]
+
+
+# ---- without a choice, in a package that is installed ----------------------------------------
+
+HARDWARE = "libpuone_cuda.so"
+DRIVERS = ("cuda", "sim", "template")
+
+
+@pytest.fixture(scope="module")
+def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a wheel contains, in a folder of its own, and its drivers beside it."""
+    folder = tmp_path_factory.mktemp("installed")
+    install = ["cmake", "--install", str(root / "build"), "--prefix", str(folder)]
+    subprocess.run(install, check=True, capture_output=True)
+    for module in (root / "reference_backend").glob("*.py"):
+        shutil.copy(module, folder / "reference_backend")
+    return folder
+
+
+def report_of(python: Python, installed: Path) -> dict[str, Any]:
+    """What the installed package says when nothing is chosen; it says nothing unasked."""
+    code = "import sys; sys.path.remove('')\n" + REPORT  # that is this checkout
+    done = python(code, env={"PYTHONPATH": str(installed)})
+    assert (done.returncode, done.stderr) == (0, "")
+    info: dict[str, Any] = json.loads(done.stdout)
+    assert Path(info["path"]).parent == installed / "reference_backend" / "lib"
+    return info
+
+
+def test_every_driver_that_was_built_is_installed(root: Path, installed: Path) -> None:
+    libraries = {f"libpuone_{name}.so" for name in DRIVERS}
+    built = {file.name for file in (root / "build" / "lib").iterdir()} & libraries
+    assert {"libpuone_sim.so", "libpuone_template.so"} <= built
+    assert {file.name for file in (installed / "reference_backend" / "lib").iterdir()} == {
+        *built,
+        "libtorch_puone.so",
+    }
+
+
+def test_an_installed_package_finds_its_drivers(python: Python, installed: Path) -> None:
+    info = report_of(python, installed)
+    assert info["available"]
+    assert info["name"] in ("cuda", "sim")
+    has_hardware = (Path(info["path"]).parent / HARDWARE).exists()
+    assert bool(info["passed_over"]) == (has_hardware and info["name"] == "sim")
+
+
+#: What stands in the place of the driver for hardware, and why it is not taken.
+UNUSABLE = {
+    "no device": (
+        "EXPORT(SIZE, .abi_major = 1, .init = ok, .shutdown = ok, .last_error_message = text, "
+        ".device_count = nothing, .describe = plain)",
+        "has no device",
+    ),
+    "devices cannot be counted": BAD_DRIVERS["devices cannot be counted"],
+    "init fails": BAD_DRIVERS["init fails"],
+    "symbol missing": BAD_DRIVERS["symbol missing"],
+}
+
+
+@pytest.fixture
+def other_hardware(installed: Path, tmp_path: Path) -> Path:
+    """A copy of the installed package, whose driver for hardware a test may replace."""
+    return Path(shutil.copytree(installed, tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("case", UNUSABLE, ids=lambda case: case.replace(" ", "-"))
+def test_hardware_that_cannot_be_used_is_passed_over_in_silence(
+    python: Python, root: Path, other_hardware: Path, case: str
+) -> None:
+    body, reason = UNUSABLE[case]
+    library = other_hardware / "reference_backend" / "lib" / HARDWARE
+    compile_driver(root, body, library)
+    info = report_of(python, other_hardware)
+    assert (info["name"], info["available"], info["error"], info["raised"]) == ("sim", True, "", "")
+    assert reason in info["passed_over"]
+    assert str(library) in info["passed_over"]
+
+
+def test_hardware_that_has_a_device_is_taken(
+    python: Python, root: Path, other_hardware: Path
+) -> None:
+    body = "EXPORT(SIZE, .abi_major = 1, BASE, .describe = plain)"
+    compile_driver(root, body, other_hardware / "reference_backend" / "lib" / HARDWARE)
+    info = report_of(python, other_hardware)
+    assert (info["name"], info["available"], info["passed_over"]) == ("odd", True, "")

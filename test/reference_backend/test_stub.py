@@ -59,6 +59,7 @@ def test_driver_info_has_the_keys_and_types_its_stub_says() -> None:
         "name": str,
         "path": str,
         "error": str,
+        "passed_over": str,
         "capabilities": list,
     }
 

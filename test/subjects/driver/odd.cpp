@@ -90,15 +90,28 @@ const puone_dlpack_api kShared = {
         },
 };
 
-void nativeRuntime(puone_hal_api& table) {
+puone_dlpack_api forgetful = kShared;
+
+template <const puone_dlpack_api& kTable>
+void offer(puone_hal_api& table) {
   table.get_extension = [](const char* name, uint32_t min_version, const void** out) {
     if (out == nullptr || std::string_view(name) != PUONE_DLPACK_EXTENSION ||
         min_version > PUONE_DLPACK_VERSION) {
       return truth().get_extension(name, min_version, out);
     }
-    *out = &kShared;
+    *out = &kTable;
     return PUONE_OK;
   };
+}
+
+void nativeRuntime(puone_hal_api& table) {
+  offer<kShared>(table);
+}
+
+// Nobody waits: not within the contract, so that what notices it can be tested.
+void forgetfulRuntime(puone_hal_api& table) {
+  forgetful.native_stream_wait_event = [](void*, puone_event) { return PUONE_OK; };
+  offer<forgetful>(table);
 }
 
 constexpr Lie kOddities[] = {
@@ -106,6 +119,7 @@ constexpr Lie kOddities[] = {
     {"padded", allocationsArePadded},
     {"one_stream", oneStream},
     {"native_runtime", nativeRuntime},
+    {"forgetful_runtime", forgetfulRuntime},
 };
 
 } // namespace
