@@ -23,6 +23,7 @@ def build(run: Run) -> Outcome:
         "build",
         *("cmake", "-S", run.root, "-B", run.build, *(("-G", "Ninja") if ninja else ())),
         f"-DPython_EXECUTABLE={sys.executable}",
+        "-DPUONE_CUDA=ON",
     )
     if configured.code != 0:
         return failed(f"cmake: {configured.why()}")
