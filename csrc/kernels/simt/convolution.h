@@ -11,6 +11,7 @@
 #include "kernels/compute.h"
 #include "kernels/launch.h"
 #include "kernels/simt/blocks.h"
+#include "kernels/simt/dense_product.h"
 #include "kernels/simt/gemm.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/product.h"
@@ -270,7 +271,26 @@ void multiplyPointwise(Launch& launch, const puone_convolution_args& args) {
   kernels::PUONE_ISA::product<E>(launch, product);
 }
 
-template <class T>
+template <class E, class Left, class Right, class Finish>
+void multiplyFactors(
+    Launch& launch,
+    int64_t groups,
+    int64_t rows,
+    int64_t columns,
+    int64_t depth,
+    const Left& left,
+    const Right& right,
+    const Finish& finish) {
+  if constexpr (kIsStorageFloat<E>) {
+    if (groups == 1 && multiplyDense<E>(launch, rows, columns, depth, left, right, finish)) return;
+  }
+  withTileShape<ComputeValue<E>>(rows, [&]<class Shape>(Shape) {
+    const TileGrid grid = tileGrid<Shape>(launch, groups, rows, columns, depth);
+    multiply<Shape>(launch, grid, left, right, finish);
+  });
+}
+
+template <class E, class T = ComputeValue<E>>
 void convolveAs(Launch& launch, const puone_convolution_args& args) {
   const StoredAs<T> stored{args.dtype};
   const int64_t positions = volume(args.window.positions);
@@ -313,13 +333,10 @@ void convolveAs(Launch& launch, const puone_convolution_args& args) {
     return map(launch, elements, element);
   }
   const WindowFactor<T, true> right{stored, source, window, args.groups, args.channels};
-  withTileShape<T>(args.rows, [&]<class Shape>(Shape) {
-    const TileGrid grid = tileGrid<Shape>(launch, args.groups, args.rows, columns, depth);
-    multiply<Shape>(launch, grid, weight, right, finish);
-  });
+  multiplyFactors<E>(launch, args.groups, args.rows, columns, depth, weight, right, finish);
 }
 
-template <class T>
+template <class E, class T = ComputeValue<E>>
 void gatherWeightGradientAs(Launch& launch, const puone_convolution_weight_args& args) {
   const StoredAs<T> stored{args.dtype};
   const int64_t positions = volume(args.window.positions);
@@ -343,10 +360,7 @@ void gatherWeightGradientAs(Launch& launch, const puone_convolution_weight_args&
   if (isDepthwise(args) && elements >= launch.multiprocessors()) {
     return blocks(launch, elements, depth, DepthwiseWeight<T>{right, left, finish, columns, depth});
   }
-  withTileShape<T>(args.rows, [&]<class Shape>(Shape) {
-    const TileGrid grid = tileGrid<Shape>(launch, args.groups, args.rows, columns, depth);
-    multiply<Shape>(launch, grid, left, right, finish);
-  });
+  multiplyFactors<E>(launch, args.groups, args.rows, columns, depth, left, right, finish);
 }
 
 } // namespace detail
@@ -357,14 +371,14 @@ void convolve(Launch& launch, const puone_convolution_args& args) {
   if (detail::isProduct(args)) {
     detail::multiplyPointwise<E>(launch, args);
   } else {
-    detail::convolveAs<ComputeValue<E>>(launch, args);
+    detail::convolveAs<E>(launch, args);
   }
 }
 
 template <class E>
 void gatherWeightGradient(Launch& launch, const puone_convolution_weight_args& args) {
   if (args.groups * args.rows * args.channels * volume(args.window.taps) == 0) return;
-  detail::gatherWeightGradientAs<ComputeValue<E>>(launch, args);
+  detail::gatherWeightGradientAs<E>(launch, args);
 }
 
 } // namespace puone::kernels::PUONE_ISA
