@@ -10,9 +10,14 @@ from test_sanitizers import REPORTS, SANITIZERS, build, run
 pytestmark = needs_standin
 
 # Executable -> fewer tests than this mean that something went wrong.
-TESTS = {"standin_tests": 30, "standin_driver_tests": 10, "standin_blas_tests": 9}
+TESTS = {
+    "standin_tests": 30,
+    "standin_driver_tests": 10,
+    "standin_fault_tests": 10,
+    "standin_blas_tests": 9,
+}
 # Sanitizers watch the driver with its simplest kernels, which do not multiply matrices.
-SANITIZED = ("standin_tests", "standin_driver_tests")
+SANITIZED = ("standin_tests", "standin_driver_tests", "standin_fault_tests")
 
 
 @pytest.mark.parametrize("tests", TESTS)
