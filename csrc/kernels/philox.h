@@ -20,7 +20,9 @@ PUONE_FN PhiloxBlock philox(uint64_t low, uint64_t high, uint64_t key) {
   uint32_t c0 = static_cast<uint32_t>(low), c1 = static_cast<uint32_t>(low >> 32);
   uint32_t c2 = static_cast<uint32_t>(high), c3 = static_cast<uint32_t>(high >> 32);
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+#ifndef PUONE_SIMT
 #pragma GCC unroll 10
+#endif
   for (int round = 0; round < 10; ++round) {
     const uint64_t even = uint64_t{0xd2511f53} * c0;
     const uint64_t odd = uint64_t{0xcd9e8d57} * c2;

@@ -38,7 +38,9 @@ struct FloatFormat<double> {
 template <class T, size_t kTerms>
 PUONE_FN T polynomial(T x, const T (&c)[kTerms]) {
   T sum = c[kTerms - 1];
+#ifndef PUONE_SIMT
 #pragma GCC unroll 16
+#endif
   for (size_t i = kTerms - 1; i > 0; --i) sum = sum * x + c[i - 1];
   return sum;
 }

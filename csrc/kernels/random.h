@@ -103,4 +103,8 @@ constexpr Kernel randomEntry(const char* name) {
 
 } // namespace puone::kernels::PUONE_ISA
 
+#ifdef PUONE_SIMT
+#include "kernels/simt/random.h"
+#else
 #include "kernels/host/random.h"
+#endif

@@ -4,14 +4,12 @@
 // Compiled without contraction of floating-point operations (kernels.cmake).
 #include "kernels/args/sampling.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <utility>
 
-#include "kernels/blocks.h"
 #include "kernels/families.h"
 #include "kernels/map.h"
+#include "kernels/permutation.h"
 #include "kernels/random.h"
 #include "kernels/uniform_bits.h"
 
@@ -191,28 +189,89 @@ PUONE_FN int64_t firstAbove(const double* sums, int64_t n, double value) {
   return low;
 }
 
+/// Categories whose weights one thread adds up. About the root of all, so that there are as many
+/// runs; they decide how sums are rounded.
+int64_t runLength(int64_t categories) {
+  int64_t length = 1;
+  while (length * length < categories) length *= 2;
+  return length;
+}
+
+/// Running sums of rows of weights, in place and in the same order wherever they are computed: of
+/// each run, then from run to run; then every weight gets what was before its run.
+class RunningSums {
+ public:
+  RunningSums(Launch& launch, const puone_multinomial_args& args)
+      : sums_(reinterpret_cast<double*>(launch.resolve(args.weights))),
+        rows_(args.rows),
+        n_(args.categories),
+        length_(runLength(n_)),
+        runs_((n_ + length_ - 1) / length_),
+        invalid_(launch.fault("probability tensor contains either `inf`, `nan` or element < 0")),
+        empty_(launch.fault("invalid multinomial distribution (sum of probabilities <= 0)")) {}
+
+  void compute(Launch& launch) const {
+    const RunningSums self = *this;
+    const int64_t grain = kGrain / length_ + 1;
+    map(launch, rows_ * runs_, [=] PUONE_DEVICE(int64_t i) { self.addRun(i); }, grain);
+    map(launch, rows_, [=] PUONE_DEVICE(int64_t row) { self.addRuns(row); }, kGrain / runs_ + 1);
+    map(launch, rows_ * n_, [=] PUONE_DEVICE(int64_t i) { self.addBefore(i); });
+  }
+
+ private:
+  /// Loads that are under way at a time.
+  static constexpr int kAhead = 8;
+
+  /// Adds up weights[0], weights[step], ... in place.
+  template <class Check>
+  PUONE_FN static void add(double* weights, int64_t step, int64_t n, const Check& check) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i += kAhead) {
+      double next[kAhead];
+      for (int64_t a = 0; a < kAhead; ++a) next[a] = i + a < n ? weights[(i + a) * step] : 0.0;
+      for (int64_t a = 0; a < kAhead; ++a) {
+        check(next[a]);
+        sum += next[a];
+        if (i + a < n) weights[(i + a) * step] = sum;
+      }
+    }
+  }
+
+  PUONE_FN int64_t endOf(int64_t run) const {
+    return (run + 1) * length_ < n_ ? (run + 1) * length_ : n_;
+  }
+
+  PUONE_FN void addRun(int64_t i) const {
+    const int64_t run = i % runs_, begin = run * length_;
+    add(sums_ + i / runs_ * n_ + begin, 1, endOf(run) - begin, [this](double weight) {
+      if (!(weight >= 0 && weight < HUGE_VAL)) invalid_.raise();
+    });
+  }
+
+  PUONE_FN void addRuns(int64_t row) const {
+    double* const sums = sums_ + row * n_;
+    // The last run may be shorter.
+    add(sums + length_ - 1, length_, runs_ - 1, [](double) {});
+    const double before = runs_ > 1 ? sums[endOf(runs_ - 2) - 1] : 0.0;
+    sums[n_ - 1] += before;
+    if (!(sums[n_ - 1] > 0)) empty_.raise();
+  }
+
+  PUONE_FN void addBefore(int64_t i) const {
+    const int64_t place = i % n_, run = place / length_;
+    if (run == 0 || place == endOf(run) - 1) return; // what is there already
+    sums_[i] += sums_[i - place + run * length_ - 1];
+  }
+
+  double* sums_;
+  int64_t rows_, n_, length_, runs_;
+  Fault invalid_, empty_;
+};
+
 void multinomial(Launch& launch, const puone_multinomial_args& args) {
-  auto* const weights = reinterpret_cast<double*>(launch.resolve(args.weights));
+  const auto* const weights = reinterpret_cast<const double*>(launch.resolve(args.weights));
   auto* const out = reinterpret_cast<int64_t*>(launch.resolve(args.out));
-  const Fault invalid =
-      launch.fault("probability tensor contains either `inf`, `nan` or element < 0");
-  const Fault empty = launch.fault("invalid multinomial distribution (sum of probabilities <= 0)");
-  blocks(launch, args.rows, args.categories, [&](Block& block, int64_t row) {
-    double* const sums = weights + row * args.categories;
-    const double worst = block.reduce(
-        args.categories,
-        0.0,
-        [=](int64_t i) { return sums[i] >= 0 && sums[i] < HUGE_VAL ? 0.0 : 1.0; },
-        [](double a, double b) { return a + b; });
-    block.scan(
-        args.categories,
-        0.0,
-        [=](int64_t i) { return sums[i]; },
-        [](double a, double b) { return a + b; },
-        [=](int64_t i, double sum) { sums[i] = sum; });
-    if (worst > 0) invalid.raise();
-    if (!(sums[args.categories - 1] > 0)) empty.raise();
-  });
+  RunningSums(launch, args).compute(launch);
   map(launch, args.rows * args.samples, [=] PUONE_DEVICE(int64_t i) {
     const PhiloxBlock block = philox(args.offset / 4, static_cast<uint64_t>(i) / 2, args.seed);
     uint64_t bits[2];
@@ -223,25 +282,8 @@ void multinomial(Launch& launch, const puone_multinomial_args& args) {
   });
 }
 
-/// Fisher and Yates' shuffle, as Durstenfeld wrote it down (Algorithm 235, CACM 1964): of all the
-/// ways to a permutation the one with the least traffic, but not a parallel one.
 void randperm(Launch& launch, const puone_randperm_args& args) {
-  auto* const out = reinterpret_cast<int64_t*>(launch.resolve(args.out));
-  map(launch, args.n, [=] PUONE_DEVICE(int64_t i) { out[i] = i; });
-  blocks(launch, 1, args.n, [&](Block& block, int64_t) {
-    block.once([&] {
-      drawing::Draws<uint64_t> draws;
-      for (int64_t first = 0; first < args.n; first += drawing::kPiece) {
-        const int64_t n = std::min(drawing::kPiece, args.n - first);
-        const uint64_t* const bits = draws.of(args.seed, args.offset, first, n);
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t place = first + i;
-          const auto other = highProduct(bits[i], static_cast<uint64_t>(place) + 1);
-          std::swap(out[place], out[other]);
-        }
-      }
-    });
-  });
+  permute(launch, args, reinterpret_cast<int64_t*>(launch.resolve(args.out)));
 }
 
 constexpr Kernel kKernels[] = {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random permutations on a host: one core does it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/map.h"
+#include "kernels/permutation.h"
+#include "kernels/random.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+inline void permute(Launch& launch, const puone_randperm_args& args, int64_t* out) {
+  map(launch, args.n, [=](int64_t i) { out[i] = i; });
+  drawing::Draws<uint64_t> draws;
+  for (int64_t first = 0; first < args.n; first += drawing::kPiece) {
+    const int64_t n = std::min(drawing::kPiece, args.n - first);
+    const uint64_t* const bits = draws.of(args.seed, args.offset, first, n);
+    for (int64_t i = 0; i < n; ++i) std::swap(out[first + i], out[partner(bits[i], first + i)]);
+  }
+}
+
+} // namespace puone::kernels::PUONE_ISA

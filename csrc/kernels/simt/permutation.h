@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Random permutations on a device: a thread per place finds what the shuffle leaves there.
+//
+// No step before i touches place i, so step i takes number i to its partner, and to place i what
+// the partner held: the number of the last step before i with the same partner; if there is none,
+// what the partner's own step brought it. In the end a place holds the number of the last step that
+// had it as a partner, or what its own step brought. Such steps are few (log n at most, on
+// average): each place has a list of them, in any order.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/launch.h"
+#include "kernels/permutation.h"
+#include "kernels/philox.h"
+#include "kernels/random.h"
+#include "kernels/simt/map.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace detail {
+
+class Shuffle {
+ public:
+  using Link = unsigned long long; // what atomicExch takes: the number of a step + 1, or 0
+
+  Shuffle(Launch& launch, const puone_randperm_args& args)
+      : seed_(args.seed),
+        counter_(args.offset / 4),
+        heads_(static_cast<Link*>(launch.scratch(static_cast<size_t>(args.n) * sizeof(Link)))),
+        next_(static_cast<Link*>(launch.scratch(static_cast<size_t>(args.n) * sizeof(Link)))) {}
+
+  PUONE_DEVICE void clear(int64_t place) const {
+    heads_[place] = 0;
+  }
+
+  PUONE_DEVICE void enlist(int64_t step) const {
+    const int64_t with = partnerOf(step);
+    if (with != step) next_[step] = atomicExch(&heads_[with], static_cast<Link>(step) + 1);
+  }
+
+  PUONE_DEVICE int64_t numberAt(int64_t place) const {
+    const int64_t last = lastBefore(place, INT64_MAX);
+    return last >= 0 ? last : broughtTo(place);
+  }
+
+ private:
+  PUONE_DEVICE int64_t partnerOf(int64_t step) const {
+    uint64_t bits[2];
+    drawing::split(philox(counter_, static_cast<uint64_t>(step) / 2, seed_), bits);
+    return partner(bits[step % 2], step);
+  }
+
+  /// The last step before `end` that had `place` as a partner, or -1.
+  PUONE_DEVICE int64_t lastBefore(int64_t place, int64_t end) const {
+    int64_t last = -1;
+    for (Link link = heads_[place]; link != 0; link = next_[link - 1]) {
+      const auto step = static_cast<int64_t>(link - 1);
+      if (step < end && step > last) last = step;
+    }
+    return last;
+  }
+
+  /// What a place's own step brings it.
+  PUONE_DEVICE int64_t broughtTo(int64_t place) const {
+    for (;;) {
+      const int64_t with = partnerOf(place);
+      if (with == place) return place;
+      const int64_t last = lastBefore(with, place);
+      if (last >= 0) return last;
+      place = with;
+    }
+  }
+
+  uint64_t seed_, counter_;
+  Link *heads_, *next_;
+};
+
+} // namespace detail
+
+inline void permute(Launch& launch, const puone_randperm_args& args, int64_t* out) {
+  if (args.n == 0) return;
+  const detail::Shuffle shuffle(launch, args);
+  map(launch, args.n, [=] PUONE_DEVICE(int64_t place) { shuffle.clear(place); });
+  map(launch, args.n, [=] PUONE_DEVICE(int64_t step) { shuffle.enlist(step); });
+  map(launch, args.n, [=] PUONE_DEVICE(int64_t place) { out[place] = shuffle.numberAt(place); });
+}
+
+} // namespace puone::kernels::PUONE_ISA
