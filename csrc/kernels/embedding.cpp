@@ -34,13 +34,19 @@ class Bags {
     const int64_t begin = offsets_[bag];
     const int64_t end = bag + 1 < args_.offset_count ? offsets_[bag + 1] : args_.index_count;
     if (!check_(end, args_.index_count + 1) || !check_(begin, end + 1)) return;
-    int64_t size = 0;
-    for (int64_t j = begin; j < end; ++j) {
-      offset2bag_[j] = static_cast<Index>(bag);
-      if (!check_(indices_[j], args_.rows)) return;
-      size += counts(j) ? 1 : 0;
-    }
-    bag_size_[bag] = static_cast<Index>(size);
+    const auto add = [](int64_t a, int64_t b) { return a + b; };
+    const int64_t refused = block.reduce(
+        end - begin,
+        int64_t{0},
+        [&](int64_t j) {
+          offset2bag_[begin + j] = static_cast<Index>(bag);
+          return int64_t{check_(indices_[begin + j], args_.rows) ? 0 : 1};
+        },
+        add);
+    if (refused != 0) return;
+    const int64_t size = block.reduce(
+        end - begin, int64_t{0}, [&](int64_t j) { return int64_t{counts(begin + j)}; }, add);
+    block.once([&] { bag_size_[bag] = static_cast<Index>(size); });
     block.each(args_.columns, [&](int64_t column) {
       const int64_t place = bag * args_.columns + column;
       out_[place] = args_.mode == PUONE_BAG_MAX ? maximum(begin, end, column, place)

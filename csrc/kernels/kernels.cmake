@@ -66,11 +66,18 @@ set(PUONE_SIMT_KERNEL_SOURCES
   convolution.cpp
   copy.cpp
   delay.cpp
+  embedding.cpp
   fill.cpp
   gemm.cpp
+  indexing.cpp
+  masked.cpp
   pool.cpp
+  random.cpp
   registry.cpp
   resample.cpp
+  sampling.cpp
+  sequence.cpp
+  shape.cpp
   special.cpp
   ternary.cpp
   unary_exponential.cpp

@@ -7,18 +7,15 @@
 
 #include "kernels/args/shape.h"
 #include "kernels/arithmetic.h"
-#include "kernels/cast.h"
+#include "kernels/blocks.h"
 #include "kernels/entry.h"
 #include "kernels/families.h"
-#include "kernels/map.h"
-#include "kernels/strided.h"
+#include "kernels/generate.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
-
-constexpr int64_t kPiece = 256;
 
 template <class T>
 PUONE_FN T number(int64_t i) {
@@ -96,22 +93,8 @@ class Progression {
 
 template <class T>
 void sequenceOf(Launch& launch, const puone_sequence_args& args) {
-  unsigned char* out = launch.resolve(args.out);
-  const RowFunction cast_row = castRowOf(args.dtype, kDtype<T>);
-  const Progression<T> progression(args);
-  launch.forRanges(args.n, kGrain, [&](int64_t begin, int64_t end) {
-    T piece[kPiece];
-    for (int64_t i = begin; i < end; i += kPiece) {
-      const int64_t m = std::min(kPiece, end - i);
-      for (int64_t j = 0; j < m; ++j) piece[j] = progression(i + j);
-      cast_row(
-          out + i * args.out_stride,
-          args.out_stride,
-          reinterpret_cast<const unsigned char*>(piece),
-          sizeof(T),
-          m);
-    }
-  });
+  unsigned char* const out = launch.resolve(args.out);
+  generate<T>(launch, args.n, out, args.out_stride, args.dtype, Progression<T>(args));
 }
 
 void sequence(Launch& launch, const puone_sequence_args& args) {
@@ -137,25 +120,34 @@ PUONE_FN int64_t below(int64_t row, int64_t columns, int64_t diagonal) {
   return growing * first_length + growing * (growing - 1) / 2 + (row - full) * columns;
 }
 
+/// One row's part of a triangle.
+template <class T>
+struct TriangleRow {
+  PUONE_DEVICE void operator()(const Block& block, int64_t row) const {
+    const int64_t shift = args.upper != 0 ? 0 : 1;
+    const int64_t edge = std::clamp<int64_t>(row + args.diagonal + shift, 0, args.columns);
+    const int64_t begin = args.upper != 0 ? edge : 0;
+    const int64_t end = args.upper != 0 ? args.columns : edge;
+    T* const rows = out + first(row);
+    T* const columns = rows + args.count;
+    block.each(end - begin, [=](int64_t i) {
+      rows[i] = static_cast<T>(row);
+      columns[i] = static_cast<T>(begin + i);
+    });
+  }
+  /// The number of the row's first element.
+  PUONE_FN int64_t first(int64_t row) const {
+    return args.upper != 0 ? row * args.columns - below(row, args.columns, args.diagonal - 1)
+                           : below(row, args.columns, args.diagonal);
+  }
+  puone_triangle_indices_args args;
+  T* out;
+};
+
 template <class T>
 void triangleIndicesOf(Launch& launch, const puone_triangle_indices_args& args) {
-  T* out = reinterpret_cast<T*>(launch.resolve(args.out));
-  const int64_t columns = args.columns, diagonal = args.diagonal, count = args.count;
-  const bool upper = args.upper != 0;
-  map(
-      launch,
-      args.rows,
-      [=] PUONE_DEVICE(int64_t row) {
-        const int64_t edge = std::clamp<int64_t>(row + diagonal + (upper ? 0 : 1), 0, columns);
-        const int64_t begin = upper ? edge : 0, end = upper ? columns : edge;
-        int64_t k = upper ? row * columns - below(row, columns, diagonal - 1)
-                          : below(row, columns, diagonal);
-        for (int64_t column = begin; column < end; ++column, ++k) {
-          out[k] = static_cast<T>(row);
-          out[count + k] = static_cast<T>(column);
-        }
-      },
-      kGrain / std::max<int64_t>(1, columns) + 1);
+  T* const out = reinterpret_cast<T*>(launch.resolve(args.out));
+  blocks(launch, args.rows, args.columns, TriangleRow<T>{args, out});
 }
 
 void triangleIndices(Launch& launch, const puone_triangle_indices_args& args) {
