@@ -22,7 +22,7 @@ STEPS = (
         conformance.core,
         conformance.MODULES,
     ),
-    Step("sanitizer", "compute-sanitizer on few elements", 60, sanitizer.sanitizer),
+    Step("sanitizer", "compute-sanitizer on few elements", 75, sanitizer.sanitizer),
     Step(
         "conformance",
         "the whole suite on puone, in the time that is left",

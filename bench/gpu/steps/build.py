@@ -45,7 +45,7 @@ def build(run: Run) -> Outcome:
 
 def _offers(text: str, target: str) -> bool:
     # Ninja prints "name: phony", make "... name".
-    return re.search(rf"^(?:\.\.\. )?{target}\b", text, re.MULTILINE) is not None
+    return re.search(rf"^(?:\.\.\. )?{target}(?=:|\s|$)", text, re.MULTILINE) is not None
 
 
 def _announce(run: Run) -> None:
