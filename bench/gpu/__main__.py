@@ -27,7 +27,7 @@ from typing import Any, NoReturn
 from bench.gpu import machine, page, wheels
 from bench.gpu.plan import MINUTES, STEPS
 from bench.gpu.result import Result, file_name
-from bench.gpu.run import Run, Step, take_all
+from bench.gpu.run import PATIENCE, Run, Step, take_all
 
 ROOT = Path(__file__).resolve().parents[2]
 EXITS = {
@@ -78,11 +78,12 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     names = [step.name for step in STEPS]
     add("--step", action="append", choices=names, metavar="NAME", help="only this; repeatable")
-    add("--minutes", type=float, default=MINUTES, help=f"for everything (default: {MINUTES:g})")
+    add("--minutes", type=float, help=f"for everything (default: {MINUTES:g})")
     add("--results", type=Path, metavar="DIR", help="where the JSON file and its page go")
     add("--archive", type=Path, metavar="FILE", help="also pack all logs and reports (.tar.gz)")
     add("--build", type=Path, metavar="DIR", help="folder of cmake (default: build/gpu)")
-    add("--rehearse", action="store_true", help="on a stand-in driver, without a GPU")
+    patience = f"on a stand-in driver, without a GPU, and with {PATIENCE} times the time"
+    add("--rehearse", action="store_true", help=patience)
     add("--library", type=Path, metavar="FILE", help="with --rehearse: this driver")
     return parser
 
@@ -130,7 +131,7 @@ def _prepare(options: argparse.Namespace, about: dict[str, Any]) -> Run | str:
         library=library,
         rehearsal=rehearsal,
         result=Result(file.resolve()),
-        seconds=options.minutes * 60,
+        seconds=60 * (options.minutes or MINUTES * (PATIENCE if rehearsal else 1)),
     )
 
 
