@@ -74,13 +74,32 @@ std::shared_ptr<Graph> Runtime::endCapture(const std::shared_ptr<Stream>& stream
   }
   const bool whole = joined(*capture);
   leaveCapture(*capture);
-  if (capture->invalid) refuse(cudaErrorStreamCaptureInvalidated);
-  if (!whole) refuse(cudaErrorStreamCaptureUnjoined);
-  return capture->graph;
+  if (whole && !capture->invalid) return capture->graph;
+  drop(*capture->graph);
+  refuse(whole ? cudaErrorStreamCaptureInvalidated : cudaErrorStreamCaptureUnjoined);
+}
+
+void Runtime::drop(Graph& graph) {
+  for (const std::shared_ptr<void*>& block : graph.blocks) {
+    if (block.use_count() == 1) memory.giveBack(*block);
+  }
+  graph.blocks.clear();
+}
+
+void Runtime::abandonCapture(Stream& stream) {
+  const std::shared_ptr<Capture> capture = stream.capture;
+  if (capture == nullptr) return;
+  capture->invalid = true;
+  if (capture->origin == &stream) {
+    leaveCapture(*capture);
+    drop(*capture->graph);
+  } else {
+    capture->streams.erase(&stream);
+  }
 }
 
 void Runtime::leaveCapture(Capture& capture) {
-  std::shared_ptr<Capture> keep = capture.origin->capture;
+  const std::shared_ptr<Capture> keep = capture.origin->capture;
   for (Stream* stream : capture.streams) {
     stream->capture = nullptr;
     stream->frontier.clear();

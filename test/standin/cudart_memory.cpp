@@ -118,19 +118,6 @@ cudaError_t copy(
   return cudaSuccess;
 }
 
-/// A block of a graph's: taken when captured, and back with the last graph that knows it.
-struct GraphBlock {
-  explicit GraphBlock(void* block) : base(block) {}
-  ~GraphBlock() {
-    Runtime& all = runtime();
-    const Runtime::Lock lock(all.mutex);
-    all.memory.giveBack(base);
-  }
-  GraphBlock(const GraphBlock&) = delete;
-  GraphBlock& operator=(const GraphBlock&) = delete;
-  void* const base;
-};
-
 cudaError_t allocateAsync(
     Runtime& all, void** out, size_t bytes, int device, const std::shared_ptr<Stream>& stream) {
   if (out == nullptr) refuse(cudaErrorInvalidValue);
@@ -144,7 +131,7 @@ cudaError_t allocateAsync(
   void* base = all.memory.take(device, bytes, own ? stream->dying : 0);
   if (base == nullptr) refuse(cudaErrorMemoryAllocation);
   if (captured) {
-    stream->capture->graph->memory.push_back(std::make_shared<GraphBlock>(base));
+    stream->capture->graph->blocks.push_back(std::make_shared<void*>(base));
   }
   all.submit(
       stream, {Work::Kind::kBookkeeping, [&all, base] { all.memory.enliven(base); }, nullptr});

@@ -51,7 +51,7 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return function(__func__, Needs::kDriver, [&](Runtime& all, Runtime::Lock&) {
     if (handle == nullptr) refuse(cudaErrorInvalidResourceHandle);
-    if (all.stream(handle)->capture != nullptr) violation("a stream dies while it is captured");
+    all.abandonCapture(*all.stream(handle));
     const auto dying = all.streams.take(handle);
     dying->destroyed = true;
     dying->wake.notify_all();
@@ -265,17 +265,15 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t*
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  std::shared_ptr<Graph> dying; // outside the lock: what it owns may take it
   return function(__func__, Needs::kDriver, [&](Runtime& all, Runtime::Lock&) {
-    dying = all.graphs.take(graph);
+    all.drop(*all.graphs.take(graph));
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  std::shared_ptr<Graph> dying;
   return function(__func__, Needs::kDriver, [&](Runtime& all, Runtime::Lock&) {
-    dying = all.executables.take(graph);
+    all.drop(*all.executables.take(graph));
     return cudaSuccess;
   });
 }

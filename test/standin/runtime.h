@@ -62,6 +62,10 @@ class Runtime {
   /// Refuses what a capture of this thread's, or with the global mode anybody's, forbids.
   void refuseUnsafe();
   void launch(const std::shared_ptr<Stream>& stream, const Graph& graph);
+  /// Gives back the memory of a graph that nobody needs any more, unless a copy does.
+  void drop(Graph& graph);
+  /// A stream leaves the capture it may be in, which is spoilt by that.
+  void abandonCapture(Stream& stream);
 
   /// The nth call by this name fails?
   cudaError_t planted(const char* name);

@@ -46,7 +46,7 @@ struct Graph {
     std::vector<size_t> after;
   };
   std::vector<Node> nodes;
-  std::vector<std::shared_ptr<void>> memory; // of its allocations; given back with the last user
+  std::vector<std::shared_ptr<void*>> blocks; // of its allocations, shared with its copies
 };
 
 struct Stream;

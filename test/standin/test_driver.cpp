@@ -285,6 +285,16 @@ TEST(other_users_of_cuda_keep_their_current_device) {
   CHECK_EQ(static_cast<int>(cudaSetDevice(0)), 0);
 }
 
+TEST(shutdown_ends_a_capture) {
+  Driver driver;
+  const void* table = nullptr;
+  OK(hal().get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &table));
+  const auto& graphs = *static_cast<const puone_graph_api*>(table);
+  const puone_stream on = driver.stream();
+  OK(graphs.capture_begin(on));
+  OK(driver.delay(on));
+}
+
 TEST(shutdown_gives_back_what_the_caller_forgot) {
   Driver driver({{"SEED", "7"}});
   const puone_stream on = driver.stream(0);

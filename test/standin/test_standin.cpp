@@ -284,6 +284,26 @@ TEST(a_host_function_may_not_call_cuda) {
   IS(answer, cudaErrorNotPermitted);
 }
 
+#ifdef __SANITIZE_THREAD__
+TEST(two_streams_that_write_one_place_are_a_race) {
+  const Fresh fresh;
+  CHECK(dies([] {
+    char* device = block(64);
+    static std::atomic<int> writes{0}; // relaxed: in lock step, and yet unordered
+    for (const cudaStream_t on : {stream(), stream()}) {
+      standinEnqueue(on, [=] {
+        for (int i = 1; i <= 100; ++i) {
+          *device = 1;
+          writes.fetch_add(1, std::memory_order_relaxed);
+          while (writes.load(std::memory_order_relaxed) < 2 * i) std::this_thread::yield();
+        }
+      });
+    }
+    cudaDeviceSynchronize();
+  }));
+}
+#endif
+
 // ---- memory ----
 
 TEST(the_host_cannot_touch_device_memory) {
@@ -659,6 +679,21 @@ TEST(a_capture_refuses_what_would_wait_and_is_spoilt_by_it) {
   OK(cudaStreamBeginCapture(on, cudaStreamCaptureModeThreadLocal));
   std::thread([&] { OK(cudaMalloc(&made, 8)); }).join(); // another thread may
   OK(cudaStreamEndCapture(on, &graph));
+}
+
+TEST(a_spoilt_capture_gives_its_memory_back) {
+  const Fresh fresh;
+  const cudaStream_t on = stream();
+  void* scratch = nullptr;
+  cudaGraph_t graph = nullptr;
+  OK(cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed));
+  OK(cudaMallocAsync(&scratch, 64, on));
+  IS(cudaStreamQuery(on), cudaErrorStreamCaptureUnsupported);
+  IS(cudaStreamEndCapture(on, &graph), cudaErrorStreamCaptureInvalidated);
+  OK(cudaStreamBeginCapture(on, cudaStreamCaptureModeRelaxed));
+  OK(cudaMallocAsync(&scratch, 64, on));
+  OK(cudaStreamDestroy(on));
+  CHECK_EQ(standinLive().device_blocks, size_t{0});
 }
 
 TEST(a_capture_must_be_joined_and_alone) {

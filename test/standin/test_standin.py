@@ -27,7 +27,7 @@ def test_every_promise_is_kept(tests: str) -> None:
 
 
 @pytest.mark.parametrize("tests", SANITIZED)
-@pytest.mark.parametrize("sanitizer", filter(None, SANITIZERS))
+@pytest.mark.parametrize("sanitizer", [name for name in SANITIZERS if name])
 def test_it_is_clean(sanitizer: str, tests: str) -> None:
     program = build(sanitizer, "test_standin", tests)
     output = run([program], SANITIZERS[sanitizer], at_least=TESTS[tests])
