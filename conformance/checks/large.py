@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -25,8 +27,8 @@ from conformance.tensors import ramp
 GIB = 1 << 30
 #: Elements at each place that is looked at, and bytes for what is small.
 _WIDTH, _SLACK = 64, 64 << 20
-#: Seconds for a check, and for those of other workers that it waits for.
-_DEADLINE = 300.0
+#: Seconds for a check, once it has the memory.
+_DEADLINE = 180.0
 
 #: Number of elements, odd and just beyond what so many bits can count.
 _LENGTHS = {"31": 2**31 + 4099, "32": 2**32 + 4099}
@@ -35,11 +37,11 @@ _LENGTHS = {"31": 2**31 + 4099, "32": 2**32 + 4099}
 @contextmanager
 def _memory(dev: Device, size: int, on_host: int = 0) -> Iterator[None]:
     """Have `size` bytes of the device to oneself, and as many of the host, or be unsupported."""
-    path = os.path.join(tempfile.gettempdir(), f"torch_conformance_large_{os.getuid()}")
-    with open(path, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    size += _SLACK
+    if torch.accelerator.get_memory_info(0)[1] < size:
+        dev.unsupported(f"needs a device with {size / GIB:.1f} GiB of memory")
+    with _alone(dev):
         torch.accelerator.empty_cache()
-        size += _SLACK
         if torch.accelerator.get_memory_info(0)[0] < size:
             dev.unsupported(f"needs {size / GIB:.1f} GiB of free device memory")
         if _free_on_host() < size + on_host:
@@ -50,8 +52,26 @@ def _memory(dev: Device, size: int, on_host: int = 0) -> Iterator[None]:
             torch.accelerator.empty_cache()
 
 
+@contextmanager
+def _alone(dev: Device) -> Iterator[None]:
+    """Wait for the large tensors of other processes. They have deadlines; this one begins after."""
+    path = os.path.join(tempfile.gettempdir(), f"torch_conformance_large_{os.getuid()}")
+    with open(path, "w") as lock:
+        while True:
+            if dev.journal is not None:
+                dev.journal.beat()
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.1)
+        yield
+
+
 def _free_on_host() -> int:
     """Bytes that the host can still give; a device that is simulated has its memory there."""
+    if not os.path.exists("/proc/meminfo"):
+        return sys.maxsize
     with open("/proc/meminfo", encoding="ascii") as table:
         sizes = dict(line.split(":") for line in table)
     return int(sizes["MemAvailable"].split()[0]) << 10
