@@ -20,6 +20,9 @@ struct CumulativeSum {
   PUONE_FN Gathered step(Gathered all, T x, int64_t /*position*/) const {
     return plus(all, cast<Gathered>(x));
   }
+  PUONE_FN Gathered combine(Gathered a, Gathered b) const {
+    return plus(a, b);
+  }
   PUONE_FN T result(Gathered all) const {
     return cast<T>(all);
   }
@@ -34,6 +37,9 @@ struct CumulativeProduct {
   }
   PUONE_FN Gathered step(Gathered all, T x, int64_t /*position*/) const {
     return times(all, cast<Gathered>(x));
+  }
+  PUONE_FN Gathered combine(Gathered a, Gathered b) const {
+    return times(a, b);
   }
   PUONE_FN T result(Gathered all) const {
     return cast<T>(all);
@@ -52,6 +58,9 @@ struct CumulativeExtreme {
     const bool better = kLargest ? x >= all.first : x <= all.first;
     return (all.second < 0) | (x != x) | better ? Gathered{x, position} : all;
   }
+  PUONE_FN Gathered combine(Gathered a, Gathered b) const {
+    return b.second < 0 ? a : step(a, b.first, b.second);
+  }
   PUONE_FN Pair<T, int64_t> result(Gathered all) const {
     return all;
   }
@@ -68,8 +77,10 @@ struct LogCumulativeSumExp {
   PUONE_FN Gathered nothing() const {
     return -std::numeric_limits<Gathered>::infinity();
   }
-  PUONE_FN Gathered step(Gathered all, T value, int64_t /*position*/) const {
-    const Gathered x = value;
+  PUONE_FN Gathered step(Gathered all, T x, int64_t /*position*/) const {
+    return combine(all, x);
+  }
+  PUONE_FN Gathered combine(Gathered all, Gathered x) const {
     if ((all != all) | (x != x)) return std::numeric_limits<Gathered>::quiet_NaN();
     const Gathered low = x < all ? x : all, high = x < all ? all : x;
     // Equal infinities: their difference is no number.

@@ -65,17 +65,23 @@ set(PUONE_SIMT_KERNEL_SOURCES
   complex.cpp
   convolution.cpp
   copy.cpp
+  cumulative.cpp
   delay.cpp
+  dot.cpp
   embedding.cpp
+  extremes.cpp
   fill.cpp
   gemm.cpp
   indexing.cpp
   masked.cpp
+  order.cpp
   pool.cpp
   random.cpp
+  reduction.cpp
   registry.cpp
   resample.cpp
   sampling.cpp
+  search.cpp
   sequence.cpp
   shape.cpp
   special.cpp

@@ -6,15 +6,13 @@
 //     using Gathered = double;
 //     PUONE_FN Gathered nothing() const;
 //     PUONE_FN Gathered step(Gathered all, In x, int64_t position) const;
+//     PUONE_FN Gathered combine(Gathered a, Gathered b) const;    // a lies before b
 //     PUONE_FN T result(Gathered all) const;      // or a Pair, for two outputs
 //   };
 //
-// This is the host's implementation: lines of neighbouring elements advance together, so that steps
-// vectorise; where the scanned dimension is the dense one, one line at a time.
+// host/scan.h walks along the lines; simt/scan.h gathers pieces of a line apart and combines them.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
 #include <stdexcept>
 
 #include "kernels/args/reduction.h"
@@ -23,135 +21,33 @@
 #include "kernels/elementwise.h"
 #include "kernels/entry.h"
 #include "kernels/isa.h"
-#include "kernels/strided.h"
-#include "kernels/target.h"
+#include "kernels/launch.h"
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Elements of a line, or lines side by side, that are worked on at a time.
-constexpr int64_t kScanPiece = 256;
-
 namespace detail {
 
-template <class Op>
-class Scan {
- public:
-  Scan(Launch& launch, const puone_scan_args& args) : args_(args) {
+/// The dimension that is scanned and those that lines lie side by side in, innermost first.
+struct ScannedSpace {
+  explicit ScannedSpace(const puone_scan_args& args) {
     for (const int32_t d : byStride(args.ndim, args.in.strides)) {
       if (d < 0) break;
-      (d == args.scanned ? along_ : lines_)
+      (d == args.scanned ? along : lines)
           .add(
               args.sizes[d],
               {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
     }
-    in_ = launch.resolve(args.in.data);
-    for (int o = 0; o < 2; ++o) outs_[o] = resolveOptional(launch, args.outs[o]);
-    read_ = castRowOf(kDtype<In>, args.in_dtype);
-    run(launch);
   }
 
- private:
-  using In = typename Op::In;
-  using Gathered = typename Op::Gathered;
-  using Result = decltype(Op().result(Gathered()));
-
-  void run(Launch& launch) {
-    const int64_t count = along_.elements(), length = lines_.length();
-    if (count == 0 || length == 0) return;
-    const bool side_by_side =
-        lines_.ndim > 0 && std::abs(lines_.stride(0)) < std::abs(along_.stride(0));
-    const int64_t columns = side_by_side ? std::min(length, kScanPiece) : 1;
-    const int64_t strips = (length + columns - 1) / columns;
-    const int64_t grain = std::max<int64_t>(kGrain / (columns * count), 1);
-    launch.forRanges(lines_.elements() / length * strips, grain, [&](int64_t i, int64_t end) {
-      for (; i < end; ++i) {
-        const int64_t first = i % strips * columns;
-        const Walk place(lines_, i / strips * length + first);
-        if (side_by_side) {
-          sideBySide(place, std::min(columns, length - first), count);
-        } else {
-          oneLine(place, count);
-        }
-      }
-    });
-  }
-
-  void sideBySide(const Walk& place, int64_t columns, int64_t count) const {
-    In x[kScanPiece];
-    Gathered all[kScanPiece];
-    Result results[kScanPiece];
-    for (int64_t j = 0; j < columns; ++j) all[j] = op_.nothing();
-    for (int64_t i = 0; i < count; ++i) {
-      const auto at = [&](int o) { return place.offset(o) + i * along_.stride(o); };
-      read_(bytes(x), sizeof(In), in_ + at(0), lines_.stride(0), columns);
-      for (int64_t j = 0; j < columns; ++j) {
-        all[j] = op_.step(all[j], x[j], i);
-        results[j] = op_.result(all[j]);
-      }
-      write(results, columns, at(1), lines_.stride(1), at(2), lines_.stride(2));
-    }
-  }
-
-  void oneLine(const Walk& place, int64_t count) const {
-    In x[kScanPiece];
-    Result results[kScanPiece];
-    Gathered all = op_.nothing();
-    for (int64_t i = 0, n = 0; i < count; i += n) {
-      n = std::min(kScanPiece, count - i);
-      const auto at = [&](int o) { return place.offset(o) + i * along_.stride(o); };
-      read_(bytes(x), sizeof(In), in_ + at(0), along_.stride(0), n);
-      for (int64_t j = 0; j < n; ++j) {
-        all = op_.step(all, x[j], i + j);
-        results[j] = op_.result(all);
-      }
-      write(results, n, at(1), along_.stride(1), at(2), along_.stride(2));
-    }
-  }
-
-  template <class A>
-  void write(
-      const A* results, int64_t n, int64_t at, int64_t stride, int64_t /*at*/, int64_t /*stride*/)
-      const {
-    store(0, results, sizeof(A), n, at, stride, kDtype<A>);
-  }
-  template <class A, class B>
-  void write(
-      const Pair<A, B>* results,
-      int64_t n,
-      int64_t at,
-      int64_t stride,
-      int64_t at_second,
-      int64_t stride_second) const {
-    store(0, &results->first, sizeof *results, n, at, stride, kDtype<A>);
-    store(1, &results->second, sizeof *results, n, at_second, stride_second, kDtype<B>);
-  }
-  void store(
-      int o,
-      const void* results,
-      int64_t step,
-      int64_t n,
-      int64_t at,
-      int64_t stride,
-      int32_t dtype) const {
-    castRowOf(args_.out_dtypes[o], dtype)(
-        outs_[o] + at, stride, static_cast<const unsigned char*>(results), step, n);
-  }
-
-  static unsigned char* bytes(In* x) {
-    return reinterpret_cast<unsigned char*>(x);
-  }
-
-  const puone_scan_args& args_;
-  Dimensions along_, lines_;
-  const unsigned char* in_;
-  unsigned char* outs_[2];
-  RowFunction read_;
-  Op op_;
+  Dimensions along, lines;
 };
+
+template <class Op>
+void scan(Launch& launch, const puone_scan_args& args);
 
 template <template <class> class Op, class... T>
 void dispatchScan(Launch& launch, const puone_scan_args& args, ComputeTypes<T...> /*types*/) {
-  const bool found = ((args.compute == kDtype<T> && (Scan<Op<T>>(launch, args), true)) || ...);
+  const bool found = ((args.compute == kDtype<T> && (scan<Op<T>>(launch, args), true)) || ...);
   if (!found) throw std::invalid_argument("the kernel does not compute in this dtype");
 }
 
@@ -169,3 +65,9 @@ constexpr Kernel scanEntry(const char* name) {
 }
 
 } // namespace puone::kernels::PUONE_ISA
+
+#ifdef PUONE_SIMT
+#include "kernels/simt/scan.h"
+#else
+#include "kernels/host/scan.h"
+#endif

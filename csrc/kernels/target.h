@@ -5,8 +5,12 @@
 // of whoever compiles the kernels for one, says how its compiler spells them, and:
 //
 //   PUONE_GLOBAL, PUONE_SHARED    a function that a launch starts; memory of a block
+//   PUONE_RESIDENT(threads, blocks)
+//                                 after PUONE_GLOBAL: its blocks have at most that many threads,
+//                                 and that many blocks shall fit on a multiprocessor at a time
 //   PUONE_NOINLINE                a device function that is not to be inlined
 //   PUONE_UNROLL                  before a loop that is to be unrolled
+//   PUONE_ROLLED                  before a loop that is not to be unrolled
 //   PUONE_ON_DEVICE               defined while code for the device itself is compiled
 //   threadIdx, blockIdx, blockDim, gridDim (.x), __syncthreads, __shfl_*_sync, atomic*
 //                                 with the meaning that vendors of such devices agree on

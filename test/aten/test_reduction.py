@@ -59,6 +59,46 @@ def test_work_split_over_cores_and_chunks_is_joined(shape: tuple[int, ...]) -> N
     assert not puone._fallback_counts()
 
 
+ELEMENTS = [
+    torch.bool,
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.complex64,
+    torch.complex128,
+]
+
+
+@pytest.mark.parametrize("dtype", ELEMENTS, ids=str)
+def test_elements_of_any_type_and_alignment_are_reduced(dtype: torch.dtype) -> None:
+    numbers = torch.randint(0, 3, (40, 6, 1001))
+    x, y = numbers.to(dtype), numbers.to(dtype).to("puone")
+    views: list[Callable[[Tensor], Tensor]] = [
+        lambda t: t[..., :1000],
+        lambda t: t[..., 1:],
+        lambda t: t[:, ::2, ::2],
+        lambda t: t.transpose(0, 2),
+    ]
+    for view in views:
+        for dims in [(0,), (2,), (0, 2), (0, 1, 2)]:
+            exact = view(x).sum(dims) if dtype.is_complex else view(x).long().sum(dims)
+            total = view(y).sum(dims)
+            assert torch.equal(total.cpu(), exact.to(total.dtype))
+            assert torch.equal(view(y).all(dims).cpu(), view(x).all(dims))
+            counts = torch.count_nonzero(view(y), dims).cpu()
+            assert torch.equal(counts, torch.count_nonzero(view(x), dims))
+        if dtype != torch.bool and not dtype.is_complex:
+            assert torch.equal(view(y).argmax(2).cpu(), view(x).argmax(2))
+            assert torch.equal(view(y).amin((0, 2)).cpu(), view(x).amin((0, 2)))
+    assert not puone._fallback_counts()
+
+
 BITS = """
 import torch, reference_backend
 torch.manual_seed(0)

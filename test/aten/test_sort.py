@@ -63,6 +63,35 @@ def test_parts_of_an_order_are_the_orders(n: int) -> None:
     assert not puone._fallback_counts()
 
 
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_lines_too_long_for_one_block_are_in_order(dtype: torch.dtype) -> None:
+    x = torch.randint(-100, 100, (2, 5000)).to(dtype)
+    x[:, 1::999] = x.max()
+    y = x.to("puone")
+    for descending in (False, True):
+        expected = x.sort(1, stable=True, descending=descending)
+        actual = y.sort(1, descending=descending)
+        assert torch.equal(actual.values.cpu(), expected.values)
+        assert torch.equal(actual.indices.cpu(), expected.indices)
+    ordered = x.sort(1).values
+    assert torch.equal(y.topk(9).values.cpu(), ordered.flip(1)[:, :9])
+    assert torch.equal(y.kthvalue(1234).values.cpu(), ordered[:, 1233])
+    assert torch.equal(y.median(1).values.cpu(), ordered[:, 2499])
+    assert torch.equal(y.mode(1).values.cpu(), x.mode(1).values)
+    assert not puone._fallback_counts()
+
+
+def test_nan_is_behind_all_numbers_of_a_long_line() -> None:
+    x = torch.randn(9000)
+    x[::3] = math.nan
+    y = x.to("puone")
+    order = y.argsort().cpu()
+    assert torch.equal(x[order[:6000]], x[~x.isnan()].sort().values)
+    assert order[6000:].tolist() == list(range(0, 9000, 3))
+    assert y.nanmedian().item() == x.nanmedian().item()
+    assert math.isnan(y.median().item()) and y.median(0).indices.item() == 0
+
+
 def test_the_mode_is_the_smallest_of_the_most_frequent() -> None:
     x = torch.tensor([[3, 1, 2, 2, 3, 0], [5, 5, 5, 1, 1, 9]])
     values, indices = x.to("puone").mode(1)

@@ -10,8 +10,10 @@
 #define PUONE_DEVICE __device__
 #define PUONE_GLOBAL __global__
 #define PUONE_SHARED __shared__
+#define PUONE_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define PUONE_NOINLINE __noinline__
 #define PUONE_UNROLL _Pragma("unroll")
+#define PUONE_ROLLED _Pragma("unroll 1")
 #ifdef __CUDA_ARCH__
 #define PUONE_ON_DEVICE
 #endif

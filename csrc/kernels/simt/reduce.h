@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions on a device. Where the dense dimension is reduced, a team of threads has an output:
+// some of a warp, a block, or - an output in several chunks - many blocks. Else a thread has one,
+// its neighbours the neighbouring ones, and some threads of a block share the rows. What many
+// blocks have gathered of an output, a second launch combines.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+#include "kernels/reduce.h"
+#include "kernels/simt/axes.h"
+#include "kernels/simt/blocks.h"
+#include "kernels/simt/cast.h"
+#include "kernels/simt/runs.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+namespace detail {
+
+constexpr uint32_t kReduceThreads = 256;
+/// Elements far apart that a thread has under way.
+constexpr int kReduceApart = 8;
+/// Runs of InMemory<T>::kRun elements that a thread has under way: 64 bytes in registers.
+template <class T>
+constexpr int kReduceRuns = InMemory<T>::kRun == 8 ? 2 : 4;
+
+/// What a thread has read: element e of run r has position first + r * step + e.
+template <class T, int kRuns, int kRun>
+struct Taken {
+  T x[kRuns][kRun];
+  int64_t first, step;
+};
+
+// ---- how each kind takes elements ----
+
+template <class Op, class T, int kRuns, int kRun>
+PUONE_DEVICE void take(
+    const Fold<Op>& fold, const Taken<T, kRuns, kRun>& taken, typename Op::Wide& all) {
+  typename Op::Lane lane = fold.op.identity();
+  PUONE_UNROLL
+  for (int r = 0; r < kRuns; ++r) {
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) lane = fold.op.step(lane, taken.x[r][e]);
+  }
+  all = fold.combine(all, cast<typename Op::Wide>(lane));
+}
+
+template <class Op, class T, int kRuns, int kRun>
+PUONE_DEVICE void take(
+    const Extreme<Op>& /*extreme*/, const Taken<T, kRuns, kRun>& taken, Found<T>& all) {
+  PUONE_UNROLL
+  for (int r = 0; r < kRuns; ++r) {
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) {
+      if (all.position < 0 || Op::better(taken.x[r][e], all.value)) {
+        all = {taken.x[r][e], taken.first + r * taken.step + e};
+      }
+    }
+  }
+}
+
+template <class T, int kRuns, int kRun>
+PUONE_DEVICE void take(
+    const Moments<T>& moments,
+    const Taken<T, kRuns, kRun>& taken,
+    typename Moments<T>::Gathered& all) {
+  T middle = 0, off = 0, squares = 0;
+  PUONE_UNROLL
+  for (int r = 0; r < kRuns; ++r) {
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) middle += taken.x[r][e];
+  }
+  middle /= T(kRuns * kRun);
+  PUONE_UNROLL
+  for (int r = 0; r < kRuns; ++r) {
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) {
+      const T d = taken.x[r][e] - middle;
+      off += d;
+      squares += d * d;
+    }
+  }
+  all = moments.combine(all, moments.gathered(kRuns * kRun, middle, off, squares));
+}
+
+template <class R, class Gathered>
+PUONE_DEVICE Gathered join(const R& op, const Gathered& a, const Gathered& b) {
+  return op.combine(a, b);
+}
+/// Threads take turns: neither may lie before the other.
+template <class Op, class T>
+PUONE_DEVICE Found<T> join(const Extreme<Op>& op, const Found<T>& a, const Found<T>& b) {
+  return b.position < a.position ? op.combine(b, a) : op.combine(a, b);
+}
+
+// ---- device code ----
+
+template <class R>
+struct Reduction {
+  using Gathered = typename R::Gathered;
+
+  R op;
+  const unsigned char* in;
+  unsigned char* outs[2];
+  int32_t in_dtype;
+  int32_t out_dtypes[2];
+  int64_t outputs, count; // elements of an output
+  int64_t chunk, chunks;  // elements of a chunk, chunks of an output
+  Gathered* parts;        // of each chunk of each output, if there are several
+  uint32_t team;          // threads that have an output or a chunk of it together
+  int64_t columns;        // outputs of a block side by side
+  bool across;
+  int64_t row, within;  // elements of a row of the reduced dimensions; the stride in it
+  int32_t outer_ndim;   // dimensions outside of rows
+  int64_t outer_stride; // of the first of them
+  Axes<1> outer;        // all of them
+  Axes<Dimensions::kStrides> kept;
+
+  /// Takes runs begin, begin + step, ... that start before end.
+  template <int kRuns, int kRun>
+  PUONE_DEVICE void gather(
+      const unsigned char* from, int64_t begin, int64_t end, int64_t step, Gathered& all) const {
+    int64_t first = begin;
+    if (outer_ndim <= 1) {
+      // The way from row to row, without divisions: how many rows and elements a step leads on.
+      int64_t in_row = first, row_number = 0, step_in_row = step, step_rows = 0;
+      if (outer_ndim == 1) {
+        row_number = first / row;
+        in_row = first - row_number * row;
+        step_rows = step / row;
+        step_in_row = step - step_rows * row;
+      }
+      PUONE_ROLLED
+      for (; first + (kRuns - 1) * step < end; first += kRuns * step) {
+        const unsigned char* at[kRuns];
+        PUONE_UNROLL
+        for (int r = 0; r < kRuns; ++r) {
+          at[r] = from + in_row * within + row_number * outer_stride;
+          in_row += step_in_row;
+          row_number += step_rows;
+          if (outer_ndim == 1 && in_row >= row) {
+            in_row -= row;
+            ++row_number;
+          }
+        }
+        takeFrom<kRuns, kRun>(at, first, step, all);
+      }
+    }
+    // What is left, and what has rows in several dimensions.
+    PUONE_ROLLED
+    for (; first < end; first += step) {
+      const int64_t row_number = outer_ndim == 0 ? 0 : first / row;
+      const unsigned char* const at[] = {
+          from + (first - row_number * row) * within + outer.offset(row_number)};
+      takeFrom<1, kRun>(at, first, step, all);
+    }
+  }
+
+  template <int kRuns, int kRun>
+  PUONE_DEVICE void takeFrom(
+      const unsigned char* const (&at)[kRuns], int64_t first, int64_t step, Gathered& all) const {
+    Taken<typename R::In, kRuns, kRun> taken;
+    taken.first = first;
+    taken.step = step;
+    if constexpr (kRun > 1) {
+      readRuns(taken.x, at, in_dtype);
+    } else {
+      readElements(taken.x, at, in_dtype);
+    }
+    take(op, taken, all);
+  }
+
+  PUONE_DEVICE void write(int64_t output, const Gathered& all) const {
+    int64_t offsets[Dimensions::kStrides] = {};
+    kept.add(output, offsets);
+    writeResult(offsets, op.finish(all, count));
+  }
+
+  template <class A>
+  PUONE_DEVICE void writeResult(const int64_t* offsets, const A& result) const {
+    storeAs(outs[0] + offsets[1], out_dtypes[0], result);
+  }
+  template <class A, class B>
+  PUONE_DEVICE void writeResult(const int64_t* offsets, const Pair<A, B>& result) const {
+    if (outs[0] != nullptr) storeAs(outs[0] + offsets[1], out_dtypes[0], result.first);
+    if (outs[1] == nullptr) return;
+    if constexpr (std::is_same_v<B, int64_t>) { // a position
+      store(outs[1] + offsets[2], result.second);
+    } else {
+      storeAs(outs[1] + offsets[2], out_dtypes[1], result.second);
+    }
+  }
+
+  /// What is gathered of a chunk is complete.
+  PUONE_DEVICE void done(int64_t output, int64_t index, const Gathered& all) const {
+    if (parts == nullptr) {
+      write(output, all);
+    } else {
+      parts[output * chunks + index] = all;
+    }
+  }
+};
+
+/// What the threads of a team have, for its first thread.
+template <class R>
+PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename R::Gathered all) {
+  const auto combine = [&](const auto& a, const auto& b) { return join(op, a, b); };
+  if (team > kWarpThreads) return Block().all(all, combine);
+  for (int bits = static_cast<int>(team) / 2; bits > 0; bits /= 2) {
+    all = combine(all, shuffleXor(all, bits));
+  }
+  return all;
+}
+
+/// The part of the work that a thread has a share in.
+struct Chunk {
+  template <class R>
+  PUONE_DEVICE Chunk(const Reduction<R>& task, int64_t strip_or_number, int64_t output_in_strip) {
+    const int64_t number = task.chunks == 1 ? strip_or_number : strip_or_number / task.chunks;
+    index = strip_or_number - number * task.chunks;
+    output = number * task.columns + output_in_strip;
+    exists = output < task.outputs;
+    begin = index * task.chunk;
+    end = begin + task.chunk < task.count ? begin + task.chunk : task.count;
+  }
+
+  int64_t output, index, begin, end;
+  bool exists;
+};
+
+/// Runs of dense elements: a team per chunk.
+template <class R>
+PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task) {
+  constexpr int kRun = InMemory<typename R::In>::kRun;
+  const uint32_t lane = threadIdx.x % task.team;
+  const Chunk chunk(
+      task,
+      static_cast<int64_t>(blockIdx.x) * (blockDim.x / task.team) + threadIdx.x / task.team,
+      0);
+  auto all = task.op.nothing();
+  if (chunk.exists) {
+    const unsigned char* const from = task.in + task.kept.offset(chunk.output);
+    const int64_t whole = chunk.begin + (chunk.end - chunk.begin) / kRun * kRun;
+    task.template gather<kReduceRuns<typename R::In>, kRun>(
+        from, chunk.begin + lane * kRun, whole, static_cast<int64_t>(task.team) * kRun, all);
+    task.template gather<1, 1>(from, whole + lane, chunk.end, task.team, all);
+  }
+  all = joinTeam(task.op, task.team, all);
+  if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
+}
+
+/// Single elements, along the reduced dimensions or, if `across`, with neighbouring outputs side by
+/// side: then the team of an output takes its rows in turns.
+template <class R>
+PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> task) {
+  using Gathered = typename R::Gathered;
+  PUONE_SHARED SharedArray<Gathered, kReduceThreads> memory;
+  Gathered* const shared = memory.data();
+  const bool across = task.across;
+  const auto columns = static_cast<uint32_t>(task.columns);
+  const uint32_t lane = across ? threadIdx.x / columns : threadIdx.x % task.team;
+  const Chunk chunk(
+      task,
+      across
+          ? static_cast<int64_t>(blockIdx.x)
+          : static_cast<int64_t>(blockIdx.x) * (blockDim.x / task.team) + threadIdx.x / task.team,
+      across ? threadIdx.x % columns : 0);
+  Gathered all = task.op.nothing();
+  if (chunk.exists) {
+    task.template gather<kReduceApart, 1>(
+        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
+  }
+  const uint32_t apart = across ? columns : 1; // threads of a team
+  for (uint32_t half = task.team / 2; half > 0; half /= 2) {
+    shared[threadIdx.x] = all;
+    __syncthreads();
+    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * apart]);
+    __syncthreads();
+  }
+  if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
+}
+
+/// The second stage: a warp per output.
+template <class R>
+PUONE_GLOBAL void reduceParts(Reduction<R> task) {
+  const int64_t output =
+      (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarpThreads;
+  const uint32_t lane = threadIdx.x % kWarpThreads;
+  auto all = task.op.nothing();
+  if (output < task.outputs) {
+    for (int64_t c = lane; c < task.chunks; c += kWarpThreads) {
+      all = join(task.op, all, task.parts[output * task.chunks + c]);
+    }
+  }
+  all = joinTeam(task.op, kWarpThreads, all);
+  if (output < task.outputs && lane == 0) task.write(output, all);
+}
+
+// ---- the launch ----
+
+/// Whether runs of kRun elements can be read in one go: those of each output, one after the other.
+template <class T>
+bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
+  constexpr int64_t kRun = InMemory<T>::kRun;
+  const int64_t size = elementSize(args.in_dtype);
+  const int64_t alignment = std::min<int64_t>(kRun * size, 16);
+  if (kRun == 1 || !isInMemory<T>(args.in_dtype) || space.reduced.stride(0) != size) return false;
+  if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return false;
+  if (space.reduced.ndim > 1 && space.reduced.sizes[0] % kRun != 0) return false;
+  const auto aligned = [=](const Dimensions& dims, int32_t first) {
+    for (int32_t d = first; d < dims.ndim; ++d) {
+      if (dims.strides[0][d] % alignment != 0) return false;
+    }
+    return true;
+  };
+  return aligned(space.reduced, 1) && aligned(space.kept, 0);
+}
+
+/// How the outputs are spread over threads.
+struct Spread {
+  uint32_t team = 1, threads = kReduceThreads;
+  int64_t chunks = 1, chunk;
+};
+
+/// `share`: elements that keep a thread busy. `wanted`: threads that keep the device busy.
+inline Spread spreadAlong(const ReducedSpace& space, int64_t share, int64_t wanted) {
+  Spread spread;
+  const auto each = [&] { return space.count / spread.team; }; // elements of a thread
+  while (spread.team < kReduceThreads &&
+         (each() > 4 * share || (each() > share && space.outputs * spread.team < wanted))) {
+    spread.team *= 2;
+  }
+  if (spread.team > kWarpThreads) spread.threads = spread.team;
+  if (spread.team == kReduceThreads) {
+    spread.chunks = std::min(wanted / (space.outputs * spread.team), each() / share);
+  }
+  return spread;
+}
+
+inline Spread spreadAcross(const ReducedSpace& space, int64_t share, int64_t wanted) {
+  Spread spread;
+  const auto columns = [&] { return kReduceThreads / spread.team; };
+  const auto threads = [&] { return (space.outputs + columns() - 1) / columns() * kReduceThreads; };
+  // A team of more threads shares the rows, as long as warps still read lines of memory.
+  const auto wider = [&] { return columns() > kWarpThreads || columns() / 2 >= space.outputs; };
+  while (columns() > 1 && wider() && spread.team < space.count &&
+         (threads() < wanted || columns() / 2 >= space.outputs)) {
+    spread.team *= 2;
+  }
+  spread.chunks = std::min(wanted / threads(), space.count / (spread.team * share));
+  return spread;
+}
+
+template <class R>
+void reduce(Launch& launch, const puone_reduce_args& args) {
+  using In = typename R::In;
+  constexpr int64_t kRun = InMemory<In>::kRun;
+  const ReducedSpace space(args);
+  if (space.outputs == 0) return;
+  const bool across = space.kept.ndim > 0 && space.reduced.ndim > 0 &&
+                      std::abs(space.kept.stride(0)) < std::abs(space.reduced.stride(0));
+  const bool packed = !across && hasRuns<In>(args, space);
+  // Twice what fits at a time evens out the end.
+  const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
+  Spread spread = across
+                      ? spreadAcross(space, kReduceApart, wanted)
+                      : spreadAlong(space, packed ? kReduceRuns<In> * kRun : kReduceApart, wanted);
+  spread.chunks = std::max<int64_t>(spread.chunks, 1);
+  spread.chunk = (space.count + spread.chunks - 1) / spread.chunks;
+  spread.chunk = std::max<int64_t>((spread.chunk + kRun - 1) / kRun * kRun, 1);
+  spread.chunks = std::max<int64_t>((space.count + spread.chunk - 1) / spread.chunk, 1);
+  using Gathered = typename R::Gathered;
+  const Dimensions& reduced = space.reduced;
+  Dimensions outer;
+  for (int32_t d = 1; d < reduced.ndim; ++d) outer.add(reduced.sizes[d], {reduced.strides[0][d]});
+  const int64_t columns = across ? kReduceThreads / spread.team : 1;
+  const Reduction<R> task{
+      R(args),
+      resolveOptional(launch, args.in),
+      {resolveOptional(launch, args.outs[0]), resolveOptional(launch, args.outs[1])},
+      args.in_dtype,
+      {args.out_dtypes[0], args.out_dtypes[1]},
+      space.outputs,
+      space.count,
+      spread.chunk,
+      spread.chunks,
+      spread.chunks == 1
+          ? nullptr
+          : static_cast<Gathered*>(launch.scratch(
+                static_cast<size_t>(space.outputs * spread.chunks) * sizeof(Gathered))),
+      spread.team,
+      columns,
+      across,
+      std::max<int64_t>(reduced.length(), 1),
+      reduced.stride(0),
+      outer.ndim,
+      outer.stride(0),
+      Axes<1>(outer),
+      Axes<Dimensions::kStrides>(space.kept)};
+  const auto start = [&](void (*kernel)(Reduction<R>), int64_t items, int64_t per_block) {
+    dialect::start<dialect::Threads::kTogether>(
+        launch.stream(),
+        kernel,
+        static_cast<uint32_t>((items + per_block - 1) / per_block),
+        spread.threads,
+        task);
+  };
+  const int64_t strips = (space.outputs + columns - 1) / columns;
+  start(
+      packed ? reduceRuns<R> : reduceElements<R>,
+      strips * spread.chunks,
+      across ? 1 : spread.threads / spread.team);
+  if (spread.chunks > 1) {
+    spread.threads = kReduceThreads;
+    start(reduceParts<R>, space.outputs, kReduceThreads / kWarpThreads);
+  }
+}
+
+} // namespace detail
+} // namespace puone::kernels::PUONE_ISA
