@@ -77,10 +77,10 @@ ELEMENTS = [
 
 @pytest.mark.parametrize("dtype", ELEMENTS, ids=str)
 def test_elements_of_any_type_and_alignment_are_reduced(dtype: torch.dtype) -> None:
-    numbers = torch.randint(0, 3, (40, 6, 1001))
+    numbers = torch.randint(0, 3, (12, 5, 501))
     x, y = numbers.to(dtype), numbers.to(dtype).to("puone")
     views: list[Callable[[Tensor], Tensor]] = [
-        lambda t: t[..., :1000],
+        lambda t: t[..., :496],
         lambda t: t[..., 1:],
         lambda t: t[:, ::2, ::2],
         lambda t: t.transpose(0, 2),

@@ -63,13 +63,13 @@ def test_parts_of_an_order_are_the_orders(n: int) -> None:
     assert not puone._fallback_counts()
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)
 def test_lines_too_long_for_one_block_are_in_order(dtype: torch.dtype) -> None:
     x = torch.randint(-100, 100, (2, 5000)).to(dtype)
     x[:, 1::999] = x.max()
     y = x.to("puone")
     for descending in (False, True):
-        expected = x.sort(1, stable=True, descending=descending)
+        expected = x.sort(dim=1, stable=True, descending=descending)
         actual = y.sort(1, descending=descending)
         assert torch.equal(actual.values.cpu(), expected.values)
         assert torch.equal(actual.indices.cpu(), expected.indices)
