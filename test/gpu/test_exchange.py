@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-from suites import LIBRARIES, ROOT
+from suites import LIBRARIES, ROOT, STANDIN, needs_standin
 
 from bench.gpu.steps.exchange import ABSENT
 
@@ -33,6 +33,13 @@ def test_a_driver_that_shares_its_memory_exchanges_everything() -> None:
         PUONE_LIAR="native_runtime",
         PUONE_LIAR_TARGET=str(LIBRARIES / "libpuone_sim.so"),
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert set(json.loads(done.stdout.splitlines()[-1]).values()) == {"good"}
+
+
+@needs_standin
+def test_the_cuda_driver_exchanges_everything_over_the_stand_in() -> None:
+    done = exchange("puone", PUONE_DRIVER=str(STANDIN))
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(json.loads(done.stdout.splitlines()[-1]).values()) == {"good"}
 

@@ -58,7 +58,9 @@ def test_the_cuda_driver_loads_without_a_gpu(python: Python) -> None:
 
 @needs_cuda_driver
 def test_without_a_gpu_the_choice_falls_on_sim(python: Python) -> None:
-    assert report(python, **NO_GPU)["name"] == "sim"
+    info = report(python, **NO_GPU)
+    assert (info["name"], info["available"], info["error"]) == ("sim", True, "")
+    assert f"{HARDWARE} has no device" in info["passed_over"]
 
 
 def test_the_template_driver_loads_and_offers_nothing(python: Python) -> None:
