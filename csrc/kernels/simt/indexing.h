@@ -209,7 +209,7 @@ struct KeyWrite {
   Places<2 + kIndices> nest;
   Chooser<kIndices> chooser;
   Writes writes;
-  KeyedItem* items;
+  KeyedItem<uint64_t>* items;
 };
 
 /// What is written: an element, or one value.
@@ -229,7 +229,7 @@ template <class T, class F>
 struct WriteAlong {
   PUONE_DEVICE void operator()(int64_t apart) const {
     const int64_t own = writes.columns == 1 ? apart : 0;
-    const KeyedItem* const mine = items + own * writes.meeting;
+    const KeyedItem<uint64_t>* const mine = items + own * writes.meeting;
     for (int64_t i = 0; i < writes.meeting; ++i) {
       const auto key = static_cast<int64_t>(mine[i].key);
       if (key == writes.keys) continue;
@@ -242,7 +242,7 @@ struct WriteAlong {
   Places<2> nest;
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
-  const KeyedItem* items;
+  const KeyedItem<uint64_t>* items;
   Elements<T> elements;
   F f;
 };
@@ -284,7 +284,7 @@ struct WriteSorted {
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
   Divider columns;
-  const KeyedItem* items;
+  const KeyedItem<uint64_t>* items;
   Elements<T> elements;
   F f;
 };
@@ -316,8 +316,8 @@ void write(
   // Pieces follow each other in order, too.
   forPieces(nest, [&](const LoopNest<2 + kIndices>& piece, int64_t) {
     const Writes writes = writesOf<kIndices>(piece, args);
-    const size_t bytes = static_cast<size_t>(writes.keyed) * sizeof(KeyedItem);
-    auto* const items = static_cast<KeyedItem*>(launch.scratch(bytes));
+    const size_t bytes = static_cast<size_t>(writes.keyed) * sizeof(KeyedItem<uint64_t>);
+    auto* const items = static_cast<KeyedItem<uint64_t>*>(launch.scratch(bytes));
     map(launch,
         writes.keyed,
         KeyWrite<kIndices>{Places<2 + kIndices>(piece), chooser, writes, items});
@@ -332,11 +332,13 @@ void write(
       map(launch, writes.apart, WriteAlong<T, F>{at, choices, writes, items, Elements<T>(args), f});
       return;
     }
-    const KeyedItem* const sorted = radixSort(
+    const KeyedItem<uint64_t>* const sorted = radixSort(
         launch,
         items,
+        static_cast<KeyedItem<uint64_t>*>(launch.scratch(bytes)),
+        1,
         writes.keyed,
-        static_cast<int>(std::bit_width(static_cast<uint64_t>(writes.keys))));
+        static_cast<int32_t>(std::bit_width(static_cast<uint64_t>(writes.keys))));
     const Divider columns(static_cast<uint32_t>(writes.columns));
     map(launch,
         writes.keyed * writes.columns,

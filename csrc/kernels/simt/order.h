@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lines of elements in order on a device. Elements become keys: unsigned integers in the wanted
-// order. A short line is sorted by a block, in its memory; long ones by radix, from the lowest
-// digit of the keys to the highest, many blocks to a line: count the digits of each tile, add the
-// counts up to places, move the items of each tile there. All is done with the keys' bits, so that
-// there are two kinds of items, whatever the types.
+// order. A short line is sorted by a block, in its memory; long ones by radix. All is done with the
+// keys' bits, so that there are two kinds of items, whatever the types.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 #include <type_traits>
-#include <utility>
 
-#include "kernels/args/reduction.h"
 #include "kernels/bits.h"
 #include "kernels/cast.h"
 #include "kernels/dimensions.h"
 #include "kernels/order.h"
-#include "kernels/scan.h"
 #include "kernels/simt/axes.h"
 #include "kernels/simt/blocks.h"
 #include "kernels/simt/map.h"
+#include "kernels/simt/radix_sort.h"
 #include "kernels/simt/runs.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -70,23 +66,17 @@ PUONE_FN Bits keyOf(const unsigned char* at, int32_t dtype) {
   return bits;
 }
 
-/// Of a line, whose elements are counted in as many bits as a key has.
-template <class Key>
-struct Item {
-  Key key, position;
-};
-
 /// A total order, so that a sort by it is stable whatever its method.
 template <class Key>
 struct Before {
-  PUONE_FN bool operator()(const Item<Key>& a, const Item<Key>& b) const {
+  PUONE_FN bool operator()(const KeyedItem<Key>& a, const KeyedItem<Key>& b) const {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
   }
 };
 
 /// Lines of at most this many elements are sorted in a block's memory.
 template <class Key>
-constexpr uint32_t kShort = 16384 / sizeof(Item<Key>);
+constexpr uint32_t kShort = 16384 / sizeof(KeyedItem<Key>);
 
 // ---- the lines ----
 
@@ -122,21 +112,18 @@ struct Lines {
     const auto directed = [&](auto key) {
       return static_cast<Key>(static_cast<decltype(key)>(descending ? ~key : key));
     };
-    if constexpr (sizeof(Key) == 8) {
-      return directed(keyOf<uint64_t>(at, dtype));
-    } else {
-      if (element == 1) return directed(keyOf<uint8_t>(at, dtype));
-      if (element == 2) return directed(keyOf<uint16_t>(at, dtype));
-      return directed(keyOf<uint32_t>(at, dtype));
-    }
+    if (element == 1) return directed(keyOf<uint8_t>(at, dtype));
+    if (element == 2) return directed(keyOf<uint16_t>(at, dtype));
+    if (element == 4) return directed(keyOf<uint32_t>(at, dtype));
+    return directed(keyOf<uint64_t>(at, dtype));
   }
   /// The key of NaN, of lines in ascending order.
   PUONE_FN Key nan() const {
     return static_cast<Key>(~Key{0}) >> (sizeof(Key) - element) * 8;
   }
 
-  PUONE_FN Item<Key> item(const unsigned char* line, int64_t i) const {
-    return {key(line + i * steps[0]), static_cast<Key>(i)};
+  PUONE_FN KeyedItem<Key> item(const unsigned char* line, int64_t i) const {
+    return {key(line + i * steps[0]), static_cast<std::make_signed_t<Key>>(i)};
   }
 
   /// Writes the element at `position` of a line as its result number `to`.
@@ -151,7 +138,7 @@ struct Lines {
   }
 
   /// The first of `size` items in order whose key is not less.
-  PUONE_FN int64_t lowerBound(const Item<Key>* items, int64_t end, Key key) const {
+  PUONE_FN int64_t lowerBound(const KeyedItem<Key>* items, int64_t end, Key key) const {
     int64_t begin = 0;
     while (begin < end) {
       const int64_t middle = begin + (end - begin) / 2;
@@ -171,7 +158,7 @@ class Results {
  public:
   Results(const Lines<Key>& lines, Wanted wanted) : lines(lines), wanted(wanted) {}
 
-  PUONE_DEVICE void write(const Block& block, int64_t line, const Item<Key>* items) const {
+  PUONE_DEVICE void write(const Block& block, int64_t line, const KeyedItem<Key>* items) const {
     int64_t at[Dimensions::kStrides] = {};
     lines.lines.add(line, at);
     if (wanted == Wanted::kSorted) {
@@ -188,7 +175,7 @@ class Results {
   Wanted wanted;
 
  private:
-  PUONE_DEVICE int64_t median(const Item<Key>* items) const {
+  PUONE_DEVICE int64_t median(const KeyedItem<Key>* items) const {
     const int64_t numbers =
         lines.has_nan ? lines.lowerBound(items, lines.size, lines.nan()) : lines.size;
     // The first NaN is behind all numbers.
@@ -197,7 +184,7 @@ class Results {
   }
 
   /// The end of the longest run of equal items, the first of such. No NaN equals another.
-  PUONE_DEVICE int64_t mode(const Block& block, const Item<Key>* items) const {
+  PUONE_DEVICE int64_t mode(const Block& block, const KeyedItem<Key>* items) const {
     struct Run {
       int64_t length, last;
     };
@@ -223,8 +210,8 @@ class Results {
 
 template <class Key>
 PUONE_GLOBAL void orderShort(Results<Key> results) {
-  PUONE_SHARED SharedArray<Item<Key>, kShort<Key>> memory;
-  Item<Key>* const items = memory.data();
+  PUONE_SHARED SharedArray<KeyedItem<Key>, kShort<Key>> memory;
+  KeyedItem<Key>* const items = memory.data();
   const Block block;
   const Lines<Key>& lines = results.lines;
   for (int64_t line = blockIdx.x; line < lines.number; line += gridDim.x) {
@@ -237,140 +224,6 @@ PUONE_GLOBAL void orderShort(Results<Key> results) {
 
 // ---- long lines ----
 
-constexpr uint32_t kThreads = detail::kScanThreads;
-constexpr uint32_t kOwn = 8; // items of a tile that a thread ranks in a row
-constexpr uint32_t kTile = kThreads * kOwn;
-constexpr uint32_t kDigits = 256, kDigitBits = 8;
-
-struct RunningCount {
-  using In = uint32_t;
-  using Gathered = uint32_t;
-  PUONE_FN uint32_t nothing() const {
-    return 0;
-  }
-  PUONE_FN uint32_t step(uint32_t all, uint32_t x, int64_t /*position*/) const {
-    return all + x;
-  }
-  PUONE_FN uint32_t combine(uint32_t a, uint32_t b) const {
-    return a + b;
-  }
-  PUONE_FN uint32_t result(uint32_t all) const {
-    return all;
-  }
-};
-
-/// One move of all items, by a digit of their keys.
-template <class Key>
-struct Move {
-  const Item<Key>* from;
-  Item<Key>* to;
-  uint32_t* counts; // of each line, digit and tile; then those up to and with it
-  int64_t size, tiles;
-  int32_t shift; // of the digit
-
-  PUONE_FN uint32_t digit(const Item<Key>& item) const {
-    return static_cast<uint32_t>(item.key >> shift) % kDigits;
-  }
-  /// Where a tile's count of a digit is.
-  PUONE_FN int64_t count(int64_t line, uint32_t digit, int64_t tile) const {
-    return (line * kDigits + digit) * tiles + tile;
-  }
-  /// Items of a tile.
-  PUONE_FN uint32_t length(int64_t tile) const {
-    const int64_t left = size - tile * kTile;
-    return left < kTile ? static_cast<uint32_t>(left) : kTile;
-  }
-};
-
-template <class Key>
-PUONE_GLOBAL void countDigits(Move<Key> move) {
-  PUONE_SHARED SharedArray<uint32_t, kDigits> memory;
-  static_assert(kDigits == kThreads);
-  uint32_t* const counts = memory.data();
-  const int64_t line = blockIdx.x / move.tiles, tile = blockIdx.x % move.tiles;
-  const Item<Key>* const items = move.from + line * move.size + tile * kTile;
-  const uint32_t n = move.length(tile);
-  counts[threadIdx.x] = 0;
-  __syncthreads();
-  PUONE_UNROLL
-  for (uint32_t e = 0; e < kOwn; ++e) {
-    const uint32_t i = e * kThreads + threadIdx.x;
-    if (i < n) atomicAdd(&counts[move.digit(items[i])], 1u);
-  }
-  __syncthreads();
-  move.counts[move.count(line, threadIdx.x, tile)] = counts[threadIdx.x];
-}
-
-/// Puts the n items of a tile in the order of 4 bits of their keys, what is equal as it was.
-/// counts: one per value of the bits and thread.
-template <class Key>
-PUONE_DEVICE void rankTile(Item<Key>* items, uint32_t n, int32_t shift, uint16_t* counts) {
-  constexpr uint32_t kValues = 16;
-  const uint32_t first = threadIdx.x * kOwn;
-  for (uint32_t v = 0; v < kValues; ++v) counts[v * kThreads + threadIdx.x] = 0;
-  __syncthreads();
-  Item<Key> own[kOwn];
-  const auto place = [&](const Item<Key>& item) -> uint16_t& {
-    return counts[static_cast<uint32_t>(item.key >> shift) % kValues * kThreads + threadIdx.x];
-  };
-  PUONE_UNROLL
-  for (uint32_t e = 0; e < kOwn; ++e) {
-    if (first + e >= n) break;
-    own[e] = items[first + e];
-    ++place(own[e]);
-  }
-  __syncthreads();
-  // Counts become places.
-  uint16_t* const row = counts + threadIdx.x * kValues;
-  uint32_t sum = 0;
-  for (uint32_t v = 0; v < kValues; ++v) sum += row[v];
-  uint32_t all;
-  sum = detail::before(RunningCount(), sum, all);
-  for (uint32_t v = 0; v < kValues; ++v) {
-    const uint32_t count = row[v];
-    row[v] = static_cast<uint16_t>(sum);
-    sum += count;
-  }
-  __syncthreads();
-  PUONE_UNROLL
-  for (uint32_t e = 0; e < kOwn; ++e) {
-    if (first + e < n) items[place(own[e])++] = own[e];
-  }
-  __syncthreads();
-}
-
-template <class Key>
-PUONE_GLOBAL void moveItems(Move<Key> move) {
-  PUONE_SHARED SharedArray<Item<Key>, kTile> item_memory;
-  PUONE_SHARED SharedArray<uint16_t, 16 * kThreads> count_memory;
-  PUONE_SHARED SharedArray<uint32_t, kDigits> start_memory;
-  Item<Key>* const items = item_memory.data();
-  uint32_t* const starts = start_memory.data(); // of each digit in the tile
-  const int64_t line = blockIdx.x / move.tiles, tile = blockIdx.x % move.tiles;
-  const Item<Key>* const from = move.from + line * move.size + tile * kTile;
-  const uint32_t n = move.length(tile);
-  PUONE_UNROLL
-  for (uint32_t e = 0; e < kOwn; ++e) {
-    const uint32_t i = e * kThreads + threadIdx.x;
-    if (i < n) items[i] = from[i];
-  }
-  __syncthreads();
-  rankTile(items, n, move.shift, count_memory.data());
-  rankTile(items, n, move.shift + 4, count_memory.data());
-  for (uint32_t i = threadIdx.x; i < n; i += kThreads) {
-    const uint32_t digit = move.digit(items[i]);
-    if (i == 0 || move.digit(items[i - 1]) != digit) starts[digit] = i;
-  }
-  __syncthreads();
-  Item<Key>* const to = move.to + line * move.size;
-  for (uint32_t i = threadIdx.x; i < n; i += kThreads) {
-    const uint32_t digit = move.digit(items[i]);
-    const int64_t count = move.count(line, digit, tile);
-    const uint32_t before = digit == 0 && tile == 0 ? 0 : move.counts[count - 1];
-    to[before + (i - starts[digit])] = items[i];
-  }
-}
-
 template <class Key>
 struct MakeItem {
   PUONE_DEVICE void operator()(int64_t i) const {
@@ -378,7 +231,7 @@ struct MakeItem {
     items[i] = lines.item(lines.in + lines.lines.offset(line), i - line * lines.size);
   }
   Lines<Key> lines;
-  Item<Key>* items;
+  KeyedItem<Key>* items;
 };
 
 template <class Key>
@@ -390,7 +243,7 @@ struct WriteSorted {
     lines.write(at, to, items[line * lines.size + to].position);
   }
   Lines<Key> lines;
-  const Item<Key>* items;
+  const KeyedItem<Key>* items;
 };
 
 template <class Key>
@@ -399,44 +252,8 @@ struct WriteOne {
     results.write(block, line, items + line * results.lines.size);
   }
   Results<Key> results;
-  const Item<Key>* items;
+  const KeyedItem<Key>* items;
 };
-
-/// Makes counts[line][...] the sums of what is there up to and with it.
-inline void addUp(Launch& launch, uint32_t* counts, int64_t lines, int64_t length) {
-  puone_scan_args args{};
-  args.ndim = 2;
-  args.in_dtype = args.out_dtypes[0] = PUONE_UINT32;
-  args.sizes[0] = length;
-  args.sizes[1] = lines;
-  args.in.data = counts;
-  args.in.strides[0] = sizeof *counts;
-  args.in.strides[1] = static_cast<int64_t>(sizeof *counts) * length;
-  args.outs[0] = args.in;
-  detail::scan<RunningCount>(launch, args);
-}
-
-/// Sorts the lines by radix; gives where the items are then: `items`, or `others`.
-template <class Key>
-Item<Key>* radixSort(Launch& launch, const Lines<Key>& lines, Item<Key>* items, Item<Key>* others) {
-  const int64_t tiles = (lines.size + kTile - 1) / kTile;
-  auto* const counts = static_cast<uint32_t*>(
-      launch.scratch(static_cast<size_t>(lines.number * tiles) * kDigits * sizeof(uint32_t)));
-  const auto start = [&](void (*kernel)(Move<Key>), const Move<Key>& move) {
-    dialect::start<dialect::Threads::kTogether>(
-        launch.stream(), kernel, static_cast<uint32_t>(lines.number * tiles), kThreads, move);
-  };
-  map(launch, lines.number * lines.size, MakeItem<Key>{lines, items});
-  const int32_t bits = lines.element * 8;
-  for (int32_t shift = 0; shift < bits; shift += static_cast<int32_t>(kDigitBits)) {
-    const Move<Key> move{items, others, counts, lines.size, tiles, shift};
-    start(countDigits<Key>, move);
-    addUp(launch, counts, lines.number, tiles * kDigits);
-    start(moveItems<Key>, move);
-    std::swap(items, others);
-  }
-  return items;
-}
 
 template <class Key>
 void order(Launch& launch, const puone_order_args& args, Wanted wanted) {
@@ -460,13 +277,15 @@ void order(Launch& launch, const puone_order_args& args, Wanted wanted) {
         results);
     return;
   }
-  auto* const items = reinterpret_cast<Item<Key>*>(launch.resolve(args.items));
+  auto* const items = reinterpret_cast<KeyedItem<Key>*>(launch.resolve(args.items));
   // The workspace has 16 bytes for each element.
-  auto* const others = sizeof(Item<Key>) == 8
+  auto* const others = sizeof(KeyedItem<Key>) == 8
                            ? items + elements
-                           : static_cast<Item<Key>*>(
-                                 launch.scratch(static_cast<size_t>(elements) * sizeof(Item<Key>)));
-  const Item<Key>* const sorted = radixSort(launch, lines, items, others);
+                           : static_cast<KeyedItem<Key>*>(launch.scratch(
+                                 static_cast<size_t>(elements) * sizeof(KeyedItem<Key>)));
+  map(launch, elements, MakeItem<Key>{lines, items});
+  const KeyedItem<Key>* const sorted =
+      radixSort(launch, items, others, lines.number, lines.size, lines.element * 8);
   if (wanted == Wanted::kSorted) {
     map(launch, lines.number * lines.wanted, WriteSorted<Key>{lines, sorted});
   } else {
@@ -478,7 +297,9 @@ void order(Launch& launch, const puone_order_args& args, Wanted wanted) {
 
 template <Wanted wanted>
 void order(Launch& launch, const puone_order_args& args) {
-  if (elementSize(args.dtype) == 8) {
+  // Positions in a line have as many bits as keys.
+  const bool wide = args.ordered >= 0 && args.sizes[args.ordered] > 0x7fffffff;
+  if (wide || elementSize(args.dtype) == 8) {
     ordering::order<uint64_t>(launch, args, wanted);
   } else {
     ordering::order<uint32_t>(launch, args, wanted);

@@ -1,140 +1,207 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stable sort of many items by integer keys, from the lowest digit to the highest. Every pass
-// counts the digits of each tile, finds where each tile's items of each digit go, and takes them
-// there.
+// A stable sort of lines of many items by integer keys, from the lowest digit to the highest. Every
+// pass counts the digits of each tile, adds the counts up to places, and moves the items of each
+// tile there.
 #pragma once
 
-#include <bit>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
+#include "kernels/args/reduction.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
-#include "kernels/prefix.h"
+#include "kernels/scan.h"
 #include "kernels/simt/blocks.h"
+#include "kernels/simt/runs.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
 
-/// What a sorted place number belongs to.
+/// A key and what it belongs to.
+template <class Key>
 struct KeyedItem {
-  uint64_t key;
-  int64_t position;
+  Key key;
+  std::make_signed_t<Key> position;
 };
 
 namespace detail {
 
-constexpr int kDigitBits = 4;
-constexpr int kDigits = 1 << kDigitBits;
-/// Neighbouring items of one thread, and their number in a tile.
-constexpr int64_t kSortRun = 4;
-constexpr int64_t kSortTile = 2048;
+constexpr uint32_t kSortThreads = kScanThreads;
+constexpr uint32_t kSortRun = 8; // items of a tile that a thread ranks in a row
+constexpr uint32_t kSortTile = kSortThreads * kSortRun;
+constexpr uint32_t kDigits = 256, kDigitBits = 8;
 
-/// How many items have each digit, 16 bits per count.
-struct DigitCounts {
-  static constexpr int kPerWord = 4;
-  uint64_t words[kDigits / kPerWord] = {};
-
-  PUONE_FN void add(uint32_t digit) {
-    PUONE_UNROLL
-    for (uint32_t w = 0; w < kDigits / kPerWord; ++w) {
-      words[w] += digit / kPerWord == w ? uint64_t{1} << digit % kPerWord * 16 : 0;
-    }
+struct RunningCount {
+  using In = uint32_t;
+  using Gathered = uint32_t;
+  PUONE_FN uint32_t nothing() const {
+    return 0;
   }
-  PUONE_FN int64_t of(uint32_t digit) const {
-    uint64_t word = 0;
-    PUONE_UNROLL
-    for (uint32_t w = 0; w < kDigits / kPerWord; ++w)
-      word = digit / kPerWord == w ? words[w] : word;
-    return static_cast<int64_t>(word >> digit % kPerWord * 16 & 0xffff);
+  PUONE_FN uint32_t step(uint32_t all, uint32_t x, int64_t /*position*/) const {
+    return all + x;
+  }
+  PUONE_FN uint32_t combine(uint32_t a, uint32_t b) const {
+    return a + b;
+  }
+  PUONE_FN uint32_t result(uint32_t all) const {
+    return all;
   }
 };
 
-struct AddCounts {
-  PUONE_FN DigitCounts operator()(DigitCounts a, const DigitCounts& b) const {
-    PUONE_UNROLL
-    for (int w = 0; w < kDigits / DigitCounts::kPerWord; ++w) a.words[w] += b.words[w];
-    return a;
+/// One move of all items, by a digit of their keys.
+template <class Key>
+struct Move {
+  const KeyedItem<Key>* from;
+  KeyedItem<Key>* to;
+  uint32_t* counts; // of each line, digit and tile; then those up to and with it
+  int64_t size, tiles;
+  int32_t shift; // of the digit
+
+  PUONE_FN uint32_t digit(const KeyedItem<Key>& item) const {
+    return static_cast<uint32_t>(item.key >> shift) % kDigits;
+  }
+  /// Where a tile's count of a digit is.
+  PUONE_FN int64_t count(int64_t line, uint32_t digit, int64_t tile) const {
+    return (line * kDigits + digit) * tiles + tile;
+  }
+  /// Items of a tile.
+  PUONE_FN uint32_t length(int64_t tile) const {
+    const int64_t left = size - tile * kSortTile;
+    return left < kSortTile ? static_cast<uint32_t>(left) : kSortTile;
   }
 };
 
-/// One pass over the digit that starts at bit `shift`.
-struct DigitPass {
-  const KeyedItem* in;
-  KeyedItem* out;
-  int64_t n, tiles;
-  int64_t* starts; // [digit][tile]: counts, then where the first such item goes
-  int shift;
+template <class Key>
+PUONE_GLOBAL void countDigits(Move<Key> move) {
+  PUONE_SHARED SharedArray<uint32_t, kDigits> memory;
+  static_assert(kDigits == kSortThreads);
+  uint32_t* const counts = memory.data();
+  const int64_t line = blockIdx.x / move.tiles, tile = blockIdx.x % move.tiles;
+  const KeyedItem<Key>* const items = move.from + line * move.size + tile * kSortTile;
+  const uint32_t n = move.length(tile);
+  counts[threadIdx.x] = 0;
+  __syncthreads();
+  PUONE_UNROLL
+  for (uint32_t e = 0; e < kSortRun; ++e) {
+    const uint32_t i = e * kSortThreads + threadIdx.x;
+    if (i < n) atomicAdd(&counts[move.digit(items[i])], 1u);
+  }
+  __syncthreads();
+  move.counts[move.count(line, threadIdx.x, tile)] = counts[threadIdx.x];
+}
 
-  PUONE_FN uint32_t digit(const KeyedItem& item) const {
-    return static_cast<uint32_t>(item.key >> shift) & (kDigits - 1);
+/// Puts the n items of a tile in the order of 4 bits of their keys, what is equal as it was.
+/// counts: one per value of the bits and thread.
+template <class Key>
+PUONE_DEVICE void rankSortTile(KeyedItem<Key>* items, uint32_t n, int32_t shift, uint16_t* counts) {
+  constexpr uint32_t kValues = 16;
+  const uint32_t first = threadIdx.x * kSortRun;
+  for (uint32_t v = 0; v < kValues; ++v) counts[v * kSortThreads + threadIdx.x] = 0;
+  __syncthreads();
+  KeyedItem<Key> own[kSortRun];
+  const auto place = [&](const KeyedItem<Key>& item) -> uint16_t& {
+    return counts[static_cast<uint32_t>(item.key >> shift) % kValues * kSortThreads + threadIdx.x];
+  };
+  PUONE_UNROLL
+  for (uint32_t e = 0; e < kSortRun; ++e) {
+    if (first + e >= n) break;
+    own[e] = items[first + e];
+    ++place(own[e]);
   }
-  /// The digits of a thread's items.
-  PUONE_FN DigitCounts count(int64_t tile, int64_t run) const {
-    DigitCounts counts;
-    const int64_t first = tile * kSortTile + run * kSortRun;
-    for (int64_t i = first; i < first + kSortRun && i < n; ++i) counts.add(digit(in[i]));
-    return counts;
+  __syncthreads();
+  // Counts become places.
+  uint16_t* const row = counts + threadIdx.x * kValues;
+  uint32_t sum = 0;
+  for (uint32_t v = 0; v < kValues; ++v) sum += row[v];
+  uint32_t all;
+  sum = before(RunningCount(), sum, all);
+  for (uint32_t v = 0; v < kValues; ++v) {
+    const uint32_t count = row[v];
+    row[v] = static_cast<uint16_t>(sum);
+    sum += count;
   }
-};
+  __syncthreads();
+  PUONE_UNROLL
+  for (uint32_t e = 0; e < kSortRun; ++e) {
+    if (first + e < n) items[place(own[e])++] = own[e];
+  }
+  __syncthreads();
+}
 
-struct CountTile {
-  PUONE_DEVICE void operator()(const Block& block, int64_t tile) const {
-    const DigitPass& p = pass;
-    const DigitCounts counts = block.reduce(
-        kSortTile / kSortRun,
-        DigitCounts(),
-        [&](int64_t run) { return p.count(tile, run); },
-        AddCounts());
-    block.each(kDigits, [&](int64_t digit) {
-      p.starts[digit * p.tiles + tile] = counts.of(static_cast<uint32_t>(digit));
-    });
+template <class Key>
+PUONE_GLOBAL void moveItems(Move<Key> move) {
+  PUONE_SHARED SharedArray<KeyedItem<Key>, kSortTile> item_memory;
+  PUONE_SHARED SharedArray<uint16_t, 16 * kSortThreads> count_memory;
+  PUONE_SHARED SharedArray<uint32_t, kDigits> start_memory;
+  KeyedItem<Key>* const items = item_memory.data();
+  uint32_t* const starts = start_memory.data(); // of each digit in the tile
+  const int64_t line = blockIdx.x / move.tiles, tile = blockIdx.x % move.tiles;
+  const KeyedItem<Key>* const from = move.from + line * move.size + tile * kSortTile;
+  const uint32_t n = move.length(tile);
+  PUONE_UNROLL
+  for (uint32_t e = 0; e < kSortRun; ++e) {
+    const uint32_t i = e * kSortThreads + threadIdx.x;
+    if (i < n) items[i] = from[i];
   }
-  DigitPass pass;
-};
+  __syncthreads();
+  rankSortTile(items, n, move.shift, count_memory.data());
+  rankSortTile(items, n, move.shift + 4, count_memory.data());
+  for (uint32_t i = threadIdx.x; i < n; i += kSortThreads) {
+    const uint32_t digit = move.digit(items[i]);
+    if (i == 0 || move.digit(items[i - 1]) != digit) starts[digit] = i;
+  }
+  __syncthreads();
+  KeyedItem<Key>* const to = move.to + line * move.size;
+  for (uint32_t i = threadIdx.x; i < n; i += kSortThreads) {
+    const uint32_t digit = move.digit(items[i]);
+    const int64_t count = move.count(line, digit, tile);
+    const uint32_t first = digit == 0 && tile == 0 ? 0 : move.counts[count - 1];
+    to[first + (i - starts[digit])] = items[i];
+  }
+}
 
-struct ScatterTile {
-  PUONE_DEVICE void operator()(const Block& block, int64_t tile) const {
-    const DigitPass& p = pass;
-    block.scan(
-        kSortTile / kSortRun,
-        DigitCounts(),
-        [&](int64_t run) { return p.count(tile, run); },
-        AddCounts(),
-        [&](int64_t run, DigitCounts before) {
-          // Up to the thread's last item; from there backwards.
-          const int64_t first = tile * kSortTile + run * kSortRun;
-          DigitCounts taken;
-          for (int64_t i = first + kSortRun; i-- > first;) {
-            if (i >= p.n) continue;
-            const KeyedItem item = p.in[i];
-            const uint32_t digit = p.digit(item);
-            taken.add(digit);
-            const int64_t rank = before.of(digit) - taken.of(digit);
-            p.out[p.starts[digit * p.tiles + tile] + rank] = item;
-          }
-        });
-  }
-  DigitPass pass;
-};
+/// Makes counts[line][...] the sums of what is there up to and with it.
+inline void addUp(Launch& launch, uint32_t* counts, int64_t lines, int64_t length) {
+  puone_scan_args args{};
+  args.ndim = 2;
+  args.in_dtype = args.out_dtypes[0] = PUONE_UINT32;
+  args.sizes[0] = length;
+  args.sizes[1] = lines;
+  args.in.data = counts;
+  args.in.strides[0] = sizeof *counts;
+  args.in.strides[1] = static_cast<int64_t>(sizeof *counts) * length;
+  args.outs[0] = args.in;
+  scan<RunningCount>(launch, args);
+}
 
 } // namespace detail
 
-/// Sorts n items by the lowest `bits` of their keys; returns where they are then: `items`, or a
-/// scratch.
-inline const KeyedItem* radixSort(Launch& launch, KeyedItem* items, int64_t n, int bits) {
+/// Sorts each of some lines of n items, fewer than 2^32, by the lowest `bits` of their keys, above
+/// which there are none. Returns where the items are then: `items`, or `others`.
+template <class Key>
+KeyedItem<Key>* radixSort(
+    Launch& launch,
+    KeyedItem<Key>* items,
+    KeyedItem<Key>* others,
+    int64_t lines,
+    int64_t n,
+    int32_t bits) {
   using namespace detail;
-  if (n == 0 || bits == 0) return items;
+  if (lines == 0 || n == 0) return items;
   const int64_t tiles = (n + kSortTile - 1) / kSortTile;
-  auto* const starts =
-      static_cast<int64_t*>(launch.scratch(static_cast<size_t>(tiles * kDigits) * sizeof(int64_t)));
-  auto* other = static_cast<KeyedItem*>(launch.scratch(static_cast<size_t>(n) * sizeof(KeyedItem)));
-  for (int shift = 0; shift < bits; shift += kDigitBits) {
-    const DigitPass pass{items, other, n, tiles, starts, shift};
-    blocks(launch, tiles, kSortTile, CountTile{pass});
-    exclusiveSums(launch, starts, tiles * kDigits);
-    blocks(launch, tiles, kSortTile, ScatterTile{pass});
-    std::swap(items, other);
+  auto* const counts = static_cast<uint32_t*>(
+      launch.scratch(static_cast<size_t>(lines * tiles) * kDigits * sizeof(uint32_t)));
+  const auto start = [&](void (*kernel)(Move<Key>), const Move<Key>& move) {
+    dialect::start<dialect::Threads::kTogether>(
+        launch.stream(), kernel, static_cast<uint32_t>(lines * tiles), kSortThreads, move);
+  };
+  for (int32_t shift = 0; shift < bits; shift += static_cast<int32_t>(kDigitBits)) {
+    const Move<Key> move{items, others, counts, n, tiles, shift};
+    start(countDigits<Key>, move);
+    addUp(launch, counts, lines, tiles * kDigits);
+    start(moveItems<Key>, move);
+    std::swap(items, others);
   }
   return items;
 }
