@@ -64,9 +64,6 @@ PUONE_FN T times(T x, T y) {
   }
 }
 
-template <class E>
-struct Type {};
-
 /// Calls body(Type<E>()) for the element type of `dtype`, of those linear algebra is defined for.
 template <class Body>
 void forComputeType(int32_t dtype, const Body& body) {

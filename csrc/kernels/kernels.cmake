@@ -58,7 +58,10 @@ set(PUONE_KERNEL_SOURCES
 )
 # Those that a device has: kernels.h's tables of the flavour simt/, compiled by the device's compiler.
 set(PUONE_SIMT_KERNEL_SOURCES
+  activation.cpp
+  amp.cpp
   arithmetic.cpp
+  batch_norm.cpp
   binary.cpp
   cast.cpp
   compare.cpp
@@ -71,9 +74,14 @@ set(PUONE_SIMT_KERNEL_SOURCES
   embedding.cpp
   extremes.cpp
   fill.cpp
+  foreach.cpp
+  fused_optimizer.cpp
   gemm.cpp
+  group_norm.cpp
   indexing.cpp
+  loss.cpp
   masked.cpp
+  nll_loss.cpp
   order.cpp
   pool.cpp
   random.cpp
@@ -84,6 +92,7 @@ set(PUONE_SIMT_KERNEL_SOURCES
   search.cpp
   sequence.cpp
   shape.cpp
+  softmax.cpp
   special.cpp
   ternary.cpp
   unary_exponential.cpp

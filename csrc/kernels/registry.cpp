@@ -13,7 +13,10 @@ std::vector<Kernel> joined() {
   for (const auto family : {copyKernels(), delayKernels(), fillKernels()}) {
 #elif defined(PUONE_SIMT)
   for (const auto family : {
+           activationKernels(),
+           ampKernels(),
            arithmeticKernels(),
+           batchNormKernels(),
            binaryKernels(),
            compareKernels(),
            complexKernels(),
@@ -25,9 +28,14 @@ std::vector<Kernel> joined() {
            embeddingKernels(),
            extremesKernels(),
            fillKernels(),
+           foreachKernels(),
+           fusedOptimizerKernels(),
            gemmKernels(),
+           groupNormKernels(),
            indexingKernels(),
+           lossKernels(),
            maskedKernels(),
+           nllLossKernels(),
            orderKernels(),
            poolKernels(),
            randomKernels(),
@@ -37,6 +45,7 @@ std::vector<Kernel> joined() {
            searchKernels(),
            sequenceKernels(),
            shapeKernels(),
+           softmaxKernels(),
            specialKernels(),
            ternaryKernels(),
            unaryExponentialKernels(),

@@ -6,8 +6,6 @@
 
 #include "kernels/isa.h"
 #include "kernels/launch.h"
-#include "kernels/portable_math.h"
-#include "kernels/target.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -16,14 +14,6 @@ namespace puone::kernels::PUONE_ISA {
 template <class Element>
 using RowType = std::conditional_t<std::is_same_v<Element, double>, double, float>;
 
-/// exp(x) that vectorises, NaN for NaN.
-template <class T>
-PUONE_FN T exponentialOrNan(T x) {
-  // A selection of results would become a jump around the computation.
-  const T number = x == x ? x : T(0), factor = x == x ? T(1) : x;
-  return exponential(number) * factor;
-}
-
 /// The elements behind a device address that may be null.
 template <class T>
 T* elementsAt(Launch& launch, void* address) {
@@ -31,3 +21,9 @@ T* elementsAt(Launch& launch, void* address) {
 }
 
 } // namespace puone::kernels::PUONE_ISA
+
+#ifdef PUONE_SIMT
+#include "kernels/simt/row_math.h"
+#else
+#include "kernels/host/row_math.h"
+#endif

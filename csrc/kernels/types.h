@@ -166,4 +166,8 @@ PUONE_FN T conjugated(T value) {
   }
 }
 
+/// A type as an argument: of a function that is called for one of several.
+template <class T>
+struct Type {};
+
 } // namespace puone::kernels::PUONE_ISA

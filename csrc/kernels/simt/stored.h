@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "kernels/args.h"
-#include "kernels/compute.h"
+#include "kernels/cast.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 

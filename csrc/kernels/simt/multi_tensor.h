@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many tensors on a device: each is cut into chunks, and a block takes a chunk. Which one, a table
+// says that travels with the launch's arguments.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/launch.h"
+#include "kernels/simt/elementwise.h"
+#include "kernels/target.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+/// Tensors of one launch, whose arguments have to fit into 4 KB.
+constexpr int kTensorsAtOnce = 32;
+constexpr uint32_t kTensorThreads = 256;
+/// Elements that a block works on.
+constexpr int64_t kChunk = 8192;
+
+template <class Tensor>
+struct TensorTable {
+  int32_t count;
+  uint32_t first_block[kTensorsAtOnce + 1];
+  Tensor tensors[kTensorsAtOnce];
+};
+
+namespace detail {
+
+template <class Tensor, class Body>
+PUONE_GLOBAL void tensorsKernel(TensorTable<Tensor> table, Body body) {
+  int t = 0;
+  for (int by = kTensorsAtOnce / 2; by > 0; by /= 2) {
+    if (t + by < table.count && table.first_block[t + by] <= blockIdx.x) t += by;
+  }
+  const Tensor tensor = table.tensors[t];
+  const int64_t begin = static_cast<int64_t>(blockIdx.x - table.first_block[t]) * kChunk;
+  body(tensor, begin, begin + kChunk < tensor.n ? begin + kChunk : tensor.n);
+}
+
+} // namespace detail
+
+/// body(tensor, begin, end) for chunks that cover all `count` tensors, by all threads of a block.
+/// Tensor(t) describes one of them and has a number of elements, n.
+template <class Tensor, class Describe, class Body>
+void forTensors(Launch& launch, int count, const Describe& describe, const Body& body) {
+  for (int first = 0; first < count; first += kTensorsAtOnce) {
+    TensorTable<Tensor> table{};
+    table.count = std::min(count - first, kTensorsAtOnce);
+    for (int t = 0; t < table.count; ++t) {
+      table.tensors[t] = describe(first + t);
+      const int64_t chunks = (table.tensors[t].n + kChunk - 1) / kChunk;
+      table.first_block[t + 1] = table.first_block[t] + static_cast<uint32_t>(chunks);
+    }
+    static_assert(sizeof table + sizeof body < 4096);
+    const uint32_t blocks = table.first_block[table.count];
+    if (blocks == 0) continue;
+    dialect::start<dialect::Threads::kApart>(
+        launch.stream(), detail::tensorsKernel<Tensor, Body>, blocks, kTensorThreads, table, body);
+  }
+}
+
+/// step(Packed<kElements>{}, i) for the elements from `begin` on, kElements at a time where memory
+/// allows it.
+template <int kElements>
+struct Packed {};
+
+template <int kElements, class Step>
+PUONE_DEVICE void forChunk(int64_t begin, int64_t end, bool aligned, const Step& step) {
+  int64_t first = begin;
+  if (aligned) {
+    first += (end - begin) / kElements * kElements;
+    for (int64_t i = begin + threadIdx.x * kElements; i < first; i += kTensorThreads * kElements) {
+      step(Packed<kElements>{}, i);
+    }
+  }
+  for (int64_t i = first + threadIdx.x; i < end; i += kTensorThreads) step(Packed<1>{}, i);
+}
+
+/// x = what `from` has from element i on, as T; and back.
+template <class Stored, int kElements, class T>
+PUONE_DEVICE void readPacket(T (&x)[kElements], const unsigned char* from, int64_t i) {
+  using In = detail::Packet<Stored, kElements>;
+  const In packet = *reinterpret_cast<const In*>(reinterpret_cast<const Stored*>(from) + i);
+  PUONE_UNROLL
+  for (int e = 0; e < kElements; ++e) x[e] = cast<T>(packet.elements[e]);
+}
+template <class Stored, int kElements, class T>
+PUONE_DEVICE void writePacket(const T (&x)[kElements], unsigned char* to, int64_t i) {
+  using Out = detail::Packet<Stored, kElements>;
+  Out packet;
+  PUONE_UNROLL
+  for (int e = 0; e < kElements; ++e) packet.elements[e] = cast<Stored>(x[e]);
+  *reinterpret_cast<Out*>(reinterpret_cast<Stored*>(to) + i) = packet;
+}
+
+PUONE_FN bool isPacketAligned(const unsigned char* address) {
+  return reinterpret_cast<uintptr_t>(address) % 16 == 0;
+}
+
+} // namespace puone::kernels::PUONE_ISA

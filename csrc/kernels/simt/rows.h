@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rows on a device: teams of threads that hold a row in their registers, so that memory is read
+// once and written once. X is the type of a row's elements, T the type that is computed in.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <stdexcept>
+#include <type_traits>
+
+#include "kernels/cast.h"
+#include "kernels/launch.h"
+#include "kernels/row_math.h"
+#include "kernels/simt/blocks.h"
+#include "kernels/simt/elementwise.h"
+#include "kernels/simt/stored.h"
+#include "kernels/target.h"
+#include "kernels/types.h"
+
+namespace puone::kernels::PUONE_ISA {
+
+/// Elements of a type that is known when a kernel is launched.
+template <class T>
+struct Elements {
+  Elements() = default;
+  Elements(Launch& launch, void* address, int32_t dtype)
+      : data(address ? launch.resolve(address) : nullptr), dtype(dtype) {}
+
+  PUONE_DEVICE T at(int64_t i) const {
+    return Stored<T>{dtype}.load(data, i);
+  }
+  PUONE_DEVICE void put(int64_t i, T value) const {
+    Stored<T>{dtype}.store(data, i, value);
+  }
+
+  unsigned char* data = nullptr; // null: there are none
+  int32_t dtype = kDtype<T>;
+};
+
+/// f(X{}) with the type of elements that norms work on.
+template <class F>
+void withFloating(int32_t dtype, const F& f) {
+  switch (dtype) {
+    case PUONE_FLOAT32:
+      return f(float{});
+    case PUONE_FLOAT64:
+      return f(double{});
+    case PUONE_FLOAT16:
+      return f(Half{});
+    case PUONE_BFLOAT16:
+      return f(BFloat16{});
+  }
+  throw std::invalid_argument("norms do not compute in this dtype");
+}
+
+/// Elements that a thread reads at once: 16 bytes.
+template <class X>
+constexpr int kWidth = 16 / sizeof(X);
+
+/// Whether rows of `size` elements of all of these can be read kWidth<X> elements at once.
+template <class X, class T>
+bool fitPackets(int64_t size, std::initializer_list<Elements<T>> all) {
+  if (size % kWidth<X> != 0) return false;
+  return std::all_of(all.begin(), all.end(), [](const Elements<T>& elements) {
+    const auto bytes = static_cast<uintptr_t>(elementSize(elements.dtype) * kWidth<X>);
+    return reinterpret_cast<uintptr_t>(elements.data) % bytes == 0;
+  });
+}
+
+/// What teams combine by: sums, also two at a time.
+struct Plus {
+  template <class T>
+  PUONE_FN T operator()(T a, T b) const {
+    return a + b;
+  }
+  template <class T>
+  PUONE_FN Pair<T, T> operator()(const Pair<T, T>& a, const Pair<T, T>& b) const {
+    return {a.first + b.first, a.second + b.second};
+  }
+};
+
+/// Elements of a row that a thread holds, where it holds one row, or two.
+constexpr int kOneRow = 16;
+constexpr int kTwoRows = 8;
+
+/// Rows and who works on them. Dense ones (inner is 1): teams of neighbouring threads, within a
+/// warp or a whole block. Others: the lanes of a warp have neighbouring rows each, and a row's team
+/// is one thread of every warp of a block.
+struct Rows {
+  Rows(int64_t outer, int64_t size, int64_t inner, bool in_packets, int part)
+      : count(outer * inner), size(size), inner(inner), in_packets(in_packets), part(part) {
+    const bool dense = inner == 1;
+    // Few elements per thread while that fills a warp; then as many as it can hold.
+    const auto reached = [&](int32_t bits) {
+      const int64_t each = dense && bits <= kWarpBits ? kTwoRows : part;
+      return each << bits >= size;
+    };
+    const int32_t most = dense ? kBlockBits : kBlockBits - kWarpBits;
+    while (team_bits < most && !reached(team_bits)) ++team_bits;
+  }
+
+  static constexpr int32_t kWarpBits = 5, kBlockBits = 9;
+  static_assert(1 << kWarpBits == kWarpThreads && 1 << kBlockBits == kMaxBlockThreads);
+
+  /// Elements of a row that its team holds at a time; whether these are all.
+  PUONE_FN int64_t held() const {
+    return int64_t{part} << team_bits;
+  }
+  PUONE_FN bool areHeld() const {
+    return size <= held();
+  }
+  uint32_t blockThreads() const {
+    if (inner > 1) return kWarpThreads << team_bits;
+    return team_bits > kWarpBits ? 1u << team_bits : 4 * kWarpThreads;
+  }
+  uint32_t blockCount() const {
+    const int64_t rows = inner > 1 ? kWarpThreads : blockThreads() >> team_bits;
+    return static_cast<uint32_t>((count + rows - 1) / rows);
+  }
+
+  int64_t count, size, inner;
+  bool in_packets;
+  int32_t part; // elements that a thread holds
+  int32_t team_bits = 0;
+};
+
+/// A thread's place in a team, whose threads all make the same calls in the same order.
+class RowTeam {
+ public:
+  PUONE_DEVICE explicit RowTeam(const Rows& rows) : rows_(rows) {
+    const uint32_t thread = threadIdx.x;
+    if (rows.inner > 1) {
+      row_ = static_cast<int64_t>(blockIdx.x) * kWarpThreads + thread % kWarpThreads;
+      rank_ = static_cast<int32_t>(thread / kWarpThreads);
+    } else {
+      row_ = (static_cast<int64_t>(blockIdx.x) * blockDim.x + thread) >> rows.team_bits;
+      rank_ = static_cast<int32_t>(thread & ((1u << rows.team_bits) - 1));
+    }
+  }
+
+  PUONE_DEVICE int64_t row() const {
+    return row_;
+  }
+  PUONE_DEVICE int32_t rank() const {
+    return rank_;
+  }
+  /// Threads of warps go together, also those behind the last row.
+  PUONE_DEVICE bool isThere() const {
+    return row_ < rows_.count;
+  }
+  PUONE_DEVICE bool isFirst() const {
+    return rank_ == 0 && isThere();
+  }
+  /// Where the row's elements begin.
+  PUONE_DEVICE int64_t start() const {
+    if (rows_.inner == 1) return row_ * rows_.size;
+    return row_ / rows_.inner * rows_.inner * rows_.size + row_ % rows_.inner;
+  }
+
+  /// Combines what each thread of the team has.
+  template <class T, class Combine>
+  PUONE_DEVICE T all(T mine, const Combine& combine) const {
+    if (rows_.inner > 1) return acrossWarps(mine, combine);
+    if (rows_.team_bits > Rows::kWarpBits) return Block().all(mine, combine);
+    for (int bits = (1 << rows_.team_bits) / 2; bits > 0; bits /= 2) {
+      mine = combine(mine, shuffleXor(mine, bits));
+    }
+    return mine;
+  }
+
+ private:
+  template <class T, class Combine>
+  PUONE_DEVICE T acrossWarps(T mine, const Combine& combine) const {
+    if (rows_.team_bits == 0) return mine;
+    PUONE_SHARED T all[kMaxBlockThreads];
+    all[threadIdx.x] = mine;
+    __syncthreads();
+    const uint32_t lane = threadIdx.x % kWarpThreads;
+    mine = all[lane];
+    for (uint32_t i = lane + kWarpThreads; i < blockDim.x; i += kWarpThreads) {
+      mine = combine(mine, all[i]);
+    }
+    __syncthreads();
+    return mine;
+  }
+
+  const Rows& rows_;
+  int64_t row_;
+  int32_t rank_;
+};
+
+/// A thread's elements of a piece of a row that its team can hold, kElements next to each other.
+template <class X, int kElements, int kPart>
+class RowPart {
+ public:
+  using T = RowType<X>;
+
+  /// The piece begins at element `first`.
+  PUONE_DEVICE RowPart(const Rows& rows, const RowTeam& team, int64_t first)
+      : team_bits_(rows.team_bits),
+        rank_(team.rank()),
+        first_(first),
+        start_(team.start()),
+        stride_(rows.inner) {
+    if (!team.isThere()) return;
+    const int64_t left = rows.size - first;
+    const auto size = static_cast<int>(left < rows.held() ? left : rows.held());
+    const int packets = size / kElements - rank_ + (1 << team_bits_) - 1;
+    if (packets > 0) count_ = (packets >> team_bits_) * kElements;
+  }
+
+  /// f(k) for the elements x[k] of a thread's array x.
+  template <class F>
+  PUONE_DEVICE void each(const F& f) const {
+    PUONE_UNROLL
+    for (int k = 0; k < kPart; ++k) {
+      if (k < count_) f(k);
+    }
+  }
+
+  /// Where the piece begins, x[k] lies in it, and whether that is the first of what is read at
+  /// once.
+  PUONE_DEVICE int64_t first() const {
+    return first_;
+  }
+  PUONE_DEVICE int offset(int k) const {
+    return place(k / kElements) + k % kElements;
+  }
+  PUONE_DEVICE bool startsPacket(int k) const {
+    return k % kElements == 0;
+  }
+
+  /// The row's elements of `from`, which are of type X.
+  PUONE_DEVICE void read(T (&x)[kPart], const Elements<T>& from) const {
+    read(x, reinterpret_cast<const X*>(from.data) + start_, stride_);
+  }
+  PUONE_DEVICE void write(const T (&x)[kPart], const Elements<T>& to) const {
+    write(x, reinterpret_cast<X*>(to.data) + start_);
+  }
+
+  /// What `from`, of type X or T, has at the indices of the row's elements, from `start` on.
+  PUONE_DEVICE void readParameters(T (&x)[kPart], const Elements<T>& from, int64_t start) const {
+    constexpr int64_t kDense = 1;
+    if (from.dtype == kDtype<X>) {
+      read(x, reinterpret_cast<const X*>(from.data) + start, kDense);
+    } else {
+      read(x, reinterpret_cast<const T*>(from.data) + start, kDense);
+    }
+  }
+  PUONE_DEVICE void readParameters(T (&x)[kPart], const T* from) const {
+    read(x, from, 1);
+  }
+  /// Writes elements of type X or, where one of the two is a half, of another.
+  PUONE_DEVICE void writeAny(const T (&x)[kPart], const Elements<T>& to) const {
+    if (to.dtype == kDtype<X>) return write(x, to);
+    if constexpr (sizeof(X) < sizeof(T)) {
+      write(x, reinterpret_cast<T*>(to.data) + start_);
+    } else {
+      StoredAs<T>{to.dtype}.visit(
+          [&]<class E>(Type<E>) { write(x, reinterpret_cast<E*>(to.data) + start_); });
+    }
+  }
+
+ private:
+  template <class Stored>
+  PUONE_DEVICE void read(T (&x)[kPart], const Stored* from, int64_t stride) const {
+    using In = detail::Packet<Stored, kElements>;
+    In packets[kPart / kElements];
+    from += first_ * stride;
+    PUONE_UNROLL
+    for (int p = 0; p < kPart / kElements; ++p) {
+      if (p * kElements >= count_) break;
+      packets[p] = *reinterpret_cast<const In*>(from + place(p, stride));
+    }
+    PUONE_UNROLL
+    for (int k = 0; k < kPart; ++k) {
+      x[k] = cast<T>(packets[k / kElements].elements[k % kElements]);
+    }
+  }
+
+  template <class Stored>
+  PUONE_DEVICE void write(const T (&x)[kPart], Stored* to) const {
+    using Out = detail::Packet<Stored, kElements>;
+    to += first_ * stride_;
+    PUONE_UNROLL
+    for (int p = 0; p < kPart / kElements; ++p) {
+      if (p * kElements >= count_) break;
+      Out packet;
+      PUONE_UNROLL
+      for (int e = 0; e < kElements; ++e) {
+        packet.elements[e] = cast<Stored>(x[p * kElements + e]);
+      }
+      *reinterpret_cast<Out*>(to + place(p, stride_)) = packet;
+    }
+  }
+
+  /// Where a packet begins in the piece; in memory. Rows of packets are dense.
+  PUONE_DEVICE int place(int p) const {
+    return ((p << team_bits_) + rank_) * kElements;
+  }
+  PUONE_DEVICE int64_t place(int p, int64_t stride) const {
+    return kElements == 1 ? place(p) * stride : place(p);
+  }
+
+  int32_t team_bits_;
+  int32_t rank_;
+  int count_ = 0;
+  int64_t first_, start_, stride_;
+};
+
+namespace detail {
+
+template <class Body, int kElements>
+PUONE_GLOBAL PUONE_RESIDENT(kMaxBlockThreads, Body::kBlocks) void rowsKernel(Rows rows, Body body) {
+  body.template run<kElements>(rows, RowTeam(rows));
+}
+
+template <class Body, int kElements>
+void startRows(Launch& launch, const Rows& rows, const Body& body) {
+  dialect::start<dialect::Threads::kTogether>(
+      launch.stream(),
+      rowsKernel<Body, kElements>,
+      rows.blockCount(),
+      rows.blockThreads(),
+      rows,
+      body);
+}
+
+} // namespace detail
+
+/// body.run<kElements>(rows, team) for each row, by all threads of its team; Body is a RowBody.
+template <class Body>
+void forRows(Launch& launch, const Rows& rows, const Body& body) {
+  if (rows.count <= 0) return;
+  if (rows.in_packets) {
+    detail::startRows<Body, kWidth<typename Body::Element>>(launch, rows, body);
+  } else {
+    detail::startRows<Body, 1>(launch, rows, body);
+  }
+}
+
+/// What is done with rows of X by threads that hold kHeld elements of each.
+template <class X, int kHeld>
+struct RowBody {
+  using Element = X;
+  using T = RowType<X>;
+  template <int kElements>
+  using Part = RowPart<X, kElements, kHeld>;
+  static constexpr int kPart = kHeld;
+  /// Blocks that a multiprocessor has registers for.
+  static constexpr int kBlocks = sizeof(T) == sizeof(float) ? 2 : 1;
+};
+
+} // namespace puone::kernels::PUONE_ISA
