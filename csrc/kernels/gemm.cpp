@@ -12,14 +12,15 @@
 #endif
 
 namespace puone::kernels::PUONE_ISA {
-namespace {
 
-void gemm(Launch& launch, const puone_gemm_args& args) {
+void multiplyMatrices(Launch& launch, const puone_gemm_args& args) {
   if (args.m == 0 || args.n == 0 || args.batch == 0) return;
   forComputeType(args.dtype, [&]<class E>(Type<E>) { product<E>(launch, args); });
 }
 
-constexpr Kernel kKernels[] = {entry<puone_gemm_args, gemm>("gemm")};
+namespace {
+
+constexpr Kernel kKernels[] = {entry<puone_gemm_args, multiplyMatrices>("gemm")};
 
 } // namespace
 

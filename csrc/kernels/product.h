@@ -7,9 +7,13 @@
 
 #include "kernels/args/matmul.h"
 #include "kernels/isa.h"
+#include "kernels/launch.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
+
+/// Kernel "gemm", for other families too: its code for a device exists once.
+void multiplyMatrices(Launch& launch, const puone_gemm_args& args);
 
 /// Whether `self` is a part of the result.
 inline bool hasSelf(const puone_gemm_args& args) {

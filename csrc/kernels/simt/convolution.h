@@ -10,11 +10,11 @@
 #include "kernels/args/matmul.h"
 #include "kernels/compute.h"
 #include "kernels/launch.h"
+#include "kernels/product.h"
 #include "kernels/simt/blocks.h"
 #include "kernels/simt/dense_product.h"
 #include "kernels/simt/gemm.h"
 #include "kernels/simt/map.h"
-#include "kernels/simt/product.h"
 #include "kernels/simt/stored.h"
 #include "kernels/simt/window.h"
 #include "kernels/types.h"
@@ -268,7 +268,7 @@ void multiplyPointwise(Launch& launch, const puone_convolution_args& args) {
     product.beta = {1, 0, 1};
     product.self = {args.bias, kSize, 0, 0, 0};
   }
-  kernels::PUONE_ISA::product<E>(launch, product);
+  multiplyMatrices(launch, product);
 }
 
 template <class E, class Left, class Right, class Finish>

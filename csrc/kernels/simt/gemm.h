@@ -33,6 +33,7 @@ struct TileShape {
   static constexpr int kThreadsDown = kRows / kThreadRows;
   static constexpr int kThreadsAcross = kColumns / kThreadColumns;
   static constexpr int kThreads = kThreadsDown * kThreadsAcross;
+  static constexpr int kBlocks = sizeof(T) == 16 ? 1 : 2; // of a multiprocessor, at a time
 };
 
 using WideTile = TileShape<float, 128, 128, 16, 8, 8>;
@@ -234,6 +235,7 @@ PUONE_DEVICE void accumulate(
     T (&sums)[Shape::kThreadRows][Shape::kThreadColumns]) {
   constexpr int kUnrolled = 4; // more costs time to compile, and registers
   static_assert(Shape::kDepth % kUnrolled == 0);
+  PUONE_ROLLED
   for (int first = 0; first < Shape::kDepth; first += kUnrolled) {
     PUONE_UNROLL
     for (int k = 0; k < kUnrolled; ++k) {
@@ -265,7 +267,8 @@ struct TileProduct {
 };
 
 template <class Shape, class Left, class Right, class Finish>
-PUONE_GLOBAL void tileKernel(TileProduct<Shape, Left, Right, Finish> product) {
+PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
+    TileProduct<Shape, Left, Right, Finish> product) {
   using T = typename Shape::Value;
   using LeftShare = Share<Shape::kRows, Shape::kDepth, Shape::kThreads>;
   using RightShare = Share<Shape::kColumns, Shape::kDepth, Shape::kThreads>;
