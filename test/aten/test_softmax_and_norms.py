@@ -61,6 +61,38 @@ def test_softmax_of_extremes_is_the_cpus() -> None:
         torch.testing.assert_close(f(x.to("puone"), 1).cpu(), f(x, 1), equal_nan=True)
 
 
+# Devices hold short rows in registers, read whole packets where rows begin at a multiple of their
+# size, and go over long ones again: 8192 and 4096 elements are where two of them stop holding.
+LENGTHS = [1, 10, 64, 257, 1000, 4096, 4104, 8192, 8195]
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+@pytest.mark.parametrize("offset", [0, 1], ids=["aligned", "unaligned"])
+def test_rows_of_any_length_are_normalised(length: int, offset: int) -> None:
+    x = torch.randn(2 * length + offset)
+
+    def rows(x: Tensor) -> Tensor:
+        return x[offset:].view(2, length)
+
+    assert_same_with_gradients(lambda x: functional.softmax(rows(x), 1), x)
+    assert_same_with_gradients(lambda x: functional.log_softmax(rows(x), 1), x, atol=1e-4)
+    if length > 1:
+        assert_same_with_gradients(lambda x: functional.layer_norm(rows(x), (length,)), x)
+        assert_same_with_gradients(lambda x: functional.group_norm(rows(x)[:, None], 1), x)
+
+
+@pytest.mark.parametrize("low", [-math.inf, 1e4], ids=str)
+def test_extremes_in_long_rows_of_softmax_are_the_cpus(low: float) -> None:
+    x = torch.zeros(5, 9000)
+    x[0] = low
+    x[1, :8999] = low
+    x[2, 1:] = low
+    x[3, 8800] = math.nan
+    x[4, 17] = math.inf
+    for f in (functional.softmax, functional.log_softmax):
+        torch.testing.assert_close(f(x.to("puone"), 1).cpu(), f(x, 1), equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_softmax_of_half_is_computed_in_float(dtype: torch.dtype) -> None:
     x = torch.randn(4, 1000, dtype=dtype)
