@@ -12,6 +12,7 @@ else()
 endif()
 set(PUONE_KERNELS all CACHE STRING "Which kernels: all, or basic")
 set(PUONE_BASIC_KERNEL_SOURCES cast.cpp copy.cpp delay.cpp fill.cpp registry.cpp)
+# What both flavours have (launch.h), and what only the host's has.
 set(PUONE_KERNEL_SOURCES
   activation.cpp
   amp.cpp
@@ -33,8 +34,6 @@ set(PUONE_KERNEL_SOURCES
   fused_optimizer.cpp
   gemm.cpp
   group_norm.cpp
-  host/elementwise.cpp
-  host/gemm_tile.cpp
   indexing.cpp
   loss.cpp
   masked.cpp
@@ -56,53 +55,11 @@ set(PUONE_KERNEL_SOURCES
   unary_simple.cpp
   unary_trigonometric.cpp
 )
-# Those that a device has: kernels.h's tables of the flavour simt/, compiled by the device's compiler.
-set(PUONE_SIMT_KERNEL_SOURCES
-  activation.cpp
-  amp.cpp
-  arithmetic.cpp
-  batch_norm.cpp
-  binary.cpp
-  cast.cpp
-  compare.cpp
-  complex.cpp
-  convolution.cpp
-  copy.cpp
-  cumulative.cpp
-  delay.cpp
-  dot.cpp
-  embedding.cpp
-  extremes.cpp
-  fill.cpp
-  foreach.cpp
-  fused_optimizer.cpp
-  gemm.cpp
-  group_norm.cpp
-  indexing.cpp
-  loss.cpp
-  masked.cpp
-  nll_loss.cpp
-  order.cpp
-  pool.cpp
-  random.cpp
-  reduction.cpp
-  registry.cpp
-  resample.cpp
-  sampling.cpp
-  search.cpp
-  sequence.cpp
-  shape.cpp
-  softmax.cpp
-  special.cpp
-  ternary.cpp
-  unary_exponential.cpp
-  unary_simple.cpp
-  unary_trigonometric.cpp
-)
+set(PUONE_HOST_KERNEL_SOURCES host/elementwise.cpp host/gemm_tile.cpp)
 
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
-  set(sources ${PUONE_KERNEL_SOURCES})
+  set(sources ${PUONE_KERNEL_SOURCES} ${PUONE_HOST_KERNEL_SOURCES})
   if(PUONE_KERNELS STREQUAL "basic")
     set(sources ${PUONE_BASIC_KERNEL_SOURCES})
   endif()

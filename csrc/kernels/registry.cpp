@@ -11,47 +11,6 @@ std::vector<Kernel> joined() {
   // clang-format off: a line per family
 #ifdef PUONE_BASIC_KERNELS
   for (const auto family : {copyKernels(), delayKernels(), fillKernels()}) {
-#elif defined(PUONE_SIMT)
-  for (const auto family : {
-           activationKernels(),
-           ampKernels(),
-           arithmeticKernels(),
-           batchNormKernels(),
-           binaryKernels(),
-           compareKernels(),
-           complexKernels(),
-           convolutionKernels(),
-           copyKernels(),
-           cumulativeKernels(),
-           delayKernels(),
-           dotKernels(),
-           embeddingKernels(),
-           extremesKernels(),
-           fillKernels(),
-           foreachKernels(),
-           fusedOptimizerKernels(),
-           gemmKernels(),
-           groupNormKernels(),
-           indexingKernels(),
-           lossKernels(),
-           maskedKernels(),
-           nllLossKernels(),
-           orderKernels(),
-           poolKernels(),
-           randomKernels(),
-           reductionKernels(),
-           resampleKernels(),
-           samplingKernels(),
-           searchKernels(),
-           sequenceKernels(),
-           shapeKernels(),
-           softmaxKernels(),
-           specialKernels(),
-           ternaryKernels(),
-           unaryExponentialKernels(),
-           unarySimpleKernels(),
-           unaryTrigonometricKernels(),
-       }) {
 #else
   for (const auto family : {
            activationKernels(),
