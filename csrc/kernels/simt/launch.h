@@ -37,7 +37,8 @@ class Launch {
     return false;
   }
 
-  /// A fault that device code may raise; faultText() says what `message` may hold. The first counts.
+  /// A fault that device code may raise; faultText() says what `message` may hold. The first
+  /// counts.
   virtual Fault fault(std::string_view message) = 0;
 
   /// What was started so far counts as finished no sooner than `ns` from its start on.
