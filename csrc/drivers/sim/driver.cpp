@@ -157,6 +157,17 @@ void Driver::synchronizeDevice(int32_t device) {
   scheduler_.reportDevice(device);
 }
 
+void Driver::priorityRange(int32_t* least, int32_t* greatest) const {
+  *least = 0;
+  *greatest = -(Scheduler::kPriorities - 1);
+}
+
+int32_t Driver::canAccessPeer(int32_t device, int32_t peer) const {
+  checkDevice(device);
+  checkDevice(peer);
+  return 1;
+}
+
 // ---- memory ----
 
 void* Driver::allocate(size_t bytes) {
@@ -290,9 +301,10 @@ void Driver::destroyStream(puone_stream handle) {
   last = streams_.remove(handle);
 }
 
-void Driver::checkStream(puone_stream handle) {
+void* Driver::nativeStream(puone_stream handle) {
   const Lock lock = scheduler_.lock();
   scheduler_.checkAlive(streams_.get(handle)->device);
+  return handle;
 }
 
 puone_status Driver::queryStream(puone_stream handle) {

@@ -32,7 +32,7 @@ class Driver {
   ~Driver();
 
   // device
-  int32_t deviceCount() const {
+  int32_t count() const {
     return options_.devices;
   }
   void checkDevice(int32_t device) const;
@@ -41,6 +41,8 @@ class Driver {
   void properties(int32_t device, puone_device_properties* out) const;
   void memoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) const;
   void synchronizeDevice(int32_t device);
+  void priorityRange(int32_t* least, int32_t* greatest) const;
+  int32_t canAccessPeer(int32_t device, int32_t peer) const;
 
   // memory
   void* allocate(size_t bytes);
@@ -58,7 +60,7 @@ class Driver {
   void synchronizeStream(puone_stream handle);
   void waitEvent(puone_stream stream, puone_event event);
   void hostFunction(puone_stream handle, puone_host_func function, void* user_data);
-  void checkStream(puone_stream handle);
+  void* nativeStream(puone_stream handle);
 
   // event
   puone_event createEvent(uint32_t flags);

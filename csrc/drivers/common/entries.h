@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The table of hal.h for a driver in C++: argument checks that need no driver, a method of the
+// driver for each entry, and exceptions turned into statuses.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "drivers/common/error.h"
+#include "drivers/common/life.h"
+#include "hal/hal.h"
+
+namespace puone {
+
+inline void required(const void* out) {
+  if (out == nullptr) fail(PUONE_INVALID_ARGUMENT, "an out-parameter is NULL");
+}
+
+/// A table that get_extension() gives.
+struct Extension {
+  std::string_view name;
+  uint32_t version;
+  const void* table;
+};
+
+/// `Traits` as in life.h.
+template <class Traits>
+class Entries {
+  using Driver = typename Traits::Driver;
+
+ public:
+  /// An entry that needs no driver: its body returns a status or nothing.
+  template <class Body>
+  static puone_status guarded(const char* name, const Body& body) noexcept {
+    try {
+      if constexpr (std::is_void_v<decltype(body())>) {
+        body();
+        return PUONE_OK;
+      } else {
+        return body();
+      }
+    } catch (const Error& error) {
+      setLastError(name, error.text);
+      return error.status;
+    } catch (const std::bad_alloc&) {
+      setLastError(name, "the host is out of memory");
+      return PUONE_OUT_OF_MEMORY;
+    } catch (const std::exception& error) {
+      setLastError(name, error.what());
+      return PUONE_INTERNAL;
+    }
+  }
+
+  /// An entry whose body takes the driver.
+  template <class Body>
+  static puone_status entry(const char* name, const Body& body) noexcept {
+    return guarded(name, [&] { return body(Life<Traits>::driver()); });
+  }
+
+  /// puone_hal_get()
+  static puone_status get(uint32_t abi_major, const puone_hal_api** out) noexcept {
+    return guarded("puone_hal_get", [=] {
+      required(out);
+      if (abi_major != PUONE_HAL_ABI_MAJOR) {
+        fail(
+            PUONE_UNSUPPORTED, "this driver speaks ABI %u, not %u", PUONE_HAL_ABI_MAJOR, abi_major);
+      }
+      *out = &kTable;
+    });
+  }
+
+ private:
+  static constexpr uint32_t kCapabilities =
+      PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC | PUONE_CAP_EVENTS |
+      PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY | PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS |
+      PUONE_CAP_KERNELS;
+
+  // ---- driver ----
+
+  static puone_status init() {
+    return guarded("init", [] { Life<Traits>::begin(); });
+  }
+
+  static puone_status shutdown() {
+    return guarded("shutdown", [] { Life<Traits>::end(); });
+  }
+
+  static puone_status describe(puone_driver_info* out) {
+    return guarded("describe", [=] {
+      required(out);
+      *out = {Traits::kName, "PUOne project", "0.1.0", kCapabilities};
+    });
+  }
+
+  // ---- device ----
+
+  static puone_status deviceCount(int32_t* out) {
+    return entry("device_count", [=](Driver& d) {
+      required(out);
+      *out = d.count();
+    });
+  }
+
+  static puone_status deviceGet(int32_t* out) {
+    return entry("device_get", [=](Driver& d) {
+      required(out);
+      *out = d.currentDevice();
+    });
+  }
+
+  static puone_status deviceSet(int32_t device) {
+    return entry("device_set", [=](Driver& d) { d.setDevice(device); });
+  }
+
+  static puone_status deviceProperties(int32_t device, puone_device_properties* out) {
+    return entry("device_properties", [=](Driver& d) {
+      required(out);
+      d.properties(device, out);
+    });
+  }
+
+  static puone_status deviceMemoryInfo(
+      int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
+    return entry("device_memory_info", [=](Driver& d) {
+      required(free_bytes);
+      required(total_bytes);
+      d.memoryInfo(device, free_bytes, total_bytes);
+    });
+  }
+
+  static puone_status deviceSynchronize(int32_t device) {
+    return entry("device_synchronize", [=](Driver& d) { d.synchronizeDevice(device); });
+  }
+
+  static puone_status streamPriorityRange(int32_t* least, int32_t* greatest) {
+    return entry("stream_priority_range", [=](Driver& d) {
+      required(least);
+      required(greatest);
+      d.priorityRange(least, greatest);
+    });
+  }
+
+  static puone_status deviceCanAccessPeer(int32_t device, int32_t peer, int32_t* out) {
+    return entry("device_can_access_peer", [=](Driver& d) {
+      required(out);
+      *out = d.canAccessPeer(device, peer);
+    });
+  }
+
+  // ---- memory ----
+
+  static puone_status allocate(size_t bytes, void** out) {
+    return entry("malloc", [=](Driver& d) {
+      required(out);
+      *out = d.allocate(bytes);
+    });
+  }
+
+  static puone_status release(void* pointer) {
+    return entry("free", [=](Driver& d) {
+      if (pointer != nullptr) d.release(pointer);
+    });
+  }
+
+  static puone_status allocateHost(size_t bytes, void** out) {
+    return entry("host_malloc", [=](Driver& d) {
+      required(out);
+      *out = d.allocateHost(bytes);
+    });
+  }
+
+  static puone_status releaseHost(void* pointer) {
+    return entry("host_free", [=](Driver& d) {
+      if (pointer != nullptr) d.releaseHost(pointer);
+    });
+  }
+
+  static puone_status pointerAttributes(const void* pointer, puone_pointer_attributes* out) {
+    return entry("pointer_attributes", [=](Driver& d) {
+      required(out);
+      *out = d.attributes(pointer);
+    });
+  }
+
+  static puone_status memcpyAsync(
+      void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+    return entry("memcpy_async", [=](Driver& d) { d.copy(dst, src, bytes, kind, stream); });
+  }
+
+  static puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
+    return entry("memset_async", [=](Driver& d) { d.set(dst, value, bytes, stream); });
+  }
+
+  // ---- stream ----
+
+  static puone_status streamCreate(int32_t priority, puone_stream* out) {
+    return entry("stream_create", [=](Driver& d) {
+      required(out);
+      *out = d.createStream(priority);
+    });
+  }
+
+  static puone_status streamDestroy(puone_stream stream) {
+    return entry("stream_destroy", [=](Driver& d) {
+      if (stream != nullptr) d.destroyStream(stream);
+    });
+  }
+
+  static puone_status streamQuery(puone_stream stream) {
+    return entry("stream_query", [=](Driver& d) { return d.queryStream(stream); });
+  }
+
+  static puone_status streamSynchronize(puone_stream stream) {
+    return entry("stream_synchronize", [=](Driver& d) { d.synchronizeStream(stream); });
+  }
+
+  static puone_status streamWaitEvent(puone_stream stream, puone_event event) {
+    return entry("stream_wait_event", [=](Driver& d) { d.waitEvent(stream, event); });
+  }
+
+  static puone_status streamHostFunc(puone_stream stream, puone_host_func fn, void* user_data) {
+    return entry("stream_host_func", [=](Driver& d) { d.hostFunction(stream, fn, user_data); });
+  }
+
+  static puone_status streamNativeHandle(puone_stream stream, void** out) {
+    return entry("stream_native_handle", [=](Driver& d) {
+      required(out);
+      *out = d.nativeStream(stream);
+    });
+  }
+
+  // ---- event ----
+
+  static puone_status eventCreate(uint32_t flags, puone_event* out) {
+    return entry("event_create", [=](Driver& d) {
+      required(out);
+      *out = d.createEvent(flags);
+    });
+  }
+
+  static puone_status eventDestroy(puone_event event) {
+    return entry("event_destroy", [=](Driver& d) {
+      if (event != nullptr) d.destroyEvent(event);
+    });
+  }
+
+  static puone_status eventRecord(puone_event event, puone_stream stream) {
+    return entry("event_record", [=](Driver& d) { d.record(event, stream); });
+  }
+
+  static puone_status eventQuery(puone_event event) {
+    return entry("event_query", [=](Driver& d) { return d.queryEvent(event); });
+  }
+
+  static puone_status eventSynchronize(puone_event event) {
+    return entry("event_synchronize", [=](Driver& d) { d.synchronizeEvent(event); });
+  }
+
+  static puone_status eventElapsedMs(puone_event start, puone_event end, float* out) {
+    return entry("event_elapsed_ms", [=](Driver& d) {
+      required(out);
+      return d.elapsed(start, end, out);
+    });
+  }
+
+  // ---- kernel ----
+
+  static puone_status kernelFind(const char* name, puone_kernel* out) {
+    return entry("kernel_find", [=](Driver& d) {
+      required(name);
+      required(out);
+      *out = d.findKernel(name);
+    });
+  }
+
+  static puone_status kernelLaunch(
+      puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
+    return entry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, bytes, stream); });
+  }
+
+  // ---- extension ----
+
+  static puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+    return guarded("get_extension", [=] {
+      required(name);
+      required(out);
+      for (const Extension& extension : Traits::extensions()) {
+        if (extension.name != name || extension.version < min_version) continue;
+        *out = extension.table;
+        return;
+      }
+      fail(PUONE_UNSUPPORTED, "no extension %.100s of version %u or newer", name, min_version);
+    });
+  }
+
+  static constexpr puone_hal_api kTable = {
+      .struct_size = sizeof(puone_hal_api),
+      .abi_major = PUONE_HAL_ABI_MAJOR,
+      .abi_minor = PUONE_HAL_ABI_MINOR,
+      .init = init,
+      .shutdown = shutdown,
+      .describe = describe,
+      .last_error_message = lastError,
+      .device_count = deviceCount,
+      .device_get = deviceGet,
+      .device_set = deviceSet,
+      .device_properties = deviceProperties,
+      .device_memory_info = deviceMemoryInfo,
+      .device_synchronize = deviceSynchronize,
+      .stream_priority_range = streamPriorityRange,
+      .device_can_access_peer = deviceCanAccessPeer,
+      .malloc = allocate,
+      .free = release,
+      .host_malloc = allocateHost,
+      .host_free = releaseHost,
+      .pointer_attributes = pointerAttributes,
+      .memcpy_async = memcpyAsync,
+      .memset_async = memsetAsync,
+      .stream_create = streamCreate,
+      .stream_destroy = streamDestroy,
+      .stream_query = streamQuery,
+      .stream_synchronize = streamSynchronize,
+      .stream_wait_event = streamWaitEvent,
+      .stream_host_func = streamHostFunc,
+      .stream_native_handle = streamNativeHandle,
+      .event_create = eventCreate,
+      .event_destroy = eventDestroy,
+      .event_record = eventRecord,
+      .event_query = eventQuery,
+      .event_synchronize = eventSynchronize,
+      .event_elapsed_ms = eventElapsedMs,
+      .kernel_find = kernelFind,
+      .kernel_launch = kernelLaunch,
+      .get_extension = getExtension,
+  };
+};
+
+} // namespace puone
