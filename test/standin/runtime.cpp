@@ -234,9 +234,13 @@ void Runtime::serve(std::shared_ptr<Stream> stream) {
       memory.close();
       open = false;
     }
-    lock.unlock();
-    work = {}; // what it owns may call back
-    lock.lock();
+    // A record counts together with what it records: who has waited for the event finds the stream
+    // idle.
+    if (work.run) {
+      lock.unlock();
+      work = {}; // what it owns may call back
+      lock.lock();
+    }
     if (++stream->completed == stream->submitted) busy_.erase(stream);
     progress.notify_all();
   }
