@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from interpreter import Python
+from interpreter import WITHOUT_EDITABLE, Python
 from suites import NO_GPU, needs_cuda_driver
 
 REPORT = """
@@ -184,20 +184,10 @@ def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-#: Neither the working folder, which is this checkout, nor the hook of an editable installation,
-#: which would find the checkout before any folder.
-ONLY_INSTALLED = """
-import sys
-sys.path.remove('')
-sys.meta_path[:] = [
-    finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_")
-]
-"""
-
-
 def report_of(python: Python, installed: Path) -> dict[str, Any]:
     """What the installed package says when nothing is chosen; it says nothing unasked."""
-    done = python(ONLY_INSTALLED + REPORT, env={"PYTHONPATH": str(installed)})
+    code = WITHOUT_EDITABLE + "sys.path.remove('')\n" + REPORT  # '' is this checkout
+    done = python(code, env={"PYTHONPATH": str(installed)})
     assert (done.returncode, done.stderr) == (0, "")
     info: dict[str, Any] = json.loads(done.stdout)
     assert Path(info["path"]).parent == installed / "reference_backend" / "lib"

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from interpreter import Python
+from interpreter import WITHOUT_EDITABLE, Python
 
 WORKS = """
 import sys
@@ -85,11 +85,7 @@ def test_a_missing_extension_is_a_clear_error(python: Python, root: Path, tmp_pa
         tmp_path / "reference_backend",
         ignore=shutil.ignore_patterns("*.so", "lib", "__pycache__"),
     )
-    # Without the hook of an editable installation, which would find the checkout first.
-    code = f"""
-import sys
-from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder
-sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
+    code = f"""{WITHOUT_EDITABLE}
 sys.path.insert(0, {str(tmp_path)!r})
 import reference_backend
 """

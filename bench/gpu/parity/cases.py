@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -234,9 +234,9 @@ def _drawn(draw: Callable[[Tensor], Tensor], dtype: torch.dtype, size: int) -> C
     return compute
 
 
-def _on(function: Callable[..., object], *sources: Tensor) -> Compute:
+def _on(function: Callable[..., Tensor | Iterable[Tensor]], *sources: Tensor) -> Compute:
     def compute(device: torch.device) -> tuple[Tensor, ...]:
         found = function(*(source.to(device) for source in sources))
-        return (found,) if isinstance(found, Tensor) else tuple(found)  # type: ignore[arg-type]
+        return (found,) if isinstance(found, Tensor) else tuple(found)
 
     return compute
