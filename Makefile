@@ -94,7 +94,7 @@ $(BUILD_DIR)/build.ninja: $(SETUP) build/.cuda
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON)
 
 # The environment. torch alone is large, so this is done once per change of the pins.
-$(VENV)/.setup: requirements/dev.txt
+$(VENV)/.setup: requirements/dev.txt requirements/ci.txt
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@echo "installing requirements/dev.txt into $(VENV)"
 	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci`: see ci/cli.py."""
+
+from ci.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())
