@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci surface`: the table of its sub-verbs."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+SUBVERBS: dict[str, str] = {
+    # name -> its line of help; the module is ci/surface/verbs/<name>.py
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the parser every sub-verb."""
+    subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
+    for name, line in SUBVERBS.items():
+        sub = subverbs.add_parser(name, help=line, description=line)
+        importlib.import_module(f"ci.surface.verbs.{name}").add_arguments(sub)
