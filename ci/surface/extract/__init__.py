@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One extractor per domain: `extract(tree, catalogue) -> list[Declaration]`."""
