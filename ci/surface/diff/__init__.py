@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two snapshots, compared by meaning.
+
+A module per domain says which differences there are; rules/ says what each means for a backend.
+Nothing that is written for people (text, file, line) is compared, so a declaration that moves, or
+is laid out anew, gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+
+from ci.surface.diff import header
+from ci.surface.model import Declaration, Domain, Finding, Snapshot
+
+Named = Mapping[str, list[Declaration]]  # the declarations of one domain by name, sorted
+
+COMPARE: Mapping[Domain, Callable[[Named, Named], Iterator[Finding]]] = {
+    Domain.HEADER: header.findings,
+}
+
+
+def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
+    """Every difference that has a rule, worst first.
+
+    Domains that only one of the snapshots looked at are not compared (`skipped_domains`).
+    """
+    found = [
+        finding
+        for domain, compare in COMPARE.items()
+        if domain in before.domains & after.domains
+        for finding in compare(_named(before, domain), _named(after, domain))
+    ]
+    return sorted(found, key=order)
+
+
+def order(finding: Finding) -> tuple[object, ...]:
+    """Worst first, then what more known backends use, then by surface, name and rule."""
+    return (
+        finding.severity.rank,
+        -len(finding.used_by),
+        finding.surface,
+        finding.name,
+        finding.rule,
+        finding.identity,
+    )
+
+
+def skipped_domains(before: Snapshot, after: Snapshot) -> list[Domain]:
+    """The domains that only one of two snapshots looked at."""
+    return [domain for domain in Domain if domain in before.domains ^ after.domains]
+
+
+def _named(snapshot: Snapshot, domain: Domain) -> Named:
+    named: defaultdict[str, list[Declaration]] = defaultdict(list)
+    for declaration in snapshot.declarations:
+        if declaration.domain == domain:
+            named[declaration.name].append(declaration)
+    return dict(named)
+
+
+__all__ = ["COMPARE", "diff", "order", "skipped_domains"]
