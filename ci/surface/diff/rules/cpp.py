@@ -8,7 +8,7 @@ names it. Compatible changes have rules of their own, so that the breaking ones 
 from __future__ import annotations
 
 from ci.surface.diff.rules.rule import CALLERS, OVERRIDERS, REGISTRARS, USERS, Rule, table
-from ci.surface.model import Severity as S
+from ci.surface.model import Severity
 
 BY_VERSION = (
     "To support both: choose by TORCH_VERSION_MAJOR and TORCH_VERSION_MINOR of <torch/version.h>."
@@ -17,21 +17,21 @@ BY_VERSION = (
 CLASSES = (
     Rule(
         "class_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is gone, with its {members} members.",
     ),
     Rule(
         "class_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is called {new_name} now; its members are the same.",
         "Use the new name. " + BY_VERSION,
     ),
-    Rule("class_added", S.COSMETIC, (OVERRIDERS, CALLERS), "{name} is a new class."),
+    Rule("class_added", Severity.COSMETIC, (OVERRIDERS, CALLERS), "{name} is a new class."),
     Rule(
         "class_became_alias",
-        S.REBUILD,
+        Severity.REBUILD,
         (OVERRIDERS, CALLERS),
         "{name} was a class of its own and is another name of {target} now: mangled names change, "
         "and a forward declaration of it no longer compiles.",
@@ -39,41 +39,43 @@ CLASSES = (
     ),
     Rule(
         "alias_became_class",
-        S.REBUILD,
+        Severity.REBUILD,
         (USERS,),
         "{name} was another name of {target} and is a class of its own now: mangled names change, "
         "and the two no longer convert into each other by themselves.",
     ),
     Rule(
         "base_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is no longer derived from {base}: it does not convert to it, nor inherit from it.",
     ),
-    Rule("base_added", S.COSMETIC, (OVERRIDERS, CALLERS), "{name} is derived from {base} too."),
+    Rule(
+        "base_added", Severity.COSMETIC, (OVERRIDERS, CALLERS), "{name} is derived from {base} too."
+    ),
     Rule(
         "made_abstract",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} has become abstract: no object of it can be made, and a derived class must "
         "implement what it leaves open.",
     ),
     Rule(
         "class_layout_changed",
-        S.REBUILD,
+        Severity.REBUILD,
         (OVERRIDERS, CALLERS),
         "An object of {name} takes {now_size} bytes instead of {was_size}.",
         "Nothing to do in the source; the backend must be rebuilt.",
     ),
     Rule(
         "template_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} has other template parameters: `{was_template}` became `{now_template}`.",
     ),
     Rule(
         "made_final",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS,),
         "{name} has become final: {what} does not compile.",
     ),
@@ -82,14 +84,14 @@ CLASSES = (
 VIRTUALS = (
     Rule(
         "virtual_added",
-        S.NEW_CAPABILITY,
+        Severity.NEW_CAPABILITY,
         (OVERRIDERS,),
         "{name} is a new virtual function that a class derived from {scope} may override; "
         "its table of virtual functions changes, so a backend must be rebuilt.",
     ),
     Rule(
         "pure_virtual_added",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS,),
         "{name} is a new pure virtual function: a class derived from {scope} is abstract until it "
         "implements it.",
@@ -97,7 +99,7 @@ VIRTUALS = (
     ),
     Rule(
         "made_pure",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS,),
         "{name} has become pure virtual: a class derived from {scope} that relied on the default "
         "is abstract now.",
@@ -105,13 +107,13 @@ VIRTUALS = (
     ),
     Rule(
         "no_longer_pure",
-        S.NEW_CAPABILITY,
+        Severity.NEW_CAPABILITY,
         (OVERRIDERS,),
         "{name} has a default now; nothing forces a class derived from {scope} to implement it.",
     ),
     Rule(
         "virtual_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is gone: an overrider marked `override` does not compile, one that is not is never "
         "called, and neither do callers compile.",
@@ -120,34 +122,34 @@ VIRTUALS = (
     ),
     Rule(
         "virtual_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is called {new_name} now: an overrider under the old name overrides nothing.",
         "Rename the overrider. " + BY_VERSION,
     ),
     Rule(
         "virtual_moved_to_base",
-        S.COSMETIC,
+        Severity.COSMETIC,
         (OVERRIDERS, CALLERS),
         "{name} is inherited from {base} now.",
     ),
     Rule(
         "no_longer_virtual",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS,),
         "{name} is not virtual any more: an overrider marked `override` does not compile, one that "
         "is not is never called through the base class.",
     ),
     Rule(
         "made_virtual",
-        S.NEW_CAPABILITY,
+        Severity.NEW_CAPABILITY,
         (OVERRIDERS,),
         "{name} has become virtual: a class derived from {scope} may override it, and does if it "
         "has a function with the same name and parameters.",
     ),
     Rule(
         "virtual_signature_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} has another signature ({difference}): an overrider marked `override` does not "
         "compile, one that is not overrides nothing.",
@@ -155,82 +157,92 @@ VIRTUALS = (
     ),
     Rule(
         "noexcept_dropped",
-        S.SEMANTIC,
+        Severity.SEMANTIC,
         (OVERRIDERS, CALLERS),
         "{name} may throw now; it was noexcept.",
     ),
 )
 
 FUNCTIONS = (
-    Rule("function_removed", S.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
+    Rule("function_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
     Rule(
         "function_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} is called {new_name} now; its signature is the same.",
         "Call it by the new name. " + BY_VERSION,
     ),
-    Rule("function_added", S.COSMETIC, (CALLERS,), "{name} is a new function."),
+    Rule("function_added", Severity.COSMETIC, (CALLERS,), "{name} is a new function."),
     Rule(
         "function_signature_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} has another signature: {difference}.",
         "Change the calls. " + BY_VERSION,
     ),
-    Rule("method_removed", S.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
+    Rule("method_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
     Rule(
         "method_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} is called {new_name} now; its signature is the same.",
         "Call it by the new name. " + BY_VERSION,
     ),
-    Rule("method_added", S.COSMETIC, (CALLERS,), "{name} is a new member function."),
-    Rule("method_moved_to_base", S.COSMETIC, (CALLERS,), "{name} is inherited from {base} now."),
+    Rule("method_added", Severity.COSMETIC, (CALLERS,), "{name} is a new member function."),
+    Rule(
+        "method_moved_to_base",
+        Severity.COSMETIC,
+        (CALLERS,),
+        "{name} is inherited from {base} now.",
+    ),
     Rule(
         "method_signature_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} has another signature: {difference}.",
         "Change the calls. " + BY_VERSION,
     ),
     Rule(
         "constructor_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{scope} cannot be constructed by `{was}` any more.",
     ),
-    Rule("constructor_added", S.COSMETIC, (OVERRIDERS, CALLERS), "{scope} has a new constructor."),
+    Rule(
+        "constructor_added",
+        Severity.COSMETIC,
+        (OVERRIDERS, CALLERS),
+        "{scope} has a new constructor.",
+    ),
     Rule(
         "constructor_signature_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "A constructor of {scope} has another signature: {difference}.",
         "Change what constructs it, the constructors of derived classes included. " + BY_VERSION,
     ),
     Rule(
         "default_constructor_lost",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{scope} had no constructor of its own and could be made from nothing; `{now}` ends that.",
     ),
     Rule(
         "made_explicit",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} has become explicit: it no longer converts by itself.",
         "Write the conversion out.",
     ),
     Rule(
         "return_type_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} returns `{now_type}` instead of `{was_type}`.",
     ),
     Rule(
         "parameter_added_with_default",
-        S.REBUILD,
+        Severity.REBUILD,
         (CALLERS,),
         "{name} has a further parameter with a default ({difference}): calls compile as they are, "
         "but the function they were compiled for is gone.",
@@ -238,7 +250,7 @@ FUNCTIONS = (
     ),
     Rule(
         "signature_compatible",
-        S.REBUILD,
+        Severity.REBUILD,
         (CALLERS,),
         "{name} has another signature ({difference}) that takes the same calls; the function they "
         "were compiled for is gone.",
@@ -246,27 +258,29 @@ FUNCTIONS = (
     ),
     Rule(
         "default_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} needs arguments that had a default: {difference}.",
         "Pass the argument; older versions take it too.",
     ),
-    Rule("default_added", S.COSMETIC, (CALLERS,), "{name} has a default for more parameters."),
+    Rule(
+        "default_added", Severity.COSMETIC, (CALLERS,), "{name} has a default for more parameters."
+    ),
     Rule(
         "made_static",
-        S.REBUILD,
+        Severity.REBUILD,
         (CALLERS,),
         "{name} has become static: calls compile as they are, but pass no object.",
     ),
     Rule(
         "no_longer_static",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} is not static any more: it needs an object to be called on.",
     ),
     Rule(
         "made_deleted",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
         "{name} is deleted: no call of it compiles.",
     ),
@@ -275,65 +289,65 @@ FUNCTIONS = (
 MEMBERS = (
     Rule(
         "access_narrowed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} is {now_access} now; it was {was_access}.",
     ),
     Rule(
         "access_widened",
-        S.COSMETIC,
+        Severity.COSMETIC,
         (CALLERS,),
         "{name} is {now_access} now; it was {was_access}.",
     ),
     Rule(
         "field_removed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "The data member {name} is gone or private now.",
     ),
     Rule(
         "field_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "The data member {name} is called {new_name} now.",
         "Use the new name. " + BY_VERSION,
     ),
-    Rule("field_added", S.COSMETIC, (CALLERS,), "{name} is a new data member."),
+    Rule("field_added", Severity.COSMETIC, (CALLERS,), "{name} is a new data member."),
     Rule(
         "field_type_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "The data member {name} is a `{now_type}` instead of a `{was_type}`.",
     ),
 )
 
 VALUES = (
-    Rule("enum_removed", S.COMPILE_BREAK, (USERS,), "The enum {name} is gone."),
+    Rule("enum_removed", Severity.COMPILE_BREAK, (USERS,), "The enum {name} is gone."),
     Rule(
         "enum_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "The enum {name} is called {new_name} now; its values are the same.",
         "Use the new name. " + BY_VERSION,
     ),
-    Rule("enum_added", S.COSMETIC, (USERS,), "{name} is a new enum."),
-    Rule("enumerator_removed", S.COMPILE_BREAK, (USERS,), "{name} is gone."),
+    Rule("enum_added", Severity.COSMETIC, (USERS,), "{name} is a new enum."),
+    Rule("enumerator_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone."),
     Rule(
         "enumerator_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} is called {new_name} now; its value is the same.",
         "Use the new name. " + BY_VERSION,
     ),
     Rule(
         "enumerator_added",
-        S.NEW_CAPABILITY,
+        Severity.NEW_CAPABILITY,
         (USERS,),
         "{name} is a new value of {scope}: a switch over the enum has a case more.",
     ),
     Rule(
         "enumerator_added_moves_count",
-        S.SILENT_BREAK,
+        Severity.SILENT_BREAK,
         (USERS,),
         "{name} is a new value of {scope} and moves the count {count}: a table that is sized or "
         "indexed by it, or a static_assert about it, is out of step.",
@@ -341,101 +355,101 @@ VALUES = (
     ),
     Rule(
         "enumerator_value_changed",
-        S.REBUILD,
+        Severity.REBUILD,
         (USERS,),
         "{name} has values that changed: {moved}.",
         "Nothing to do in the source; binaries and files that hold the numbers are out of step.",
     ),
     Rule(
         "underlying_type_changed",
-        S.REBUILD,
+        Severity.REBUILD,
         (USERS,),
         "The values of {name} are stored as `{now_type}` instead of `{was_type}`.",
     ),
     Rule(
         "made_scoped",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} has become a scoped enum: its values need its name in front and do not convert to "
         "integers.",
     ),
     Rule(
         "no_longer_scoped",
-        S.COSMETIC,
+        Severity.COSMETIC,
         (USERS,),
         "{name} is not a scoped enum any more: its values convert to integers by themselves.",
     ),
-    Rule("alias_removed", S.COMPILE_BREAK, (USERS,), "The type {name} is gone."),
+    Rule("alias_removed", Severity.COMPILE_BREAK, (USERS,), "The type {name} is gone."),
     Rule(
         "alias_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "The type {name} is called {new_name} now.",
         "Use the new name. " + BY_VERSION,
     ),
-    Rule("alias_added", S.COSMETIC, (USERS,), "{name} is a new name of a type."),
+    Rule("alias_added", Severity.COSMETIC, (USERS,), "{name} is a new name of a type."),
     Rule(
         "alias_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} stands for `{now_type}` instead of `{was_type}`.",
     ),
-    Rule("constant_removed", S.COMPILE_BREAK, (USERS,), "{name} is gone."),
+    Rule("constant_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone."),
     Rule(
         "constant_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} is called {new_name} now; its type and value are the same.",
         "Use the new name. " + BY_VERSION,
     ),
-    Rule("constant_added", S.COSMETIC, (USERS,), "{name} is a new constant or variable."),
+    Rule("constant_added", Severity.COSMETIC, (USERS,), "{name} is a new constant or variable."),
     Rule(
         "constant_changed",
-        S.SILENT_BREAK,
+        Severity.SILENT_BREAK,
         (USERS,),
         "{name} is {now_value} instead of {was_value}.",
     ),
     Rule(
         "constant_type_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} is a `{now_type}` instead of a `{was_type}`.",
     ),
     Rule(
         "no_longer_constexpr",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} is not a constant expression any more: it cannot size an array, nor stand in a "
         "static_assert or a case.",
     ),
     Rule(
         "kind_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (USERS,),
         "{name} is {now_kind} now; it was {was_kind}.",
     ),
 )
 
 MACROS = (
-    Rule("macro_removed", S.COMPILE_BREAK, (REGISTRARS, USERS), "The macro {name} is gone."),
+    Rule("macro_removed", Severity.COMPILE_BREAK, (REGISTRARS, USERS), "The macro {name} is gone."),
     Rule(
         "macro_renamed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (REGISTRARS, USERS),
         "The macro {name} is called {new_name} now.",
         "Use the new name; #ifdef of either name tells which torch it is.",
     ),
-    Rule("macro_added", S.COSMETIC, (REGISTRARS, USERS), "{name} is a new macro."),
+    Rule("macro_added", Severity.COSMETIC, (REGISTRARS, USERS), "{name} is a new macro."),
     Rule(
         "macro_parameters_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (REGISTRARS, USERS),
         "The macro {name} takes {now_parameters} instead of {was_parameters}.",
         "Change its uses. " + BY_VERSION,
     ),
     Rule(
         "macro_body_changed",
-        S.SEMANTIC,
+        Severity.SEMANTIC,
         (REGISTRARS, USERS),
         "The macro {name} expands to something else.",
         "Read its new text: what it registers or declares may have changed.",
@@ -445,24 +459,26 @@ MACROS = (
 ANY = (
     Rule(
         "requires_changed",
-        S.COMPILE_BREAK,
+        Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} is only declared where {profile} is defined; it was declared without.",
         "Compile what uses it with the same macro, or only #ifdef it.",
     ),
     Rule(
         "requires_dropped",
-        S.COSMETIC,
+        Severity.COSMETIC,
         (CALLERS,),
         "{name} is declared without {profile} too.",
     ),
     Rule(
         "deprecated",
-        S.DEPRECATED,
+        Severity.DEPRECATED,
         (OVERRIDERS, CALLERS),
         "{name} is deprecated{reason}: it works, but warns, and fails under -Werror.",
     ),
-    Rule("no_longer_deprecated", S.COSMETIC, (CALLERS,), "{name} is not deprecated any more."),
+    Rule(
+        "no_longer_deprecated", Severity.COSMETIC, (CALLERS,), "{name} is not deprecated any more."
+    ),
 )
 
 RULES = table(*CLASSES, *VIRTUALS, *FUNCTIONS, *MEMBERS, *VALUES, *MACROS, *ANY)

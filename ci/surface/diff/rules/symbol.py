@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from ci.surface.diff.rules.rule import CALLERS, Rule, table
-from ci.surface.model import Severity as S
+from ci.surface.model import Severity
 
 RULES = table(
     Rule(
         "symbol_removed",
-        S.REBUILD,
+        Severity.REBUILD,
         (CALLERS,),
         "{library} does not export {name} any more: a backend that was linked with it fails to "
         "load.",
@@ -18,9 +18,9 @@ RULES = table(
     ),
     Rule(
         "symbol_moved",
-        S.COSMETIC,
+        Severity.COSMETIC,
         (CALLERS,),
         "{name} is exported by {library} now; it was by {was_library}.",
     ),
-    Rule("symbol_added", S.COSMETIC, (CALLERS,), "{library} exports {name} now."),
+    Rule("symbol_added", Severity.COSMETIC, (CALLERS,), "{library} exports {name} now."),
 )
