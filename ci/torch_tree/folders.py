@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which files of a torch are read, and a new tree made of links to them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ci.errors import CiError
+
+# Of a wheel, only this is ever unpacked or linked: a tenth of its size.
+_READ = re.compile(
+    r"torch/include/.+"
+    r"|torch/(?:.+/)?[^/]+\.pyi?"
+    r"|torchgen/.+"
+    r"|torch-[^/]+\.dist-info/METADATA"
+)
+# Folders of an installed torch in which nothing of this lies.
+_SKIPPED = {"torch/lib", "torch/bin", "torch/share", "torch/test"}
+
+Change = bytes | Path | None  # new contents, a file that has them, or: the file is gone
+
+
+def is_read(path: str) -> bool:
+    """True if an extractor may want this file of a wheel."""
+    return _READ.fullmatch(path) is not None and "__pycache__" not in path
+
+
+def files(root: Path) -> Iterator[str]:
+    """All files of the tree that are read, relative to it, in no particular order."""
+    tops = (entry.name for entry in os.scandir(root))
+    pending = [t for t in tops if t in {"torch", "torchgen"} or t.endswith(".dist-info")]
+    while pending:
+        folder = pending.pop()
+        for entry in os.scandir(root / folder):
+            path = f"{folder}/{entry.name}"
+            if not entry.is_dir(follow_symlinks=False):
+                if is_read(path):
+                    yield path
+            elif path not in _SKIPPED and entry.name != "__pycache__":
+                pending.append(path)
+
+
+def link_tree(root: Path, changes: Mapping[str, Change], into: Path) -> None:
+    """Fill the empty folder `into` with links to the files of `root`, but for the `changes`.
+
+    All folders are real and all links lead to files, so nothing written below `into` can reach
+    the original.
+    """
+    made: set[str] = set()
+    for path in files(root):
+        if path not in changes:
+            _folder_of(into, path, made)
+            os.symlink(os.path.realpath(root / path), into / path)
+    for path, change in changes.items():
+        if change is not None:
+            _folder_of(into, path, made)
+            _write(into / path, change)
+
+
+def _folder_of(into: Path, path: str, made: set[str]) -> None:
+    """Make the folders above `path`, each a real one."""
+    parts = path.split("/")
+    if any(part in {"", ".", ".."} for part in parts):
+        raise CiError(f"{path!r} leads out of the tree")
+    folder = "/".join(parts[:-1])
+    if folder in made:
+        return
+    try:
+        (into / folder).mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise CiError(f"{path}: a file stands where its folder should be") from error
+    made.add(folder)
+
+
+def _write(path: Path, change: bytes | Path) -> None:
+    if isinstance(change, Path):
+        os.symlink(os.path.realpath(change), path)
+        return
+    with open(path, "xb") as file:  # never follows a link that is there already
+        file.write(change)

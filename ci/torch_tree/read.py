@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A folder laid out as site-packages is -> TorchTree."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from ci.errors import CiError
+from ci.torch_tree.tree import TorchTree
+
+_INCLUDE = ("torch/include", "torch/include/torch/csrc/api/include")
+
+
+def tree_at(root: Path) -> TorchTree:
+    """The torch in `root`; CiError says what it lacks."""
+    constants = _constants(root / "torch" / "version.py")
+    version = constants.get("__version__")
+    if version is None:
+        raise CiError(f"{root}/torch/version.py does not say __version__")
+    if not (root / "torch/include/c10/core/Device.h").is_file():
+        raise CiError(f"the torch in {root} has no headers (torch/include/c10)")
+    if not (root / "torchgen/packaged/ATen/native/native_functions.yaml").is_file():
+        raise CiError(f"the torch in {root} has no torchgen beside it")
+    libraries = root / "torch" / "lib"
+    return TorchTree(
+        root=root,
+        version=_public(version, root),
+        git_version=constants.get("git_version"),
+        include=tuple(root / folder for folder in _INCLUDE if (root / folder).is_dir()),
+        libraries=libraries if any(libraries.glob("libc10.*")) else None,
+    )
+
+
+def _constants(path: Path) -> dict[str, str]:
+    """The texts that a module assigns, without running it."""
+    try:
+        module = ast.parse(path.read_bytes())
+    except FileNotFoundError as error:
+        raise CiError(f"there is no torch in {path.parents[1]}: no torch/version.py") from error
+    except (OSError, SyntaxError, ValueError) as error:
+        raise CiError(f"cannot read {path}: {error}") from error
+    return {
+        target.id: node.value.value
+        for node in module.body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _public(version: str, root: Path) -> str:
+    try:
+        return Version(version).public
+    except InvalidVersion as error:
+        raise CiError(f"{root}/torch/version.py: {version!r} is not a version") from error
