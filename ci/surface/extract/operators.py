@@ -38,7 +38,7 @@ def _operators(tree: TorchTree, known_tags: set[str]) -> Iterator[Declaration]:
             parsed = parse(schema)
         except SchemaError as error:
             raise CiError(f"{tree.root / file}:{line}: {error}") from error
-        facts = {
+        facts: dict[str, Any] = {
             "arguments": parsed.arguments,
             "returns": parsed.returns,
             "dispatch": _dispatch_kind(entry),
