@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from ci.surface.diff import header
+from ci.surface.diff import cpp, header
 from ci.surface.model import Declaration, Domain, Finding, Snapshot
 
 Named = Mapping[str, list[Declaration]]  # the declarations of one domain by name, sorted
 
 COMPARE: Mapping[Domain, Callable[[Named, Named], Iterator[Finding]]] = {
+    Domain.CPP: cpp.findings,
     Domain.HEADER: header.findings,
 }
 

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Enums and their values.
+
+A value put in front of others moves them all; that is told once. What hurts most is when it moves
+the one that counts the others, by which backends size their tables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ci.surface.diff.pairing import pair_renames, same_but_for_name, simple
+from ci.surface.diff.rules import finding
+from ci.surface.model import Declaration, Finding
+
+# NumOptions, NUM_SCALAR_TYPES, COMPILE_TIME_MAX_DEVICE_TYPES, EndOfFunctionalityKeys, ENUM_COUNT
+COUNTING = re.compile(r"[Nn]um[A-Z_]\w*|NUM_\w+|(\w*_)?(COUNT|MAX|END|LAST)(_\w*)?|EndOf\w+")
+SHOWN = 3  # of the values that moved
+
+
+class Enum(NamedTuple):
+    """One enum in both snapshots, its values by simple name."""
+
+    was: Declaration
+    now: Declaration
+    before: dict[str, Declaration]
+    after: dict[str, Declaration]
+
+    @property
+    def moved(self) -> list[str]:
+        """The names whose number changed, in the order of the numbers."""
+        both = self.before.keys() & self.after.keys()
+        moved = [n for n in both if value(self.before[n]) != value(self.after[n])]
+        return sorted(moved, key=lambda n: (str(value(self.after[n])).zfill(24), n))
+
+    @property
+    def counts(self) -> list[str]:
+        """Those that moved and count the others."""
+        return [name for name in self.moved if COUNTING.fullmatch(name)]
+
+
+def value(enumerator: Declaration) -> object:
+    """The number; 0 is as good a fact as any, though a falsy one is left out."""
+    return enumerator.facts.get("value", 0)
+
+
+def changed(enum: Enum) -> Iterator[Finding]:
+    """Every difference of an enum that is in both snapshots."""
+    yield from _enum_itself(enum.was, enum.now)
+    removed = [d for n, d in enum.before.items() if n not in enum.after]
+    added = [d for n, d in enum.after.items() if n not in enum.before]
+    for was, now in pair_renames(removed, added, same_but_for_name):
+        yield finding("enumerator_renamed", was, now, new_name=now.name)
+    moved = f"Moved: {_moves(enum)}." if enum.moved else ""
+    for declaration in removed:
+        yield finding("enumerator_removed", declaration, None, note=moved)
+    for declaration in added:
+        yield _added(declaration, enum, moved)
+    if enum.moved and not removed and not (added and enum.counts):
+        yield finding("enumerator_value_changed", enum.was, enum.now, moved=_moves(enum))
+
+
+def follows(was: object, now: object, enums: list[Enum]) -> str | None:
+    """The enumerator that a constant with these values was made from, if it moved alike."""
+    for enum in enums:
+        for name in enum.moved:
+            if (value(enum.before[name]), value(enum.after[name])) == (was, now):
+                return enum.after[name].name
+    return None
+
+
+def _enum_itself(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    old, new = was.facts.get("underlying"), now.facts.get("underlying")
+    if old != new:
+        yield finding("underlying_type_changed", was, now, was_type=old, now_type=new)
+    if bool(was.facts.get("scoped")) != bool(now.facts.get("scoped")):
+        rule = "made_scoped" if now.facts.get("scoped") else "no_longer_scoped"
+        yield finding(rule, was, now)
+
+
+def _added(now: Declaration, enum: Enum, moved: str) -> Finding:
+    if not enum.counts:
+        return finding("enumerator_added", None, now)
+    count = ", ".join(_move(enum, name) for name in enum.counts)
+    others = moved if len(enum.moved) > len(enum.counts) else ""
+    return finding("enumerator_added_moves_count", None, now, count=count, note=others)
+
+
+def _moves(enum: Enum) -> str:
+    shown = [_move(enum, name) for name in enum.moved[:SHOWN]]
+    more = len(enum.moved) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _move(enum: Enum, name: str) -> str:
+    old, new = value(enum.before[name]), value(enum.after[name])
+    return f"{simple(enum.after[name].name)} (from {old} to {new})"

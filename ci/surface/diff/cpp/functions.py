@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions, methods, constructors, destructors: what became of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ci.surface.diff.cpp.calls import difference, gives, required, still_called
+from ci.surface.diff.cpp.hierarchy import Hierarchy, is_virtual, own_name, signature, types
+from ci.surface.diff.pairing import scope
+from ci.surface.diff.rules import finding
+from ci.surface.model import Declaration, Finding
+
+KINDS = {"function", "method", "constructor", "destructor"}
+ACCESS = ["public", "protected", "private"]
+
+
+class Sides(NamedTuple):
+    """The classes of both snapshots."""
+
+    before: Hierarchy
+    after: Hierarchy
+
+    def overrides(self, method: Declaration) -> bool:
+        """Whether the method implements a virtual of a base, before or after."""
+        return self.before.overrides(method) or self.after.overrides(method)
+
+
+def likeness(was: Declaration, now: Declaration) -> float:
+    """How likely one overload has become the other: most of all by its parameters."""
+    if was.kind != now.kind:
+        return 0
+    old, new = types(was), types(now)
+    shared = sum(a == b for a, b in zip(old, new, strict=False))
+    score = 1 + 4 * (shared + (old == new)) / (1 + max(len(old), len(new)))
+    facts = ("const", "returns", "virtual", "static", "template", "requires", "access")
+    return score + sum(was.facts.get(f) == now.facts.get(f) for f in facts) / len(facts)
+
+
+def added(now: Declaration, sides: Sides) -> Iterator[Finding]:
+    """A function that was not there, in a class or namespace that was."""
+    if now.facts.get("deleted"):
+        if not sides.before.above(now):
+            yield finding("made_deleted", None, now)
+    elif now.kind == "destructor":
+        if now.facts.get("access"):
+            yield _access("access_narrowed", None, now)
+    elif is_virtual(now):
+        yield from _virtual_added(now, sides)
+    else:
+        note = ""
+        if len(sides.before.named.get(now.name, ())) == 1:
+            note = f"There are several of the name now: `&{now.name}` alone is ambiguous."
+        yield finding(f"{now.kind}_added", None, now, note=note)
+
+
+def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
+    """A function that is not there any more, in a class or namespace that is."""
+    overloads = sides.after.named.get(was.name, [])
+    if was.facts.get("deleted"):
+        return
+    if was.kind == "destructor":
+        if is_virtual(was) and not sides.after.above(was):
+            yield finding("no_longer_virtual", was, None)
+    elif is_virtual(was):
+        yield from _virtual_removed(was, sides)
+    elif above := sides.after.above(was):
+        yield finding("method_moved_to_base", was, above, base=scope(above.name))
+    elif _implicit(was, overloads):
+        return
+    elif still_called(was, overloads):
+        yield finding("signature_compatible", was, None, difference="an overload is gone")
+    else:
+        yield finding(f"{was.kind}_removed", was, None)
+
+
+def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
+    """A function whose facts differ."""
+    if now.facts.get("deleted") and not was.facts.get("deleted"):
+        yield finding("made_deleted", was, now)
+        return
+    if is_virtual(was) and is_virtual(now):
+        yield from _virtual_changed(was, now)
+    elif is_virtual(was):
+        yield finding("no_longer_virtual", was, now)
+        yield from _signature_changed(was, now, sides)
+    else:
+        if is_virtual(now) and not sides.after.overrides(now):
+            yield finding("made_pure" if now.facts.get("pure") else "made_virtual", was, now)
+        yield from _signature_changed(was, now, sides)
+    if _lost("noexcept", was, now) and was.kind != "destructor":
+        yield finding("noexcept_dropped", was, now)
+    if _gained("final", was, now):
+        yield finding("made_final", was, now, what="overriding it")
+    yield from _defaults_changed(was, now, sides)
+    yield from _access_changed(was, now)
+    if _gained("explicit", was, now):
+        yield finding("made_explicit", was, now)
+
+
+def renamed(was: Declaration, now: Declaration) -> Finding:
+    """A function that has another name and is the same otherwise."""
+    kind = "virtual" if is_virtual(was) else was.kind
+    return finding(f"{kind}_renamed", was, now, new_name=now.name)
+
+
+def _virtual_added(now: Declaration, sides: Sides) -> Iterator[Finding]:
+    if not sides.overrides(now):
+        pure = now.facts.get("pure")
+        yield finding("pure_virtual_added" if pure else "virtual_added", None, now)
+    elif now.facts.get("final"):
+        yield finding("made_final", None, now, what="overriding it")
+    elif now.facts.get("pure"):
+        yield finding("made_pure", None, now)
+
+
+def _virtual_removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
+    above = sides.after.above(was)
+    if above and not is_virtual(above):
+        yield finding("no_longer_virtual", was, above)
+    elif above and above.facts.get("pure") and not was.facts.get("pure"):
+        yield finding("made_pure", was, above)
+    elif above:
+        yield finding("virtual_moved_to_base", was, above, base=scope(above.name))
+    elif not _renewed_above(was, sides.after):
+        yield finding("virtual_removed", was, None)
+
+
+def _renewed_above(was: Declaration, after: Hierarchy) -> bool:
+    """Whether an override merely went where its base's function has another signature now.
+
+    The change is reported once, for the base.
+    """
+    bases = after.ancestors(scope(was.name))
+    return bool(was.facts.get("override")) and any(
+        f"{base}::{own_name(was, base)}" in after.named for base in bases
+    )
+
+
+def _virtual_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    stricter = _gained("noexcept", was, now) and was.kind != "destructor"
+    same_return = was.facts.get("returns") == now.facts.get("returns")
+    if signature(was) != signature(now) or not same_return or stricter:
+        text = difference(was, now)
+        yield finding("virtual_signature_changed", was, now, difference=text)
+    if _gained("pure", was, now):
+        yield finding("made_pure", was, now)
+    elif _lost("pure", was, now):
+        yield finding("no_longer_pure", was, now)
+
+
+def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
+    """The signature of what is called, not overridden."""
+    if _gained("static", was, now):
+        yield finding("made_static", was, now)
+    elif _lost("static", was, now):
+        yield finding("no_longer_static", was, now)
+    old, new = was.facts.get("returns"), now.facts.get("returns")
+    if not gives(old, new):
+        yield finding("return_type_changed", was, now, was_type=old, now_type=new)
+    elif old != new:
+        yield finding("signature_compatible", was, now, difference=difference(was, now))
+    if _form(was) == _form(now):
+        return
+    if was.facts.get("template") != now.facts.get("template") and was.facts.get("template"):
+        words = {
+            f"{side}_template": d.facts.get("template", "none") for side, d in _sided(was, now)
+        }
+        yield finding("template_changed", was, now, **words)
+    elif not still_called(was, sides.after.named.get(now.name, ())) or _ref_lost(was, now):
+        rule = f"{was.kind}_signature_changed"
+        yield finding(rule, was, now, difference=difference(was, now))
+    elif len(types(now)) > len(types(was)):
+        rule = "parameter_added_with_default"
+        yield finding(rule, was, now, difference=difference(was, now))
+    elif old == new:
+        yield finding("signature_compatible", was, now, difference=difference(was, now))
+
+
+def _form(function: Declaration) -> tuple[object, ...]:
+    """What is compared of the signature of what is called."""
+    facts = function.facts
+    static = facts.get("static")  # a static function has no object to be const
+    const = None if static else facts.get("const")
+    return (types(function), const, *map(facts.get, ("ref", "template", "variadic")))
+
+
+def _ref_lost(was: Declaration, now: Declaration) -> bool:
+    return bool(now.facts.get("ref")) and was.facts.get("ref") != now.facts.get("ref")
+
+
+def _implicit(was: Declaration, constructors: list[Declaration]) -> bool:
+    """Whether a constructor that is no longer written is one that the compiler makes instead."""
+    if was.kind != "constructor":
+        return False
+    copies = {f"const {scope(was.name)} &", f"{scope(was.name)} &&"}
+    if len(types(was)) == 1 and types(was)[0] in copies:
+        return True
+    return not types(was) and not constructors
+
+
+def _defaults_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
+    if types(was) != types(now) or required(was) == required(now):
+        return
+    if required(was) > required(now):
+        yield finding("default_added", was, now)
+    elif not still_called(was, sides.after.named.get(now.name, ())):
+        parameters = now.facts["parameters"][required(was) : required(now)]
+        text = ", ".join(f"`{p['type']}`" for p in parameters)
+        yield finding("default_removed", was, now, difference=text)
+
+
+def _access_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    change = ACCESS.index(_access_of(now)) - ACCESS.index(_access_of(was))
+    if change:
+        yield _access("access_narrowed" if change > 0 else "access_widened", was, now)
+
+
+def _access(rule: str, was: Declaration | None, now: Declaration) -> Finding:
+    return finding(
+        rule, was, now, was_access=_access_of(was) if was else "public", now_access=_access_of(now)
+    )
+
+
+def _access_of(member: Declaration) -> str:
+    return str(member.facts.get("access", "public"))
+
+
+def _sided(was: Declaration, now: Declaration) -> tuple[tuple[str, Declaration], ...]:
+    return (("was", was), ("now", now))
+
+
+def _gained(fact: str, was: Declaration, now: Declaration) -> bool:
+    return bool(now.facts.get(fact)) and not was.facts.get(fact)
+
+
+def _lost(fact: str, was: Declaration, now: Declaration) -> bool:
+    return _gained(fact, now, was)
