@@ -23,7 +23,9 @@ from ci.surface.model import Declaration, Finding
 Named = Mapping[str, list[Declaration]]
 
 # What else removal and addition are called, where a rule is not named after the kind.
-SAID_AS = {"variable": "constant"}
+SAID_AS = {"variable": "constant", "enumerator": "constant"}
+
+CONSTANTS = {"field", "variable"}
 
 CHANGED: Mapping[str, Callable[[Declaration, Declaration], Iterator[Finding]]] = {
     "field": values.field,
@@ -31,6 +33,8 @@ CHANGED: Mapping[str, Callable[[Declaration, Declaration], Iterator[Finding]]] =
     "alias": values.alias,
     "macro": values.macro,
 }
+
+ACCESS = ["public", "protected", "private"]
 
 # These explain why the size of a class changed.
 EXPLAIN_LAYOUT = {"field_removed", "field_renamed", "field_type_changed", "base_removed"}
@@ -132,7 +136,9 @@ class _Comparison:
                 yield from classes.made_abstract(was, now, self.sides)
             elif was.kind in functions.KINDS:
                 yield from functions.changed(was, now, self.sides)
-            elif was.kind == "variable" and self._follows(was, now, grown):
+            elif was.kind == "enumerator" and not self._of_enum(was):
+                yield from values.constant(was, now)
+            elif was.kind in CONSTANTS and self._follows(was, now, grown):
                 continue
             elif was.kind in CHANGED:
                 yield from CHANGED[was.kind](was, now)
@@ -165,13 +171,20 @@ class _Comparison:
                 yield classes.removed(was, self.sides.before)
             elif was.kind in functions.KINDS:
                 yield from functions.removed(was, self.sides)
-            elif was.kind != "enumerator":
+            elif not self._of_enum(was):
                 yield finding(f"{SAID_AS.get(was.kind, was.kind)}_removed", was, None)
         for now in self.added:
             if now.kind in functions.KINDS:
                 yield from functions.added(now, self.sides)
-            elif now.kind != "enumerator":
+            elif not self._of_enum(now):
                 yield finding(f"{SAID_AS.get(now.kind, now.kind)}_added", None, now)
+
+    def _of_enum(self, declaration: Declaration) -> bool:
+        """Whether it is a value of an enum that has a name; others are as good as constants."""
+        owner = scope(declaration.name)
+        return declaration.kind == "enumerator" and all(
+            any(d.kind == "enum" for d in side.named.get(owner, ())) for side in self.sides
+        )
 
 
 def _pairs(was: list[Declaration], now: list[Declaration]) -> list[Pair]:
@@ -222,11 +235,19 @@ def _outside(declarations: list[Declaration], scopes: set[str]) -> list[Declarat
 
 def _whatever_the_kind(was: Declaration, now: Declaration) -> Iterator[Finding]:
     yield from _requires_changed(was, now)
+    yield from _access_changed(was, now)
     old, new = was.facts.get("deprecated"), now.facts.get("deprecated")
     if new and not old:
         yield finding("deprecated", was, now, reason=f" ({new})" if isinstance(new, str) else "")
     elif old and not new:
         yield finding("no_longer_deprecated", was, now)
+
+
+def _access_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    old, new = (str(d.facts.get("access", "public")) for d in (was, now))
+    if old != new:
+        rule = "access_narrowed" if ACCESS.index(new) > ACCESS.index(old) else "access_widened"
+        yield finding(rule, was, now, was_access=old, now_access=new)
 
 
 def _requires_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ci.surface.diff.cpp.functions import Sides
+from ci.surface.diff.cpp.functions import Sides, template_changed
 from ci.surface.diff.cpp.hierarchy import Hierarchy, base_name, is_virtual, own_name
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
@@ -19,8 +19,7 @@ def removed(was: Declaration, before: Hierarchy) -> Finding:
 def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
     """A class that is still there; its members are compared on their own."""
     if was.facts.get("template") != now.facts.get("template"):
-        old, new = (d.facts.get("template", "none") for d in (was, now))
-        yield finding("template_changed", was, now, was_template=old, now_template=new)
+        yield template_changed(was, now)
     if now.facts.get("final") and not was.facts.get("final"):
         yield finding("made_final", was, now, what="deriving from it")
     yield from _bases_changed(was, now, sides)

@@ -13,7 +13,6 @@ from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
 KINDS = {"function", "method", "constructor", "destructor"}
-ACCESS = ["public", "protected", "private"]
 
 
 class Sides(NamedTuple):
@@ -45,7 +44,8 @@ def added(now: Declaration, sides: Sides) -> Iterator[Finding]:
             yield finding("made_deleted", None, now)
     elif now.kind == "destructor":
         if now.facts.get("access"):
-            yield _access("access_narrowed", None, now)
+            words = {"was_access": "public", "now_access": now.facts["access"]}
+            yield finding("access_narrowed", None, now, **words)
     elif is_virtual(now):
         yield from _virtual_added(now, sides)
     else:
@@ -94,7 +94,6 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
     if _gained("final", was, now):
         yield finding("made_final", was, now, what="overriding it")
     yield from _defaults_changed(was, now, sides)
-    yield from _access_changed(was, now)
     if _gained("explicit", was, now):
         yield finding("made_explicit", was, now)
 
@@ -103,6 +102,14 @@ def renamed(was: Declaration, now: Declaration) -> Finding:
     """A function that has another name and is the same otherwise."""
     kind = "virtual" if is_virtual(was) else was.kind
     return finding(f"{kind}_renamed", was, now, new_name=now.name)
+
+
+def template_changed(was: Declaration, now: Declaration) -> Finding:
+    """A class, function or alias with other template parameters."""
+    old, new = (str(d.facts.get("template", "")) for d in (was, now))
+    further = new.removeprefix(f"{old}, ").split(", ") if old and new.startswith(old) else [""]
+    rule = "template_extended" if all(p.endswith(" =") for p in further) else "template_changed"
+    return finding(rule, was, now, was_template=old or "none", now_template=new or "none")
 
 
 def _virtual_added(now: Declaration, sides: Sides) -> Iterator[Finding]:
@@ -163,11 +170,8 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
         yield finding("signature_compatible", was, now, difference=difference(was, now))
     if _form(was) == _form(now):
         return
-    if was.facts.get("template") != now.facts.get("template") and was.facts.get("template"):
-        words = {
-            f"{side}_template": d.facts.get("template", "none") for side, d in _sided(was, now)
-        }
-        yield finding("template_changed", was, now, **words)
+    if was.facts.get("template") and was.facts.get("template") != now.facts.get("template"):
+        yield template_changed(was, now)
     elif not still_called(was, sides.after.named.get(now.name, ())) or _ref_lost(was, now):
         rule = f"{was.kind}_signature_changed"
         yield finding(rule, was, now, difference=difference(was, now))
@@ -209,26 +213,6 @@ def _defaults_changed(was: Declaration, now: Declaration, sides: Sides) -> Itera
         parameters = now.facts["parameters"][required(was) : required(now)]
         text = ", ".join(f"`{p['type']}`" for p in parameters)
         yield finding("default_removed", was, now, difference=text)
-
-
-def _access_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
-    change = ACCESS.index(_access_of(now)) - ACCESS.index(_access_of(was))
-    if change:
-        yield _access("access_narrowed" if change > 0 else "access_widened", was, now)
-
-
-def _access(rule: str, was: Declaration | None, now: Declaration) -> Finding:
-    return finding(
-        rule, was, now, was_access=_access_of(was) if was else "public", now_access=_access_of(now)
-    )
-
-
-def _access_of(member: Declaration) -> str:
-    return str(member.facts.get("access", "public"))
-
-
-def _sided(was: Declaration, now: Declaration) -> tuple[tuple[str, Declaration], ...]:
-    return (("was", was), ("now", now))
 
 
 def _gained(fact: str, was: Declaration, now: Declaration) -> bool:

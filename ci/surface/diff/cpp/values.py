@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ci.surface.diff.cpp.functions import template_changed
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
@@ -12,26 +13,19 @@ from ci.surface.model import Declaration, Finding
 def field(was: Declaration, now: Declaration) -> Iterator[Finding]:
     """A data member."""
     old, new = was.facts.get("type"), now.facts.get("type")
-    if old != new:
-        yield finding("field_type_changed", was, now, was_type=old, now_type=new)
+    if old != new or was.facts.get("bits") != now.facts.get("bits"):
+        yield finding("field_type_changed", was, now, was_type=_stored(was), now_type=_stored(now))
     if bool(was.facts.get("static")) != bool(now.facts.get("static")):
         yield finding("made_static" if now.facts.get("static") else "no_longer_static", was, now)
-    if was.facts.get("access") != now.facts.get("access"):
-        old, new = (d.facts.get("access", "public") for d in (was, now))
-        rule = "access_widened" if new == "public" else "access_narrowed"
-        yield finding(rule, was, now, was_access=old, now_access=new)
+    yield from _value_changed(was, now)
 
 
 def constant(was: Declaration, now: Declaration) -> Iterator[Finding]:
-    """A constant or variable of a namespace or a class."""
+    """A constant or variable of a namespace."""
     old, new = was.facts.get("type"), now.facts.get("type")
     if old != new:
         yield finding("constant_type_changed", was, now, was_type=old, now_type=new)
-    if was.facts.get("constexpr") and not now.facts.get("constexpr"):
-        yield finding("no_longer_constexpr", was, now)
-    elif was.facts.get("value") != now.facts.get("value"):
-        old, new = (d.facts.get("value", "not known") for d in (was, now))
-        yield finding("constant_changed", was, now, was_value=old, now_value=new)
+    yield from _value_changed(was, now)
 
 
 def alias(was: Declaration, now: Declaration) -> Iterator[Finding]:
@@ -39,34 +33,36 @@ def alias(was: Declaration, now: Declaration) -> Iterator[Finding]:
     old, new = was.facts.get("target"), now.facts.get("target")
     if old != new:
         yield finding("alias_changed", was, now, was_type=old, now_type=new)
-    old, new = (d.facts.get("template", "none") for d in (was, now))
-    if old != new:
-        yield finding("template_changed", was, now, was_template=old, now_template=new)
+    if was.facts.get("template") != now.facts.get("template"):
+        yield template_changed(was, now)
 
 
 def macro(was: Declaration, now: Declaration) -> Iterator[Finding]:
-    """A macro."""
+    """A macro; its parameters are numbered, whatever they are called."""
     old, new = was.facts.get("parameters"), now.facts.get("parameters")
-    if _shape(old) != _shape(new):
+    if old != new:
         words = {"was_parameters": _parameters(old), "now_parameters": _parameters(new)}
         yield finding("macro_parameters_changed", was, now, **words)
-    elif _body(was) != _body(now):
+    elif was.facts.get("body") != now.facts.get("body"):
         yield finding("macro_body_changed", was, now)
 
 
-def _shape(parameters: list[str] | None) -> tuple[int, bool] | None:
-    """How many arguments a macro takes; what they are called is nobody's concern."""
-    if parameters is None:
-        return None
-    return len(parameters), bool(parameters) and parameters[-1].endswith("...")
+def _value_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    if was.facts.get("constexpr") and not now.facts.get("constexpr"):
+        yield finding("no_longer_constexpr", was, now)
+    elif was.facts.get("value") != now.facts.get("value"):
+        old, new = (d.facts.get("value", "not known") for d in (was, now))
+        yield finding("constant_changed", was, now, was_value=old, now_value=new)
+
+
+def _stored(member: Declaration) -> str:
+    bits = member.facts.get("bits")
+    return f"{member.facts.get('type')}" + (f" : {bits}" if bits else "")
 
 
 def _parameters(parameters: list[str] | None) -> str:
-    return "no argument list" if parameters is None else f"({', '.join(parameters)})"
-
-
-def _body(macro: Declaration) -> list[str]:
-    """The tokens, with the parameters numbered."""
-    names = {n.removesuffix("..."): i for i, n in enumerate(macro.facts.get("parameters") or ())}
-    tokens = str(macro.facts.get("body", "")).split()
-    return [f"<{names[t]}>" if t in names else t for t in tokens]
+    if parameters is None:
+        return "no argument list"
+    variadic = "..." in parameters
+    count = len(parameters) - variadic
+    return f"{count} argument{'s' * (count != 1)}" + (" and more" if variadic else "")

@@ -74,6 +74,15 @@ CLASSES = (
         "{name} has other template parameters: `{was_template}` became `{now_template}`.",
     ),
     Rule(
+        "template_extended",
+        Severity.REBUILD,
+        (CALLERS,),
+        "{name} has further template parameters, all with defaults: `{was_template}` became "
+        "`{now_template}`.",
+        "Nothing to do, unless the template itself is passed on or declared ahead; the backend "
+        "must be rebuilt.",
+    ),
+    Rule(
         "made_final",
         Severity.COMPILE_BREAK,
         (OVERRIDERS,),
@@ -180,7 +189,9 @@ FUNCTIONS = (
         "{name} has another signature: {difference}.",
         "Change the calls. " + BY_VERSION,
     ),
-    Rule("method_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
+    Rule(
+        "method_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone or private: `{was}`."
+    ),
     Rule(
         "method_renamed",
         Severity.COMPILE_BREAK,
@@ -220,12 +231,6 @@ FUNCTIONS = (
         (OVERRIDERS, CALLERS),
         "A constructor of {scope} has another signature: {difference}.",
         "Change what constructs it, the constructors of derived classes included. " + BY_VERSION,
-    ),
-    Rule(
-        "default_constructor_lost",
-        Severity.COMPILE_BREAK,
-        (OVERRIDERS, CALLERS),
-        "{scope} had no constructor of its own and could be made from nothing; `{now}` ends that.",
     ),
     Rule(
         "made_explicit",
