@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,19 +43,66 @@ class Catalogue:
 
     def surface_of_symbol(self, name: str) -> str | None:
         """The surface of a qualified C++ name, by the most exact pattern for it or its class."""
-        return _best(name, self._symbols)
+        return self._symbols.best(name)
 
     def surface_of_macro(self, name: str) -> str | None:
         """The surface of a macro."""
-        return _best(name, self._macros)
+        return self._macros.best(name)
+
+    def reaches(self, scope: str) -> bool:
+        """Whether a C++ scope is, or has in it, something of a surface."""
+        return scope in self._symbols.scopes or self._symbols.best(scope) is not None
 
     @functools.cached_property
-    def _symbols(self) -> tuple[tuple[re.Pattern[str], int, str], ...]:
-        return tuple(_pattern(p, s.name) for s in self.surfaces for p in s.symbols)
+    def _symbols(self) -> _Patterns:
+        return _Patterns((p, s.name) for s in self.surfaces for p in s.symbols)
 
     @functools.cached_property
-    def _macros(self) -> tuple[tuple[re.Pattern[str], int, str], ...]:
-        return tuple(_pattern(p, s.name) for s in self.surfaces for p in s.macros)
+    def _macros(self) -> _Patterns:
+        return _Patterns((p, s.name) for s in self.surfaces for p in s.macros)
+
+
+class _Patterns:
+    """Patterns of names by the scope they are in: thousands of names are looked up."""
+
+    def __init__(self, patterns: Iterable[tuple[str, str]]) -> None:
+        self.scopes: set[str] = set()  # that patterns are in
+        self._exact: dict[str, str] = {}
+        self._globs: dict[str, list[tuple[int, re.Pattern[str], str]]] = {}
+        for pattern, surface in patterns:
+            scope, last = _split(pattern)
+            self.scopes.update(_outer(scope))
+            if "*" in last:
+                regex = re.compile(re.escape(last).replace(r"\*", ".*"))
+                exactness = len(pattern.replace("*", ""))
+                self._globs.setdefault(scope, []).append((exactness, regex, surface))
+            else:
+                self._exact.setdefault(pattern, surface)
+
+    def best(self, name: str) -> str | None:
+        """The surface of the most exact pattern for a name or for what it is a member of."""
+        hits = [hit for part in _outer(name) for hit in self._hits(part)]
+        return max(hits)[1] if hits else None
+
+    def _hits(self, name: str) -> Iterator[tuple[int, str]]:
+        if name in self._exact:
+            yield len(name), self._exact[name]
+        scope, last = _split(name)
+        for exactness, regex, surface in self._globs.get(scope, ()):
+            if regex.fullmatch(last):
+                yield exactness, surface
+
+
+def _split(name: str) -> tuple[str, str]:
+    scope, _, last = name.rpartition("::")
+    return scope, last
+
+
+def _outer(name: str) -> Iterator[str]:
+    """A name and every scope around it."""
+    while name:
+        yield name
+        name, _ = _split(name)
 
 
 def load(path: Path = RULES) -> Catalogue:
@@ -76,14 +124,3 @@ def _surface(path: Path, name: str, entry: object) -> Surface:
     if wrong := [f for f, v in lists.items() if not all(isinstance(x, str) for x in v)]:
         raise CiError(f"{path}: surface {name}: {', '.join(sorted(wrong))} must be lists of text")
     return Surface(name, entry["title"], **lists)
-
-
-def _pattern(pattern: str, surface: str) -> tuple[re.Pattern[str], int, str]:
-    """A pattern of names, how exact it is, and its surface: `*` stays within one scope."""
-    body = re.escape(pattern).replace(r"\*", r"(?:(?!::).)*")
-    return re.compile(rf"{body}(?:::.*)?"), len(pattern.replace("*", "")), surface
-
-
-def _best(name: str, patterns: tuple[tuple[re.Pattern[str], int, str], ...]) -> str | None:
-    hits = [(exact, surface) for pattern, exact, surface in patterns if pattern.fullmatch(name)]
-    return max(hits, key=lambda hit: hit[0])[1] if hits else None

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Take the snapshot of a torch: every extractor, two at a time, or the cache."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ci.errors import CiError
+from ci.surface import snapshot_cache, snapshot_file
+from ci.surface.catalogue import Catalogue, load
+from ci.surface.model import Declaration, Domain, Snapshot, Torch
+from ci.torch_tree import TorchTree
+
+PROCESSES = 2
+
+Progress = Callable[[str], None]
+Part = Any  # what a task gives: declarations, or what one C++ profile has found
+T = TypeVar("T")
+
+
+def say(line: str) -> None:
+    """Progress for people: on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def take(
+    tree: TorchTree,
+    cache: Path | None = None,
+    *,
+    catalogue: Catalogue | None = None,
+    progress: Progress = say,
+) -> Snapshot:
+    """The snapshot of a torch tree, read or out of the folder `cache` if one is given."""
+    catalogue = catalogue or load()
+    if cache is None:
+        return read_tree(tree, catalogue, progress)
+    entry = snapshot_cache.entry(cache, tree, catalogue)
+    if (known := snapshot_cache.get(entry)) is not None:
+        progress(f"torch {tree.version}: unchanged since it was last read ({entry})")
+        return known
+    snapshot = read_tree(tree, catalogue, progress)
+    snapshot_cache.put(entry, snapshot, progress)
+    return snapshot
+
+
+def read_tree(tree: TorchTree, catalogue: Catalogue, progress: Progress = say) -> Snapshot:
+    """Read everything; each task in a process of its own, because clang's memory is not small."""
+    tasks = _tasks(tree, catalogue)
+    parts: dict[str, Part] = {}
+    begun = time.monotonic()
+    progress(f"torch {tree.version}: reading {', '.join(tasks)}")
+    for name, part in _in_processes(tasks):
+        parts[name] = part
+        progress(f"  {time.monotonic() - begun:5.1f} s  {name}: {len(part)}")
+    return assemble(tree, parts)
+
+
+def assemble(tree: TorchTree, parts: Mapping[str, Part]) -> Snapshot:
+    """The snapshot of what the tasks gave, in an order of its own."""
+    from ci.surface.extract import cpp
+
+    profiles = [(p, parts[f"C++ ({p.name})"]) for p in cpp.PROFILES]
+    declarations: list[Declaration] = cpp.merge(profiles)
+    for name, part in parts.items():
+        if not name.startswith("C++"):
+            declarations += part
+    return Snapshot(
+        Torch(tree.version, tree.git_version),
+        frozenset(_domains(tree)),
+        tuple(sorted(declarations, key=snapshot_file.order)),
+    )
+
+
+def _domains(tree: TorchTree) -> set[Domain]:
+    return {Domain.CPP, Domain.PYTHON, Domain.OPERATOR}
+
+
+def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Callable[[], Part]]:
+    """The longest first."""
+    from ci.surface.extract import cpp, operators, python_api
+
+    return {
+        "Python": partial(python_api.extract, tree, catalogue),
+        **{f"C++ ({p.name})": partial(cpp.find, tree, catalogue, p) for p in cpp.PROFILES},
+        "operators": partial(operators.extract, tree, catalogue),
+    }
+
+
+def _in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
+    """Name and result of each task as it ends; the first failure ends them all."""
+    context = multiprocessing.get_context("spawn")  # fork and libclang's threads do not mix
+    with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+        futures: dict[Future[T], str] = {pool.submit(task): name for name, task in tasks.items()}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BrokenProcessPool as error:
+            raise CiError(
+                "a process that was reading the torch died, perhaps for want of memory (2 GB)"
+            ) from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)

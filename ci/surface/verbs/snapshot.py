@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci surface snapshot`: the surface of one torch, as a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ci.errors import Exit
+from ci.surface import snapshot, snapshot_file
+from ci.torch_tree import locate
+from ci.torch_tree.cache import default_folder
+
+DESCRIPTION = """
+Read the integration surface of one PyTorch: the C++ declarations and macros, the Python API, the
+operators, and what else an out-of-tree backend is built on. labels/surfaces.yml says what that is.
+Nothing is compiled, nothing of that torch is run.
+
+The file is JSON with one declaration per line, in a stable order: two of them can be compared with
+`surface diff`, committed, and read in a text diff. A name that ends with .gz makes it gzipped.
+"""
+EXAMPLES = """
+examples:
+  python -m ci surface snapshot --torch 2.13.0 -o 2.13.0.json      a version, fetched if need be
+  python -m ci surface snapshot --torch .venv -o mine.json         what is installed there
+  python -m ci surface snapshot --torch torch-2.15.0*.whl -o -     a wheel, to the standard output
+  python -m ci surface snapshot --torch ~/pytorch -o main.json     a checkout
+
+It takes some 10 s, and a second when that torch was read before and has not changed. It needs g++
+for its standard headers. If a header does not compile, nothing is written and the status is 2.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLES
+    parser.add_argument(
+        "--torch",
+        required=True,
+        metavar="TORCH",
+        help="a version, a wheel, a checkout, or a folder or Python with a torch installed",
+    )
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the snapshot; - for standard output"
+    )
+    cache = parser.add_mutually_exclusive_group()
+    cache.add_argument(
+        "--cache",
+        type=Path,
+        default=default_folder(),
+        metavar="DIR",
+        help="where snapshots and fetched torches are kept (default: %(default)s)",
+    )
+    cache.add_argument(
+        "--no-cache", action="store_true", help="read again, and do not keep the result"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    tree = locate(args.torch, args.cache)
+    taken = snapshot.take(tree, None if args.no_cache else args.cache)
+    if args.output == "-":
+        sys.stdout.write(snapshot_file.dumps(taken))
+        return Exit.OK
+    snapshot_file.write(taken, Path(args.output))
+    print(f"{len(taken.declarations)} declarations in {args.output}", file=sys.stderr)
+    return Exit.OK
