@@ -29,17 +29,18 @@ def is_read(path: str) -> bool:
 
 
 def files(root: Path) -> Iterator[str]:
-    """All files of the tree that are read, relative to it, in no particular order."""
+    """All files of the tree that are read, relative to it, in no particular order; a folder that
+    is a link may lead anywhere, and round in circles: nothing below it is one of the tree's."""
     tops = (entry.name for entry in os.scandir(root))
     pending = [t for t in tops if t in {"torch", "torchgen"} or t.endswith(".dist-info")]
     while pending:
         folder = pending.pop()
         for entry in os.scandir(root / folder):
             path = f"{folder}/{entry.name}"
-            if not entry.is_dir(follow_symlinks=False):
+            if entry.is_file():
                 if is_read(path):
                     yield path
-            elif path not in _SKIPPED and entry.name != "__pycache__":
+            elif entry.is_dir(follow_symlinks=False) and path not in _SKIPPED:
                 pending.append(path)
 
 

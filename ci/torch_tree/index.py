@@ -13,7 +13,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -65,6 +65,7 @@ class Index:
     """Pip's finder. `session` is a requests.Session of pip's own."""
 
     session: Any
+    unread: set[str] = field(default_factory=set)  # hosts of indexes that could not be read
 
     def wheel(self, version: str) -> Candidate:
         """The wheel of exactly this version; CiError names the nearest ones."""
@@ -75,7 +76,13 @@ class Index:
             if match:
                 return max(match, key=lambda c: c.version)
             seen.update({c.version: c for c in found})
-        raise CiError(_unknown(version, list(seen)))
+        raise CiError(_unknown(version, list(seen)) + self._but())
+
+    def _but(self) -> str:
+        if not self.unread:
+            return ""
+        hosts = ", ".join(sorted(self.unread))
+        return f"; {hosts} could not be read: check the network and pip's configuration"
 
     def versions(self) -> list[Version]:
         """All versions on offer for some Python, sorted."""
@@ -94,11 +101,7 @@ class Index:
                 ignore_requires_python=True,
             )
             found = finder.find_all_candidates("torch")
-        if not found and complaints.hosts:
-            raise CiError(
-                f"no package index could be read ({', '.join(sorted(complaints.hosts))}): check "
-                "the network, or pip's configuration (`pip config list`)"
-            )
+        self.unread.update(complaints.hosts)
         return [_candidate(one) for one in found]
 
 
@@ -149,7 +152,7 @@ def nearest(wanted: str, versions: list[Version], count: int) -> list[str]:
 
 def _unknown(wanted: str, versions: list[Version]) -> str:
     if not versions:
-        return f"torch {wanted}: pip's indexes have no torch for linux x86_64 (`pip config list`)"
+        return f"torch {wanted}: pip finds no torch for linux x86_64 at all (`pip config list`)"
     return f"there is no torch {wanted}; near are {', '.join(nearest(wanted, versions, 6))}"
 
 
@@ -171,7 +174,7 @@ def _heard_by(handler: logging.Handler) -> Iterator[None]:
     logger = logging.getLogger("pip")
     before = logger.level, logger.propagate
     logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
+    logger.setLevel(logging.DEBUG)
     logger.propagate = False
     try:
         yield

@@ -143,7 +143,7 @@ def _release_near(wanted: str) -> str:
     key = Version(Version(wanted).base_version)
     older = [v for v in releases if v <= key]
     if not releases:
-        raise CiError("pip's indexes have no release of torch to take generated headers from")
+        raise CiError("pip finds no release of torch to take generated headers from")
     return (older[-1] if older else releases[0]).public
 
 

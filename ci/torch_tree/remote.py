@@ -29,8 +29,14 @@ TAIL = 4 << 20  # the archive's directory is 1.5 MB
 GAP = 1 << 20  # wanted bytes nearer than this are fetched together
 CHUNK = 1 << 18
 ATTEMPTS = 5
+PAUSE = 0.2  # seconds before the second attempt, twice that before the third ...
 WHOLE_LIMIT = 8 << 30
 
+_WORDS = {
+    "RetryError": "answers only with server errors",
+    "ConnectTimeout": "does not answer in time",
+    "ReadTimeout": "does not answer in time",
+}
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
@@ -115,7 +121,10 @@ class _Server:
         return file
 
     def _get(self, headers: dict[str, str]) -> Any:
-        response = self.session.get(self.candidate.url, headers=_PLAIN | headers, stream=True)
+        try:  # pip's session has tried several times before it raises
+            response = self.session.get(self.candidate.url, headers=_PLAIN | headers, stream=True)
+        except OSError as error:  # all errors of requests; their text may show the whole address
+            raise self._failed(_WORDS.get(type(error).__name__, "cannot be reached")) from None
         if response.status_code not in {200, 206}:
             response.close()
             raise self._failed(f"answers {response.status_code}")
@@ -141,7 +150,7 @@ class _Broken(Exception):
 
 
 class _Attempt:
-    """Swallows what another attempt may mend."""
+    """Swallows a broken transfer, which another attempt may mend."""
 
     def __enter__(self) -> None: ...
 
@@ -152,7 +161,7 @@ class _Attempt:
 
 def _attempts() -> Iterator[_Attempt]:
     for number in range(ATTEMPTS):
-        time.sleep(0.2 * number)
+        time.sleep(PAUSE * number)
         yield _Attempt()
 
 
