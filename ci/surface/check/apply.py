@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ci.surface.check.patch import FilePatch, Hunk
 
 # How far from its place a hunk is looked for, in lines.
@@ -48,9 +46,7 @@ def _index(hunk: Hunk) -> int:
     return hunk.start - 1 if hunk.old else hunk.start
 
 
-def _place(
-    lines: Sequence[bytes], hunk: Hunk, old: list[bytes], done: int, offset: int
-) -> int | None:
+def _place(lines: list[bytes], hunk: Hunk, old: list[bytes], done: int, offset: int) -> int | None:
     """Where the old lines stand: the place nearest to the expected one, after what is done."""
     expected = _index(hunk) + offset
     if not old:  # nothing says where: only an empty file is certain
@@ -62,8 +58,8 @@ def _place(
     return None
 
 
-def _why(lines: Sequence[bytes], new: list[bytes], number: int) -> str:
-    text = b"".join(new)
-    if text.strip() and text in b"".join(lines):
+def _why(lines: list[bytes], new: list[bytes], number: int) -> str:
+    starts = range(len(lines) - len(new) + 1)
+    if new and any(lines[at] == new[0] and lines[at : at + len(new)] == new for at in starts):
         return f"hunk {number} is in it already"
     return f"hunk {number} does not fit"
