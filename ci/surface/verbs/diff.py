@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci surface diff`: two torches, compared by meaning."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from ci.errors import CiError, Exit
+from ci.surface import catalogue, snapshot_file, usage
+from ci.surface.diff import diff, skipped_domains
+from ci.surface.model import Severity, Snapshot
+from ci.surface.report import Report, shown
+from ci.torch_tree.cache import default_folder
+
+DESCRIPTION = """
+Say what changed between two PyTorch versions for a backend that lives outside of PyTorch: what no
+longer compiles, what compiles and does something else, what needs a rebuild, what is new.
+
+Declarations are compared by what they mean to such a backend, not as text: a comment, a parameter's
+name, another order, another file change nothing. docs/surface/diff.md lists every rule.
+"""
+EXAMPLES = """
+BEFORE and AFTER are snapshots (made by `surface snapshot`), or whatever `surface snapshot --torch`
+takes: a version, a wheel, a checkout, a folder with a torch installed. Snapshots of some versions
+come with this tool; other torches are read first, and kept.
+
+examples:
+  python -m ci surface diff 2.11.0 2.13.0                       for people
+  python -m ci surface diff 2.13.0 mine.json --surface allocator --all
+  python -m ci surface diff 2.13.0 ~/pytorch --fail-on compile_break   status 1 if something breaks
+  python -m ci surface diff 2.11.0 2.13.0 --format json -o findings.json
+
+severities, worst first:
+  compile_break   code that compiled does not
+  silent_break    compiles, and does something else
+  rebuild         the same source, but a binary built before is broken
+  semantic        the declaration promises something else
+  new_capability  something more to implement or to call
+  deprecated      still there; breaks builds with -Werror
+  cosmetic        of no concern; only shown with --all
+"""
+FORMATS = ("text", "json", "markdown", "sarif")
+COMMITTED = Path(__file__).parents[1] / "snapshots"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLES
+    parser.add_argument("before", metavar="BEFORE", help="the older torch, or its snapshot")
+    parser.add_argument("after", metavar="AFTER", help="the newer torch, or its snapshot")
+    add_report_arguments(parser)
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=default_folder(),
+        metavar="DIR",
+        help="where snapshots and fetched torches are kept (default: %(default)s)",
+    )
+    parser.set_defaults(run=run, fail_on=None)
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> None:
+    """What every verb that reports findings has: format, file, selection, exit status."""
+    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: the terminal")
+    parser.add_argument("--all", action="store_true", help="show cosmetic findings too")
+    parser.add_argument(
+        "--surface",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this surface of labels/surfaces.yml; may be given more than once",
+    )
+    parser.add_argument(
+        "--fail-on",
+        choices=[severity.value for severity in Severity],
+        metavar="SEVERITY",
+        help="status 1 if a finding is at least this bad",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and report."""
+    check_surfaces(args.surface)
+    before, after = (snapshot_of(where, args.cache) for where in (args.before, args.after))
+    findings = usage.weigh(diff(before, after), usage.load())
+    not_compared = tuple(skipped_domains(before, after))
+    return conclude(Report(before.torch, after.torch, tuple(findings), not_compared), args)
+
+
+def check_surfaces(names: list[str]) -> None:
+    """CiError for a surface that there is not."""
+    known = [surface.name for surface in catalogue.load().surfaces]
+    if unknown := [name for name in names if name not in known]:
+        raise CiError(f"no such surface: {', '.join(unknown)}; there are: {', '.join(known)}")
+
+
+def snapshot_of(where: str, cache: Path) -> Snapshot:
+    """The snapshot that `where` names: a file, one that comes with this tool, or one to take."""
+    path = Path(where)
+    if path.is_file() and path.name.endswith((".json", ".json.gz")):
+        return snapshot_file.read(path)
+    for committed in (COMMITTED / f"{where}.json", COMMITTED / f"{where}.json.gz"):
+        if not path.exists() and committed.parent == COMMITTED and committed.is_file():
+            return snapshot_file.read(committed)
+    from ci.surface import snapshot
+    from ci.torch_tree import locate
+
+    return snapshot.take(locate(where, cache), cache)
+
+
+def conclude(report: Report, args: argparse.Namespace) -> int:
+    """Write the report where it is wanted; the exit status that is asked for."""
+    selected = shown(report, args.surface, cosmetic=args.all)
+    rendered = renderer(args.format, to_file=args.output is not None)(selected)
+    if args.output:
+        snapshot_file.write_atomically(args.output, rendered.encode())
+    else:
+        sys.stdout.write(rendered)
+    if args.fail_on is None:
+        return Exit.OK
+    limit = Severity(args.fail_on).rank
+    everything = shown(report, args.surface, cosmetic=True)
+    return Exit.FINDINGS if any(f.severity.rank <= limit for f in everything.findings) else Exit.OK
+
+
+def renderer(format_: str, *, to_file: bool) -> Callable[[Report], str]:
+    """The function that makes a report of this format."""
+    module = importlib.import_module(f"ci.surface.report.{format_}")
+    if format_ == "text":
+        colour = not to_file and module.wants_colour(sys.stdout)
+        return lambda report: str(module.render(report, colour=colour))
+    return lambda report: str(module.render(report))
