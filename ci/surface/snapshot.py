@@ -6,7 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -23,6 +23,7 @@ PROCESSES = 2
 
 Progress = Callable[[str], None]
 Part = Any  # what a task gives: declarations, or what one C++ profile has found
+Task = tuple[set[Domain], Callable[[], Part]]  # for the sake of which domains, and how
 T = TypeVar("T")
 
 
@@ -37,11 +38,15 @@ def take(
     *,
     catalogue: Catalogue | None = None,
     progress: Progress = say,
+    domains: Collection[Domain] | None = None,
 ) -> Snapshot:
-    """The snapshot of a torch tree, read or out of the folder `cache` if one is given."""
+    """The snapshot of a torch tree, read or out of the folder `cache` if one is given.
+
+    One of only some `domains` is always read.
+    """
     catalogue = catalogue or load()
-    if cache is None:
-        return read_tree(tree, catalogue, progress)
+    if cache is None or domains is not None:
+        return read_tree(tree, catalogue, progress, domains)
     entry = snapshot_cache.entry(cache, tree, catalogue)
     if (known := snapshot_cache.get(entry)) is not None:
         progress(f"torch {tree.version}: unchanged since it was last read ({entry})")
@@ -51,46 +56,60 @@ def take(
     return snapshot
 
 
-def read_tree(tree: TorchTree, catalogue: Catalogue, progress: Progress = say) -> Snapshot:
-    """Read everything; each task in a process of its own, because clang's memory is not small."""
-    tasks = _tasks(tree, catalogue)
+def read_tree(
+    tree: TorchTree,
+    catalogue: Catalogue,
+    progress: Progress = say,
+    domains: Collection[Domain] | None = None,
+) -> Snapshot:
+    """Read all that the tree has of the `domains` (default: of every one); each task in a process
+    of its own, because clang's memory is not small."""
+    there = _domains(tree)
+    read = there if domains is None else there & set(domains)
+    tasks = {name: do for name, (of, do) in _tasks(tree, catalogue).items() if of & read}
     parts: dict[str, Part] = {}
     begun = time.monotonic()
     progress(f"torch {tree.version}: reading {', '.join(tasks)}")
     for name, part in _in_processes(tasks):
         parts[name] = part
         progress(f"  {time.monotonic() - begun:5.1f} s  {name}: {len(part)}")
-    return assemble(tree, parts)
+    return assemble(tree, read, parts)
 
 
-def assemble(tree: TorchTree, parts: Mapping[str, Part]) -> Snapshot:
+def assemble(tree: TorchTree, domains: set[Domain], parts: Mapping[str, Part]) -> Snapshot:
     """The snapshot of what the tasks gave, in an order of its own."""
     from ci.surface.extract import cpp
 
-    profiles = [(p, parts[f"C++ ({p.name})"]) for p in cpp.PROFILES]
+    named = ((p, f"C++ ({p.name})") for p in cpp.PROFILES)
+    profiles = [(profile, parts[name]) for profile, name in named if name in parts]
     declarations: list[Declaration] = cpp.merge(profiles)
     for name, part in parts.items():
         if not name.startswith("C++"):
             declarations += part
     return Snapshot(
         Torch(tree.version, tree.git_version),
-        frozenset(_domains(tree)),
+        frozenset(domains),
         tuple(sorted(declarations, key=snapshot_file.order)),
     )
 
 
 def _domains(tree: TorchTree) -> set[Domain]:
-    return {Domain.CPP, Domain.PYTHON, Domain.OPERATOR}
+    return {Domain.CPP, Domain.PYTHON, Domain.OPERATOR, Domain.DEVICE_MODULE}
 
 
-def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Callable[[], Part]]:
+def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Task]:
     """The longest first."""
-    from ci.surface.extract import cpp, operators, python_api
+    from ci.surface.extract import cpp, device_module, operators, python_api
 
+    cpp_tasks: dict[str, Task] = {
+        f"C++ ({p.name})": ({Domain.CPP}, partial(cpp.find, tree, catalogue, p))
+        for p in cpp.PROFILES
+    }
     return {
-        "Python": partial(python_api.extract, tree, catalogue),
-        **{f"C++ ({p.name})": partial(cpp.find, tree, catalogue, p) for p in cpp.PROFILES},
-        "operators": partial(operators.extract, tree, catalogue),
+        "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
+        **cpp_tasks,
+        "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
+        "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
     }
 
 
