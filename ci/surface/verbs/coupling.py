@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci surface coupling`: where generic code of a torch is coupled to one vendor."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from ci.errors import CiError, Exit
+from ci.surface.coupling.audit import audit
+from ci.surface.coupling.report import FORMATS, make
+from ci.surface.coupling.rules import load, vendors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the parser its options."""
+    parser.add_argument(
+        "--tree", type=Path, required=True, metavar="DIR",
+        help="a torch source tree, unpacked wheel or installed package",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", type=Path, metavar="DIR", help="an earlier one: say what is new and gone"
+    )
+    parser.add_argument("--vendor", choices=vendors(), default="cuda", help="default: cuda")
+    parser.add_argument("--subsystem", metavar="NAME", help="only this one, as the report names it")
+    parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
+    parser.add_argument("-o", "--output", type=Path, metavar="F", help="write here, not to stdout")
+    parser.add_argument(
+        "--limit", type=_natural, default=20, metavar="N",
+        help="rows of a list of text and Markdown (default: 20); JSON has everything",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> Exit:
+    """Audit, count, show."""
+    rules = load(args.vendor)
+    found = audit(args.tree, rules, _progress(str(args.tree)))
+    earlier = None
+    if args.against is not None:
+        earlier = audit(args.against, rules, _progress(str(args.against)))
+    text = FORMATS[args.format](make(rules, found, earlier, args.subsystem), args.limit)
+    if args.output is None:
+        sys.stdout.write(text)
+    else:
+        _write(args.output, text)
+    return Exit.OK
+
+
+def _natural(text: str) -> int:
+    if (number := int(text)) < 0:
+        raise ValueError
+    return number
+
+
+def _progress(name: str) -> Callable[[int, int], None]:
+    def show(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            end = "\n" if done == total else ""
+            print(f"\r{name}: {done} of {total} files", end=end, file=sys.stderr, flush=True)
+
+    return show
+
+
+def _write(file: Path, text: str) -> None:
+    """All of it or nothing."""
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
+        ) as temporary:
+            temporary.write(text)
+        os.replace(temporary.name, file)
+    except OSError as error:
+        raise CiError(f"cannot write {file}: {error.strerror}") from error
