@@ -99,7 +99,7 @@ def _read_file(name: str, content: bytes, rules: Rules, read: _Read) -> None:
         try:
             read.hits.extend(python.hits(name, content, rules))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-            read.problems.append(Problem(name, f"not audited, no Python: {error}"))
+            read.problems.append(Problem(name, f"cannot be read as Python: {error}"))
         return
     try:
         text = content.decode()

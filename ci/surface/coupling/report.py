@@ -66,22 +66,20 @@ def make(
     def asked_for(file: str) -> bool:
         return subsystem is None or rules.subsystem(file) == subsystem
 
-    files = [file for file in audit.files if asked_for(file)]
+    groups: dict[str, list[str]] = {name: [] for name in (*rules.subsystems, "other")}
+    for file in filter(asked_for, audit.files):
+        groups[rules.subsystem(file)].append(file)
     hits = tuple(hit for hit in audit.hits if asked_for(hit.file))
     compared = None
     if against is not None:
         compared = trend(against.tree, (h for h in against.hits if asked_for(h.file)), hits)
-    groups = {
-        name: [file for file in files if rules.subsystem(file) == name]
-        for name in (*rules.subsystems, "other")
-    }
     return Report(
         rules=rules,
         tree=audit.tree,
         subsystem=subsystem,
         hits=hits,
         problems=tuple((p.file, p.problem) for p in audit.problems if asked_for(p.file)),
-        total=_count(files, hits),
+        total=_count([file for group in groups.values() for file in group], hits),
         subsystems={name: _count(group, hits) for name, group in groups.items() if group},
         trend=compared,
     )

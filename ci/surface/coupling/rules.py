@@ -111,10 +111,13 @@ class Rules:
 
     def subsystem(self, file: str) -> str:
         """The subsystem of a file."""
-        for name, folders in self.subsystems.items():
-            if any(file == folder or file.startswith(folder + "/") for folder in folders):
-                return name
-        return "other"
+        return next(
+            (name for folder, name in self._folders if f"{file}/".startswith(folder)), "other"
+        )
+
+    @functools.cached_property
+    def _folders(self) -> tuple[tuple[str, str], ...]:
+        return tuple((f"{f}/", name) for name, folders in self.subsystems.items() for f in folders)
 
     def replacement(self, hit: Hit) -> Replacement | None:
         """What to write instead of a hit."""
