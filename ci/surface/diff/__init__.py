@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from ci.surface.diff import cpp, header
-from ci.surface.model import Declaration, Domain, Finding, Snapshot
+from ci.surface.diff import cpp, header, symbol
+from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
+
+COSMETIC = Severity.COSMETIC
 
 Named = Mapping[str, list[Declaration]]  # the declarations of one domain by name, sorted
 
@@ -33,6 +35,10 @@ def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
         if domain in before.domains & after.domains
         for finding in compare(_named(before, domain), _named(after, domain))
     ]
+    if Domain.SYMBOL in before.domains & after.domains:
+        told = {f.name for f in found if f.domain is Domain.CPP and f.severity is not COSMETIC}
+        sides = (_named(before, Domain.SYMBOL), _named(after, Domain.SYMBOL))
+        found += symbol.findings(*sides, told)
     return sorted(found, key=order)
 
 

@@ -10,7 +10,10 @@ from typing import NamedTuple
 
 from ci.surface.model import Declaration
 
-SIMILAR = 0.55  # of 1: from here on a name looks like another: `parseEnvVarInt` and `getCvarInt`
+# Of 1: from here on a name looks like another. `parseEnvVarInt` and `getCvarInt` do, if they take
+# the same; that two members are an int says little, so their names must say more.
+SIMILAR = 0.55
+VERY_SIMILAR = 0.75
 
 # Facts that may differ between a declaration and what it was renamed to.
 BESIDE_THE_POINT = {"deprecated", "requires"}
@@ -53,7 +56,8 @@ def pair_renames(
     def likeness(was: Declaration, now: Declaration) -> float:
         if was.kind != now.kind or scope(was.name) != scope(now.name) or not same(was, now):
             return 0
-        return _similarity(simple(was.name), simple(now.name))
+        alike = similarity(simple(was.name), simple(now.name))
+        return alike if _tells(was) or alike > VERY_SIMILAR else 0
 
     return _greedy(list(removed), list(added), likeness, above=SIMILAR)
 
@@ -78,11 +82,16 @@ def simple(name: str) -> str:
     return name.rpartition("::")[2]
 
 
+def _tells(declaration: Declaration) -> bool:
+    """Whether two of the same facts are hardly so by chance."""
+    return bool(declaration.facts.get("parameters") or declaration.kind in {"class", "enum"})
+
+
 def _telling(declaration: Declaration) -> dict[str, object]:
     return {k: v for k, v in declaration.facts.items() if k not in BESIDE_THE_POINT}
 
 
-def _similarity(was: str, now: str) -> float:
+def similarity(was: str, now: str) -> float:
     """From 0 to 1, and the same both ways round, which SequenceMatcher by itself is not."""
     a, b = was.lower(), now.lower()
     return max(SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in ((a, b), (b, a)))

@@ -16,7 +16,16 @@ from dataclasses import replace
 from ci.surface.diff.cpp import classes, enums, functions, values
 from ci.surface.diff.cpp.functions import Sides
 from ci.surface.diff.cpp.hierarchy import Hierarchy
-from ci.surface.diff.pairing import Pair, pair_overloads, pair_renames, same_but_for_name, scope
+from ci.surface.diff.pairing import (
+    VERY_SIMILAR,
+    Pair,
+    pair_overloads,
+    pair_renames,
+    same_but_for_name,
+    scope,
+    similarity,
+    simple,
+)
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
@@ -170,7 +179,8 @@ class _Comparison:
             if was.kind == "class":
                 yield classes.removed(was, self.sides.before)
             elif was.kind in functions.KINDS:
-                yield from functions.removed(was, self.sides)
+                for found in functions.removed(was, self.sides):
+                    yield self._beside(found) if found.after is None else found
             elif not self._of_enum(was):
                 yield finding(f"{SAID_AS.get(was.kind, was.kind)}_removed", was, None)
         for now in self.added:
@@ -178,6 +188,18 @@ class _Comparison:
                 yield from functions.added(now, self.sides)
             elif not self._of_enum(now):
                 yield finding(f"{SAID_AS.get(now.kind, now.kind)}_added", None, now)
+
+    def _beside(self, found: Finding) -> Finding:
+        """Where a function went, its finding also names the new one that looks most like it."""
+        likely = [
+            (similarity(simple(found.name), simple(now.name)), now.name)
+            for now in self.added
+            if scope(now.name) == scope(found.name) and now.kind in functions.KINDS
+        ]
+        ratio, name = max(likely, default=(0.0, ""))
+        if ratio < VERY_SIMILAR or name == found.name:
+            return found
+        return replace(found, message=f"{found.message} {name} is new beside it.")
 
     def _of_enum(self, declaration: Declaration) -> bool:
         """Whether it is a value of an enum that has a name; others are as good as constants."""
@@ -235,7 +257,8 @@ def _outside(declarations: list[Declaration], scopes: set[str]) -> list[Declarat
 
 def _whatever_the_kind(was: Declaration, now: Declaration) -> Iterator[Finding]:
     yield from _requires_changed(was, now)
-    yield from _access_changed(was, now)
+    if not was.facts.get("deleted"):
+        yield from _access_changed(was, now)
     old, new = was.facts.get("deprecated"), now.facts.get("deprecated")
     if new and not old:
         yield finding("deprecated", was, now, reason=f" ({new})" if isinstance(new, str) else "")

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ci.surface.diff.cpp.hierarchy import types
+from ci.surface.diff.cpp.types import passes, unconditional
 from ci.surface.model import Declaration
-
-CONST_REFERENCE = re.compile(r"const (.+?) ?&")
 
 
 class Call(NamedTuple):
@@ -40,13 +38,14 @@ def takes(functions: Iterable[Declaration], call: Call) -> bool:
 
 def still_called(was: Declaration, now: Iterable[Declaration]) -> bool:
     """Whether every call that a function took compiles with what there is now, and means it."""
-    overloads = [f for f in now if f.facts.get("template") == was.facts.get("template")]
+    template = template_of(was)
+    overloads = [f for f in now if template_of(f) == template]
     return all(takes(overloads, call) for call in calls(was))
 
 
-def gives(was: str | None, now: str | None) -> bool:
-    """Whether a caller that used one return type can use the other as well."""
-    return was in (now, None, "void") or _value(was or "") == _value(now or "")
+def template_of(function: Declaration) -> str:
+    """The template parameters that a call must give or that are deduced from it."""
+    return unconditional(str(function.facts.get("template", "")))
 
 
 def difference(was: Declaration, now: Declaration) -> str:
@@ -59,17 +58,7 @@ def _takes(function: Declaration, call: Call) -> bool:
     if call.const and not function.facts.get("const"):
         return False
     enough = required(function) <= len(call.arguments) <= len(parameters)
-    return enough and all(map(_passes, call.arguments, parameters))
-
-
-def _passes(argument: str, parameter: str) -> bool:
-    """By value or by reference to const: an argument for the one does for the other."""
-    return argument == parameter or _value(argument) == _value(parameter)
-
-
-def _value(type_: str) -> str:
-    match = CONST_REFERENCE.fullmatch(type_)
-    return match[1] if match else type_
+    return enough and all(map(passes, call.arguments, parameters))
 
 
 def _differences(was: Declaration, now: Declaration) -> Iterator[str]:

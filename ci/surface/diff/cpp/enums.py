@@ -30,10 +30,12 @@ class Enum(NamedTuple):
 
     @property
     def moved(self) -> list[str]:
-        """The names whose number changed, in the order of the numbers."""
+        """The names whose number changed: those that count first, then in the numbers' order."""
         both = self.before.keys() & self.after.keys()
         moved = [n for n in both if value(self.before[n]) != value(self.after[n])]
-        return sorted(moved, key=lambda n: (str(value(self.after[n])).zfill(24), n))
+        return sorted(
+            moved, key=lambda n: (not COUNTING.fullmatch(n), str(value(self.after[n])).zfill(24), n)
+        )
 
     @property
     def counts(self) -> list[str]:
@@ -57,7 +59,7 @@ def changed(enum: Enum) -> Iterator[Finding]:
     for declaration in removed:
         yield finding("enumerator_removed", declaration, None, note=moved)
     for declaration in added:
-        yield _added(declaration, enum, moved)
+        yield _added(declaration, enum)
     if enum.moved and not removed and not (added and enum.counts):
         yield finding("enumerator_value_changed", enum.was, enum.now, moved=_moves(enum))
 
@@ -80,12 +82,11 @@ def _enum_itself(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding(rule, was, now)
 
 
-def _added(now: Declaration, enum: Enum, moved: str) -> Finding:
+def _added(now: Declaration, enum: Enum) -> Finding:
     if not enum.counts:
         return finding("enumerator_added", None, now)
     count = ", ".join(_move(enum, name) for name in enum.counts)
-    others = moved if len(enum.moved) > len(enum.counts) else ""
-    return finding("enumerator_added_moves_count", None, now, count=count, note=others)
+    return finding("enumerator_added_moves_count", None, now, count=count)
 
 
 def _moves(enum: Enum) -> str:

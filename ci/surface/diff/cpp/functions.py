@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ci.surface.diff.cpp.calls import difference, gives, required, still_called
+from ci.surface.diff.cpp.calls import difference, required, still_called, template_of
 from ci.surface.diff.cpp.hierarchy import Hierarchy, is_virtual, own_name, signature, types
-from ci.surface.diff.pairing import scope
+from ci.surface.diff.cpp.types import extends, gives
+from ci.surface.diff.pairing import scope, simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
@@ -46,7 +47,7 @@ def added(now: Declaration, sides: Sides) -> Iterator[Finding]:
         if now.facts.get("access"):
             words = {"was_access": "public", "now_access": now.facts["access"]}
             yield finding("access_narrowed", None, now, **words)
-    elif is_virtual(now):
+    elif is_virtual(now) and not _sealed(now, sides):
         yield from _virtual_added(now, sides)
     else:
         note = ""
@@ -69,6 +70,9 @@ def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
         yield finding("method_moved_to_base", was, above, base=scope(above.name))
     elif _implicit(was, overloads):
         return
+    elif equal := _opposite(was, sides.after):
+        text = "C++20 makes it from operator=="
+        yield finding("signature_compatible", was, equal, difference=text)
     elif still_called(was, overloads):
         yield finding("signature_compatible", was, None, difference="an overload is gone")
     else:
@@ -77,7 +81,9 @@ def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
 
 def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
     """A function whose facts differ."""
-    if now.facts.get("deleted") and not was.facts.get("deleted"):
+    if was.facts.get("deleted"):
+        return  # nobody could use it
+    if now.facts.get("deleted"):
         yield finding("made_deleted", was, now)
         return
     if is_virtual(was) and is_virtual(now):
@@ -107,15 +113,21 @@ def renamed(was: Declaration, now: Declaration) -> Finding:
 def template_changed(was: Declaration, now: Declaration) -> Finding:
     """A class, function or alias with other template parameters."""
     old, new = (str(d.facts.get("template", "")) for d in (was, now))
-    further = new.removeprefix(f"{old}, ").split(", ") if old and new.startswith(old) else [""]
-    rule = "template_extended" if all(p.endswith(" =") for p in further) else "template_changed"
+    rule = "template_extended" if old and extends(old, new) else "template_changed"
     return finding(rule, was, now, was_template=old or "none", now_template=new or "none")
+
+
+def _sealed(now: Declaration, sides: Sides) -> bool:
+    """Whether a new virtual is final from the start: nobody could override it, nobody can."""
+    return bool(now.facts.get("final")) and not sides.before.above(now)
 
 
 def _virtual_added(now: Declaration, sides: Sides) -> Iterator[Finding]:
     if not sides.overrides(now):
         pure = now.facts.get("pure")
         yield finding("pure_virtual_added" if pure else "virtual_added", None, now)
+    elif not sides.before.above(now):
+        return  # as new in the base, where it is told
     elif now.facts.get("final"):
         yield finding("made_final", None, now, what="overriding it")
     elif now.facts.get("pure"):
@@ -163,23 +175,26 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
         yield finding("made_static", was, now)
     elif _lost("static", was, now):
         yield finding("no_longer_static", was, now)
-    old, new = was.facts.get("returns"), now.facts.get("returns")
-    if not gives(old, new):
-        yield finding("return_type_changed", was, now, was_type=old, now_type=new)
-    elif old != new:
-        yield finding("signature_compatible", was, now, difference=difference(was, now))
-    if _form(was) == _form(now):
-        return
-    if was.facts.get("template") and was.facts.get("template") != now.facts.get("template"):
+    old, new = (str(d.facts.get("returns", "")) for d in (was, now))
+    text = difference(was, now)
+    if template_of(was) and template_of(was) != template_of(now):
         yield template_changed(was, now)
-    elif not still_called(was, sides.after.named.get(now.name, ())) or _ref_lost(was, now):
-        rule = f"{was.kind}_signature_changed"
-        yield finding(rule, was, now, difference=difference(was, now))
+    elif not _called_alike(was, now, sides):
+        yield finding(f"{was.kind}_signature_changed", was, now, difference=text)
+    elif not gives(old, new):
+        yield finding("return_type_changed", was, now, was_type=old, now_type=new)
     elif len(types(now)) > len(types(was)):
-        rule = "parameter_added_with_default"
-        yield finding(rule, was, now, difference=difference(was, now))
-    elif old == new:
-        yield finding("signature_compatible", was, now, difference=difference(was, now))
+        yield finding("parameter_added_with_default", was, now, difference=text)
+    elif _form(was) != _form(now):
+        yield finding("signature_compatible", was, now, difference=text)
+
+
+def _called_alike(was: Declaration, now: Declaration, sides: Sides) -> bool:
+    """Whether what called the function compiles still: it is the same, or takes the same."""
+    if types(was) == types(now) and bool(was.facts.get("const")) <= bool(now.facts.get("const")):
+        return not _ref_lost(was, now)
+    overloads = sides.after.named.get(now.name, ())
+    return still_called(was, overloads) and not _ref_lost(was, now)
 
 
 def _form(function: Declaration) -> tuple[object, ...]:
@@ -187,11 +202,19 @@ def _form(function: Declaration) -> tuple[object, ...]:
     facts = function.facts
     static = facts.get("static")  # a static function has no object to be const
     const = None if static else facts.get("const")
-    return (types(function), const, *map(facts.get, ("ref", "template", "variadic")))
+    return (types(function), const, *map(facts.get, ("returns", "ref", "template", "variadic")))
 
 
 def _ref_lost(was: Declaration, now: Declaration) -> bool:
     return bool(now.facts.get("ref")) and was.facts.get("ref") != now.facts.get("ref")
+
+
+def _opposite(was: Declaration, after: Hierarchy) -> Declaration | None:
+    """The operator== that does for an operator!=."""
+    if simple(was.name) != "operator!=":
+        return None
+    overloads = after.named.get(f"{scope(was.name)}::operator==".removeprefix("::"), ())
+    return next((f for f in overloads if types(f) == types(was)), None)
 
 
 def _implicit(was: Declaration, constructors: list[Declaration]) -> bool:

@@ -6,15 +6,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ci.surface.diff.cpp.functions import template_changed
+from ci.surface.diff.cpp.types import without_const
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
 
 def field(was: Declaration, now: Declaration) -> Iterator[Finding]:
     """A data member."""
-    old, new = was.facts.get("type"), now.facts.get("type")
-    if old != new or was.facts.get("bits") != now.facts.get("bits"):
-        yield finding("field_type_changed", was, now, was_type=_stored(was), now_type=_stored(now))
+    old, new = _stored(was), _stored(now)
+    if new not in (old, without_const(old)):
+        yield finding("field_type_changed", was, now, was_type=old, now_type=new)
     if bool(was.facts.get("static")) != bool(now.facts.get("static")):
         yield finding("made_static" if now.facts.get("static") else "no_longer_static", was, now)
     yield from _value_changed(was, now)
