@@ -73,13 +73,17 @@ def same_but_for_name(was: Declaration, now: Declaration) -> bool:
 
 
 def scope(name: str) -> str:
-    """The class or namespace that a qualified name stands in."""
-    return name.rpartition("::")[0]
+    """The class, namespace or module that a qualified name stands in."""
+    return name.rpartition(_separator(name))[0]
 
 
 def simple(name: str) -> str:
     """The last part of a qualified name."""
-    return name.rpartition("::")[2]
+    return name.rpartition(_separator(name))[2]
+
+
+def _separator(name: str) -> str:
+    return "::" if "::" in name else "."
 
 
 def _tells(declaration: Declaration) -> bool:

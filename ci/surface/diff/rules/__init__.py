@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ci.surface.diff.rules import cpp, header, symbol
+from ci.surface.diff.rules import cpp, device_module, header, operators, python_api, symbol
 from ci.surface.diff.rules.rule import Rule
 from ci.surface.model import Declaration, Domain, Finding
 
@@ -17,6 +17,9 @@ RULES: Mapping[Domain, Mapping[str, Rule]] = {
     Domain.CPP: cpp.RULES,
     Domain.HEADER: header.RULES,
     Domain.SYMBOL: symbol.RULES,
+    Domain.PYTHON: python_api.RULES,
+    Domain.OPERATOR: operators.RULES,
+    Domain.DEVICE_MODULE: device_module.RULES,
 }
 
 
