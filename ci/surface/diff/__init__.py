@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 
-from ci.surface.diff import cpp, header, symbol
+from ci.surface.diff import cpp, device_module, header, operators, python_api, symbol
 from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
 
 COSMETIC = Severity.COSMETIC
@@ -21,6 +21,9 @@ Named = Mapping[str, list[Declaration]]  # the declarations of one domain by nam
 COMPARE: Mapping[Domain, Callable[[Named, Named], Iterator[Finding]]] = {
     Domain.CPP: cpp.findings,
     Domain.HEADER: header.findings,
+    Domain.PYTHON: python_api.findings,
+    Domain.OPERATOR: operators.findings,
+    Domain.DEVICE_MODULE: device_module.findings,
 }
 
 
