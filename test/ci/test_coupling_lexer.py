@@ -19,6 +19,7 @@ def words(text: str) -> list[tuple[str, str]]:
     [
         ("at::cuda::Stream s;", [("name", "at::cuda::Stream"), ("name", "s")]),
         ("at :: cuda", [("name", "at::cuda")]),
+        ("API ::std::size_t", [("name", "API"), ("name", "std::size_t")]),
         ("a // is_cuda\nb", [("name", "a"), ("name", "b")]),
         ("a // is_cuda \\\n still\nb", [("name", "a"), ("name", "b")]),
         ("a /* is_cuda\n*/ b", [("name", "a"), ("name", "b")]),

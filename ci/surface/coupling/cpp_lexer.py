@@ -32,7 +32,7 @@ _TOKEN = re.compile(
   | (?P<char>(?:u8|[uUL])?'(?:\\.|[^'\\\n])+')
   | (?P<include>\#[ \t]*(?:include|import)[ \t]*(?:<(?P<angle>[^>\n]+)>|"(?P<quoted>[^"\n]+)"))
   | (?P<directive>\#[ \t]*(?P<word>[A-Za-z_]+)?)
-  | (?P<name>[^\W\d]\w*(?:[ \t]*::[ \t]*[^\W\d]\w*)*)
+  | (?P<name>[^\W\d]\w*(?:(?:::[ \t]*|[ \t]+::[ \t]+)[^\W\d]\w*)*)  # `API ::std::x` is two
   | (?P<number>\.?\d(?:[eEpP][+-]|'\w|[\w.])*)
   | (?P<other>.)
     """,
