@@ -14,12 +14,14 @@ from typing import Any
 from ci.surface.model import Declaration, Domain, Snapshot, Torch
 
 LINES = itertools.count(1)
+BRACES = str.maketrans("{}", "()")
 
 
 def declaration(domain: Domain, kind: str, name: str, **facts: Any) -> Declaration:
     """A declaration of the surface "allocator", at a line that nothing else has."""
     kept = {fact: value for fact, value in facts.items() if value or value == 0}
-    text = f"{kind} {name} {kept}"
+    words = ", ".join(f"{fact}={value}" for fact, value in kept.items()).translate(BRACES)
+    text = f"{kind} {name} ({words})"
     return Declaration(
         domain, kind, name, "allocator", text, "torch/include/c10/x.h", next(LINES), kept
     )

@@ -93,5 +93,7 @@ def users(finding: Finding) -> str:
 
 def plain(text: str) -> str:
     """Text on one line and without what steers a terminal or turns the direction of writing."""
+    if text.isprintable():
+        return " ".join(text.split())
     kept = (c if unicodedata.category(c) not in {"Cc", "Cf", "Cs"} else " " for c in text)
     return " ".join("".join(kept).split())

@@ -123,6 +123,8 @@ class _Comparison:
 
     def _inherited(self, was: Declaration, now: Declaration) -> bool:
         """Whether the old name is still there, in a base; then nothing was renamed."""
+        if was.kind not in functions.KINDS:
+            return False
         return bool(self.sides.after.above(was) or self.sides.before.above(now))
 
     def _same_class(self, was: Declaration, now: Declaration) -> bool:

@@ -54,6 +54,8 @@ def changed(enum: Enum) -> Iterator[Finding]:
     removed = [d for n, d in enum.before.items() if n not in enum.after]
     added = [d for n, d in enum.after.items() if n not in enum.before]
     for was, now in pair_renames(removed, added, same_but_for_name):
+        removed.remove(was)
+        added.remove(now)
         yield finding("enumerator_renamed", was, now, new_name=now.name)
     moved = f"Moved: {_moves(enum)}." if enum.moved else ""
     for declaration in removed:
