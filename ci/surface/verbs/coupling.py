@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,12 +66,17 @@ def _progress(name: str) -> Callable[[int, int], None]:
 
 
 def _write(file: Path, text: str) -> None:
-    """All of it or nothing."""
+    """All of it or nothing; a device or pipe is written to, and a link stays one."""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
-        ) as temporary:
-            temporary.write(text)
-        os.replace(temporary.name, file)
+        if file.exists() and not file.is_file():
+            file.write_text(text, encoding="utf-8")
+            return
+        target = Path(os.path.realpath(file))
+        part = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            part.write_text(text, encoding="utf-8")
+            os.replace(part, target)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise CiError(f"cannot write {file}: {error.strerror}") from error
