@@ -49,6 +49,11 @@ class Catalogue:
         """The surface of a macro."""
         return self._macros.best(name)
 
+    def surface_of_header(self, header: str) -> str:
+        """The first surface that lists a header."""
+        listed = (surface.name for surface in self.surfaces if header in surface.headers)
+        return next(listed, "")
+
     def reaches(self, scope: str) -> bool:
         """Whether a C++ scope is, or has in it, something of a surface."""
         return scope in self._symbols.scopes or self._symbols.best(scope) is not None

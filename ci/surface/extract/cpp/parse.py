@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ci.errors import CiError
 from ci.surface.extract.cpp import libclang
@@ -18,6 +18,10 @@ _NOT_FOUND = re.compile(r"'(.+)' file not found")
 _OWN = ("c10/", "ATen/", "torch/", "caffe2/", "torchgen/")
 
 
+# Headers that do not stand alone are found one by one, each at the price of a parse.
+MOST_FAULTY = 8
+
+
 @dataclass(frozen=True)
 class Unit:
     """A parsed translation unit."""
@@ -26,32 +30,51 @@ class Unit:
     headers: tuple[str, ...]  # that it includes, in this order
     clang: TranslationUnit
     sources: Sources
-    broken: Mapping[str, str] = field(default_factory=dict)  # header -> why it cannot be included
+    faults: Mapping[str, str]  # header -> why it cannot be included first, or not at all
+
+    def path(self, header: str) -> str:
+        """The file of a header, as libclang calls it."""
+        return Sources.path_in(self.tree, f"{INCLUDE}/{header}")
 
 
 def parse(
-    tree: TorchTree, headers: Sequence[str], profile: Profile, overlay: Mapping[str, str]
+    tree: TorchTree,
+    headers: Sequence[str],
+    profile: Profile,
+    overlay: Mapping[str, str],
+    *,
+    bodies: bool = False,
 ) -> Unit:
-    """Parse all `headers` that the tree has.
+    """Parse all `headers` that the tree has, with the bodies of functions or without.
 
-    A header that needs a file of somebody else which is not there is left out, as `broken`: that
-    is a finding about the header. Any other error is one of the environment or of the tree.
+    Two faults of a header are findings, not errors: one that needs a file of somebody else which
+    is not there is left out; one that compiles only behind others is parsed behind them. What is
+    wrong beyond that is wrong with the tree, and CiError.
     """
-    there = tuple(header for header in headers if _has(tree, header, overlay))
-    if not there:
+    order = [header for header in headers if _has(tree, header, overlay)]
+    if not order:
         raise CiError(f"{tree.root}: has none of the headers asked for: {', '.join(headers[:3])}")
-    broken: dict[str, str] = {}
     sources = Sources(tree, overlay)
-    while there:
-        unit = _parse(tree, there, profile, sources)
-        fault = _missing_elsewhere(unit, sources)
-        if fault is None:
-            _refuse_errors(unit, sources, tree)
-            return Unit(tree, there, unit, sources, broken)
-        header = there[_included(unit) - 1]
-        broken[header] = fault
-        there = tuple(other for other in there if other != header)
-    raise CiError(f"{tree.root}: no header compiles; the first: {next(iter(broken.values()))}")
+    faults: dict[str, str] = {}
+    while order:
+        unit = _parse(tree, order, profile, sources, bodies)
+        errors = _errors(unit)
+        if not errors:
+            return Unit(tree, tuple(order), unit, sources, faults)
+        header = order[_included_when(unit, errors[0]) - 1]
+        missing = _NOT_FOUND.search(errors[0].spelling)
+        elsewhere = missing is not None and not missing[1].startswith(_OWN)
+        if len(faults) == MOST_FAULTY or not (elsewhere or _may_move(header, order, faults)):
+            raise _refusal(errors, sources, tree)
+        faults[header] = _described(errors[0], sources)
+        order.remove(header)
+        if not elsewhere:
+            order.append(header)
+    raise CiError(f"{tree.root}: no header compiles; the first: {next(iter(faults.values()))}")
+
+
+def _may_move(header: str, order: Sequence[str], faults: Mapping[str, str]) -> bool:
+    return header not in faults and header != order[-1]
 
 
 def _has(tree: TorchTree, header: str, overlay: Mapping[str, str]) -> bool:
@@ -59,15 +82,14 @@ def _has(tree: TorchTree, header: str, overlay: Mapping[str, str]) -> bool:
 
 
 def _parse(
-    tree: TorchTree, headers: Sequence[str], profile: Profile, sources: Sources
+    tree: TorchTree, headers: Sequence[str], profile: Profile, sources: Sources, bodies: bool
 ) -> TranslationUnit:
     main = str(tree.root / "surface.cpp")  # never written
     text = "".join(f"#include <{header}>\n" for header in headers)
     libclang.library()
-    options = (
-        TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
-        | TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
-    )
+    options = TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+    if not bodies:
+        options |= TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
     try:
         return TranslationUnit.from_source(
             main,
@@ -83,28 +105,25 @@ def _errors(unit: TranslationUnit) -> list[Diagnostic]:
     return [d for d in unit.diagnostics if d.severity >= Diagnostic.Error]
 
 
-def _missing_elsewhere(unit: TranslationUnit, sources: Sources) -> str | None:
-    """What is said about a file of others that is not there, if that is the first error."""
-    for diagnostic in _errors(unit)[:1]:
-        match = _NOT_FOUND.search(diagnostic.spelling)
-        if match and not match[1].startswith(_OWN):
-            return _described(diagnostic, sources)
-    return None
+def _included_when(unit: TranslationUnit, error: Diagnostic) -> int:
+    """Which of its headers, from 1, the unit was including where the error is."""
+    place = error.location.file
+    last = 1
+    for inclusion in unit.get_includes():
+        if inclusion.depth == 1:
+            last = inclusion.location.line
+        if place is not None and inclusion.include.name == place.name:
+            break
+    return last
 
 
-def _included(unit: TranslationUnit) -> int:
-    """How many of its headers the unit had begun to include when a fatal error stopped it."""
-    return max(inclusion.location.line for inclusion in unit.get_includes() if inclusion.depth == 1)
-
-
-def _refuse_errors(unit: TranslationUnit, sources: Sources, tree: TorchTree) -> None:
-    if errors := _errors(unit):
-        listed = "\n  ".join(_described(error, sources) for error in errors[:5])
-        more = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
-        raise CiError(
-            f"the headers of torch {tree.version} do not compile, so nothing was read:"
-            f"\n  {listed}{more}"
-        )
+def _refusal(errors: Sequence[Diagnostic], sources: Sources, tree: TorchTree) -> CiError:
+    listed = "\n  ".join(_described(error, sources) for error in errors[:5])
+    more = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
+    return CiError(
+        f"the headers of torch {tree.version} do not compile, so nothing was read:"
+        f"\n  {listed}{more}"
+    )
 
 
 def _described(diagnostic: Diagnostic, sources: Sources) -> str:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a file names that neither it nor anything it includes declares."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from ci.surface.extract.cpp.includes import Includes
+from ci.surface.extract.cpp.libclang import Cursor, Kind, TranslationUnit, overloads, visit
+from ci.surface.extract.cpp.sources import Sources
+
+_REFERENCES = {
+    Kind.TYPE_REF,
+    Kind.TEMPLATE_REF,
+    Kind.DECL_REF_EXPR,
+    Kind.MEMBER_REF_EXPR,
+    Kind.OVERLOADED_DECL_REF,
+    Kind.MACRO_INSTANTIATION,
+}
+_ALIASES = {Kind.TYPEDEF_DECL, Kind.TYPE_ALIAS_DECL}
+_DECLARATIONS = {
+    *_ALIASES,
+    Kind.CLASS_DECL,
+    Kind.STRUCT_DECL,
+    Kind.UNION_DECL,
+    Kind.CLASS_TEMPLATE,
+    Kind.ENUM_DECL,
+    Kind.FUNCTION_DECL,
+    Kind.FUNCTION_TEMPLATE,
+    Kind.VAR_DECL,
+}
+_DECLARATION_IDS = {kind.value for kind in _DECLARATIONS}
+_REFERENCE_IDS = {kind.value for kind in _REFERENCES}
+
+
+@dataclass(frozen=True)
+class Need:
+    """A name that a file uses and does not bring along."""
+
+    file: str
+    line: int
+    name: str
+    declared: str  # the file that has it
+    anywhere: int  # the files, any of which would do
+
+
+def needs(unit: TranslationUnit, includes: Includes, sources: Sources) -> list[Need]:
+    """Every need of the files of the torch tree, once per file and name."""
+    own = [c for c in unit.cursor.get_children() if _is_own(c, sources)]
+    return list(_Reader(unit, includes, own).needs(own))
+
+
+def _is_own(cursor: Cursor, sources: Sources) -> bool:
+    if cursor.kind == Kind.INCLUSION_DIRECTIVE:
+        return False
+    file = cursor.location.file
+    return file is not None and sources.name(file.name) is not None
+
+
+class _Reader:
+    def __init__(self, unit: TranslationUnit, includes: Includes, own: list[Cursor]) -> None:
+        self._unit = unit
+        self._includes = includes
+        self._declared = self._declarations(own)
+
+    def _declarations(self, own: Iterable[Cursor]) -> dict[int, int]:
+        """Canonical cursor -> the files that declare it: a forward declaration is enough."""
+        declared: defaultdict[int, int] = defaultdict(int)
+        for cursor in own:
+            bit = self._includes.bit(cursor.location.file.name)
+            for inner in visit(self._unit, cursor, _DECLARATION_IDS):
+                declared[_identity(inner)] |= bit
+        return declared
+
+    def needs(self, own: Iterable[Cursor]) -> Iterator[Need]:
+        seen: set[tuple[str, int]] = set()
+        for cursor in own:
+            file = cursor.location.file.name
+            closure = self._includes.closure(file)
+            for inner in visit(self._unit, cursor, _REFERENCE_IDS):
+                targets = _targets(inner)
+                if not targets or (file, targets[0].hash) in seen:
+                    continue
+                seen.add((file, targets[0].hash))
+                name = targets[0].spelling
+                # Which of the operators is meant depends on the arguments, often on a template's.
+                if name.startswith("operator"):
+                    continue
+                anywhere = self._anywhere(targets)
+                if anywhere and not anywhere & closure:
+                    declared = targets[0].location.file
+                    where = declared.name if declared else ""
+                    yield Need(file, inner.location.line, name, where, anywhere)
+
+    def _anywhere(self, targets: Iterable[Cursor]) -> int:
+        """The files that declare one of the targets; none for what needs no declaration."""
+        files = 0
+        for target in targets:
+            files |= self._declared.get(_identity(target), 0)
+            for known in (target, target.canonical, target.get_definition()):
+                file = known.location.file if known is not None else None
+                if file is not None:
+                    files |= self._includes.bit(file.name)
+        return files
+
+
+def _identity(cursor: Cursor) -> int:
+    """The same for all declarations of a thing, and for aliases of one name that mean the same."""
+    if cursor.kind in _ALIASES:
+        return hash((cursor.spelling, cursor.underlying_typedef_type.get_canonical().spelling))
+    return int(cursor.canonical.hash)
+
+
+def _targets(reference: Cursor) -> list[Cursor]:
+    if reference.kind == Kind.OVERLOADED_DECL_REF:
+        return overloads(reference)
+    target = reference.referenced
+    return [] if target is None else [target]

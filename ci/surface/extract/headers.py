@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The headers themselves: which are there, which can be included alone, the C++ they ask for.
+
+Compiling each of a hundred headers alone takes a minute. Instead, all are parsed together, bodies
+included, and a header stands alone if every name that its files use is declared in a file that
+they include. That does not see an order of declarations that is wrong; compiling would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from ci.surface.catalogue import Catalogue
+from ci.surface.extract.cpp.compiler import PROFILES
+from ci.surface.extract.cpp.includes import Includes, includes
+from ci.surface.extract.cpp.parse import Unit, parse
+from ci.surface.extract.cpp.references import Need, needs
+from ci.surface.model import Declaration, Domain
+from ci.torch_tree import TorchTree
+
+_DEMANDED = re.compile(r"__cplusplus\s*<\s*(\d{4})\d\dL")
+_ERROR = re.compile(r"\s*#\s*error\b")
+
+
+def extract(
+    tree: TorchTree,
+    catalogue: Catalogue,
+    *,
+    headers: Sequence[str] | None = None,
+    overlay: Mapping[str, str] | None = None,
+) -> list[Declaration]:
+    """One declaration per header of the catalogue that the tree has, and the language."""
+    unit = parse(tree, headers or catalogue.headers, PROFILES[0], overlay or {}, bodies=True)
+    graph = includes(unit.clang)
+    unmet = needs(unit.clang, graph, unit.sources)
+    faults = {header: _fault(unit, graph, unmet, header) for header in unit.headers}
+    found = [
+        _header(unit, catalogue, header, fault)
+        for header, fault in {**faults, **unit.faults}.items()
+    ]
+    return [*found, *_language(unit, catalogue)]
+
+
+def _header(unit: Unit, catalogue: Catalogue, header: str, fault: str | None) -> Declaration:
+    return Declaration(
+        domain=Domain.HEADER,
+        kind="header",
+        name=header,
+        surface=catalogue.surface_of_header(header),
+        text=f"#include <{header}>",
+        file=unit.sources.name(unit.path(header)) or "",
+        line=0,
+        facts={"error": fault} if fault else {"alone": True},
+    )
+
+
+def _fault(unit: Unit, graph: Includes, unmet: Sequence[Need], header: str) -> str | None:
+    """What the header lacks when it is included first."""
+    closure = graph.closure(unit.path(header))
+    for need in unmet:
+        if graph.bit(need.file) & closure and not need.anywhere & closure:
+            where = unit.sources.name(need.file)
+            declared = unit.sources.name(need.declared) or "a system header"
+            return f"{where}:{need.line}: {need.name} is declared in {declared}, not included"
+    return None
+
+
+def _language(unit: Unit, catalogue: Catalogue) -> list[Declaration]:
+    """The highest C++ standard that an #error of the headers asks for."""
+    demands = [demand for file in _own_files(unit) for demand in _demands(unit, file)]
+    if not demands:
+        return []
+    year, file, line, text = max(demands)
+    return [
+        Declaration(
+            domain=Domain.HEADER,
+            kind="language",
+            name="C++ standard",
+            surface="build",
+            text=text,
+            file=file,
+            line=line,
+            facts={"minimum": year - 2000},
+        )
+    ]
+
+
+def _demands(unit: Unit, path: str) -> Iterator[tuple[int, str, int, str]]:
+    lines = unit.sources.lines(path)
+    for number, line in enumerate(lines, 1):
+        match = _DEMANDED.search(line)
+        if match and any(map(_ERROR.match, lines[number : number + 2])):
+            text = next(filter(_ERROR.match, lines[number:])).strip()
+            yield int(match[1]), unit.sources.name(path) or "", number, text
+
+
+def _own_files(unit: Unit) -> list[str]:
+    files = {inclusion.include.name for inclusion in unit.clang.get_includes()}
+    return sorted(file for file in files if unit.sources.name(file) is not None)
