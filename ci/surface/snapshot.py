@@ -94,22 +94,24 @@ def assemble(tree: TorchTree, domains: set[Domain], parts: Mapping[str, Part]) -
 
 
 def _domains(tree: TorchTree) -> set[Domain]:
-    return {Domain.CPP, Domain.HEADER, Domain.PYTHON, Domain.OPERATOR, Domain.DEVICE_MODULE}
+    return set(Domain) - ({Domain.SYMBOL} if tree.libraries is None else set())
 
 
 def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Task]:
     """The longest first."""
-    from ci.surface.extract import cpp, device_module, operators, python_api
+    from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
     cpp_tasks: dict[str, Task] = {
         f"C++ ({p.name})": ({Domain.CPP}, partial(cpp.find, tree, catalogue, p))
         for p in cpp.PROFILES
     }
     return {
+        "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
         **cpp_tasks,
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
+        "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),
     }
 
 

@@ -64,6 +64,7 @@ class _Reader:
         self._unit = unit
         self._includes = includes
         self._declared = self._declarations(own)
+        self._places: dict[int, int] = {}  # target -> the files that declare it
 
     def _declarations(self, own: Iterable[Cursor]) -> dict[int, int]:
         """Canonical cursor -> the files that declare it: a forward declaration is enough."""
@@ -98,11 +99,18 @@ class _Reader:
         """The files that declare one of the targets; none for what needs no declaration."""
         files = 0
         for target in targets:
-            files |= self._declared.get(_identity(target), 0)
-            for known in (target, target.canonical, target.get_definition()):
-                file = known.location.file if known is not None else None
-                if file is not None:
-                    files |= self._includes.bit(file.name)
+            key = target.hash
+            if key not in self._places:
+                self._places[key] = self._declarers(target)
+            files |= self._places[key]
+        return files
+
+    def _declarers(self, target: Cursor) -> int:
+        files = self._declared.get(_identity(target), 0)
+        for known in (target, target.canonical, target.get_definition()):
+            file = known.location.file if known is not None else None
+            if file is not None:
+                files |= self._includes.bit(file.name)
         return files
 
 
