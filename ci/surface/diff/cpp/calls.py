@@ -55,7 +55,7 @@ def difference(was: Declaration, now: Declaration) -> str:
 
 def _takes(function: Declaration, call: Call) -> bool:
     parameters = types(function)
-    if call.const and not function.facts.get("const"):
+    if call.const and not (function.facts.get("const") or function.facts.get("static")):
         return False
     enough = required(function) <= len(call.arguments) <= len(parameters)
     return enough and all(map(passes, call.arguments, parameters))

@@ -28,10 +28,9 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
 
 def made_abstract(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
     """A class that cannot be instantiated any more, for a reason that is not in the snapshot."""
-    if now.facts.get("abstract") and not was.facts.get("abstract"):
-        family = [now.name, *sides.after.ancestors(now.name)]
-        if not any(m.facts.get("pure") for c in family for m in members(c, sides.after)):
-            yield finding("made_abstract", was, now)
+    became = now.facts.get("abstract") and not was.facts.get("abstract")
+    if became and not _leaves_open(now.name, sides.after):
+        yield finding("made_abstract", was, now)
 
 
 def same_members(was: Declaration, now: Declaration, sides: Sides) -> bool:
@@ -77,6 +76,16 @@ def _pure_inherited(name: str, base: str, sides: Sides) -> Iterator[Finding]:
         done = any(_has(c, method, sides.after) for c in way[: way.index(base)])
         if method.facts.get("pure") and is_virtual(method) and not known and not done:
             yield finding("pure_virtual_added", None, method, note=f"{name} inherits it now.")
+
+
+def _leaves_open(name: str, hierarchy: Hierarchy) -> bool:
+    """Whether the class has a pure virtual function that nothing on the way down implements."""
+    way = [name, *hierarchy.ancestors(name)]
+    return any(
+        method.facts.get("pure") and not any(_has(c, method, hierarchy) for c in way[:i])
+        for i, owner in enumerate(way)
+        for method in members(owner, hierarchy)
+    )
 
 
 def _has(owner: str, method: Declaration, hierarchy: Hierarchy) -> bool:

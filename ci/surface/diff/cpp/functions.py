@@ -185,7 +185,7 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
         yield finding("return_type_changed", was, now, was_type=old, now_type=new)
     elif len(types(now)) > len(types(was)):
         yield finding("parameter_added_with_default", was, now, difference=text)
-    elif _form(was) != _form(now):
+    elif _form(was, now) != _form(now, was):
         yield finding("signature_compatible", was, now, difference=text)
 
 
@@ -197,11 +197,11 @@ def _called_alike(was: Declaration, now: Declaration, sides: Sides) -> bool:
     return still_called(was, overloads) and not _ref_lost(was, now)
 
 
-def _form(function: Declaration) -> tuple[object, ...]:
+def _form(function: Declaration, other: Declaration) -> tuple[object, ...]:
     """What is compared of the signature of what is called."""
     facts = function.facts
-    static = facts.get("static")  # a static function has no object to be const
-    const = None if static else facts.get("const")
+    static = facts.get("static") or other.facts.get("static")
+    const = None if static else facts.get("const")  # without an object nothing is const
     return (types(function), const, *map(facts.get, ("returns", "ref", "template", "variadic")))
 
 
