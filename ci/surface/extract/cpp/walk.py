@@ -110,9 +110,9 @@ class _Walker:
 
     def _namespace(self, cursor: Cursor, scope: str) -> None:
         name = cursor.spelling
-        if not name:
-            return  # internal to a translation unit
-        inner = scope if libclang.is_inline_namespace(cursor) else _join(scope, name)
+        # In a header, what an anonymous namespace has is there for whoever includes it.
+        transparent = not name or libclang.is_inline_namespace(cursor)
+        inner = scope if transparent else _join(scope, name)
         if self._catalogue.reaches(inner) or any(n.startswith(inner + "::") for n in self._moved):
             self._scope(_list(cursor), inner)
 
