@@ -92,7 +92,7 @@ def _label(file: Path, entry: Any, surfaces: Mapping[str, tuple[Glob, ...]]) -> 
         severities = _severities(file, name, entry["severities"])
         return Label(name, colour, description, severities=severities)
     surface = entry["surface"]
-    if surface not in surfaces:
+    if not isinstance(surface, str) or surface not in surfaces:
         raise CiError(f"{file}: {name!r}: labels/surfaces.yml has no surface {surface!r}")
     return Label(name, colour, description, paths=surfaces[surface], surface=surface)
 
@@ -105,7 +105,7 @@ def _severities(file: Path, name: str, values: Any) -> frozenset[Severity]:
 
 
 def _globs(file: Path, name: str, texts: Any) -> tuple[Glob, ...]:
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise CiError(f"{file}: {name!r}: paths must be a list of globs")
     try:
         return tuple(map(compile_glob, texts))

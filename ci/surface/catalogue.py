@@ -113,9 +113,11 @@ def _outer(name: str) -> Iterator[str]:
 def load(path: Path = RULES) -> Catalogue:
     """Read the rules; CiError names the entry that is wrong."""
     try:
-        entries = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CiError(f"{path}: {error}") from error
+    if not isinstance(entries, dict) or not all(isinstance(name, str) for name in entries):
+        raise CiError(f"{path} must have the names of surfaces, and under each what belongs to it")
     return Catalogue(tuple(_surface(path, name, entry) for name, entry in entries.items()))
 
 
@@ -125,7 +127,11 @@ def _surface(path: Path, name: str, entry: object) -> Surface:
         raise CiError(f"{path}: surface {name} needs a title")
     if unknown := set(entry) - fields - {"title"}:
         raise CiError(f"{path}: surface {name} has unknown keys: {', '.join(sorted(unknown))}")
-    lists = {field: tuple(entry.get(field, ())) for field in fields}
-    if wrong := [f for f, v in lists.items() if not all(isinstance(x, str) for x in v)]:
+    lists = {field: entry.get(field, []) for field in fields}
+    if wrong := [field for field, texts in lists.items() if not _is_list_of_text(texts)]:
         raise CiError(f"{path}: surface {name}: {', '.join(sorted(wrong))} must be lists of text")
-    return Surface(name, entry["title"], **lists)
+    return Surface(name, entry["title"], **{field: tuple(texts) for field, texts in lists.items()})
+
+
+def _is_list_of_text(texts: object) -> bool:
+    return isinstance(texts, list) and all(isinstance(text, str) for text in texts)

@@ -183,6 +183,8 @@ def test_the_rules_are_refused_when_a_label_is_of_no_surface(tmp_path: Path) -> 
         ({"severities": None, "paths": ["a/**b"]}, "inside a name"),
         ({"severities": None, "paths": "a"}, "a list of globs"),
         ({"severities": None, "paths": [1]}, "a list of globs"),
+        ({"severities": None, "paths": 3}, "a list of globs"),
+        ({"severities": None, "surface": ["guard"]}, "no surface"),
     ],
 )
 def test_a_wrong_label_is_refused_by_name(
@@ -201,6 +203,27 @@ def test_a_file_that_is_no_list_of_labels_is_refused(tmp_path: Path, text: str) 
     file.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(CiError, match=r"labels\.yml"):
         rules.load(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "must have the names of surfaces"),
+        ("- a", "must have the names of surfaces"),
+        ("1: {title: x}", "must have the names of surfaces"),
+        ("a: 1", "surface a needs a title"),
+        ("a: {title: x, path: [y]}", "surface a has unknown keys: path"),
+        ("a: {title: x, paths: y}", "surface a: paths must be lists of text"),
+        ("a: {title: x, paths: [1]}", "surface a: paths must be lists of text"),
+        ("\udcff", "decode"),
+        ("a: [", "surfaces.yml"),
+    ],
+)
+def test_a_file_that_is_no_list_of_surfaces_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    surfaces = tmp_path / "surfaces.yml"
+    surfaces.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(CiError, match=why):
+        rules.load(surfaces=surfaces)
 
 
 def test_a_surface_with_a_glob_that_is_refused_is_named(tmp_path: Path) -> None:
