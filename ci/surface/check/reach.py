@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which changed files an extractor would read at all: a change to no other has to be judged."""
+"""Which headers include which, and so which changed files an extractor reads at all."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ci.surface.catalogue import Catalogue
+from ci.surface.extract.device_module import LAZY_INIT_HEADER
 from ci.surface.model import Domain
 from ci.torch_tree import TorchTree, layout
 
@@ -17,41 +20,74 @@ _OPERATORS = "torchgen/packaged/ATen/native/"
 _HEADERS = {Domain.CPP, Domain.HEADER}
 _PYTHON = {Domain.PYTHON, Domain.DEVICE_MODULE}
 
-
-def domains(
-    tree: TorchTree, changed: Mapping[str, bytes | None], catalogue: Catalogue
-) -> dict[str, set[Domain]]:
-    """For each changed file of the tree the domains that read it; none for most files."""
-    headers = {path for path in changed if path.startswith("torch/include/")}
-    included = _included(tree, changed, catalogue) if headers else set()
-    return {path: _HEADERS if path in included else _by_name(path) for path in changed}
+Changed = Mapping[str, bytes | None]
 
 
-def _by_name(path: str) -> set[Domain]:
-    if path.startswith("torch/") and path.endswith(layout.PYTHON):
-        return _PYTHON
-    return {Domain.OPERATOR} if path.startswith(_OPERATORS) else set()
+@dataclass(frozen=True)
+class Includes:
+    """The listed headers of a tree and what they include, by paths of the tree. Read as text, and
+    of a changed file both before and after, so it has rather one edge too many."""
+
+    listed: Mapping[str, Collection[str]]  # header as one includes it -> where it may lie
+    edges: Mapping[str, Collection[str]]
+
+    def reached(self, headers: Iterable[str]) -> set[str]:
+        """All files that these listed headers include, and they."""
+        return _closure(self.edges, (path for header in headers for path in self.listed[header]))
+
+    def including(self, files: Iterable[str]) -> set[str]:
+        """The listed headers that include one of the files, or are one."""
+        back: defaultdict[str, set[str]] = defaultdict(set)
+        for source, targets in self.edges.items():
+            for target in targets:
+                back[target].add(source)
+        found = _closure(back, files)
+        return {header for header, paths in self.listed.items() if not found.isdisjoint(paths)}
 
 
-def _included(
-    tree: TorchTree, changed: Mapping[str, bytes | None], catalogue: Catalogue
-) -> set[str]:
-    """All files that the listed headers include, before or after the change, whatever the
-    preprocessor says: rather one too many."""
+def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Includes:
+    """Follow the listed headers through the tree."""
     roots = [folder.relative_to(tree.root).as_posix() for folder in tree.include]
-    found: set[str] = set()
-    pending = [f"{root}/{header}" for header in catalogue.headers for root in roots]
+    listed = {header: [f"{root}/{header}" for root in roots] for header in catalogue.headers}
+    edges: dict[str, set[str]] = {}
+    pending = [path for paths in listed.values() for path in paths]
     while pending:
         path = pending.pop()
-        if path in found:
+        if path in edges:
             continue
         texts = [text for text in (_before(tree.root / path), changed.get(path)) if text]
         if texts or path in changed:
+            folders = (*roots, path.rpartition("/")[0])
+            edges[path] = {
+                _normal(f"{folder}/{name.decode('utf-8', 'replace')}")
+                for text in texts
+                for name in _INCLUDE.findall(text)
+                for folder in folders
+            }
+            pending += edges[path]
+    return Includes(listed, edges)
+
+
+def domains(path: str, graph: Includes) -> set[Domain]:
+    """The domains that read this file of the tree; none for most files."""
+    read_by = set(_HEADERS) if path in graph.edges else set()
+    if path.startswith("torch/") and path.endswith(layout.PYTHON):
+        read_by |= _PYTHON
+    if path == LAZY_INIT_HEADER:
+        read_by.add(Domain.DEVICE_MODULE)
+    if path.startswith(_OPERATORS):
+        read_by.add(Domain.OPERATOR)
+    return read_by
+
+
+def _closure(edges: Mapping[str, Collection[str]], starts: Iterable[str]) -> set[str]:
+    found: set[str] = set()
+    pending = list(starts)
+    while pending:
+        path = pending.pop()
+        if path not in found:
             found.add(path)
-        beside = path.rpartition("/")[0]
-        for name in {match for text in texts for match in _INCLUDE.findall(text)}:
-            header = name.decode("utf-8", "replace")
-            pending += [_normal(f"{folder}/{header}") for folder in (*roots, beside)]
+            pending += edges.get(path, ())
     return found
 
 

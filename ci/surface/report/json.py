@@ -25,6 +25,8 @@ def render(report: Report) -> str:
         "after": _torch(report.after),
         "not_compared": [domain.value for domain in report.not_compared],
         "hidden": report.hidden,
+        "verdict": report.verdict,
+        "notes": list(report.notes),
     }
     lines = [json.dumps(_finding(finding), sort_keys=True) for finding in report.findings]
     body = ",\n".join(lines)
@@ -53,6 +55,8 @@ def read(path: Path) -> Report:
         findings=tuple(map(_read_finding, document["findings"])),
         not_compared=tuple(map(Domain, document["not_compared"])),
         hidden=document["hidden"],
+        verdict=document["verdict"],
+        notes=tuple(document["notes"]),
     )
 
 

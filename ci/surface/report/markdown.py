@@ -31,8 +31,9 @@ ZERO_WIDTH_SPACE = "\u200b"
 
 def render(report: Report, limit: int = LIMIT) -> str:
     """The report as Markdown of at most `limit` characters; the worst findings have precedence."""
+    verdict = [f"**{text(report.verdict)}**"] if report.verdict else []
     head = "\n\n".join(
-        [f"## {text(report.title)}", text(summary(report)), *map(text, remarks(report))]
+        [f"## {text(report.title)}", *verdict, text(summary(report)), *map(text, remarks(report))]
     )
     kept, room = [], limit - len(head) - ROOM_FOR_REST
     for finding in report.findings:

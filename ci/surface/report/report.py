@@ -22,6 +22,8 @@ class Report:
     findings: tuple[Finding, ...]
     not_compared: tuple[Domain, ...] = ()  # only one of the two was looked at for them
     hidden: int = 0  # cosmetic findings that were left out
+    verdict: str = ""  # of a check: the worst, in a line
+    notes: tuple[str, ...] = ()  # of a check: what was judged and what not
 
     @property
     def title(self) -> str:
@@ -68,10 +70,10 @@ def words_of(severity: Severity, count: int = 1) -> str:
 
 def remarks(report: Report) -> list[str]:
     """What a reader must know of what is not shown."""
-    said = []
+    said = list(report.notes)
     if report.not_compared:
         domains = ", ".join(domain.value for domain in report.not_compared)
-        said.append(f"Not compared, as only one of the two was looked at for it: {domains}.")
+        said.append(f"Not compared, as only one of the two could be read for it: {domains}.")
     if report.hidden:
         many = "differences are" if report.hidden > 1 else "difference is"
         said.append(f"{report.hidden} cosmetic {many} not shown (--all shows them).")

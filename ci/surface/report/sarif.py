@@ -7,7 +7,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from ci.surface.diff.rules import RULES
+from ci.surface.diff.rules import rule_of
 from ci.surface.model import Domain, Finding, Severity
 from ci.surface.report.report import Report, plain, remarks
 from ci.torch_tree.layout import to_repository
@@ -46,7 +46,7 @@ def _rule_id(finding: Finding) -> str:
 
 def _rule(id_: str) -> dict[str, Any]:
     domain, _, name = id_.partition("/")
-    rule = RULES[Domain(domain)][name]
+    rule = rule_of(Domain(domain), name)
     described: dict[str, Any] = {
         "id": id_,
         "shortDescription": {"text": name.replace("_", " ")},

@@ -35,7 +35,8 @@ RESET = "\033[0m"
 
 def render(report: Report, *, colour: bool = False) -> str:
     """The report as lines of text."""
-    lines = [f"{report.title}: {summary(report)}", *remarks(report)]
+    lines = [plain(report.verdict)] if report.verdict else []
+    lines += [f"{plain(report.title)}: {summary(report)}", *map(plain, remarks(report))]
     for surface, findings in by_surface(report.findings):
         lines += ["", f"== {plain(surface)} =="]
         for finding in findings:

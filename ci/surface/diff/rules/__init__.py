@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ci.surface.diff.rules import cpp, device_module, header, operators, python_api, symbol
+from ci.surface.diff.rules import (
+    anywhere,
+    cpp,
+    device_module,
+    header,
+    operators,
+    python_api,
+    symbol,
+)
 from ci.surface.diff.rules.rule import Rule
 from ci.surface.model import Declaration, Domain, Finding
 
@@ -38,7 +46,7 @@ def finding(
     about = before or after
     if about is None:
         raise ValueError("a finding is about a declaration")
-    row = RULES[about.domain][rule]
+    row = rule_of(about.domain, rule)
     message = row.message.format(
         name=about.name,
         scope=about.name.rpartition("::" if "::" in about.name else ".")[0],
@@ -60,9 +68,14 @@ def finding(
     )
 
 
+def rule_of(domain: Domain, name: str) -> Rule:
+    """The rule of this name."""
+    return anywhere.RULES.get(name) or RULES[domain][name]
+
+
 def one_line(text: str) -> str:
     """Text with every run of white space made one space."""
     return " ".join(text.split())
 
 
-__all__ = ["RULES", "Rule", "finding", "one_line"]
+__all__ = ["RULES", "Rule", "finding", "one_line", "rule_of"]

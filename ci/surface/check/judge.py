@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a PR does to the backends that were built on a pinned torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+
+from ci.errors import CiError
+from ci.surface import usage
+from ci.surface.catalogue import Catalogue
+from ci.surface.check import broken, reach
+from ci.surface.check.change import Change
+from ci.surface.check.reading import Reading, read, still_read
+from ci.surface.diff import diff, order
+from ci.surface.model import Domain, Finding, Severity, Snapshot, Torch
+from ci.surface.report import Report
+from ci.torch_tree import TorchTree, layout, linked
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Base:
+    """The pinned torch: where it lies, and what it declares."""
+
+    tree: TorchTree
+    snapshot: Callable[[], Snapshot]  # asked for only if something is to be judged
+
+
+def judge(
+    base: Base, change: Change, name: str, catalogue: Catalogue, progress: Progress
+) -> Report:
+    """The report on a change called `name`.
+
+    An error in what the base declares is a CiError; one that the change brings is a finding.
+    """
+    touched = {**change.files, **dict.fromkeys(change.conflicts)}
+    graph = reach.includes(base.tree, touched, catalogue)
+    read_by = {path: reach.domains(path, graph) for path in touched}
+    change = _sorted_out(base.tree, change, read_by)
+    domains = {domain for path in change.files for domain in read_by[path]}
+    torch = Torch(base.tree.version, base.tree.git_version)
+    patched = Torch(f"{torch.version} with {name}", None)
+    findings: list[Finding] = []
+    reading = Reading()
+    if domains:
+        before = restricted(base.snapshot(), domains)
+        tree = linked(base.tree, dict(change.files))
+        reading = read(tree, before.domains, catalogue, graph, progress)
+        findings = _findings(before, reading, graph, catalogue)
+    judged = sum(1 for path in change.files if read_by[path])
+    return Report(
+        before=torch,
+        after=patched,
+        findings=tuple(findings),
+        not_compared=tuple(domain for domain in Domain if domain in reading.lost),
+        verdict=verdict(findings, judged),
+        notes=tuple(_notes(change, judged, reading)),
+    )
+
+
+def restricted(whole: Snapshot, domains: Collection[Domain]) -> Snapshot:
+    """What a snapshot says about some domains."""
+    kept = tuple(d for d in whole.declarations if d.domain in domains)
+    return replace(whole, domains=whole.domains & set(domains), declarations=kept)
+
+
+def verdict(findings: Collection[Finding], judged: int) -> str:
+    """The worst, in a line: "compile_break: 2 findings in allocator"."""
+    counted = [f for f in findings if f.severity is not Severity.COSMETIC]
+    if not counted:
+        files = f"{judged} file{'s' * (judged != 1)} judged" if judged else "nothing to judge"
+        return f"none: {files}, nothing that a backend is built on changes"
+    worst = min((f.severity for f in counted), key=lambda severity: severity.rank)
+    those = [f for f in counted if f.severity is worst]
+    surfaces = ", ".join(dict.fromkeys(f.surface for f in those))
+    return f"{worst.value}: {len(those)} finding{'s' * (len(those) != 1)} in {surfaces}"
+
+
+def _sorted_out(tree: TorchTree, change: Change, read_by: dict[str, set[Domain]]) -> Change:
+    """The change without the conflicts that do not matter; CiError if some do."""
+    fatal = {path: why for path, why in change.conflicts.items() if read_by[path]}
+    if fatal:
+        lines = "".join(f"\n  {_shown(path)}: {why}" for path, why in sorted(fatal.items()))
+        raise CiError(
+            f"the patch does not apply on torch {tree.version}:{lines}\n"
+            "take a base nearer to the PR"
+        )
+    aside = {_shown(path): f"{why}; no surface reads it" for path, why in change.conflicts.items()}
+    unread = {_shown(path): "no surface reads it" for path in change.files if not read_by[path]}
+    return replace(change, conflicts={}, unjudged=change.unjudged | aside | unread)
+
+
+def _shown(path: str) -> str:
+    return layout.to_repository(path) or path
+
+
+def _findings(
+    before: Snapshot, reading: Reading, graph: reach.Includes, catalogue: Catalogue
+) -> list[Finding]:
+    """What the change does; first of all what it made unreadable."""
+    known = still_read(before, reading, graph)
+    after = replace(known, declarations=tuple(reading.declarations))
+    found = [broken.finding(fault, before, catalogue) for fault in reading.faults]
+    return sorted(usage.weigh([*found, *diff(known, after)], usage.load()), key=order)
+
+
+def _notes(change: Change, judged: int, reading: Reading) -> list[str]:
+    """What the reader has to know of the files that were not judged."""
+    by_reason: dict[str, list[str]] = {}
+    for path, why in sorted(change.unjudged.items()):
+        by_reason.setdefault(why, []).append(path)
+    notes = [f"{judged} file{'s' * (judged != 1)} judged."] if judged else []
+    notes += [f"Not judged, {why}: {_some(paths)}." for why, paths in sorted(by_reason.items())]
+    if reading.left_out and Domain.CPP not in reading.lost:
+        left_out = _some(sorted(reading.left_out))
+        notes.append(f"Only their compiling was judged, not what they declare: {left_out}.")
+    return notes
+
+
+def _some(paths: list[str]) -> str:
+    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+    return f"{', '.join(paths[:5])}{more}"

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci surface check`: what a PR does to backends, without building PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ci.errors import CiError
+from ci.surface import catalogue, snapshot, snapshot_file
+from ci.surface.check import change, judge
+from ci.surface.check.patch import BYTES_LIMIT
+from ci.surface.verbs.diff import COMMITTED, add_report_arguments, check_surfaces, conclude
+from ci.torch_tree import TorchTree, locate
+from ci.torch_tree.cache import default_folder
+
+DESCRIPTION = """
+Judge a PR to PyTorch: what it does to backends that live outside of PyTorch. The headers, Python
+files and operators that it changes are put on a pinned torch, in a temporary folder; what then
+differs is reported as `surface diff` reports it, with the verdict in the first line. Nothing is
+built, nothing of the PR is run.
+"""
+EXAMPLES = """
+BASE is whatever `surface snapshot --torch` takes (a version, a wheel, a folder with a torch, a
+checkout), or a snapshot file of a version. Take the release nearest to the PR's own base.
+
+examples:
+  curl -sL https://github.com/pytorch/pytorch/pull/123456.diff | \\
+      python -m ci surface check --base 2.13.0 --patch -
+  python -m ci surface check --base .venv --patch fix.diff --format markdown -o comment.md
+  python -m ci surface check --base 2.13.0 --tree ~/pytorch --files c10/core/Allocator.h
+
+Exit status: 1 if something is at least as bad as --fail-on says, 2 if nothing could be judged (the
+patch does not apply, the base cannot be read). What the PR itself makes unreadable is a finding.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLES
+    parser.add_argument("--base", required=True, metavar="BASE", help="the pinned torch")
+    pr = parser.add_mutually_exclusive_group(required=True)
+    pr.add_argument("--patch", metavar="FILE", help="the PR as a patch; - for standard input")
+    pr.add_argument("--tree", type=Path, metavar="DIR", help="a checkout with the PR")
+    parser.add_argument(
+        "--files",
+        nargs="+",
+        metavar="PATH",
+        help="with --tree: judge only these files of the repository (default: all that differ)",
+    )
+    add_report_arguments(parser)
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=default_folder(),
+        metavar="DIR",
+        help="where snapshots and fetched torches are kept (default: %(default)s)",
+    )
+    parser.set_defaults(run=run, fail_on="compile_break")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Judge and report."""
+    check_surfaces(args.surface)
+    if args.files and not args.tree:
+        raise CiError("--files goes with --tree")
+    data = _read(args.patch) if args.patch else b""
+    tree = base(args.base, args.cache)
+    known = catalogue.load()
+    if args.patch:
+        changed = change.of_patch(tree, data)
+        name = "the patch" if args.patch == "-" else Path(args.patch).name
+    else:
+        changed = change.of_checkout(tree, args.tree, args.files)
+        name = str(args.tree)
+    pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known))
+    return conclude(judge.judge(pinned, changed, name, known, snapshot.say), args)
+
+
+def base(where: str, cache: Path) -> TorchTree:
+    """The torch of the base; of a snapshot, the version that it is of."""
+    path = Path(where)
+    if not path.exists():
+        path = next((p for p in COMMITTED.glob(f"{where}.json*")), path)
+    if path.is_file() and path.name.endswith((".json", ".json.gz")):
+        where = snapshot_file.read(path).torch.version
+    return locate(where, cache)
+
+
+def _read(where: str) -> bytes:
+    """The patch; not more of it than is bearable."""
+    try:
+        with open(0 if where == "-" else where, "rb", closefd=where != "-") as file:
+            return file.read(BYTES_LIMIT + 1)
+    except OSError as error:
+        raise CiError(f"cannot read {where}: {error.strerror}") from error
