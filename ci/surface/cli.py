@@ -9,8 +9,8 @@ import importlib
 SUBVERBS: dict[str, str] = {
     # name -> its line of help; the module is ci/surface/verbs/<name>.py
     "snapshot": "read the surface of one torch into a file",
-    "check": "judge a PR against a pinned torch, without building PyTorch",
     "diff": "compare two torches: what breaks a backend, what is new",
+    "check": "judge a PR against a pinned torch, without building PyTorch",
     "coupling": "find where generic code of a torch is coupled to one vendor",
 }
 

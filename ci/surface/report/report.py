@@ -73,7 +73,7 @@ def remarks(report: Report) -> list[str]:
     said = list(report.notes)
     if report.not_compared:
         domains = ", ".join(domain.value for domain in report.not_compared)
-        said.append(f"Not compared, as only one of the two could be read for it: {domains}.")
+        said.append(f"Not compared, as only one of the two was looked at for it: {domains}.")
     if report.hidden:
         many = "differences are" if report.hidden > 1 else "difference is"
         said.append(f"{report.hidden} cosmetic {many} not shown (--all shows them).")
