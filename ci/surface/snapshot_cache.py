@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ci import output
 from ci.errors import CiError
 from ci.surface import snapshot_file
 from ci.surface.catalogue import Catalogue
@@ -53,9 +54,7 @@ def put(path: Path, snapshot: Snapshot, progress: Callable[[str], None]) -> None
     text = snapshot_file.dumps(snapshot).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        snapshot_file.write_atomically(
-            path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text
-        )
+        output.write(path, hashlib.sha256(text).hexdigest().encode() + b"\n" + text)
         _forget_oldest(path.parent)
     except (OSError, CiError) as error:
         progress(f"the snapshot is not kept for the next time: {error}")

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import tempfile
 import zlib
 from pathlib import Path
 from typing import Any
 
+from ci import output
 from ci.errors import CiError
 from ci.surface.model import SCHEMA_VERSION, Declaration, Domain, Snapshot, Torch
 
@@ -107,19 +106,4 @@ def write(snapshot: Snapshot, path: Path) -> None:
     data = dumps(snapshot).encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, mtime=0)
-    write_atomically(path, data)
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Other readers see the old file or the new one; CiError if it cannot be written."""
-    part = None
-    try:
-        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(part, 0o644)
-        os.replace(part, path)
-    except OSError as error:
-        if part is not None:
-            Path(part).unlink(missing_ok=True)
-        raise CiError(f"cannot write {path}: {error.strerror or error}") from error
+    output.write(path, data)

@@ -268,37 +268,6 @@ def test_the_report_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert [p.name for p in tmp_path.iterdir() if p.name != "t"] == ["report.md"]
 
 
-def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    root, fifo = write(tmp_path / "t", PACKAGE), tmp_path / "fifo"
-    os.mkfifo(fifo)
-    reader = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)  # holds it open, so that writing goes on
-    try:
-        assert coupling("--tree", root, "-o", fifo) == 0
-        assert os.read(reader, 100_000).startswith(b"Coupling to CUDA")
-    finally:
-        os.close(reader)
-    assert fifo.is_fifo()
-
-
-def test_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
-    root, file, link = write(tmp_path / "t", PACKAGE), tmp_path / "file", tmp_path / "link"
-    file.write_text("before")
-    link.symlink_to(file)
-    assert coupling("--tree", root, "-o", link) == 0
-    assert link.is_symlink()
-    assert file.read_text().startswith("Coupling to CUDA")
-
-
-def test_others_may_read_the_report_as_far_as_the_umask_says(tmp_path: Path) -> None:
-    root, file = write(tmp_path / "t", PACKAGE), tmp_path / "report"
-    before = os.umask(0o022)
-    try:
-        assert coupling("--tree", root, "-o", file) == 0
-    finally:
-        os.umask(before)
-    assert file.stat().st_mode & 0o777 == 0o644
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from ci.errors import CiError, Exit
+from ci import output
+from ci.errors import Exit
 from ci.surface.coupling.audit import audit
 from ci.surface.coupling.report import FORMATS, make
 from ci.surface.coupling.rules import load, vendors
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> Exit:
     if args.output is None:
         sys.stdout.write(text)
     else:
-        _write(args.output, text)
+        output.write(args.output, text.encode())
     return Exit.OK
 
 
@@ -63,20 +63,3 @@ def _progress(name: str) -> Callable[[int, int], None]:
             print(f"\r{name}: {done} of {total} files", end=end, file=sys.stderr, flush=True)
 
     return show
-
-
-def _write(file: Path, text: str) -> None:
-    """All of it or nothing; a device or pipe is written to, and a link stays one."""
-    try:
-        if file.exists() and not file.is_file():
-            file.write_text(text, encoding="utf-8")
-            return
-        target = Path(os.path.realpath(file))
-        part = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            part.write_text(text, encoding="utf-8")
-            os.replace(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise CiError(f"cannot write {file}: {error.strerror}") from error

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from ci import output
 from ci.errors import CiError, Exit
 from ci.surface import catalogue, snapshot_file, usage
 from ci.surface.diff import diff, skipped_domains
@@ -119,7 +120,7 @@ def conclude(report: Report, args: argparse.Namespace) -> int:
     selected = shown(report, args.surface, cosmetic=args.all)
     rendered = renderer(args.format, to_file=args.output is not None)(selected)
     if args.output:
-        snapshot_file.write_atomically(args.output, rendered.encode())
+        output.write(args.output, rendered.encode())
     else:
         sys.stdout.write(rendered)
     if args.fail_on is None:
