@@ -8,41 +8,53 @@ mention, a link, a heading or HTML.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import groupby
+from typing import NamedTuple
 
 from ci.surface.model import Finding
 from ci.surface.report.report import (
     Report,
-    by_surface,
+    about,
     place,
     plain,
+    probe,
     remarks,
     summary,
-    users,
     words_of,
 )
 
 LIMIT = 65_000  # characters; GitHub takes 65,536 in a comment, and others add a line or two
 ROOM_FOR_REST = 200  # of them, for the line that says what did not fit
 LONGEST = 1_000  # of a declaration or a message
-MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-!|~$^])")
+MANY = 8  # so many things that came or went alike are told by name only
+NAMED = 150  # of them
+MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<!\w)_|_(?!\w)")
 ZERO_WIDTH_SPACE = "\u200b"
+
+
+class Block(NamedTuple):
+    """A paragraph about one finding, or about many of a kind."""
+
+    surface: str
+    findings: list[Finding]
+    rendered: str
 
 
 def render(report: Report, limit: int = LIMIT) -> str:
     """The report as Markdown of at most `limit` characters; the worst findings have precedence."""
     verdict = [f"**{text(report.verdict)}**"] if report.verdict else []
-    head = "\n\n".join(
-        [f"## {text(report.title)}", *verdict, text(summary(report)), *map(text, remarks(report))]
-    )
-    kept, room = [], limit - len(head) - ROOM_FOR_REST
-    for finding in report.findings:
-        room -= len(_finding(finding)) + len(_surface(finding.surface))
+    said = map(text, (summary(report), *remarks(report)))
+    head = [f"## {text(report.title)}", *verdict, *said]
+    kept, room = [], limit - sum(map(len, head)) - ROOM_FOR_REST
+    for block in _blocks(report.findings):
+        room -= len(block.rendered) + len(_heading(block.surface)) + 4
         if room < 0:
             break
-        kept.append(finding)
-    parts = [head, *_sections(kept)]
-    if rest := len(report.findings) - len(kept):
+        kept.append(block)
+    parts = [*head, *_sections(kept)]
+    if rest := len(report.findings) - sum(len(block.findings) for block in kept):
         parts.append(f"**{rest} more** did not fit; all are in the report as JSON.")
     return "\n\n".join(parts) + "\n"
 
@@ -66,26 +78,61 @@ def shortened(words: str) -> str:
     return words if len(words) <= LONGEST else words[: LONGEST - 4] + " ..."
 
 
-def _sections(findings: list[Finding]) -> Iterator[str]:
-    for surface, group in by_surface(findings):
-        yield "\n\n".join([_surface(surface), *map(_finding, group)])
+def _blocks(findings: tuple[Finding, ...]) -> list[Block]:
+    """The findings as paragraphs, in the order of the worst of each."""
+    count = Counter(map(_kind, findings))
+    blocks: dict[object, Block] = {}
+    for number, finding in enumerate(findings):
+        kind = _kind(finding)
+        alone = count[kind] < MANY or (finding.before and finding.after)
+        key = number if alone else kind
+        blocks.setdefault(key, Block(finding.surface, [], "")).findings.append(finding)
+    return [block._replace(rendered=_paragraph(block.findings)) for block in blocks.values()]
 
 
-def _surface(surface: str) -> str:
+def _kind(finding: Finding) -> tuple[object, ...]:
+    return finding.surface, finding.domain, finding.rule, finding.before is None
+
+
+def _sections(blocks: list[Block]) -> Iterator[str]:
+    """The paragraphs under the surfaces; that of the worst finding comes first."""
+    order = list(dict.fromkeys(block.surface for block in blocks))
+    together = sorted(blocks, key=lambda block: order.index(block.surface))
+    for surface, group in groupby(together, lambda block: block.surface):
+        yield _heading(surface)
+        yield from (block.rendered for block in group)
+
+
+def _heading(surface: str) -> str:
     return f"### {text(surface)}"
 
 
+def _paragraph(findings: list[Finding]) -> str:
+    if len(findings) < MANY:
+        return "\n\n".join(map(_finding, findings))
+    one = findings[0]
+    names = ", ".join(code(finding.name) for finding in findings[:NAMED])
+    rest = f" and {len(findings) - NAMED} more" if len(findings) > NAMED else ""
+    what = text(one.rule.replace("_", " "))
+    return f"**{words_of(one.severity)}** {len(findings)} times: {what}: {names}{rest}"
+
+
 def _finding(finding: Finding) -> str:
-    lines = [f"**{words_of(finding.severity)}** {code(finding.name)} - {text(finding.message)}"]
-    if block := _declarations(finding):
-        lines.append(block)
-    about = filter(
-        None, (f"concerns {', '.join(finding.concerns)}", users(finding), _probe(finding))
-    )
-    lines.append(f"<sub>{text(finding.rule)}; {text('; '.join(about))}</sub>")
-    if finding.hint:
-        lines.append(f"{text(finding.hint)}")
-    return "\n\n".join(lines)
+    lines = [
+        f"**{words_of(finding.severity)}** {code(finding.name)} {text(about(finding))}",
+        _declarations(finding),
+        f"<sub>{text('; '.join(_facts(finding)))}</sub>",
+    ]
+    return "\n\n".join(lines + ([text(finding.hint)] if finding.hint else []))
+
+
+def _facts(finding: Finding) -> Iterator[str]:
+    yield finding.rule
+    yield f"concerns {', '.join(finding.concerns)}"
+    if finding.used_by:
+        yield f"used by {len(finding.used_by)} known backends"
+    if finding.probe:
+        yield probe(finding)
 
 
 def _declarations(finding: Finding) -> str:
@@ -98,15 +145,11 @@ def _declarations(finding: Finding) -> str:
     return "\n".join([f"{fence}diff", *lines, fence])
 
 
-def _probe(finding: Finding) -> str:
-    return f"probe: {finding.probe.replace('_', ' ')}" if finding.probe else ""
-
-
 def _escaped(words: str) -> str:
     """No markup, no HTML; no mention, reference or link, which GitHub finds in plain text too."""
     words = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    words = MARKUP.sub(r"\\\1", words)
-    words = re.sub(r"(@|\\#|://|\bGH\\-|\bwww\.)", rf"\1{ZERO_WIDTH_SPACE}", words)
+    words = MARKUP.sub(r"\\\g<0>", words)
+    words = re.sub(r"(@|\\#|://|\bGH-|\bwww\.)", rf"\1{ZERO_WIDTH_SPACE}", words)
     return words.replace("://" + ZERO_WIDTH_SPACE, f":{ZERO_WIDTH_SPACE}//")
 
 

@@ -86,6 +86,16 @@ def place(declaration: Declaration) -> str:
     return f"{declaration.file}{line}"
 
 
+def about(finding: Finding) -> str:
+    """The message, less the name that stands in front of it anyway."""
+    return finding.message.removeprefix(f"{finding.name} ")
+
+
+def probe(finding: Finding) -> str:
+    """What the second opinion is; empty if nobody asked."""
+    return f"probe: {finding.probe.replace('_', ' ')}" if finding.probe else ""
+
+
 def users(finding: Finding) -> str:
     """Who uses it, as far as known; empty if nobody."""
     count = len(finding.used_by)

@@ -11,9 +11,11 @@ from typing import TextIO
 from ci.surface.model import Declaration, Finding, Severity
 from ci.surface.report.report import (
     Report,
+    about,
     by_surface,
     place,
     plain,
+    probe,
     remarks,
     summary,
     users,
@@ -54,12 +56,12 @@ def _finding(finding: Finding, colour: bool) -> Iterator[str]:
     if colour:
         severity = f"{COLOURS[finding.severity]}{severity}{RESET}"
     yield f"{severity}: {plain(finding.name)} [{finding.rule}]"
-    yield from _wrapped(finding.message)
+    yield from _wrapped(about(finding))
     for sign, declaration in (("-", finding.before), ("+", finding.after)):
         if declaration:
             yield from _declaration(sign, declaration)
     concerns = f"concerns {', '.join(finding.concerns)}"
-    yield from _wrapped("; ".join(filter(None, (concerns, users(finding), _probe(finding)))))
+    yield from _wrapped("; ".join(filter(None, (concerns, users(finding), probe(finding)))))
     if finding.hint:
         yield from _wrapped(f"hint: {finding.hint}")
 
@@ -67,10 +69,6 @@ def _finding(finding: Finding, colour: bool) -> Iterator[str]:
 def _declaration(sign: str, declaration: Declaration) -> Iterator[str]:
     yield f"    {sign} {plain(declaration.text)}"
     yield f"      at {plain(place(declaration))}"
-
-
-def _probe(finding: Finding) -> str:
-    return f"probe: {finding.probe.replace('_', ' ')}" if finding.probe else ""
 
 
 def _wrapped(text: str) -> list[str]:

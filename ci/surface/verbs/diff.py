@@ -14,7 +14,7 @@ from ci.errors import CiError, Exit
 from ci.surface import catalogue, snapshot_file, usage
 from ci.surface.diff import diff, skipped_domains
 from ci.surface.model import Severity, Snapshot
-from ci.surface.report import Report, shown
+from ci.surface.report import Report, rules, shown
 from ci.torch_tree.cache import default_folder
 
 DESCRIPTION = """
@@ -22,7 +22,7 @@ Say what changed between two PyTorch versions for a backend that lives outside o
 longer compiles, what compiles and does something else, what needs a rebuild, what is new.
 
 Declarations are compared by what they mean to such a backend, not as text: a comment, a parameter's
-name, another order, another file change nothing. docs/surface/diff.md lists every rule.
+name, another order, another file change nothing. --rules lists every rule.
 """
 EXAMPLES = """
 BEFORE and AFTER are snapshots (made by `surface snapshot`), or whatever `surface snapshot --torch`
@@ -56,6 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("after", metavar="AFTER", help="the newer torch, or its snapshot")
     add_report_arguments(parser)
     parser.add_argument(
+        "--rules", action=ShowRules, nargs=0, help="list every rule as Markdown, and end"
+    )
+    parser.add_argument(
         "--cache",
         type=Path,
         default=default_folder(),
@@ -83,6 +86,14 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SEVERITY",
         help="status 1 if a finding is at least this bad",
     )
+
+
+class ShowRules(argparse.Action):
+    """An option that answers by itself, as --help does."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        sys.stdout.write(rules.render())
+        parser.exit()
 
 
 def run(args: argparse.Namespace) -> int:

@@ -308,13 +308,13 @@ MEMBERS = (
         "field_removed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
-        "The data member {name} is gone or private now.",
+        "{name} is gone or private: `{was}`.",
     ),
     Rule(
         "field_renamed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
-        "The data member {name} is called {new_name} now.",
+        "{name} is called {new_name} now; its type is the same.",
         "Use the new name. " + BY_VERSION,
     ),
     Rule("field_added", Severity.COSMETIC, (CALLERS,), "{name} is a new data member."),
@@ -322,17 +322,17 @@ MEMBERS = (
         "field_type_changed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
-        "The data member {name} is a `{now_type}` instead of a `{was_type}`.",
+        "{name} is a `{now_type}` instead of a `{was_type}`.",
     ),
 )
 
 VALUES = (
-    Rule("enum_removed", Severity.COMPILE_BREAK, (USERS,), "The enum {name} is gone."),
+    Rule("enum_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone, with its values."),
     Rule(
         "enum_renamed",
         Severity.COMPILE_BREAK,
         (USERS,),
-        "The enum {name} is called {new_name} now; its values are the same.",
+        "{name} is called {new_name} now; its values are the same.",
         "Use the new name. " + BY_VERSION,
     ),
     Rule("enum_added", Severity.COSMETIC, (USERS,), "{name} is a new enum."),
@@ -384,12 +384,12 @@ VALUES = (
         (USERS,),
         "{name} is not a scoped enum any more: its values convert to integers by themselves.",
     ),
-    Rule("alias_removed", Severity.COMPILE_BREAK, (USERS,), "The type {name} is gone."),
+    Rule("alias_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone: `{was}`."),
     Rule(
         "alias_renamed",
         Severity.COMPILE_BREAK,
         (USERS,),
-        "The type {name} is called {new_name} now.",
+        "{name} is called {new_name} now; it stands for the same type.",
         "Use the new name. " + BY_VERSION,
     ),
     Rule("alias_added", Severity.COSMETIC, (USERS,), "{name} is a new name of a type."),
@@ -436,12 +436,12 @@ VALUES = (
 )
 
 MACROS = (
-    Rule("macro_removed", Severity.COMPILE_BREAK, (REGISTRARS, USERS), "The macro {name} is gone."),
+    Rule("macro_removed", Severity.COMPILE_BREAK, (REGISTRARS, USERS), "{name} is gone."),
     Rule(
         "macro_renamed",
         Severity.COMPILE_BREAK,
         (REGISTRARS, USERS),
-        "The macro {name} is called {new_name} now.",
+        "{name} is called {new_name} now; it expands to the same.",
         "Use the new name; #ifdef of either name tells which torch it is.",
     ),
     Rule("macro_added", Severity.COSMETIC, (REGISTRARS, USERS), "{name} is a new macro."),
@@ -449,14 +449,14 @@ MACROS = (
         "macro_parameters_changed",
         Severity.COMPILE_BREAK,
         (REGISTRARS, USERS),
-        "The macro {name} takes {now_parameters} instead of {was_parameters}.",
+        "{name} takes {now_parameters} instead of {was_parameters}.",
         "Change its uses. " + BY_VERSION,
     ),
     Rule(
         "macro_body_changed",
         Severity.SEMANTIC,
         (REGISTRARS, USERS),
-        "The macro {name} expands to something else.",
+        "{name} expands to something else.",
         "Read its new text: what it registers or declares may have changed.",
     ),
 )
