@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from ci.surface import catalogue
 from ci.surface.extract import device_module, module_reads
 from ci.surface.model import Declaration
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "surface" / "python.md"
 REQUIRED, GUARDED = False, True
 
 
@@ -147,7 +149,9 @@ def test_attributes_of_attributes_are_told() -> None:
         "if device.type == 'hpu': m.x()",
         "if device_type in ('cuda', 'xpu'): m.x()",
         "def f():\n    if device_type != 'cuda': return\n    m.x()",
+        "def f():\n    if device_type != 'cuda': raise ValueError\n    m.x()",
         "m.x() if device.type == 'mps' else None",
+        "def f():\n    assert device.type == 'cuda'\n    m.x()",
     ],
 )
 def test_what_only_another_device_reaches_is_left_alone(source: str) -> None:
@@ -197,6 +201,29 @@ def test_a_device_that_is_initialised_lazily_needs_its_module(
 def test_a_file_that_is_no_python_is_named(tmp_path: Path) -> None:
     with pytest.raises(CiError, match=r"torch/a\.py:1"):
         extracted(tmp_path, {"torch/a.py": "get_device_module(\n"})
+
+
+def test_the_documented_contract_is_the_one_of_the_installed_torch() -> None:
+    rows = [_row(d) for d in device_module.extract(installed_tree(), catalogue.load())]
+    assert "\n".join(rows) in DOCUMENT.read_text(), "put these rows there:\n" + "\n".join(rows)
+
+
+def _row(declaration: Declaration) -> str:
+    """A row of the table in the documentation."""
+    name = declaration.name.removeprefix("torch.<device>").lstrip(".") or "(the module)"
+    name += "()" if declaration.facts.get("called") else ""
+    required = declaration.facts.get("required_by", ())
+    optional = sorted(set(declaration.facts["readers"]) - set(required))
+    if declaration.kind == "module":
+        required, optional = optional, []
+    return f"| `{name}` | {_where(required)} | {_where(optional)} |"
+
+
+def _where(files: Sequence[str]) -> str:
+    """The readers without what all have in common, no more than three."""
+    short = [f.removeprefix("torch/").removeprefix("include/torch/") for f in files]
+    more = f" +{len(short) - 3}" if len(short) > 3 else ""
+    return ", ".join(f"`{file}`" for file in short[:3]) + more
 
 
 def test_the_installed_torch_asks_for_what_backends_had_to_find_out() -> None:

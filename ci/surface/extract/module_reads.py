@@ -229,7 +229,8 @@ class _Walk:
             case ast.If():
                 return self._if(node, scope, guards)
             case ast.Assert():
-                self._require(scope.tested(node.test)[0], node)
+                self._children(node, scope, guards)
+                return self._required(scope.tested(node.test)[0], node, guards)
             case ast.Try():
                 self._try(node, scope, guards)
                 return guards
@@ -250,8 +251,8 @@ class _Walk:
         self.function(node.orelse, scope, guards | lack)
         if isinstance(node.body[-1], ast.Return | ast.Continue | ast.Break):
             return guards | lack
-        if isinstance(node.body[-1], ast.Raise):  # asked for, not asked about
-            self._require(lack, node)
+        if isinstance(node.body[-1], ast.Raise):
+            return self._required(lack, node, guards)
         return guards
 
     def _try(self, node: ast.Try, scope: _Scope, guards: Guards) -> None:
@@ -262,9 +263,11 @@ class _Walk:
         self.function(node.orelse, scope, guards)
         self.function(node.finalbody, scope, guards)
 
-    def _require(self, names: Guards, node: ast.stmt) -> None:
-        for name in sorted(names):
+    def _required(self, names: Guards, node: ast.stmt, guards: Guards) -> Guards:
+        """Raises unless they are there: asked for, not asked about."""
+        for name in sorted(names - {_ELSEWHERE}):
             self._note(name, node, guarded=False)
+        return guards | (names & {_ELSEWHERE})
 
     def expression(self, node: ast.expr, scope: _Scope, guards: Guards) -> None:
         if _ELSEWHERE in guards:
