@@ -462,3 +462,14 @@ def test_more_than_any_list_of_files_is_refused_unread(
 
 def standard_input(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_the_page_shows_what_the_command_prints(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (root / "docs" / "surface" / "labels.md").read_text()
+    transcript = page.partition("```console\n$ python -m ci ")[2].partition("```")[0]
+    command, _, shown = transcript.partition("\n")
+    monkeypatch.chdir(root)
+    assert main(command.split()) == 0
+    assert capsys.readouterr().out == shown
