@@ -116,7 +116,8 @@ RULES = table(
         "required_parameter_added",
         Severity.COMPILE_BREAK,
         _BOTH,
-        "{name} asks for {parameters} now: calls without fail, and overrides are called with more.",
+        "{name} asks for {parameters} now: older calls fail, and overrides are called with more "
+        "than they take.",
         "Pass what it asks for, and accept it in overrides.",
     ),
     Rule(
