@@ -8,6 +8,7 @@ import importlib
 
 SUBVERBS: dict[str, str] = {
     # name -> its line of help; the module is ci/surface/verbs/<name>.py
+    "probe": "compile a backend's view of every C++ surface with the headers of one torch",
     "snapshot": "read the surface of one torch into a file",
     "diff": "compare two torches: what breaks a backend, what is new",
     "check": "judge a PR against a pinned torch, without building PyTorch",

@@ -17,6 +17,7 @@
 #include "surfaces/hooks.h"
 #include "surfaces/host_allocator.h"
 #include "surfaces/profiler.h"
+#include "surfaces/python_binding.h"
 #include "surfaces/storage.h"
 #include "surfaces/stream_event.h"
 #include "surfaces/structured.h"

@@ -26,6 +26,9 @@ class _String(ctypes.Structure):  # CXString
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_uint))
 
 
+_Cursors = ctypes.POINTER(ctypes.POINTER(Cursor))
+
+
 @functools.cache
 def library() -> ctypes.CDLL:
     """The C library, with the declarations of the functions that cindex leaves out.
@@ -43,6 +46,8 @@ def library() -> ctypes.CDLL:
         ("clang_Cursor_isInlineNamespace", ctypes.c_uint, (Cursor,)),
         ("clang_Cursor_isAnonymousRecordDecl", ctypes.c_uint, (Cursor,)),
         ("clang_isVirtualBase", ctypes.c_uint, (Cursor,)),
+        ("clang_getOverriddenCursors", None, (Cursor, _Cursors, ctypes.POINTER(ctypes.c_uint))),
+        ("clang_disposeOverriddenCursors", None, (ctypes.POINTER(Cursor),)),
         ("clang_Cursor_Evaluate", pointer, (Cursor,)),
         ("clang_EvalResult_getKind", ctypes.c_int, (pointer,)),
         ("clang_EvalResult_getAsLongLong", ctypes.c_longlong, (pointer,)),
@@ -103,6 +108,20 @@ def is_anonymous_record(cursor: Cursor) -> bool:
 
 def is_virtual_base(cursor: Cursor) -> bool:
     return bool(library().clang_isVirtualBase(cursor))
+
+
+def overridden(method: Cursor) -> list[Cursor]:
+    """The virtual functions of direct bases that a method overrides."""
+    lib = library()
+    found, count = ctypes.POINTER(Cursor)(), ctypes.c_uint()
+    lib.clang_getOverriddenCursors(method, ctypes.byref(found), ctypes.byref(count))
+    if not found:
+        return []
+    copies = [Cursor.from_buffer_copy(found[index]) for index in range(count.value)]
+    lib.clang_disposeOverriddenCursors(found)
+    for copy in copies:
+        copy._tu = method._tu
+    return copies
 
 
 def value(cursor: Cursor) -> int | float | str | None:

@@ -36,23 +36,34 @@ void useAutocast() {
   (void)at::autocast::is_autocast_eligible(at::Tensor(), c10::DeviceType::PrivateUse1);
 }
 
+// PyTorch's own lists of operators, each under its policy.
+#define PROBE_LOWER(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define PROBE_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define PROBE_FP32_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define PROBE_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFallthrough());
 }
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   m.impl("matmul", &matmulInLowerPrecision);
+  using namespace at; // where the signatures of the lists find their types
+  AT_FORALL_LOWER_PRECISION_FP(PROBE_LOWER)
+  AT_FORALL_FP32(PROBE_FP32)
+  AT_FORALL_FP32_SET_OPT_DTYPE(PROBE_FP32_DTYPE)
+  AT_FORALL_PROMOTE(PROBE_PROMOTE)
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
   KERNEL_PRIVATEUSEONE(mm, lower_precision_fp)
   KERNEL_PRIVATEUSEONE(pow, Tensor_Scalar, fp32)
   KERNEL_PRIVATEUSEONE(prod, fp32_set_opt_dtype)
   KERNEL_PRIVATEUSEONE(addcdiv, promote)
-  KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE(
-      ADD_NS(norm),
-      "norm.Scalar",
-      at::Tensor(const at::Tensor&, const at::Scalar&),
-      at::Tensor(const at::Tensor&, const std::optional<at::Scalar>&, at::ScalarType),
-      fp32_append_dtype)
 }
+
+#undef PROBE_LOWER
+#undef PROBE_FP32
+#undef PROBE_FP32_DTYPE
+#undef PROBE_PROMOTE
 
 } // namespace
 } // namespace probe

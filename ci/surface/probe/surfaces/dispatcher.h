@@ -63,6 +63,11 @@ struct Functor final : c10::OperatorKernel {
   }
 };
 
+struct Listener final : c10::OpRegistrationListener {
+  void onOperatorRegistered(const c10::OperatorHandle&) override;
+  void onOperatorDeregistered(const c10::OperatorHandle&) override;
+};
+
 void callStub(c10::DeviceType device) {
   at::native::probe_stub(device, 1);
 }
@@ -96,6 +101,7 @@ TORCH_LIBRARY_IMPL(probe_ops, AutogradPrivateUse1, m) {
 }
 
 void useKernels() {
+  (void)c10::Dispatcher::singleton().addRegistrationListener(std::make_unique<Listener>());
   (void)c10::KernelFunction::makeFromBoxedFunction<&boxed>();
   (void)c10::KernelFunction::makeFromBoxedFunction<&boxedWithKeys>();
   (void)c10::KernelFunction::makeFromUnboxedFunctor<false, Functor>(std::make_unique<Functor>());

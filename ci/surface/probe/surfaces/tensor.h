@@ -65,11 +65,21 @@ struct BackendMeta final : c10::BackendMeta {
   }
 };
 
+struct AutogradMeta final : c10::AutogradMetaInterface {
+  void set_requires_grad(bool, at::TensorImpl*) override;
+  bool requires_grad() const override;
+  at::Tensor& mutable_grad() override;
+  const at::Tensor& grad() const override;
+  const at::Tensor& fw_grad(uint64_t, const at::TensorBase&) const override;
+  void set_fw_grad(const at::TensorBase&, const at::TensorBase&, uint64_t, bool) override;
+};
+
 void writeMeta(const at::Tensor&, std::unordered_map<std::string, bool>&) {}
 
 void useTensors(const at::Tensor& tensor, c10::Storage storage) {
   new Tensor(std::move(storage), tensor.key_set(), tensor.dtype());
   c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+  impl->set_autograd_meta(std::make_unique<AutogradMeta>());
   impl->set_backend_meta(c10::make_intrusive<BackendMeta>());
   (void)impl->get_backend_meta();
   (void)impl->get_backend_meta_intrusive_ptr();
