@@ -78,11 +78,11 @@ MUTATIONS = [
         "REGISTER_PRIVATEUSE1_OBSERVER",
     ),
     Mutation(
-        "c10/util/Exception.h",
-        "class C10_API WarningHandler {",
-        "class C10_API WarningHandler final {",
-        "surfaces/utilities.h",
-        "c10::WarningHandler",
+        "c10/core/TensorImpl.h",
+        "struct C10_API BackendMeta : intrusive_ptr_target {",
+        "struct C10_API BackendMeta final : intrusive_ptr_target {",
+        "surfaces/tensor.h",
+        "c10::BackendMeta",
     ),
     Mutation(
         "torch/csrc/profiler/orchestration/observer.h",
@@ -128,7 +128,7 @@ def clean() -> ProbeResult:
 @functools.cache
 def mutated() -> ProbeResult:
     """All mutations at once: each hits lines of its own."""
-    overlay = {}
+    overlay: dict[str, str] = {}
     for mutation in MUTATIONS:
         name = f"torch/include/{mutation.header}"
         text = overlay.get(name) or (torch().root / name).read_text()

@@ -118,7 +118,7 @@ def _is_used(finding: Finding, lines: _Lines) -> bool:
     return bool(lines.uses(finding.before))
 
 
-def _explains(finding: Finding, about: set[str]) -> bool:
+def _explains(finding: Finding, about: frozenset[str]) -> bool:
     """Whether the finding is about what an error is about, or about its class."""
     return finding.name in about or any(
         _scope(name) == finding.name or _scope(finding.name) == name for name in about
@@ -141,7 +141,7 @@ def _names_header(error: ProbeError, findings: Iterable[Finding]) -> bool:
     return any(f.domain == Domain.HEADER and f.name in error.text for f in findings)
 
 
-def _disagreement(error: ProbeError, about: set[str], after: ProbeResult) -> Finding:
+def _disagreement(error: ProbeError, about: frozenset[str], after: ProbeResult) -> Finding:
     known = catalogue.load()
     names = sorted(about) or [str(error.place)]
     surfaces = [known.surface_of_symbol(n) or known.surface_of_macro(n) for n in names]

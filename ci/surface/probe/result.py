@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-_QUOTED = re.compile(r"'(\w+)'")
+_QUOTED = re.compile(r"'([\w:]+)'")
 
 
 class Use(str, Enum):
@@ -73,9 +73,10 @@ class ProbeResult:
         inside = [u for u in self.uses if u.begin.file == error.place.file]
         line = {u.name for u in inside if u.begin.line == error.place.line}
         around = {u.name for u in inside if u.first <= error.place.line <= u.last}
-        said = set(_QUOTED.findall(error.text)) if not inside else set()
-        named = {u.name for u in self.uses if u.name.rpartition("::")[2] in said}
-        return frozenset((line or around or named) | set(error.unimplemented))
+        said = {word for text in (error.text, *error.notes) for word in _QUOTED.findall(text)}
+        named = {u.name for u in self.uses if {u.name, u.name.rpartition("::")[2]} & said}
+        about = line or around or (set() if inside else named)
+        return frozenset(about | set(error.unimplemented))
 
     @functools.cached_property
     def covers(self) -> Mapping[str, frozenset[Use]]:

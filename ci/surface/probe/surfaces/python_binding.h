@@ -19,6 +19,7 @@ namespace {
 
 struct PythonError final : torch::PyTorchError {
   PyObject* python_type() override;
+  const char* what() const noexcept override;
 };
 
 PyObject* wrap(PyObject*, PyObject* tensor) {

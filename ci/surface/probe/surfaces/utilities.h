@@ -14,6 +14,13 @@ namespace probe {
 
 struct Counted : c10::intrusive_ptr_target {
   ~Counted() override = default;
+
+#if PROBE_TORCH(2, 10)
+ private:
+  void incref_pyobject() const noexcept override;
+  void decref_pyobject() const noexcept override;
+  bool try_incref_pyobject() const noexcept override;
+#endif
 };
 
 C10_DECLARE_REGISTRY(ProbeRegistry, Counted);
