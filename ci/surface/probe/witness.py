@@ -82,7 +82,7 @@ class Writer:
     def call(self, finding: Finding) -> str:
         """A call with the arguments that had to be given, and one with all."""
         function = _before(finding)
-        if function.facts.get("template") or "<" in _simple(function.name):
+        if function.facts.get("template") and function.name not in self._after:
             return self.mention(finding)
         if function.kind == "constructor":
             return _construct(function)
@@ -115,7 +115,7 @@ class Writer:
         returns = function.facts["returns"]
         if returns == "void":
             raise NotProvable("nothing can be done with the void that it returned")
-        return _call(function, _count(function), f"{_type(function, returns)} result = ")
+        return _call(function, _count(function), f"{_type(function, returns)} result = {{}};")
 
     def convert(self, finding: Finding) -> str:
         """An implicit conversion."""
@@ -291,20 +291,24 @@ def _noexcept(method: Declaration) -> str:
     return " noexcept" if method.facts.get("noexcept") else ""
 
 
-def _call(function: Declaration, count: int, start: str = "") -> str:
+def _call(function: Declaration, count: int, form: str = "{};") -> str:
     """A function that calls this one with the first `count` arguments."""
     name, arguments = _simple(function.name), _arguments(function, count)
+    if function.facts.get("template"):
+        form = "using Result = decltype({});"  # its body is nobody's business
     if function.kind == "function":
-        return f"void use{count}() {{ {start}::{function.name}({arguments}); }}\n"
+        return f"void use{count}() {{ {form.format(f'::{function.name}({arguments})')} }}\n"
     owner = _named_class(_scope(function.name))
     if function.facts.get("static"):
-        return _inside(function, f"void use{count}() {{ {start}{owner}::{name}({arguments}); }}")
+        call = form.format(f"{owner}::{name}({arguments})")
+        return _inside(function, f"void use{count}() {{ {call} }}")
     if function.facts.get("access") == "protected":
-        use = f"void use{count}() {{ {start}this->{owner}::{name}({arguments}); }}"
-        return _inside(function, use)
+        call = form.format(f"this->{owner}::{name}({arguments})")
+        return _inside(function, f"void use{count}() {{ {call} }}")
     const = "const " if function.facts.get("const") else ""
-    object_ = "static_cast<" + f"{const}{owner}{function.facts.get('ref', '&')}>(object)"
-    return f"void use{count}({const}{owner}& object) {{ {start}{object_}.{name}({arguments}); }}\n"
+    object_ = f"static_cast<{const}{owner}{function.facts.get('ref', '&')}>(object)"
+    call = form.format(f"{object_}.{name}({arguments})")
+    return f"void use{count}({const}{owner}& object) {{ {call} }}\n"
 
 
 def _construct(constructor: Declaration) -> str:
@@ -355,6 +359,8 @@ def _type(declaration: Declaration, type_: str) -> str:
     if _DEPENDENT not in type_:
         return type_
     arguments = ARGUMENTS.get(_scope(declaration.name))
+    if arguments is None and declaration.facts.get("template"):
+        arguments = ("int",) * 9  # a function template, called with what it is given
     if arguments is None:
         raise NotProvable("a template: its types depend on the arguments")
     for index, argument in enumerate(arguments):
