@@ -221,7 +221,7 @@ def _row(declaration: Declaration) -> str:
 
 def _where(files: Sequence[str]) -> str:
     """The readers without what all have in common, no more than three."""
-    short = [f.removeprefix("torch/").removeprefix("include/torch/") for f in files]
+    short = [f.removeprefix("torch/").removeprefix("include/") for f in files]
     more = f" +{len(short) - 3}" if len(short) > 3 else ""
     return ", ".join(f"`{file}`" for file in short[:3]) + more
 
