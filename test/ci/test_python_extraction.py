@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -88,6 +92,7 @@ def test_a_dataclass_has_the_constructor_that_its_fields_make(tmp_path: Path) ->
         a: int
         b: str = "x"
         shared = 1
+        of_all: ClassVar[int] = 2
     """
     constructor = of_module(tmp_path, source)["torch.m.D.__init__"]
     assert constructor.facts["parameters"] == [{"name": "a"}, {"name": "b", "default": "'x'"}]
@@ -174,6 +179,18 @@ def test_a_deprecation_of_the_whole_function_is_seen(
     assert declaration.facts.get("deprecated") == deprecated
 
 
+def test_what_a_constructor_stores_is_no_other_name(tmp_path: Path) -> None:
+    source = """\
+    class A:
+        def __init__(self, f):
+            self.g = f
+        def f(self): ...
+    """
+    assert set(of_module(tmp_path, source)) == {
+        f"torch.m{n}" for n in ("", ".A", ".A.__init__", ".A.f")
+    }
+
+
 def test_what_is_there_for_type_checkers_only_is_left_out(tmp_path: Path) -> None:
     source = "if TYPE_CHECKING:\n    def f(): ...\n    class A: ...\n"
     assert set(of_module(tmp_path, source)) == {"torch.m"}
@@ -198,6 +215,69 @@ def test_a_file_that_is_no_python_is_named(tmp_path: Path) -> None:
 def test_a_tree_without_torch_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CiError, match="no torch/__init__"):
         python_api.extract(write_tree(tmp_path, {}), catalogue.load())
+
+
+ORACLE = """\
+import inspect, json, sys, torch
+
+def resolve(name):
+    module = name
+    while module not in sys.modules:
+        module = module.rpartition(".")[0]
+    thing = sys.modules[module]
+    for part in name[len(module) + 1 :].split("."):
+        thing = inspect.getattr_static(thing, part)
+    return getattr(thing, "__func__", thing)
+
+def signature(name):
+    return [[p.name, p.kind.name, p.default is not p.empty]
+            for p in inspect.signature(resolve(name)).parameters.values()]
+
+json.dump({name: signature(name) for name in json.load(sys.stdin)}, sys.stdout)
+"""
+KINDS = {
+    None: "POSITIONAL_OR_KEYWORD",
+    "positional_only": "POSITIONAL_ONLY",
+    "keyword_only": "KEYWORD_ONLY",
+    "var_positional": "VAR_POSITIONAL",
+    "var_keyword": "VAR_KEYWORD",
+}
+
+
+def test_python_itself_says_the_same_of_every_function_that_torch_imports() -> None:
+    """But for the stubs of torch._C, which no source stands behind."""
+    found = {d.name: d for d in python_api.extract(installed_tree(), catalogue.load())}
+    parts = ("accelerator", "amp", "distributed", "library", "profiler", "random", "serialization")
+    imported = tuple(f"torch.{part}" for part in parts)
+    names = [
+        name
+        for name, d in found.items()
+        if d.kind == "function" and name.startswith(imported) and d.file.endswith(".py")
+    ]
+    run = subprocess.run(
+        [sys.executable, "-c", ORACLE],
+        input=json.dumps(names),
+        env=os.environ | {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = json.loads(run.stdout)
+    assert len(names) > 200
+    assert {name: _as_inspected(found, name) for name in names} == {
+        name: parameters[_takes_self(found, name) :] for name, parameters in said.items()
+    }
+
+
+def _as_inspected(found: dict[str, Declaration], name: str) -> list[list[object]]:
+    parameters = found[name].facts.get("parameters", [])
+    return [[p["name"], KINDS[p.get("kind")], "default" in p] for p in parameters]
+
+
+def _takes_self(found: dict[str, Declaration], name: str) -> int:
+    owner = found.get(name.rpartition(".")[0])
+    static = "staticmethod" in found[name].facts.get("decorators", ())
+    return int(owner is not None and owner.kind == "class" and not static)
 
 
 def test_the_installed_torch_has_what_backends_call() -> None:

@@ -197,8 +197,12 @@ def _is_of_instances_only(attribute: griffe.Attribute) -> bool:
 
 
 def _is_field(attribute: griffe.Attribute) -> bool:
-    """`name: annotation` in the body of the class."""
-    return notes(attribute).get("in_body", False) and attribute.annotation is not None
+    """`name: annotation` in the body of the class, and not a ClassVar."""
+    return (
+        notes(attribute).get("in_body", False)
+        and attribute.annotation is not None
+        and "instance-attribute" in attribute.labels
+    )
 
 
 def _field(attribute: griffe.Attribute) -> dict[str, Any]:

@@ -147,8 +147,9 @@ class _Notes(griffe.Extension):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):  # a property
             notes(attr).update(_notes_of(node))
             return
-        notes(attr)["in_body"] = isinstance(node.parent, ast.ClassDef)
-        notes(attr).update(_renaming(node.value))
+        if not _is_of_self(node):
+            notes(attr)["in_body"] = isinstance(node.parent, ast.ClassDef)
+            notes(attr).update(_renaming(node.value))
 
     def on_class_instance(self, *, node: Any, cls: griffe.Class, **_: Any) -> None:
         notes(cls).update(_notes_of(node))
@@ -208,6 +209,12 @@ def _only_raises(body: list[ast.stmt]) -> bool:
     error = statements[0].exc
     name = _last_name(error.func if isinstance(error, ast.Call) else error)
     return name == "NotImplementedError"
+
+
+def _is_of_self(node: ast.Assign | ast.AnnAssign) -> bool:
+    """`self.name = value`, in a constructor."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return any(isinstance(target, ast.Attribute) for target in targets)
 
 
 def _renaming(value: ast.expr | None) -> dict[str, Any]:
