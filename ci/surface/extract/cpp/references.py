@@ -31,6 +31,12 @@ _DECLARATIONS = {
     Kind.FUNCTION_TEMPLATE,
     Kind.VAR_DECL,
 }
+_LOCAL = {
+    Kind.PARM_DECL,
+    Kind.TEMPLATE_TYPE_PARAMETER,
+    Kind.TEMPLATE_NON_TYPE_PARAMETER,
+    Kind.TEMPLATE_TEMPLATE_PARAMETER,
+}
 _DECLARATION_IDS = {kind.value for kind in _DECLARATIONS}
 _REFERENCE_IDS = {kind.value for kind in _REFERENCES}
 
@@ -107,8 +113,9 @@ class _Reader:
 
     def _declarers(self, target: Cursor) -> int:
         files = self._declared.get(_identity(target), 0)
-        for known in (target, target.canonical, target.get_definition()):
-            file = known.location.file if known is not None else None
+        declarations = (target, target.canonical, target.get_definition())
+        for known in {known.hash: known for known in declarations if known is not None}.values():
+            file = known.location.file
             if file is not None:
                 files |= self._includes.bit(file.name)
         return files
@@ -125,4 +132,4 @@ def _targets(reference: Cursor) -> list[Cursor]:
     if reference.kind == Kind.OVERLOADED_DECL_REF:
         return overloads(reference)
     target = reference.referenced
-    return [] if target is None else [target]
+    return [] if target is None or target.kind in _LOCAL else [target]
