@@ -49,7 +49,7 @@ class Types:
 
     def _written(self, text: str) -> str:
         text = _UNNAMED.sub(lambda match: f"(unnamed {match[1] or 'type'})", text)
-        text = _INLINE.sub(r"\1::", text)
+        text = _INLINE.sub(r"\1::", text).replace("(anonymous namespace)::", "")
         if self._pattern:
             text = self._pattern.sub(lambda m: self._moved[m[0]], text)
         for depth, names in enumerate(self._parameters):

@@ -106,6 +106,12 @@ def is_anonymous_record(cursor: Cursor) -> bool:
     return bool(library().clang_Cursor_isAnonymousRecordDecl(cursor))
 
 
+def is_specialization(cursor: Cursor) -> bool:
+    """Of a class template: full or partial."""
+    partial = cursor.kind == Kind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION
+    return partial or cursor.get_num_template_arguments() > 0
+
+
 def is_virtual_base(cursor: Cursor) -> bool:
     return bool(library().clang_isVirtualBase(cursor))
 

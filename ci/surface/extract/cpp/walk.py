@@ -30,7 +30,7 @@ from ci.surface.extract.cpp.sources import Sources
 from ci.surface.model import Declaration, Domain
 
 _LONGEST_MACRO = 300  # of what is shown of one
-_CONSTRUCTORS = {Kind.CONSTRUCTOR, Kind.DESTRUCTOR}
+_ARGUMENTS = re.compile(r"<[^<>]*>")  # the innermost ones
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,7 @@ class _Walker:
 
     def _namespace(self, cursor: Cursor, scope: str) -> None:
         name = cursor.spelling
-        # In a header, what an anonymous namespace has is there for whoever includes it.
-        transparent = not name or libclang.is_inline_namespace(cursor)
+        transparent = not name or "(" in name or libclang.is_inline_namespace(cursor)
         inner = scope if transparent else _join(scope, name)
         if self._catalogue.reaches(inner) or any(n.startswith(inner + "::") for n in self._moved):
             self._scope(_list(cursor), inner)
@@ -124,7 +123,7 @@ class _Walker:
             self._scope(children, scope)
             return
         name = self._name(cursor, _semantic_scope(cursor, scope))
-        if not self._catalogue.reaches(name):
+        if not self._catalogue.reaches(_plain(name)):
             return
         with self._reader.types.within(template_parameters(children)):
             self._emit("class", cursor, scope, lambda: self._reader.record(cursor, children), name)
@@ -138,8 +137,8 @@ class _Walker:
             return
         kind, name = "method" if member else "function", self._name(cursor, scope)
         if member:
-            plain = re.sub(r"<.*", "", cursor.spelling)
-            owner = re.sub(r"<.*", "", scope.rpartition("::")[2])
+            plain = _plain(cursor.spelling)
+            owner = _plain(scope).rpartition("::")[2]
             if plain in (owner, "~" + owner):
                 kind = "destructor" if plain.startswith("~") else "constructor"
                 name = _join(scope, plain)
@@ -188,8 +187,8 @@ class _Walker:
 
     def _name(self, cursor: Cursor, scope: str) -> str:
         spelling = cursor.spelling
-        if cursor.kind in RECORDS and cursor.get_num_template_arguments() > 0:
-            # A specialization: the type says of what.
+        if cursor.kind in RECORDS and libclang.is_specialization(cursor):
+            # The type says of what.
             spelling += "<" + self._reader.types.spelling(cursor.type).partition("<")[2]
         own = _join(scope, spelling)
         return self._moved.get(own, own)
@@ -203,7 +202,7 @@ class _Walker:
         name: str | None = None,
     ) -> None:
         name = name or self._name(cursor, scope)
-        surface = self._catalogue.surface_of_symbol(re.sub(r"<[^:]*>?", "", name))
+        surface = self._catalogue.surface_of_symbol(_plain(name))
         if surface is None:
             return
         known = facts()
@@ -262,6 +261,14 @@ def _semantic_scope(cursor: Cursor, scope: str) -> str:
             names.insert(0, parent.spelling)
         parent = parent.semantic_parent
     return "::".join(names)
+
+
+def _plain(name: str) -> str:
+    """A qualified name without template arguments; `operator<` keeps its own brackets."""
+    scope, operator, last = name.partition("operator")
+    while _ARGUMENTS.search(scope):
+        scope = _ARGUMENTS.sub("", scope)
+    return scope + operator + last
 
 
 def _signature(facts: Facts) -> str:
