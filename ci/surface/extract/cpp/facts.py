@@ -72,6 +72,19 @@ class Reader:
         text = declaration_text(self._source(cursor))
         return text if len(text) <= _LONGEST else text[: _LONGEST - 4] + " ..."
 
+    def specialization(self, cursor: Cursor) -> str:
+        """What a specialization of a class template is for: "<c10::Half, 1>"."""
+        arguments = range(cursor.get_num_template_arguments())
+        return f"<{', '.join(self._argument(cursor, index) for index in arguments)}>"
+
+    def _argument(self, cursor: Cursor, index: int) -> str:
+        kind = libclang.template_argument_kind(cursor, index)
+        if kind == libclang.TYPE_ARGUMENT:
+            return self.types.spelling(cursor.get_template_argument_type(index))
+        if kind == libclang.INTEGRAL_ARGUMENT:
+            return str(cursor.get_template_argument_value(index))
+        return "..."
+
     def record(self, cursor: Cursor, children: Sequence[Cursor]) -> Facts:
         return _without_empty(
             bases=[self._base(c) for c in children if c.kind == Kind.CXX_BASE_SPECIFIER],

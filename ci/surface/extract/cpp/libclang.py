@@ -20,6 +20,7 @@ except ImportError as error:
 __all__ = ["Cursor", "Diagnostic", "Kind", "TranslationUnit", "Type", "TypeKind", "cindex"]
 
 INTEGER, FLOAT, STRING = 1, 2, 4  # CXEvalResultKind
+TYPE_ARGUMENT, INTEGRAL_ARGUMENT = 1, 4  # CXTemplateArgumentKind
 
 
 class _String(ctypes.Structure):  # CXString
@@ -45,6 +46,7 @@ def library() -> ctypes.CDLL:
     for name, result, arguments in (
         ("clang_Cursor_isInlineNamespace", ctypes.c_uint, (Cursor,)),
         ("clang_Cursor_isAnonymousRecordDecl", ctypes.c_uint, (Cursor,)),
+        ("clang_Cursor_getTemplateArgumentKind", ctypes.c_int, (Cursor, ctypes.c_uint)),
         ("clang_isVirtualBase", ctypes.c_uint, (Cursor,)),
         ("clang_getOverriddenCursors", None, (Cursor, _Cursors, ctypes.POINTER(ctypes.c_uint))),
         ("clang_disposeOverriddenCursors", None, (ctypes.POINTER(Cursor),)),
@@ -106,10 +108,9 @@ def is_anonymous_record(cursor: Cursor) -> bool:
     return bool(library().clang_Cursor_isAnonymousRecordDecl(cursor))
 
 
-def is_specialization(cursor: Cursor) -> bool:
-    """Of a class template: full or partial."""
-    partial = cursor.kind == Kind.CLASS_TEMPLATE_PARTIAL_SPECIALIZATION
-    return partial or cursor.get_num_template_arguments() > 0
+def template_argument_kind(cursor: Cursor, index: int) -> int:
+    """cindex does not know all of them."""
+    return int(library().clang_Cursor_getTemplateArgumentKind(cursor, index))
 
 
 def is_virtual_base(cursor: Cursor) -> bool:

@@ -187,9 +187,8 @@ class _Walker:
 
     def _name(self, cursor: Cursor, scope: str) -> str:
         spelling = cursor.spelling
-        if cursor.kind in RECORDS and libclang.is_specialization(cursor):
-            # The type says of what.
-            spelling += "<" + self._reader.types.spelling(cursor.type).partition("<")[2]
+        if cursor.kind in RECORDS and cursor.get_num_template_arguments() > 0:
+            spelling += self._reader.specialization(cursor)
         own = _join(scope, spelling)
         return self._moved.get(own, own)
 
