@@ -97,12 +97,12 @@ class Reader:
             access=_HIDDEN.get(cursor.access_specifier),
         )
 
-    def function(self, cursor: Cursor, children: Sequence[Cursor]) -> Facts:
+    def function(self, cursor: Cursor, children: Sequence[Cursor], kind: str) -> Facts:
         type_ = cursor.type.get_canonical()
         types = list(type_.argument_types())
         # The return type may have parameters of its own: `std::function<void(int)> f(int)`.
         written = [c for c in children if c.kind == Kind.PARM_DECL][-len(types) :]
-        special = cursor.kind in (Kind.CONSTRUCTOR, Kind.DESTRUCTOR)
+        special = kind in ("constructor", "destructor")
         return _without_empty(
             template=self._template(children),
             parameters=[
@@ -112,7 +112,7 @@ class Reader:
             returns="" if special else self.types.spelling(type_.get_result()),
             const=cursor.is_const_method(),
             ref=_REFERENCES.get(type_.get_ref_qualifier(), ""),
-            noexcept=cursor.kind != Kind.DESTRUCTOR and _noexcept(cursor),
+            noexcept=kind != "destructor" and _noexcept(cursor),
             virtual=cursor.is_virtual_method(),
             pure=cursor.is_pure_virtual_method(),
             override=_has(children, Kind.CXX_OVERRIDE_ATTR),

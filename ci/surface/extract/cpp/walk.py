@@ -144,7 +144,8 @@ class _Walker:
                 name = _join(scope, plain)
         children = _list(cursor)
         with self._reader.types.within(template_parameters(children)):
-            self._emit(kind, cursor, scope, lambda: self._reader.function(cursor, children), name)
+            facts = partial(self._reader.function, cursor, children, kind)
+            self._emit(kind, cursor, scope, facts, name)
 
     def _alias(self, cursor: Cursor, scope: str) -> None:
         if _private(cursor):
