@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
-from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from trees import installed_tree, write_tree
@@ -71,10 +75,16 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
     ("body", "kind", "keys"),
     [
         ("", "composite_implicit", []),
-        ("  dispatch:\n    CompositeImplicitAutograd: f\n", "composite_implicit", [0]),
-        ("  dispatch:\n    CompositeExplicitAutograd: f\n", "composite_explicit", [0]),
+        ("  dispatch:\n    CompositeImplicitAutograd: f\n", "composite_implicit", ANY),
+        ("  dispatch:\n    CompositeExplicitAutograd: f\n", "composite_explicit", ANY),
         ("  dispatch:\n    CPU, CUDA: f\n", "explicit", ["CPU", "CUDA"]),
         ("  structured: True\n  dispatch:\n    CPU: f\n", "structured", ["CPU"]),
+        (
+            "  structured: True\n  dispatch:\n    CompositeExplicitAutograd: f\n",
+            "composite_explicit",
+            ANY,
+        ),
+        ("  dispatch: {}\n", "explicit", []),
         ("  structured_delegate: f.out\n", "structured_delegate", []),
         (
             "  structured_delegate: f.out\n  dispatch:\n    SparseCPU: f\n",
@@ -83,13 +93,10 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
         ),
     ],
 )
-def test_how_a_kernel_is_found_is_told(
-    tmp_path: Path, body: str, kind: str, keys: list[Any]
-) -> None:
+def test_how_a_kernel_is_found_is_told(tmp_path: Path, body: str, kind: str, keys: object) -> None:
     facts = extracted(tmp_path, f"- func: f(Tensor self) -> Tensor\n{body}")["aten::f"].facts
     assert facts["dispatch"] == kind
-    if keys != [0]:
-        assert facts.get("keys", []) == keys
+    assert facts.get("keys", []) == keys
 
 
 def test_an_entry_keeps_its_tags_its_derived_overloads_and_its_line(tmp_path: Path) -> None:
@@ -141,3 +148,44 @@ def test_the_installed_torch_has_the_counted_operators() -> None:
     assert found["aten::add.Tensor"].facts["dispatch"] == "structured_delegate"
     assert found["aten::linear"].facts["dispatch"] == "composite_implicit"
     assert all(d.line for d in declarations)
+
+
+ORACLE = """\
+import json, sys, torch
+
+def told(name):
+    operator, _, overload = name.partition(".")
+    schema = torch._C._get_schema(operator, overload)
+    return [
+        torch._C._dispatch_has_computed_kernel_for_dispatch_key(name, "PrivateUse1"),
+        [[a.name, a.kwarg_only, a.has_default_value()] for a in schema.arguments],
+        len(schema.returns),
+    ]
+
+json.dump({name: told(name) for name in json.load(sys.stdin)}, sys.stdout)
+"""
+
+
+def test_the_dispatcher_itself_says_the_same_of_every_operator() -> None:
+    """Which arguments it takes, and whether it works for a backend that registers no kernel."""
+    declarations = operators.extract(installed_tree(), catalogue.load())
+    found = {d.name: d.facts for d in declarations if d.kind == "operator"}
+    run = subprocess.run(
+        [sys.executable, "-c", ORACLE],
+        input=json.dumps(list(found)),
+        env=os.environ | {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(run.stdout) == {
+        name: [
+            facts["dispatch"] not in ("explicit", "structured"),
+            [
+                [a["name"], a.get("kwarg_only", False), "default" in a]
+                for a in facts.get("arguments", ())
+            ],
+            len(facts.get("returns", ())),
+        ]
+        for name, facts in found.items()
+    }

@@ -112,7 +112,7 @@ def _keys(entry: Mapping[str, Any]) -> list[str]:
     return sorted({key for keys in entry.get("dispatch") or {} for key in _words(keys)})
 
 
-# Which kernel an operator has for a device that registers nothing, first that applies.
+# The key of a kernel that serves every device, and what an operator with it is called.
 _COMPOSITE = (
     ("CompositeImplicitAutograd", "composite_implicit"),
     ("CompositeExplicitAutograd", "composite_explicit"),
@@ -122,15 +122,16 @@ _COMPOSITE = (
 
 def _dispatch_kind(entry: Mapping[str, Any]) -> str:
     """How an operator finds its kernel; "structured" and "explicit" ask the backend for one."""
-    if entry.get("structured"):
-        return "structured"
     keys = _keys(entry)
     for key, kind in _COMPOSITE:
         if key in keys:
             return kind
+    if entry.get("structured"):
+        return "structured"
     if "structured_delegate" in entry:
         return "structured_delegate"
-    return "explicit" if keys else "composite_implicit"
+    # `dispatch: {}` says that there is none; nothing said, that it is made of other operators.
+    return "explicit" if "dispatch" in entry else "composite_implicit"
 
 
 def _generated(entry: Mapping[str, Any]) -> list[str]:
