@@ -6,7 +6,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
@@ -64,19 +64,18 @@ def read_tree(
 ) -> Snapshot:
     """Read all that the tree has of the `domains` (default: of every one); each task in a process
     of its own, because clang's memory is not small."""
-    there = _domains(tree)
-    read = there if domains is None else there & set(domains)
-    tasks = {name: do for name, (of, do) in _tasks(tree, catalogue).items() if of & read}
+    read = _domains(tree) if domains is None else _domains(tree) & set(domains)
+    doing = tasks(tree, catalogue, read)
     parts: dict[str, Part] = {}
     begun = time.monotonic()
-    progress(f"torch {tree.version}: reading {', '.join(tasks)}")
-    for name, part in _in_processes(tasks):
+    progress(f"torch {tree.version}: reading {', '.join(doing)}")
+    for name, part in in_processes(doing):
         parts[name] = part
         progress(f"  {time.monotonic() - begun:5.1f} s  {name}: {len(part)}")
     return assemble(tree, read, parts)
 
 
-def assemble(tree: TorchTree, domains: set[Domain], parts: Mapping[str, Part]) -> Snapshot:
+def assemble(tree: TorchTree, domains: Collection[Domain], parts: Mapping[str, Part]) -> Snapshot:
     """The snapshot of what the tasks gave, in an order of its own."""
     from ci.surface.extract import cpp
 
@@ -97,25 +96,32 @@ def _domains(tree: TorchTree) -> set[Domain]:
     return set(Domain) - ({Domain.SYMBOL} if tree.libraries is None else set())
 
 
-def _tasks(tree: TorchTree, catalogue: Catalogue) -> dict[str, Task]:
-    """The longest first."""
+def tasks(
+    tree: TorchTree,
+    catalogue: Catalogue,
+    domains: Collection[Domain],
+    alone: Sequence[str] | None = None,
+) -> dict[str, Callable[[], Part]]:
+    """What there is to do for the `domains`, the longest first; only the headers `alone`, if they
+    are given, are tried alone."""
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
     cpp_tasks: dict[str, Task] = {
         f"C++ ({p.name})": ({Domain.CPP}, partial(cpp.find, tree, catalogue, p))
         for p in cpp.PROFILES
     }
-    return {
-        "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue)),
+    every: dict[str, Task] = {
+        "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
         **cpp_tasks,
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
         "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),
     }
+    return {name: do for name, (of, do) in every.items() if not of.isdisjoint(domains)}
 
 
-def _in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
+def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
     """Name and result of each task as it ends; the first failure ends them all."""
     context = multiprocessing.get_context("spawn")  # fork and libclang's threads do not mix
     with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:

@@ -15,7 +15,7 @@ from ci.surface.diff.rules import finding as make
 from ci.surface.model import Declaration, Domain, Finding, Snapshot
 from ci.torch_tree import TorchTree
 
-_PLACE = re.compile(r"^\s*((?:torch|torchgen)/[^\s:]+)(?::(\d+))?: (.+)", re.MULTILINE)
+_PLACE = re.compile(r"(?:^\s*|: )((?:torch|torchgen)/[^\s:]+)(?::(\d+))?: (.+)", re.MULTILINE)
 _INCLUDE = "torch/include/"
 
 

@@ -11,13 +11,15 @@ from ci.surface import usage
 from ci.surface.catalogue import Catalogue
 from ci.surface.check import broken, reach
 from ci.surface.check.change import Change
-from ci.surface.check.reading import Reading, read, still_read
+from ci.surface.check.reading import Reader, Reading, still_read, unconfirmed, worth_trying
 from ci.surface.diff import diff, order
 from ci.surface.model import Domain, Finding, Severity, Snapshot, Torch
 from ci.surface.report import Report
 from ci.torch_tree import TorchTree, layout, linked
 
 Progress = Callable[[str], None]
+
+CONFIRMED = 8  # headers that are tried one by one, 2 s each
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,11 @@ def judge(
     reading = Reading()
     if domains:
         before = restricted(base.snapshot(), domains)
+        alone = worth_trying(before, change.files, graph)
         tree = linked(base.tree, dict(change.files))
-        reading = read(tree, before.domains, catalogue, graph, progress)
-        findings = _findings(before, reading, graph, catalogue)
+        reader = Reader(tree, catalogue, graph, alone, progress)
+        reading = reader.read(before.domains, {})
+        findings = _findings(before, reading, reader)
     judged = sum(1 for path in change.files if read_by[path])
     return Report(
         before=torch,
@@ -96,14 +100,16 @@ def _shown(path: str) -> str:
     return layout.to_repository(path) or path
 
 
-def _findings(
-    before: Snapshot, reading: Reading, graph: reach.Includes, catalogue: Catalogue
-) -> list[Finding]:
-    """What the change does; first of all what it made unreadable."""
-    known = still_read(before, reading, graph)
-    after = replace(known, declarations=tuple(reading.declarations))
-    found = [broken.finding(fault, before, catalogue) for fault in reading.faults]
-    return sorted(usage.weigh([*found, *diff(known, after)], usage.load()), key=order)
+def _findings(before: Snapshot, reading: Reading, reader: Reader) -> list[Finding]:
+    """What the change does, also by making something unreadable."""
+    known = still_read(before, reading, reader)
+    after = replace(known, declarations=reading.declarations)
+    found = [broken.finding(fault, before, reader.catalogue) for fault in reading.faults]
+    differences = diff(known, after)
+    doubted = {f.name for f in differences if f.rule == "header_not_alone"}
+    wrong = unconfirmed(reader.tree, doubted) if len(doubted) <= CONFIRMED else set()
+    found += [f for f in differences if f.rule != "header_not_alone" or f.name not in wrong]
+    return sorted(usage.weigh(found, usage.load()), key=order)
 
 
 def _notes(change: Change, judged: int, reading: Reading) -> list[str]:

@@ -3,22 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 from ci.errors import CiError
 from ci.surface import snapshot
 from ci.surface.catalogue import Catalogue
 from ci.surface.check import broken
 from ci.surface.check.reach import Includes
+from ci.surface.extract.cpp import PROFILES, parse
 from ci.surface.model import Declaration, Domain, Snapshot
 from ci.torch_tree import TorchTree
 
 Progress = Callable[[str], None]
+Tasks = Mapping[str, Callable[[], Any]]
 
-HEADERS = frozenset({Domain.CPP, Domain.HEADER})
-# What is read together, and so is lost together.
-GROUPS = (HEADERS, {Domain.PYTHON, Domain.DEVICE_MODULE}, {Domain.OPERATOR})
+HEADERS = {Domain.CPP, Domain.HEADER}
 # Without the headers that do not compile, others may turn out not to either.
 ATTEMPTS = 3
 
@@ -27,66 +30,131 @@ ATTEMPTS = 3
 class Reading:
     """What could be read, and what not."""
 
-    declarations: list[Declaration] = field(default_factory=list)
+    declarations: tuple[Declaration, ...] = ()
     faults: list[broken.Fault] = field(default_factory=list)
     lost: set[Domain] = field(default_factory=set)  # of which nothing could be read
     left_out: set[str] = field(default_factory=set)  # headers that do not compile any more
+    parts: dict[str, Any] = field(default_factory=dict)  # what each task gave
 
 
-def read(
-    tree: TorchTree,
-    domains: Collection[Domain],
-    catalogue: Catalogue,
-    graph: Includes,
-    progress: Progress,
-) -> Reading:
-    """Read some domains of a tree whose base could be read."""
-    reading = Reading()
-    for group in GROUPS:
-        if wanted := group & set(domains):
-            _read(reading, tree, wanted, catalogue, graph, progress)
-    return reading
+@dataclass(frozen=True)
+class Reader:
+    """Reads a tree that came of a change to a base that could be read."""
 
+    tree: TorchTree
+    catalogue: Catalogue
+    graph: Includes
+    alone: frozenset[str]  # the headers to try alone
+    progress: Progress
 
-def still_read(before: Snapshot, reading: Reading, graph: Includes) -> Snapshot:
-    """The base's snapshot without what could not be read any more: that is not gone."""
-    kept = [d for d in before.declarations if d.domain not in reading.lost]
-    if reading.left_out:
-        files = graph.reached(graph.listed.keys() - reading.left_out)
-        kept = [
-            d
-            for d in kept
-            if d.domain not in HEADERS
-            or (d.name not in reading.left_out if d.kind == "header" else d.file in files)
-        ]
-    return replace(before, domains=before.domains - reading.lost, declarations=tuple(kept))
-
-
-def _read(
-    reading: Reading,
-    tree: TorchTree,
-    wanted: Collection[Domain],
-    catalogue: Catalogue,
-    graph: Includes,
-    progress: Progress,
-) -> None:
-    for _ in range(ATTEMPTS):
-        rest = _without(catalogue, reading.left_out)
-        try:
-            taken = snapshot.take(tree, catalogue=rest, progress=progress, domains=wanted)
-        except CiError as error:
-            faults = broken.faults(error, tree)
-            if not faults:  # of the environment
-                raise
-            reading.faults += faults
-            worse = graph.including(fault.file for fault in faults) - reading.left_out
-            reading.left_out |= worse
-            if not worse or not graph.listed.keys() - reading.left_out:
+    def read(self, domains: Collection[Domain], beside: Tasks) -> Reading:
+        """Read some domains; `beside` is done in the same two processes, and fails if it fails."""
+        reading = Reading()
+        tasks: Tasks = {**self._tasks(domains, reading), **beside}
+        for _ in range(ATTEMPTS):
+            failed = self._run(tasks, reading)
+            self._book(failed, reading)
+            again = set(domains) & HEADERS - reading.lost if reading.left_out else set()
+            if not failed or not again:
                 break
+            tasks = self._tasks(again, reading)
         else:
-            reading.declarations += taken.declarations
-            return
-    reading.lost |= set(wanted)
+            reading.lost |= set(domains) & HEADERS
+        read = set(domains) - reading.lost
+        names = snapshot.tasks(self.tree, self.catalogue, read).keys() & reading.parts.keys()
+        parts = {name: reading.parts[name] for name in names}
+        reading.declarations = snapshot.assemble(self.tree, read, parts).declarations
+        return reading
+
+    def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
+        catalogue = _without(self.catalogue, reading.left_out)
+        alone = [header for header in sorted(self.alone - reading.left_out) if self._has(header)]
+        tasks = snapshot.tasks(self.tree, catalogue, domains, alone)
+        return tasks if alone else {n: task for n, task in tasks.items() if n != "headers"}
+
+    def _has(self, header: str) -> bool:
+        return any((folder / header).is_file() for folder in self.tree.include)
+
+    def _run(self, tasks: Tasks, reading: Reading) -> dict[str, CiError]:
+        """The tasks that failed; what the others gave is in the reading."""
+        failed: dict[str, CiError] = {}
+        begun = time.monotonic()
+        self.progress(f"the change on torch {self.tree.version}: reading {', '.join(tasks)}")
+        guarded = {name: partial(_attempted, task) for name, task in tasks.items()}
+        for name, part in snapshot.in_processes(guarded):
+            if isinstance(part, CiError):
+                failed[name] = part
+            else:
+                reading.parts[name] = part
+            self.progress(f"  {time.monotonic() - begun:5.1f} s  {name}")
+        return failed
+
+    def _book(self, failed: Mapping[str, CiError], reading: Reading) -> None:
+        """What failed takes its domain with it, or, of the headers, those that do not compile."""
+        for name, error in failed.items():
+            faults = broken.faults(error, self.tree)
+            if not faults:  # of the environment
+                raise error
+            reading.faults += [fault for fault in faults if fault not in reading.faults]
+            of = {d for d in Domain if name in snapshot.tasks(self.tree, self.catalogue, [d])}
+            if not of <= HEADERS:
+                reading.lost |= of
+                continue
+            reading.parts = {n: p for n, p in reading.parts.items() if not _of_headers(n)}
+            reading.left_out |= self.graph.including(fault.file for fault in faults)
+            rest = self.graph.listed.keys() - reading.left_out
+            if not reading.left_out or not any(map(self._has, rest)):
+                reading.lost |= HEADERS
+
+
+def unconfirmed(tree: TorchTree, headers: Collection[str]) -> set[str]:
+    """Of headers that seem not to compile alone those that do, tried one by one: what seems so
+    for all of them read together may be due to the company."""
+    tasks = {header: partial(_attempted, partial(_alone, tree, header)) for header in headers}
+    return {header for header, part in snapshot.in_processes(tasks) if part is True}
+
+
+def _alone(tree: TorchTree, header: str) -> bool:
+    parse.parse(tree, [header], PROFILES[0], {}, bodies=True)
+    return True
+
+
+def _of_headers(task: str) -> bool:
+    return task == "headers" or task.startswith("C++")
+
+
+def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
+    """The base's snapshot without what was not, or could not be, read again: that is not gone."""
+    files = reader.graph.reached(reader.graph.listed.keys() - reading.left_out)
+
+    def is_read(declaration: Declaration) -> bool:
+        if declaration.domain in reading.lost:
+            return False
+        if declaration.kind == "header":
+            return declaration.name in reader.alone - reading.left_out
+        return declaration.domain not in HEADERS or declaration.file in files
+
+    kept = tuple(d for d in before.declarations if is_read(d))
+    return replace(before, domains=before.domains - reading.lost, declarations=kept)
+
+
+def worth_trying(before: Snapshot, changed: Collection[str], graph: Includes) -> frozenset[str]:
+    """The headers of which a change can say whether they still compile alone: those that include
+    a changed file and did so before, and the ones that tell the language."""
+    headers = [d for d in before.declarations if d.domain is Domain.HEADER]
+    fragile = {d.name for d in headers if d.kind == "header" and not d.facts.get("alone")}
+    tried = graph.including(changed)
+    if tried:
+        tellers = (graph.including([d.file]) - fragile for d in headers if d.kind == "language")
+        tried |= {min(t, key=lambda h: len(graph.reached([h]))) for t in tellers if t}
+    return frozenset(tried - fragile)
+
+
+def _attempted(task: Callable[[], Any]) -> Any:
+    try:
+        return task()
+    except CiError as error:
+        return error
 
 
 def _without(catalogue: Catalogue, headers: Collection[str]) -> Catalogue:
