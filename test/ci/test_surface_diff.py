@@ -319,6 +319,12 @@ def test_a_function_that_is_gone_speaks_for_its_symbol() -> None:
     assert rules(*SAME["a symbol of a function that is gone"]) == ["function_removed"]
 
 
+def test_a_class_that_is_gone_speaks_for_the_symbols_of_its_members() -> None:
+    gone = f"{A}::get(std::vector<std::pair<int, c10::Device> > const&) const"
+    assert rules([*in_class(method(f)), symbol(gone)], []) == ["class_removed"]
+    assert rules([function("c10::f"), symbol("c10::f<int>(int)")], []) == ["function_removed"]
+
+
 def test_a_change_of_a_virtual_is_told_once_where_it_is_declared() -> None:
     before = derived(virtual(f, "int"), virtual(g, "int", override=True))
     after = derived(virtual(f, "long"), virtual(g, "long", override=True))

@@ -260,6 +260,12 @@ def test_sarif_places_a_file_where_the_repository_has_it(file: str, uri: str | N
     assert (physical and physical["artifactLocation"]["uri"]) == uri
 
 
+def test_sarif_takes_a_rule_that_no_comparison_has() -> None:
+    finding = replace(REPORT.findings[0], rule="probe_disagreement")
+    run = json.loads(sarif.render(Report(*TORCHES, (finding,))))["runs"][0]
+    assert run["tool"]["driver"]["rules"][0]["id"] == "cpp/probe_disagreement"
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_any_name_survives_sarif(name: str) -> None:
     result = json.loads(sarif.render(with_name(name)))["runs"][0]["results"][0]

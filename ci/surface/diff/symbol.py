@@ -7,10 +7,13 @@ declaration. What is left is what the headers still promise and the libraries no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
+
+ARGUMENTS = re.compile(r"<[^<>]*>")  # innermost first
 
 Named = Mapping[str, list[Declaration]]
 
@@ -29,8 +32,11 @@ def findings(before: Named, after: Named, told: Collection[str]) -> Iterator[Fin
 
 
 def _scopes(symbol: str) -> Iterator[str]:
-    """The function's name without its parameters, and each scope around it."""
-    name = symbol.partition("(")[0].removeprefix("vtable for ").removeprefix("typeinfo for ")
+    """The function's name without template arguments and parameters, and each scope around it."""
+    name = symbol.removeprefix("vtable for ").removeprefix("typeinfo for ")
+    while (shorter := ARGUMENTS.sub("", name)) != name:
+        name = shorter
+    name = name.partition("(")[0]
     while name:
         yield name
         name = name.rpartition("::")[0]

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from ci.surface.diff.rules import RULES, Rule
+from ci.surface.diff.rules import RULES, Rule, anywhere
 from ci.surface.model import Domain
 from ci.surface.report.report import words_of
 
@@ -21,17 +22,13 @@ TITLES = {
 
 def render() -> str:
     """Every rule as Markdown, a table per domain."""
-    return "\n".join(_table(domain) for domain in RULES)
+    tables = [_table(TITLES[domain], rules.values()) for domain, rules in RULES.items()]
+    return "\n".join([*tables, _table("Anywhere", anywhere.RULES.values())])
 
 
-def _table(domain: Domain) -> str:
-    head = [
-        f"### {TITLES[domain].replace('<', '&lt;')}",
-        "",
-        "| Rule | Severity | Concerns | What |",
-    ]
-    rows = [_row(rule) for rule in RULES[domain].values()]
-    return "\n".join([*head, "|---|---|---|---|", *rows, ""])
+def _table(title: str, rules: Iterable[Rule]) -> str:
+    head = [f"### {title.replace('<', '&lt;')}", "", "| Rule | Severity | Concerns | What |"]
+    return "\n".join([*head, "|---|---|---|---|", *map(_row, rules), ""])
 
 
 def _row(rule: Rule) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ci.surface.diff.rules.rule import USERS, Rule, table
+from ci.surface.diff.rules.rule import CALLERS, OVERRIDERS, REGISTRARS, USERS, Rule, table
 from ci.surface.model import Severity
 
 RULES = table(
@@ -13,5 +13,12 @@ RULES = table(
         (USERS,),
         "{name} cannot be read any more: {error}.",
         "Nothing else of its kind was compared; mend the file and check again.",
+    ),
+    Rule(
+        "probe_disagreement",
+        Severity.COMPILE_BREAK,
+        (OVERRIDERS, CALLERS, REGISTRARS),
+        "The probe does not compile with torch {version}, and no difference of the declarations "
+        "says why: {error}.",
     ),
 )
