@@ -18,7 +18,11 @@ from ci.torch_tree import TorchTree
 
 KEPT = 24  # snapshots, a few MB each
 
-_CODE = Path(__file__).parents[1]  # of the extractors, and all that they import
+_HERE = Path(__file__).parent
+_CODE = (  # that decides what is in a snapshot
+    *sorted((_HERE / "extract").rglob("*.py")),
+    *(_HERE / name for name in ("catalogue.py", "model.py", "snapshot.py", "snapshot_file.py")),
+)
 _READ = (".h", ".hpp", ".cuh", ".inc", ".py", ".pyi", ".yaml")
 
 
@@ -31,7 +35,7 @@ def entry(folder: Path, tree: TorchTree, catalogue: Catalogue) -> Path:
     for word in (tree.version, tree.git_version, tree.libraries is not None, sys.version_info):
         key.update(f"{word}\0".encode())
     key.update(repr(catalogue).encode())
-    for path in sorted(_CODE.rglob("*.py")) + sorted(_CODE.rglob("*.y*ml")):
+    for path in _CODE:
         key.update(path.read_bytes())
     for name, size, changed in sorted(_files(tree)):
         key.update(f"{name}\0{size}\0{changed}\0".encode())
@@ -72,7 +76,7 @@ def _files(tree: TorchTree) -> Iterator[tuple[str, int, int]]:
     folders += [f for f in tree.include if not f.is_relative_to(tree.root)]
     for folder in folders:
         for name, status in _walk(str(folder)):
-            yield os.path.relpath(name, tree.root), status.st_size, status.st_mtime_ns
+            yield name.removeprefix(str(tree.root)), status.st_size, status.st_mtime_ns
     for library in sorted(tree.libraries.glob("*.so") if tree.libraries else ()):
         status = library.stat()
         yield library.name, status.st_size, status.st_mtime_ns

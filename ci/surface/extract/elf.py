@@ -33,7 +33,9 @@ def _exported(data: mmap.mmap) -> list[str]:
     (offset,) = struct.unpack_from("<Q", data, 0x28)
     size, count = struct.unpack_from("<HH", data, 0x3A)
     sections = [_SECTION.unpack_from(data, offset + size * index) for index in range(count)]
-    table = next(section for section in sections if section[1] == _DYNSYM)
+    table = next((section for section in sections if section[1] == _DYNSYM), None)
+    if table is None:
+        raise ValueError("it has no dynamic symbols")
     strings = sections[table[6]]
     texts = data[strings[4] : strings[4] + strings[5]]
     return sorted(

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from ci.errors import Exit
+from ci.errors import CiError, Exit
 from ci.surface import snapshot, snapshot_file
 from ci.torch_tree import locate
 from ci.torch_tree.cache import default_folder
@@ -59,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if not Path(args.output).absolute().parent.is_dir():
+        raise CiError(f"there is no folder for {args.output}")
     tree = locate(args.torch, args.cache)
     taken = snapshot.take(tree, None if args.no_cache else args.cache)
     if args.output == "-":
