@@ -15,9 +15,7 @@ from ci.errors import CiError
 from ci.surface.extract import headers
 from ci.surface.extract.cpp.includes import Includes
 
-DEVICE = (
-    "#pragma once\nnamespace c10 { struct Device { int index; }; }\n#define INDEX(d) (d).index\n"
-)
+DEVICE = "#pragma once\nnamespace c10 { struct Device { int index; }; }\n"
 
 
 def extract(root: Path, files: Mapping[str, str]) -> dict[str, dict[str, Any]]:

@@ -41,8 +41,8 @@ def linked(root: Path) -> TorchTree:
     libraries = root / "torch" / "lib"
     for name in symbols.LIBRARIES:
         source = libraries / ("a.cpp" if name == "torch_cpu" else "empty.cpp")
-        command = ["g++", "-shared", "-fPIC", source, "-o", libraries / f"lib{name}.so"]
-        subprocess.run(command, check=True)
+        library = libraries / f"lib{name}.so"
+        subprocess.run(["g++", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
     return replace(tree, libraries=libraries)
 
 
