@@ -17,7 +17,7 @@ import small_torch
 from ci import cli
 from ci.errors import CiError
 from ci.surface import catalogue as catalogues
-from ci.surface import snapshot
+from ci.surface import probe, snapshot
 from ci.surface.check import change, judge, reach
 from ci.surface.model import Domain, Severity
 from ci.surface.report import Report, sarif, text
@@ -70,7 +70,13 @@ def pinned(tmp_path_factory: pytest.TempPathFactory, surfaces: catalogues.Catalo
 
 @pytest.fixture(autouse=True)
 def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And without the probe, which needs all of torch."""
     monkeypatch.setattr(snapshot, "in_processes", _in_turn)
+    monkeypatch.setattr(probe, "run", _no_probe)
+
+
+def _no_probe(tree: TorchTree, *, written_for: str) -> None:
+    raise CiError("the probe is not asked here")
 
 
 def _in_turn(tasks: Mapping[str, Callable[[], Any]]) -> Any:
@@ -184,6 +190,12 @@ def test_a_new_header_that_is_included_is_read(check: Check) -> None:
 
 
 # --- what the change makes unreadable --------------------------------------------------------
+
+
+def test_a_second_opinion_that_cannot_be_had_is_told_and_takes_nothing_away(check: Check) -> None:
+    report = check(CONST)
+    assert "No second opinion: the probe is not asked here." in report.notes
+    assert [f.probe for f in report.findings] == [None]
 
 
 def test_a_header_that_no_longer_compiles_is_a_finding_with_the_compilers_words(

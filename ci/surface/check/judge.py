@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ci.errors import CiError
 from ci.surface import usage
 from ci.surface.catalogue import Catalogue
-from ci.surface.check import broken, reach
+from ci.surface.check import broken, opinion, reach
 from ci.surface.check.change import Change
 from ci.surface.check.reading import Reader, Reading, still_read, unconfirmed, worth_trying
 from ci.surface.diff import diff, order
@@ -45,14 +45,15 @@ def judge(
     torch = Torch(base.tree.version, base.tree.git_version)
     patched = Torch(f"{torch.version} with {name}", None)
     findings: list[Finding] = []
-    reading = Reading()
+    reading, remark = Reading(), ""
     if domains:
         before = restricted(base.snapshot(), domains)
         alone = worth_trying(before, change.files, graph)
         tree = linked(base.tree, dict(change.files))
         reader = Reader(tree, catalogue, graph, alone, progress)
-        reading = reader.read(before.domains, {})
-        findings = _findings(before, reading, reader)
+        beside = opinion.tasks(base.tree, tree) if Domain.CPP in domains else {}
+        reading = reader.read(before.domains, beside)
+        findings, remark = _findings(before, reading, reader)
     judged = sum(1 for path in change.files if read_by[path])
     return Report(
         before=torch,
@@ -60,7 +61,7 @@ def judge(
         findings=tuple(findings),
         not_compared=tuple(domain for domain in Domain if domain in reading.lost),
         verdict=verdict(findings, judged),
-        notes=tuple(_notes(change, judged, reading)),
+        notes=tuple(filter(None, [*_notes(change, judged, reading), remark])),
     )
 
 
@@ -100,16 +101,18 @@ def _shown(path: str) -> str:
     return layout.to_repository(path) or path
 
 
-def _findings(before: Snapshot, reading: Reading, reader: Reader) -> list[Finding]:
-    """What the change does, also by making something unreadable."""
+def _findings(before: Snapshot, reading: Reading, reader: Reader) -> tuple[list[Finding], str]:
+    """What the change does, also by making something unreadable; and a remark about it."""
     known = still_read(before, reading, reader)
-    after = replace(known, declarations=reading.declarations)
-    found = [broken.finding(fault, before, reader.catalogue) for fault in reading.faults]
-    differences = diff(known, after)
+    differences = diff(known, replace(known, declarations=reading.declarations))
     doubted = {f.name for f in differences if f.rule == "header_not_alone"}
     wrong = unconfirmed(reader.tree, doubted) if len(doubted) <= CONFIRMED else set()
-    found += [f for f in differences if f.rule != "header_not_alone" or f.name not in wrong]
-    return sorted(usage.weigh(found, usage.load()), key=order)
+    found = [f for f in differences if f.rule != "header_not_alone" or f.name not in wrong]
+    remark = ""
+    if Domain.CPP in known.domains and not reading.left_out:
+        found, remark = opinion.weighed(found, reading.parts)
+    found += [broken.finding(fault, before, reader.catalogue) for fault in reading.faults]
+    return sorted(usage.weigh(found, usage.load()), key=order), remark
 
 
 def _notes(change: Change, judged: int, reading: Reading) -> list[str]:

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The probe's opinion on a change: the compiler's, on a backend that uses everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from ci.errors import CiError
+from ci.surface import probe
+from ci.surface.model import Finding
+from ci.surface.probe import agreement
+from ci.torch_tree import TorchTree
+
+_BASE, _CHANGED = "probe of the base", "probe"
+
+
+def tasks(base: TorchTree, changed: TorchTree) -> Mapping[str, Callable[[], Any]]:
+    """What has to be done to have one."""
+    asked = {_BASE: base, _CHANGED: changed}
+    return {name: partial(_asked, tree, base.version) for name, tree in asked.items()}
+
+
+def weighed(findings: Sequence[Finding], parts: Mapping[str, Any]) -> tuple[list[Finding], str]:
+    """The findings with the probe's opinion, and why there is none, if there is none.
+
+    A second opinion that cannot be had takes nothing from the first.
+    """
+    before, after = parts[_BASE], parts[_CHANGED]
+    for refusal in (before, after):
+        if isinstance(refusal, str):
+            return list(findings), f"No second opinion: {refusal}."
+    try:
+        return agreement.agree(findings, before, after), ""
+    except CiError as error:
+        return list(findings), f"No second opinion: {error}."
+
+
+def _asked(tree: TorchTree, written_for: str) -> Any:
+    try:
+        return probe.run(tree, written_for=written_for)
+    except CiError as error:
+        return str(error)
