@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -311,6 +312,25 @@ def test_without_a_compiler_the_message_says_what_to_install(
     with pytest.raises(CiError, match=r"apt-get install g\+\+"):
         extract(tmp_path, "")
     compiler.system_flags.cache_clear()
+
+
+def test_without_the_headers_of_python_the_message_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"include": str(tmp_path)})
+    with pytest.raises(CiError, match="python3-dev"):
+        extract(tmp_path / "tree", "#include <Python.h>")
+
+
+def test_a_compiler_that_speaks_another_language_is_understood(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("LANGUAGE", "de")
+    compiler.system_flags.cache_clear()
+    folders = [flag for flag in compiler.system_flags() if flag.startswith("/")]
+    assert folders
+    assert all(Path(folder).is_dir() for folder in folders)
 
 
 def test_an_overlay_stands_for_files_without_touching_them(tmp_path: Path) -> None:

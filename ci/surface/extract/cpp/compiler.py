@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sysconfig
 from dataclasses import dataclass
@@ -61,7 +62,9 @@ def system_flags() -> tuple[str, ...]:
 def _gcc_folders() -> list[str]:
     command = [COMPILER, "-E", "-x", "c++", "/dev/null", "-v"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        # gcc speaks the user's language, and what it says is read here.
+        english = {**os.environ, "LC_ALL": "C"}
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=english)
     except (OSError, subprocess.CalledProcessError) as error:
         raise CiError(
             f"reading C++ needs the standard headers of {COMPILER}, and it does not run ({error}); "

@@ -15,7 +15,8 @@ from ci.surface.extract.cpp.sources import INCLUDE, Sources
 from ci.torch_tree import TorchTree
 
 _NOT_FOUND = re.compile(r"'(.+)' file not found")
-_OWN = ("c10/", "ATen/", "torch/", "caffe2/", "torchgen/")
+# What must be there: files of torch itself, and of the Python that this runs in.
+_OWN = ("c10/", "ATen/", "torch/", "caffe2/", "torchgen/", "Python.h")
 
 
 # Headers that do not stand alone are found one by one, each at the price of a parse.
@@ -120,9 +121,10 @@ def _included_when(unit: TranslationUnit, error: Diagnostic) -> int:
 def _refusal(errors: Sequence[Diagnostic], sources: Sources, tree: TorchTree) -> CiError:
     listed = "\n  ".join(_described(error, sources) for error in errors[:5])
     more = f"\n  and {len(errors) - 5} more" if len(errors) > 5 else ""
+    hint = "\n  the headers of Python come with python3-dev" if "Python.h" in listed else ""
     return CiError(
         f"the headers of torch {tree.version} do not compile, so nothing was read:"
-        f"\n  {listed}{more}"
+        f"\n  {listed}{more}{hint}"
     )
 
 
