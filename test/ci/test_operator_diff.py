@@ -89,7 +89,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a result shares storage": (
         F,
         func("f(Tensor(a) self) -> Tensor(a)"),
-        ["alias_changed", "alias_changed"],
+        ["alias_changed"],
     ),
     "more is returned": (F, func("f(Tensor self) -> (Tensor, Tensor)"), ["return_changed"]),
     "a result is named": (F, func("f(Tensor self) -> Tensor values"), ["return_renamed"]),

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -151,19 +150,13 @@ def test_the_rules_can_be_listed_and_the_document_has_them_all(
     assert document.partition(mark)[2] == listed, f"write anew what follows {mark}"
 
 
-def test_two_snapshots_of_real_size_are_compared_within_a_second(tmp_path: Path) -> None:
-    many = [
-        d
-        for i in range(2_000)
-        for d in (class_(f"c10::C{i}"), *(virtual(f"c10::C{i}::f{j}", "int") for j in range(4)))
-    ]
-    before = saved(tmp_path, "before.json", snapshot(*many))
-    after = saved(tmp_path, "after.json", snapshot(*many[: -len(many) // 4]))
-    program = [sys.executable, "-m", "ci", "surface", "diff", before, after, "--format", "json"]
-    took = []
-    for _ in range(3):  # the machine may be busy
-        begun = time.monotonic()
-        done = subprocess.run(program, cwd=ROOT, capture_output=True, check=True)
-        took.append(time.monotonic() - begun)
-    assert len(json.loads(done.stdout)["findings"]) == 500
-    assert min(took) < 1.5
+def test_two_versions_are_compared_within_a_second() -> None:
+    program = [sys.executable, "-m", "ci", "surface", "diff", "2.11.0", "2.13.0", "--all"]
+    begun = _time_of_children()
+    subprocess.run(program, cwd=ROOT, capture_output=True, check=True)
+    assert _time_of_children() - begun < 1.5  # half of it, on a machine that is not busy
+
+
+def _time_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

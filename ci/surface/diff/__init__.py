@@ -9,7 +9,8 @@ is laid out anew, gives nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ci.surface.diff import cpp, device_module, header, operators, python_api, symbol
 from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
@@ -42,7 +43,7 @@ def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
         told = {f.name for f in found if f.domain is Domain.CPP and f.severity is not COSMETIC}
         sides = (_named(before, Domain.SYMBOL), _named(after, Domain.SYMBOL))
         found += symbol.findings(*sides, told)
-    return sorted(found, key=order)
+    return sorted(_merged(found), key=order)
 
 
 def order(finding: Finding) -> tuple[object, ...]:
@@ -60,6 +61,16 @@ def order(finding: Finding) -> tuple[object, ...]:
 def skipped_domains(before: Snapshot, after: Snapshot) -> list[Domain]:
     """The domains that only one of two snapshots looked at."""
     return [domain for domain in Domain if domain in before.domains ^ after.domains]
+
+
+def _merged(found: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings of one rule about one declaration, made one: two new arguments are one change."""
+    alike: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in found:
+        alike[finding.identity].append(finding)
+    for one, *others in alike.values():
+        messages = dict.fromkeys(f.message for f in (one, *others))
+        yield replace(one, message=" ".join(messages)) if others else one
 
 
 def _named(snapshot: Snapshot, domain: Domain) -> Named:
