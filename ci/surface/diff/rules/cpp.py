@@ -173,7 +173,7 @@ VIRTUALS = (
 )
 
 FUNCTIONS = (
-    Rule("function_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone: `{was}`."),
+    Rule("function_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone."),
     Rule(
         "function_renamed",
         Severity.COMPILE_BREAK,
@@ -189,9 +189,7 @@ FUNCTIONS = (
         "{name} has another signature: {difference}.",
         "Change the calls. " + BY_VERSION,
     ),
-    Rule(
-        "method_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone or private: `{was}`."
-    ),
+    Rule("method_removed", Severity.COMPILE_BREAK, (CALLERS,), "{name} is gone or private."),
     Rule(
         "method_renamed",
         Severity.COMPILE_BREAK,
@@ -308,7 +306,7 @@ MEMBERS = (
         "field_removed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
-        "{name} is gone or private: `{was}`.",
+        "{name} is gone or private.",
     ),
     Rule(
         "field_renamed",
@@ -384,7 +382,7 @@ VALUES = (
         (USERS,),
         "{name} is not a scoped enum any more: its values convert to integers by themselves.",
     ),
-    Rule("alias_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone: `{was}`."),
+    Rule("alias_removed", Severity.COMPILE_BREAK, (USERS,), "{name} is gone."),
     Rule(
         "alias_renamed",
         Severity.COMPILE_BREAK,
