@@ -22,7 +22,7 @@ from ci.torch_tree import TorchTree
 PROCESSES = 2
 
 Progress = Callable[[str], None]
-Part = Any  # what a task gives: declarations, or what one C++ profile has found
+Part = list[Declaration]  # what a task gives
 Task = tuple[set[Domain], Callable[[], Part]]  # for the sake of which domains, and how
 T = TypeVar("T")
 
@@ -77,14 +77,7 @@ def read_tree(
 
 def assemble(tree: TorchTree, domains: Collection[Domain], parts: Mapping[str, Part]) -> Snapshot:
     """The snapshot of what the tasks gave, in an order of its own."""
-    from ci.surface.extract import cpp
-
-    named = ((p, f"C++ ({p.name})") for p in cpp.PROFILES)
-    profiles = [(profile, parts[name]) for profile, name in named if name in parts]
-    declarations: list[Declaration] = cpp.merge(profiles)
-    for name, part in parts.items():
-        if not name.startswith("C++"):
-            declarations += part
+    declarations = [declaration for part in parts.values() for declaration in part]
     return Snapshot(
         Torch(tree.version, tree.git_version),
         frozenset(domains),
@@ -106,14 +99,10 @@ def tasks(
     are given, are tried alone."""
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
-    cpp_tasks: dict[str, Task] = {
-        f"C++ ({p.name})": ({Domain.CPP}, partial(cpp.find, tree, catalogue, p))
-        for p in cpp.PROFILES
-    }
     every: dict[str, Task] = {
         "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
-        **cpp_tasks,
+        "C++": ({Domain.CPP}, partial(cpp.extract, tree, catalogue)),
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
         "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),

@@ -258,6 +258,16 @@ def test_what_only_the_second_profile_sees_says_which_macro_it_requires(tmp_path
     }
 
 
+def test_the_second_profile_reaches_files_that_are_not_listed(tmp_path: Path) -> None:
+    inner = "#pragma once\n#ifdef USE_CUDA\nnamespace c10 { int cuda(); }\n#endif\n"
+    always = "namespace c10 { int always(); }"
+    others = {"c10/inner.h": inner + always}
+    requires = {
+        d.name: d.facts.get("requires") for d in extract(tmp_path, '#include "c10/inner.h"', others)
+    }
+    assert requires == {"c10::always": None, "c10::cuda": ["USE_CUDA"]}
+
+
 def test_functions_of_c_belong_to_the_surface_by_their_name(tmp_path: Path) -> None:
     text = 'extern "C" { int answer(void*); int other(); }'
     assert [d.name for d in extract(tmp_path, text)] == ["answer"]

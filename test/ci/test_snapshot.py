@@ -155,7 +155,7 @@ def test_the_verb_writes_what_was_read(tmp_path: Path, capsys: pytest.CaptureFix
     cache = ["--cache", str(tmp_path / "cache")]
     command = ["surface", "snapshot", "--torch", str(root), *cache, "-o"]
     assert main([*command, str(tmp_path / "out.json")]) == Exit.OK
-    assert "C++ (plain)" in capsys.readouterr().err
+    assert "C++:" in capsys.readouterr().err
     assert main([*command, "-"]) == Exit.OK
     printed = capsys.readouterr()
     assert printed.out == (tmp_path / "out.json").read_text()

@@ -247,7 +247,7 @@ def test_an_error_of_the_environment_stays_one(
     def no_compiler(*_: object, **__: object) -> None:
         raise CiError("reading C++ needs the standard headers of g++, and it does not run")
 
-    monkeypatch.setattr("ci.surface.extract.cpp.find", no_compiler)
+    monkeypatch.setattr("ci.surface.extract.cpp.extract", no_compiler)
     with pytest.raises(CiError, match="needs the standard headers"):
         check(CONST)
 

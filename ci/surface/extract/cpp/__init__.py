@@ -8,17 +8,19 @@ types are written. A second preprocessor profile adds what only it can see, mark
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ci.surface.catalogue import Catalogue
 from ci.surface.extract.cpp import parse, walk
 from ci.surface.extract.cpp.compiler import PROFILES, Profile
-from ci.surface.extract.cpp.conditionals import required_macros
+from ci.surface.extract.cpp.conditionals import names_any, required_macros
+from ci.surface.extract.cpp.parse import Unit
+from ci.surface.extract.cpp.sources import INCLUDE
 from ci.surface.extract.cpp.walk import Found
 from ci.surface.model import Declaration
 from ci.torch_tree import TorchTree
 
-__all__ = ["PROFILES", "Found", "Profile", "extract", "find", "merge"]
+__all__ = ["PROFILES", "Profile", "extract"]
 
 
 def extract(
@@ -29,38 +31,38 @@ def extract(
     profiles: Sequence[Profile] = PROFILES,
     overlay: Mapping[str, str] | None = None,
 ) -> list[Declaration]:
-    """Every C++ declaration of the catalogue, profile after profile in this process.
+    """Every C++ declaration of the catalogue.
 
     `headers` reads only some of the catalogue's headers, which takes a fraction of the time;
     `overlay` replaces files of the tree in memory: file relative to the tree -> its text.
     """
-    return merge(
-        (profile, find(tree, catalogue, profile, headers=headers, overlay=overlay))
-        for profile in profiles
-    )
-
-
-def find(
-    tree: TorchTree,
-    catalogue: Catalogue,
-    profile: Profile,
-    *,
-    headers: Sequence[str] | None = None,
-    overlay: Mapping[str, str] | None = None,
-) -> list[Found]:
-    """What one profile sees."""
-    unit = parse.parse(tree, headers or catalogue.headers, profile, overlay or {})
-    return walk.walk(unit, catalogue)
-
-
-def merge(seen: Iterable[tuple[Profile, list[Found]]]) -> list[Declaration]:
-    """The declarations of all profiles; what the first does not see says what it requires."""
-    known: set[str] = set()
-    declarations: list[Declaration] = []
-    for profile, founds in seen:
-        new = [found for found in founds if found.identity not in known]
+    first, *others = profiles
+    unit = parse.parse(tree, headers or catalogue.headers, first, overlay or {})
+    founds = walk.walk(unit, catalogue)
+    declarations = [found.declaration([]) for found in founds]
+    known = {found.identity for found in founds}
+    for profile in others:
+        concerned = _concerned(unit, founds, profile)
+        if not concerned:
+            continue
+        again = parse.parse(tree, concerned, profile, overlay or {})
+        new = [f for f in walk.walk(again, catalogue) if f.identity not in known]
         known.update(found.identity for found in new)
-        declarations += [
-            found.declaration(required_macros(found.conditions, profile.defines)) for found in new
-        ]
+        declarations += [f.declaration(required_macros(f.conditions, profile.defines)) for f in new]
     return declarations
+
+
+def _concerned(unit: Unit, founds: Sequence[Found], profile: Profile) -> Sequence[str]:
+    """The headers that a profile may read differently: those that ask for its macros.
+
+    If a file asks that declares something and is not one of the headers, it may be all of them.
+    """
+    listed = {f"{INCLUDE}/{header}": header for header in unit.headers}
+    asked = {file for file in {*listed, *(f.file for f in founds)} if _asks(unit, file, profile)}
+    if not asked <= listed.keys():
+        return unit.headers
+    return [header for file, header in listed.items() if file in asked]
+
+
+def _asks(unit: Unit, file: str, profile: Profile) -> bool:
+    return names_any(unit.sources.lines(unit.sources.path_in(unit.tree, file)), profile.defines)

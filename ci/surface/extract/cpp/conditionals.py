@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 _DIRECTIVE = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif|else|endif)\b(.*)")
 
@@ -24,6 +24,12 @@ def enclosing(lines: Sequence[str], line: int) -> tuple[str, ...]:
         else:
             stack.append(condition)
     return tuple(stack)
+
+
+def names_any(lines: Iterable[str], macros: Iterable[str]) -> bool:
+    """Whether a condition of the preprocessor names one of the macros."""
+    wanted = re.compile(rf"\b(?:{'|'.join(macros)})\b")
+    return any(_DIRECTIVE.match(line) and wanted.search(line) for line in lines)
 
 
 def required_macros(conditions: Sequence[str], defines: Sequence[str]) -> list[str]:
