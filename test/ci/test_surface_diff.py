@@ -325,6 +325,16 @@ def test_a_class_that_is_gone_speaks_for_the_symbols_of_its_members() -> None:
     assert rules([function("c10::f"), symbol("c10::f<int>(int)")], []) == ["function_removed"]
 
 
+def test_a_class_that_becomes_an_alias_tells_which_members_the_other_does_not_have() -> None:
+    before = in_class(constructor(A, "int"), method(f, A), method(f"{A}::h"))
+    other = in_class(constructor(B, "int"), method(g, B), name=B)
+    assert sorted(rules(before, [cpp("alias", A, target=B), *other])) == [
+        "class_added",
+        "class_became_alias",
+        "method_removed",
+    ]
+
+
 def test_a_change_of_a_virtual_is_told_once_where_it_is_declared() -> None:
     before = derived(virtual(f, "int"), virtual(g, "int", override=True))
     after = derived(virtual(f, "long"), virtual(g, "long", override=True))

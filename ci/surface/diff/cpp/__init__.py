@@ -88,9 +88,23 @@ class _Comparison:
                 kept.append((was, now))
                 continue
             yield _kind_changed(was, now)
+            if (was.kind, now.kind) == ("class", "alias"):
+                yield from self._members_of_alias(was.name, str(now.facts.get("target")))
             self.removed = _outside(self.removed, {was.name})
             self.added = _outside(self.added, {was.name})
         self.changed = kept
+
+    def _members_of_alias(self, name: str, target: str) -> Iterator[Finding]:
+        """What a class lost by becoming another name of a class of the snapshot."""
+        if target not in self.sides.after.classes:
+            return
+        moved: defaultdict[str, list[Declaration]] = defaultdict(list)
+        for group in _below(self.before, name).values():
+            for member in group:
+                as_target = _rehomed(member, name, target)
+                moved[as_target.name].append(as_target)
+        lost = _Comparison(moved, _below(self.after, target)).findings()
+        yield from (found for found in lost if found.before)
 
     def _renames(self) -> Iterator[Finding]:
         """New names of old things, those that have members first."""
@@ -255,6 +269,20 @@ def _outside(declarations: list[Declaration], scopes: set[str]) -> list[Declarat
         return False
 
     return [d for d in declarations if not inside(d.name)]
+
+
+def _below(named: Named, owner: str) -> dict[str, list[Declaration]]:
+    return {name: group for name, group in named.items() if name.startswith(f"{owner}::")}
+
+
+def _rehomed(member: Declaration, old: str, new: str) -> Declaration:
+    """The member as the other class would have it: it may take and return its own class."""
+    own, other = (name.rpartition("::")[2] for name in (old, new))
+    name = new + member.name.removeprefix(old)
+    if member.kind in {"constructor", "destructor"}:
+        name = name.removesuffix(own) + other
+    facts = json.loads(json.dumps(dict(member.facts)).replace(old, new))
+    return replace(member, name=name, facts=facts)
 
 
 def _whatever_the_kind(was: Declaration, now: Declaration) -> Iterator[Finding]:
