@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ci.surface.diff.cpp import classes, enums, functions, values
+from ci.surface.diff.cpp import classes, enums, functions, once, values
 from ci.surface.diff.cpp.functions import Sides
 from ci.surface.diff.cpp.hierarchy import Hierarchy
 from ci.surface.diff.pairing import (
@@ -45,9 +45,6 @@ CHANGED: Mapping[str, Callable[[Declaration, Declaration], Iterator[Finding]]] =
 
 ACCESS = ["public", "protected", "private"]
 
-# These explain why the size of a class changed.
-EXPLAIN_LAYOUT = {"field_removed", "field_renamed", "field_type_changed", "base_removed"}
-
 
 def findings(before: Named, after: Named) -> Iterator[Finding]:
     """Every difference between the C++ declarations of two snapshots, by name."""
@@ -69,7 +66,7 @@ class _Comparison:
 
     def findings(self) -> list[Finding]:
         found = [*self._kinds(), *self._renames(), *self._changes(), *self._leftovers()]
-        return _layout_explained(_once(found, self.sides))
+        return once.layout_explained(once.told_once(found, self.sides))
 
     def _sort_in(self, was: Declaration | None, now: Declaration | None) -> None:
         if was and now:
@@ -309,51 +306,3 @@ def _requires_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding("requires_changed", was, now, profile=" and ".join(new))
     elif old and not new:
         yield finding("requires_dropped", was, now, profile=" and ".join(old))
-
-
-def _once(found: list[Finding], sides: Sides) -> list[Finding]:
-    """Without what a derived class merely has from a base, where the same finding stands."""
-    by_class: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
-    for each in found:
-        by_class[each.rule, _member(each.name)].add(scope(each.name))
-    kept: dict[str, Finding] = {}
-    for each in found:
-        owners = by_class[each.rule, _member(each.name)]
-        above = {a for side in sides for a in side.ancestors(scope(each.name))}
-        if not (owners & above and _can_be_inherited(each)):
-            kept.setdefault(each.identity, each)
-    return list(kept.values())
-
-
-def _can_be_inherited(found: Finding) -> bool:
-    """A constructor or a data member of the same name in a base is another one."""
-    about = found.before or found.after
-    return about is not None and about.kind in {"method", "destructor"}
-
-
-def _member(name: str) -> str:
-    last = name.rpartition("::")[2]
-    return "~" if last.startswith("~") else last
-
-
-def _layout_explained(found: list[Finding]) -> list[Finding]:
-    """A size that changed is no finding of its own where one says why; there it is mentioned."""
-    sizes = {f.name: f for f in found if f.rule == "class_layout_changed"}
-    explained = {
-        owner for f in found if f.rule in EXPLAIN_LAYOUT and (owner := _class_of(f)) in sizes
-    }
-    return [
-        _mention(f, sizes[_class_of(f)])
-        if f.rule in EXPLAIN_LAYOUT and _class_of(f) in explained
-        else f
-        for f in found
-        if f.rule != "class_layout_changed" or f.name not in explained
-    ]
-
-
-def _class_of(found: Finding) -> str:
-    return found.name if found.rule == "base_removed" else scope(found.name)
-
-
-def _mention(found: Finding, layout: Finding) -> Finding:
-    return replace(found, message=f"{found.message} {layout.message}")
