@@ -12,6 +12,7 @@ SUBVERBS: dict[str, str] = {
     "snapshot": "read the surface of one torch into a file",
     "diff": "compare two torches: what breaks a backend, what is new",
     "check": "judge a PR against a pinned torch, without building PyTorch",
+    "witness": "prove by compiling that what breaks between two torches does break",
     "coupling": "find where generic code of a torch is coupled to one vendor",
 }
 

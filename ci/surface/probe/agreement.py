@@ -129,12 +129,15 @@ def _unexplained(
     findings: Sequence[Finding], lines: _Lines, after: ProbeResult
 ) -> Iterator[Finding]:
     """A finding for every refused line that no change accounts for."""
+    told = [finding for finding in findings if finding.severity != Severity.COSMETIC]
+    explained: set[str] = set()  # files with a line that is
     for error in after.errors:
         about = lines.about(error)
-        if error.fatal and _names_header(error, findings):
-            continue
-        if not any(_explains(f, about) for f in findings if f.severity != Severity.COSMETIC):
+        if any(_explains(finding, about) for finding in told) or _names_header(error, told):
+            explained.add(error.place.file)
+        elif about or error.place.file not in explained:
             yield _disagreement(error, about, after)
+        # else: a line that uses nothing is refused because of one before it
 
 
 def _names_header(error: ProbeError, findings: Iterable[Finding]) -> bool:

@@ -68,15 +68,18 @@ class ProbeResult:
     uses: tuple[Covered, ...]
 
     def about(self, error: ProbeError) -> frozenset[str]:
-        """What a refused line is about: the declarations of that line, where it was accepted, else
-        of the statement around it; for a line of a header, those that the message names."""
+        """What a refused line is about: the declarations it used where it was accepted, and what
+        the function around it overrides; else those of the statement around. Of a line of a
+        header, the declarations that the message names."""
         inside = [u for u in self.uses if u.begin.file == error.place.file]
-        line = {u.name for u in inside if u.begin.line == error.place.line}
-        around = {u.name for u in inside if u.first <= error.place.line <= u.last}
-        said = {word for text in (error.text, *error.notes) for word in _QUOTED.findall(text)}
-        named = {u.name for u in self.uses if {u.name, u.name.rpartition("::")[2]} & said}
-        about = line or around or (set() if inside else named)
-        return frozenset(about | set(error.unimplemented))
+        around = {u for u in inside if u.first <= error.place.line <= u.last}
+        line = {u for u in inside if u.begin.line == error.place.line}
+        overridden = {u for u in around if u.use == Use.OVERRIDES}
+        names = {u.name for u in (line | overridden or around)}
+        if not inside:
+            said = {word for text in (error.text, *error.notes) for word in _QUOTED.findall(text)}
+            names = {u.name for u in self.uses if {u.name, u.name.rpartition("::")[2]} & said}
+        return frozenset(names | set(error.unimplemented))
 
     @functools.cached_property
     def covers(self) -> Mapping[str, frozenset[Use]]:
