@@ -122,16 +122,24 @@ def _complaints(tree: TorchTree, witnesses: Sequence[Witness], prelude: str) -> 
         raise CiError(
             f"the headers of torch {tree.version} do not compile with {COMPILER}: {said[None]}"
         )
-    alone = (_compile(tree, w.source, set()).get(None) if w.alone else None for w in witnesses)
+    alone = (_alone(tree, witness) if witness.alone else None for witness in witnesses)
     return [
         single if witness.alone else said.get(f"witness-{index}")
         for index, (witness, single) in enumerate(zip(witnesses, alone, strict=True))
     ]
 
 
-def _compile(tree: TorchTree, source: str, names: set[str]) -> dict[str | None, str]:
+def _alone(tree: TorchTree, witness: Witness) -> str | None:
+    standard = [f"-std={witness.standard}"] if witness.standard else []
+    return _compile(tree, witness.source, set(), standard).get(None)
+
+
+def _compile(
+    tree: TorchTree, source: str, names: set[str], more: Sequence[str] = ()
+) -> dict[str | None, str]:
     """The first error of each part of a source; that of nobody's part is None's."""
-    command = [COMPILER, *flags(tree, PROFILES[0]), "-fsyntax-only", "-fmax-errors=0", "-"]
+    options = [*flags(tree, PROFILES[0]), *more, "-fsyntax-only", "-fmax-errors=0"]
+    command = [COMPILER, *options, "-"]
     try:
         done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     except OSError as error:

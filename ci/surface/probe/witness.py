@@ -34,6 +34,7 @@ class Witness:
     finding: Finding
     source: str
     alone: bool = False  # must not share a translation unit: it is about what is included
+    standard: str = ""  # of C++, if not that of the torch
 
 
 class Writer:
@@ -153,6 +154,21 @@ class Writer:
             return _passed(was) if was.facts.get("template") else f"using Name = ::{was.name};\n"
         return f"using ::{was.name};\n"
 
+    def reach(self, finding: Finding) -> str:
+        """The member, from where it could be reached."""
+        if finding.before is None:  # a destructor that was not written
+            return f"void use(::{_scope(finding.name)}* object) {{ delete object; }}\n"
+        return _member(finding.before) if finding.before.kind == "field" else self.call(finding)
+
+    def kind(self, finding: Finding) -> str:
+        """The name, as what it was."""
+        was = _before(finding)
+        if was.kind == "function":
+            return _call(was, _count(was))
+        if was.kind in ("class", "enum", "alias"):
+            return f"using Name = ::{was.name};\n"
+        return f"auto* value = &::{was.name};\n"
+
     def alias(self, finding: Finding) -> str:
         """The alias, where its target is meant."""
         was = _before(finding)
@@ -250,6 +266,8 @@ _MAKERS: Mapping[str, Callable[[Writer, Finding], str]] = {
         Writer.mention,
     ),
     "requires_changed": Writer.mention,
+    "access_narrowed": Writer.reach,
+    "kind_changed": Writer.kind,
     "alias_changed": Writer.alias,
     "field_type_changed": Writer.typed,
     "constant_type_changed": Writer.typed,
@@ -261,9 +279,14 @@ _MAKERS: Mapping[str, Callable[[Writer, Finding], str]] = {
 
 
 def _header(finding: Finding) -> Witness:
-    if finding.rule not in ("header_removed", "header_not_alone"):
-        raise NotProvable(f"nothing is known about witnesses of {finding.rule}")
-    return Witness(finding, f"#include <{finding.name}>\n", alone=True)
+    """Whoever includes the header, first of all; with an older compiler, if that is the matter."""
+    if finding.rule in ("header_removed", "header_not_alone"):
+        return Witness(finding, f"#include <{finding.name}>\n", alone=True)
+    if finding.rule == "language_raised" and finding.after is not None:
+        minimum = finding.before.facts["minimum"] if finding.before else 17
+        header = finding.after.file.removeprefix("torch/include/")
+        return Witness(finding, f"#include <{header}>\n", alone=True, standard=f"c++{minimum}")
+    raise NotProvable(f"nothing is known about witnesses of {finding.rule}")
 
 
 # ---- declarations as source ----

@@ -8,8 +8,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from ci import output
 from ci.errors import Exit
-from ci.surface import catalogue, snapshot, snapshot_file
+from ci.surface import catalogue, snapshot
 from ci.surface.diff import diff
 from ci.surface.probe import trial
 from ci.surface.probe.trial import Outcome, Verdict
@@ -63,11 +64,11 @@ def run(args: argparse.Namespace) -> int:
         (trees[1], after.declarations),
         catalogue.load(),
     )
-    title = f"{before.torch.version} -> {after.torch.version}: {summary(verdicts)}"
+    title = f"{before.torch.version} to {after.torch.version}: {summary(verdicts)}"
     render = _markdown if args.format == "markdown" else _text
     rendered = render(title, verdicts, source=args.source)
     if args.output:
-        snapshot_file.write_atomically(args.output, rendered.encode())
+        output.write(args.output, rendered.encode())
     else:
         sys.stdout.write(rendered)
     refuted = any(verdict.outcome == Outcome.REFUTED for verdict in verdicts)
