@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
@@ -13,7 +17,7 @@ from ci import cli
 from ci.errors import Exit
 from ci.surface import snapshot_file
 from ci.surface.diff import diff
-from ci.surface.model import Domain, Finding, Severity, Snapshot
+from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
 from ci.surface.verbs.diff import COMMITTED
 
 DOCUMENTS = Path(__file__).resolve().parents[2] / "docs/surface"
@@ -115,3 +119,58 @@ def test_every_difference_is_told_once_and_in_full(before: str, after: str) -> N
     identities = Counter(f.identity for f in found)
     assert [f.name for f in found if identities[f.identity] > 1] == []
     assert all(f.message and f.surface and f.concerns for f in found)
+
+
+# Every real function of a sample, changed by hand.
+CHANGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "returns something else": lambda facts: {**facts, "returns": "c10::Unheard"},
+    "takes one thing more": lambda facts: {
+        **facts,
+        "parameters": [*facts.get("parameters", ()), {"type": "c10::Unheard"}],
+    },
+    "is only there in one profile": lambda facts: {**facts, "requires": ["USE_UNHEARD"]},
+}
+
+
+@functools.cache
+def sample() -> list[tuple[Declaration, list[Declaration]]]:
+    """Functions that can be called or overridden, each with what stands in the same scope."""
+    scopes: defaultdict[str, list[Declaration]] = defaultdict(list)
+    for declaration in snapshot_of("2.13.0").declarations:
+        if declaration.domain is Domain.CPP:
+            scopes[declaration.name.rpartition("::")[0]].append(declaration)
+    functions = [
+        (declaration, together)
+        for together in scopes.values()
+        for declaration in together
+        if declaration.kind in ("function", "method") and not declaration.facts.get("deleted")
+    ]
+    return Random(0).sample(functions, 200)
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_no_change_of_a_real_function_is_missed_and_none_is_told_twice(change: str) -> None:
+    for declaration, together in sample():
+        changed = replace(declaration, facts=CHANGES[change](dict(declaration.facts)))
+        now = [changed if d is declaration else d for d in together]
+        (found,) = _between(together, now)
+        assert found.name == declaration.name
+        assert found.severity in (Severity.COMPILE_BREAK, Severity.REBUILD)
+
+
+def test_a_real_function_that_goes_breaks_who_used_it_and_one_that_comes_nobody() -> None:
+    for declaration, together in sample():
+        left = [d for d in together if d is not declaration]
+        gone = _between(together, left)
+        assert [f.name for f in gone] in ([declaration.name], [])
+        assert gone or declaration.facts.get("override") or "operator" in declaration.name
+        assert all(
+            f.severity is not Severity.COMPILE_BREAK or f.rule == "pure_virtual_added"
+            for f in _between(left, together)
+        )
+
+
+def _between(was: list[Declaration], now: list[Declaration]) -> list[Finding]:
+    torch = snapshot_of("2.13.0").torch
+    sides = (Snapshot(torch, frozenset({Domain.CPP}), tuple(side)) for side in (was, now))
+    return diff(*sides)
