@@ -9,7 +9,7 @@ is laid out anew, gives nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 
 from ci.surface.diff import cpp, device_module, header, operators, python_api, symbol
@@ -31,13 +31,15 @@ COMPARE: Mapping[Domain, Callable[[Named, Named], Iterator[Finding]]] = {
 def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
     """Every difference that has a rule, worst first.
 
-    Domains that only one of the snapshots looked at are not compared (`skipped_domains`).
+    Domains that only one of the snapshots looked at are not compared (`skipped_domains`), nor what
+    a header declares that one of the torches could not compile: that is told of the header.
     """
+    unread = _unread(before) | _unread(after)
     found = [
         finding
         for domain, compare in COMPARE.items()
         if domain in before.domains & after.domains
-        for finding in compare(_named(before, domain), _named(after, domain))
+        for finding in compare(_named(before, domain, unread), _named(after, domain, unread))
     ]
     if Domain.SYMBOL in before.domains & after.domains:
         told = {f.name for f in found if f.domain is Domain.CPP and f.severity is not COSMETIC}
@@ -73,12 +75,19 @@ def _merged(found: Iterable[Finding]) -> Iterator[Finding]:
         yield replace(one, message=" ".join(messages)) if others else one
 
 
-def _named(snapshot: Snapshot, domain: Domain) -> Named:
+def _named(snapshot: Snapshot, domain: Domain, unread: Set[str] = frozenset()) -> Named:
     named: defaultdict[str, list[Declaration]] = defaultdict(list)
     for declaration in snapshot.declarations:
-        if declaration.domain == domain:
+        unknown = domain is Domain.CPP and declaration.file in unread
+        if declaration.domain == domain and not unknown:
             named[declaration.name].append(declaration)
     return dict(named)
+
+
+def _unread(snapshot: Snapshot) -> set[str]:
+    """Headers with an error that gave no declaration: they were left out."""
+    faulty = {d.file for d in snapshot.declarations if d.kind == "header" and d.facts.get("error")}
+    return faulty - {d.file for d in snapshot.declarations if d.domain is Domain.CPP}
 
 
 __all__ = ["COMPARE", "diff", "order", "skipped_domains"]
