@@ -83,7 +83,8 @@ class _Comparison:
     def _is_missing(self, one: Declaration, here: Declarations, there: Declarations) -> bool:
         """There is no trace of it: its class or module is still there, and does not inherit it."""
         owner = scope(one.name)
-        if owner in here and owner not in there:
+        was, now = _only(here.get(owner)), _only(there.get(owner))
+        if was is not None and (now is None or now.kind != was.kind):
             return False  # said of the whole class or module
         return not _inherited(there, owner, simple(one.name), frozenset())
 

@@ -112,7 +112,7 @@ class _Entry:
     def _constructor_of_dataclass(self, name: str, cls: griffe.Class) -> Declaration:
         """What @dataclass makes of the fields of the class itself."""
         fields = (m for m in cls.members.values() if isinstance(m, griffe.Attribute))
-        parameters = [_field(f) for f in fields if _is_field(f)]
+        parameters = [_field(f) for f in fields if _is_field(f) and not _is_of_the_class(f)]
         text = f"def __init__({', '.join(map(_written, parameters))})"
         return self._declaration("function", name, text, cls, {"parameters": parameters})
 
@@ -203,6 +203,10 @@ def _is_field(attribute: griffe.Attribute) -> bool:
         and attribute.annotation is not None
         and "instance-attribute" in attribute.labels
     )
+
+
+def _is_of_the_class(attribute: griffe.Attribute) -> bool:
+    return "ClassVar" in str(attribute.annotation)
 
 
 def _field(attribute: griffe.Attribute) -> dict[str, Any]:
