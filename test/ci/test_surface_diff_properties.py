@@ -19,7 +19,7 @@ from declarations import (
     method,
     snapshot,
 )
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci.surface.diff import diff
@@ -77,17 +77,20 @@ def _snapshots() -> st.SearchStrategy[Snapshot]:
     return declarations().map(lambda found: snapshot(*found))
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots())
 def test_a_snapshot_does_not_differ_from_itself(one: Snapshot) -> None:
     assert diff(one, one) == []
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots(), st.integers(1, 10_000))
 def test_what_is_written_for_people_is_not_compared(one: Snapshot, line: int) -> None:
     moved = [replace(d, file="elsewhere.h", line=line, text="/* */") for d in one.declarations]
     assert diff(one, replace(one, declarations=tuple(moved))) == []
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots(), _snapshots(), st.randoms())
 def test_the_order_of_declarations_makes_no_difference(
     one: Snapshot, other: Snapshot, random: Random
@@ -99,6 +102,7 @@ def test_the_order_of_declarations_makes_no_difference(
     assert diff(*mixed) == diff(one, other)
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots(), _snapshots())
 def test_every_difference_can_be_shown_and_is_told_once(one: Snapshot, other: Snapshot) -> None:
     found = diff(one, other)
@@ -107,6 +111,7 @@ def test_every_difference_can_be_shown_and_is_told_once(one: Snapshot, other: Sn
     assert [f.severity.rank for f in found] == sorted(f.severity.rank for f in found)
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots(), _snapshots())
 def test_classes_and_enums_that_come_one_way_go_the_other_way(
     one: Snapshot, other: Snapshot
@@ -118,6 +123,7 @@ def test_classes_and_enums_that_come_one_way_go_the_other_way(
         assert come == gone
 
 
+@settings(max_examples=50, deadline=None)
 @given(_snapshots())
 def test_everything_there_is_comes_from_an_empty_snapshot_without_a_break(one: Snapshot) -> None:
     assert all(f.severity.rank > 3 for f in diff(snapshot(), one))

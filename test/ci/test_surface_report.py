@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from declarations import class_, enum, function, snapshot, virtual
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ci.errors import CiError
@@ -194,6 +194,7 @@ def test_no_name_is_markup_mention_or_link(name: str) -> None:
     assert len(headings) == 2
 
 
+@settings(max_examples=50, deadline=None)
 @given(st.text(max_size=60))
 def test_a_code_span_holds_any_text(words: str) -> None:
     span = markdown.code(words)

@@ -111,10 +111,12 @@ def _paragraph(findings: list[Finding]) -> str:
     if len(findings) < MANY:
         return "\n\n".join(map(_finding, findings))
     one = findings[0]
-    names = ", ".join(code(finding.name) for finding in findings[:NAMED])
-    rest = f" and {len(findings) - NAMED} more" if len(findings) > NAMED else ""
+    count = Counter(finding.name for finding in findings)
+    names = [code(name) + (f" ({n})" if n > 1 else "") for name, n in count.items()]
+    rest = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    shown = ", ".join(names[:NAMED])
     what = text(one.rule.replace("_", " "))
-    return f"**{words_of(one.severity)}** {len(findings)} times: {what}: {names}{rest}"
+    return f"**{words_of(one.severity)}** {len(findings)} times: {what}: {shown}{rest}"
 
 
 def _finding(finding: Finding) -> str:

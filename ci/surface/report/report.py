@@ -88,7 +88,10 @@ def place(declaration: Declaration) -> str:
 
 def about(finding: Finding) -> str:
     """The message, less the name that stands in front of it anyway."""
-    return finding.message.removeprefix(f"{finding.name} ")
+    message = finding.message
+    for name in (f"{finding.name}: ", f"{finding.name} "):
+        message = message.removeprefix(name)
+    return message
 
 
 def probe(finding: Finding) -> str:
