@@ -422,6 +422,15 @@ def test_an_added_enumerator_speaks_for_the_values_it_moves_and_the_constants_ma
     assert found.severity is Severity.SILENT_BREAK
 
 
+def test_an_operation_called_max_counts_nothing() -> None:
+    before = enum("c10d::ReduceOp::RedOpType", "SUM", "MAX", "BAND")
+    after = enum("c10d::ReduceOp::RedOpType", "SUM", "AVG", "MAX", "BAND")
+    assert rules(before, after) == ["enumerator_value_changed", "enumerator_added"]
+    last = enum("c10::Activity", "CPU", "CUDA", "ENUM_COUNT")
+    longer = enum("c10::Activity", "CPU", "CUDA", "XPU", "ENUM_COUNT")
+    assert rules(last, longer) == ["enumerator_added_moves_count"]
+
+
 def test_values_moved_by_an_enumerator_that_is_gone_are_told_with_it() -> None:
     (found,) = diff(
         snapshot(*enum("c10::E", "X", "Named", "Y", "EndOfKeys")),

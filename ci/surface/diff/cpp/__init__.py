@@ -185,7 +185,8 @@ class _Comparison:
     def _follows(was: Declaration, now: Declaration, grown: list[enums.Enum]) -> bool:
         """Whether a constant differs by nothing but the enumerator that it was made from."""
         old, new = ({**d.facts, "value": None} for d in (was, now))
-        return old == new and bool(enums.follows(enums.value(was), enums.value(now), grown))
+        before, after = (d.facts.get("value") for d in (was, now))
+        return old == new and bool(enums.follows(before, after, grown))
 
     def _leftovers(self) -> Iterator[Finding]:
         for was in self.removed:

@@ -15,8 +15,10 @@ from ci.surface.diff.pairing import pair_renames, same_but_for_name, simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
-# NumOptions, NUM_SCALAR_TYPES, COMPILE_TIME_MAX_DEVICE_TYPES, EndOfFunctionalityKeys, ENUM_COUNT
-COUNTING = re.compile(r"[Nn]um[A-Z_]\w*|NUM_\w+|(\w*_)?(COUNT|MAX|END|LAST)(_\w*)?|EndOf\w+")
+# NumOptions, NUM_SCALAR_TYPES, EndOfFunctionalityKeys count wherever they stand; ENUM_COUNT and
+# COMPILE_TIME_MAX_DEVICE_TYPES if nothing is larger: a MAX among others is the operation.
+COUNTING = re.compile(r"[Nn]um[A-Z_]\w*|NUM_\w+|EndOf\w+")
+LARGEST = re.compile(r"(\w*_)?(COUNT|MAX|END|LAST)(_\w*)?")
 SHOWN = 3  # of the values that moved
 
 
@@ -33,19 +35,24 @@ class Enum(NamedTuple):
         """The names whose number changed: those that count first, then in the numbers' order."""
         both = self.before.keys() & self.after.keys()
         moved = [n for n in both if value(self.before[n]) != value(self.after[n])]
-        return sorted(
-            moved, key=lambda n: (not COUNTING.fullmatch(n), str(value(self.after[n])).zfill(24), n)
-        )
+        return sorted(moved, key=lambda n: (not self.is_count(n), value(self.after[n]), n))
 
     @property
     def counts(self) -> list[str]:
         """Those that moved and count the others."""
-        return [name for name in self.moved if COUNTING.fullmatch(name)]
+        return [name for name in self.moved if self.is_count(name)]
+
+    def is_count(self, name: str) -> bool:
+        """Whether a value counts the others."""
+        if COUNTING.fullmatch(name):
+            return True
+        largest = value(self.after[name]) == max(map(value, self.after.values()))
+        return largest and LARGEST.fullmatch(name) is not None
 
 
-def value(enumerator: Declaration) -> object:
+def value(enumerator: Declaration) -> int:
     """The number; 0 is as good a fact as any, though a falsy one is left out."""
-    return enumerator.facts.get("value", 0)
+    return int(enumerator.facts.get("value", 0))
 
 
 def changed(enum: Enum) -> Iterator[Finding]:
