@@ -135,6 +135,12 @@ def test_a_changed_virtual_is_a_compile_break_and_the_verdict_says_so(check: Che
     assert json.loads(as_json.render(report))["verdict"] == report.verdict
 
 
+def test_lines_are_those_of_the_repository_and_not_of_the_wheel(check: Check) -> None:
+    (finding,) = (f for f in check(CONST).findings if f.before and f.after)
+    line = 1 + small_torch.ALLOCATOR.splitlines().index("  virtual void* allocate(size_t n) = 0;")
+    assert (finding.before.line, finding.after.line) == (line, line)  # type: ignore[union-attr]
+
+
 def test_only_the_domains_that_the_change_touches_are_read(check: Check) -> None:
     assert {f.domain for f in check(CONST).findings} == {Domain.CPP}
     python = check(edit(ACCELERATOR, "current_device_index", "current_index"))

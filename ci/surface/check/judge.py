@@ -12,8 +12,9 @@ from ci.surface.catalogue import Catalogue
 from ci.surface.check import broken, opinion, reach
 from ci.surface.check.change import Change
 from ci.surface.check.reading import Reader, Reading, still_read, unconfirmed, worth_trying
+from ci.surface.check.wrapping import lines_before
 from ci.surface.diff import diff, order
-from ci.surface.model import Domain, Finding, Severity, Snapshot, Torch
+from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot, Torch
 from ci.surface.report import Report
 from ci.torch_tree import TorchTree, layout, linked
 
@@ -54,6 +55,7 @@ def judge(
         beside = opinion.tasks(base.tree, tree) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)
+        findings = [_at_lines_of_repository(finding, base.tree, tree) for finding in findings]
     judged = sum(1 for path in change.files if read_by[path])
     return Report(
         before=torch,
@@ -113,6 +115,23 @@ def _findings(before: Snapshot, reading: Reading, reader: Reader) -> tuple[list[
         found, remark = opinion.weighed(found, reading.parts)
     found += [broken.finding(fault, before, reader.catalogue) for fault in reading.faults]
     return sorted(usage.weigh(found, usage.load()), key=order), remark
+
+
+def _at_lines_of_repository(finding: Finding, base: TorchTree, tree: TorchTree) -> Finding:
+    """With the lines that the PR's author sees: in a wheel, a guard comes before each header."""
+    return replace(
+        finding,
+        before=finding.before and _at_line_of_repository(finding.before, base),
+        after=finding.after and _at_line_of_repository(finding.after, tree),
+    )
+
+
+def _at_line_of_repository(declaration: Declaration, tree: TorchTree) -> Declaration:
+    path = tree.root / declaration.file
+    if not declaration.file.startswith("torch/include/") or not declaration.line > 1:
+        return declaration
+    offset = lines_before(path.read_bytes()) if path.is_file() else 0
+    return replace(declaration, line=declaration.line - offset)
 
 
 def _notes(change: Change, judged: int, reading: Reading) -> list[str]:

@@ -24,6 +24,11 @@ def unwrapped(content: bytes) -> bytes:
     return content[head.end() : foot.start()] if head and foot else content
 
 
+def lines_before(content: bytes) -> int:
+    """How many lines are in front of the header proper."""
+    return 1 if unwrapped(content) != content else 0
+
+
 def wrapped_as(model: bytes, content: bytes) -> bytes:
     """`content` wrapped in the way `model` is; lines keep their numbers relative to it."""
     head, foot = _HEAD.match(model), _FOOT.search(model, max(0, len(model) - 400))
