@@ -112,8 +112,7 @@ def tasks(
 
 def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
     """Name and result of each task as it ends; the first failure ends them all."""
-    context = multiprocessing.get_context("spawn")  # fork and libclang's threads do not mix
-    with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+    with _pool() as pool:
         futures: dict[Future[T], str] = {pool.submit(task): name for name, task in tasks.items()}
         try:
             for future in as_completed(futures):
@@ -124,3 +123,12 @@ def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _pool() -> ProcessPoolExecutor:
+    """Of new processes: fork and libclang's threads do not mix. One for each task where Python can
+    do that: clang does not give all of its memory back."""
+    context = multiprocessing.get_context("spawn")
+    if sys.version_info >= (3, 11):
+        return ProcessPoolExecutor(PROCESSES, mp_context=context, max_tasks_per_child=1)
+    return ProcessPoolExecutor(PROCESSES, mp_context=context)

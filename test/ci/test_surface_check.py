@@ -7,6 +7,7 @@ On a torch of a few files and a catalogue that fits it, so that a check takes a 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -328,6 +329,12 @@ def test_a_rename_moves_and_a_copy_does_not(pinned: judge.Base) -> None:
         files = change.of_patch(pinned.tree, patch.encode()).files
         assert files[new] == (pinned.tree.root / old).read_bytes()
         assert (old not in files) is kept
+
+
+def test_the_documented_patch_fits_the_installed_torch() -> None:
+    patch = Path(__file__).parents[2] / "docs/surface/examples/const-allocate.diff"
+    changed = change.of_patch(locate(sys.executable, progress=QUIET), patch.read_bytes())
+    assert len(changed.files) == 3 and not changed.conflicts and not changed.unjudged
 
 
 # --- a checkout instead of a patch -----------------------------------------------------------
