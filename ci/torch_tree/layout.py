@@ -82,10 +82,12 @@ GENERATED = (
     "torch/include/torch/csrc/api/include/torch/version.h",
     "torch/include/torch/csrc/autograd/generated/**",
     "torch/include/torch/csrc/lazy/generated/**",
-    "torch/include/torch/csrc/utils/generated_serialization_types.h",
     "torch/include/torch/headeronly/version.h",
     "torch/include/torch/headeronly/macros/cmake_macros.h",
 )
+
+# But for these, which lie among them and are of the repository.
+BY_HAND = ("torch/include/ATen/ops/{from_blob,tensor}.h",)
 
 # What it writes them from, by its place in the repository.
 SOURCES_OF_GENERATED = (
@@ -117,7 +119,7 @@ def to_repository(path: str) -> str | None:
 
 def is_generated(path: str) -> bool:
     """True if a build writes this file of a wheel."""
-    return _any_of(GENERATED).fullmatch(path) is not None
+    return bool(_any_of(GENERATED).fullmatch(path)) and not _any_of(BY_HAND).fullmatch(path)
 
 
 def makes_generated(path: str) -> bool:

@@ -275,6 +275,27 @@ def test_a_file_of_the_repository_has_one_place_in_the_wheel_and_back(
     assert layout.to_repository(place) == repository
 
 
+@pytest.mark.parametrize(
+    ("place", "generated"),
+    [
+        ("torch/include/ATen/ops/add.h", True),
+        ("torch/include/ATen/ops/from_blob.h", False),
+        ("torch/include/ATen/core/TensorBody.h", True),
+        ("torch/include/ATen/core/TensorBase.h", False),
+        ("torch/include/ATen/CPUFunctions_inl.h", True),
+        ("torch/include/c10/macros/cmake_macros.h", True),
+        ("torch/version.py", True),
+        ("torch/_C/__init__.pyi", True),
+        ("torch/_C/_distributed_c10d.pyi", False),
+    ],
+)
+def test_what_a_build_writes_is_told_from_what_the_repository_has(
+    place: str, generated: bool
+) -> None:
+    assert layout.is_generated(place) is generated
+    assert (layout.to_repository(place) is None) is generated
+
+
 @pytest.mark.parametrize("path", ["c10/core/Allocator.cpp", "docs/index.md", "test/test_ops.py"])
 def test_what_no_wheel_carries_has_no_place(path: str) -> None:
     assert layout.to_wheel(path) is None

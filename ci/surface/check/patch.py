@@ -152,8 +152,8 @@ class _Parser:
             hunk = self._hunk(match, f"{file.path} hunk {count}", file.windows)
             if keep:
                 file.hunks.append(hunk)
-        if keep and count > HUNKS_LIMIT:
-            raise CiError(f"the patch has {count} hunks for {file.path}: refused")
+            if len(file.hunks) > HUNKS_LIMIT:
+                raise CiError(f"more than {HUNKS_LIMIT} hunks for {file.path}: refused")
         if self.at < len(self.lines) and self.lines[self.at].startswith((b"@@", b"+", b" ")):
             raise CiError(f"the patch is damaged: line {self.at + 1} belongs to no hunk")
         return file
