@@ -12,6 +12,7 @@ BACKEND ?= puone
 PYTEST_ARGS ?=
 LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
+MUTATIONS_ARGS ?=
 BUILD_DIR := build
 NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 
@@ -54,6 +55,21 @@ build-liars: build
 .PHONY: fuzz
 fuzz: build $(NODE_MODULES) ## run the tests with hostile input on many more cases
 	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
+
+.PHONY: mutations
+mutations: $(SETUP) ## try every planted change of PyTorch on the surface tools, each alone
+	PYTHONPATH=test:test/ci:. $(PYTHON) test/ci/mutation_bench.py $(MUTATIONS_ARGS)
+
+# Of each step between the committed snapshots there is a report.
+SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
+.PHONY: surface
+surface: $(SETUP) ## after a change of what the surface tools read or say: the committed snapshots and reports
+	set -- $(SNAPSHOTS); before=; for v; do \
+	  $(PYTHON) -m ci surface snapshot --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
+	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown \
+	    -o docs/surface/examples/diff-$$before-$$v.md; \
+	  before=$$v; \
+	done
 
 .PHONY: lint
 lint: $(SETUP) ## check style and types: ruff, mypy, clang-format
