@@ -21,8 +21,9 @@ from ci.surface import catalogue as catalogues
 from ci.surface import probe, snapshot
 from ci.surface.check import change, judge, reach
 from ci.surface.model import Domain, Severity
-from ci.surface.report import Report, sarif, text
+from ci.surface.report import Report, markdown, sarif, text
 from ci.surface.report import json as as_json
+from ci.surface.verbs import check as verb
 from ci.torch_tree import TorchTree, locate
 
 SURFACES = """
@@ -134,6 +135,7 @@ def test_a_changed_virtual_is_a_compile_break_and_the_verdict_says_so(check: Che
     assert report.verdict == "compile_break: 1 finding in allocator"
     assert text.render(report).splitlines()[0] == report.verdict
     assert json.loads(as_json.render(report))["verdict"] == report.verdict
+    assert f"**{markdown.text(report.verdict)}**" in markdown.render(report)
 
 
 def test_lines_are_those_of_the_repository_and_not_of_the_wheel(check: Check) -> None:
@@ -455,6 +457,17 @@ def test_a_patch_that_cannot_be_read_ends_with_status_2_and_no_report(
     assert command("--patch", str(patch), "--format", "json", "-o", str(report)) == 2
     assert reason in capsys.readouterr().err
     assert not report.exists()
+
+
+def test_a_snapshot_as_base_means_the_version_that_it_is_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(verb, "locate", lambda where, cache: asked.append(where))
+    committed = Path(snapshot.__file__).parent / "snapshots" / "2.11.0.json.gz"
+    verb.base(str(committed), tmp_path)
+    verb.base("2.13.0", tmp_path)
+    assert asked == ["2.11.0", "2.13.0"]
 
 
 def test_a_base_that_does_not_compile_ends_with_status_2(

@@ -10,7 +10,7 @@ from ci.errors import CiError
 from ci.surface import catalogue, snapshot, snapshot_file
 from ci.surface.check import change, judge
 from ci.surface.check.patch import BYTES_LIMIT
-from ci.surface.verbs.diff import COMMITTED, add_report_arguments, check_surfaces, conclude
+from ci.surface.verbs.diff import add_report_arguments, check_surfaces, conclude
 from ci.torch_tree import TorchTree, locate
 from ci.torch_tree.cache import default_folder
 
@@ -80,11 +80,8 @@ def run(args: argparse.Namespace) -> int:
 
 def base(where: str, cache: Path) -> TorchTree:
     """The torch of the base; of a snapshot, the version that it is of."""
-    path = Path(where)
-    if not path.exists():
-        path = next((p for p in COMMITTED.glob(f"{where}.json*")), path)
-    if path.is_file() and path.name.endswith((".json", ".json.gz")):
-        where = snapshot_file.read(path).torch.version
+    if where.endswith((".json", ".json.gz")) and Path(where).is_file():
+        where = snapshot_file.read(Path(where)).torch.version
     return locate(where, cache)
 
 
