@@ -376,6 +376,23 @@ def test_a_changed_tree_leaves_the_original_alone(packages: Path, tmp_path: Path
     ).read_bytes()
 
 
+@pytest.mark.parametrize("hard", [True, False])
+def test_files_are_linked_however_the_disk_allows(
+    hard: bool, packages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(file: str, link: str) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    if not hard:
+        monkeypatch.setattr(os, "link", refuse)
+    (packages / "torch/there.py").write_text("x = 1\n")
+    (packages / "torch/link.py").symlink_to("there.py")
+    tree = linked(find(packages, tmp_path), {})
+    assert (tree.root / "torch/there.py").is_symlink() is not hard
+    assert (tree.root / "torch/link.py").read_text() == "x = 1\n"
+    assert sorted(folders.files(tree.root)) == sorted(folders.files(packages))
+
+
 def test_a_folder_that_is_a_link_is_not_written_through(packages: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
