@@ -63,8 +63,8 @@ mutations: $(SETUP) ## try every planted change of PyTorch on the surface tools,
 # Of each step between the committed snapshots there is a report.
 SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
 .PHONY: surface
-surface: $(SETUP) ## after a change of what the surface tools read or say: the committed snapshots and reports
-	set -- $(SNAPSHOTS); before=; for v; do \
+surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports, again
+	before=; for v in $(SNAPSHOTS); do \
 	  $(PYTHON) -m ci surface snapshot --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
 	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown \
 	    -o docs/surface/examples/diff-$$before-$$v.md; \
