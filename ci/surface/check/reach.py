@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.surface.catalogue import Catalogue
+from ci.surface.extract.cpp.compiler import include_folders
 from ci.surface.extract.device_module import LAZY_INIT_HEADER
 from ci.surface.model import Domain
 from ci.torch_tree import TorchTree, layout
@@ -49,6 +50,7 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
     """Follow the listed headers through the tree."""
     roots = [folder.relative_to(tree.root).as_posix() for folder in tree.include]
     listed = {header: [f"{root}/{header}" for root in roots] for header in catalogue.headers}
+    searched = [f.relative_to(tree.root) for f in include_folders(tree) if tree.root in f.parents]
     edges: dict[str, set[str]] = {}
     pending = [path for paths in listed.values() for path in paths]
     while pending:
@@ -57,7 +59,7 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
             continue
         texts = [text for text in (_before(tree.root / path), changed.get(path)) if text]
         if texts or path in changed:
-            folders = (*roots, path.rpartition("/")[0])
+            folders = (*(f.as_posix() for f in searched), path.rpartition("/")[0])
             edges[path] = {
                 _normal(f"{folder}/{name.decode('utf-8', 'replace')}")
                 for text in texts
