@@ -52,6 +52,10 @@ subjects: build ## run the core tier on unusual but correct backends, all of whi
 build-liars: build
 	@cmake --build $(BUILD_DIR) --target liars
 
+.PHONY: mutations
+mutations: $(SETUP) ## edit the installed torch, one edit at a time; the surface tools must tell each
+	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py
+
 .PHONY: fuzz
 fuzz: build $(NODE_MODULES) ## run the tests with hostile input on many more cases
 	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)

@@ -228,9 +228,9 @@ def in_repository(file: str) -> str:
     return file
 
 
-def patch(root: Path, mutation: Mutation) -> str:
-    """The mutation as `git diff` of PyTorch's repository shows it."""
-    texts = edited(root, mutation.edits)
+def patch_of(root: Path, edits: Iterable[Edit]) -> str:
+    """The edits as `git diff` of PyTorch's repository shows them."""
+    texts = edited(root, edits)
     return "".join(
         _file_patch(in_repository(file), _unwrapped(root / file), text)
         for file, text in sorted(texts.changed.items())

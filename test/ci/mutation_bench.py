@@ -134,7 +134,11 @@ class Bench:
 
 def line(finding: Finding) -> str:
     """A finding as the data of mutations writes it."""
-    return f"{finding.rule} {finding.severity.value} {finding.surface} {finding.name}"
+    return line_of(finding.rule, finding.severity.value, finding.surface, finding.name)
+
+
+def line_of(rule: str, severity: str, surface: str, name: str) -> str:
+    return f"{rule} {severity} {surface} {name}"
 
 
 def _domains(files: Iterable[str]) -> frozenset[Domain]:
