@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import replace
@@ -48,6 +49,18 @@ def test_the_documented_report_is_the_one_of_the_committed_snapshots(
     committed = DOCUMENTS / "examples" / f"diff-{before}-{after}.md"
     again = f"python -m ci {' '.join(words[:-1])} docs/surface/examples/{committed.name}"
     assert file.read_text() == committed.read_text(), f"to write it anew: {again}"
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+def test_each_compile_break_of_the_headers_is_documented_as_proved(before: str, after: str) -> None:
+    text = (DOCUMENTS / "examples/witnesses.md").read_text()
+    chapter = text.partition(f"## {before} to {after}")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(.+?)` \| (\w+) \| (.+?) \|", chapter, re.MULTILINE)
+    assert Counter(rows) == Counter(
+        (f.name, f.rule, "proved")
+        for f in findings(before, after)
+        if f.severity is Severity.COMPILE_BREAK and f.domain in (Domain.CPP, Domain.HEADER)
+    )
 
 
 def test_the_documented_counts_are_those_of_the_committed_snapshots() -> None:
