@@ -413,6 +413,16 @@ def test_a_header_is_reached_through_others_and_by_what_the_change_includes(
     assert wider.including([include + DEVICE]) == {ALLOCATOR, DEVICE}
 
 
+def test_only_other_directives_make_a_header_bring_other_headers_along(
+    pinned: judge.Base,
+) -> None:
+    path = f"torch/include/{ALLOCATOR}"
+    text = (pinned.tree.root / path).read_bytes()
+    assert reach.rearranged(pinned.tree, {path: text.replace(b"size_t", b"int")}) == set()
+    for other in (text.replace(b"#include <cstddef>", b"#include <vector>"), b"", None):
+        assert reach.rearranged(pinned.tree, {path: other}) == {path}
+
+
 # --- the command line ------------------------------------------------------------------------
 
 

@@ -49,9 +49,10 @@ def judge(
     reading, remark = Reading(), ""
     if domains:
         before = restricted(base.snapshot(), domains)
-        alone = worth_trying(before, change.files, graph)
+        moved = reach.rearranged(base.tree, change.files)
+        alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
-        reader = Reader(tree, catalogue, graph, alone, progress)
+        reader = Reader(tree, catalogue, graph, alone, bool(moved), progress)
         beside = opinion.tasks(base.tree, tree) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)

@@ -16,6 +16,7 @@ from ci.surface.model import Domain
 from ci.torch_tree import TorchTree, layout
 
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?:include|if|el|endif|error)[^\n]*", re.MULTILINE)
 
 _OPERATORS = "torchgen/packaged/ATen/native/"
 _HEADERS = {Domain.CPP, Domain.HEADER}
@@ -68,6 +69,15 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
             }
             pending += edges[path]
     return Includes(listed, edges)
+
+
+def rearranged(tree: TorchTree, changed: Changed) -> set[str]:
+    """The changed files that now include something else, or under other conditions."""
+    return {
+        path
+        for path, after in changed.items()
+        if _DIRECTIVE.findall(_before(tree.root / path) or b"") != _DIRECTIVE.findall(after or b"")
+    }
 
 
 def domains(path: str, graph: Includes) -> set[Domain]:

@@ -45,6 +45,7 @@ class Reader:
     catalogue: Catalogue
     graph: Includes
     alone: frozenset[str]  # the headers to try alone
+    language: bool  # whether they tell all of the language
     progress: Progress
 
     def read(self, domains: Collection[Domain], beside: Tasks) -> Reading:
@@ -63,7 +64,8 @@ class Reader:
         read = set(domains) - reading.lost
         names = snapshot.tasks(self.tree, self.catalogue, read).keys() & reading.parts.keys()
         parts = {name: reading.parts[name] for name in names}
-        reading.declarations = snapshot.assemble(self.tree, read, parts).declarations
+        taken = snapshot.assemble(self.tree, read, parts).declarations
+        reading.declarations = tuple(d for d in taken if self.language or d.kind != "language")
         return reading
 
     def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
@@ -132,19 +134,25 @@ def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
             return False
         if declaration.kind == "header":
             return declaration.name in reader.alone - reading.left_out
+        if declaration.kind == "language":
+            return any(d.kind == "language" for d in reading.declarations)
         return declaration.domain not in HEADERS or declaration.file in files
 
     kept = tuple(d for d in before.declarations if is_read(d))
     return replace(before, domains=before.domains - reading.lost, declarations=kept)
 
 
-def worth_trying(before: Snapshot, changed: Collection[str], graph: Includes) -> frozenset[str]:
-    """The headers of which a change can say whether they still compile alone: those that include
-    a changed file and did so before, and the ones that tell the language."""
+def worth_trying(
+    before: Snapshot, changed: Collection[str], rearranged: Collection[str], graph: Includes
+) -> frozenset[str]:
+    """The headers that may not compile alone any more: the changed ones, and those that include one
+    that brings other headers along; if they did before. With
+    these one that tells the language, which nothing else can change."""
     headers = [d for d in before.declarations if d.domain is Domain.HEADER]
     fragile = {d.name for d in headers if d.kind == "header" and not d.facts.get("alone")}
-    tried = graph.including(changed)
-    if tried:
+    itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
+    tried = itself | graph.including(rearranged)
+    if rearranged:  # an #error is a directive too
         tellers = (graph.including([d.file]) - fragile for d in headers if d.kind == "language")
         tried |= {min(t, key=lambda h: len(graph.reached([h]))) for t in tellers if t}
     return frozenset(tried - fragile)
