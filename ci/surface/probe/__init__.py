@@ -50,7 +50,7 @@ def run(
     return ProbeResult(
         torch=tree.version,
         written_for=version,
-        errors=tuple(errors.read(unit, finder, sources)),
+        errors=tuple(dict.fromkeys(errors.read(unit, finder, sources))),
         uses=tuple(dict.fromkeys([*finder.uses(own), *macros.expanded(version)])),
     )
 

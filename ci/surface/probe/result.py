@@ -11,6 +11,8 @@ from enum import Enum
 
 _QUOTED = re.compile(r"'([\w:]+)'")
 
+_OWN_CLASS = re.compile(r"probe::\(anonymous namespace\)::(\w+)")
+
 
 class Use(str, Enum):
     """What the probe does with a declaration."""
@@ -42,6 +44,7 @@ class Covered:
     begin: Place  # in the probe
     first: int  # the lines of the statement or declaration around it
     last: int
+    by: str = ""  # the class of the probe that derives
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,19 @@ class ProbeResult:
     def about(self, error: ProbeError) -> frozenset[str]:
         """What a refused line is about: the declarations it used where it was accepted, and what
         the function around it overrides; else those of the statement around. Of a line of a
-        header, the declarations that the message names."""
+        header, the declarations that the message names. The bases of a class of the probe that
+        the message names."""
         inside = [u for u in self.uses if u.begin.file == error.place.file]
         around = {u for u in inside if u.first <= error.place.line <= u.last}
         line = {u for u in inside if u.begin.line == error.place.line}
         overridden = {u for u in around if u.use == Use.OVERRIDES}
         names = {u.name for u in (line | overridden or around)}
+        text = " ".join((error.text, *error.notes))
         if not inside:
-            said = {word for text in (error.text, *error.notes) for word in _QUOTED.findall(text)}
+            said = set(_QUOTED.findall(text))
             names = {u.name for u in self.uses if {u.name, u.name.rpartition("::")[2]} & said}
+        own = set(_OWN_CLASS.findall(text))
+        names |= {u.name for u in self.uses if u.by in own}
         return frozenset(names | set(error.unimplemented))
 
     @functools.cached_property

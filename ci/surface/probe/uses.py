@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -59,19 +60,20 @@ class Finder:
                 return "::".join([known, *parts[end:]])
         return name
 
-    def _within(self, cursor: Cursor, lines: Lines) -> Iterator[Covered]:
+    def _within(self, cursor: Cursor, lines: Lines, owner: str = "") -> Iterator[Covered]:
         kind = cursor.kind
         if kind in _METHODS:
             for method in _overridden(cursor):
                 yield from self._use(cursor, method, Use.OVERRIDES, _lines(cursor))
         elif kind == Kind.CXX_BASE_SPECIFIER:
             base = cursor.type.get_declaration()
-            yield from self._use(cursor, base, Use.DERIVES, lines)
+            for use in self._use(cursor, base, Use.DERIVES, lines):
+                yield dataclasses.replace(use, by=owner)
         elif kind in _REFERENCES and cursor.referenced is not None:
             yield from self._use(cursor, cursor.referenced, Use.NAMES, lines)
         inner = kind in (Kind.COMPOUND_STMT, Kind.NAMESPACE) or kind.is_declaration()
         for child in cursor.get_children():
-            yield from self._within(child, _lines(child) if inner else lines)
+            yield from self._within(child, _lines(child) if inner else lines, cursor.spelling)
 
     def _use(self, at: Cursor, declared: Cursor, use: Use, lines: Lines) -> Iterator[Covered]:
         begin = self.place(at)

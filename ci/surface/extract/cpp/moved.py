@@ -50,7 +50,7 @@ def _referenced(using: Cursor) -> str | None:
         if child.kind not in _REFERENCES:
             continue
         overloaded = child.kind == Kind.OVERLOADED_DECL_REF
-        target = libclang.overloads(child)[0] if overloaded else child.referenced
+        target = next(iter(libclang.overloads(child)), None) if overloaded else child.referenced
         if target is not None:
             return _qualified(target)
     return None
