@@ -81,6 +81,19 @@ def test_a_forward_declaration_or_an_alias_of_ones_own_is_enough(tmp_path: Path)
     assert found["c10/core/Other.h"] == {"alone": True}
 
 
+def test_a_type_of_c_may_be_declared_again_by_torch(tmp_path: Path) -> None:
+    system = tmp_path / "system.h"
+    system.write_text('extern "C" { typedef struct _object PyObject; }\n')
+    found = extract(
+        tmp_path / "tree",
+        {
+            "Device.h": "#pragma once\nstruct _object; typedef _object PyObject;",
+            "Other.h": f'#include "{system}"\nnamespace c10 {{ PyObject* f(); }}',
+        },
+    )
+    assert found["c10/core/Other.h"] == {"alone": True}
+
+
 def test_operators_found_by_their_arguments_are_no_needs(tmp_path: Path) -> None:
     found = extract(
         tmp_path,

@@ -48,7 +48,7 @@ def findings(
             yield _removed(was)
     for name in derived_before.keys() - derived_after.keys() - after.keys():
         yield finding("generated_operator_removed", derived_before[name], None, generated=name)
-    for name in derived_after.keys() - derived_before.keys() - before.keys():
+    for name in sorted(derived_after.keys() - derived_before.keys() - before.keys()):
         yield finding("generated_operator_added", None, derived_after[name], generated=name)
 
 

@@ -31,6 +31,7 @@ _DECLARATIONS = {
     Kind.FUNCTION_TEMPLATE,
     Kind.VAR_DECL,
 }
+_NOT_IN_C = {Kind.NAMESPACE, Kind.MACRO_DEFINITION, Kind.MACRO_INSTANTIATION}
 _LOCAL = {
     Kind.PARM_DECL,
     Kind.TEMPLATE_TYPE_PARAMETER,
@@ -54,28 +55,29 @@ class Need:
 
 def needs(unit: TranslationUnit, includes: Includes, sources: Sources) -> list[Need]:
     """Every need of the files of the torch tree, once per file and name."""
-    own = [c for c in unit.cursor.get_children() if _is_own(c, sources)]
-    return list(_Reader(unit, includes, own).needs(own))
-
-
-def _is_own(cursor: Cursor, sources: Sources) -> bool:
-    if cursor.kind == Kind.INCLUSION_DIRECTIVE:
-        return False
-    file = cursor.location.file
-    return file is not None and sources.name(file.name) is not None
+    own: list[Cursor] = []
+    others: list[Cursor] = []  # in C only: what C++ libraries declare stands in namespaces
+    for cursor in unit.cursor.get_children():
+        if cursor.kind == Kind.INCLUSION_DIRECTIVE or cursor.location.file is None:
+            continue
+        if sources.name(cursor.location.file.name) is not None:
+            own.append(cursor)
+        elif cursor.kind not in _NOT_IN_C:
+            others.append(cursor)
+    return list(_Reader(unit, includes, [*own, *others]).needs(own))
 
 
 class _Reader:
-    def __init__(self, unit: TranslationUnit, includes: Includes, own: list[Cursor]) -> None:
+    def __init__(self, unit: TranslationUnit, includes: Includes, every: list[Cursor]) -> None:
         self._unit = unit
         self._includes = includes
-        self._declared = self._declarations(own)
+        self._declared = self._declarations(every)
         self._places: dict[int, int] = {}  # target -> the files that declare it
 
-    def _declarations(self, own: Iterable[Cursor]) -> dict[int, int]:
+    def _declarations(self, every: Iterable[Cursor]) -> dict[int, int]:
         """Canonical cursor -> the files that declare it: a forward declaration is enough."""
         declared: defaultdict[int, int] = defaultdict(int)
-        for cursor in own:
+        for cursor in every:
             bit = self._includes.bit(cursor.location.file.name)
             for inner in visit(self._unit, cursor, _DECLARATION_IDS):
                 declared[_identity(inner)] |= bit
