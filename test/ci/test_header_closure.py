@@ -81,13 +81,15 @@ def test_a_forward_declaration_or_an_alias_of_ones_own_is_enough(tmp_path: Path)
     assert found["c10/core/Other.h"] == {"alone": True}
 
 
-def test_a_type_of_c_may_be_declared_again_by_torch(tmp_path: Path) -> None:
+def test_a_type_of_c_may_be_declared_again_by_torch_before_and_behind(tmp_path: Path) -> None:
     system = tmp_path / "system.h"
-    system.write_text('extern "C" { typedef struct _object PyObject; }\n')
+    system.write_text('#pragma once\nextern "C" { typedef struct _object PyObject; }\n')
+    stub = "#pragma once\nstruct _object; using PyObject = _object;\n"
     found = extract(
         tmp_path / "tree",
         {
-            "Device.h": "#pragma once\nstruct _object; typedef _object PyObject;",
+            "Allocator.h": stub,
+            "Device.h": f'#include "{system}"\n{stub}',
             "Other.h": f'#include "{system}"\nnamespace c10 {{ PyObject* f(); }}',
         },
     )
