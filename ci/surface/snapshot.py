@@ -6,12 +6,12 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ci.errors import CiError
 from ci.surface import snapshot_cache, snapshot_file
@@ -110,10 +110,10 @@ def tasks(
     return {name: do for name, (of, do) in every.items() if not of.isdisjoint(domains)}
 
 
-def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
+def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Iterator[tuple[str, T]]:
     """Name and result of each task as it ends; the first failure ends them all."""
-    with _pool() as pool:
-        futures: dict[Future[T], str] = {pool.submit(task): name for name, task in tasks.items()}
+    with ThreadPoolExecutor(PROCESSES) as threads:
+        futures = {threads.submit(_in_process, task): name for name, task in tasks.items()}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
@@ -122,13 +122,13 @@ def in_processes(tasks: Mapping[str, Callable[[], T]]) -> Any:
                 "a process that was reading the torch died, perhaps for want of memory (2 GB)"
             ) from error
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _pool() -> ProcessPoolExecutor:
-    """Of new processes: fork and libclang's threads do not mix. One for each task where Python can
-    do that: clang does not give all of its memory back."""
+def _in_process(task: Callable[[], T]) -> T:
+    """One new process for one task: clang does not give all of its memory back, and a fork does
+    not get along with its threads. (max_tasks_per_child does the same, and loses processes in
+    Python 3.11.)"""
     context = multiprocessing.get_context("spawn")
-    if sys.version_info >= (3, 11):
-        return ProcessPoolExecutor(PROCESSES, mp_context=context, max_tasks_per_child=1)
-    return ProcessPoolExecutor(PROCESSES, mp_context=context)
+    with ProcessPoolExecutor(1, mp_context=context) as process:
+        return process.submit(task).result()
