@@ -54,15 +54,11 @@ build-liars: build
 
 .PHONY: mutations
 mutations: $(SETUP) ## edit the installed torch, one edit at a time; the surface tools must tell each
-	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py
+	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py $(MUTATIONS_ARGS)
 
 .PHONY: fuzz
 fuzz: build $(NODE_MODULES) ## run the tests with hostile input on many more cases
 	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
-
-.PHONY: mutations
-mutations: $(SETUP) ## try every planted change of PyTorch on the surface tools, each alone
-	PYTHONPATH=test:test/ci:. $(PYTHON) test/ci/mutation_bench.py $(MUTATIONS_ARGS)
 
 # Of each step between the committed snapshots there is a report.
 SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
