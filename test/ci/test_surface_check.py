@@ -67,7 +67,7 @@ def pinned(tmp_path_factory: pytest.TempPathFactory, surfaces: catalogues.Catalo
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr(snapshot, "in_processes", _in_turn)
         taken = snapshot.take(tree, catalogue=surfaces, progress=QUIET)
-    return judge.Base(tree, lambda: taken)
+    return judge.Base(tree, lambda: taken, tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ def test_a_change_that_no_surface_reads_ends_without_reading_anything(
     monkeypatch.setattr(snapshot, "in_processes", None)
     patch = edit(ALLOCATOR, "#pragma once", "//").replace(ALLOCATOR, "c10/core/Allocator.cpp")
     changed = change.of_patch(pinned.tree, patch.encode())
-    base = judge.Base(pinned.tree, lambda: pytest.fail("the base was read"))
+    base = judge.Base(pinned.tree, lambda: pytest.fail("the base was read"), pinned.cache)
     report = judge.judge(base, changed, "the patch", surfaces, QUIET)
     assert report.verdict.startswith("none: nothing to judge")
     assert report.notes == ("Not judged, not in a wheel: c10/core/Allocator.cpp.",)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ci.errors import CiError
 from ci.surface import usage
@@ -29,6 +30,7 @@ class Base:
 
     tree: TorchTree
     snapshot: Callable[[], Snapshot]  # asked for only if something is to be judged
+    cache: Path  # where what the probe says of it is kept
 
 
 def judge(
@@ -53,7 +55,7 @@ def judge(
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
         reader = Reader(tree, catalogue, graph, alone, bool(moved), progress)
-        beside = opinion.tasks(base.tree, tree) if Domain.CPP in domains else {}
+        beside = opinion.tasks(base.tree, tree, base.cache) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)
         findings = [_at_lines_of_repository(finding, base.tree, tree) for finding in findings]

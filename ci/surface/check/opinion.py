@@ -5,21 +5,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from ci.errors import CiError
 from ci.surface import probe
 from ci.surface.model import Finding
-from ci.surface.probe import agreement
+from ci.surface.probe import ProbeResult, agreement
+from ci.surface.probe import cache as probe_cache
+from ci.surface.snapshot import say
 from ci.torch_tree import TorchTree
 
 _BASE, _CHANGED = "probe of the base", "probe"
 
 
-def tasks(base: TorchTree, changed: TorchTree) -> Mapping[str, Callable[[], Any]]:
-    """What has to be done to have one."""
-    asked = {_BASE: base, _CHANGED: changed}
-    return {name: partial(_asked, tree, base.version) for name, tree in asked.items()}
+def tasks(base: TorchTree, changed: TorchTree, cache: Path) -> Mapping[str, Callable[[], Any]]:
+    """What has to be done to have one; what was said of the base is kept in the folder `cache`."""
+    return {
+        _BASE: partial(_asked, partial(probe_cache.run, base, base.version, cache, say)),
+        _CHANGED: partial(_asked, partial(probe.run, changed, written_for=base.version)),
+    }
 
 
 def weighed(findings: Sequence[Finding], parts: Mapping[str, Any]) -> tuple[list[Finding], str]:
@@ -37,8 +42,8 @@ def weighed(findings: Sequence[Finding], parts: Mapping[str, Any]) -> tuple[list
         return list(findings), f"No second opinion: {error}."
 
 
-def _asked(tree: TorchTree, written_for: str) -> Any:
+def _asked(ask: Callable[[], ProbeResult]) -> ProbeResult | str:
     try:
-        return probe.run(tree, written_for=written_for)
+        return ask()
     except CiError as error:
         return str(error)

@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         changed = change.of_checkout(tree, args.tree, args.files)
         name = str(args.tree)
-    pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known))
+    pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known), args.cache)
     return conclude(judge.judge(pinned, changed, name, known, snapshot.say), args)
 
 
