@@ -37,6 +37,14 @@ def test_a_method_is_read_with_everything_that_overriding_it_depends_on(tmp_path
     }
 
 
+def test_a_defaulted_member_reads_the_same_whether_or_not_it_is_used(tmp_path: Path) -> None:
+    text = "namespace c10 { struct Key { Key() = default; int bits = 0; }; }"
+    using = f"{text} constexpr bool throws_nothing = noexcept(c10::Key());"
+    (tmp_path / "used").mkdir()
+    unused = facts(tmp_path, text, "c10::Key::Key")
+    assert facts(tmp_path / "used", using, "c10::Key::Key") == unused
+
+
 def test_an_alias_reads_as_what_it_stands_for(tmp_path: Path) -> None:
     text = """
     #include <optional>

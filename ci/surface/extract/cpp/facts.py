@@ -224,6 +224,8 @@ def _has_default(parameter: Cursor) -> bool:
 
 
 def _noexcept(cursor: Cursor) -> bool | str:
+    if cursor.is_default_method():  # clang works it out only where something uses the member
+        return False
     kind = cursor.exception_specification_kind
     if kind != _COMPUTED:
         return kind in _NOEXCEPT
