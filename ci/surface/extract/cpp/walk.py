@@ -48,14 +48,7 @@ class Found:
 
     @property
     def identity(self) -> str:
-        """The same for the same declaration in another profile.
-
-        Whether a defaulted constructor is noexcept clang works out only where one is used.
-        """
-        facts = dict(self.facts)
-        if self.kind == "constructor":
-            facts.pop("noexcept", None)
-        return json.dumps([self.kind, self.name, facts], sort_keys=True)
+        return json.dumps([self.kind, self.name, self.facts], sort_keys=True)
 
     def declaration(self, requires: list[str]) -> Declaration:
         facts = {**self.facts, "requires": requires} if requires else self.facts
