@@ -10,9 +10,9 @@ from ci.errors import CiError
 from ci.surface import catalogue, snapshot, snapshot_file
 from ci.surface.check import change, judge
 from ci.surface.check.patch import BYTES_LIMIT
+from ci.surface.verbs import arguments
 from ci.surface.verbs.diff import add_report_arguments, check_surfaces, conclude
 from ci.torch_tree import TorchTree, locate
-from ci.torch_tree.cache import default_folder
 
 DESCRIPTION = """
 Judge a PR to PyTorch: what it does to backends that live outside of PyTorch. The headers, Python
@@ -50,13 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --tree: judge only these files of the repository (default: all that differ)",
     )
     add_report_arguments(parser)
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=default_folder(),
-        metavar="DIR",
-        help="where snapshots and fetched torches are kept (default: %(default)s)",
-    )
+    arguments.add_cache(parser)
     parser.set_defaults(run=run, fail_on="compile_break")
 
 

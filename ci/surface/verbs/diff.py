@@ -15,7 +15,7 @@ from ci.surface import catalogue, snapshot_file, usage
 from ci.surface.diff import diff, skipped_domains
 from ci.surface.model import Severity, Snapshot
 from ci.surface.report import Report, rules, shown
-from ci.torch_tree.cache import default_folder
+from ci.surface.verbs import arguments
 
 DESCRIPTION = """
 Say what changed between two PyTorch versions for a backend that lives outside of PyTorch: what no
@@ -58,13 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", action=ShowRules, nargs=0, help="list every rule as Markdown, and end"
     )
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=default_folder(),
-        metavar="DIR",
-        help="where snapshots and fetched torches are kept (default: %(default)s)",
-    )
+    arguments.add_cache(parser)
     parser.set_defaults(run=run, fail_on=None)
 
 

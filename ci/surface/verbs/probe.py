@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from ci.errors import Exit
 from ci.surface import probe
+from ci.surface.verbs import arguments
 from ci.torch_tree import locate
-from ci.torch_tree.cache import default_folder
 
 DESCRIPTION = """
 Compile the probe, without making anything of it: a translation unit that derives from, overrides,
@@ -29,24 +28,13 @@ It takes some 6 s. The status is 0 if every line compiles, 1 if not.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
-    parser.add_argument(
-        "--torch",
-        required=True,
-        metavar="TORCH",
-        help="a version, a wheel, a checkout, or a folder or Python with a torch installed",
-    )
+    arguments.add_torch(parser)
     parser.add_argument(
         "--written-for",
         metavar="VERSION",
         help="the version whose backends the probe stands for (default: that of TORCH)",
     )
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=default_folder(),
-        metavar="DIR",
-        help="where fetched torches are kept (default: %(default)s)",
-    )
+    arguments.add_cache(parser)
     parser.set_defaults(run=run)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ci.errors import CiError, Exit
 from ci.surface import snapshot, snapshot_file
+from ci.surface.verbs import arguments
 from ci.torch_tree import locate
-from ci.torch_tree.cache import default_folder
 
 DESCRIPTION = """
 Read the integration surface of one PyTorch: the C++ declarations and macros, the Python API, the
@@ -35,23 +35,12 @@ for its standard headers. If a header does not compile, nothing is written and t
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
-    parser.add_argument(
-        "--torch",
-        required=True,
-        metavar="TORCH",
-        help="a version, a wheel, a checkout, or a folder or Python with a torch installed",
-    )
+    arguments.add_torch(parser)
     parser.add_argument(
         "-o", "--output", required=True, metavar="FILE", help="the snapshot; - for standard output"
     )
     cache = parser.add_mutually_exclusive_group()
-    cache.add_argument(
-        "--cache",
-        type=Path,
-        default=default_folder(),
-        metavar="DIR",
-        help="where snapshots and fetched torches are kept (default: %(default)s)",
-    )
+    arguments.add_cache(cache)
     cache.add_argument(
         "--no-cache", action="store_true", help="read again, and do not keep the result"
     )

@@ -15,8 +15,8 @@ from ci.surface.diff import diff
 from ci.surface.probe import trial
 from ci.surface.probe.trial import Outcome, Verdict
 from ci.surface.report import markdown
+from ci.surface.verbs import arguments
 from ci.torch_tree import locate
-from ci.torch_tree.cache import default_folder
 
 DESCRIPTION = """
 For every C++ difference that `surface diff` calls a compile_break, write a few lines of a backend
@@ -44,13 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "markdown"), default="text")
     parser.add_argument("--source", action="store_true", help="show the witnesses themselves")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: the terminal")
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=default_folder(),
-        metavar="DIR",
-        help="where snapshots and fetched torches are kept (default: %(default)s)",
-    )
+    arguments.add_cache(parser)
     parser.set_defaults(run=run)
 
 

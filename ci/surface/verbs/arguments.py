@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Arguments that several sub-verbs have."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ci.torch_tree.cache import default_folder
+
+
+def add_torch(parser: argparse.ArgumentParser) -> None:
+    """--torch: whatever `locate` takes."""
+    parser.add_argument(
+        "--torch",
+        required=True,
+        metavar="TORCH",
+        help="a version, a wheel, a checkout, or a folder or Python with a torch installed",
+    )
+
+
+def add_cache(parser: argparse._ActionsContainer) -> None:
+    """--cache: the folder to keep results in."""
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=default_folder(),
+        metavar="DIR",
+        help="where snapshots and fetched torches are kept (default: %(default)s)",
+    )
