@@ -45,7 +45,11 @@ device-module:
 build:
   title: headers and language
 """
-QUIET: Callable[[str], None] = lambda line: None  # noqa: E731
+
+
+def quiet(line: str) -> None:
+    """Show no progress."""
+
 
 ALLOCATOR = "c10/core/Allocator.h"
 DEVICE = "c10/core/Device.h"
@@ -63,10 +67,10 @@ def surfaces(tmp_path_factory: pytest.TempPathFactory) -> catalogues.Catalogue:
 @pytest.fixture(scope="module")
 def pinned(tmp_path_factory: pytest.TempPathFactory, surfaces: catalogues.Catalogue) -> judge.Base:
     root = small_torch.unpacked(tmp_path_factory.mktemp("pinned"))
-    tree = locate(str(root), progress=QUIET)
+    tree = locate(str(root), progress=quiet)
     with pytest.MonkeyPatch.context() as patching:
         patching.setattr(snapshot, "in_processes", _in_turn)
-        taken = snapshot.take(tree, catalogue=surfaces, progress=QUIET)
+        taken = snapshot.take(tree, catalogue=surfaces, progress=quiet)
     return judge.Base(tree, lambda: taken, tmp_path_factory.mktemp("cache"))
 
 
@@ -90,7 +94,7 @@ def _in_turn(tasks: Mapping[str, Callable[[], Any]]) -> Any:
 def check(pinned: judge.Base, surfaces: catalogues.Catalogue) -> Callable[[str], Report]:
     def judged(patch: str) -> Report:
         changed = change.of_patch(pinned.tree, patch.encode())
-        return judge.judge(pinned, changed, "the patch", surfaces, QUIET)
+        return judge.judge(pinned, changed, "the patch", surfaces, quiet)
 
     return judged
 
@@ -139,9 +143,11 @@ def test_a_changed_virtual_is_a_compile_break_and_the_verdict_says_so(check: Che
 
 
 def test_lines_are_those_of_the_repository_and_not_of_the_wheel(check: Check) -> None:
-    (finding,) = (f for f in check(CONST).findings if f.before and f.after)
+    (lines,) = (
+        (f.before.line, f.after.line) for f in check(CONST).findings if f.before and f.after
+    )
     line = 1 + small_torch.ALLOCATOR.splitlines().index("  virtual void* allocate(size_t n) = 0;")
-    assert (finding.before.line, finding.after.line) == (line, line)  # type: ignore[union-attr]
+    assert lines == (line, line)
 
 
 def test_only_the_domains_that_the_change_touches_are_read(check: Check) -> None:
@@ -165,7 +171,7 @@ def test_a_change_that_no_surface_reads_ends_without_reading_anything(
     patch = edit(ALLOCATOR, "#pragma once", "//").replace(ALLOCATOR, "c10/core/Allocator.cpp")
     changed = change.of_patch(pinned.tree, patch.encode())
     base = judge.Base(pinned.tree, lambda: pytest.fail("the base was read"), pinned.cache)
-    report = judge.judge(base, changed, "the patch", surfaces, QUIET)
+    report = judge.judge(base, changed, "the patch", surfaces, quiet)
     assert report.verdict.startswith("none: nothing to judge")
     assert report.notes == ("Not judged, not in a wheel: c10/core/Allocator.cpp.",)
 
@@ -335,7 +341,7 @@ def test_a_rename_moves_and_a_copy_does_not(pinned: judge.Base) -> None:
 
 def test_the_documented_patch_fits_the_installed_torch() -> None:
     patch = Path(__file__).parents[2] / "docs/surface/examples/const-allocate.diff"
-    changed = change.of_patch(locate(sys.executable, progress=QUIET), patch.read_bytes())
+    changed = change.of_patch(locate(sys.executable, progress=quiet), patch.read_bytes())
     assert len(changed.files) == 3 and not changed.conflicts and not changed.unjudged
 
 

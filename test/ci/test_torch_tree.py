@@ -19,11 +19,13 @@ import small_torch
 from ci.errors import CiError
 from ci.torch_tree import TorchTree, folders, layout, linked, locate, wheel
 
-QUIET = lambda line: None  # noqa: E731
+
+def quiet(line: str) -> None:
+    """Show no progress."""
 
 
 def find(where: Path | str, tmp_path: Path) -> TorchTree:
-    return locate(str(where), tmp_path / "cache", QUIET)
+    return locate(str(where), tmp_path / "cache", quiet)
 
 
 @pytest.fixture
@@ -303,7 +305,7 @@ def test_what_no_wheel_carries_has_no_place(path: str) -> None:
 
 def test_every_header_and_python_file_of_the_installed_torch_is_accounted_for() -> None:
     """From the repository, generated, or of a library that PyTorch brings along."""
-    root = locate(sys.executable, progress=QUIET).root
+    root = locate(sys.executable, progress=quiet).root
     strangers = {
         path.removeprefix("torch/include/").split("/")[0]
         for path in folders.files(root)

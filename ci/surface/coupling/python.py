@@ -47,7 +47,7 @@ class _Auditor(ast.NodeVisitor):
         begin = getattr(node, "lineno", 0)
         if decorators := getattr(node, "decorator_list", None):
             begin = decorators[0].lineno
-        if not begin or self.worth[node.end_lineno] > self.worth[begin - 1]:  # type: ignore[attr-defined]
+        if not begin or self.worth[getattr(node, "end_lineno", begin)] > self.worth[begin - 1]:
             super().visit(node)
 
     def generic_visit(self, node: ast.AST) -> None:
@@ -68,7 +68,7 @@ class _Auditor(ast.NodeVisitor):
         self.generic_visit(node)
         self.scopes.pop()
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _scoped  # noqa: N815
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _scoped  # noqa: N815  the names are those of ast
 
     # Imports
 

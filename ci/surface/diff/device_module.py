@@ -18,7 +18,7 @@ def findings(
     """Every difference between two contracts, by attribute."""
     for name in before.keys() | after.keys():
         was, now = _only(before.get(name)), _only(after.get(name))
-        if (was or now).kind == "module":  # type: ignore[union-attr]  # one of them is there
+        if any(one and one.kind == "module" for one in (was, now)):
             yield from _module(was, now)
         elif now is None:
             yield finding("attribute_not_read", was, None)
