@@ -6,7 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -332,9 +332,7 @@ def test_the_compiler_is_needed_and_its_absence_is_explained(
     root = small_torch.unpacked(tmp_path / "torch")
     tools = tmp_path / "tools"
     tools.mkdir()
-    python = shutil.which("python")
-    assert python is not None
-    (tools / "python").symlink_to(python)
+    (tools / "python").symlink_to(sys.executable)
     monkeypatch.setenv("PATH", str(tools))
     command = ["surface", "snapshot", "--torch", str(root), "--no-cache", "-o"]
     assert main([*command, str(tmp_path / "out.json")]) == Exit.UNUSABLE
