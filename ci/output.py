@@ -1,13 +1,27 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writing what a verb was asked for: all of it or nothing."""
+"""What a verb says: its progress, and what it was asked for, all of it or nothing."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from ci.errors import CiError
+
+
+def say(line: str) -> None:
+    """Progress for people: on stderr."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def show(text: str, path: Path | None) -> None:
+    """Into the file that was asked for, else to the terminal."""
+    if path is None:
+        sys.stdout.write(text)
+    else:
+        write(path, text.encode())
 
 
 def write(path: Path, data: bytes) -> None:

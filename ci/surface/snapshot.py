@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ci.errors import CiError
+from ci.output import say
 from ci.surface import snapshot_cache, snapshot_file
 from ci.surface.catalogue import Catalogue, load
 from ci.surface.model import Declaration, Domain, Snapshot, Torch
@@ -25,11 +25,6 @@ Progress = Callable[[str], None]
 Part = list[Declaration]  # what a task gives
 Task = tuple[set[Domain], Callable[[], Part]]  # for the sake of which domains, and how
 T = TypeVar("T")
-
-
-def say(line: str) -> None:
-    """Progress for people: on stderr."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def take(

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,17 +18,13 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from ci.errors import CiError
+from ci.output import say
 from ci.torch_tree import cache as caches
 from ci.torch_tree import folders, index, remote, source, wheel
 from ci.torch_tree.read import tree_at
 from ci.torch_tree.tree import TorchTree
 
 Progress = Callable[[str], None]
-
-
-def say(line: str) -> None:
-    """Progress for people: on stderr."""
-    print(line, file=sys.stderr, flush=True)
 
 
 def locate(where: str, cache: Path | None = None, progress: Progress = say) -> TorchTree:

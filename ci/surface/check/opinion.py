@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ci.errors import CiError
+from ci.output import say
 from ci.surface import probe
 from ci.surface.model import Finding
 from ci.surface.probe import ProbeResult, agreement
 from ci.surface.probe import cache as probe_cache
-from ci.surface.snapshot import say
 from ci.torch_tree import TorchTree
 
 _BASE, _CHANGED = "probe of the base", "probe"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ci import output
 from ci.errors import CiError
 from ci.surface import catalogue, snapshot, snapshot_file
 from ci.surface.check import change, judge
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
         changed = change.of_checkout(tree, args.tree, args.files)
         name = str(args.tree)
     pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known), args.cache)
-    return conclude(judge.judge(pinned, changed, name, known, snapshot.say), args)
+    return conclude(judge.judge(pinned, changed, name, known, output.say), args)
 
 
 def base(where: str, cache: Path) -> TorchTree:

@@ -43,10 +43,7 @@ def run(args: argparse.Namespace) -> Exit:
     if args.against is not None:
         earlier = audit(args.against, rules, _progress(str(args.against)))
     text = FORMATS[args.format](make(rules, found, earlier, args.subsystem), args.limit)
-    if args.output is None:
-        sys.stdout.write(text)
-    else:
-        output.write(args.output, text.encode())
+    output.show(text, args.output)
     return Exit.OK
 
 

@@ -124,10 +124,7 @@ def conclude(report: Report, args: argparse.Namespace) -> int:
     """Write the report where it is wanted; the exit status that is asked for."""
     selected = shown(report, args.surface, cosmetic=args.all)
     rendered = renderer(args.format, to_file=args.output is not None)(selected)
-    if args.output:
-        output.write(args.output, rendered.encode())
-    else:
-        sys.stdout.write(rendered)
+    output.show(rendered, args.output)
     if args.fail_on is None:
         return Exit.OK
     limit = Severity(args.fail_on).rank

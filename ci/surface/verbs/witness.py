@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -60,11 +59,7 @@ def run(args: argparse.Namespace) -> int:
     )
     title = f"{before.torch.version} to {after.torch.version}: {summary(verdicts)}"
     render = _markdown if args.format == "markdown" else _text
-    rendered = render(title, verdicts, source=args.source)
-    if args.output:
-        output.write(args.output, rendered.encode())
-    else:
-        sys.stdout.write(rendered)
+    output.show(render(title, verdicts, source=args.source), args.output)
     refuted = any(verdict.outcome == Outcome.REFUTED for verdict in verdicts)
     return Exit.FINDINGS if refuted else Exit.OK
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ci.surface.extract.cpp.facts import TEMPLATE_PARAMETERS
 from ci.surface.extract.cpp.includes import Includes
 from ci.surface.extract.cpp.libclang import Cursor, Kind, TranslationUnit, overloads, visit
 from ci.surface.extract.cpp.sources import Sources
@@ -32,12 +33,7 @@ _DECLARATIONS = {
     Kind.VAR_DECL,
 }
 _NOT_IN_C = {Kind.NAMESPACE, Kind.MACRO_DEFINITION, Kind.MACRO_INSTANTIATION}
-_LOCAL = {
-    Kind.PARM_DECL,
-    Kind.TEMPLATE_TYPE_PARAMETER,
-    Kind.TEMPLATE_NON_TYPE_PARAMETER,
-    Kind.TEMPLATE_TEMPLATE_PARAMETER,
-}
+_LOCAL = {Kind.PARM_DECL, *TEMPLATE_PARAMETERS}
 _DECLARATION_IDS = {kind.value for kind in _DECLARATIONS}
 _REFERENCE_IDS = {kind.value for kind in _REFERENCES}
 
