@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci pin`: the exact torches that the CI runs against."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+
+from ci.pin import file
+
+DESCRIPTION = """
+A pin names one exact torch: version, upstream commit, wheels with their hashes. Each is a file
+ci/pins/NAME.yaml; a lane of the CI is a pin and a driver.
+"""
+SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_arguments, run
+    "show": "print pins: for people, as JSON, or as what pip installs",
+    "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The sub-verbs, and what they share."""
+    parser.description = DESCRIPTION
+    subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
+    for name, line in SUBVERBS.items():
+        module = importlib.import_module(f"ci.pin.verbs.{name.replace('-', '_')}")
+        sub = subverbs.add_parser(
+            name,
+            help=line,
+            description=module.__doc__,
+            epilog=module.EXAMPLES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.add_argument("pins", nargs="*", metavar="NAME", help="default: all pins")
+        sub.add_argument(
+            "--pins-dir", type=Path, default=file.FOLDER, metavar="DIR", help="default: ci/pins"
+        )
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)

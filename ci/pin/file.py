@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ci/pins/NAME.yaml <-> Pin.
+
+A pull request can put anything there, so the reader trusts nothing. What the writer writes has one
+form only: a pin that did not change is the same file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import yaml
+
+from ci.errors import CiError
+from ci.pin.model import Pin, Source, Torch, Wheel, check_name, check_wheel, version
+
+FOLDER = Path(__file__).parents[1] / "pins"
+SCHEMA = Path(__file__).parent / "schema" / "pin.schema.json"
+SIZE_LIMIT = 64 << 10
+
+_HEAD = """\
+# SPDX-License-Identifier: BSD-3-Clause
+# Kept by `python -m ci pin update` (docs/ci/pins.md), which writes this file anew: say in `reason`
+# what is to be said.
+"""
+
+
+def path_of(name: str, folder: Path = FOLDER) -> Path:
+    """Where a pin is kept."""
+    return folder / f"{check_name(name)}.yaml"
+
+
+def read(name: str, folder: Path = FOLDER) -> Pin:
+    """The pin of this name; CiError says what is wrong with it."""
+    path = path_of(name, folder)
+    try:
+        with open(path, "rb") as file:
+            data = file.read(SIZE_LIMIT + 1)
+    except FileNotFoundError as error:
+        there = ", ".join(names(folder)) or "none"
+        raise CiError(f"there is no pin {name!r} in {folder}; there are: {there}") from error
+    except OSError as error:
+        raise CiError(f"cannot read {path}: {error.strerror}") from error
+    return parse(name, data, str(path))
+
+
+def read_all(wanted: Sequence[str] = (), folder: Path = FOLDER) -> list[Pin]:
+    """The pins of these names, else all of them."""
+    found = [read(name, folder) for name in dict.fromkeys(wanted or names(folder))]
+    if not found:
+        raise CiError(f"there is no pin in {folder}")
+    return found
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """The names of all pins, sorted."""
+    return sorted(check_name(path.stem) for path in folder.glob("*.yaml"))
+
+
+def parse(name: str, data: bytes, where: str) -> Pin:
+    """The pin that these bytes are; `where` is for messages."""
+    try:
+        fields = _load(data)
+        for error in _schema().iter_errors(fields):
+            at = "/".join(map(str, error.absolute_path)) or "the pin"
+            raise CiError(f"{at}: {_short(error.message)}")
+        return _pin(name, fields)
+    except CiError as error:
+        raise CiError(f"{where}: {error}") from error
+
+
+def as_fields(pin: Pin) -> dict[str, Any]:
+    """The pin as schema/pin.schema.json says."""
+    torch: dict[str, Any] = {"unresolved": pin.unresolved}
+    if pin.torch:
+        torch = {
+            "version": pin.torch.version,
+            "git_version": pin.torch.git_version,
+            "wheels": [_wheel_fields(wheel) for wheel in pin.torch.wheels],
+        }
+    rest = {"index": pin.index, "source": pin.source.value, "reason": pin.reason}
+    return {"name": pin.name, **torch, **rest}
+
+
+def render(pin: Pin) -> bytes:
+    """The file of a pin."""
+    text = yaml.safe_dump(as_fields(pin), sort_keys=False, width=98, allow_unicode=True)
+    return (_HEAD + text).encode()
+
+
+def _wheel_fields(wheel: Wheel) -> dict[str, Any]:
+    digest = {"unhashed": True} if wheel.sha256 is None else {"sha256": wheel.sha256}
+    return {"file": wheel.file, **digest}
+
+
+def _pin(name: str, fields: dict[str, Any]) -> Pin:
+    if fields["name"] != name:
+        raise CiError(f"the file of pin {name!r} calls itself {fields['name']!r}")
+    if not fields["reason"].isprintable():
+        raise CiError("reason: one line of printable text")
+    unresolved = fields.get("unresolved")
+    if unresolved is not None and not unresolved.isprintable():
+        raise CiError("unresolved: one line of printable text")
+    torch = None if unresolved is not None else _torch(fields)
+    source = Source(fields["source"])
+    return Pin(name, torch, unresolved, fields["index"], source, fields["reason"])
+
+
+def _torch(fields: dict[str, Any]) -> Torch:
+    exact = version(fields["version"])
+    files = [check_wheel(wheel["file"], exact) for wheel in fields["wheels"]]
+    if files != sorted(set(files)):
+        raise CiError("wheels: each file once, sorted")
+    wheels = tuple(Wheel(wheel["file"], wheel.get("sha256")) for wheel in fields["wheels"])
+    return Torch(str(exact), fields["git_version"], wheels)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML without tags, without aliases (which can make a small file huge), without a key that
+    is there twice (of which the second would be believed without a word)."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise CiError("aliases are not allowed in a pin")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        if not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
+            raise CiError("a key is there twice, or is not text")
+        return super().construct_mapping(node, deep)
+
+
+def _load(data: bytes) -> Any:
+    if len(data) > SIZE_LIMIT:
+        raise CiError(f"larger than {SIZE_LIMIT >> 10} KiB: that is no pin")
+    try:
+        return yaml.load(data, Loader=_Loader)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise CiError(f"not plain YAML: {_short(' '.join(str(error).split()))}") from error
+    except RecursionError as error:
+        raise CiError("nested too deeply: that is no pin") from error
+
+
+@cache
+def _schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 300 else text[:296] + " ..."

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pins for people, for pip, for a workflow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from ci.errors import CiError
+from ci.pin import file
+from ci.pin.model import INDEXES, Pin, Torch, check_name
+
+MATRIX_LIMIT = 256  # jobs: GitHub takes no more of one matrix
+
+
+def text(pins: Sequence[Pin]) -> str:
+    """A paragraph for each pin."""
+    return "\n".join(map(_paragraph, pins))
+
+
+def as_json(pins: Sequence[Pin]) -> str:
+    """As schema/pins.schema.json says."""
+    fields = [file.as_fields(pin) for pin in pins]
+    return json.dumps({"schema_version": 1, "pins": fields}, indent=2) + "\n"
+
+
+def requirements(pins: Sequence[Pin]) -> str:
+    """What `pip install --no-deps -r` takes, of one pin: a wheel with another hash is refused."""
+    if len(pins) != 1:
+        raise CiError("requirements are those of one pin: name it")
+    torch = resolved(pins[0])
+    hashes = [f" --hash=sha256:{w.sha256}" for w in torch.wheels if w.sha256]
+    if len(hashes) != len(torch.wheels):
+        hashes = ["  # not hashed: the index publishes no hash of some of its wheels"]
+    url = INDEXES[pins[0].index].url
+    return (f"--index-url {url}\n" if url else "") + f"torch=={torch.version}{''.join(hashes)}\n"
+
+
+def matrix(pins: Sequence[Pin], drivers: Sequence[str], shards: int) -> str:
+    """A job per pin, driver and shard, as schema/matrix.schema.json says; on one line. A pin
+    without a version has no lane."""
+    if shards < 1:
+        raise CiError(f"{shards} shards: at least 1 is needed")
+    jobs: list[dict[str, Any]] = [
+        {
+            "lane": f"{pin.name}-{check_name(driver)}",
+            "pin": pin.name,
+            "driver": driver,
+            "torch": pin.torch.version,
+            "shard": shard,
+            "shards": shards,
+        }
+        for pin in pins
+        if pin.torch
+        for driver in dict.fromkeys(drivers)
+        for shard in range(1, shards + 1)
+    ]
+    if not jobs:
+        raise CiError("none of these pins has a version: there is nothing to run")
+    if len(jobs) > MATRIX_LIMIT:
+        raise CiError(f"{len(jobs)} jobs: GitHub takes {MATRIX_LIMIT} of one matrix")
+    return json.dumps({"include": jobs})
+
+
+def resolved(pin: Pin) -> Torch:
+    """The pin's torch; CiError if it has none yet."""
+    if pin.torch is None:
+        raise CiError(f"pin {pin.name} has no version: {pin.unresolved}")
+    return pin.torch
+
+
+def _paragraph(pin: Pin) -> str:
+    lines = [f"{pin.name}: no version: {pin.unresolved}"]
+    if pin.torch:
+        lines = [f"{pin.name}: torch {pin.torch.version}", f"  commit  {pin.torch.git_version}"]
+        lines += [f"  wheel   {w.file} {w.sha256 or '(unhashed)'}" for w in pin.torch.wheels]
+    lines += [f"  index   {pin.index}", f"  source  {pin.source.value}", f"  reason  {pin.reason}"]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Print the matrix of a workflow, on one line: a job per pin, driver and shard. A pin that has no
+version yet has no job, which is said."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ci.errors import Exit
+from ci.output import say
+from ci.pin import file, show
+
+EXAMPLES = """\
+examples:
+  python -m ci pin matrix --driver sim --shards 4
+  python -m ci pin matrix development newest --shards 2       only these
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--driver, --shards."""
+    parser.add_argument(
+        "--driver", action="append", metavar="D", help="may be given more than once; default: sim"
+    )
+    parser.add_argument("--shards", type=int, default=1, metavar="N", help="default: 1")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print it."""
+    pins = file.read_all(args.pins, args.pins_dir)
+    made = show.matrix(pins, args.driver or ["sim"], args.shards)
+    for pin in pins:
+        if pin.torch is None:
+            say(f"pin {pin.name} has no lane: {pin.unresolved}")
+    sys.stdout.write(made + "\n")
+    return Exit.OK

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A pin is read as if an enemy had written it, and written in one form only."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from referencing import Registry, Resource
+
+from ci.cli import main
+from ci.errors import CiError
+from ci.pin import file
+from ci.pin.model import INDEXES, Pin, Source, Torch, Wheel, check_wheel, version
+
+WHEEL = "torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl"
+TORCH = Torch("2.13.0", "c" * 40, (Wheel(WHEEL, "a" * 64),))
+PIN = Pin("newest", TORCH, None, "pypi", Source.RELEASE, "The newest release.")
+
+
+def fields(**changes: object) -> dict[str, object]:
+    return {k: v for k, v in (file.as_fields(PIN) | changes).items() if v is not None}
+
+
+def parse(text: str | bytes) -> Pin:
+    data = text if isinstance(text, bytes) else text.encode()
+    return file.parse("newest", data, "ci/pins/newest.yaml")
+
+
+@pytest.mark.parametrize("name", file.names())
+def test_each_pin_of_the_repository_is_as_the_writer_writes_it(name: str) -> None:
+    pin = file.read(name)
+    assert file.path_of(name).read_bytes() == file.render(pin)
+    assert pin.torch is not None or pin.unresolved
+
+
+def test_a_pin_comes_back_as_it_was_written() -> None:
+    unresolved = replace(PIN, torch=None, unresolved="nobody has looked: é")
+    unhashed = replace(PIN, torch=replace(TORCH, wheels=(Wheel(WHEEL, None),)))
+    for pin in (PIN, unresolved, unhashed, replace(PIN, reason="no: 'quotes' # \"here\"")):
+        assert parse(file.render(pin)) == pin
+
+
+HOSTILE_TEXT = {
+    "a tag that runs code": b"!!python/object/apply:os.system ['touch pwned']",
+    "a tag inside": b"name: !!python/name:os.system newest",
+    "an own tag": b"name: !newest newest",
+    "a small file that is huge": b"a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n",
+    "a merge key": b"x: &x {name: newest}\n<<: *x\n",
+    "two documents": b"name: newest\n---\nname: other\n",
+    "nesting without end": b"[" * 60_000,
+    "more than a pin holds": b"# " + b"x" * file.SIZE_LIMIT,
+    "no UTF-8": b"name: \xff\xfe\xfd",
+    "control characters": b"name: new\x07est",
+    "a list": b"- name: newest",
+    "nothing": b"",
+    "a number as key": b"1: newest",
+    "a list as key": b"[a]: newest",
+    "a date that is none": b"name: 2026-99-99",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXT.values(), ids=HOSTILE_TEXT)
+def test_a_file_that_is_no_plain_yaml_is_refused(text: bytes) -> None:
+    with pytest.raises(CiError, match=r"ci/pins/newest\.yaml: "):
+        parse(text)
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(CiError, match="twice"):
+        parse(file.render(PIN) + b"index: nightly-cpu\n")
+
+
+HOSTILE_FIELDS = {
+    "another name than the file's": {"name": "oldest"},
+    "shell in the version": {"version": "2.13.0; rm -rf ~"},
+    "substitution in the version": {"version": "2.13.0+$(id)"},
+    "an option as version": {"version": "--index-url=http://evil"},
+    "a second line in the version": {"version": "2.13.0\n--index-url http://evil"},
+    "a blank before the version": {"version": " 2.13.0"},
+    "a version not in its one form": {"version": "v2.13.0"},
+    "an epoch": {"version": "1!2.13.0"},
+    "a wildcard": {"version": "2.13.*"},
+    "a version that is a number": {"version": 2.13},
+    "a commit in capitals": {"git_version": "C" * 40},
+    "a short commit": {"git_version": "c" * 39},
+    "a commit with a line behind it": {"git_version": "c" * 40 + "\n"},
+    "a commit that is a number": {"git_version": 10**39},
+    "no wheel": {"wheels": []},
+    "a wheel of another version": {
+        "wheels": [{"file": WHEEL.replace("13", "12"), "unhashed": True}]
+    },
+    "a wheel of another project": {
+        "wheels": [{"file": WHEEL.replace("torch", "torhc"), "unhashed": True}]
+    },
+    "a wheel in another folder": {"wheels": [{"file": f"../{WHEEL}", "unhashed": True}]},
+    "an archive of sources": {"wheels": [{"file": "torch-2.13.0.tar.gz", "unhashed": True}]},
+    "a hash that is short": {"wheels": [{"file": WHEEL, "sha256": "a" * 63}]},
+    "a hash that is empty": {"wheels": [{"file": WHEEL, "sha256": ""}]},
+    "a hash that is nothing": {"wheels": [{"file": WHEEL, "sha256": None}]},
+    "a hash with an option behind it": {"wheels": [{"file": WHEEL, "sha256": "a" * 64 + " --pre"}]},
+    "hashed and unhashed": {"wheels": [{"file": WHEEL, "sha256": "a" * 64, "unhashed": True}]},
+    "hashed in no way": {"wheels": [{"file": WHEEL}]},
+    "a wheel that is there twice": {"wheels": [{"file": WHEEL, "unhashed": True}] * 2},
+    "an index of its own": {"index": "https://evil.example/simple"},
+    "a source there is not": {"source": "evil"},
+    "an escape sequence in the reason": {"reason": "\x1b[2Jnothing to see"},
+    "a reason of two lines": {"reason": "fine\n::add-mask::x"},
+    "a reason that turns the direction of writing": {"reason": "ok \u202e evil"},
+    "a reason without end": {"reason": "x" * 1001},
+    "no reason": {"reason": ""},
+    "a field there is not": {"url": "https://evil.example"},
+    "a version and none": {"unresolved": "both"},
+}
+
+
+@pytest.mark.parametrize("changes", HOSTILE_FIELDS.values(), ids=HOSTILE_FIELDS)
+def test_a_field_that_is_not_right_is_refused(changes: dict[str, object]) -> None:
+    text = yaml.safe_dump(fields(**changes))
+    with pytest.raises(CiError, match=r"ci/pins/newest\.yaml: ") as caught:
+        parse(text)
+    assert len(str(caught.value)) < 500
+    assert "\n" not in str(caught.value)
+
+
+ODD_NAMES = ["../newest", "/etc/passwd", ".hidden", "a/b", "-x", "x" * 41, "Newest", "a\n", "é"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_name_leads_nowhere_else(name: str, tmp_path: Path) -> None:
+    (tmp_path / "newest.yaml").write_bytes(file.render(PIN))
+    (tmp_path / "pins").mkdir()
+    with pytest.raises(CiError, match="cannot name a pin"):
+        file.read(name, tmp_path / "pins")
+
+
+def test_a_file_with_an_odd_name_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "$(id).yaml").write_bytes(file.render(PIN))
+    with pytest.raises(CiError, match="cannot name a pin"):
+        file.read_all(folder=tmp_path)
+
+
+def test_an_unknown_pin_names_those_that_are_there() -> None:
+    with pytest.raises(CiError, match=r"no pin 'newer'.*development, newest, nightly, oldest"):
+        file.read("newer")
+
+
+@pytest.mark.parametrize("text", ["2.13.0", "2.14.0rc1", "2.16.0.dev20261120+cpu", "2.13.0.post1"])
+def test_versions_of_torch_are_taken_as_they_are_written(text: str) -> None:
+    assert str(version(text)) == text
+    assert check_wheel(f"torch-{text}-cp311-cp311-linux_x86_64.whl", version(text))
+
+
+def test_the_schema_knows_the_indexes_and_the_sources() -> None:
+    properties = json.loads(file.SCHEMA.read_text())["properties"]
+    assert properties["index"]["enum"] == list(INDEXES)
+    assert properties["source"]["enum"] == [source.value for source in Source]
+
+
+SCHEMAS = {p.name: json.loads(p.read_text()) for p in file.SCHEMA.parent.glob("*.json")}
+
+
+REGISTRY: Registry[Any] = [Resource.from_contents(s) for s in SCHEMAS.values()] @ Registry()
+
+
+def valid(instance: object, name: str) -> None:
+    jsonschema.Draft202012Validator(SCHEMAS[name], registry=REGISTRY).validate(instance)
+
+
+def test_pins_are_shown_as_the_schema_says(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pin", "show", "--format", "json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    valid(shown, "pins.schema.json")
+    assert [pin["name"] for pin in shown["pins"]] == file.names()
+
+
+def test_pins_are_shown_to_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pin", "show", "newest", "nightly"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("newest: torch 2.15.0\n  commit  d0f2af8b66b20da4")
+    assert "\nnightly: no version: " in out or "\nnightly: torch 2." in out
+
+
+def test_requirements_are_one_line_with_a_hash_for_each_wheel(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.path_of("newest", tmp_path).write_bytes(file.render(PIN))
+    options = ["--format", "requirements", "--pins-dir", str(tmp_path)]
+    assert main(["pin", "show", "newest", *options]) == 0
+    assert capsys.readouterr().out == f"torch==2.13.0 --hash=sha256:{'a' * 64}\n"
+
+
+def test_requirements_name_the_index_that_is_not_pips_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = "torch-2.16.0.dev20261120+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"
+    nightly = Torch("2.16.0.dev20261120+cpu", "c" * 40, (Wheel(wheel, None),))
+    pin = replace(PIN, name="nightly", torch=nightly, index="nightly-cpu")
+    file.path_of("nightly", tmp_path).write_bytes(file.render(pin))
+    assert main(["pin", "show", "--format", "requirements", "--pins-dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == (
+        "--index-url https://download.pytorch.org/whl/nightly/cpu\ntorch==2.16.0.dev20261120+cpu"
+        "  # not hashed: the index publishes no hash of some of its wheels\n"
+    )
+
+
+def test_there_are_no_requirements_without_a_version_nor_of_two_pins(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    unresolved = replace(PIN, torch=None, unresolved="nobody looked")
+    file.path_of("newest", tmp_path).write_bytes(file.render(unresolved))
+    options = ["--format", "requirements"]
+    assert main(["pin", "show", *options, "--pins-dir", str(tmp_path)]) == 2
+    assert "pin newest has no version: nobody looked" in capsys.readouterr().err
+    assert main(["pin", "show", "newest", "oldest", *options]) == 2
+    assert "of one pin" in capsys.readouterr().err
+
+
+def test_the_matrix_has_a_job_for_each_pin_driver_and_shard(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file.path_of("newest", tmp_path).write_bytes(file.render(PIN))
+    later = replace(PIN, name="later", torch=None, unresolved="nobody looked")
+    file.path_of("later", tmp_path).write_bytes(file.render(later))
+    words = ["--driver", "sim", "--driver", "cuda", "--shards", "2", "--pins-dir", str(tmp_path)]
+    assert main(["pin", "matrix", *words]) == 0
+    captured = capsys.readouterr()
+    made = json.loads(captured.out)
+    valid(made, "matrix.schema.json")
+    assert captured.out.count("\n") == 1
+    assert [(job["lane"], job["torch"], job["shard"]) for job in made["include"]] == [
+        (lane, "2.13.0", n) for lane in ("newest-sim", "newest-cuda") for n in (1, 2)
+    ]
+    assert "pin later has no lane: nobody looked" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--shards", "0"], "at least 1"),
+        (["--shards", "1000"], "GitHub takes 256"),
+        (["--driver", "a b"], "cannot name"),
+        (["../pins/newest"], "cannot name a pin"),
+    ],
+)
+def test_a_matrix_that_cannot_be_is_refused(
+    words: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pin", "matrix", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert reason in captured.err
+
+
+def test_pins_without_a_version_make_no_matrix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    unresolved = replace(PIN, torch=None, unresolved="nobody looked")
+    file.path_of("newest", tmp_path).write_bytes(file.render(unresolved))
+    assert main(["pin", "matrix", "--pins-dir", str(tmp_path)]) == 2
+    assert "nothing to run" in capsys.readouterr().err
+
+
+def test_a_folder_without_pins_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pin", "show", "--pins-dir", str(tmp_path)]) == 2
+    assert "there is no pin" in capsys.readouterr().err
