@@ -8,8 +8,16 @@ SHELL := /bin/bash
 
 VENV := .venv
 BASE_PYTHON ?= python3
+# The torch in the environment: a file of ci/pins. There is one torch, and what was built against
+# it: another PIN takes its place.
+PIN ?= development
 BACKEND ?= puone
 PYTEST_ARGS ?=
+# For `make shard`: which part of which tier.
+SHARD ?= 1/1
+TIER ?= pr
+# OFF spares the compiler of the cuda driver and the driver.
+CUDA ?= ON
 LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
 MUTATIONS_ARGS ?=
@@ -22,10 +30,23 @@ GPU_ARGS ?=
 
 ifdef PYTHON
   SETUP := build/.python
+  TOOLS :=
 else
   PYTHON := $(CURDIR)/$(VENV)/bin/python
-  SETUP := $(VENV)/.setup
+  SETUP := $(VENV)/.setup-$(PIN)
+  TOOLS := $(VENV)/.tools
   export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+endif
+BIN := $(dir $(PYTHON))
+
+# The compiler's cache is used where it is installed; the sloppiness is what precompiled headers ask
+# for, and a checkout in another place finds what this one compiled.
+ifneq ($(shell command -v ccache),)
+  export CMAKE_C_COMPILER_LAUNCHER ?= ccache
+  export CMAKE_CXX_COMPILER_LAUNCHER ?= ccache
+  export CCACHE_BASEDIR ?= $(CURDIR)
+  export CCACHE_NOHASHDIR ?= 1
+  export CCACHE_SLOPPINESS ?= pch_defines,time_macros,include_file_mtime,include_file_ctime
 endif
 
 .PHONY: help
@@ -35,6 +56,12 @@ help: ## show this help (the default)
 .PHONY: conformance
 conformance: build ## run the conformance suite against puone (BACKEND=name for another one)
 	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
+
+# Red (1) is a result like green; whatever else a run ends with is none.
+.PHONY: shard
+shard: build ## run one part of the suite, for `python -m ci gate` to judge (SHARD=1/2, TIER=pr)
+	$(PYTHON) -m pytest conformance --backend=$(BACKEND) --tier=$(TIER) --shard=$(SHARD) $(PYTEST_ARGS) \
+	  || test $$? -eq 1
 
 .PHONY: test
 test: build build-liars $(NODE_MODULES) ## run the project's own tests
@@ -72,11 +99,15 @@ surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports,
 	done
 
 .PHONY: lint
-lint: $(SETUP) ## check style and types: ruff, mypy, clang-format
+lint: $(SETUP) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format --dry-run -Werror
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format --dry-run -Werror
+	$(BIN)zizmor --offline --persona auditor --quiet .github
+	$(BIN)check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	$(BIN)check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
 .PHONY: operators
 operators: build ## write docs/operators.md: which operators are native, composite, fallback
@@ -86,7 +117,7 @@ operators: build ## write docs/operators.md: which operators are native, composi
 format: $(SETUP) ## rewrite the sources in the project's style
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
-	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(dir $(PYTHON))clang-format -i
+	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format -i
 
 .PHONY: gpu
 gpu: ## on a machine with a GPU: build, test, measure, write docs/results (docs/gpu.md)
@@ -107,15 +138,44 @@ clean: ## remove everything that was built (the virtual environment stays)
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
-$(BUILD_DIR)/build.ninja: $(SETUP) build/.cuda
-	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON)
+$(BUILD_DIR)/build.ninja: $(SETUP) $(if $(filter ON,$(CUDA)),build/.cuda)
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
+	  -DPUONE_CUDA=$(CUDA) $(if $(filter ON,$(CUDA)),,-DPUONE_NVCC=)
 
 # The environment. torch alone is large, so this is done once per change of the pins.
-$(VENV)/.setup: requirements/dev.txt requirements/ci.txt
+.PHONY: environment
+environment: $(SETUP) ## install what building and testing need into .venv (PIN=name for another torch)
+
+.PHONY: tools
+tools: $(TOOLS) ## install into .venv only what `python -m ci` needs
+
+$(VENV)/.tools: requirements/ci.txt
+	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --requirement requirements/ci.txt
+	@touch $@
+
+$(VENV)/.setup-development: requirements/dev.txt requirements/ci.txt
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@echo "installing requirements/dev.txt into $(VENV)"
 	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
+	@rm -f $(VENV)/.setup-*
 	@touch $@
+
+# torch first, by what the pin says of its file; then what it asks for, and the rest.
+$(VENV)/.setup-%: ci/pins/%.yaml requirements/dev.txt $(VENV)/.tools
+	@echo "installing the torch of $< into $(VENV)"
+	@$(PYTHON) -m ci pin show $* --format requirements > $(VENV)/torch.txt
+	@$(PYTHON) -m pip install --quiet --no-deps --requirement $(VENV)/torch.txt
+	@sed -e '/^torch==/d' -e '/^-r /d' requirements/dev.txt \
+	  | $(PYTHON) -m pip install --quiet --requirement /dev/stdin torch
+	@rm -f $(VENV)/.setup-*
+	@touch $@
+
+# On a machine of GitHub's. Elsewhere: whatever installs ccache.
+.PHONY: ccache
+ccache: ## install the compiler's cache by apt, if it is not there
+	@command -v ccache > /dev/null \
+	  || { sudo apt-get update --quiet && sudo apt-get install --yes --no-install-recommends ccache; }
 
 # The compiler of the cuda driver's kernels: the machine's own, else wheels (cmake/cuda.cmake finds
 # them). Linking by nvcc looks for lib64.
