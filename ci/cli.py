@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci.errors import CiError, Exit
+from ci.output import say
 
 
 class Verb(NamedTuple):
@@ -38,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = parser(words[:1]).parse_args(words)
         return int(args.run(args))
     except CiError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return Exit.UNUSABLE
     except BrokenPipeError:  # `... | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,16 +4,30 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 from pathlib import Path
 
 from ci.errors import CiError
 
+# What a runner of GitHub Actions takes for a command, wherever a step prints it.
+_COMMAND = re.compile(r"(?:\A|(?<=[\r\n]))(\s*):(?=:)|##(?=\[)")
+
 
 def say(line: str) -> None:
     """Progress for people: on stderr."""
-    print(line, file=sys.stderr, flush=True)
+    print(inert(line), file=sys.stderr, flush=True)
+
+
+def inert(text: str) -> str:
+    """The text such that no runner of GitHub Actions finds a command in it."""
+    return _COMMAND.sub(lambda found: found[0] + " ", text)
+
+
+def printable(text: str) -> str:
+    """The text if it fits on a line and can be encoded, else with its odd characters escaped."""
+    return inert(text if text.isprintable() else ascii(text)[1:-1])
 
 
 def show(text: str, path: Path | None) -> None:

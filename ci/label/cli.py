@@ -13,6 +13,7 @@ from pathlib import Path
 from ci.errors import Exit
 from ci.label import files, rules
 from ci.label.plan import Clean, Found, PlannedLabel, Reason, Touched, plan
+from ci.output import printable
 from ci.surface import catalogue
 from ci.surface.model import Finding
 from ci.surface.report import json as findings_json
@@ -98,13 +99,8 @@ def _reason_as_json(reason: Reason) -> dict[str, object]:
 
 def _reason_as_text(reason: Reason) -> str:
     if isinstance(reason, Touched):
-        renamed = "" if reason.path == reason.file else f" (now {_printable(reason.file)})"
-        return f"{_printable(reason.path)}{renamed} matches {_printable(reason.glob)}"
+        renamed = "" if reason.path == reason.file else f" (now {printable(reason.file)})"
+        return f"{printable(reason.path)}{renamed} matches {printable(reason.glob)}"
     if isinstance(reason, Found):
-        return f"{reason.severity.value} {reason.rule}: {_printable(reason.message)}"
+        return f"{reason.severity.value} {reason.rule}: {printable(reason.message)}"
     return f"{reason.findings} findings, none of which a backend would notice"
-
-
-def _printable(text: str) -> str:
-    """The text if it fits on a line and can be encoded, else with its odd characters escaped."""
-    return text if text.isprintable() else ascii(text)[1:-1]
