@@ -84,6 +84,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="run the I-th of N parts of the selected checks; the same on every machine",
     )
     add(
+        "--shard-by",
+        metavar="REPORT",
+        help="with --shard: make parts that take the same time, by the durations in this earlier "
+        "report (whole or merged, .json or .json.gz; the same file for every part). One that does "
+        "not exist yet is said, and the parts are then alike in number",
+    )
+    add(
         "--report",
         metavar="FILE",
         help="report file, {backend} in it stands for the name "

@@ -83,6 +83,15 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args.append(str(suite.checks_dir))
 
 
+def pytest_report_header(config: pytest.Config) -> str | None:
+    suite, name = config.stash[KEY], config.getoption("--shard-by")
+    if name is None:
+        return None
+    if suite.durations is None:
+        return f"--shard-by {name}: no such file yet; shards are alike in number"
+    return f"--shard-by {name}: {len(suite.durations.seconds)} durations"
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     progress.register(session, session.config.stash[KEY])
 
@@ -168,11 +177,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for name in suite.backend_names if ours else []:
         mine = [item for item in ours if item.backend == name]
         ids = {item.check.id for item in mine}
-        if name in suite.sessions:
-            suite.sessions[name].selection = selection.make(suite, ids)
+        kept = None
         if suite.shard is not None:
-            kept = set(selection.part(ids, *suite.shard))
+            kept = set(selection.part(ids, *suite.shard, suite.durations))
             dropped += [item for item in mine if item.check.id not in kept]
+        if name in suite.sessions:
+            suite.sessions[name].selection = selection.make(suite, ids, kept)
     _deselect(session.config, session.items, dropped)
 
 

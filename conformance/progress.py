@@ -7,7 +7,6 @@ once. With -q and -v pytest's own output is left as it is.
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.durations import DurationsError, load
 from conformance.outcome import is_bad
 
 if TYPE_CHECKING:
@@ -45,12 +45,11 @@ class Estimate:
         return elapsed * max(self._left, 0.0) / behind if behind > 0 else None
 
 
-def durations(report_file: Path) -> dict[str, float]:
+def durations(report_file: Path) -> Mapping[str, float]:
     """Seconds of every check in the report of the run before, if there is one."""
     try:
-        checks = json.loads(report_file.read_text(encoding="utf-8"))["checks"]
-        return {str(check["id"]): float(check["duration_s"]) for check in checks}
-    except (OSError, ValueError, LookupError, TypeError):
+        return load(report_file).seconds
+    except DurationsError:
         return {}
 
 
@@ -82,7 +81,7 @@ class Progress:
         self._now = now
         self.is_live = bool(reporter.isatty)
         self._interval = LIVE_INTERVAL if self.is_live else LOG_INTERVAL
-        self._durations: dict[str, dict[str, float]] = {}
+        self._durations: dict[str, Mapping[str, float]] = {}
         self._estimates: dict[str, tuple[Estimate, float]] = {}
         self._written = now()
         if self.is_live or suite.verify:

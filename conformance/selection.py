@@ -3,7 +3,8 @@
 
 A run of everything and a run of what somebody picked look alike once they are reports. So a report
 says how many checks were selected, by what they were fewer or others than the standard ones, and
-carries a digest of their ids; of a shard, all of this is said of the whole.
+carries a digest of their ids; of a shard, all of this is said of the whole, and number and digest
+of its own part as well.
 """
 
 from __future__ import annotations
@@ -13,30 +14,42 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from conformance import durations
 from conformance.check import PR
 
 if TYPE_CHECKING:
+    from conformance.durations import Durations
     from conformance.suite import Suite
 
 PYTEST = "pytest (its arguments, -k, -m, --deselect, --ignore, --lf)"
 
 
 @dataclass(frozen=True)
+class Part:
+    """The checks of one shard."""
+
+    checks: int
+    digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"checks": self.checks, "digest": self.digest}
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The checks of a whole run, whatever part of them this machine runs."""
+    """The checks of a whole run, and those of the part that this machine runs, if it is one."""
 
     checks: int
     digest: str
     differs_by: tuple[str, ...]
     """What made the selection differ from the standard one; empty if nothing did."""
+    part: Part | None = None
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            "checks": self.checks,
-            "digest": self.digest,
-            "differs_by": list(self.differs_by),
-        }
+        whole = {"checks": self.checks, "digest": self.digest, "differs_by": list(self.differs_by)}
+        return whole | ({"part": self.part.to_json()} if self.part else {})
 
 
 def digest(ids: Iterable[str]) -> str:
@@ -44,19 +57,24 @@ def digest(ids: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
 
-def part(ids: Iterable[str], index: int, count: int) -> list[str]:
-    """The I-th of N parts of a selection; the same wherever it is computed."""
+def part(ids: Collection[str], index: int, count: int, by: Durations | None = None) -> list[str]:
+    """The I-th of N parts of a selection, alike in number or in time; the same wherever it is
+    computed.
+    """
+    if by is not None:
+        return durations.parts(ids, count, by.seconds)[index - 1]
     return sorted(ids)[index - 1 :: count]
 
 
 def part_size(checks: int, index: int, count: int) -> int:
-    """How many checks the I-th of N parts of a selection has."""
+    """How many checks the I-th of N parts of a selection has, if they are alike in number."""
     return len(range(index - 1, checks, count))
 
 
-def make(suite: Suite, ids: Collection[str]) -> Selection:
-    """The selection of a run of `suite` that ended up with `ids`."""
-    return Selection(len(ids), digest(ids), tuple(_differences(suite, ids)))
+def make(suite: Suite, ids: Collection[str], mine: Collection[str] | None = None) -> Selection:
+    """The selection of a run of `suite` that ended up with `ids`, of which a shard has `mine`."""
+    own = None if mine is None else Part(len(mine), digest(mine))
+    return Selection(len(ids), digest(ids), tuple(_differences(suite, ids)), own)
 
 
 def _differences(suite: Suite, ids: Collection[str]) -> Iterable[str]:

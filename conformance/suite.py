@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import catalogue, descriptor, source
+from conformance import catalogue, descriptor, durations, source
 from conformance.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
 from conformance.check import BREADTHS, FULL, PR, STANDARD, Check, matches, pattern_error
 from conformance.collect import chapter_files, topic_files
 from conformance.descriptor import Descriptor
+from conformance.durations import Durations
 from conformance.expectations import Expectations, ExpectationsError
 from conformance.expectations.update import update
 from conformance.outcome import Outcome
@@ -92,6 +93,7 @@ class Suite:
         self.patterns: list[str] = option("--check") or []
         self.tier: str | None = option("--tier")
         self.shard = _shard(option("--shard"))
+        self.durations = _durations(option("--shard-by"), self.shard)
         self.checks_dir = _folder(option("--checks-dir"))
         self.list_only: bool = option("--list")
         self.isolate: str = option("--isolate")
@@ -241,6 +243,7 @@ def open_report(session: Session, suite: Suite) -> None:
                 "rerun_limit": options.reruns,
                 "verify": asdict(options.verify) if options.verify else None,
                 "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
+                "durations": suite.durations.to_json() if suite.durations else None,
                 "tier": suite.tier,
                 "checks": suite.patterns,
             },
@@ -330,6 +333,19 @@ def _shard(text: str | None) -> tuple[int, int] | None:
     if slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count):
         return int(index), int(count)
     raise pytest.UsageError(f"--shard {text!r}: expected I/N with 1 <= I <= N")
+
+
+def _durations(name: str | None, shard: tuple[int, int] | None) -> Durations | None:
+    """What the parts are cut by; None: alike in number, also where there is no such file yet."""
+    if name is None:
+        return None
+    if shard is None:
+        raise pytest.UsageError("--shard-by divides a run into parts: name one with --shard I/N")
+    file = Path(name)
+    try:
+        return durations.load(file) if file.exists() else None
+    except durations.DurationsError as error:
+        raise pytest.UsageError(f"--shard-by {error}") from None
 
 
 def selection(tier: str | None, dtypes: str | None) -> tuple[str, tuple[str, ...]]:

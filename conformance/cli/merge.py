@@ -3,8 +3,9 @@
 
 The shards have to be of one run: same backend, torch, suite, seed, options, capabilities and
 selection, every shard of 1/N to N/N there once and complete. Each says how many checks the whole
-run selected and carries a digest of their ids; together they must have exactly these. Platforms
-may differ, and are listed.
+run selected and carries a digest of their ids; together they must have exactly these. Those cut by
+durations (--shard-by) must have been cut by the same ones. Platforms may differ, and are listed.
+Every record of the merged report says which shard it is from.
 
 Exit code 0: merged, no outcome is bad; 1: merged, some are bad or nothing was executed; 4: these
 are not the shards of one run, and nothing was written.

@@ -166,7 +166,7 @@ def _contradictions(content: dict[str, Any]) -> Iterator[str]:
     yield from _counted(content)
     yield from _selected(content)
     run = content["run"]
-    yield from _merged(run)
+    yield from _merged(run, content["checks"])
     try:
         datetime.datetime.fromisoformat(run["started"])
     except ValueError:
@@ -199,7 +199,9 @@ def _selected(content: dict[str, Any]) -> Iterator[str]:
             yield "complete, without saying what was selected"
         return
     ids = [record["id"] for record in content["checks"]]
-    expected = selection.part_size(chosen["checks"], *(shard or (1, 1)))
+    yield from _parted(run)
+    own = chosen.get("part") or {}
+    expected = own.get("checks", selection.part_size(chosen["checks"], *(shard or (1, 1))))
     if content["complete"]:
         yield from _completed(content, expected)
     elif len(ids) > expected:
@@ -212,13 +214,29 @@ def _selected(content: dict[str, Any]) -> Iterator[str]:
     yield from (f"run.selection.differs_by: leaves out {o}" for o in said if o not in differs)
 
 
+def _parted(run: dict[str, Any]) -> Iterator[str]:
+    """Whether what is said of a part is said of a shard, and can be true."""
+    shard, chosen = shard_of(run), run["selection"]
+    own, by_time = chosen.get("part"), run["options"].get("durations")
+    if own is None:
+        if shard and by_time:
+            yield "run.selection: a shard cut by durations does not say which part it is"
+    elif shard is None:
+        yield "run.selection.part: said of a run that is no shard"
+    elif own["checks"] > chosen["checks"] or (
+        not by_time and own["checks"] != selection.part_size(chosen["checks"], *shard)
+    ):
+        yield f"run.selection.part: {own['checks']} of {chosen['checks']} checks are no such part"
+
+
 def _completed(content: dict[str, Any], expected: int) -> Iterator[str]:
     run, records = content["run"], content["checks"]
+    whole_or_part = run["selection"].get("part") or run["selection"]
+    # Shards of a suite that did not tell their part yet are known by their number of checks only.
+    is_told = shard_of(run) is None or "part" in run["selection"]
     if len(records) != expected:
         yield f"complete, with {len(records)} records of {expected} selected checks"
-    elif shard_of(run) is None and (
-        selection.digest(record["id"] for record in records) != run["selection"]["digest"]
-    ):
+    elif is_told and selection.digest(r["id"] for r in records) != whole_or_part["digest"]:
         yield "complete, but the records are not those of the selected checks"
     if "cannot_load" in run:
         yield "complete, although the backend cannot be loaded"
@@ -226,11 +244,13 @@ def _completed(content: dict[str, Any], expected: int) -> Iterator[str]:
         yield "complete, although checks were not run"
 
 
-def _merged(run: dict[str, Any]) -> Iterator[str]:
-    """Whether a report that was merged names all of its shards."""
+def _merged(run: dict[str, Any], records: list[Record]) -> Iterator[str]:
+    """Whether a report that was merged names all of its shards, and no record any other."""
+    said = [entry["shard"] for entry in run.get("merged", [])]
+    unknown = {record["shard"] for record in records if record.get("shard", 0) > len(said)}
+    yield from (f"checks are said to be of shard {number}" for number in sorted(unknown))
     if "merged" not in run:
         return
-    said = [entry["shard"] for entry in run["merged"]]
     if not said or said != [f"{index + 1}/{len(said)}" for index in range(len(said))]:
         yield f"merged from {' '.join(said) or 'nothing'}, which are not all shards of a run"
     if run["options"]["shard"] is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from conformance import capabilities, catalogue, report, selection, source
+from conformance.durations import Durations
 from conformance.results import reader
 
 Record = dict[str, Any]
@@ -114,17 +115,21 @@ def replaced(*records: Record) -> Content:
     return content(list((default | changed).values()))
 
 
-def shards(whole: Content, count: int) -> list[Content]:
+def shards(whole: Content, count: int, by: Durations | None = None) -> list[Content]:
     """A report cut into the shards that would have made it."""
     parts = []
     records = {r["id"]: r for r in whole["checks"]}
     for index in range(1, count + 1):
-        options = whole["run"]["options"] | {"shard": f"{index}/{count}"}
-        mine = [records[id] for id in selection.part(records, index, count)]
+        said = {"shard": f"{index}/{count}", "durations": by.to_json() if by else None}
+        ids = selection.part(records, index, count, by)
+        mine = [records[id] for id in ids]
+        part = selection.Part(len(ids), selection.digest(ids)).to_json()
+        run = {
+            "options": whole["run"]["options"] | said,
+            "selection": whole["run"]["selection"] | {"part": part},
+        }
         parts.append(
-            whole
-            | {"run": whole["run"] | {"options": options}}
-            | {"totals": report.totals(mine), "checks": mine}
+            whole | {"run": whole["run"] | run} | {"totals": report.totals(mine), "checks": mine}
         )
     return parts
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,9 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
+from conformance import report, selection
 from conformance.cli import main
+from conformance.durations import Durations
 from conformance.report import junit
 from conformance.results import merging, reader
 
@@ -27,6 +30,8 @@ def merged(contents: list[dict[str, Any]]) -> dict[str, Any]:
 def test_shards_give_the_report_of_the_whole_run(count: int) -> None:
     whole = replaced(record("COPY-001", "fail"))
     made = merged(synthetic.shards(whole, count)[::-1])
+    by_shard = {r.pop("shard"): 0 for r in made["checks"]}
+    assert sorted(by_shard) == list(range(1, count + 1))
     assert made["checks"] == whole["checks"]
     assert made["totals"] == whole["totals"]
     assert synthetic.document(made).shard is None
@@ -45,10 +50,33 @@ def moved(shards: list[dict[str, Any]]) -> None:
     """One check moves to another shard: the sizes and the whole stay as they should be."""
     first, second = shards[0]["checks"], shards[1]["checks"]
     first[0], second[0] = second[0], first[0]
+    restate(shards[0])
+    restate(shards[1])
 
 
 def doubled(shards: list[dict[str, Any]]) -> None:
     shards[1]["checks"][0] = shards[0]["checks"][0]
+    restate(shards[1])
+
+
+def overlapping(shards: list[dict[str, Any]]) -> None:
+    """A shard has, and says that it has, a check of another one as well."""
+    shards[0]["checks"].append(shards[1]["checks"][0])
+    restate(shards[0])
+
+
+def short(shards: list[dict[str, Any]]) -> None:
+    """A check was left out, and the shard says that it never had it."""
+    shards[0]["checks"].pop()
+    restate(shards[0])
+
+
+def restate(shard: dict[str, Any]) -> None:
+    """Let the part and the totals be those of the records."""
+    ids = [r["id"] for r in shard["checks"]]
+    part = selection.Part(len(ids), selection.digest(ids)).to_json()
+    shard["run"]["selection"] = shard["run"]["selection"] | {"part": part}
+    shard["totals"] = report.totals(shard["checks"])
 
 
 EDITS: dict[str, tuple[Edit, str]] = {
@@ -67,6 +95,19 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "driver": (lambda s: s[2]["run"].update(driver={"name": "x"}), "in driver"),
     "moved": (moved, "does not have the checks of shard 1"),
     "doubled": (doubled, "is in 2 shards"),
+    "part": (
+        lambda s: s[0]["checks"].__setitem__(0, s[1]["checks"][0]),
+        "not those of the selected checks",
+    ),
+}
+TIMED_EDITS: dict[str, tuple[Edit, str]] = {
+    "overlapping": (overlapping, "is in 2 shards"),
+    "short": (short, "which are not the .* that the run selected"),
+    "cut by another file": (
+        lambda s: s[0]["run"]["options"]["durations"].update(sha256="1" * 64),
+        "in options",
+    ),
+    "cut by none": (lambda s: s[0]["run"]["options"].update(durations=None), "no such part"),
 }
 
 
@@ -77,8 +118,48 @@ def test_what_is_not_the_shards_of_one_run_is_not_merged(edit: str) -> None:
         shard["run"] = dict(shard["run"])
     change, words = EDITS[edit]
     change(shards)
-    with pytest.raises(merging.MergeError, match=words):
+    with pytest.raises((merging.MergeError, reader.ReportError), match=words):
         merged(shards)
+
+
+def timed(count: int) -> list[dict[str, Any]]:
+    """Shards of unlike sizes, cut by durations: the first check takes as long as all others."""
+    whole = synthetic.content()
+    seconds = {r["id"]: 1.0 for r in whole["checks"]} | {
+        whole["checks"][0]["id"]: float(len(whole["checks"]))
+    }
+    return synthetic.shards(whole, count, Durations("before.json", "0" * 64, seconds))
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_shards_of_unlike_sizes_are_merged_and_every_check_says_which_one_ran_it(
+    count: int,
+) -> None:
+    shards = timed(count)
+    sizes = [len(shard["checks"]) for shard in shards]
+    assert min(sizes) == 1 < max(sizes)
+    made = merged(shards)
+    assert [sum(r["shard"] == i + 1 for r in made["checks"]) for i in range(count)] == sizes
+    assert "part" not in made["run"]["selection"]
+    assert made["run"]["options"]["durations"] == {"file": "before.json", "sha256": "0" * 64}
+    assert synthetic.document(made).complete
+
+
+@pytest.mark.parametrize("edit", TIMED_EDITS)
+def test_shards_cut_by_durations_prove_that_each_check_is_there_once(edit: str) -> None:
+    shards = copy.deepcopy(timed(3))
+    change, words = TIMED_EDITS[edit]
+    change(shards)
+    with pytest.raises((merging.MergeError, reader.ReportError), match=words):
+        merged(shards)
+
+
+def test_shards_of_a_suite_that_did_not_tell_their_part_are_still_merged() -> None:
+    shards = copy.deepcopy(synthetic.shards(synthetic.content(), 2))
+    for shard in shards:
+        del shard["run"]["selection"]["part"]
+        del shard["run"]["options"]["durations"]
+    assert len(merged(shards)["checks"]) == len(synthetic.content()["checks"])
 
 
 def test_an_incomplete_shard_is_not_merged() -> None:

@@ -117,6 +117,11 @@ def test_a_run_without_isolation_judges_alike(tmp_path: Path) -> None:
         (("--backend=cpu", "--check=planted/nothing"), ("planted/nothing", "--list")),
         (("--backend=cpu", "--check=pl*d/good"), ("only allowed at the end",)),
         (("--backend=cpu", "--shard=3/2"), ("3/2",)),
+        (("--backend=cpu", "--shard-by=before.json"), ("--shard-by", "--shard I/N")),
+        (
+            ("--backend=cpu", "--shard=1/2", f"--shard-by={harness.ROOT / 'README.md'}"),
+            ("--shard-by", "README.md: not JSON"),
+        ),
         (("--backend=cpu", "--dtypes=float32,all"), ("--dtypes", "'all' stands alone")),
         (("--backend=cpu", "--backend-file=absent.yaml"), ("absent.yaml",)),
     ],

@@ -116,6 +116,11 @@ EDITS: dict[str, tuple[Edit, str]] = {
         lambda c: c["run"].update(merged=[part("1/3"), part("3/3")]),
         "merged from 1/3 3/3, which are not all shards",
     ),
+    "part of a whole": (
+        lambda c: c["run"]["selection"].update(part={"checks": 1, "digest": "0" * 64}),
+        "said of a run that is no shard",
+    ),
+    "shard of a record": (lambda c: first(c).update(shard=1), "said to be of shard 1"),
     "load": (lambda c: c["run"].update(cannot_load="x"), "cannot be loaded"),
     "started": (lambda c: c["run"].update(started="yesterday"), "no point in time"),
     "seed": (lambda c: c["run"].update(seed=True), "run.seed"),

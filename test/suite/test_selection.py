@@ -55,6 +55,7 @@ def test_a_run_says_what_was_chosen_and_which_files_took_part(
         "checks": 10,
         "digest": selection.digest(ids),
         "differs_by": ["--check=planted/good*", "--checks-dir", selection.PYTEST],
+        "part": {"checks": 3, "digest": selection.digest(run.outcomes)},
     }
     assert sorted(run.outcomes) == selection.part(ids, 2, 3)
     assert run.report["complete"] is True
