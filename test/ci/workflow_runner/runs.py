@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A workflow run: jobs in the order of their needs, their legs, reusable workflows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from workflow_runner import permissions as rights
+from workflow_runner.commands import Annotation
+from workflow_runner.events import Event, starts
+from workflow_runner.expressions import Expressions, Scope
+from workflow_runner.hub import Hub
+from workflow_runner.matrix import Leg, legs
+from workflow_runner.mistakes import Mistake
+from workflow_runner.permissions import Permissions
+from workflow_runner.record import Record
+from workflow_runner.sessions import Session, StepResult, machine
+from workflow_runner.sources import Source, workflows
+from workflow_runner.steps import Steps, text
+
+AT_ONCE = 2  # legs of one job
+_FOREIGN = re.compile(r"^\s*uses:\s*([\w.-]+/[\w.-]+/\.github/workflows/\S+@\S+)", re.MULTILINE)
+_UNSUPPORTED = ("container", "services", "snapshot")
+
+
+@dataclass
+class LegResult:
+    """One leg of a job, or all of a job without a matrix."""
+
+    name: str
+    matrix: Leg
+    result: str
+    outputs: dict[str, str] = field(default_factory=dict)
+    steps: list[StepResult] = field(default_factory=list)
+
+    @property
+    def log(self) -> str:
+        return "\n".join(f"--- {s.name}: {s.outcome}\n{s.log}" for s in self.steps)
+
+    @property
+    def annotations(self) -> list[Annotation]:
+        return [annotation for step in self.steps for annotation in step.annotations]
+
+    @property
+    def summary(self) -> str:
+        return "".join(step.summary for step in self.steps)
+
+
+@dataclass
+class JobResult:
+    """How a job ended, and what it says to those that need it."""
+
+    result: str
+    outputs: dict[str, str] = field(default_factory=dict)
+    legs: list[LegResult] = field(default_factory=list)
+
+
+@dataclass
+class WorkflowRun:
+    """A run that is over."""
+
+    number: int
+    path: str
+    name: str
+    event: Event
+    jobs: dict[str, JobResult] = field(default_factory=dict)
+    concurrency: str = ""
+
+    @property
+    def conclusion(self) -> str:
+        results = {job.result for job in self.jobs.values()}
+        worst = ("failure", "cancelled", "success")
+        return next((word for word in worst if word in results), "skipped")
+
+    @property
+    def log(self) -> str:
+        parts = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
+        return "\n".join(f"=== {self.path}: {job}: {leg.name}\n{leg.log}" for job, leg in parts)
+
+    def leg(self, job: str, index: int = 0) -> LegResult:
+        return self.jobs[job].legs[index]
+
+
+@dataclass
+class Called:
+    """How a reusable workflow is called."""
+
+    inputs: Mapping[str, Any]
+    secrets: Mapping[str, str]
+    permissions: Permissions
+    job: str
+
+
+@dataclass
+class Runner:
+    """Plays what happens on the hub."""
+
+    hub: Hub
+    expressions: Expressions
+    folder: Path
+    env: Mapping[str, str] = field(default_factory=dict)  # of the machine, over a bare one
+    record: Record = field(default_factory=Record)
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    def happens(self, event: Event, name: str = "") -> list[WorkflowRun]:
+        """All workflows that the event starts, played; `name`: of the run, of a workflow_run."""
+        source = self._source(event.repository, event.sha)
+        started = []
+        for path in workflows(source):
+            on = self._parsed(source, path)["on"]
+            if starts(on, event, name):
+                started.append(self.play(path, event))
+        return started
+
+    def play(self, path: str, event: Event) -> WorkflowRun:
+        """One workflow, whatever its `on:` says."""
+        source = self._source(event.repository, event.sha)
+        content = self._parsed(source, path)
+        name = content.get("name", path)
+        run = WorkflowRun(self.hub.begin(event, path, name), path, name, event)
+        playing = _Playing(self, run, source, path, content)
+        playing.play()
+        self.hub.end(run.number, run.conclusion)
+        return run
+
+    def _source(self, repository: str, commit: str) -> Source:
+        return Source(repository, self.hub.git(repository), commit)
+
+    def _parsed(self, source: Source, path: str) -> Any:
+        """The workflow; the calls in it are checked with what they call."""
+        files = {name: source.read(name) for name in workflows(source)}
+        if path not in files:
+            raise Mistake(f"there is no workflow {path}")
+        for uses in _FOREIGN.findall(files[path]):
+            called, inside = self._referenced(uses)
+            files[uses] = called.read(inside)
+        return self.expressions.parse("workflow", path, files)
+
+    def _referenced(self, uses: str) -> tuple[Source, str]:
+        """A workflow of another repository, at a commit, branch or tag."""
+        path, _, commit = uses.partition("@")
+        owner, name, inside = path.split("/", 2)
+        return self._source(f"{owner}/{name}", commit), inside
+
+    def _machine(self) -> dict[str, str]:
+        return machine(self.folder, self.env)
+
+    def _leg_folder(self) -> Path:
+        return self.folder / "jobs" / str(next(self._numbers))
+
+
+@dataclass
+class _Playing:
+    """One workflow while it is played: of a run, or called by a job of one."""
+
+    runner: Runner
+    run: WorkflowRun
+    source: Source
+    path: str
+    content: Mapping[str, Any]
+    called: Called | None = None
+    jobs: dict[str, JobResult] = field(default_factory=dict)
+
+    def play(self) -> None:
+        group = self._evaluate(self.content.get("concurrency", ""), {}, "concurrency")
+        if not self.called:
+            self.run.concurrency = group["group"] if isinstance(group, Mapping) else group
+            self.jobs = self.run.jobs
+        waiting = dict(self.content["jobs"])
+        while waiting:
+            ready = [n for n, job in waiting.items() if self.jobs.keys() >= set(_needs(job))]
+            if not ready:
+                raise Mistake(f"{self.path}: jobs that need one another: {', '.join(waiting)}")
+            self.jobs[ready[0]] = self._job(ready[0], waiting.pop(ready[0]))
+
+    def outputs(self) -> dict[str, str]:
+        """Of a called workflow."""
+        declared = (self._call().get("outputs") or {}).items()
+        said = {name: output["value"] for name, output in declared}
+        jobs = {n: {"result": j.result, "outputs": j.outputs} for n, j in self.jobs.items()}
+        return _texts(self._evaluate(said, {"jobs": jobs}, "outputs"))
+
+    def _call(self) -> Mapping[str, Any]:
+        on = self.content["on"]
+        return (on.get("workflow_call") or {}) if isinstance(on, Mapping) else {}
+
+    # ---- jobs ------------------------------------------------------------------------------
+
+    def _job(self, name: str, job: Mapping[str, Any]) -> JobResult:
+        if unsupported := [key for key in _UNSUPPORTED if key in job]:
+            raise Mistake(f"{self.path}: {name}: {', '.join(unsupported)} cannot be played here")
+        needs = {
+            n: {"result": self.jobs[n].result, "outputs": self.jobs[n].outputs} for n in _needs(job)
+        }
+        where = f"{self.path}: {name}"
+        condition = Scope(self._contexts({"needs": needs}), self._status(job), where=where)
+        if not self.runner.expressions.condition(job.get("if"), condition):
+            return JobResult("skipped")
+        strategy = self._evaluate(job.get("strategy", {}), {"needs": needs}, where)
+        all_legs = legs(strategy["matrix"]) if "matrix" in strategy else [{}]
+        results = self._legs(name, job, needs, all_legs, strategy.get("fail-fast", True))
+        outputs: dict[str, str] = {}
+        for leg in results:
+            outputs |= {key: value for key, value in leg.outputs.items() if value}
+        outputs = (
+            {**dict.fromkeys(job.get("outputs", {}), ""), **outputs}
+            if "uses" not in job
+            else outputs
+        )
+        return JobResult(_together([leg.result for leg in results]), outputs, results)
+
+    def _status(self, job: Mapping[str, Any]) -> str:
+        """What success() and failure() mean to the job: of all that ran for it."""
+        results = {self.jobs[name].result for name in self._ancestors(job)}
+        if results <= {"success"}:
+            return "success"
+        return "failure" if "failure" in results else "neither"
+
+    def _ancestors(self, job: Mapping[str, Any]) -> set[str]:
+        direct = set(_needs(job))
+        return direct.union(*(self._ancestors(self.content["jobs"][name]) for name in direct))
+
+    def _legs(
+        self,
+        name: str,
+        job: Mapping[str, Any],
+        needs: Mapping[str, Any],
+        all_legs: list[Leg],
+        fail_fast: bool,
+    ) -> list[LegResult]:
+        failed = False
+
+        def play(index: int, leg: Leg) -> LegResult:
+            nonlocal failed
+            if failed and fail_fast:
+                return LegResult(name, leg, "cancelled")
+            strategy = {
+                "job-index": index,
+                "job-total": len(all_legs),
+                "fail-fast": fail_fast,
+                "max-parallel": len(all_legs),
+            }
+            contexts = self._contexts({"needs": needs, "matrix": leg, "strategy": strategy})
+            result = self._leg(name, job, contexts)
+            failed |= result.result == "failure"
+            return result
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return list(pool.map(play, range(len(all_legs)), all_legs))
+
+    def _leg(self, name: str, job: Mapping[str, Any], contexts: Mapping[str, Any]) -> LegResult:
+        where = f"{self.path}: {name}"
+        try:
+            rights_ = self._permissions(job)
+        except Mistake as mistake:
+            raise Mistake(f"{where}: {mistake}") from mistake
+        title = str(self._evaluated(job.get("name", name), contexts, where))
+        matrix = contexts["matrix"]
+        if "uses" in job:
+            return self._calling(title, name, job, contexts, rights_)
+        session = self._session(name, job, contexts, rights_)
+        steps = Steps(
+            session,
+            self.path,
+            name,
+            self.source,
+            defaults={
+                **self.content.get("defaults", {}).get("run", {}),
+                **job.get("defaults", {}).get("run", {}),
+            },
+        )
+        steps.play(job["steps"])
+        for action in reversed(session.afterwards):
+            action()
+        said = self._evaluated(
+            job.get("outputs", {}), {**session.contexts, "steps": steps.said}, where
+        )
+        result = "success" if job.get("continue-on-error") else steps.status
+        return LegResult(title, matrix, result, _texts(said), session.results)
+
+    def _permissions(self, job: Mapping[str, Any]) -> Permissions:
+        caller = self.called.permissions if self.called else None
+        asked = rights.resolve(self.content.get("permissions"), job.get("permissions"), caller)
+        return rights.of_a_fork(asked) if self.run.event.is_untrusted else asked
+
+    def _session(
+        self,
+        name: str,
+        job: Mapping[str, Any],
+        contexts: Mapping[str, Any],
+        permissions: Permissions,
+    ) -> Session:
+        hub, event = self.runner.hub, self.run.event
+        folder = self.runner._leg_folder()
+        for sub in ("workspace", "temp"):
+            (folder / sub).mkdir(parents=True)
+        (folder / "event.json").write_text(json.dumps(event.payload))
+        token = hub.token(event.repository, permissions)
+        where = f"{self.path}: {name}"
+        secrets = {**contexts["secrets"], "GITHUB_TOKEN": token}
+        machine = self.runner._machine()
+        if permissions.get("id-token") == "write":
+            machine |= hub.identity(self._claims(name))
+        contexts = {
+            **contexts,
+            "github": {
+                **contexts["github"],
+                "token": token,
+                "job": name,
+                "workspace": str(folder / "workspace"),
+                "event_path": str(folder / "event.json"),
+            },
+            "secrets": secrets,
+            "job": self._job_context(),
+            "runner": {
+                "name": "bench",
+                "os": "Linux",
+                "arch": "X64",
+                "temp": str(folder / "temp"),
+                "tool_cache": str(self.runner.folder / "tools"),
+                "environment": "github-hosted",
+                "debug": "",
+            },
+        }
+        env: dict[str, str] = {}
+        for texts in (self.content.get("env", {}), job.get("env", {})):
+            env |= _texts(self._evaluated(texts, contexts, where))
+        return Session(
+            hub,
+            self.runner.expressions,
+            self.runner.record,
+            event,
+            self.run.number,
+            folder,
+            contexts,
+            permissions,
+            env,
+            machine,
+            secrets={value for value in secrets.values() if value},
+        )
+
+    def _job_context(self) -> dict[str, Any]:
+        """The workflow's file is that of the called one; all of `github` is the caller's."""
+        return {
+            "status": "success",
+            "check_run_id": self.run.number * 100 + len(self.jobs),
+            "workflow_repository": self.source.repository,
+            "workflow_sha": self.source.sha,
+            "workflow_file_path": self.path,
+            "workflow_ref": f"{self.source.repository}/{self.path}@{self.source.sha}",
+        }
+
+    def _claims(self, job: str) -> dict[str, str]:
+        event = self.run.event
+        return {
+            "repository": event.repository,
+            "ref": event.ref,
+            "sha": event.sha,
+            "event_name": event.name,
+            "run_id": str(self.run.number),
+            "workflow": self.run.name,
+            "job_workflow_ref": f"{self.source.repository}/{self.path}@{event.ref}",
+            "job": job,
+        }
+
+    # ---- reusable workflows ----------------------------------------------------------------
+
+    def _calling(
+        self,
+        title: str,
+        name: str,
+        job: Mapping[str, Any],
+        contexts: Mapping[str, Any],
+        permissions: Permissions,
+    ) -> LegResult:
+        where = f"{self.path}: {name}"
+        uses = job["uses"]
+        here = uses.startswith(("./", "$/"))
+        source, path = (self.source, uses[2:]) if here else self.runner._referenced(uses)
+        content = self.runner._parsed(source, path)
+        given = self._evaluated(job.get("with", {}), contexts, where)
+        secrets = job.get("secrets", {})
+        passed = (
+            contexts["secrets"]
+            if secrets == "inherit"
+            else _texts(self._evaluated(secrets, contexts, where))
+        )
+        inner = _Playing(self.runner, self.run, source, path, content)
+        inner.called = Called(
+            _inputs(inner._call().get("inputs") or {}, given, where, inner),
+            _secrets(inner._call().get("secrets") or {}, passed, where, secrets == "inherit"),
+            permissions,
+            name,
+        )
+        inner.play()
+        self.run.jobs |= {f"{name} / {called}": job for called, job in inner.jobs.items()}
+        result = _together([job.result for job in inner.jobs.values()])
+        return LegResult(title, contexts["matrix"], result, inner.outputs())
+
+    # ---- contexts --------------------------------------------------------------------------
+
+    def _contexts(self, more: Mapping[str, Any]) -> dict[str, Any]:
+        event, hub = self.run.event, self.runner.hub
+        inputs = self.called.inputs if self.called else event.inputs
+        secrets = self.called.secrets if self.called else hub.secrets(event.repository)
+        return {
+            "github": self._github(),
+            "vars": dict(hub.variables(event.repository)),
+            "secrets": {} if event.is_untrusted else dict(secrets),
+            "inputs": dict(inputs),
+            "matrix": {},
+            "strategy": {},
+            "needs": {},
+            **more,
+        }
+
+    def _github(self) -> dict[str, Any]:
+        event, hub, run = self.run.event, self.runner.hub, self.run
+        kind, _, short = event.ref.removeprefix("refs/").partition("/")
+        short = short if kind in ("heads", "tags") else event.ref.removeprefix("refs/pull/")
+        return {
+            "actor": event.actor,
+            "triggering_actor": event.actor,
+            "api_url": hub.api_url,
+            "base_ref": event.base_ref,
+            "event": event.payload,
+            "event_name": event.name,
+            "head_ref": event.head_ref,
+            "ref": event.ref,
+            "ref_name": short,
+            "ref_type": "tag" if kind == "tags" else "branch",
+            "repository": event.repository,
+            "repository_owner": event.repository.partition("/")[0],
+            "run_attempt": "1",
+            "run_id": str(run.number),
+            "run_number": "1",
+            "server_url": hub.server_url,
+            "sha": event.sha,
+            "workflow": run.name,
+            "workflow_ref": f"{event.repository}/{run.path}@{event.ref}",
+            "workflow_sha": event.sha,
+        }
+
+    def _evaluate(self, value: Any, more: Mapping[str, Any], where: str) -> Any:
+        return self._evaluated(value, self._contexts(more), where)
+
+    def _evaluated(self, value: Any, contexts: Mapping[str, Any], where: str) -> Any:
+        workspace = contexts["github"].get("workspace", ".")
+        scope = Scope(contexts, workspace=Path(workspace), where=where)
+        return self.runner.expressions.evaluate(value, scope)
+
+
+def _needs(job: Mapping[str, Any]) -> list[str]:
+    needs = job.get("needs", [])
+    return [needs] if isinstance(needs, str) else list(needs)
+
+
+def _together(results: list[str]) -> str:
+    """What several results make: the worst, in GitHub's order."""
+    worst = ("failure", "cancelled", "success")
+    return next((word for word in worst if word in results), "skipped")
+
+
+def _inputs(
+    declared: Mapping[str, Any], given: Mapping[str, Any], where: str, called: _Playing
+) -> dict[str, Any]:
+    if unknown := given.keys() - declared.keys():
+        raise Mistake(f"{where}: {called.path} has no input {', '.join(sorted(unknown))}")
+    result = {}
+    for name, about in declared.items():
+        if about.get("required") and name not in given:
+            raise Mistake(f"{where}: {called.path} needs the input {name}")
+        empty = {"boolean": False, "number": 0}.get(about["type"], "")
+        default = called._evaluate(about.get("default", empty), {}, where)
+        result[name] = given.get(name, default)
+        if not isinstance(result[name], _TYPES[about["type"]]):
+            raise Mistake(f"{where}: the input {name} is no {about['type']}: {result[name]!r}")
+    return result
+
+
+_TYPES: dict[str, Any] = {"boolean": bool, "number": (int, float), "string": (str, int, float)}
+
+
+def _secrets(
+    declared: Mapping[str, Any], passed: Mapping[str, str], where: str, all_of_them: bool
+) -> dict[str, str]:
+    if not all_of_them and (unknown := passed.keys() - declared.keys()):
+        raise Mistake(f"{where}: no such secret: {', '.join(sorted(unknown))}")
+    for name, about in declared.items():
+        if (about or {}).get("required") and not passed.get(name):
+            raise Mistake(f"{where}: needs the secret {name}")
+    return {name: value for name, value in passed.items() if name in declared or all_of_them}
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {name: text(value) for name, value in values.items()}
