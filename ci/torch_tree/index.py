@@ -42,6 +42,7 @@ class Candidate:
     version: Version
     url: str
     sha256: str | None
+    yanked: str | None = None  # why it was withdrawn (PEP 592), perhaps ""; None: it was not
 
     @property
     def shown(self) -> str:
@@ -65,13 +66,14 @@ class Index:
     """Pip's finder. `session` is a requests.Session of pip's own."""
 
     session: Any
+    options: tuple[str, ...] = ()  # of pip
     unread: set[str] = field(default_factory=set)  # hosts of indexes that could not be read
 
     def wheel(self, version: str) -> Candidate:
         """The wheel of exactly this version; CiError names the nearest ones."""
         seen: dict[Version, Candidate] = {}
         for python in PYTHONS:
-            found = self._candidates(python)
+            found = self.candidates(python)
             match = [c for c in found if _is(c.version, version)]
             if match:
                 return max(match, key=lambda c: c.version)
@@ -86,11 +88,12 @@ class Index:
 
     def versions(self) -> list[Version]:
         """All versions on offer for some Python, sorted."""
-        return sorted({c.version for python in PYTHONS[:2] for c in self._candidates(python)})
+        return sorted({c.version for python in PYTHONS[:2] for c in self.candidates(python)})
 
-    def _candidates(self, python: str) -> list[Candidate]:
+    def candidates(self, python: str) -> list[Candidate]:
+        """All wheels on offer for this Python, those that were withdrawn too."""
         complaints = _Complaints()
-        command, options = _command(["--python-version", python])
+        command, options = _command([*self.options, "--python-version", python])
         from pip._internal.cli.cmdoptions import make_target_python
 
         with _heard_by(complaints):
@@ -100,17 +103,21 @@ class Index:
                 target_python=make_target_python(options),
                 ignore_requires_python=True,
             )
-            found = finder.find_all_candidates("torch")
+            try:
+                found = finder.find_all_candidates("torch")
+            except ValueError as error:  # of a page that is no text, from some pips
+                raise CiError("an index answers with something that pip cannot read") from error
         self.unread.update(complaints.hosts)
-        return [_candidate(one) for one in found]
+        return [candidate for one in found if (candidate := _candidate(one))]
 
 
 @contextlib.contextmanager
-def opened() -> Iterator[Index]:
-    """Pip's finder, ready to be asked."""
-    command, options = _command([])
+def opened(url: str | None = None) -> Iterator[Index]:
+    """Pip's finder, ready to be asked; `url` takes the place of pip's configured main index."""
+    words = ("--index-url", url) if url else ()
+    command, options = _command([*words])
     with command.main_context(), _heard_by(_Complaints()):
-        yield Index(command.get_default_session(options))
+        yield Index(command.get_default_session(options), words)
 
 
 def _command(more: list[str]) -> tuple[Any, Any]:
@@ -128,10 +135,15 @@ def _command(more: list[str]) -> tuple[Any, Any]:
     return command, options
 
 
-def _candidate(found: Any) -> Candidate:
+def _candidate(found: Any) -> Candidate | None:
+    """None for a file whose version is none: some pips take any text for one."""
+    try:
+        version = Version(str(found.version))
+    except ValueError:  # also for a number that is too long for an int
+        return None
     link = found.link
     digest = link.hash if link.hash_name == "sha256" else None
-    return Candidate(Version(str(found.version)), link.url_without_fragment, digest)
+    return Candidate(version, link.url_without_fragment, digest, link.yanked_reason)
 
 
 def _is(version: Version, wanted: str) -> bool:

@@ -16,7 +16,7 @@ _INCLUDE = ("torch/include", "torch/include/torch/csrc/api/include")
 
 def tree_at(root: Path) -> TorchTree:
     """The torch in `root`; CiError says what it lacks."""
-    constants = _constants(root / "torch" / "version.py")
+    constants = _constants_of(root / "torch" / "version.py")
     version = constants.get("__version__")
     if version is None:
         raise CiError(f"{root}/torch/version.py does not say __version__")
@@ -34,17 +34,24 @@ def tree_at(root: Path) -> TorchTree:
     )
 
 
-def _constants(path: Path) -> dict[str, str]:
-    """The texts that a module assigns, without running it."""
+def _constants_of(path: Path) -> dict[str, str]:
     try:
-        module = ast.parse(path.read_bytes())
+        return constants(path.read_bytes(), str(path))
     except FileNotFoundError as error:
         raise CiError(f"there is no torch in {path.parents[1]}: no torch/version.py") from error
-    except (OSError, SyntaxError, ValueError) as error:
+    except OSError as error:
         raise CiError(f"cannot read {path}: {error}") from error
+
+
+def constants(module: bytes, name: str) -> dict[str, str]:
+    """The texts that a module assigns, without running it; `name` is for messages."""
+    try:
+        tree = ast.parse(module)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CiError(f"cannot read {name}: {error}") from error
     return {
         target.id: node.value.value
-        for node in module.body
+        for node in tree.body
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)

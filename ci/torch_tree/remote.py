@@ -50,6 +50,13 @@ def fetch(candidate: Candidate, session: Any, into: Path, progress: Progress) ->
         wheel.unpack(archive, members, into, candidate.shown)
 
 
+def read_small(candidate: Candidate, session: Any, path: str, progress: Progress) -> bytes:
+    """One small member of the wheel."""
+    with _Server(candidate, session, progress).file() as file:
+        archive = wheel.open_wheel(file, candidate.shown)
+        return wheel.read_small(archive, path, candidate.shown)
+
+
 def _runs(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> list[tuple[int, int]]:
     """Where the members lie, from the first byte to the one behind, near ones as one."""
     starts = sorted(m.header_offset for m in archive.infolist())

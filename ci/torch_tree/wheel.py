@@ -17,6 +17,7 @@ from ci.torch_tree.folders import is_read
 # torch 2.15 has 12,000 such members of 120 MB together.
 MEMBERS_LIMIT = 100_000
 BYTES_LIMIT = 1_000_000_000
+SMALL_LIMIT = 1 << 20  # of a member that is read into memory
 
 
 def open_wheel(file: IO[bytes], name: str) -> zipfile.ZipFile:
@@ -62,6 +63,18 @@ def unpack(
         except (NotADirectoryError, NotImplementedError) as error:
             raise CiError(f"{name}: cannot unpack {member.filename}: {error}") from error
         done(count + 1)
+
+
+def read_small(archive: zipfile.ZipFile, path: str, name: str) -> bytes:
+    """One small member, in memory."""
+    try:
+        if archive.getinfo(path).file_size > SMALL_LIMIT:
+            raise CiError(f"{name}: {path} is larger than it can be: refused")
+        return archive.read(path)
+    except KeyError as error:
+        raise CiError(f"{name} is not a wheel of torch: it has no {path}") from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise CiError(f"{name} is damaged at {path}: {error}") from error
 
 
 def _hostile(member: zipfile.ZipInfo) -> str | None:
