@@ -15,6 +15,8 @@ ci/pins/NAME.yaml; a lane of the CI is a pin and a driver.
 """
 SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_arguments, run
     "show": "print pins: for people, as JSON, or as what pip installs",
+    "check": "hold pins against the index and the upstream repository",
+    "update": "move pins to the newest good torch",
     "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
 }
 
@@ -34,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         sub.add_argument("pins", nargs="*", metavar="NAME", help="default: all pins")
         sub.add_argument(
-            "--pins-dir", type=Path, default=file.FOLDER, metavar="DIR", help="default: ci/pins"
+            "--root", type=Path, default=file.ROOT, metavar="DIR", help="default: this checkout"
         )
         module.add_arguments(sub)
         sub.set_defaults(run=module.run)

@@ -17,9 +17,10 @@ import jsonschema
 import yaml
 
 from ci.errors import CiError
-from ci.pin.model import Pin, Source, Torch, Wheel, check_name, check_wheel, version
+from ci.pin.model import REASON_LIMIT, Pin, Source, Torch, Wheel, check_name, check_wheel, version
 
-FOLDER = Path(__file__).parents[1] / "pins"
+ROOT = Path(__file__).parents[2]
+IN_REPOSITORY = "ci/pins"
 SCHEMA = Path(__file__).parent / "schema" / "pin.schema.json"
 SIZE_LIMIT = 64 << 10
 
@@ -30,36 +31,36 @@ _HEAD = """\
 """
 
 
-def path_of(name: str, folder: Path = FOLDER) -> Path:
-    """Where a pin is kept."""
-    return folder / f"{check_name(name)}.yaml"
+def place(name: str) -> str:
+    """Where a pin is kept, in the repository."""
+    return f"{IN_REPOSITORY}/{check_name(name)}.yaml"
 
 
-def read(name: str, folder: Path = FOLDER) -> Pin:
+def read(name: str, root: Path = ROOT) -> Pin:
     """The pin of this name; CiError says what is wrong with it."""
-    path = path_of(name, folder)
+    path = root / place(name)
     try:
         with open(path, "rb") as file:
             data = file.read(SIZE_LIMIT + 1)
     except FileNotFoundError as error:
-        there = ", ".join(names(folder)) or "none"
-        raise CiError(f"there is no pin {name!r} in {folder}; there are: {there}") from error
+        there = ", ".join(names(root)) or "none"
+        raise CiError(f"there is no pin {name!r}; there are: {there}") from error
     except OSError as error:
         raise CiError(f"cannot read {path}: {error.strerror}") from error
     return parse(name, data, str(path))
 
 
-def read_all(wanted: Sequence[str] = (), folder: Path = FOLDER) -> list[Pin]:
+def read_all(wanted: Sequence[str] = (), root: Path = ROOT) -> list[Pin]:
     """The pins of these names, else all of them."""
-    found = [read(name, folder) for name in dict.fromkeys(wanted or names(folder))]
+    found = [read(name, root) for name in dict.fromkeys(wanted or names(root))]
     if not found:
-        raise CiError(f"there is no pin in {folder}")
+        raise CiError(f"there is no pin in {root / IN_REPOSITORY}")
     return found
 
 
-def names(folder: Path = FOLDER) -> list[str]:
+def names(root: Path = ROOT) -> list[str]:
     """The names of all pins, sorted."""
-    return sorted(check_name(path.stem) for path in folder.glob("*.yaml"))
+    return sorted(check_name(path.stem) for path in (root / IN_REPOSITORY).glob("*.yaml"))
 
 
 def parse(name: str, data: bytes, where: str) -> Pin:
@@ -101,14 +102,19 @@ def _wheel_fields(wheel: Wheel) -> dict[str, Any]:
 def _pin(name: str, fields: dict[str, Any]) -> Pin:
     if fields["name"] != name:
         raise CiError(f"the file of pin {name!r} calls itself {fields['name']!r}")
-    if not fields["reason"].isprintable():
-        raise CiError("reason: one line of printable text")
+    check_reason(fields["reason"])
     unresolved = fields.get("unresolved")
     if unresolved is not None and not unresolved.isprintable():
         raise CiError("unresolved: one line of printable text")
     torch = None if unresolved is not None else _torch(fields)
     source = Source(fields["source"])
     return Pin(name, torch, unresolved, fields["index"], source, fields["reason"])
+
+
+def check_reason(text: str) -> None:
+    """CiError for words that cannot be a pin's reason."""
+    if not text.isprintable() or not 0 < len(text) <= REASON_LIMIT:
+        raise CiError(f"reason: one line of printable text of up to {REASON_LIMIT} characters")
 
 
 def _torch(fields: dict[str, Any]) -> Torch:

@@ -79,13 +79,13 @@ class Pin:
 
 def version(text: object) -> Version:
     """A version in the one way to write it, which therefore needs no quotes anywhere."""
-    if not isinstance(text, str):
-        raise CiError(f"a version is text, not {text!r} (quote it)")
+    if not isinstance(text, str) or len(text) > 60:
+        raise CiError(f"a version is a short text (quote it), not {str(text)[:80]!r}")
     try:
         parsed = Version(text)
     except InvalidVersion as error:
         raise CiError(f"{text!r} is not a version") from error
-    if str(parsed) != text or parsed.epoch or len(text) > 60:
+    if str(parsed) != text or parsed.epoch:
         raise CiError(f"{text!r} is not how a version of torch is written ({parsed})")
     return parsed
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -26,6 +27,8 @@ class Behaviour:
     pause: float = 0.0  # seconds before the body
     chunk_pause: float = 0.0  # seconds between pieces of the body
     hashes: dict[str, str] = field(default_factory=dict)
+    yanked: dict[str, str] = field(default_factory=dict)  # why, by file
+    listing: tuple[int, bytes] | None = None  # status and body, instead of the true list
     password: str | None = None
     asked: list[str] = field(default_factory=list)
     sent: int = 0
@@ -67,7 +70,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.behaviour.password and not self.headers.get("Authorization"):
             self._answer(401, b"", {"WWW-Authenticate": "Basic"})
         elif self.path.startswith("/simple/torch"):
-            self._answer(200, self._listing().encode(), {"Content-Type": "text/html"})
+            status, body = self.behaviour.listing or (200, self._listing().encode())
+            self._answer(status, body, {"Content-Type": "text/html"})
         else:
             self._wheel(
                 self.behaviour.folder / unquote(urlsplit(self.path).path.rsplit("/", 1)[-1])
@@ -79,7 +83,11 @@ class _Handler(BaseHTTPRequestHandler):
         hashes = self.behaviour.hashes
         names = sorted(path.name for path in self.behaviour.folder.glob("*.whl"))
         digests = {n: f"#sha256={hashes[n]}" if n in hashes else "" for n in names}
-        links = "".join(f'<a href="/files/{n}?token=s3cret{digests[n]}">{n}</a>' for n in names)
+        yanked = {n: f' data-yanked="{escape(why)}"' for n, why in self.behaviour.yanked.items()}
+        links = "".join(
+            f'<a href="/files/{n}?token=s3cret{digests[n]}"{yanked.get(n, "")}>{n}</a>'
+            for n in names
+        )
         return f"<!DOCTYPE html><html><body>{links}</body></html>"
 
     def _wheel(self, path: Path) -> None:

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print it."""
-    pins = file.read_all(args.pins, args.pins_dir)
+    pins = file.read_all(args.pins, args.root)
     made = show.matrix(pins, args.driver or ["sim"], args.shards)
     for pin in pins:
         if pin.torch is None:

@@ -25,5 +25,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print them."""
-    sys.stdout.write(FORMATS[args.format](file.read_all(args.pins, args.pins_dir)))
+    sys.stdout.write(FORMATS[args.format](file.read_all(args.pins, args.root)))
     return Exit.OK

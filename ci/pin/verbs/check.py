@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hold pins against the world: is the version on the index and not yanked, has each wheel the hash
+that was pinned, was it built from the pinned commit, does upstream still have that commit, and does
+requirements/dev.txt ask for the torch of `development`? Status 1 if not."""
+
+from __future__ import annotations
+
+import argparse
+
+from ci.errors import Exit
+from ci.github import access, commit
+from ci.output import printable, say
+from ci.pin import changes, check, file, offers
+from ci.pin.check import Upstream
+from ci.pin.model import Pin
+from ci.pin.verbs.each import each
+
+EXAMPLES = """\
+The index is the one pip is configured for, or what the pin's kind of index names
+(PIN_INDEX_PYTORCH_CPU, PIN_INDEX_NIGHTLY_CPU: a mirror of one). An index that is down is status 2,
+and says nothing about a pin. Upstream is asked through GitHub: the token is $GITHUB_TOKEN.
+
+examples:
+  python -m ci pin check
+  python -m ci pin check newest --no-upstream      without GitHub
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--upstream, --no-upstream."""
+    parser.add_argument(
+        "--upstream",
+        default="pytorch/pytorch",
+        metavar="OWNER/NAME",
+        help="whose commits git_version names; default: %(default)s",
+    )
+    parser.add_argument("--no-upstream", action="store_true", help="do not ask GitHub")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Say each problem; status 1 if there is one."""
+    pins = file.read_all(args.pins, args.root)
+    upstream = None if args.no_upstream else _upstream(args.upstream)
+    return each(pins, lambda pin: _check(pin, changes.reader(args.root), upstream))
+
+
+def _check(pin: Pin, read: changes.Read, upstream: Upstream | None) -> Exit:
+    found = check.of_mirror(pin, read)
+    if pin.torch is None:
+        say(printable(f"{pin.name}: no version to check: {pin.unresolved}"))
+    else:
+        with offers.opened(pin.index) as shop:
+            found += check.problems(pin, shop, upstream)
+    for problem in found:
+        print(printable(f"{problem.pin}: {problem.kind}: {problem.text}"))
+    if pin.torch and not found:
+        say(f"{pin.name}: torch {pin.torch.version} is as pinned")
+    return Exit.FINDINGS if found else Exit.OK
+
+
+def _upstream(name: str) -> Upstream:
+    repository = access.repository(argparse.Namespace(repo=name))
+    return lambda sha: commit.exists(repository, sha)

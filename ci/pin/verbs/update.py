@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Move pins to the newest good torch: on the index, not yanked, with a wheel for each Python. A pin
+never goes back, except from a version that was yanked or removed, and then only with a --reason.
+A pin that needs nothing is not touched. Status 1 if only a person can mend a pin."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from ci import output
+from ci.errors import CiError, Exit
+from ci.output import printable, say
+from ci.pin import changes, file, offers
+from ci.pin.model import Pin
+from ci.pin.update import Decision, Wish, decide
+from ci.pin.verbs.each import each
+
+EXAMPLES = """\
+How a successor is found is the pin's `source`: the newest release, the newest nightly, or `people`,
+who give --to.
+
+examples:
+  python -m ci pin update --dry-run                 the diff, and nothing is written
+  python -m ci pin update development --to 2.14.1   requirements/dev.txt changes with it
+  python -m ci pin update newest --reason 'hangs at exit, https://...'    back from a yanked version
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--to, --reason, --dry-run."""
+    parser.add_argument("--to", metavar="VERSION", help="exactly this one; of one pin only")
+    parser.add_argument("--reason", help="why: takes the place of the pin's reason; of one pin")
+    parser.add_argument("--dry-run", action="store_true", help="print a diff, write nothing")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Move each."""
+    pins = file.read_all(args.pins, args.root)
+    wish = wish_of(args, pins)
+    return each(pins, lambda pin: _update(decided(pin, wish), args.root, args.dry_run))
+
+
+def _update(decision: Decision, root: Path, dry_run: bool) -> Exit:
+    read = changes.reader(root)
+    changed = changes.changes(decision.pin, read)
+    say(printable(decision.says))
+    if dry_run:
+        sys.stdout.write(changes.diff(changed, read))
+    else:
+        for place, data in changed.items():
+            output.write(root / place, data)
+    return Exit.FINDINGS if decision.stuck else Exit.OK
+
+
+def wish_of(args: argparse.Namespace, pins: list[Pin]) -> Wish:
+    """What the arguments ask for."""
+    if (args.to or args.reason) and len(pins) != 1:
+        raise CiError("--to and --reason are for one pin: name it")
+    if args.reason is not None:
+        file.check_reason(args.reason)
+    return Wish(args.to, args.reason)
+
+
+def decided(pin: Pin, wish: Wish) -> Decision:
+    """The pin as it should be, after a look at its index."""
+    with offers.opened(pin.index) as shop:
+        return decide(pin, shop, wish)
