@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 KINDS = {"040000": "tree", "160000": "commit"}
@@ -56,11 +57,7 @@ class Objects:
     def add_tree(self, entries: Mapping[str, Entry]) -> str:
         """Of one folder."""
         ordered = sorted(entries.items(), key=lambda e: e[0] + "/" * (e[1].kind == "tree"))
-        data = b"".join(
-            f"{entry.mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(entry.sha)
-            for name, entry in ordered
-        )
-        sha = _sha("tree", data)
+        sha = _sha("tree", tree_bytes(dict(ordered)))
         self.trees[sha] = dict(ordered)
         return sha
 
@@ -97,11 +94,9 @@ class Objects:
         date: str,
     ) -> str:
         """Its sha, a function of everything in it."""
-        parents = tuple(parents)
-        lines = [f"tree {tree}", *(f"parent {p}" for p in parents)]
-        lines += [f"author {author[0]} <{author[1]}> {date}", "", message]
-        sha = _sha("commit", "\n".join(lines).encode())
-        self.commits[sha] = Commit(sha, tree, parents, message, author, date)
+        commit = Commit("", tree, tuple(parents), message, author, date)
+        sha = _sha("commit", commit_bytes(commit))
+        self.commits[sha] = replace(commit, sha=sha)
         return sha
 
     def history(self, sha: str) -> list[str]:
@@ -156,6 +151,23 @@ def difference(objects: Objects, before: str, after: str) -> list[Change]:
         Change(path, "removed", old[path].sha, None) for path in old.keys() - new.keys() - moved
     ]
     return sorted(changes, key=lambda change: change.path)
+
+
+def tree_bytes(entries: Mapping[str, Entry]) -> bytes:
+    """As git writes a tree, its entries in git's order."""
+    return b"".join(
+        f"{entry.mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(entry.sha)
+        for name, entry in entries.items()
+    )
+
+
+def commit_bytes(commit: Commit) -> bytes:
+    """As git writes a commit."""
+    when = datetime.datetime.fromisoformat(commit.date.replace("Z", "+00:00"))
+    who = f"{commit.author[0]} <{commit.author[1]}> {int(when.timestamp())} +0000"
+    lines = [f"tree {commit.tree}", *(f"parent {parent}" for parent in commit.parents)]
+    lines += [f"author {who}", f"committer {who}", "", commit.message]
+    return "\n".join(lines).encode()
 
 
 def _sha(kind: str, data: bytes) -> str:

@@ -403,24 +403,28 @@ class World:
         issue.pull = Pull(base, base_sha, head.full_name, branch, head_sha)
         return issue
 
+    def merged(self, base: str, head: str) -> str:
+        """The tree of `base` with what `head` has changed since they parted."""
+        start = self.objects.merge_base(base, head)
+        files = self.objects.files(self.objects.commits[base].tree)
+        before = self.objects.files(self.objects.commits[start].tree) if start else {}
+        after = self.objects.files(self.objects.commits[head].tree)
+        for path in before.keys() - after.keys():
+            files.pop(path, None)
+        files |= {path: entry for path, entry in after.items() if before.get(path) != entry}
+        return self.objects.add_files(files)
+
     def merge(self, repository: Repository, issue: Issue, actor: str, how: str = "merge") -> str:
         """The commit it made on the base: `merge` or `squash`."""
         pull = issue.pull
         assert pull is not None
         ref = f"refs/heads/{pull.base_branch}"
         base = repository.refs[ref]
-        start = self.objects.merge_base(base, pull.head_sha)
-        files = self.objects.files(self.objects.commits[base].tree)
-        before = self.objects.files(self.objects.commits[start].tree) if start else {}
-        after = self.objects.files(self.objects.commits[pull.head_sha].tree)
-        for path in before.keys() - after.keys():
-            files.pop(path, None)
-        files |= {path: entry for path, entry in after.items() if before.get(path) != entry}
         parents = [base] if how == "squash" else [base, pull.head_sha]
         text = f"{issue.title} (#{issue.number})"
         if how == "merge":
             text = f"Merge pull request #{issue.number} from {pull.head_branch}\n\n{issue.title}"
-        sha = self.commit(self.objects.add_files(files), parents, text, issue.author)
+        sha = self.commit(self.merged(base, pull.head_sha), parents, text, issue.author)
         pull.merge_commit, pull.merge_parent, pull.merged_by = sha, base, actor
         self.event(issue, "merged", actor, commit=sha)
         pull.merged_at = issue.updated_at
