@@ -28,6 +28,7 @@ class Verb(NamedTuple):
 VERBS = {
     "surface": Verb("ci.surface.cli", "extract PyTorch's integration surface, compare, check a PR"),
     "label": Verb("ci.label.cli", "say which labels a PR deserves, and why"),
+    "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
 }
 

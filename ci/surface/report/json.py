@@ -40,6 +40,11 @@ def read(path: Path) -> Report:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise CiError(f"{path}: not a report of findings: {error}") from error
+    return parse(document, str(path))
+
+
+def parse(document: Any, path: str) -> Report:
+    """The report that plain values are; CiError if they are none."""
     version = document.get("schema_version") if isinstance(document, dict) else None
     if version is not None and version != SCHEMA_VERSION:
         raise CiError(

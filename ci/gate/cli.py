@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci gate`: from reports to a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from ci.errors import CiError, Exit
+from ci.gate import foreign, inputs, policy, runs, verdict
+from ci.gate.judge import judge
+from ci.gate.policy import Limits, Policy
+from ci.gate.report import annotate, junit, markdown, sarif, text
+from ci.gate.runs import Run
+from ci.gate.since import Findings
+from ci.gate.verdict import Outcome, Verdict
+from ci.output import say, show, write
+from ci.surface.report import json as findings_json
+from conformance import report
+from conformance.results import strict
+
+EXITS = {
+    Outcome.OK: Exit.OK,
+    Outcome.REGRESSION: Exit.FINDINGS,
+    Outcome.INFRASTRUCTURE: Exit.UNUSABLE,
+}
+EPILOG = """\
+R is a report of the suite (.json, .json.gz), JUnit of any runner (.xml), or a folder. In a folder
+each sub-folder is a lane and the reports below it are its shards, and each file NAME.json is lane
+NAME. What a run has to contain, and what each class of check means, is said by the policy
+(docs/ci/gate.md).
+
+Exit status: 0 fine; 1 something regressed; 2 nothing can be said, as a required lane is missing,
+cut off, contradicts itself or is a mixture. The verdict is written in all three cases.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to judge, by what, and where to write it."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    add = parser.add_argument
+    add("--candidate", type=Path, nargs="+", required=True, metavar="R", help="runs to judge")
+    add("--baseline", type=Path, nargs="+", metavar="R", help="runs to compare with; an empty "
+        "folder: there are none yet")  # fmt: skip
+    add("--policy", type=Path, default=policy.FILE, metavar="F", help="default: %(default)s")
+    add("--findings", type=Path, metavar="F", help="JSON of `surface check` of the same change: "
+        "failures are joined with it")  # fmt: skip
+    add("--head-sha", type=_sha, metavar="SHA", help="the commit that is judged, for the verdict")
+    add("--suite-commit", type=_sha, metavar="SHA", help="the commit that was checked out: reports "
+        "of another one are refused")  # fmt: skip
+    add("-o", "--output", type=Path, metavar="F", help="the verdict as JSON")
+    add("--summary", type=Path, metavar="F", help="the verdict as Markdown (on GitHub: "
+        "$GITHUB_STEP_SUMMARY)")  # fmt: skip
+    add("--junit", type=Path, metavar="F", help="the verdict as JUnit")
+    add("--sarif", type=Path, metavar="F", help="the verdict as SARIF")
+    add("--annotations", action="store_true", help="print workflow commands of GitHub")
+    add("--merged", type=Path, metavar="DIR", help="write each complete lane as DIR/LANE.json.gz, "
+        "to be the baseline of later gates")  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, judge, write."""
+    rules = policy.load(args.policy)
+    candidate, problems = _runs(args.candidate, rules, args.suite_commit)
+    baseline: dict[str, Run] | None = None
+    of_baseline: list[str] = []
+    if args.baseline is not None:
+        wanted = {*candidate, *(name for name, required in rules.lanes.items() if required)}
+        baseline, of_baseline = _runs(args.baseline, rules, wanted=wanted)
+    findings, of_findings = _findings(args.findings)
+    problems += [f"the runs to compare with: {problem}" for problem in of_baseline]
+    made = judge(rules, candidate, baseline, findings, args.head_sha, problems + of_findings)
+    _write(args, candidate, made)
+    show(text.render(made), None)
+    if args.annotations:
+        annotate.show(made)
+    return EXITS[made.outcome]
+
+
+def _runs(
+    paths: list[Path],
+    rules: Policy,
+    commit: str | None = None,
+    wanted: Collection[str] | None = None,
+) -> tuple[dict[str, Run], list[str]]:
+    """The runs of all (wanted) lanes below some paths, and what is wrong with the paths."""
+    found = inputs.find(paths, rules.limits)
+    made = {}
+    for lane in sorted(found.lanes):
+        if wanted is None or lane in wanted:
+            say(f"reading {lane}: {len(found.lanes[lane].files)} reports")
+            made[lane] = runs.gather(found.lanes[lane], rules.limits, commit)
+    return made, found.problems
+
+
+def _findings(file: Path | None) -> tuple[Findings, list[str]]:
+    """The findings of the change; unreadable ones are a problem, for they were asked for."""
+    if file is None:
+        return Findings(()), []
+    name = inputs.spoken(file.name)
+    try:
+        content = inputs.content(inputs.File(file, name), Limits())
+        return Findings(findings_json.parse(strict.loads(content), name).findings), []
+    except strict.Malformed as error:
+        return Findings(()), [f"{name}: {error}"]
+    except CiError as error:
+        return Findings(()), [str(error)]
+
+
+def _write(args: argparse.Namespace, candidate: Mapping[str, Run], made: Verdict) -> None:
+    """All that was asked for; the verdict last: where it is, the rest is too."""
+    if args.merged:
+        _write_merged(args.merged, candidate)
+    renderers: list[tuple[Path | None, Callable[[Verdict], str]]] = [
+        (args.summary, markdown.render),
+        (args.junit, junit.render),
+        (args.sarif, sarif.render),
+        (args.output, verdict.render),
+    ]
+    for path, render in renderers:
+        if path:
+            write(path, render(made).encode())
+
+
+def _write_merged(folder: Path, candidate: Mapping[str, Run]) -> None:
+    """Every lane that is a report of the suite and complete; the same bytes for the same runs."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CiError(f"cannot write {folder}: {error.strerror}") from error
+    for lane, made in candidate.items():
+        if made.whole and not foreign.is_foreign(made.whole):
+            data = report.dumps(made.whole.content).encode()
+            write(folder / f"{lane}.json.gz", gzip.compress(data, mtime=0))
+
+
+def _sha(value: str) -> str:
+    if not re.fullmatch(r"[0-9a-f]{40}", value):
+        raise argparse.ArgumentTypeError(f"{value!r} is no full commit: 40 lower-case digits")
+    return value

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why does it fail? The findings of the change that a failing check has to do with.
+
+Best is a failure that names the declaration (`c10::Allocator::copy_data`, or
+`Allocator::copy_data`). Else a finding of the same part of PyTorch may be why, and is said to be no
+more than that.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import yaml
+
+from ci.gate.verdict import Since
+from ci.surface.diff import order
+from ci.surface.model import Domain, Finding, Severity
+from conformance.results.reader import Record
+
+SURFACES = Path(__file__).parent / "surfaces.yaml"
+MOST = 3
+LONGEST = 20_000  # characters of a message that are looked through
+MOST_PARTS = 12
+# What can make a check fail that passed; the others are told only if it names them.
+BREAKING = {Severity.COMPILE_BREAK, Severity.SILENT_BREAK, Severity.REBUILD, Severity.SEMANTIC}
+
+_NAME = re.compile(r"\w+(?:(?:::|\.)~?\w+)*")
+_SEPARATOR = re.compile(r"::|\.")
+
+
+class Findings:
+    """The findings of a change, to be asked for those that a failure has to do with."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.by_identity: dict[str, Finding] = {}
+        self._by_name: dict[tuple[str, ...], list[Finding]] = defaultdict(list)
+        self._by_surface: dict[str, list[Finding]] = defaultdict(list)
+        for finding in sorted(findings, key=order):
+            if finding.severity is Severity.COSMETIC or finding.identity in self.by_identity:
+                continue
+            self.by_identity[finding.identity] = finding
+            for name in _names(finding):
+                self._by_name[name].append(finding)
+            if finding.severity in BREAKING:
+                self._by_surface[finding.surface].append(finding)
+
+    def since(self, record: Record) -> tuple[Since, ...]:
+        """Those that the failure of a check has to do with, the most likely one first."""
+        said = f"{record.get('message', '')}\n{record.get('reason', '')}"[:LONGEST]
+        if named := dict.fromkeys(self._named(said)):
+            return tuple(Since(identity, "name") for identity in named)[:MOST]
+        surfaces = standing_on().get(record["surface"], ())
+        of_surface = (f for surface in surfaces for f in self._by_surface.get(surface, ()))
+        worst = sorted(of_surface, key=order)[:MOST]
+        return tuple(Since(finding.identity, "surface") for finding in worst)
+
+    def _named(self, text: str) -> Iterator[str]:
+        """The identities of the findings whose declarations are named, longest names first."""
+        names = {name for word in _NAME.findall(text) for name in _within(_parts(word))}
+        hits = names & self._by_name.keys()
+        for name in sorted(hits, key=lambda parts: (-len(parts), parts)):
+            yield from (finding.identity for finding in self._by_name[name])
+
+
+@functools.cache
+def standing_on() -> Mapping[str, list[str]]:
+    """The surfaces of PyTorch that each surface of the suite stands on."""
+    found: dict[str, list[str]] = yaml.safe_load(SURFACES.read_text(encoding="utf-8"))
+    return found
+
+
+def _names(finding: Finding) -> Iterator[tuple[str, ...]]:
+    """Under which names a declaration is spoken of: all of it, and with its class alone."""
+    parts = _parts(finding.name)
+    if finding.domain is Domain.OPERATOR:  # aten::add.Tensor
+        yield from {parts, parts[:2]} if len(parts) > 1 else {parts}
+    elif finding.domain is Domain.DEVICE_MODULE:  # the message of an AttributeError
+        yield parts[-1:]
+    elif len(parts) > 1:
+        yield from {parts, parts[-2:]}
+
+
+def _within(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    parts = parts[:MOST_PARTS]
+    for begin in range(len(parts)):
+        for end in range(begin + 1, len(parts) + 1):
+            yield parts[begin:end]
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    return tuple(_SEPARATOR.split(name))
