@@ -13,9 +13,10 @@ BASE_PYTHON ?= python3
 PIN ?= development
 BACKEND ?= puone
 PYTEST_ARGS ?=
-# For `make shard`: which part of which tier.
+# For `make shard`: which part of which tier (empty: all), and the descriptor of a backend without name.
 SHARD ?= 1/1
 TIER ?= pr
+BACKEND_FILE ?=
 # OFF spares the compiler of the cuda driver and the driver.
 CUDA ?= ON
 LIARS_ARGS ?=
@@ -57,10 +58,13 @@ help: ## show this help (the default)
 conformance: build ## run the conformance suite against puone (BACKEND=name for another one)
 	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
 
-# Red (1) is a result like green; whatever else a run ends with is none.
+# Red (1) is a result like green; whatever else a run ends with is none. Another backend than ours has
+# nothing to build here.
+OF_OTHERS := $(BACKEND_FILE)$(filter-out puone,$(BACKEND))
 .PHONY: shard
-shard: build ## run one part of the suite, for `python -m ci gate` to judge (SHARD=1/2, TIER=pr)
-	$(PYTHON) -m pytest conformance --backend=$(BACKEND) --tier=$(TIER) --shard=$(SHARD) $(PYTEST_ARGS) \
+shard: $(if $(OF_OTHERS),$(SETUP),build) ## run a part of the suite, for `python -m ci gate` (SHARD=1/2, TIER=pr)
+	$(PYTHON) -m pytest conformance --shard=$(SHARD) $(addprefix --tier=,$(TIER)) \
+	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
 
 .PHONY: test
@@ -131,6 +135,14 @@ gpu-wheels: ## fetch into build/wheels what a machine with a GPU and no network 
 build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally
 	@cmake --build $(BUILD_DIR)
 	@$(MAKE) --no-print-directory --silent build/.installed PYTHON=$(PYTHON)
+
+# What fits one torch only is no package for PyPI: of the backend that is its source.
+.PHONY: dist
+dist: $(SETUP) ## build what is released: the suite's wheel, the backend's source, a wheel of it for this torch
+	rm -rf dist
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-conformance ./conformance
+	$(PYTHON) -c 'from scikit_build_core.build import build_sdist as sdist; sdist("dist/torch-puone")'
+	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist/wheels .
 
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)

