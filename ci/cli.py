@@ -30,6 +30,7 @@ VERBS = {
     "label": Verb("ci.label.cli", "say which labels a PR deserves, and why"),
     "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
+    "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),
 }
 
 
