@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What one merged change is to backends: an entry of the feed, or none. Pure.
+
+An entry is the JSON object that schema/feed.schema.json describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ci.feed import hints
+from ci.github.markdown import shorten
+from ci.label.files import ChangedFile
+from ci.label.plan import PlannedLabel, Touched, plan
+from ci.label.rules import Rules
+from ci.surface.diff import order
+from ci.surface.model import Declaration, Finding, Severity
+from ci.torch_tree.layout import to_repository
+
+Entry = Mapping[str, Any]
+
+REFERENCE_BACKEND = "reference-backend: touched"  # of labels/labels.yml
+MOST_FINDINGS = 100
+MOST_FILES = 200
+LONGEST = 1000  # bytes of a declaration or a message
+_ID_DIGITS = 12  # of the commit
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A pull request as it came to the default branch, or the revert of one."""
+
+    pr: int
+    title: str
+    url: str
+    commit: str
+    merged_at: str  # "2026-11-21T01:02:03Z"
+    reverts: str | None  # the commit that this one takes back
+    files: tuple[ChangedFile, ...]
+
+    @property
+    def id(self) -> str:
+        """Of its entry."""
+        return f"{self.pr}-{self.commit[:_ID_DIGITS]}"
+
+
+def make(
+    merged: Merged, findings: Sequence[Finding] | None, rules: Rules
+) -> tuple[Entry | None, tuple[PlannedLabel, ...]]:
+    """The entry, if there is anything to tell backends, and the labels that go with it.
+
+    Without `findings` (nobody looked for any) the entry says so.
+    """
+    planned = plan(merged.files, findings, rules)
+    surfaces = _surfaces(planned, rules)
+    backend = _reference_backend(planned)
+    if not surfaces and not backend:
+        return None, ()
+    told = sorted((f for f in findings or () if f.severity is not Severity.COSMETIC), key=order)
+    return {
+        "id": merged.id,
+        "pr": merged.pr,
+        "title": shorten(merged.title, LONGEST),
+        "url": merged.url,
+        "commit": merged.commit,
+        "merged_at": merged.merged_at,
+        "reverts": merged.reverts,
+        "surfaces": surfaces,
+        "labels": [label.name for label in planned],
+        "severity": told[0].severity.value if told else None,
+        "judged": findings is not None,
+        "findings": [_finding(finding) for finding in told[:MOST_FINDINGS]],
+        "findings_left_out": max(0, len(told) - MOST_FINDINGS),
+        "reference_backend": backend[:MOST_FILES],
+        "reference_backend_left_out": max(0, len(backend) - MOST_FILES),
+    }, planned
+
+
+def attributed(
+    findings: Sequence[Finding] | None, merged: Sequence[Merged]
+) -> list[Sequence[Finding] | None]:
+    """The findings of a push, for each of the changes that it brought.
+
+    A finding belongs to the change of whose files one holds its declaration; one that is in no
+    file of any (a macro elsewhere made it) is told of each: better twice than not at all.
+    """
+    if findings is None or len(merged) == 1:
+        return [findings] * len(merged)
+    names = [{name for file in change.files for name in file.names} for change in merged]
+    claimed = set().union(*names)
+    located = [(finding, _places(finding) & claimed) for finding in findings]
+    return [[f for f, where in located if where & own or not where] for own in names]
+
+
+def _places(finding: Finding) -> set[str]:
+    """The files of the repository in which the declaration stands and stood."""
+    declarations = filter(None, (finding.before, finding.after))
+    paths = (to_repository(declaration.file) for declaration in declarations)
+    return {path for path in paths if path}
+
+
+def _surfaces(planned: Iterable[PlannedLabel], rules: Rules) -> list[str]:
+    names = {label.name for label in planned}
+    return [label.surface for label in rules.labels if label.surface and label.name in names]
+
+
+def _reference_backend(planned: Iterable[PlannedLabel]) -> list[str]:
+    reasons = [reason for p in planned if p.name == REFERENCE_BACKEND for reason in p.reasons]
+    return [reason.file for reason in reasons if isinstance(reason, Touched)]
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "identity": finding.identity,
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "surface": finding.surface,
+        "name": shorten(finding.name, LONGEST),
+        "before": _text(finding.before),
+        "after": _text(finding.after),
+        "message": shorten(finding.message, LONGEST),
+        "hint": hints.of(finding),
+        "used_by": list(finding.used_by),
+    }
+
+
+def _text(declaration: Declaration | None) -> str | None:
+    return shorten(declaration.text, LONGEST) if declaration else None
