@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -32,3 +35,27 @@ def github_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitHubFake]:
         monkeypatch.setenv("GITHUB_TOKEN", fake.token)
         yield fake
     fake.check()
+
+
+@pytest.fixture
+def converges(github_fake: GitHubFake) -> Callable[..., None]:
+    """`converges(run, state)`: see github_fake.convergence."""
+    from github_fake.convergence import converges
+
+    return functools.partial(converges, github_fake)
+
+
+@pytest.fixture
+def github_event(
+    github_fake: GitHubFake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[str, dict[str, Any]], Path]:
+    """`github_event("push", payload)`: as a workflow started by it finds it in its environment."""
+
+    def deliver(name: str, payload: dict[str, Any]) -> Path:
+        path = tmp_path / f"event-{name}.json"
+        path.write_text(json.dumps(payload))
+        monkeypatch.setenv("GITHUB_EVENT_NAME", name)
+        monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+        return path
+
+    return deliver

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote
 
 import pytest
-from jsonschema.exceptions import ValidationError
+from jsonschema.exceptions import ValidationError, best_match
 from jsonschema.validators import extend
 from openapi_schema_validator import OAS30Validator
 from referencing import Registry, Specification
@@ -48,6 +48,8 @@ def _unless_null(keyword: str) -> Any:
     check = OAS30Validator.VALIDATORS[keyword]
 
     def checked(validator: Any, value: Json, instance: Json, schema: Json) -> Any:
+        if not isinstance(instance, dict):  # it cannot have the property to discriminate by
+            schema = {k: v for k, v in schema.items() if k != "discriminator"}
         if not (instance is None and schema.get("nullable")):
             yield from check(validator, value, instance, schema) or ()
 
@@ -240,5 +242,11 @@ def _typed(text: str, schema: Json, description: Description) -> Json:
 
 def _say(errors: Iterator[ValidationError]) -> Iterator[str]:
     for error in errors:
+        error = best_match([error]) or error  # the nearest of several alternatives
         where = "/".join(map(str, error.absolute_path)) or "body"
-        yield f"{where}: {error.message[:300]}"
+        yield f"{where}: {_shortened(error.message)}"
+
+
+def _shortened(text: str) -> str:
+    """The value comes first, and what is wrong with it last."""
+    return text if len(text) < 400 else f"{text[:150]} ... {text[-200:]}"

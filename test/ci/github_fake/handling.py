@@ -21,7 +21,8 @@ class Call:
     query: Mapping[str, str]
     body: Any
     actor: str
-    base: str = ""
+    storage_url: str
+    fork_commits_list_pulls: bool
 
     @property
     def repository(self) -> Repository:

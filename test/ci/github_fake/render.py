@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from github_fake.git_objects import Change, Objects, difference
+from github_fake.git_objects import Change, Entry, Objects, difference
 from github_fake.shapes import Shapes
 from github_fake.world import (
     Artifact,
@@ -17,6 +18,7 @@ from github_fake.world import (
     Issue,
     Label,
     Pull,
+    Refusal,
     Repository,
     Run,
     Status,
@@ -24,6 +26,8 @@ from github_fake.world import (
 )
 
 ACTIONS_APP = 15368  # GitHub Actions' own number
+MOST_INLINE = 1 << 20
+MOST_COMPARED = 300  # files of a comparison
 Answer = dict[str, Any]
 
 
@@ -324,6 +328,93 @@ class Render:
                 for change in changes(self._objects, commit.parents[:1], sha)[:300]
             ]
         return self._shape("commit", given)
+
+    def short_branch(self, repository: Repository, name: str, sha: str) -> Answer:
+        """In a list."""
+        commit = {"sha": sha, "url": self.of(repository, f"/commits/{sha}")}
+        return {"name": name, "commit": commit, "protected": False}
+
+    def branch(self, repository: Repository, name: str, sha: str) -> Answer:
+        """With its last commit."""
+        given = {"name": name, "commit": self.commit(repository, sha), "protected": False}
+        return self._shape("branch-with-protection", given)
+
+    def comparison(
+        self, repository: Repository, base: str, head: str, query: Mapping[str, str]
+    ) -> Answer:
+        """Of two commits; the files come with the first page of commits only."""
+        objects = self._objects
+        start = objects.merge_base(base, head)
+        if start is None:
+            raise Refusal(404, f"No common ancestor between {base} and {head}.")
+        new = [x for x in reversed(objects.history(head)) if x not in objects.history(base)]
+        behind = set(objects.history(base)) - set(objects.history(head))
+        size, page = int(query.get("per_page", 250)), int(query.get("page", 1))
+        parted = "diverged" if new and behind else "ahead" if new else "behind"
+        given = {
+            "status": parted if new or behind else "identical",
+            "ahead_by": len(new),
+            "behind_by": len(behind),
+            "total_commits": len(new),
+            "base_commit": self.commit(repository, base),
+            "merge_base_commit": self.commit(repository, start),
+            "commits": [self.commit(repository, x) for x in new[(page - 1) * size : page * size]],
+            "url": self.of(repository, f"/compare/{base}...{head}"),
+        }
+        if page == 1:
+            found = changes(objects, (start,), head)[:MOST_COMPARED]
+            given["files"] = [self.change(repository, change, head) for change in found]
+        return self._shape("commit-comparison", given)
+
+    def tree(self, repository: Repository, sha: str, recursive: bool = False) -> Answer:
+        """One folder, or all below it."""
+        entries = dict(self._objects.trees[sha])
+        if recursive:
+            entries |= self._objects.files(sha)
+        items = []
+        for path, entry in entries.items():
+            url = self.of(repository, f"/git/{entry.kind}s/{entry.sha}")
+            item = {"path": path, "mode": entry.mode, "type": entry.kind, "sha": entry.sha}
+            size = {"size": len(self._objects.blobs[entry.sha])} if entry.kind == "blob" else {}
+            items.append(item | size | {"url": url})
+        url = self.of(repository, f"/git/trees/{sha}")
+        return {"sha": sha, "url": url, "truncated": False, "tree": items}
+
+    def listed(self, repository: Repository, path: str, entry: Entry | None) -> Answer:
+        """A file or folder (no entry) in the listing of one."""
+        url = self.of(repository, f"/contents/{quote(path)}")
+        page = f"https://github.com/{repository.full_name}/blob/HEAD/{quote(path)}"
+        size = len(self._objects.blobs.get(entry.sha, b"")) if entry else 0
+        return {
+            "type": "file" if entry else "dir",
+            "name": path.rpartition("/")[2],
+            "path": path,
+            "sha": entry.sha if entry else "0" * 40,
+            "size": size,
+            "url": url,
+            "git_url": self.of(repository, f"/git/blobs/{entry.sha}") if entry else None,
+            "html_url": page,
+            "download_url": page if entry else None,
+            "_links": {"self": url, "git": url, "html": page},
+        }
+
+    def content(self, repository: Repository, path: str, sha: str, data: bytes) -> Answer:
+        """A file; one above a megabyte comes without what is in it."""
+        large = len(data) > MOST_INLINE
+        content = {
+            "encoding": "none" if large else "base64",
+            "content": "" if large else base64.encodebytes(data).decode(),
+        }
+        return self.listed(repository, path, Entry("100644", sha)) | content
+
+    def workflow(self, repository: Repository, name: str, path: str) -> Answer:
+        """A workflow's file."""
+        given = {
+            "name": name,
+            "path": path,
+            "url": self.of(repository, f"/actions/workflows/{name}"),
+        }
+        return self._shape("workflow", given)
 
     def ref(self, repository: Repository, ref: str, sha: str) -> Answer:
         """refs/heads/... and what it points to."""

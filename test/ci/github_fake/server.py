@@ -21,17 +21,18 @@ from urllib.parse import urlencode, urlsplit
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 from werkzeug.wrappers import Request, Response
 
-from github_fake import checks, issues, pulls, repositories
+from github_fake import actions, checks, git_data, issues, pulls, repositories
 from github_fake.description import Operation, load
 from github_fake.faults import Fault, Faults, failure, primary_limit, secondary_limit
 from github_fake.handling import ROUTES, Call, Listing, Reply
+from github_fake.payloads import payload
 from github_fake.people import Person
 from github_fake.render import Render
 from github_fake.shapes import Shapes
 from github_fake.world import BOT, Files, Issue, Refusal, Repository, World
 
 __all__ = ["GitHubFake", "Record", "Token"]
-HANDLERS = (checks, issues, pulls, repositories)  # importing them fills ROUTES
+HANDLERS = (actions, checks, git_data, issues, pulls, repositories)  # importing them fills ROUTES
 PAGE, LARGEST_PAGE = 30, 100
 DOCUMENTATION = "https://docs.github.com/rest"
 LEVELS = {"read": 1, "write": 2}
@@ -100,7 +101,7 @@ class GitHubFake:
     faults: Faults = field(default_factory=Faults)
     url: str = ""  # of the API
     storage_url: str = ""  # of the host that downloads are sent to
-    storage_status: int = 200  # other: what downloads end with
+    fork_commits_list_pulls: bool = False  # GitHub does not promise it
 
     def __post_init__(self) -> None:
         self._description = load()
@@ -250,6 +251,11 @@ class GitHubFake:
             self.calls.clear()
             self._kill = None
 
+    def state(self) -> dict[str, Any]:
+        """What people see: without numbers and times that differ from run to run."""
+        with self._lock:
+            return {name: _seen(self.world, r) for name, r in self.world.repositories.items()}
+
     def check(self) -> None:
         """Fails if any request or answer broke GitHub's description."""
         assert not self.violations, "\n".join(self.violations)
@@ -266,6 +272,14 @@ class GitHubFake:
         for thread in self._threads:
             thread.start()
         return self
+
+    def payload(
+        self, event: str, action: str | None = None, *, number: int | None = None, **given: Any
+    ) -> dict[str, Any]:
+        """What a workflow finds in GITHUB_EVENT_PATH: see github_fake.payloads."""
+        with self._lock:
+            render = Render(self.world, self._shapes, self.url)
+            return payload(render, self.repository, event, action, number, given)
 
     def __exit__(self, *exception: object) -> None:
         for server in self._servers:
@@ -369,7 +383,14 @@ class GitHubFake:
             raise Refusal(403, "Resource not accessible by integration", route.needs)
         render = Render(self.world, self._shapes, self.url)
         call = Call(
-            self.world, render, parameters, request.args, body, token.actor, self.storage_url
+            self.world,
+            render,
+            parameters,
+            request.args,
+            body,
+            token.actor,
+            self.storage_url,
+            self.fork_commits_list_pulls,
         )
         answer = route.handler(call)
         if isinstance(answer, Listing):
@@ -387,7 +408,8 @@ class GitHubFake:
         fault = self.faults.take("download") or Fault()
         if fault.instead:
             return self._response(fault.instead), fault.cut
-        number = int(request.path.rpartition("/")[2])
+        signed = request.args.get("sig") == "s3cret"
+        number = int(request.path.rpartition("/")[2] or 0) if signed else 0
         for repository in self.world.repositories.values():
             if number in repository.artifacts:
                 data = repository.artifacts[number].data
@@ -424,6 +446,46 @@ class GitHubFake:
             self._kill = None
             os.kill(plan.pid, signal.SIGKILL)
             raise _Closed
+
+
+def _seen(world: World, repository: Repository) -> dict[str, Any]:
+    commits = world.objects.commits
+    branches = {
+        ref: [(commits[sha].tree, commits[sha].message) for sha in world.objects.history(sha)]
+        for ref, sha in repository.refs.items()
+    }
+    issues = {
+        number: (
+            issue.state,
+            issue.title,
+            issue.body,
+            sorted(issue.labels),
+            [(comment.author, comment.body) for comment in issue.comments],
+            commits[issue.pull.head_sha].tree if issue.pull else None,
+        )
+        for number, issue in repository.issues.items()
+    }
+    checks = [
+        (
+            check.name,
+            commits[check.head_sha].tree,
+            check.status,
+            check.conclusion,
+            check.external_id,
+            check.output,
+            check.annotations,
+        )
+        for check in repository.checks
+    ]
+    return {
+        "labels": sorted((x.name, x.color, x.description) for x in repository.labels),
+        "branches": branches,
+        "issues": issues,
+        "checks": checks,
+        "statuses": [(status.context, status.state) for status in repository.statuses],
+        "dispatches": list(repository.dispatches),
+        "workflow_dispatches": list(repository.workflow_dispatches),
+    }
 
 
 class _Handler(WSGIRequestHandler):

@@ -154,7 +154,7 @@ class Run:
     head_branch: str | None
     head_repository: str | None
     actor: str
-    created_at: str
+    created_at: str = ""
     status: str = "completed"
     conclusion: str | None = "success"
     attempt: int = 1
@@ -290,7 +290,12 @@ class World:
 
     def move(self, repository: Repository, ref: str, sha: str) -> None:
         """A ref; the pull requests from it follow."""
+        before = repository.refs.get(ref)
         repository.refs[ref] = sha
+        self._heads_follow(repository, ref, sha)
+        self._settle(repository, ref, before)
+
+    def _heads_follow(self, repository: Repository, ref: str, sha: str) -> None:
         branch = ref.removeprefix("refs/heads/")
         for other in self.repositories.values():
             for issue, pull in other.pulls():
@@ -299,6 +304,67 @@ class World:
                 if same and issue.state == "open":
                     pull.head_sha = sha
                     issue.updated_at = self.tick()
+
+    def _settle(self, moved: Repository, ref: str, before: str | None) -> None:
+        """An open pull request ends when its base has all of it.
+
+        It is merged if the base came to it, and only closed if its head went back to the base.
+        """
+        for base in self.repositories.values():
+            for issue, pull in base.pulls():
+                target = f"refs/heads/{pull.base_branch}"
+                tip = base.refs.get(target)
+                if (
+                    issue.state != "open"
+                    or not tip
+                    or not self.objects.contains(tip, pull.head_sha)
+                ):
+                    continue
+                if (base.full_name, target) == (moved.full_name, ref):
+                    pull.merge_commit, pull.merge_parent, pull.merged_by = tip, before, issue.author
+                    self.event(issue, "merged", issue.author, commit=tip)
+                    pull.merged_at = issue.updated_at
+                self.set_state(issue, "closed", issue.author)
+
+    def delete_ref(self, repository: Repository, ref: str, actor: str) -> None:
+        """Pull requests from a branch do not outlive it."""
+        del repository.refs[ref]
+        for base in self.repositories.values():
+            for issue, pull in base.pulls():
+                source = ((pull.head_repository or "").lower(), f"refs/heads/{pull.head_branch}")
+                if issue.state == "open" and source == (repository.full_name.lower(), ref):
+                    self.set_state(issue, "closed", actor)
+
+    def add_run(
+        self,
+        repository: Repository,
+        head_sha: str,
+        *,
+        path: str = ".github/workflows/pr.yml",
+        name: str = "pr",
+        event: str = "pull_request",
+        head_branch: str | None = None,
+        head_repository: str | None = None,
+        actor: str = "contributor",
+        status: str = "completed",
+        conclusion: str | None = "success",
+        attempt: int = 1,
+    ) -> Run:
+        """A workflow run."""
+        number = 1 + sum(run.path == path for run in repository.runs.values())
+        head_repository = head_repository or repository.full_name
+        head_branch = head_branch or repository.default_branch
+        run = Run(self.id(), name, path, event, head_sha, head_branch, head_repository, actor)
+        run.created_at, run.number, run.attempt = self.tick(), number, attempt
+        run.status, run.conclusion = status, conclusion
+        repository.runs[run.id] = run
+        return run
+
+    def add_artifact(self, repository: Repository, run: Run, name: str, data: bytes) -> Artifact:
+        """A zip, or what claims to be one."""
+        artifact = Artifact(self.id(), name, run.id, data, self.tick())
+        repository.artifacts[artifact.id] = artifact
+        return artifact
 
     def file(self, repository: Repository, ref: str, path: str) -> bytes | None:
         """Content on a branch, None if there is none."""
