@@ -27,7 +27,8 @@ class Verb(NamedTuple):
 
 VERBS = {
     "surface": Verb("ci.surface.cli", "extract PyTorch's integration surface, compare, check a PR"),
-    "label": Verb("ci.label.cli", "say which labels a PR deserves, and why"),
+    "label": Verb("ci.label.cli", "say which labels a PR deserves, and why; give it them"),
+    "comment": Verb("ci.comment", "say something on a PR, in one comment that is kept up to date"),
     "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
     "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),

@@ -20,9 +20,11 @@ from urllib.parse import urlsplit
 
 import github
 import requests
-from github.Repository import Repository
+from github.Repository import Repository as Repository  # for annotations elsewhere
 
 from ci.errors import CiError
+
+ACTOR = "github-actions[bot]"  # who writes with the token of a workflow
 
 _API = "https://api.github.com"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
@@ -46,6 +48,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="print what would be sent, and send nothing"
+    )
+
+
+def add_author_argument(parser: argparse.ArgumentParser) -> None:
+    """For verbs that must tell what they wrote themselves from what others wrote."""
+    parser.add_argument(
+        "--author",
+        default=ACTOR,
+        metavar="LOGIN",
+        help="whom the token belongs to, if not to a workflow; default: %(default)s",
     )
 
 

@@ -1,32 +1,43 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci label plan`: from the files of a PR, and its findings, to its labels."""
+"""`python -m ci label`: from the files of a PR, and its findings, to its labels on GitHub."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeAlias
 
 from ci.errors import Exit
-from ci.label import files, rules
+from ci.github import access, pull_request
+from ci.github.change import perform
+from ci.label import apply, files, rules, sync
 from ci.label.plan import Clean, Found, PlannedLabel, Reason, Touched, plan
-from ci.output import printable
+from ci.output import printable, say
 from ci.surface import catalogue
 from ci.surface.model import Finding
 from ci.surface.report import json as findings_json
 
 _SHOWN = 10  # reasons per label, in text
-_REST_LIMIT = 3000  # files, of GitHub's list of a PR's changed files
+
+_Subverbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`label` has sub-verbs, so far one."""
+    """`label` has sub-verbs."""
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
-    line = "print the labels for a list of changed files, each with its reasons"
-    sub = subverbs.add_parser("plan", help=line, description=line)
+    _add_plan(_add(subverbs, "plan", "print the labels for changed files, each with its reasons"))
+    _add_apply(_add(subverbs, "apply", "give a PR on GitHub the labels that it deserves"))
+    _add_sync(_add(subverbs, "sync", "define the labels of labels.yml in a repository on GitHub"))
+
+
+def _add(subverbs: _Subverbs, name: str, line: str) -> argparse.ArgumentParser:
+    return subverbs.add_parser(name, help=line, description=line)
+
+
+def _add_plan(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--files",
         required=True,
@@ -34,25 +45,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the changed files: one per line, NUL-separated (git -z), a JSON list of names, or "
         "GitHub's list of a PR's files; - for standard input",
     )
+    _add_findings(sub)
+    sub.add_argument("--format", choices=("text", "json"), default="text")
+    _add_rules(sub)
+    sub.set_defaults(run=_plan)
+
+
+def _add_apply(sub: argparse.ArgumentParser) -> None:
+    sub.epilog = (
+        "Adds what is missing. A label that a person took away is never put back; only an impact "
+        "that --author gave, and that is no longer true, is taken away. A PR that was closed "
+        "unmerged is left alone."
+    )
+    pull_request.add_argument(sub)
+    _add_findings(sub)
+    access.add_author_argument(sub)
+    access.add_arguments(sub)
+    _add_rules(sub)
+    sub.set_defaults(run=_apply)
+
+
+def _add_sync(sub: argparse.ArgumentParser) -> None:
+    sub.epilog = "Labels that labels.yml does not know are left as they are."
+    access.add_arguments(sub)
+    _add_rules(sub)
+    sub.set_defaults(run=_sync)
+
+
+def _add_findings(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--findings",
         type=Path,
         metavar="F",
         help="JSON of `surface diff` or `surface check`; without it no impact is claimed",
     )
-    sub.add_argument("--format", choices=("text", "json"), default="text")
+
+
+def _add_rules(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--labels", type=Path, default=rules.LABELS, help="default: %(default)s")
     sub.add_argument("--surfaces", type=Path, default=catalogue.RULES, help="default: %(default)s")
-    sub.set_defaults(run=_plan)
 
 
 def _plan(args: argparse.Namespace) -> int:
     the_rules = rules.load(args.labels, args.surfaces)
     changed = files.read(args.files)
-    if len(changed) == _REST_LIMIT:
-        _warn(f"exactly {_REST_LIMIT} files, where GitHub's list ends: there may be more")
+    if len(changed) == files.REST_LIMIT:
+        _warn(f"exactly {files.REST_LIMIT} files, where GitHub's list ends: there may be more")
     planned = plan(changed, _findings(args.findings), the_rules)
     print(as_json(planned) if args.format == "json" else as_text(planned))
+    return Exit.OK
+
+
+def _apply(args: argparse.Namespace) -> int:
+    the_rules = rules.load(args.labels, args.surfaces)
+    findings = _findings(args.findings)
+    repo = access.repository(args)
+    with access.failures(f"label #{args.pr}"):
+        planned = apply.planned_labels(repo, args.pr, findings, the_rules)
+        say(as_text(planned))
+        changes = apply.changes(repo, args.pr, planned, the_rules, args.author)
+        perform(changes, args.dry_run)
+    return Exit.OK
+
+
+def _sync(args: argparse.Namespace) -> int:
+    the_rules = rules.load(args.labels, args.surfaces)
+    repo = access.repository(args)
+    with access.failures("define labels"):
+        perform(sync.changes(repo, the_rules.labels), args.dry_run)
     return Exit.OK
 
 
@@ -67,7 +127,7 @@ def _findings(file: Path | None) -> Sequence[Finding] | None:
 
 
 def _warn(text: str) -> None:
-    print(f"warning: {text}", file=sys.stderr)
+    say(f"warning: {text}")
 
 
 def as_json(planned: Iterable[PlannedLabel]) -> str:

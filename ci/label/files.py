@@ -17,6 +17,8 @@ from typing import Any
 
 from ci.errors import CiError
 
+REST_LIMIT = 3000  # files, of GitHub's list of a PR's changed files
+
 _MAX_INPUT = 256 << 20  # bytes; REST objects carry their patch
 _MAX_NAME = 4096  # characters; PATH_MAX
 
@@ -61,6 +63,11 @@ def parse(data: bytes) -> tuple[ChangedFile, ...]:
     else:
         found = _lines(data)
     return tuple(dict.fromkeys(file for file in found if file.name))
+
+
+def from_rest(entries: Iterable[Any]) -> tuple[ChangedFile, ...]:
+    """The files of GitHub's objects, each once."""
+    return tuple(dict.fromkeys(map(_entry, entries)))
 
 
 def _bytes(where: str) -> bytes:
