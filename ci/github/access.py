@@ -30,6 +30,9 @@ _API = "https://api.github.com"
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*/(?!\.{1,2}\Z)[A-Za-z0-9._-]+")
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
+# How PyGithub refuses an answer: it leads to another host, or is of another type.
+_NOT_BELIEVED = (AssertionError, RuntimeError, github.BadAttributeException)
+
 _TIMEOUT = 30  # seconds for one answer
 _TRIES_MORE = 5
 _BACKOFF = 1.0  # seconds, doubled with each try
@@ -106,6 +109,8 @@ def failures(what: str = "talk to GitHub") -> Iterator[None]:
         raise _failure(what, _no_answer(error)) from None
     except json.JSONDecodeError:
         raise _failure(what, "GitHub's answer is no JSON; was it cut off? Try again") from None
+    except _NOT_BELIEVED as error:
+        raise _failure(what, f"GitHub's answer cannot be believed: {error}"[:_SAID]) from None
 
 
 def _is_loopback(url: str) -> bool:
@@ -127,7 +132,7 @@ def _retry() -> github.GithubRetry:
         backoff_factor=_BACKOFF,
         retry_after_max=_LONGEST_WAIT,
         max_rate_limit_wait=_LONGEST_WAIT,
-        status_forcelist=[429],  # besides 403 and 5xx
+        status_forcelist=[429, *range(500, 600)],  # and 403, if it is for a rate limit
         # What we PATCH and POST can be sent twice: what is written is found again, and merged.
         allowed_methods={"GET", "HEAD", "PUT", "DELETE", "POST", "PATCH"},
     )

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import github
+
 from ci.github.access import failures
 from ci.output import printable, say, show
 
@@ -34,3 +36,16 @@ def perform(changes: Iterable[Change], dry_run: bool) -> int:
             say(f"did {line}")
         done += 1
     return done
+
+
+def unless_gone(send: Callable[[], object]) -> Callable[[], None]:
+    """For taking something away: another run may have been faster."""
+
+    def tolerant() -> None:
+        try:
+            send()
+        except github.GithubException as error:
+            if error.status not in (404, 410):
+                raise
+
+    return tolerant

@@ -17,7 +17,7 @@ from github.Issue import Issue
 from github.Label import Label
 from github.Repository import Repository
 
-from ci.github.change import Change
+from ci.github.change import Change, unless_gone
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ def history(issue: Issue) -> list[Event]:
 
 def remove(issue: Issue, name: str, why: str) -> Change:
     """Take a label away; it may be gone already."""
-    return Change(f'take "{name}" away from #{issue.number}: {why}', partial(_remove, issue, name))
+    send = unless_gone(partial(_remove, issue, name))
+    return Change(f'take "{name}" away from #{issue.number}: {why}', send)
 
 
 def add(issue: Issue, names: tuple[str, ...]) -> Change:
@@ -99,7 +100,5 @@ def _event(entry: dict[str, Any]) -> Iterator[Event]:
 
 
 def _remove(issue: Issue, name: str) -> None:
-    try:  # not by PyGithub's own, which lets a / through
-        issue.requester.requestJsonAndCheck("DELETE", f"{issue.url}/labels/{quote(name, safe='')}")
-    except github.UnknownObjectException:
-        pass  # another run was faster
+    """Not by PyGithub's own method, which lets a / through."""
+    issue.requester.requestJsonAndCheck("DELETE", f"{issue.url}/labels/{quote(name, safe='')}")

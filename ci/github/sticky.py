@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-import github
 from github.Issue import Issue
 from github.IssueComment import IssueComment
 
 from ci.errors import CiError
 from ci.github import access, markdown
-from ci.github.change import Change
+from ci.github.change import Change, unless_gone
 from ci.output import say
 
 _LIMIT = 65_536  # what GitHub takes
@@ -71,7 +70,8 @@ def _settle(number: int, ours: list[IssueComment], text: str) -> Iterator[Change
     if _plain(oldest.body) != _plain(text):
         yield Change(f"edit the comment {oldest.id} on #{number}", partial(oldest.edit, text))
     for other in others:
-        yield Change(f"delete the second comment {other.id} on #{number}", partial(_delete, other))
+        says = f"delete the second comment {other.id} on #{number}"
+        yield Change(says, unless_gone(other.delete))
 
 
 def _make(issue: Issue, marker: str, text: str, author: str) -> None:
@@ -83,13 +83,6 @@ def _make(issue: Issue, marker: str, text: str, author: str) -> None:
         )
     for change in _settle(issue.number, _ours(issue, marker, author) or [made], text):
         change.send()
-
-
-def _delete(comment: IssueComment) -> None:
-    try:
-        comment.delete()
-    except github.UnknownObjectException:
-        pass  # another run was faster
 
 
 def _plain(body: str) -> str:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -59,3 +61,44 @@ def github_event(
         return path
 
     return deliver
+
+
+class Ended(NamedTuple):
+    """How a verb ended, and what it said."""
+
+    status: int
+    out: str
+    err: str
+
+
+Verb = Callable[..., Ended]
+
+
+@pytest.fixture
+def verb(capsys: pytest.CaptureFixture[str]) -> Verb:
+    """Runs `python -m ci` in this process."""
+    from ci.cli import main
+
+    def run(*words: object) -> Ended:
+        capsys.readouterr()
+        status = main([str(word) for word in words])
+        said = capsys.readouterr()
+        return Ended(status, said.out, said.err)
+
+    return run
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that would have been waited before trying again; they do not pass."""
+    import urllib3.util.retry
+
+    waited: list[float] = []
+    clock = SimpleNamespace(sleep=waited.append, time=time.time)
+    monkeypatch.setattr(urllib3.util.retry, "time", clock)
+    return waited
+
+
+def writes(fake: GitHubFake) -> list[str]:
+    """The operations that may have changed something, in their order."""
+    return [call.operation for call in fake.calls if call.writes]
