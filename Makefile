@@ -34,8 +34,10 @@ ifdef PYTHON
   TOOLS :=
 else
   PYTHON := $(CURDIR)/$(VENV)/bin/python
-  SETUP := $(VENV)/.setup-$(PIN)
-  TOOLS := $(VENV)/.tools
+  # By what they are made from: times say nothing where a cache or a checkout brought the files.
+  digest = $(shell cat $(1) | sha256sum | cut -c1-16)
+  TOOLS := $(VENV)/.tools-$(call digest,requirements/ci.txt)
+  SETUP := $(VENV)/.setup-$(PIN)-$(call digest,requirements/*.txt ci/pins/$(PIN).yaml)
   export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 endif
 BIN := $(dir $(PYTHON))
@@ -161,12 +163,13 @@ environment: $(SETUP) ## install what building and testing need into .venv (PIN=
 .PHONY: tools
 tools: $(TOOLS) ## install into .venv only what `python -m ci` needs
 
-$(VENV)/.tools: requirements/ci.txt
+$(VENV)/.tools-%:
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --requirement requirements/ci.txt
+	@rm -f $(VENV)/.tools-*
 	@touch $@
 
-$(VENV)/.setup-development: requirements/dev.txt requirements/ci.txt
+$(VENV)/.setup-development-%:
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@echo "installing requirements/dev.txt into $(VENV)"
 	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
@@ -174,9 +177,9 @@ $(VENV)/.setup-development: requirements/dev.txt requirements/ci.txt
 	@touch $@
 
 # torch first, by what the pin says of its file; then what it asks for, and the rest.
-$(VENV)/.setup-%: ci/pins/%.yaml requirements/dev.txt $(VENV)/.tools
-	@echo "installing the torch of $< into $(VENV)"
-	@$(PYTHON) -m ci pin show $* --format requirements > $(VENV)/torch.txt
+$(VENV)/.setup-%: | $(TOOLS)
+	@echo "installing the torch of ci/pins/$(PIN).yaml into $(VENV)"
+	@$(PYTHON) -m ci pin show $(PIN) --format requirements > $(VENV)/torch.txt
 	@$(PYTHON) -m pip install --quiet --no-deps --requirement $(VENV)/torch.txt
 	@sed -e '/^torch==/d' -e '/^-r /d' requirements/dev.txt \
 	  | $(PYTHON) -m pip install --quiet --requirement /dev/stdin torch
