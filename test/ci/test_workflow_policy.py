@@ -56,7 +56,7 @@ def test_a_workflow_that_waits_for_another_knows_its_name() -> None:
     assert names == {file.stem for file in WORKFLOWS}
 
 
-@pytest.mark.parametrize(("workflow", "policy"), [("nightly", "nightly")])
+@pytest.mark.parametrize(("workflow", "policy"), [("pr", "policy"), ("nightly", "nightly")])
 def test_the_gate_asks_for_the_lanes_that_are_run(workflow: str, policy: str) -> None:
     document = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())
     matrix = document["jobs"]["suite"]["strategy"]["matrix"]
