@@ -27,6 +27,7 @@ def converges(
     """
     state = state or fake.state
     start = fake.checkpoint()
+    fake.calls.clear()
     reset()
     _end(fake, run)
     calls, expected = list(fake.calls), state()
