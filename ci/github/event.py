@@ -73,7 +73,6 @@ class WorkflowRunEvent:
     action: str
     run_id: int
     run_attempt: int
-    workflow_path: str  # .github/workflows/pr.yml
     event: str  # what that run was for
     conclusion: str | None  # None: it has not ended
     head_sha: str
@@ -222,7 +221,6 @@ def _workflow_run(fields: _Fields) -> WorkflowRunEvent:
         action=fields.text("action", _WORD),
         run_id=fields.number("workflow_run.id"),
         run_attempt=fields.number("workflow_run.run_attempt"),
-        workflow_path=fields.text("workflow_run.path"),
         event=fields.text("workflow_run.event", _WORD),
         conclusion=fields.maybe_text("workflow_run.conclusion", _WORD),
         head_sha=fields.text("workflow_run.head_sha", _SHA),

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from github_fake.payloads import all_examples
 
 from ci.errors import CiError
 from ci.github import event
@@ -32,7 +33,6 @@ RUN = {
     "workflow_run": {
         "id": 5,
         "run_attempt": 1,
-        "path": ".github/workflows/pr.yml",
         "event": "pull_request",
         "conclusion": "failure",
         "head_sha": SHA,
@@ -68,6 +68,25 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
     monkeypatch.setenv("GITHUB_EVENT_NAME", name)
     monkeypatch.setenv("GITHUB_EVENT_PATH", str(file))
     return event.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pull_request", event.PullRequestEvent),
+        ("push", event.PushEvent),
+        ("workflow_run", event.WorkflowRunEvent),
+        ("repository_dispatch", event.DispatchEvent),
+    ],
+)
+def test_githubs_own_examples_are_read(name: str, kind: type) -> None:
+    examples = all_examples(name)
+    assert examples
+    for example in examples:
+        read = event.parse(name, example)
+        assert isinstance(read, kind)
+        assert not isinstance(read, event.OtherEvent)
+        assert read.repository == example["repository"]["full_name"]
 
 
 def test_a_pull_request_of_a_fork_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

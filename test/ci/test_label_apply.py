@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -306,3 +307,13 @@ def test_a_label_that_no_address_can_name_is_refused(
     ended = verb("label", "sync", "--labels", tmp_path / "labels.yml")
     assert ended.status == 2 and "no label can be called" in ended.err
     assert github_fake.calls == []
+
+
+def test_what_the_documents_show_is_what_is_printed(
+    github_fake: GitHubFake, verb: Verb, monkeypatch: pytest.MonkeyPatch, root: Path
+) -> None:
+    page = (root / "docs" / "ci" / "labels-and-comments.md").read_text()
+    (shown,) = re.findall(r"```console\n\$ python -m ci ([^\n]*)\n(.*?)```", page, re.DOTALL)
+    monkeypatch.chdir(root)
+    assert github_fake.open_pull(HEADER).number == 1
+    assert verb(*shown[0].split()).out == shown[1]

@@ -28,6 +28,11 @@ def _examples() -> dict[str, list[Answer]]:
     return {event["name"]: event["examples"] for event in json.loads(FILE.read_bytes())}
 
 
+def all_examples(event: str) -> list[Answer]:
+    """Every example of that event, copies."""
+    return copy.deepcopy(_examples()[event])
+
+
 def example(event: str, action: str | None = None) -> Answer:
     """The first of that event and action, a copy."""
     event = "pull_request" if event == "pull_request_target" else event
