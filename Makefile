@@ -144,7 +144,8 @@ dist: $(SETUP) ## build what is released: the suite's wheel, the backend's sourc
 	rm -rf dist
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-conformance ./conformance
 	$(PYTHON) -c 'from scikit_build_core.build import build_sdist as sdist; sdist("dist/torch-puone")'
-	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist/wheels .
+	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist/wheels . \
+	  --config-settings=cmake.define.PUONE_CUDA=$(CUDA)
 
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)
@@ -185,6 +186,13 @@ $(VENV)/.setup-%: | $(TOOLS)
 	  | $(PYTHON) -m pip install --quiet --requirement /dev/stdin torch
 	@rm -f $(VENV)/.setup-*
 	@touch $@
+
+# The environment keeps it until the pins change. Hours, on a small machine.
+.PHONY: torch
+torch: $(SETUP) ## build the PyTorch in TORCH_SOURCE for CPUs, and put it in the place of the pin's
+	$(PYTHON) -m pip install --quiet --requirement $(TORCH_SOURCE)/requirements-build.txt
+	USE_CUDA=0 USE_ROCM=0 USE_XPU=0 BUILD_TEST=0 \
+	  $(PYTHON) -m pip install --no-deps --no-build-isolation $(abspath $(TORCH_SOURCE))
 
 # On a machine of GitHub's. Elsewhere: whatever installs ccache.
 .PHONY: ccache

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,26 @@ def test_a_workflow_that_waits_for_another_knows_its_name() -> None:
     assert awaited
     assert awaited <= names
     assert names == {file.stem for file in WORKFLOWS}
+
+
+def test_the_documented_call_asks_for_inputs_that_exist() -> None:
+    document = (ROOT / "docs" / "ci" / "workflows.md").read_text()
+    (example,) = re.findall(r"^```yaml\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+    assert len(example.splitlines()) == 10
+    call = yaml.safe_load(example)["jobs"]["conformance"]
+    assert call["uses"].partition("@")[0].endswith("/.github/workflows/conformance.yml")
+    called = yaml.safe_load((ROOT / ".github" / "workflows" / "conformance.yml").read_text())
+    inputs = called[True]["workflow_call"]["inputs"]
+    required = {name for name, described in inputs.items() if described.get("required")}
+    assert required <= call["with"].keys() <= inputs.keys()
+    explained = set(re.findall(r"^\| `([a-z-]+)` \| ", document, re.MULTILINE))
+    assert inputs.keys() <= explained | call["with"].keys() | {"backend"}
+
+
+def test_every_workflow_is_in_the_table_of_the_documents() -> None:
+    document = (ROOT / "docs" / "ci" / "workflows.md").read_text()
+    rows = set(re.findall(r"^\| `([a-z-]+)\.yml` \|", document, re.MULTILINE))
+    assert rows == {file.stem for file in WORKFLOWS}
 
 
 @pytest.mark.parametrize(("workflow", "policy"), [("pr", "policy"), ("nightly", "nightly")])
@@ -133,11 +154,19 @@ PLANTED = {
     ),
     "a cache": (
         ((STEP, f"- {{uses: actions/cache@{SHA}, with: {{path: x, key: y}}}}\n      {STEP}"),),
-        "takes files out of a cache",
+        "has to do with a cache",
     ),
     "a cache by way of the set-up": (
         (("set-up\n", "set-up\n        with: {pin: development}\n"),),
-        "takes files out of a cache",
+        "has to do with a cache",
+    ),
+    "main's cache for code from elsewhere": (
+        (
+            ("[push]", "repository_dispatch"),
+            (", issues: write", ""),
+            ("set-up\n", "set-up\n        with: {pin: development}\n"),
+        ),
+        "has to do with a cache",
     ),
     "rights for the code of a PR": (
         (("[push]", "[pull_request]"),),

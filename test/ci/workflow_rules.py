@@ -39,6 +39,8 @@ RIGHTS: Mapping[tuple[str, str], set[str]] = {
     ("nightly", "store"): {"contents"},
     ("pr-report", "pull-request"): {"checks", "issues", "pull-requests"},
     ("pr-report", "baseline"): {"contents"},
+    ("relay", "begun"): {"id-token"},
+    ("relay", "completed"): {"id-token"},
     ("release", "attest"): {"attestations", "id-token"},
     ("release", "publish"): {"id-token"},
     ("update-pins", "open-pr"): {"contents", "pull-requests"},
@@ -176,14 +178,16 @@ DATA_BRANCHES = {"results"}  # only written by this repository's own jobs, and n
 
 
 def no_foreign_caches(job: Job) -> Iterator[str]:
-    """What a PR's run leaves in a cache may be taken by a later run."""
-    if not (job.trusted or "release" in job.workflow):
+    """What a PR's run leaves in a cache may be taken by a later run. A dispatched run has main's
+    caches, and may run what somebody proposes elsewhere."""
+    dispatched = "repository_dispatch" in job.events
+    if not (job.trusted or dispatched or "release" in job.workflow):
         return
     for step in job.steps:
         given = step.get("with", {})
         cached = step.get("uses") == SET_UP and given.get("pin") and given.get("cache") is not False
         if cached or "cache" in (_action(step) or "") or "cache" in given.keys() - {"cache"}:
-            yield "a job with rights, or a release, takes files out of a cache"
+            yield "a job with rights, of a release or sent from elsewhere has to do with a cache"
 
 
 def proposals_have_no_rights(job: Job) -> Iterator[str]:
