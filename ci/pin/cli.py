@@ -17,6 +17,7 @@ SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_argu
     "show": "print pins: for people, as JSON, or as what pip installs",
     "check": "hold pins against the index and the upstream repository",
     "update": "move pins to the newest good torch",
+    "open-pr": "propose the newest good torch, one pull request per pin",
     "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
 }
 

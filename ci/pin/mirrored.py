@@ -15,10 +15,14 @@ _LINE = re.compile(rb"^torch==(\S+)[ \t]*\r?$", re.MULTILINE)
 
 def version_in(text: bytes, file: str) -> str:
     """The version of torch that a file of requirements asks for."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise CiError(f"{file} is not UTF-8") from error
     found = _LINE.findall(text)
     if len(found) != 1:
         raise CiError(f"{file} has {len(found)} lines torch==VERSION where one is expected")
-    return found[0].decode(errors="replace")
+    return str(found[0].decode())
 
 
 def with_version(text: bytes, pin: Pin, file: str) -> bytes:

@@ -27,10 +27,15 @@ from ci.torch_tree.tree import TorchTree
 Progress = Callable[[str], None]
 
 
-def locate(where: str, cache: Path | None = None, progress: Progress = say) -> TorchTree:
+def locate(
+    where: str,
+    cache: Path | None = None,
+    progress: Progress = say,
+    index_url: str | None = None,
+) -> TorchTree:
     """The torch at `where`: a folder with an installed or unpacked torch, its torch/ folder, a
     virtual environment, a Python interpreter, a wheel file, a checkout of PyTorch, or a version,
-    which is fetched and kept in `cache` (default: the user's)."""
+    which is fetched from `index_url` (default: pip's) and kept in `cache` (default: the user's)."""
     cache = cache or caches.default_folder()
     path = Path(where).expanduser()
     if path.is_dir():
@@ -43,7 +48,7 @@ def locate(where: str, cache: Path | None = None, progress: Progress = say) -> T
         raise CiError(f"{where} is neither a wheel (.whl) nor a Python interpreter")
     if not _is_version(where):
         raise CiError(f"{where}: no such file or folder, and not a version such as 2.13.0")
-    return _version(where, cache, progress)
+    return _version(where, cache, progress, index_url)
 
 
 def linked(tree: TorchTree, changes: dict[str, folders.Change]) -> TorchTree:
@@ -101,9 +106,11 @@ def _wheel(path: Path, cache: Path) -> TorchTree:
         raise CiError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _version(version: str, cache: Path, progress: Progress) -> TorchTree:
+def _version(
+    version: str, cache: Path, progress: Progress, index_url: str | None = None
+) -> TorchTree:
     def fill(into: Path) -> None:
-        with index.opened() as pip:
+        with index.opened(index_url) as pip:
             found = pip.wheel(version)
             progress(f"torch {version}: reading {found.shown}")
             if found.path is None:

@@ -65,6 +65,7 @@ def serving(behaviour: Behaviour) -> Iterator[Server]:
 class _Handler(BaseHTTPRequestHandler):
     behaviour: Behaviour
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body follows its headers at once
 
     def do_GET(self) -> None:
         if self.behaviour.password and not self.headers.get("Authorization"):

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from ci.errors import CiError, Exit
 from ci.output import printable
-from ci.pin.model import Pin
+
+T = TypeVar("T")
 
 
-def each(pins: Iterable[Pin], do: Callable[[Pin], Exit]) -> Exit:
+def each(pins: Iterable[T], do: Callable[[T], Exit]) -> Exit:
     """The worst status."""
     worst = Exit.OK
     for pin in pins:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from ci import output
@@ -30,9 +31,14 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """--to, --reason, --dry-run."""
+    add_wish(parser)
+    parser.add_argument("--dry-run", action="store_true", help="print a diff, write nothing")
+
+
+def add_wish(parser: argparse.ArgumentParser) -> None:
+    """--to, --reason."""
     parser.add_argument("--to", metavar="VERSION", help="exactly this one; of one pin only")
     parser.add_argument("--reason", help="why: takes the place of the pin's reason; of one pin")
-    parser.add_argument("--dry-run", action="store_true", help="print a diff, write nothing")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -54,7 +60,7 @@ def _update(decision: Decision, root: Path, dry_run: bool) -> Exit:
     return Exit.FINDINGS if decision.stuck else Exit.OK
 
 
-def wish_of(args: argparse.Namespace, pins: list[Pin]) -> Wish:
+def wish_of(args: argparse.Namespace, pins: Sequence[object]) -> Wish:
     """What the arguments ask for."""
     if (args.to or args.reason) and len(pins) != 1:
         raise CiError("--to and --reason are for one pin: name it")

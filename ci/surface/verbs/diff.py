@@ -94,9 +94,14 @@ def run(args: argparse.Namespace) -> int:
     """Compare and report."""
     check_surfaces(args.surface)
     before, after = (snapshot_of(where, args.cache) for where in (args.before, args.after))
+    return conclude(report_of(before, after), args)
+
+
+def report_of(before: Snapshot, after: Snapshot) -> Report:
+    """All findings between the two, weighed by who uses what."""
     findings = usage.weigh(diff(before, after), usage.load())
     not_compared = tuple(skipped_domains(before, after))
-    return conclude(Report(before.torch, after.torch, tuple(findings), not_compared), args)
+    return Report(before.torch, after.torch, tuple(findings), not_compared)
 
 
 def check_surfaces(names: list[str]) -> None:
@@ -106,8 +111,9 @@ def check_surfaces(names: list[str]) -> None:
         raise CiError(f"no such surface: {', '.join(unknown)}; there are: {', '.join(known)}")
 
 
-def snapshot_of(where: str, cache: Path) -> Snapshot:
-    """The snapshot that `where` names: a file, one that comes with this tool, or one to take."""
+def snapshot_of(where: str, cache: Path, index: str | None = None) -> Snapshot:
+    """The snapshot that `where` names: a file, one that comes with this tool, or one to take.
+    `index` is the address of the index that has a version; None: pip's own."""
     path = Path(where)
     if path.is_file() and path.name.endswith((".json", ".json.gz")):
         return snapshot_file.read(path)
@@ -117,7 +123,7 @@ def snapshot_of(where: str, cache: Path) -> Snapshot:
     from ci.surface import snapshot
     from ci.torch_tree import locate
 
-    return snapshot.take(locate(where, cache), cache)
+    return snapshot.take(locate(where, cache, index_url=index), cache)
 
 
 def conclude(report: Report, args: argparse.Namespace) -> int:

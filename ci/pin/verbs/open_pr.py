@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Propose the newest good torch: one pull request per pin, on the branch pin/NAME, which is used
+again and again and always stands on top of the base. The pins are those of the base on GitHub.
+
+A version that was declined (its pull request closed) or taken back is not proposed again; a branch
+that somebody pushed to is left alone. A pull request for which nothing speaks any more, since its
+version was yanked or the base has it already, is closed. Status 1 if only a person can mend a pin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import sys
+
+from ci.errors import Exit
+from ci.github import access, proposal
+from ci.github.change import perform
+from ci.github.proposal import Place, Proposal
+from ci.output import printable, say
+from ci.pin import changes, file, pull_request
+from ci.pin.model import Pin
+from ci.pin.update import Decision, Wish
+from ci.pin.verbs import update
+from ci.pin.verbs.each import each
+from ci.surface.verbs.arguments import add_cache
+
+EXAMPLES = """\
+The token needs `contents: write` and `pull-requests: write`. GitHub starts no workflow for a pull
+request that was opened with a workflow's own token: give that of an app, or close and reopen it.
+
+examples:
+  python -m ci pin open-pr --repo OWNER/NAME --dry-run     the diff, and what would be sent
+  python -m ci pin open-pr newest nightly
+  python -m ci pin open-pr development --to 2.14.1         also if it was declined before
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Those of `update`, and where to."""
+    access.add_arguments(parser)
+    parser.add_argument("--base", metavar="BRANCH", help="default: the default branch")
+    update.add_wish(parser)
+    parser.add_argument(
+        "--no-surface-diff",
+        action="store_true",
+        help="do not compare the two torches for the text of the pull request",
+    )
+    add_cache(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Each pin by itself."""
+    names = args.pins or file.names(args.root)
+    wish = update.wish_of(args, names)
+    at = proposal.place(access.repository(args), args.base)
+    return each(names, lambda name: _propose(name, at, wish, args))
+
+
+def _propose(name: str, at: Place, wish: Wish, args: argparse.Namespace) -> Exit:
+    read = functools.cache(at.read)
+    before = file.parse(name, read(file.place(name)), f"{file.place(name)} on {at.base}")
+    decision = update.decided(before, wish)
+    say(printable(decision.says))
+    changed = changes.changes(decision.pin, read)
+    branch = f"pin/{name}"
+    if changed:
+        proposed = _proposal(branch, before, decision, changed, args)
+        plan = proposal.propose(at, proposed, insist=wish.to is not None)
+    else:
+        plan = proposal.withdraw(at, branch, pull_request.withdrawn(decision))
+    say(printable(f"{name}: {plan.says}"))
+    if args.dry_run and plan.changes:
+        sys.stdout.write(changes.diff(changed, read))
+    perform(plan.changes, args.dry_run)
+    return Exit.FINDINGS if decision.stuck else Exit.OK
+
+
+def _proposal(
+    branch: str,
+    before: Pin,
+    decision: Decision,
+    changed: dict[str, bytes],
+    args: argparse.Namespace,
+) -> Proposal:
+    def body() -> str:
+        skipped = args.no_surface_diff
+        compared = "" if skipped else pull_request.compared(before, decision.pin, args.cache)
+        return pull_request.body(before, decision, compared)
+
+    return Proposal(
+        branch,
+        pull_request.key(decision.pin),
+        changed,
+        pull_request.title(before, decision.pin),
+        body,
+    )
