@@ -23,6 +23,8 @@ def code(text: str) -> str:
     shown = visible(text)
     if not shown:
         return "(empty)"
+    if "\\|" in shown:  # in a table, readers differ about whether that ends the cell
+        return f"<code>{_inert(shown)}</code>"
     fence = "`" * (_longest_run(shown) + 1)
     pad = " " if shown.strip() and (shown[0] in " `" or shown[-1] in " `") else ""
     return f"{fence}{pad}{shown}{pad}{fence}"
@@ -37,10 +39,7 @@ def block(text: str, language: str = "") -> str:
 
 def text(text: str) -> str:
     """The text as running text, in markdown and in HTML alike; line ends become blanks."""
-    shown = visible(" ".join(re.split(r"[\r\n]+", text)))
-    apart = re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=gh-)", "\0", shown, flags=re.I)
-    encoded = re.sub(r"""[!-+\-.:<=>@\[-`{-~]""", lambda mark: f"&#{ord(mark[0])};", apart)
-    return encoded.replace("\0", _BREAK)
+    return _inert(visible(" ".join(re.split(r"[\r\n]+", text))).strip())
 
 
 def link(label: str, url: str) -> str:
@@ -112,6 +111,13 @@ def cut(markdown: str, limit: int) -> str:
         fence = after
     closing = [fence] if fence else []
     return "\n".join([*kept, *closing, "", _more(len(lines) - len(kept), "lines")])
+
+
+def _inert(shown: str) -> str:
+    """No character that means anything, no two together that GitHub makes a link of."""
+    apart = re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=gh-)", "\0", shown, flags=re.I)
+    encoded = re.sub(r"""[!-+\-.:<=>@\[-`{-~]""", lambda mark: f"&#{ord(mark[0])};", apart)
+    return encoded.replace("\0", _BREAK)
 
 
 def _more(count: int, noun: str) -> str:
