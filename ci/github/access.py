@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -23,6 +24,7 @@ import requests
 from github.Repository import Repository as Repository  # for annotations elsewhere
 
 from ci.errors import CiError
+from ci.github import answers
 
 ACTOR = "github-actions[bot]"  # who writes with the token of a workflow
 
@@ -80,6 +82,7 @@ def repository(args: argparse.Namespace) -> Repository:
         seconds_between_requests=0,
         seconds_between_writes=0 if _is_loopback(api) else _BETWEEN_WRITES,
     )
+    answers.guard(client)
     with failures(f"open {name}"):
         return client.get_repo(name)
 
@@ -111,6 +114,18 @@ def failures(what: str = "talk to GitHub") -> Iterator[None]:
         raise _failure(what, "GitHub's answer is no JSON; was it cut off? Try again") from None
     except _NOT_BELIEVED as error:
         raise _failure(what, f"GitHub's answer cannot be believed: {error}"[:_SAID]) from None
+    except Exception as error:
+        if not _in_pygithub(error):
+            raise
+        why = f"GitHub's answer cannot be believed: {type(error).__name__}: {error}"
+        raise _failure(what, why[:_SAID]) from None
+
+
+def _in_pygithub(error: Exception) -> bool:
+    """Whether PyGithub stumbled over an answer, and not this program over itself."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    packages = [frame.f_globals.get("__name__", "").partition(".")[0] for frame in frames]
+    return next((p for p in reversed(packages) if p in ("ci", "github")), "ci") == "github"
 
 
 def _is_loopback(url: str) -> bool:

@@ -30,6 +30,7 @@ class Fault:
     rewrite: Callable[[Reply], None] | None = None  # of the true answer
     delay: float = 0.0  # seconds
     cut: int | None = None  # so many bytes of the body, then the connection closes
+    raw: bytes | None = None  # instead of anything that is HTTP
 
 
 @dataclass

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -499,6 +500,7 @@ class Render:
                 "expired": artifact.expired,
                 "created_at": artifact.created_at,
                 "updated_at": artifact.created_at,
+                "digest": f"sha256:{hashlib.sha256(artifact.data).hexdigest()}",
                 "expires_at": "2099-01-01T00:00:00Z",
                 "workflow_run": where,
             },

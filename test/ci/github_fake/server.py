@@ -209,6 +209,10 @@ class GitHubFake:
         fault = Fault(operation, times, after, reply, applied, cut=body_bytes)
         self.faults.waiting.append(fault)
 
+    def babble(self, operation: str | None, said: bytes, *, times: int = 1) -> None:
+        """Sends this instead of HTTP, and closes the connection."""
+        self.faults.waiting.append(Fault(operation, times, raw=said))
+
     def slow(self, operation: str | None = None, *, seconds: float, times: int = 1) -> None:
         """Answers after a while."""
         self.faults.waiting.append(Fault(operation, times, delay=seconds))
@@ -304,8 +308,8 @@ class GitHubFake:
                 return response(environ, start_response)
             head = f"HTTP/1.1 {response.status}\r\n{response.headers}".encode()
             environ["werkzeug.socket"].sendall(head + response.get_data()[:cut])
-        except _Closed:
-            pass
+        except _Closed as closed:
+            environ["werkzeug.socket"].sendall(b"".join(closed.args))
         with contextlib.suppress(OSError):  # the client may be gone
             environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
@@ -346,6 +350,8 @@ class GitHubFake:
             )
             self._strike(before=False)
         time.sleep(fault.delay)
+        if fault.raw is not None:
+            raise _Closed(fault.raw)
         if closed:
             raise _Closed
         return self._response(reply), fault.cut
@@ -365,6 +371,13 @@ class GitHubFake:
         self, operation: Operation, parameters: Mapping[str, str], request: Request, body: Any
     ) -> Reply:
         token = self._token(request)
+        name = _named(parameters)
+        if name in self.world.moved:
+            path = urlsplit(request.environ["REQUEST_URI"])
+            rest = path.path.split("/", 4)[4:]
+            where = "/".join([f"{self.url}/repos/{self.world.moved[name]}", *rest])
+            status = 301 if request.method == "GET" else 307
+            return Reply(status, {"message": "Moved Permanently"}, {"location": where})
         if token is None or token.expired:
             raise Refusal(
                 401,
@@ -376,9 +389,6 @@ class GitHubFake:
         if route is None:
             self._violate(operation.id, ["the fake has no handler for it"])
             raise Refusal(501, "Not implemented by the fake")
-        name = (
-            f"{parameters['owner']}/{parameters['repo']}".lower() if "repo" in parameters else None
-        )
         if not token.may(name, route.needs):
             raise Refusal(403, "Resource not accessible by integration", route.needs)
         render = Render(self.world, self._shapes, self.url)
@@ -501,6 +511,13 @@ class _Handler(WSGIRequestHandler):
 def _serve(server: ThreadedWSGIServer) -> None:
     # Werkzeug's own serve_forever() ends on KeyboardInterrupt and takes half a second to stop.
     super(ThreadedWSGIServer, server).serve_forever(poll_interval=0.02)
+
+
+def _named(parameters: Mapping[str, str]) -> str | None:
+    """The repository in a path."""
+    if "repo" not in parameters:
+        return None
+    return f"{parameters['owner']}/{parameters['repo']}".lower()
 
 
 def _refused(refusal: Refusal) -> Reply:

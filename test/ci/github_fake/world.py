@@ -212,6 +212,7 @@ class World:
 
     objects: Objects = field(default_factory=Objects)
     repositories: dict[str, Repository] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)  # old full name to the new one
     now: datetime.datetime = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
     last_id: int = 1000
 
@@ -250,6 +251,13 @@ class World:
             first = self.commit(tree, [], "Begin")
             repository.refs[f"refs/heads/{default_branch}"] = first
         return repository
+
+    def rename(self, repository: Repository, full_name: str) -> None:
+        """Who knows the old name is sent on, as far as he only reads."""
+        del self.repositories[repository.full_name.lower()]
+        self.moved[repository.full_name.lower()] = full_name
+        repository.full_name = full_name
+        self.repositories[full_name.lower()] = repository
 
     # --- git
 
