@@ -178,7 +178,7 @@ def test_what_is_no_list_of_labels_is_refused(fake: GitHubFake, body: Any) -> No
     refused(fake)
 
 
-@pytest.mark.parametrize("body", [7, "text", [7], {"url": 1}, {"url": "https://evil.example/"}])
+@pytest.mark.parametrize("body", [7, "text", {"url": 1}, {"url": "https://evil.example/"}])
 def test_what_is_no_repository_is_refused(fake: GitHubFake, body: Any) -> None:
     def instead(reply: Reply) -> None:
         reply.body = body
