@@ -31,6 +31,8 @@ VERBS = {
     "comment": Verb("ci.comment", "say something on a PR, in one comment that is kept up to date"),
     "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
+    "report": Verb("ci.report.cli", "tell GitHub what came of a run that had no rights itself"),
+    "feed": Verb("ci.feed.cli", "tell out-of-tree backends of merged changes"),
     "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),
 }
 

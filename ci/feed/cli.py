@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci feed`: tell out-of-tree backends of what was merged."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from github.Repository import Repository
+
+from ci.errors import CiError, Exit
+from ci.feed import feed
+from ci.feed.entry import Entry, Merged, attributed, make
+from ci.feed.merged import commits_of, merged_by
+from ci.github import access, branch, event
+from ci.github.change import Change, perform
+from ci.label import apply, rules
+from ci.label.plan import PlannedLabel
+from ci.output import say
+from ci.surface.report import json as findings_json
+
+BRANCH = "feed"
+DESCRIPTION = """
+Tell out-of-tree backends of merged changes that touch a surface or the reference backend: each
+such PR gets its labels and an entry in feed.json and feed.atom on branch `feed`, with the
+declarations before and after, and what to do about them (RFC-0030). Reverts make entries too.
+"""
+EXAMPLES = """
+examples:
+  python -m ci feed add --push --findings findings.json      # in a workflow `on: push`
+  python -m ci feed add --repo me/mine --commit 0123abcd... --dry-run
+
+Without --findings the entries say that nobody looked for any. An entry that is there already is
+not made twice. The token needs `contents: write` and, for the labels, `issues: write` and
+`pull-requests: write`.
+"""
+_SHA = re.compile(r"[0-9a-f]{40}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`feed` has sub-verbs, so far one."""
+    subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
+    line = "add the merged changes of a push to the feed, and label them"
+    sub = subverbs.add_parser(
+        "add",
+        help=line,
+        description=DESCRIPTION,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = sub.add_mutually_exclusive_group(required=True)
+    what.add_argument("--push", action="store_true", help="the push that this workflow runs for")
+    what.add_argument("--commit", type=_commit, metavar="SHA", help="one commit, by hand")
+    sub.add_argument(
+        "--findings",
+        type=Path,
+        metavar="F",
+        help="JSON of `surface check` about all that was pushed",
+    )
+    access.add_arguments(sub)
+    sub.set_defaults(run=_add)
+
+
+def _add(args: argparse.Namespace) -> int:
+    push = event.load() if args.push else None
+    if push is not None and not isinstance(push, event.PushEvent):
+        raise CiError("--push goes with the event `push`; name a commit with --commit SHA")
+    findings = findings_json.read(args.findings).findings if args.findings else None
+    the_rules = rules.load()
+    repo = access.repository(args)
+    commits = commits_of(repo, push) if push else [args.commit]
+    changes = merged_by(repo, commits)
+    told = [
+        (change, *make(change, its_findings, the_rules))
+        for change, its_findings in zip(changes, attributed(findings, changes), strict=True)
+    ]
+    for change, entry, _ in told:
+        if entry is None:
+            say(f"#{change.pr} touches no surface, nor the reference backend: no entry")
+    perform(_changes(repo, told, the_rules), args.dry_run)
+    return Exit.OK
+
+
+def _changes(
+    repo: Repository,
+    told: Sequence[tuple[Merged, Entry | None, Sequence[PlannedLabel]]],
+    the_rules: rules.Rules,
+) -> Iterator[Change]:
+    """The feed first: labels are of no use to who does not hear of the change."""
+    entries = [entry for _, entry, _ in told if entry is not None]
+    if entries:
+        names = ", ".join(f"#{entry['pr']}" for entry in entries)
+        yield from branch.update(
+            repo,
+            BRANCH,
+            lambda state: feed.added(state.read(feed.JSON), entries, repo.html_url),
+            f"Add {names}",
+        )
+    for change, entry, planned in told:
+        if entry is not None:
+            yield from apply.changes(repo, change.pr, planned, the_rules)
+
+
+def _commit(text: str) -> str:
+    if not _SHA.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no commit: give its 40 digits")
+    return text

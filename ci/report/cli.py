@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci report`: tell GitHub what came of a workflow run that had no rights itself."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from github.PullRequest import PullRequest
+from github.Repository import Repository
+from github.WorkflowRun import WorkflowRun
+
+from ci.errors import CiError, Exit
+from ci.github import access, check_run, sticky
+from ci.github.access import failures
+from ci.github.change import Change, perform
+from ci.github.pull_request import changed_files
+from ci.label import apply, rules
+from ci.output import say
+from ci.report import baseline, page, pull
+from ci.report.evidence import Evidence, Unbelievable, gather
+from ci.surface.model import Finding
+
+WORKFLOW = ".github/workflows/pr.yml"
+DESCRIPTION = """
+Tell GitHub what came of a run of pr.yml, which runs the code of a pull request and may write
+nothing itself. Of a pull request: the labels, a check run on its head commit, and one comment that
+is edited in place. Of a push to the default branch: the reports become the baseline on branch
+`results`.
+"""
+EXAMPLES = """
+Which pull request is meant, and whether it still has the commit that was judged, is asked of
+GitHub; the run's artifact is believed only as far as it is a valid verdict on that very commit
+(docs/ci/pull-requests.md). A run that is outdated is left alone.
+
+example:
+  python -m ci report --repo me/mine --run-id 123456789 --dry-run
+
+The token needs `actions: read` and, for a pull request, `checks: write`, `issues: write` and
+`pull-requests: write`; for a baseline `contents: write`.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLES
+    parser.add_argument("--run-id", type=_number, required=True, metavar="N", help="of pr.yml")
+    parser.add_argument(
+        "--workflow",
+        default=WORKFLOW,
+        metavar="PATH",
+        help="the workflow that the run must be of (default: %(default)s)",
+    )
+    access.add_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Find out what the run was for, and tell."""
+    repo = access.repository(args)
+    with failures(f"read run {args.run_id}"):
+        the_run = repo.get_workflow_run(args.run_id)
+    # GitHub adds the ref to the path where the workflow was called from elsewhere.
+    if the_run.path.partition("@")[0] != args.workflow:
+        raise CiError(f"run {args.run_id} is of {the_run.path}, not of {args.workflow}")
+    if the_run.status != "completed":
+        say(f"run {args.run_id} has not ended: what comes of it is told then")
+    elif the_run.event == "pull_request":
+        _tell_pull_request(repo, the_run, args.dry_run)
+    elif _is_of_default_branch(repo, the_run):
+        perform(baseline.changes(repo, the_run), args.dry_run)
+    else:
+        say(f"run {args.run_id} was neither for a pull request nor of {repo.default_branch}")
+    return Exit.OK
+
+
+def _is_of_default_branch(repo: Repository, the_run: WorkflowRun) -> bool:
+    source = the_run.raw_data["head_repository"]
+    return (
+        the_run.event == "push"
+        and the_run.head_branch == repo.default_branch
+        and source is not None
+        and source["id"] == repo.id
+    )
+
+
+def _tell_pull_request(repo: Repository, the_run: WorkflowRun, dry_run: bool) -> None:
+    about = pull.of_run(repo, the_run)
+    if about is not None:
+        told = _changes(repo, about, the_run)
+        perform(pull.while_current(repo, about, the_run.head_sha, told), dry_run)
+
+
+def _changes(repo: Repository, about: PullRequest, the_run: WorkflowRun) -> Iterator[Change]:
+    the_rules = rules.load()
+    facts = page.Run(
+        the_run.id, the_run.head_sha, the_run.conclusion or "unfinished", the_run.html_url
+    )
+    try:
+        evidence = gather(repo, the_run, the_rules.surfaces)
+    except Unbelievable as error:
+        say(f"run {the_run.id}: {error}")
+        check, comment = page.told_without(facts, str(error))
+    else:
+        check, comment = page.told(facts, evidence, _names(about))
+        yield from _labels(repo, about, _findings(evidence), the_rules)
+    yield from check_run.changes(repo, check)
+    yield from sticky.changes(repo.get_issue(about.number), page.MARKER, comment)
+
+
+def _labels(
+    repo: Repository,
+    about: PullRequest,
+    findings: tuple[Finding, ...] | None,
+    the_rules: rules.Rules,
+) -> Iterator[Change]:
+    planned = apply.planned_labels(repo, about.number, findings, the_rules)
+    yield from apply.changes(repo, about.number, planned, the_rules)
+
+
+def _findings(evidence: Evidence) -> tuple[Finding, ...] | None:
+    return evidence.findings.findings if evidence.findings else None
+
+
+def _names(about: PullRequest) -> set[str]:
+    """The files that the PR leaves changed: where an annotation can be seen."""
+    return {file.name for file in changed_files(about).files}
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 53):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of a run")
+    return int(text)
