@@ -2,7 +2,7 @@
 """A check run on a commit: one per name and `external_id`, which says what it reports on.
 
 Its annotations go in batches, and GitHub only ever adds to them: whoever comes again sends those
-that are missing.
+that are missing. (A batch is there twice if GitHub took it, lost its answer, and was asked again.)
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class _Made:
 def _known(repo: Repository, wanted: CheckRun) -> github.CheckRun.CheckRun | None:
     runs = repo.get_commit(wanted.head_sha).get_check_runs(check_name=wanted.name, filter="all")
     ours = [run for run in runs if run.external_id == wanted.external_id]
-    return min(ours, key=lambda run: run.id, default=None)
+    return max(ours, key=lambda run: run.id, default=None)  # the one that GitHub shows
 
 
 def _fields(wanted: CheckRun, annotations: Sequence[Annotation]) -> dict[str, Any]:

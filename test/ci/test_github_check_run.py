@@ -73,6 +73,17 @@ def test_annotations_that_are_missing_are_added(github_fake: GitHubFake, wanted:
     assert sorted(annotated(github_fake)) == sorted([f"no {n}" for n in range(130)] + ["no 0"])
 
 
+def test_of_two_whose_first_answer_was_lost_the_one_that_is_shown_is_complete(
+    github_fake: GitHubFake, wanted: CheckRun, waits: list[float]
+) -> None:
+    github_fake.fail_next("checks/create", 502, applied=True)
+    wanted = replace(wanted, annotations=lines(60))
+    report(wanted)
+    assert report(wanted) == 0
+    older, newer = github_fake.repository.checks
+    assert (len(older.annotations), len(newer.annotations)) == (50, 60)
+
+
 HOSTILE: Sequence[Annotation] = (
     Annotation("a.h", 1, "failure", "t" * 300, "m" * 70_000),
     Annotation("a.h", 2, "warning", "\u202eltr\n", "\x1b[31mred\x00\ud800\r\n\tline"),
