@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ci.gate.classes import classify
 from ci.gate.policy import Policy
 from ci.gate.runs import Run
-from ci.gate.since import Findings
+from ci.gate.since import MOST, Findings
 from ci.gate.verdict import (
     Cause,
     Check,
@@ -119,7 +119,7 @@ def _lane(
             classes=dict(sorted(Counter(kind.value for kind in kinds.values()).items())),
             means=dict(sorted(means.items())),
             problems=problems,
-            notes=_texts([*_unlisted(policy, name), *compared.notes]),
+            notes=_texts([*_unlisted(policy, name), *_unbuilt(run, findings), *compared.notes]),
             shards=run.shards,
         ),
         checks,
@@ -224,6 +224,14 @@ def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:
 def _unlisted(policy: Policy, name: str) -> Iterator[str]:
     if name not in policy.lanes:
         yield "the policy does not know this lane: it decides nothing"
+
+
+def _unbuilt(run: Run, findings: Findings) -> Iterator[str]:
+    """Of a run that never was: what may have kept the backend from being built."""
+    if not run.parts:
+        yield from (f"perhaps since {f.message}" for f in findings.breaks[:MOST])
+    if not run.parts and len(findings.breaks) > MOST:
+        yield f"and {len(findings.breaks) - MOST} more that break the compilation of backends"
 
 
 def _of_retired(

@@ -48,6 +48,11 @@ class Findings:
             if finding.severity in BREAKING:
                 self._by_surface[finding.surface].append(finding)
 
+    @property
+    def breaks(self) -> list[Finding]:
+        """Those that keep a backend from compiling: it then has no results at all."""
+        return [f for f in self.by_identity.values() if f.severity is Severity.COMPILE_BREAK]
+
     def since(self, record: Record) -> tuple[Since, ...]:
         """Those that the failure of a check has to do with, the most likely one first."""
         said = f"{record.get('message', '')}\n{record.get('reason', '')}"[:LONGEST]
@@ -74,14 +79,16 @@ def standing_on() -> Mapping[str, list[str]]:
 
 
 def _names(finding: Finding) -> Iterator[tuple[str, ...]]:
-    """Under which names a declaration is spoken of: all of it, and with its class alone."""
+    """Under which names a declaration is spoken of; none that may be an ordinary word."""
     parts = _parts(finding.name)
+    spoken = {parts}
     if finding.domain is Domain.OPERATOR:  # aten::add.Tensor
-        yield from {parts, parts[:2]} if len(parts) > 1 else {parts}
-    elif finding.domain is Domain.DEVICE_MODULE:  # the message of an AttributeError
-        yield parts[-1:]
-    elif len(parts) > 1:
-        yield from {parts, parts[-2:]}
+        spoken.add(parts[:2])
+    elif finding.domain is Domain.DEVICE_MODULE:  # no attribute '_is_in_bad_fork'
+        spoken.add(parts[-1:])
+    else:  # Allocator::copy_data
+        spoken.add(parts[-2:])
+    yield from (name for name in spoken if len(name) > 1 or "_" in name[0])
 
 
 def _within(parts: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

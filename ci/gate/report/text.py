@@ -34,7 +34,7 @@ def _lane(lane: Lane) -> Iterator[str]:
     for problem in lane.problems:
         yield from _indented(problem, "    ! ")
     for note in lane.notes:
-        yield from _indented(note, "    ")
+        yield from _indented(note, "    - ")
 
 
 def _checks(verdict: Verdict, means: Means) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _checks(verdict: Verdict, means: Means) -> Iterator[str]:
     for check, lanes in found[:SHOWN]:
         yield f"{TITLES[check.kind][0]}: {check.id} ({change(check)}) on {', '.join(lanes)}"
         if said := first_line(check.message):
-            yield f"    {said[:LONGEST]}"
+            yield f"    | {said[:LONGEST]}"
         for word, cause in causes(verdict, check):
             yield f"    {word} {cause.name} {about(cause)}"
     if len(found) > SHOWN:
@@ -51,7 +51,7 @@ def _checks(verdict: Verdict, means: Means) -> Iterator[str]:
 
 def _indented(text: str, mark: str) -> list[str]:
     first, *rest = text.splitlines() or [""]
-    return [mark + first, *(" " * len(mark) + line for line in rest)]
+    return [mark + first, *(f"{' ' * len(mark)}| {line}" for line in rest)]
 
 
 def _harmless(line: str) -> str:
