@@ -11,6 +11,7 @@ from ci.github.markdown import code, link, text
 from ci.pin import offers
 from ci.pin.model import Pin
 from ci.pin.update import Decision
+from ci.surface.report import shown
 from ci.surface.report.markdown import render
 
 UPSTREAM = "https://github.com/pytorch/pytorch"
@@ -72,7 +73,7 @@ def _compared(before: Pin, after: Pin, cache: Path) -> str:
         for pin in (before, after)
         if pin.torch
     ]
-    return render(report_of(*snapshots), _DIFF_LIMIT)
+    return render(shown(report_of(*snapshots)), _DIFF_LIMIT)
 
 
 def _commits(before: Pin, after: Pin) -> list[str]:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ import pytest
 import yaml
 from referencing import Registry, Resource
 
-from ci.cli import main
+from ci.cli import main, parser
 from ci.errors import CiError
-from ci.pin import file
+from ci.pin import changes, check, file
+from ci.pin.cli import SUBVERBS
 from ci.pin.model import INDEXES, Pin, Source, Torch, Wheel, check_wheel, version
 
 WHEEL = "torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl"
@@ -43,6 +46,10 @@ def test_each_pin_of_the_repository_is_as_the_writer_writes_it(name: str) -> Non
     pin = file.read(name)
     assert (file.ROOT / file.place(name)).read_bytes() == file.render(pin)
     assert pin.torch is not None or pin.unresolved
+
+
+def test_the_requirements_ask_for_the_torch_of_the_development_pin() -> None:
+    assert check.of_mirror(file.read("development"), changes.reader(file.ROOT)) == []
 
 
 def test_a_pin_comes_back_as_it_was_written() -> None:
@@ -279,3 +286,23 @@ def test_a_folder_without_pins_is_an_error(
 ) -> None:
     assert main(["pin", "show", "--root", str(tmp_path)]) == 2
     assert "there is no pin" in capsys.readouterr().err
+
+
+PAGE = (file.ROOT / "docs/ci/pins.md").read_text()
+
+
+def test_the_pin_in_the_documents_is_one() -> None:
+    found = re.search(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+    assert found
+    pin = parse(found[1])
+    assert found[1] in file.render(pin).decode()
+
+
+@pytest.mark.parametrize("line", re.findall(r"^python -m ci (pin .*)$", PAGE, re.MULTILINE))
+def test_each_command_in_the_documents_can_be_given(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    assert parser(["pin"]).parse_args(words).run
+
+
+def test_the_documents_show_every_verb() -> None:
+    assert set(re.findall(r"^python -m ci pin ([a-z-]+)", PAGE, re.MULTILINE)) == set(SUBVERBS)

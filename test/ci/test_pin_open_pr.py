@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from github_fake import GitHubFake
+from github_fake import BOT, GitHubFake
 from github_fake.world import Issue
 from github_fixtures import Ended, Verb, writes
 from pin_index import REQUIREMENTS, PinIndex, pin, put, serving_pins
 
 from ci.github import access, commit
-from ci.pin import file
+from ci.pin import file, pull_request
 from ci.pin.model import Pin, Source
 from ci.pin.verbs import update
 
@@ -282,6 +282,60 @@ def test_a_pull_request_that_people_opened_without_our_key_is_not_closed(
     issue.body = "Mine now."
     index.yank("2.14.0", "")
     assert (run().status, writes(proposed)) == (0, [])
+
+
+@pytest.mark.parametrize("fork", ["mallory/puone", "octo-org/puone-copy"])
+def test_a_pull_request_from_a_fork_speaks_neither_for_nor_against_a_version(
+    fork: str, index: PinIndex, github_fake: GitHubFake, run: Run
+) -> None:
+    pushed(github_fake, pin(index.add("2.13.0")))
+    key = pull_request.key(pin(index.add("2.14.0")))
+    theirs = github_fake.world.add_repository(fork, fork_of=github_fake.repository.full_name)
+    github_fake.person("mallory", theirs).pushes({"evil.py": ""}, BRANCH)
+    body = f"<!-- proposal: {key} -->"
+    for state in ("closed", "open"):
+        issue = github_fake.world.open_pull(
+            github_fake.repository, theirs, BRANCH, "mallory", "Mine", body
+        )
+        if state == "closed":
+            github_fake.person("mallory").closes(issue.number)
+    assert run().status == 0
+    assert [(i.number, i.title) for i in open_pulls(github_fake)] == [
+        (3, "Pin newest: torch 2.13.0 -> 2.14.0"),
+        (2, "Mine"),
+    ]
+    assert github_fake.repository.issues[2].body == body
+
+
+def test_of_two_runs_at_once_one_opens_the_pull_request(
+    index: PinIndex, github_fake: GitHubFake, run: Run
+) -> None:
+    pushed(github_fake, pin(index.add("2.13.0")))
+    index.add("2.14.0")
+    github_fake.before(
+        "pulls/create",
+        lambda: github_fake.world.open_pull(
+            github_fake.repository, github_fake.repository, BRANCH, BOT, "The other's"
+        ),
+    )
+    ended = run()
+    assert ended.status == 2
+    assert "A pull request already exists" in ended.err
+    assert run().status == 0
+    assert len(pulls(github_fake)) == 1
+
+
+@pytest.mark.parametrize("lost", ["git/create-ref", "pulls/create", "git/create-commit"])
+def test_an_answer_that_was_lost_is_made_up_for(
+    lost: str, index: PinIndex, github_fake: GitHubFake, run: Run
+) -> None:
+    pushed(github_fake, pin(index.add("2.13.0")))
+    index.add("2.14.0")
+    github_fake.close_connection(lost)
+    run()
+    assert None in [call.status for call in github_fake.calls if call.operation == lost]
+    assert run().status == 0
+    assert [issue.title for issue in pulls(github_fake)] == ["Pin newest: torch 2.13.0 -> 2.14.0"]
 
 
 def test_the_requirements_move_with_the_development_pin(
