@@ -18,6 +18,7 @@ SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_argu
     "check": "hold pins against the index and the upstream repository",
     "update": "move pins to the newest good torch",
     "open-pr": "propose the newest good torch, one pull request per pin",
+    "findings": "say what the pins that a change moves bring along, for the gate",
     "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
 }
 
