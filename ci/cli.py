@@ -30,6 +30,7 @@ VERBS = {
     "label": Verb("ci.label.cli", "say which labels a PR deserves, and why; give it them"),
     "comment": Verb("ci.comment", "say something on a PR, in one comment that is kept up to date"),
     "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
+    "relay": Verb("ci.relay.cli", "speak with PyTorch's cross-repository CI relay"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
     "report": Verb("ci.report.cli", "tell GitHub what came of a run that had no rights itself"),
     "feed": Verb("ci.feed.cli", "tell out-of-tree backends of merged changes"),

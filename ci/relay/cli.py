@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci relay`: read what PyTorch's relay sent, and tell it what became of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ci.errors import CiError, Exit
+from ci.github import actions, event
+from ci.output import say, show
+from ci.relay import callback, client, dispatch, results
+from ci.relay.callback import Ending, Job
+from ci.relay.client import Body
+from ci.relay.dispatch import Dispatch
+from ci.relay.results import Results
+
+_UPSTREAM_HELP = "the repository that dispatches come from; default: %(default)s"
+
+_PAYLOAD = """\
+Check the repository_dispatch that this workflow runs for, and take out of it what jobs need.
+
+Printed, and set as outputs of the step:
+
+  run          true, or false where there is nothing to test (a PR was closed, a ref deleted)
+  reason       why not
+  event        pull_request, push, nightly or periodic
+  upstream     OWNER/NAME
+  sha          the commit of PyTorch to test, 40 digits
+  pull         number of the PR, empty if there is none
+  torch        where a torch with this commit comes from: source (build it), or nightly (its wheel)
+  delivery_id  what the relay knows the dispatch by
+
+Nothing else of the dispatch gets out: branch names and titles are anybody's text.
+Exit status: 0, also where there is nothing to test; 2 if the dispatch is not the relay's.
+"""
+
+_CALLBACK = """\
+Tell the relay that this job has begun (--status in_progress), or how it ended (--status completed).
+
+The counts and the conclusion are those of the reports; what the job itself says (--conclusion) can
+only make it worse, and without a readable report it is no success. Give each leg of a matrix a
+--job-name of its own. The command can be repeated, also after it was killed: what the relay knows
+already is not an error, and a beginning that it missed is told before the end.
+
+A nightly or periodic run, which nobody dispatched, names its --event-type; the commit that it
+tested is the torch's of its reports unless --sha says it. It is told once, when it is completed.
+
+Needs `permissions: id-token: write`. Exit status: 0 told (or not wanted: the relay ignores
+repositories below level L2); 2 not told, or told as a failure because a report is unusable.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`relay` has two sub-verbs."""
+    subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
+    _add_payload(subverbs)
+    _add_callback(subverbs)
+
+
+def _add_payload(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sub = _add(subverbs, "payload", "check a dispatch, and say what is to be tested", _PAYLOAD)
+    sub.set_defaults(run=_payload)
+
+
+def _add_callback(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sub = _add(subverbs, "callback", "tell the relay of this job", _CALLBACK)
+    sub.add_argument("--status", required=True, choices=callback.STATUSES)
+    sub.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="R",
+        help="report of the suite, or a folder of them (the shards in one folder are one run)",
+    )
+    sub.add_argument(
+        "--conclusion",
+        choices=callback.SAID,
+        help="what the job says: ${{ job.status }}, or of another one ${{ needs.JOB.result }}; "
+        "default: what the reports say",
+    )
+    sub.add_argument("--artifact-url", metavar="URL", help="where the reports can be read")
+    sub.add_argument("--job-name", metavar="NAME", help="default: $GITHUB_JOB")
+    sub.add_argument(
+        "--check-run-id",
+        default=os.environ.get("CHECK_RUN_ID") or None,
+        metavar="ID",
+        help="${{ job.check_run_id }}; default: $CHECK_RUN_ID, else run and attempt",
+    )
+    sub.add_argument(
+        "--event-type", choices=dispatch.SELF_REPORTED, help="of a run that was not dispatched"
+    )
+    sub.add_argument("--sha", metavar="SHA", help="with --event-type: the commit that was tested")
+    sub.add_argument(
+        "--url",
+        default=os.environ.get("RELAY_CALLBACK_URL") or client.DEFAULT_URL,
+        help="the relay; default: $RELAY_CALLBACK_URL, else PyTorch's",
+    )
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print what would be sent, and send nothing"
+    )
+    sub.set_defaults(run=_callback)
+
+
+def _add(
+    subverbs: argparse._SubParsersAction[argparse.ArgumentParser], name: str, line: str, text: str
+) -> argparse.ArgumentParser:
+    sub = subverbs.add_parser(
+        name,
+        help=line,
+        description=text,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument(
+        "--upstream", default=dispatch.UPSTREAM, metavar="OWNER/NAME", help=_UPSTREAM_HELP
+    )
+    return sub
+
+
+def _payload(args: argparse.Namespace) -> int:
+    found = dispatch.parse(event.load(), args.upstream)
+    outputs = {
+        "run": "false" if found.nothing_to_do else "true",
+        "reason": found.nothing_to_do or "",
+        "event": found.event_type,
+        "upstream": found.upstream,
+        "sha": found.sha,
+        "pull": str(found.pull or ""),
+        "torch": found.torch,
+        "delivery_id": found.delivery_id,
+    }
+    for name, value in outputs.items():
+        actions.set_output(name, value)
+    show("".join(f"{name}={value}\n" for name, value in outputs.items()), None)
+    return Exit.OK
+
+
+def _callback(args: argparse.Namespace) -> int:
+    job = Job.of(os.environ, args.job_name, args.check_run_id)
+    url = callback.artifact_url(args.artifact_url) if args.artifact_url else None
+    if args.status == callback.IN_PROGRESS:
+        return _begun(args, job)
+    found, problem = _results(args.report)
+    asked = _self_report(args, found) if args.event_type else _dispatched(args)
+    conclusion = callback.conclusion(args.conclusion, found)
+    now = datetime.now(timezone.utc)
+    began = None if asked.is_told_once else callback.body(asked, job, now, None)
+    body = callback.body(asked, job, now, Ending(conclusion, found, url))
+    _tell(args, f"{job.name} {args.status} ({conclusion})", body, began)
+    if problem:
+        raise CiError(f"told as {conclusion}, because {problem}")
+    return Exit.OK
+
+
+def _begun(args: argparse.Namespace, job: Job) -> int:
+    asked = None if args.event_type else _dispatched(args)
+    if asked is None or asked.is_told_once:
+        say("a nightly or periodic run is told when it is completed: nothing sent")
+    else:
+        body = callback.body(asked, job, datetime.now(timezone.utc), None)
+        _tell(args, f"{job.name} {args.status}", body, None)
+    return Exit.OK
+
+
+def _dispatched(args: argparse.Namespace) -> Dispatch:
+    if args.sha:
+        raise CiError("--sha goes with --event-type: a dispatch says itself what to test")
+    return dispatch.parse(event.load(), args.upstream)
+
+
+def _self_report(args: argparse.Namespace, found: Results | None) -> Dispatch:
+    commits = [args.sha] if args.sha else sorted(found.torch if found else ())
+    if len(commits) != 1:
+        raise CiError(f"the reports name {len(commits)} commits of PyTorch: say which by --sha")
+    return dispatch.self_report(args.event_type, commits[0], args.upstream)
+
+
+def _results(reports: Sequence[Path]) -> tuple[Results | None, str | None]:
+    """What the reports say, or why they cannot: that, too, has to be told to the relay."""
+    try:
+        return (results.read(reports) if reports else None), None
+    except CiError as error:
+        return None, str(error)
+
+
+def _tell(args: argparse.Namespace, what: str, body: Body, before: Body | None) -> None:
+    if args.dry_run:
+        show(f"would POST to {args.url}\n{json.dumps(body, indent=1)}\n", None)
+        return
+    outcome = client.Relay(args.url).tell(body, before)
+    say(f"{outcome}: {what}")
+    if outcome == client.IGNORED:
+        text = "the relay ignores this repository: it is not listed at level L2 or above"
+        actions.annotation("warning", text, title="relay")
+        say(text)

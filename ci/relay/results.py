@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suite's reports as the relay counts: passed, failed, skipped."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ci.errors import CiError
+from ci.output import printable
+from conformance import report
+from conformance.outcome import Outcome, is_bad
+from conformance.results import merging, reader
+from conformance.results.reader import Document
+
+
+@dataclass(frozen=True)
+class Results:
+    """What one job found out."""
+
+    passed: int
+    failed: int
+    skipped: int
+    """Neither: unsupported, expected to fail, blocked by PyTorch itself."""
+    green: bool
+    """Whether all of it was run and nothing is as it should not be."""
+    torch: frozenset[str]
+    """The commits of PyTorch that it was run with."""
+
+    def to_json(self) -> dict[str, int]:
+        """As the callback has it."""
+        counts = {"passed": self.passed, "failed": self.failed, "skipped": self.skipped}
+        return counts | {"total": sum(counts.values())}
+
+
+def read(paths: Sequence[Path]) -> Results:
+    """The reports of these files and of all files below these folders, each counted once."""
+    files = sorted({file.resolve() for path in paths for file in _files(path)})
+    if not files:
+        raise CiError(f"no report in {', '.join(map(str, paths))}")
+    try:
+        return _results(list(_wholes([reader.load(file) for file in files])))
+    except (reader.ReportError, merging.MergeError) as error:
+        raise CiError(printable(" ".join(str(error).split()))) from None
+
+
+def _files(path: Path) -> Iterable[Path]:
+    return path.rglob("*.json") if path.is_dir() else [path]
+
+
+def _wholes(documents: Iterable[Document]) -> Iterable[Document]:
+    """Whole runs: the shards in one folder are made one."""
+    shards: dict[Path, list[Document]] = defaultdict(list)
+    for document in documents:
+        if document.shard is None:
+            yield document
+        else:
+            shards[Path(document.name).parent].append(document)
+    for folder, parts in shards.items():
+        yield reader.parse(report.dumps(merging.merge(parts)).encode(), str(folder))
+
+
+def _results(documents: Sequence[Document]) -> Results:
+    records = [record for document in documents for record in document.checks]
+    failed = sum(map(is_bad, records))
+    passed = sum(not is_bad(record) and _passes(record) for record in records)
+    return Results(
+        passed,
+        failed,
+        len(records) - passed - failed,
+        all(document.state == "green" for document in documents),
+        frozenset(git for d in documents if (git := d.run["torch"]["git"])),
+    )
+
+
+def _passes(record: dict[str, Any]) -> bool:
+    return bool(record["outcome"] == Outcome.PASS)
