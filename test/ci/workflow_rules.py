@@ -52,7 +52,7 @@ SELF_HOSTED = {"gpu"}
 
 # One command, nothing behind it, no shell in its words.
 COMMAND = re.compile(
-    r"(make|python -m ci|mkdir -p|git diff --output=change\.patch HEAD\^1 HEAD)"
+    r"(make|python -m ci|mkdir -p|git diff --output=change\.patch)"
     r"( ([^;&|<>`$]|\$(?!\())*)?"
 )
 # Other commands, each with its reason.
