@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +38,7 @@ class Commit:
     date: str
 
 
-@dataclass
+@dataclass(eq=False)
 class Objects:
     """Only ever grows, so every state of the world may share it."""
 
@@ -131,6 +132,7 @@ class Change:
     old_path: str | None = None
 
 
+@functools.lru_cache(maxsize=64)
 def difference(objects: Objects, before: str, after: str) -> list[Change]:
     """Between two trees; a file that moved unchanged is a rename."""
     old, new = objects.files(before), objects.files(after)

@@ -1,65 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fake itself: listens, checks, hands over to the handlers, and fails when it is told to."""
+"""The fake itself: checks what comes, hands it over to the handlers, and fails when told to."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import hashlib
 import json
 import os
 import re
 import signal
-import socket
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
-from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
-from werkzeug.wrappers import Request, Response
+from werkzeug.wrappers import Request
 
-from github_fake import actions, checks, git_data, issues, pulls, repositories
+from github_fake import actions, checks, git_data, hosts, issues, pulls, repositories
 from github_fake.description import Operation, load
-from github_fake.faults import Fault, Faults, failure, primary_limit, secondary_limit
+from github_fake.faults import Failing, Fault, Faults, failure
 from github_fake.handling import ROUTES, Call, Listing, Reply
+from github_fake.hosts import Closed, Sent
 from github_fake.payloads import payload
 from github_fake.people import Person
 from github_fake.render import Render
+from github_fake.replies import moved, named, paged, refused
+from github_fake.seen import seen
 from github_fake.shapes import Shapes
+from github_fake.tokens import Token
 from github_fake.world import BOT, Files, Issue, Refusal, Repository, World
 
 __all__ = ["GitHubFake", "Record", "Token"]
 HANDLERS = (actions, checks, git_data, issues, pulls, repositories)  # importing them fills ROUTES
-PAGE, LARGEST_PAGE = 30, 100
-DOCUMENTATION = "https://docs.github.com/rest"
-LEVELS = {"read": 1, "write": 2}
-
-
-@dataclass
-class Token:
-    """Who asks, and what they may do."""
-
-    text: str
-    actor: str
-    permissions: Mapping[str, str] | None = None  # None: everything
-    repository: str | None = None  # where alone it may write; None: everywhere
-    expired: bool = False
-
-    def may(self, repository: str | None, needs: Sequence[tuple[str, str]]) -> bool:
-        """Any of the alternatives will do. Metadata is open to every token."""
-        foreign = self.repository is not None and repository not in (None, self.repository.lower())
-        return not needs or any(
-            LEVELS.get(self._level(what), 0) >= LEVELS[level] and not (foreign and level == "write")
-            for what, level in needs
-        )
-
-    def _level(self, what: str) -> str:
-        if self.permissions is None:
-            return "write"
-        return "read" if what == "metadata" else self.permissions.get(what, "")
 
 
 @dataclass(frozen=True)
@@ -86,12 +59,8 @@ class _Kill:
     before: bool
 
 
-class _Closed(Exception):
-    """No answer, or no more of it."""
-
-
 @dataclass
-class GitHubFake:
+class GitHubFake(Failing):
     """One GitHub. `with` it, and it listens."""
 
     world: World = field(default_factory=World)
@@ -159,75 +128,6 @@ class GitHubFake:
         self.world.push(head, files, branch, message=title, author=author, onto=main)
         return self.world.open_pull(base, head, branch, author, title, body)
 
-    # --- failures
-
-    def fail_next(
-        self,
-        operation: str | None = None,
-        status: int = 500,
-        headers: Mapping[str, str] | None = None,
-        body: Any = None,
-        *,
-        times: int = 1,
-        after: int = 0,
-        applied: bool = False,
-    ) -> None:
-        """An error answer; `applied`: though the operation was done."""
-        reply = failure(status, headers, body)
-        self.faults.waiting.append(Fault(operation, times, after, reply, applied))
-
-    def limit_rate(
-        self, operation: str | None = None, *, reset_in: float = 0, times: int = 1, after: int = 0
-    ) -> None:
-        """The primary rate limit."""
-        self.faults.waiting.append(Fault(operation, times, after, primary_limit(reset_in)))
-
-    def limit_secondary(
-        self,
-        operation: str | None = None,
-        *,
-        retry_after: int | None = 0,
-        status: int = 403,
-        times: int = 1,
-        after: int = 0,
-    ) -> None:
-        """The secondary rate limit; 403 or 429."""
-        reply = secondary_limit(retry_after, status)
-        self.faults.waiting.append(Fault(operation, times, after, reply))
-
-    def close_connection(
-        self,
-        operation: str | None = None,
-        *,
-        body_bytes: int = 0,
-        applied: bool = True,
-        times: int = 1,
-        after: int = 0,
-    ) -> None:
-        """After so many bytes of the answer's body; 0: without any answer."""
-        reply = None if applied else failure(500)
-        fault = Fault(operation, times, after, reply, applied, cut=body_bytes)
-        self.faults.waiting.append(fault)
-
-    def babble(self, operation: str | None, said: bytes, *, times: int = 1) -> None:
-        """Sends this instead of HTTP, and closes the connection."""
-        self.faults.waiting.append(Fault(operation, times, raw=said))
-
-    def slow(self, operation: str | None = None, *, seconds: float, times: int = 1) -> None:
-        """Answers after a while."""
-        self.faults.waiting.append(Fault(operation, times, delay=seconds))
-
-    def rewrite(
-        self,
-        operation: str | None,
-        change: Callable[[Reply], None],
-        *,
-        times: int = 1,
-        after: int = 0,
-    ) -> None:
-        """Lies: changes a true answer, its headers included, before it is sent."""
-        self.faults.waiting.append(Fault(operation, times, after, rewrite=change))
-
     def before(self, operation: str, action: Callable[[], object]) -> None:
         """Somebody is faster: once, just before the next such call is applied."""
         self._hooks.append((operation, True, action))
@@ -258,7 +158,7 @@ class GitHubFake:
     def state(self) -> dict[str, Any]:
         """What people see: without numbers and times that differ from run to run."""
         with self._lock:
-            return {name: _seen(self.world, r) for name, r in self.world.repositories.items()}
+            return {name: seen(self.world, r) for name, r in self.world.repositories.items()}
 
     def check(self) -> None:
         """Fails if any request or answer broke GitHub's description."""
@@ -267,15 +167,12 @@ class GitHubFake:
     # --- serving
 
     def __enter__(self) -> GitHubFake:
-        self._servers = [ThreadedWSGIServer("127.0.0.1", 0, app, _Handler) for app in self._apps()]
-        self.url = f"http://127.0.0.1:{self._servers[0].server_port}"
-        self.storage_url = f"http://localhost:{self._servers[1].server_port}"
-        self._threads = [
-            threading.Thread(target=_serve, args=(server,), daemon=True) for server in self._servers
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._hosts = hosts.take(self)
+        self.url, self.storage_url = self._hosts.url, self._hosts.storage_url
         return self
+
+    def __exit__(self, *exception: object) -> None:
+        hosts.give_back(self._hosts)
 
     def payload(
         self, event: str, action: str | None = None, *, number: int | None = None, **given: Any
@@ -285,76 +182,72 @@ class GitHubFake:
             render = Render(self.world, self._shapes, self.url)
             return payload(render, self.repository, event, action, number, given)
 
-    def __exit__(self, *exception: object) -> None:
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
-        for thread in self._threads:
-            thread.join()
-
-    def _apps(self) -> tuple[Any, Any]:
-        return self._api, self._storage
-
-    def _api(self, environ: Any, start_response: Any) -> Any:
-        return self._send(environ, start_response, self._answer)
-
-    def _storage(self, environ: Any, start_response: Any) -> Any:
-        return self._send(environ, start_response, self._download)
-
-    def _send(self, environ: Any, start_response: Any, answer: Any) -> Any:
-        try:
-            response, cut = answer(Request(environ))
-            if cut is None:
-                return response(environ, start_response)
-            head = f"HTTP/1.1 {response.status}\r\n{response.headers}".encode()
-            environ["werkzeug.socket"].sendall(head + response.get_data()[:cut])
-        except _Closed as closed:
-            environ["werkzeug.socket"].sendall(b"".join(closed.args))
-        with contextlib.suppress(OSError):  # the client may be gone
-            environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
-        raise ConnectionAbortedError
-
-    def _answer(self, request: Request) -> tuple[Response, int | None]:
-        path = urlsplit(request.environ["REQUEST_URI"]).path
-        query = request.query_string.decode()
+    def answer(self, request: Request) -> Sent:
+        """One call of the API."""
+        where = request.environ["REQUEST_URI"]
         text = request.get_data()
         body = json.loads(text) if text else None
-        found = self._description.find(request.method, path)
+        found = self._description.find(request.method, urlsplit(where).path)
         if found is None:
-            self._violate(f"{request.method} {path}", ["GitHub describes no such operation"])
-            return self._response(failure(404)), None
+            self._violate(f"{request.method} {where}", ["GitHub describes no such operation"])
+            return Sent(failure(404))
         operation, parameters = found
-        said = f"{operation.id} ({request.method} {request.environ['REQUEST_URI']})"
-        self._violate(said, self._description.wrong_request(operation, parameters, query, body))
+        query = request.query_string.decode()
+        wrong = self._description.wrong_request(operation, parameters, query, body)
+        self._violate(f"{operation.id} ({request.method} {where})", wrong)
         with self._lock:
-            self._hook(operation, before=True)
             fault = self.faults.take(operation.id) or Fault()
+            self._hook(operation, before=True)
             self._strike(before=True)
-            done = fault.instead is None or fault.applied
-            reply = self._apply(operation, parameters, request, body) if done else failure(500)
-            reply = fault.instead or reply
+            reply = self._reply(fault, operation, parameters, request, body)
+            self._hook(operation, before=False)
+            self._record(operation, request, body, None if fault.closes else reply.status)
+            self._strike(before=False)
+        return fault.sent(reply)
+
+    def download(self, request: Request) -> Sent:
+        """A file of the storage. The operation of its faults is called "download"."""
+        if "Authorization" in request.headers:
+            self._violate(request.path, ["a token was sent to the host of downloads"])
+            return Sent(Reply(403, b"<Error/>"))
+        with self._lock:
+            fault = self.faults.take("download") or Fault()
+            reply = fault.instead or self._stored(request)
             if fault.rewrite:
                 fault.rewrite(reply)
-            self._hook(operation, before=False)
-            closed = fault.cut == 0
-            actor = self._token(request)
-            self.calls.append(
-                Record(
-                    operation.id,
-                    request.method,
-                    request.environ["REQUEST_URI"],
-                    body,
-                    actor.actor if actor else None,
-                    None if closed else reply.status,
-                )
-            )
-            self._strike(before=False)
-        time.sleep(fault.delay)
-        if fault.raw is not None:
-            raise _Closed(fault.raw)
-        if closed:
-            raise _Closed
-        return self._response(reply), fault.cut
+        return fault.sent(reply)
+
+    def _stored(self, request: Request) -> Reply:
+        signed = request.args.get("sig") == "s3cret"
+        number = int(request.path.rpartition("/")[2] or 0) if signed else 0
+        for repository in self.world.repositories.values():
+            if number in repository.artifacts:
+                data = repository.artifacts[number].data
+                return Reply(200, data, {"content-type": "application/zip"})
+        return Reply(404, b"<Error/>")
+
+    def _reply(
+        self,
+        fault: Fault,
+        operation: Operation,
+        parameters: Mapping[str, str],
+        request: Request,
+        body: Any,
+    ) -> Reply:
+        reply = fault.instead
+        if reply is None or fault.applied:
+            true = self._apply(operation, parameters, request, body)
+            reply = reply or true
+        if fault.rewrite:
+            fault.rewrite(reply)
+        return reply
+
+    def _record(
+        self, operation: Operation, request: Request, body: Any, status: int | None
+    ) -> None:
+        token, where = self._token(request), request.environ["REQUEST_URI"]
+        actor = token.actor if token else None
+        self.calls.append(Record(operation.id, request.method, where, body, actor, status))
 
     def _apply(
         self, operation: Operation, parameters: Mapping[str, str], request: Request, body: Any
@@ -362,7 +255,7 @@ class GitHubFake:
         try:
             reply = self._handle(operation, parameters, request, body)
         except Refusal as refusal:
-            return _refused(refusal)
+            return refused(refusal)
         said = f"{operation.id}: the fake's answer"
         self._violate(said, self._description.wrong_response(operation, reply.status, reply.body))
         return reply
@@ -370,21 +263,12 @@ class GitHubFake:
     def _handle(
         self, operation: Operation, parameters: Mapping[str, str], request: Request, body: Any
     ) -> Reply:
-        token = self._token(request)
-        name = _named(parameters)
+        token, name = self._token(request), named(parameters)
         if name in self.world.moved:
-            path = urlsplit(request.environ["REQUEST_URI"])
-            rest = path.path.split("/", 4)[4:]
-            where = "/".join([f"{self.url}/repos/{self.world.moved[name]}", *rest])
-            status = 301 if request.method == "GET" else 307
-            return Reply(status, {"message": "Moved Permanently"}, {"location": where})
+            return moved(self.world, name, request, self.url)
         if token is None or token.expired:
-            raise Refusal(
-                401,
-                "Bad credentials"
-                if "Authorization" in request.headers
-                else "Requires authentication",
-            )
+            given = "Authorization" in request.headers
+            raise Refusal(401, "Bad credentials" if given else "Requires authentication")
         route = ROUTES.get(operation.id)
         if route is None:
             self._violate(operation.id, ["the fake has no handler for it"])
@@ -404,42 +288,12 @@ class GitHubFake:
         )
         answer = route.handler(call)
         if isinstance(answer, Listing):
-            return _page(answer, request, self.url)
+            return paged(answer, request, self.url)
         return answer if isinstance(answer, Reply) else Reply(200, answer)
 
     def _token(self, request: Request) -> Token | None:
         given = request.headers.get("Authorization", "")
         return self.tokens.get(re.sub(r"^(token|Bearer) ", "", given))
-
-    def _download(self, request: Request) -> tuple[Response, int | None]:
-        if "Authorization" in request.headers:
-            self._violate(request.path, ["a token was sent to the host of downloads"])
-            return Response("<Error/>", 403), None
-        fault = self.faults.take("download") or Fault()
-        if fault.instead:
-            return self._response(fault.instead), fault.cut
-        signed = request.args.get("sig") == "s3cret"
-        number = int(request.path.rpartition("/")[2] or 0) if signed else 0
-        for repository in self.world.repositories.values():
-            if number in repository.artifacts:
-                data = repository.artifacts[number].data
-                time.sleep(fault.delay)
-                return Response(data, 200, content_type="application/zip"), fault.cut
-        return Response("<Error/>", 404), None
-
-    def _response(self, reply: Reply) -> Response:
-        if isinstance(reply.body, bytes):
-            data = reply.body
-        else:
-            data = b"" if reply.body is None else json.dumps(reply.body).encode()
-        headers = {
-            "content-type": "application/json; charset=utf-8",
-            "x-ratelimit-limit": "5000",
-            "x-ratelimit-remaining": "4999",
-            "x-ratelimit-reset": str(int(time.time()) + 3600),
-            "x-github-request-id": "C0DE:1",
-        } | reply.headers
-        return Response(data, reply.status, headers)
 
     def _violate(self, said: str, problems: Sequence[str] | Iterator[str]) -> None:
         self.violations += [f"{said}: {problem}" for problem in problems]
@@ -455,94 +309,4 @@ class GitHubFake:
         if plan and (plan.at, plan.before) == (self._applied, before):
             self._kill = None
             os.kill(plan.pid, signal.SIGKILL)
-            raise _Closed
-
-
-def _seen(world: World, repository: Repository) -> dict[str, Any]:
-    commits = world.objects.commits
-    branches = {
-        ref: [(commits[sha].tree, commits[sha].message) for sha in world.objects.history(sha)]
-        for ref, sha in repository.refs.items()
-    }
-    issues = {
-        number: (
-            issue.state,
-            issue.title,
-            issue.body,
-            sorted(issue.labels),
-            [(comment.author, comment.body) for comment in issue.comments],
-            commits[issue.pull.head_sha].tree if issue.pull else None,
-        )
-        for number, issue in repository.issues.items()
-    }
-    checks = [
-        (
-            check.name,
-            commits[check.head_sha].tree,
-            check.status,
-            check.conclusion,
-            check.external_id,
-            check.output,
-            check.annotations,
-        )
-        for check in repository.checks
-    ]
-    return {
-        "labels": sorted((x.name, x.color, x.description) for x in repository.labels),
-        "branches": branches,
-        "issues": issues,
-        "checks": checks,
-        "statuses": [(status.context, status.state) for status in repository.statuses],
-        "dispatches": list(repository.dispatches),
-        "workflow_dispatches": list(repository.workflow_dispatches),
-    }
-
-
-class _Handler(WSGIRequestHandler):
-    protocol_version = "HTTP/1.1"  # connections are kept
-    disable_nagle_algorithm = True
-
-    def log(self, type: str, message: str, *args: Any) -> None: ...
-
-    def connection_dropped(self, error: BaseException, environ: Any = None) -> None:
-        self.close_connection = True
-
-
-def _serve(server: ThreadedWSGIServer) -> None:
-    # Werkzeug's own serve_forever() ends on KeyboardInterrupt and takes half a second to stop.
-    super(ThreadedWSGIServer, server).serve_forever(poll_interval=0.02)
-
-
-def _named(parameters: Mapping[str, str]) -> str | None:
-    """The repository in a path."""
-    if "repo" not in parameters:
-        return None
-    return f"{parameters['owner']}/{parameters['repo']}".lower()
-
-
-def _refused(refusal: Refusal) -> Reply:
-    headers = {}
-    body: dict[str, Any] = {"message": refusal.message, "documentation_url": DOCUMENTATION}
-    body["status"] = str(refusal.status)
-    if refusal.status == 403 and refusal.errors:
-        needs = "; ".join(f"{what}={level}" for what, level in refusal.errors[0])
-        headers["x-accepted-github-permissions"] = needs
-    elif refusal.errors:
-        body["errors"] = refusal.errors
-    return Reply(refusal.status, body, headers)
-
-
-def _page(listing: Listing, request: Request, url: str) -> Reply:
-    size = min(max(int(request.args.get("per_page", PAGE)), 1), LARGEST_PAGE)
-    page = max(int(request.args.get("page", 1)), 1)
-    last = max(-(-len(listing.things) // size), 1)
-    body: Any = [listing.render(x) for x in listing.things[(page - 1) * size : page * size]]
-    if listing.key:
-        body = {"total_count": len(listing.things), listing.key: body}
-    pages = {"prev": page - 1, "first": 1} if page > 1 else {}
-    pages |= {"next": page + 1, "last": last} if page < last else {}
-    links = [
-        f'<{url}{request.path}?{urlencode({**request.args, "page": number})}>; rel="{relation}"'
-        for relation, number in pages.items()
-    ]
-    return Reply(200, body, {"link": ", ".join(links)} if links else {})
+            raise Closed
