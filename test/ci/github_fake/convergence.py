@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -72,6 +73,7 @@ def _child(run: Callable[[], object], prepare: Callable[[int], None]) -> tuple[i
 
 def _run(run: Callable[[], object], say: int) -> None:
     """Never returns: nothing of the test that the child was forked from may go on in it."""
+    gc.freeze()  # to look through all that the parent has would copy it
     status = 0
     try:
         run()
