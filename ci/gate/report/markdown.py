@@ -11,6 +11,7 @@ from ci.gate.report.words import (
     about,
     causes,
     change,
+    changes,
     counted,
     first_line,
     headline,
@@ -54,16 +55,13 @@ def _lanes(verdict: Verdict) -> str:
 
 
 def _row(lane: Lane) -> list[str]:
-    changed = [
-        counted(kind, lane.classes[kind.value]) for kind in TITLES if kind.value in lane.classes
-    ]
     return [
         code(lane.name) + ("" if lane.required else " (decides nothing)"),
         MARKS[lane.outcome],
         text(lane.torch or "unknown"),
         text(lane.baseline or "nothing"),
         str(sum(lane.counts.values())),
-        ", ".join(changed) or "nothing",
+        changes(lane) or "nothing",
     ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ci.gate.report.words import TITLES, about, causes, change, first_line, headline, told
+from ci.gate.report.words import TITLES, about, causes, change, changes, first_line, headline, told
 from ci.gate.verdict import Lane, Means, Verdict
 from ci.github.markdown import visible
 
@@ -30,7 +30,8 @@ def _lane(lane: Lane) -> Iterator[str]:
     against = f", compared with {lane.baseline}" if lane.baseline else ""
     required = "" if lane.required else " (decides nothing)"
     checks = f"{sum(lane.counts.values())} checks on torch {lane.torch or 'unknown'}{against}"
-    yield f"  {lane.name}{required}: {lane.outcome.value}; {checks}"
+    changed = f": {changes(lane)}" if changes(lane) else ""
+    yield f"  {lane.name}{required}: {lane.outcome.value}; {checks}{changed}"
     for problem in lane.problems:
         yield from _indented(problem, "    ! ")
     for note in lane.notes:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ci.gate.verdict import Cause, Check, Class, Means, Outcome, Verdict
+from ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Verdict
 
 #: A class of checks: of one check, and of several.
 TITLES = {
@@ -19,7 +19,7 @@ TITLES = {
     Class.FLAKY: ("flaky", "flaky"),
     Class.EXCUSED: ("newly excused", "newly excused"),
     Class.BLOCKED_UPSTREAM: ("blocked upstream", "blocked upstream"),
-    Class.BROKEN_TRUNK: ("bad before, too", "bad before, too"),
+    Class.BROKEN_TRUNK: ("already bad", "already bad"),
     Class.FIXED: ("fixed", "fixed"),
     Class.NEW: ("new check", "new checks"),
 }
@@ -35,6 +35,12 @@ class Told(NamedTuple):
 def counted(kind: Class, count: int) -> str:
     """ "2 new failures"."""
     return f"{count} {TITLES[kind][count != 1]}"
+
+
+def changes(lane: Lane) -> str:
+    """What changed in a lane, by class: "1 new failure, 2 fixed"; empty if nothing did."""
+    kinds = (kind for kind in TITLES if kind.value in lane.classes)
+    return ", ".join(counted(kind, lane.classes[kind.value]) for kind in kinds)
 
 
 def headline(verdict: Verdict) -> str:
