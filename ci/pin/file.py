@@ -131,8 +131,11 @@ class _Loader(yaml.SafeLoader):
     is there twice (of which the second would be believed without a word)."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise CiError("aliases are not allowed in a pin")
+        event = self.peek_event()
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
+            raise CiError("anchors and aliases are not allowed in a pin")
+        if getattr(event, "tag", None) is not None:
+            raise CiError("tags are not allowed in a pin")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:

@@ -26,6 +26,15 @@ def files(version: str, pythons: Sequence[str] = PYTHONS) -> list[str]:
     return [FILE.format(version, *[python.replace(".", "")] * 2) for python in pythons]
 
 
+def entries(version: str) -> dict[str, str]:
+    """What is in a wheel, and pip asks for."""
+    about = f"torch-{version}.dist-info"
+    return small_torch.files(version) | {
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n",
+        f"{about}/WHEEL": "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: false\n",
+    }
+
+
 @dataclass
 class PinIndex:
     """The index, which also knows the hash of each of its wheels."""
@@ -37,7 +46,7 @@ class PinIndex:
         wheels = []
         for name in files(version, pythons):
             made = self.behaviour.folder / name
-            digest = small_torch.wheel(made, small_torch.files(version))
+            digest = small_torch.wheel(made, entries(version))
             self.behaviour.hashes[name] = digest
             wheels.append(Wheel(name, digest))
         return Torch(version, small_torch.COMMIT, tuple(wheels))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import re
 import shlex
 from dataclasses import replace
@@ -63,6 +65,8 @@ HOSTILE_TEXT = {
     "a tag that runs code": b"!!python/object/apply:os.system ['touch pwned']",
     "a tag inside": b"name: !!python/name:os.system newest",
     "an own tag": b"name: !newest newest",
+    "a tag that does not fit": b"name: !!bool maybe",
+    "a date that is none by its tag": b"name: !!timestamp newest",
     "a small file that is huge": b"a: &a [x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b, *b]\n",
     "a merge key": b"x: &x {name: newest}\n<<: *x\n",
     "two documents": b"name: newest\n---\nname: other\n",
@@ -87,6 +91,31 @@ def test_a_file_that_is_no_plain_yaml_is_refused(text: bytes) -> None:
 def test_a_key_that_is_there_twice_is_refused() -> None:
     with pytest.raises(CiError, match="twice"):
         parse(file.render(PIN) + b"index: nightly-cpu\n")
+
+
+FRAGMENTS = (
+    *(f"!!{tag} ".encode() for tag in ("bool", "int", "float", "null", "set", "omap", "binary")),
+    *(b"!!python/name:os.system ", b"&a ", b"*a", b"? ", b"<<: ", b"{", b"[", b"|\n", b"...\n"),
+    *(b"\x00", b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xae", b"%YAML 1.1\n---\n", b"1e999", b"0x"),
+    *(b"2026-13-45", b"9" * 5000, b"=", b"~", b"\t", b"\r", b"'", b'"', b"-", b": "),
+)
+FUZZ_CASES = int(os.environ.get("PUONE_FUZZ_CASES", "60"))  # `make fuzz` takes more
+
+
+@pytest.mark.fuzz
+def test_a_damaged_pin_is_refused_or_a_pin_like_any_other() -> None:
+    dice = random.Random(7)
+    whole = file.render(PIN)
+    for _ in range(5 * FUZZ_CASES):
+        data = bytearray(whole)
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(data))
+            data[at : at + dice.choice((0, 0, 1, 20))] = dice.choice((b"", *FRAGMENTS))
+        try:
+            found = parse(bytes(data))
+        except CiError:
+            continue
+        assert parse(file.render(found)) == found
 
 
 HOSTILE_FIELDS = {

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import small_torch
-from pin_index import PinIndex, files, pin, put, serving_pins
+from pin_index import PinIndex, entries, files, pin, put, serving_pins
 from wheel_server import Behaviour
 
 from ci.cli import main
@@ -402,6 +403,33 @@ def test_requirements_that_do_not_say_the_version_once_are_refused(
     (root / "requirements/dev.txt").write_text(text)
     assert update(root) == 2
     assert "torch==VERSION" in capsys.readouterr().err
+
+
+# What pip makes of it
+
+
+def test_pip_takes_the_pinned_wheel_and_no_other(
+    index: PinIndex, root: Path, capsys: Capture, tmp_path: Path
+) -> None:
+    put(root, pin(index.add("2.13.0")))
+    index.add("2.14.0")
+    assert main(["pin", "show", "newest", "--format", "requirements", "--root", str(root)]) == 0
+    requirements = tmp_path / "torch.txt"
+    requirements.write_text(capsys.readouterr().out)
+    assert download(requirements, tmp_path / "taken") == 0
+    assert [p.name for p in (tmp_path / "taken").iterdir()] == files("2.13.0", ["3.11"])
+    wheel = index.behaviour.folder / files("2.13.0")[0]
+    index.behaviour.hashes[wheel.name] = small_torch.wheel(wheel, entries("2.13.0"), ballast=1)
+    assert download(requirements, tmp_path / "refused") != 0
+
+
+def download(requirements: Path, into: Path) -> int:
+    into.mkdir()
+    fixed = ["--no-deps", "--only-binary=:all:", "--python-version", "3.11"]
+    fixed += ["--platform", "manylinux_2_28_x86_64", "--disable-pip-version-check"]
+    where = ["--dest", str(into), "--requirement", str(requirements)]
+    command = [sys.executable, "-m", "pip", "download", *fixed, *where]
+    return subprocess.run(command, check=False, capture_output=True).returncode
 
 
 # What `pin check` sees
