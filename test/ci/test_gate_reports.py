@@ -155,7 +155,7 @@ def test_the_summary_says_what_a_reviewer_wants_to_know(tmp_path: Path) -> None:
     gate.run("--findings", file, "--summary", str(summary), "--head-sha", "f" * 40)
     said = summary.read_text()
     assert "\u274c regression" in said
-    assert f"- `{failing['id']}` &#40;COPY" in said
+    assert f"- `{failing['id']}` (COPY-001)" in said
     assert "on `development-sim`: new failure, pass \u2192 fail" in said
     assert "fails since `c10::Allocator::copy_data` has become pure virtual" in said
     assert "`c10::Allocator::copy_data: 3 of 5 differ`" in said

@@ -95,7 +95,7 @@ def _check(verdict: Verdict, one: Told) -> str:
     what = f"{TITLES[check.kind][0]}, {change(check).replace('->', chr(0x2192))}"
     lanes = ", ".join(map(code, one.lanes))
     needs = f" ({', '.join(check.requirements)})" if check.requirements else ""
-    lines = [f"- {code(check.id)}{text(needs)} on {lanes}: {what}"]
+    lines = [f"- {code(check.id)}{needs} on {lanes}: {what}"]
     if said := first_line(check.message):
         lines.append(f"  {code(shorten(said, LONGEST_LINE))}")
     for word, cause in causes(verdict, check):
