@@ -173,18 +173,18 @@ $(VENV)/.tools-%:
 $(VENV)/.setup-development-%:
 	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
 	@echo "installing requirements/dev.txt into $(VENV)"
-	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
 	@rm -f $(VENV)/.setup-*
+	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
 	@touch $@
 
 # torch first, by what the pin says of its file; then what it asks for, and the rest.
 $(VENV)/.setup-%: | $(TOOLS)
 	@echo "installing the torch of ci/pins/$(PIN).yaml into $(VENV)"
+	@rm -f $(VENV)/.setup-*
 	@$(PYTHON) -m ci pin show $(PIN) --format requirements > $(VENV)/torch.txt
 	@$(PYTHON) -m pip install --quiet --no-deps --requirement $(VENV)/torch.txt
 	@sed -e '/^torch==/d' -e '/^-r /d' requirements/dev.txt \
 	  | $(PYTHON) -m pip install --quiet --requirement /dev/stdin torch
-	@rm -f $(VENV)/.setup-*
 	@touch $@
 
 # The environment keeps it until the pins change. Hours, on a small machine.
