@@ -374,9 +374,11 @@ def killed(relay: RelayFake, run: Callable[[], None], call: int, before: bool) -
     ready, go = os.pipe()
     pid = os.fork()
     if not pid:
-        os.read(ready, 1)
-        run()
-        os._exit(0)
+        try:
+            os.read(ready, 1)
+            run()
+        finally:
+            os._exit(0)
     relay.kill = (pid, call, before)
     os.write(go, b"x")
     _, status = os.waitpid(pid, 0)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from github_fake.payloads import all_examples
 from relay_fake import SHA, RelayFake
 
 from ci.cli import main
@@ -112,6 +113,26 @@ def test_a_nightly_is_known_by_its_commit_and_has_a_wheel(
     assert (found["event"], found["sha"], found["torch"], found["run"]) == (
         *(kind, SHA, "nightly", "true"),
     )
+
+
+@pytest.mark.parametrize("kind", ["pull_request", "push"])
+def test_real_webhooks_are_understood(step: Callable[..., tuple[int, Path]], kind: str) -> None:
+    relay = RelayFake()
+    examples = [
+        example
+        for example in all_examples(kind)
+        if kind == "push" or example["action"] in ("opened", "reopened", "synchronize", "closed")
+    ]
+    assert len(examples) > 2
+    for example in examples:
+        upstream = example["repository"]["full_name"]
+        status, file = step(relay.dispatch(kind, example), f"--upstream={upstream}")
+        assert status == 0
+        found = outputs(file)
+        assert found["event"] == kind
+        assert found["pull"] == str(example.get("number", ""))
+        is_over = example.get("action") == "closed" or example.get("deleted", False)
+        assert found["run"] == ("false" if is_over else "true")
 
 
 def test_no_text_that_somebody_chose_gets_out(
