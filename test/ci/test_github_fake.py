@@ -11,6 +11,8 @@ import requests
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github_fake import BOT, GitHubFake
+from github_fake.description import load
+from github_fake.handling import ROUTES
 
 
 def client(fake: GitHubFake, token: str | None = None) -> github.Github:
@@ -151,12 +153,96 @@ def test_what_github_does_not_describe_is_held_against_the_caller(
     url = f"{github_fake.url}/repos/octo-org/puone"
     requests.get(f"{url}/labels?per_pgae=3", headers=auth, timeout=9)
     requests.post(f"{url}/labels", json={"colour": "aabbcc"}, headers=auth, timeout=9)
+    run = {"name": "n", "head_sha": "0" * 40, "completed_at": "yesterday", "status": "over"}
+    requests.post(f"{url}/check-runs", json=run, headers=auth, timeout=9)
     requests.get(f"{url}/lables", headers=auth, timeout=9)
     requests.get(f"{url}/hooks", headers=auth, timeout=9)
     said = "\n".join(github_fake.violations)
     github_fake.violations.clear()
     assert "'per_pgae' is not described" in said
     assert "'colour' is not described" in said
+    assert "'yesterday' is not a 'date-time'" in said
+    assert "'over' is not one of ['queued', 'in_progress', 'completed']" in said
     assert "'name' is a required property" in said
     assert "GitHub describes no such operation" in said
     assert "repos/list-webhooks: the fake has no handler for it" in said
+
+
+def test_permissions_are_those_that_github_knows() -> None:
+    schema = load().document["components"]["schemas"]["app-permissions"]["properties"]
+    wanted = {need for route in ROUTES.values() for need in route.needs}
+    assert wanted
+    assert all(level in schema[what]["enum"] for what, level in wanted)
+
+
+def test_handlers_are_of_operations_that_github_describes() -> None:
+    assert ROUTES.keys() <= load().operations.keys()
+
+
+def test_a_request_without_a_token_is_refused(github_fake: GitHubFake) -> None:
+    url = f"{github_fake.url}/repos/octo-org/puone"
+    said = [requests.get(url, headers=h, timeout=9) for h in ({}, {"Authorization": "token x"})]
+    assert [answer.status_code for answer in said] == [401, 401]
+    assert [a.json()["message"] for a in said] == ["Requires authentication", "Bad credentials"]
+
+
+def test_a_list_says_which_pages_there_are(github_fake: GitHubFake) -> None:
+    for number in range(70):
+        github_fake.world.define_label(github_fake.repository, f"label {number}")
+    auth = {"Authorization": f"token {github_fake.token}"}
+    url = f"{github_fake.url}/repos/octo-org/puone/labels"
+    second = requests.get(f"{url}?page=2", headers=auth, timeout=9)
+    assert len(second.json()) == 30
+    pages = {name: link["url"].partition("?")[2] for name, link in second.links.items()}
+    assert pages == {"prev": "page=1", "first": "page=1", "next": "page=3", "last": "page=3"}
+    third = requests.get(f"{url}?page=3&per_page=1000", headers=auth, timeout=9)
+    assert third.json() == []  # a hundred is the most that a page has
+
+
+def test_somebody_acts_between_two_calls(github_fake: GitHubFake, repository: Repository) -> None:
+    pull = opened(github_fake, repository)
+    alice = github_fake.person("alice")
+    github_fake.before("issues/add-labels", lambda: alice.adds_label(pull.number, "hers"))
+    github_fake.after("issues/add-labels", lambda: alice.removes_label(pull.number, "ours"))
+    pull.add_to_labels("ours")
+    assert [label.name for label in pull.get_labels()] == ["hers"]
+
+
+def test_the_world_goes_back_to_a_checkpoint(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    number = github_fake.open_pull({"a.h": "1"}).number
+    before, kept = github_fake.state(), github_fake.checkpoint()
+    repository.get_issue(number).create_comment("Hello")
+    github_fake.person("alice").merges(number)
+    assert github_fake.state() != before
+    for _ in range(2):
+        github_fake.restore(kept)
+        assert github_fake.state() == before
+        repository.create_label("x", "aabbcc")
+
+
+def test_a_pull_request_follows_its_branch(github_fake: GitHubFake, repository: Repository) -> None:
+    alice = github_fake.person("alice")
+    number = github_fake.open_pull({"a.h": "1"}).number
+    first = repository.get_pull(number).head.sha
+    second = alice.pushes_to_pull(number, {"b.h": "1"})
+    forced = alice.pushes_to_pull(number, {"c.h": "1"}, force=True)
+    pull = repository.get_pull(number)
+    assert pull.head.sha == forced and len({first, second, forced}) == 3
+    assert [file.filename for file in pull.get_files()] == ["c.h"]
+    alice.deletes_fork(number)
+    assert repository.get_pull(number).head.repo is None
+
+
+def test_what_somebody_pushes_himself_counts_as_merged(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    alice = github_fake.person("alice")
+    alice.pushes({"a.h": "1"}, "topic")
+    pull = repository.create_pull(base="main", head="topic", title="t", body="b")
+    repository.get_git_ref("heads/main").edit(pull.head.sha)
+    found = repository.get_pull(pull.number)
+    assert (found.state, found.merged) == ("closed", True)
+    events = [event.event for event in found.as_issue().get_timeline()]
+    assert events == ["merged", "closed"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check runs, and the older commit statuses."""
+"""Check runs and their annotations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from github_fake.handling import Call, Listing, Reply, handles
 from github_fake.repositories import commit_of
-from github_fake.world import CheckRun, Refusal, Status, invalid
+from github_fake.world import CheckRun, Refusal, invalid
 
 
 @handles("checks/create", "checks=write")
@@ -96,28 +96,3 @@ def _list(call: Call) -> Listing:
     found = sorted(found, key=lambda check: -check.id)
     render = call.render
     return Listing(found, lambda check: render.check_run(call.repository, check), "check_runs")
-
-
-@handles("repos/create-commit-status", "statuses=write")
-def _create_status(call: Call) -> Reply:
-    body, now = call.body, call.world.tick()
-    sha = commit_of(call, call.path["sha"])
-    status = Status(
-        call.world.id(),
-        sha,
-        body.get("context", "default"),
-        body["state"],
-        body.get("description"),
-        body.get("target_url"),
-        call.actor,
-        now,
-    )
-    call.repository.statuses.append(status)
-    return Reply(201, call.render.status(call.repository, status))
-
-
-@handles("repos/list-commit-statuses-for-ref", "statuses=read")
-def _statuses(call: Call) -> Listing:
-    sha = commit_of(call, call.path["ref"])
-    found = [status for status in reversed(call.repository.statuses) if status.sha == sha]
-    return Listing(found, lambda status: call.render.status(call.repository, status))

@@ -22,7 +22,6 @@ from github_fake.world import (
     Refusal,
     Repository,
     Run,
-    Status,
     World,
 )
 
@@ -271,15 +270,6 @@ class Render:
     def annotation(self, annotation: Answer) -> Answer:
         """Of a check run."""
         return self._shape("check-annotation", annotation)
-
-    def status(self, repository: Repository, status: Status) -> Answer:
-        """Of a commit."""
-        given = {k: getattr(status, k) for k in ("id", "context", "state", "description")}
-        given |= {"target_url": status.target_url, "created_at": status.created_at}
-        given |= {"updated_at": status.created_at, "creator": self.user(status.creator)}
-        return self._shape(
-            "status", given | {"url": self.of(repository, f"/statuses/{status.sha}")}
-        )
 
     def git_commit(self, repository: Repository, sha: str) -> Answer:
         """As git knows it."""

@@ -43,7 +43,6 @@ def seen(world: World, repository: Repository) -> dict[str, Any]:
         "branches": branches,
         "issues": issues,
         "checks": checks,
-        "statuses": [(status.context, status.state) for status in repository.statuses],
         "dispatches": list(repository.dispatches),
         "workflow_dispatches": list(repository.workflow_dispatches),
     }

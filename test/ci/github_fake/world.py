@@ -116,20 +116,6 @@ class CheckRun:
 
 
 @dataclass
-class Status:
-    """A commit status: the older way of saying what a check run says."""
-
-    id: int
-    sha: str
-    context: str
-    state: str
-    description: str | None
-    target_url: str | None
-    creator: str
-    created_at: str
-
-
-@dataclass
 class Artifact:
     """A zip of a workflow run."""
 
@@ -173,7 +159,6 @@ class Repository:
     labels: list[Label] = field(default_factory=list)
     issues: dict[int, Issue] = field(default_factory=dict)
     checks: list[CheckRun] = field(default_factory=list)
-    statuses: list[Status] = field(default_factory=list)
     refs: dict[str, str] = field(default_factory=dict)  # refs/heads/main -> sha
     runs: dict[int, Run] = field(default_factory=dict)
     artifacts: dict[int, Artifact] = field(default_factory=dict)
