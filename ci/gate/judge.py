@@ -73,7 +73,7 @@ def judge(
     lanes = tuple(one.lane for one in judged)
     checks = sorted((check for one in judged for check in one.checks), key=_order)
     shown = checks[: policy.limits.checks]
-    wrong = _texts([*problems, *_mixed(policy, candidate)])
+    wrong = _texts([*problems, *_undecided(policy), *_mixed(policy, candidate)])
     return Verdict(
         outcome=outcome_of_all(wrong, lanes),
         head_sha=head_sha,
@@ -104,17 +104,16 @@ def _lane(
         for id, kind in kinds.items()
         if kind is not Class.UNCHANGED
     ]
-    problems = _texts([*run.problems, *compared.problems])
+    problems = _texts([*run.problems, *_of_torch(policy, name, run), *compared.problems])
     means = Counter(check.means.value for check in checks)
-    torch = (run.example.run["torch"] or {}) if run.example else {}
     return _Judged(
         Lane(
             name=name,
             required=policy.lanes.get(name, False),
             outcome=outcome_of(problems, means),
             backend=_short(run.example.run["backend"]) if run.example else None,
-            torch=_short(torch.get("version")),
-            baseline=_torch_of(before),
+            torch=_torch_of(run),
+            baseline=(_torch_of(before) or "unknown") if before and before.example else None,
             counts=dict(sorted(Counter(r["outcome"] for r in run.records.values()).items())),
             classes=dict(sorted(Counter(kind.value for kind in kinds.values()).items())),
             means=dict(sorted(means.items())),
@@ -210,6 +209,13 @@ def _order(check: Check) -> tuple[object, ...]:
     return check.means.rank, list(Class).index(check.kind), check.lane, check.id
 
 
+def _of_torch(policy: Policy, name: str, run: Run) -> Iterator[str]:
+    wanted = policy.torches.get(name)
+    torch = _torch_of(run) or "an unknown torch"
+    if wanted and run.example and torch.partition("+")[0] != wanted:
+        yield f"run with {torch}, where the policy asks for {wanted}"
+
+
 def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:
     """All lanes judge one change: their suites have to be the same."""
     first: dict[str, str] = {}
@@ -219,6 +225,11 @@ def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:
             first.setdefault(digest, name)
     if len(first) > 1:
         yield f"lanes {', '.join(sorted(first.values()))} were run with different suites"
+
+
+def _undecided(policy: Policy) -> Iterator[str]:
+    if not any(policy.lanes.values()):
+        yield "the policy requires no lane: there is nothing to go by"
 
 
 def _unlisted(policy: Policy, name: str) -> Iterator[str]:
@@ -262,10 +273,10 @@ def _cause(finding: Finding) -> Cause:
     )
 
 
-def _torch_of(run: Run | None) -> str | None:
-    if run is None or run.example is None:
-        return None
-    return _short((run.example.run["torch"] or {}).get("version")) or "unknown"
+def _torch_of(run: Run) -> str | None:
+    """Its version, where a report tells."""
+    told = run.example.run["torch"] if run.example else None
+    return _short(told["version"]) if told else None
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:

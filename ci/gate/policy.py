@@ -56,6 +56,7 @@ class Policy:
     """What the gate asks for."""
 
     lanes: Mapping[str, bool]  # whether it is required
+    torches: Mapping[str, str] = field(default_factory=dict)  # of lanes that must have run this one
     classes: Mapping[Class, Means] = field(default_factory=dict)
     missing_after_change: Mapping[str, Means] = field(default_factory=dict)  # suite, torch
     may_differ: frozenset[str] = frozenset()
@@ -107,10 +108,11 @@ def _validator() -> Any:
 
 
 def _policy(document: dict[str, Any]) -> Policy:
-    classes = document.get("classes", {})
+    lanes, classes = document["lanes"], document.get("classes", {})
     after = document.get("missing_after_change", {})
     return Policy(
-        lanes={name: lane["required"] for name, lane in document["lanes"].items()},
+        lanes={name: lane["required"] for name, lane in lanes.items()},
+        torches={name: lane["torch"] for name, lane in lanes.items() if "torch" in lane},
         classes={Class(name): Means(means) for name, means in classes.items()},
         missing_after_change={what: Means(means) for what, means in after.items()},
         may_differ=frozenset(document.get("may_differ", ())),

@@ -175,6 +175,20 @@ def test_checks_that_end_alike_in_several_lanes_are_told_once(tmp_path: Path) ->
     assert "on `development-sim`, `extra-sim`" in rendered
 
 
+def test_what_regressed_where_it_decides_nothing_is_said_to_decide_nothing(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before(lane="extra-sim")
+    gate.after()
+    gate.after(record("COPY-001", "fail"), lane="extra-sim")
+    status, made = gate.run()
+    assert status == Exit.OK
+    rendered = markdown.render(made)
+    assert "### Regressions that decide nothing" in rendered
+    assert "### Regressions\n" not in rendered
+    assert [level for level, _, _ in annotate.remarks(made)] == ["warning"]
+    assert "(pass -> fail) on extra-sim (decides nothing)" in text.render(made)
+
+
 def test_a_summary_that_has_no_room_says_how_much_is_left_out(tmp_path: Path) -> None:
     gate = Gate(tmp_path)
     gate.after(*(record("COPY-001", "fail", n, message="long " * 300) for n in range(200)))

@@ -186,6 +186,23 @@ def test_a_commit_that_was_not_checked_out_is_refused(gate: Gate) -> None:
     assert "of the suite at aaaa" in gate.refused("--suite-commit", "b" * 40)
 
 
+def test_a_lane_must_have_run_the_torch_that_the_policy_names(gate: Gate) -> None:
+    asked = "{required: true, torch: 2.13.0}"
+    gate.policy.write_text(gate.policy.read_text().replace("{required: true}", asked))
+    gate.before()
+    gate.after(torch={"version": "2.13.0+cpu", "git": None})
+    assert gate.run()[0] == Exit.OK
+    gate.after(torch={"version": "2.13.1", "git": None})
+    assert "run with 2.13.1, where the policy asks for 2.13.0" in gate.refused()
+
+
+def test_a_policy_that_requires_nothing_is_never_green(gate: Gate) -> None:
+    gate.policy.write_text(gate.policy.read_text().replace("required: true", "required: false"))
+    gate.before()
+    gate.after()
+    assert "the policy requires no lane" in gate.refused()
+
+
 @pytest.mark.parametrize("old", set(Ended) - {Ended.NOT_RUN})
 def test_whatever_moves_down_the_lattice_is_told_and_what_is_newly_bad_is_never_fine(
     old: Ended,

@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ci.gate.report.words import TITLES, about, causes, change, first_line, headline, told
+from ci.gate.report.words import (
+    TITLES,
+    about,
+    causes,
+    change,
+    first_line,
+    headline,
+    is_decided_by,
+    told,
+)
 from ci.gate.verdict import Check, Means, Outcome, Verdict
 from ci.github.actions import Level, annotation
 from ci.github.markdown import visible
@@ -23,10 +32,10 @@ def remarks(verdict: Verdict) -> Iterator[tuple[Level, str, str]]:
     """Level, title and message of each."""
     if verdict.outcome is not Outcome.OK:
         yield "error", f"gate: {verdict.outcome.value}", headline(verdict)
-    deciding = {lane.name for lane in verdict.lanes if lane.required}
     found = list(told([*verdict.of(Means.INFRASTRUCTURE), *verdict.of(Means.REGRESSION)]))
-    for check, lanes in found[:MOST]:
-        level: Level = "error" if deciding & set(lanes) else "warning"
+    for one in found[:MOST]:
+        check, lanes = one
+        level: Level = "error" if is_decided_by(verdict, one) else "warning"
         title = f"{TITLES[check.kind][0]}: {check.id}"
         yield level, visible(title), visible(_message(verdict, check, lanes))
 

@@ -15,6 +15,7 @@ from ci.gate.report.words import (
     counted,
     first_line,
     headline,
+    is_decided_by,
     told,
 )
 from ci.gate.verdict import Check, Class, Lane, Means, Outcome, Verdict
@@ -26,11 +27,7 @@ MARKS = {
     Outcome.REGRESSION: "\u274c regression",
     Outcome.INFRASTRUCTURE: "\u26a0\ufe0f infrastructure",
 }
-HEADINGS = {
-    Means.INFRASTRUCTURE: "Lost",
-    Means.REGRESSION: "Regressions",
-    Means.NOTE: "Also",
-}
+HEADINGS = {Means.INFRASTRUCTURE: "Lost", Means.REGRESSION: "Regressions"}
 LONGEST_LINE = 300
 LONGEST_BLOCK = 2_000
 NAMED = 30  # checks of a class that decides nothing
@@ -82,12 +79,15 @@ def _problem(problem: str) -> str:
 
 
 def _decisive(verdict: Verdict) -> Iterator[str]:
-    """A piece for each check that decides, with its message and how to repeat it."""
-    for means in (Means.INFRASTRUCTURE, Means.REGRESSION):
-        heading = f"\n### {HEADINGS[means]}\n\n"
-        for one in told(verdict.of(means)):
-            yield heading + _check(verdict, one)
-            heading = ""
+    """A piece for each check that is lost or regressed, where it decides first, with its message
+    and how to repeat it."""
+    for decides, where in ((True, ""), (False, " that decide nothing")):
+        for means, title in HEADINGS.items():
+            heading = f"\n### {title}{where}\n\n"
+            for one in told(verdict.of(means)):
+                if decides == is_decided_by(verdict, one):
+                    yield heading + _check(verdict, one)
+                    heading = ""
 
 
 def _check(verdict: Verdict, one: Told) -> str:

@@ -5,7 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ci.gate.report.words import TITLES, about, causes, change, changes, first_line, headline, told
+from ci.gate.report.words import (
+    TITLES,
+    about,
+    causes,
+    change,
+    changes,
+    first_line,
+    headline,
+    is_decided_by,
+    told,
+)
 from ci.gate.verdict import Lane, Means, Verdict
 from ci.github.markdown import visible
 
@@ -40,8 +50,10 @@ def _lane(lane: Lane) -> Iterator[str]:
 
 def _checks(verdict: Verdict, means: Means) -> Iterator[str]:
     found = list(told(verdict.of(means)))
-    for check, lanes in found[:SHOWN]:
-        yield f"{TITLES[check.kind][0]}: {check.id} ({change(check)}) on {', '.join(lanes)}"
+    for one in found[:SHOWN]:
+        check, lanes = one
+        where = ", ".join(lanes) + ("" if is_decided_by(verdict, one) else " (decides nothing)")
+        yield f"{TITLES[check.kind][0]}: {check.id} ({change(check)}) on {where}"
         if said := first_line(check.message):
             yield f"    | {said[:LONGEST]}"
         for word, cause in causes(verdict, check):

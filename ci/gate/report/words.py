@@ -67,6 +67,11 @@ def told(checks: Iterable[Check]) -> Iterator[Told]:
         yield Told(same[0], tuple(check.lane for check in same))
 
 
+def is_decided_by(verdict: Verdict, one: Told) -> bool:
+    """Whether it is of a lane that decides."""
+    return any(lane.required and lane.name in one.lanes for lane in verdict.lanes)
+
+
 def change(check: Check) -> str:
     """ "pass -> fail"."""
     after = "fallback" if check.kind is Class.TO_FALLBACK else check.after
