@@ -155,7 +155,7 @@ clean: ## remove everything that was built (the virtual environment stays)
 
 $(BUILD_DIR)/build.ninja: $(SETUP) $(if $(filter ON,$(CUDA)),build/.cuda)
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
-	  -DPUONE_CUDA=$(CUDA) $(if $(filter ON,$(CUDA)),,-DPUONE_NVCC=)
+	  -DPUONE_CUDA=$(CUDA) $(if $(filter ON,$(CUDA)),-UPUONE_NVCC,-DPUONE_NVCC=)
 
 # The environment. torch alone is large, so this is done once per change of the pins.
 .PHONY: environment
