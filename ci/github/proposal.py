@@ -88,7 +88,8 @@ def propose(at: Place, proposal: Proposal, *, insist: bool = False) -> Plan:
         ref = _ref(at.repository, proposal.branch)
         if ref and not _is_ours(at.repository, ref):
             return _left_alone(proposal.branch, mine)
-        changes = (*_of_branch(at, proposal, ref), *_of_pull(at, proposal, mine))
+        branch = tuple(_of_branch(at, proposal, ref))
+    changes = (*branch, *_of_pull(at, proposal, mine))
     if changes or mine is None:
         return Plan(f"proposed on {proposal.branch}", changes)
     return Plan(f"#{mine.number} proposes it already")
@@ -125,10 +126,10 @@ def _of_branch(at: Place, proposal: Proposal, ref: GitRef | None) -> Iterator[Ch
     if ref and _is_current(at, proposal, ref):
         return
     files = ", ".join(sorted(proposal.files))
-    how = "again" if ref else "first"
     tip = ref.object.sha if ref else None
     yield Change(
-        f"put {files} on {proposal.branch}, {how}, on top of {at.sha[:10]} of {at.base}",
+        f"{'reset' if tip else 'make'} the branch {proposal.branch}: {files} on top of "
+        f"{at.sha[:10]} of {at.base}",
         lambda: _put(at, proposal, tip),
     )
 
@@ -143,7 +144,7 @@ def _of_pull(at: Place, proposal: Proposal, mine: PullRequest | None) -> Iterato
                 base=at.base, head=proposal.branch, title=title, body=body
             ),
         )
-    elif _key(mine) != proposal.key:  # else people may have edited it, and it is theirs
+    elif _key(mine) not in {None, proposal.key}:  # else its words are people's, or will do
         body = _body(proposal)
         yield Change(f"rewrite #{mine.number}: {title!r}", lambda: mine.edit(title, body))
 

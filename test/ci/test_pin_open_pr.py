@@ -275,13 +275,16 @@ def test_if_only_a_declined_version_is_left_the_open_pull_request_is_closed(
     assert open_pulls(proposed) == []
 
 
-def test_a_pull_request_that_people_opened_without_our_key_is_not_closed(
+def test_a_pull_request_without_our_key_is_neither_closed_nor_rewritten(
     proposed: GitHubFake, index: PinIndex, run: Run
 ) -> None:
     (issue,) = pulls(proposed)
     issue.body = "Mine now."
     index.yank("2.14.0", "")
     assert (run().status, writes(proposed)) == (0, [])
+    index.add("2.15.0")
+    assert run().status == 0
+    assert (issue.title, issue.body) == ("Pin newest: torch 2.13.0 -> 2.14.0", "Mine now.")
 
 
 @pytest.mark.parametrize("fork", ["mallory/puone", "octo-org/puone-copy"])
@@ -373,7 +376,7 @@ def test_a_dry_run_prints_the_diff_and_sends_nothing(
     ended = run("newest", "--dry-run", "--no-surface-diff")
     assert (ended.status, writes(github_fake)) == (0, [])
     assert "-version: 2.13.0\n+version: 2.14.0\n" in ended.out
-    assert "would put ci/pins/newest.yaml on pin/newest" in ended.out
+    assert "would make the branch pin/newest: ci/pins/newest.yaml on top of " in ended.out
     assert "would open the pull request 'Pin newest: torch 2.13.0 -> 2.14.0'" in ended.out
 
 
