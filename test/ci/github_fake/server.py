@@ -79,6 +79,8 @@ class GitHubFake(Failing):
         self._hooks: list[tuple[str, bool, Callable[[], object]]] = []
         self._kill: _Kill | None = None
         self._applied = 0
+        self._company: tuple[int, Callable[[], object]] | None = None
+        self._arrived = 0
         self.repository = self.world.add_repository("octo-org/puone")
         self.token = self.new_token()
 
@@ -140,6 +142,10 @@ class GitHubFake(Failing):
         """SIGKILL to a process right after (or before) its `at`-th call from now is applied."""
         self._applied, self._kill = 0, _Kill(pid, at, before)
 
+    def meanwhile(self, at: int, action: Callable[[], object]) -> None:
+        """Just before the `at`-th call from now arrives; the action may make calls itself."""
+        self._arrived, self._company = 0, (at, action)
+
     # --- going back, comparing
 
     def checkpoint(self) -> World:
@@ -153,7 +159,7 @@ class GitHubFake(Failing):
             self.world = copy.deepcopy(world)
             self.repository = self.world.repository(self.repository.full_name)
             self.calls.clear()
-            self._kill = None
+            self._kill = self._company = None
 
     def state(self) -> dict[str, Any]:
         """What people see: without numbers and times that differ from run to run."""
@@ -184,6 +190,7 @@ class GitHubFake(Failing):
 
     def answer(self, request: Request) -> Sent:
         """One call of the API."""
+        self._let_others_act()
         where = request.environ["REQUEST_URI"]
         text = request.get_data()
         body = json.loads(text) if text else None
@@ -297,6 +304,14 @@ class GitHubFake(Failing):
 
     def _violate(self, said: str, problems: Sequence[str] | Iterator[str]) -> None:
         self.violations += [f"{said}: {problem}" for problem in problems]
+
+    def _let_others_act(self) -> None:
+        with self._lock:
+            self._arrived += 1
+            if self._company is None or self._company[0] != self._arrived:
+                return
+            action, self._company = self._company[1], None
+        action()  # its calls need the lock
 
     def _hook(self, operation: Operation, *, before: bool) -> None:
         for hook in [h for h in self._hooks if h[:2] == (operation.id, before)][:1]:
