@@ -68,5 +68,5 @@ def test_the_helper_sees_who_overwrites_another(github_fake: GitHubFake, tmp_pat
         if word not in issue.body:
             issue.edit(body=f"{issue.body} {word}")
 
-    with pytest.raises(AssertionError, match="before call 3 [(]issues/update[)] leads elsewhere"):
+    with pytest.raises(AssertionError, match=r"before call 3 [(]issues/update[)] leads elsewhere"):
         bears_company(github_fake, lambda: say("one"), lambda: say("two"))
