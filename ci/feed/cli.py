@@ -19,6 +19,7 @@ from ci.github.change import Change, perform
 from ci.label import apply, rules
 from ci.label.plan import PlannedLabel
 from ci.output import say
+from ci.surface.model import Finding
 from ci.surface.report import json as findings_json
 
 BRANCH = "feed"
@@ -70,6 +71,18 @@ def _add(args: argparse.Namespace) -> int:
     findings = findings_json.read(args.findings).findings if args.findings else None
     the_rules = rules.load()
     repo = access.repository(args)
+    with access.failures("tell of what was merged"):
+        _tell(repo, push, args, findings, the_rules)
+    return Exit.OK
+
+
+def _tell(
+    repo: Repository,
+    push: event.PushEvent | None,
+    args: argparse.Namespace,
+    findings: Sequence[Finding] | None,
+    the_rules: rules.Rules,
+) -> None:
     commits = commits_of(repo, push) if push else [args.commit]
     changes = merged_by(repo, commits)
     told = [
@@ -80,7 +93,6 @@ def _add(args: argparse.Namespace) -> int:
         if entry is None:
             say(f"#{change.pr} touches no surface, nor the reference backend: no entry")
     perform(_changes(repo, told, the_rules), args.dry_run)
-    return Exit.OK
 
 
 def _changes(

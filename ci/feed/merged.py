@@ -9,6 +9,7 @@ only for PRs of this repository.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 
@@ -18,7 +19,6 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from ci.feed.entry import Merged
-from ci.github.access import failures
 from ci.github.event import PushEvent
 from ci.github.pull_request import changed_files
 from ci.label import files
@@ -38,12 +38,11 @@ def commits_of(repo: Repository, push: PushEvent) -> list[str]:
         return []
     if push.created:
         return [push.after]
-    with failures("compare what was pushed with what was there"):
-        try:
-            listed = repo.compare(push.before, push.after).get_commits()
-            found = [commit.sha for _, commit in zip(range(_MOST_COMMITS), listed, strict=False)]
-        except UnknownObjectException:  # a forced push, and what was there before is gone
-            return [push.after]
+    try:
+        listed = repo.compare(push.before, push.after).get_commits()
+        found = [commit.sha for commit in itertools.islice(listed, _MOST_COMMITS)]
+    except UnknownObjectException:  # a forced push, and what was there before is gone
+        return [push.after]
     if len(found) == _MOST_COMMITS:
         say(f"warning: the push has {_MOST_COMMITS} commits or more: no further ones are looked at")
     return found
@@ -53,8 +52,7 @@ def merged_by(repo: Repository, commits: Iterable[str]) -> list[Merged]:
     """The changes that these commits are, each once."""
     found: dict[str, Merged] = {}
     for sha in commits:
-        with failures(f"read commit {sha}"):
-            changes = list(_changes(repo, repo.get_commit(sha)))
+        changes = list(_changes(repo, repo.get_commit(sha)))
         if not changes:
             say(f"commit {sha[:12]} is of no pull request")
         found.update((change.id, change) for change in changes)

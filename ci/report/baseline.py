@@ -20,7 +20,6 @@ from github.WorkflowRun import WorkflowRun
 
 from ci.errors import CiError
 from ci.github import artifact, branch
-from ci.github.access import failures
 from ci.github.change import Change
 from ci.output import say
 from conformance.results import reader, strict
@@ -44,8 +43,7 @@ class Source:
 
 def changes(repo: Repository, run: WorkflowRun) -> Iterator[Change]:
     """What stores the baseline that the run has left."""
-    with failures(f"read the artifact of run {run.id}"):
-        files = artifact.fetch(repo, run, ARTIFACT, _is_lane, _LIMITS)
+    files = artifact.fetch(repo, run, ARTIFACT, _is_lane, _LIMITS)
     if not files:
         raise CiError(f"artifact {ARTIFACT} of run {run.id} has no reports")
     reports = {f"{FOLDER}/{name}": _checked(name, data) for name, data in files.items()}

@@ -59,8 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Find out what the run was for, and tell."""
     repo = access.repository(args)
-    with failures(f"read run {args.run_id}"):
-        the_run = repo.get_workflow_run(args.run_id)
+    with failures(f"tell of run {args.run_id}"):
+        _tell(repo, args)
+    return Exit.OK
+
+
+def _tell(repo: Repository, args: argparse.Namespace) -> None:
+    the_run = repo.get_workflow_run(args.run_id)
     # GitHub adds the ref to the path where the workflow was called from elsewhere.
     if the_run.path.partition("@")[0] != args.workflow:
         raise CiError(f"run {args.run_id} is of {the_run.path}, not of {args.workflow}")
@@ -72,7 +77,6 @@ def run(args: argparse.Namespace) -> int:
         perform(baseline.changes(repo, the_run), args.dry_run)
     else:
         say(f"run {args.run_id} was neither for a pull request nor of {repo.default_branch}")
-    return Exit.OK
 
 
 def _is_of_default_branch(repo: Repository, the_run: WorkflowRun) -> bool:

@@ -17,7 +17,6 @@ from ci.errors import CiError
 from ci.gate import verdict
 from ci.gate.verdict import Verdict
 from ci.github import artifact
-from ci.github.access import failures
 from ci.surface.report import Report
 from ci.surface.report import json as findings_json
 from conformance.results import strict
@@ -43,8 +42,7 @@ class Evidence:
 def gather(repo: Repository, run: WorkflowRun, surfaces: Collection[str]) -> Evidence:
     """The evidence of a run; Unbelievable if there is none. `surfaces` are those there are."""
     try:
-        with failures(f"read the artifact of run {run.id}"):
-            files = artifact.fetch(repo, run, ARTIFACT, {VERDICT, FINDINGS}.__contains__, _LIMITS)
+        files = artifact.fetch(repo, run, ARTIFACT, {VERDICT, FINDINGS}.__contains__, _LIMITS)
     except artifact.Unusable as error:
         raise Unbelievable(str(error)) from None
     if VERDICT not in files:

@@ -13,7 +13,6 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
-from ci.github.access import failures
 from ci.github.change import Change
 from ci.output import say
 
@@ -25,8 +24,7 @@ def of_run(repo: Repository, run: WorkflowRun) -> PullRequest | None:
         say(f"run {run.id}: the repository that its head came from is gone; nothing is told")
         return None
     head = f"{source['owner']['login']}:{run.head_branch}"
-    with failures(f"look for the pull request of {head}"):
-        listed = list(repo.get_pulls(state="open", head=head))
+    listed = repo.get_pulls(state="open", head=head)
     ours = [pull for pull in listed if _is_from(repo, pull, source["id"], run.head_branch)]
     current = [pull for pull in ours if pull.head.sha == run.head_sha]
     if not ours:
@@ -42,8 +40,7 @@ def while_current(
 ) -> Iterator[Change]:
     """The changes, as long as the PR is open and has this head: asked again before each of them."""
     for change in changes:
-        with failures(f"read #{pull.number}"):
-            now = repo.get_pull(pull.number)
+        now = repo.get_pull(pull.number)
         if now.state != "open" or now.head.sha != sha:
             say(f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: no more is told")
             return

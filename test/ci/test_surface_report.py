@@ -206,6 +206,12 @@ def test_a_code_span_holds_any_text(words: str) -> None:
     assert "\n" not in span
 
 
+def test_code_of_nothing_but_blanks_does_not_open_what_follows_it() -> None:
+    # An empty span would be two backticks, and with those of the next one a run of three.
+    assert markdown.text("` `` `x").strip() == "x"
+    assert markdown.text("`` ` ``<b>bold</b>`").strip() == "`<b>bold</b>`"
+
+
 def test_a_long_report_fits_into_a_comment_and_says_how_much_is_left_out() -> None:
     rendered = markdown.render(with_name("c10::" + "x" * 300, 400))
     assert len(rendered) < 65_536

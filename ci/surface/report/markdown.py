@@ -62,7 +62,7 @@ def render(report: Report, limit: int = LIMIT) -> str:
 def text(words: str) -> str:
     """Text in which nothing is markup, with what stands between backticks as code."""
     pieces = shortened(plain(words)).split("`")
-    return "".join(code(p) if i % 2 and p else _escaped(p) for i, p in enumerate(pieces))
+    return "".join(code(p) if i % 2 and plain(p) else _escaped(p) for i, p in enumerate(pieces))
 
 
 def code(words: str) -> str:
