@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from github_fake import BOT, GitHubFake
+from github_fake.company import bears_company
 from github_fake.world import Issue
 from github_fixtures import Ended, Verb, writes
 from pin_index import REQUIREMENTS, PinIndex, pin, put, serving_pins
@@ -465,13 +466,19 @@ def survives(
     monkeypatch: pytest.MonkeyPatch,
     converges: Callable[..., None],
 ) -> Callable[[], None]:
-    """Kills and repeats `pin open-pr`. The index is asked only once: this is about GitHub."""
+    """Kills and repeats `pin open-pr`, and lets two of it meet.
+
+    The index is asked only once: this is about GitHub.
+    """
 
     def survives() -> None:
         monkeypatch.setattr(update, "decided", functools.cache(update.decided))
         assert run("newest", "--dry-run", "--no-surface-diff").status == 0
         github_fake.calls.clear()
+        before = github_fake.checkpoint()
         converges(lambda: _must(run()))
+        github_fake.restore(before)
+        bears_company(github_fake, run)
 
     return survives
 
