@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ci.errors import CiError
 from ci.github.markdown import code, link, text
-from ci.pin import offers
+from ci.pin.compare import compare
 from ci.pin.model import Pin
 from ci.pin.update import Decision
 from ci.surface.report import shown
@@ -60,20 +60,9 @@ def compared(before: Pin, after: Pin, cache: Path) -> str:
     if not before.torch or not after.torch or before.torch.version == after.torch.version:
         return ""
     try:
-        return _compared(before, after, cache)
+        return render(shown(compare(before, after, cache)), _DIFF_LIMIT)
     except CiError as error:
         return f"The surfaces could not be compared: {text(str(error))}"
-
-
-def _compared(before: Pin, after: Pin, cache: Path) -> str:
-    from ci.surface.verbs.diff import report_of, snapshot_of
-
-    snapshots = [
-        snapshot_of(pin.torch.version, cache, offers.url_of(pin.index))
-        for pin in (before, after)
-        if pin.torch
-    ]
-    return render(shown(report_of(*snapshots)), _DIFF_LIMIT)
 
 
 def _commits(before: Pin, after: Pin) -> list[str]:

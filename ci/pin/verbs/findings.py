@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ci import output
 from ci.errors import CiError, Exit
-from ci.pin import file, offers
+from ci.pin import file
+from ci.pin.compare import compare
 from ci.pin.model import Pin
 from ci.surface.report import Report
 from ci.surface.report import json as report_json
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     if not moved:
         output.say(f"no pin has moved since {args.since}")
         return Exit.OK
-    reports = [_report(before, after, args.cache) for before, after in moved]
+    reports = [compare(before, after, args.cache) for before, after in moved]
     output.show(report_json.render(joined(reports)), args.output)
     return Exit.OK
 
@@ -69,14 +70,3 @@ def _shown(rev: str, place: str, root: Path) -> bytes | None:
     if not listed.stdout:
         return None
     return subprocess.run([*git, "show", f"{rev}:{place}"], capture_output=True, check=True).stdout
-
-
-def _report(before: Pin, after: Pin, cache: Path) -> Report:
-    from ci.surface.verbs.diff import report_of, snapshot_of
-
-    snapshots = [
-        snapshot_of(pin.torch.version, cache, offers.url_of(pin.index))
-        for pin in (before, after)
-        if pin.torch
-    ]
-    return report_of(*snapshots)
