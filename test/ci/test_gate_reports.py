@@ -231,6 +231,10 @@ FORGED: dict[str, tuple[Any, str]] = {
     "no regression": (lambda v: v["lanes"][0]["means"].clear(), "is not regression by"),
     "no required lane": (lambda v: v["lanes"][0].update(required=False), "it is not regression"),
     "no lanes": (lambda v: v.update(lanes=[]), "it is not regression by its lanes"),
+    "nothing at all": (
+        lambda v: v.update(lanes=[], checks=[], left_out=0, outcome="ok"),
+        "it is not ok by its lanes",
+    ),
     "a lane twice": (lambda v: v["lanes"].append(v["lanes"][0]), "a lane is there twice"),
     "a check of no lane": (lambda v: v["checks"][0].update(lane="x"), "a check is of no lane"),
     "fewer checks": (lambda v: v["checks"].clear(), "not as many as the lanes say"),

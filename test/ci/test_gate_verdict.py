@@ -128,6 +128,14 @@ def test_a_retired_check_may_be_gone_and_an_entry_without_use_is_told(gate: Gate
     assert "view/gone is no check any more" in made.notes[0]
 
 
+def test_a_retired_check_may_not_fail(gate: Gate) -> None:
+    entry = "retired: [{id: copy/*, reason: merged}]\n"
+    gate.policy.write_text(gate.policy.read_text() + entry)
+    gate.before()
+    gate.after(record("COPY-001", "fail"))
+    assert gate.judged().means is Means.REGRESSION
+
+
 def test_lanes_that_are_not_required_decide_nothing(gate: Gate) -> None:
     gate.before()
     gate.after()
