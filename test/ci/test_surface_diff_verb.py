@@ -83,6 +83,7 @@ def test_findings_that_are_to_be_refused_give_status_1(
 ) -> None:
     assert run(old, new, "--fail-on", severity) == status
     assert run(old, old, "--fail-on", severity) == Exit.OK
+    assert run(old, new, "--fail-on", "never") == Exit.OK
 
 
 def test_only_what_is_worse_is_refused(new: str, tmp_path: Path) -> None:

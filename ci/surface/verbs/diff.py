@@ -76,9 +76,9 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--fail-on",
-        choices=[severity.value for severity in Severity],
+        choices=[*(severity.value for severity in Severity), "never"],
         metavar="SEVERITY",
-        help="status 1 if a finding is at least this bad",
+        help="status 1 if a finding is at least this bad; never: 0 whatever is found",
     )
 
 
@@ -131,7 +131,7 @@ def conclude(report: Report, args: argparse.Namespace) -> int:
     selected = shown(report, args.surface, cosmetic=args.all)
     rendered = renderer(args.format, to_file=args.output is not None)(selected)
     output.show(rendered, args.output)
-    if args.fail_on is None:
+    if args.fail_on in (None, "never"):
         return Exit.OK
     limit = Severity(args.fail_on).rank
     everything = shown(report, args.surface, cosmetic=True)
