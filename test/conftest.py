@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from interpreter import Python
 
-pytest_plugins = ["github_fixtures"]
 ROOT = Path(__file__).resolve().parents[1]
 
 
