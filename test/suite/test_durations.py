@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,6 @@ def load(folder: Path, content: Any, name: str = "before.json") -> durations.Dur
     data = content if isinstance(content, bytes) else json.dumps(content).encode()
     file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return durations.load(file)
-
-
-def loads(parts: list[list[str]], seconds: Mapping[str, float]) -> list[float]:
-    return [sum(seconds[id] for id in part) for part in parts]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 7, 500])
@@ -48,12 +43,9 @@ def test_parts_are_disjoint_complete_and_the_same_in_any_order(count: int) -> No
 def test_no_part_takes_longer_than_the_even_share_and_the_longest_check(count: int) -> None:
     chance = random.Random(count)
     seconds = {f"a/c{i}": chance.paretovariate(1.2) for i in range(400)}
-    made = loads(durations.parts(seconds, count, seconds), seconds)
-    overhead = len(seconds) * durations.OVERHEAD
-    assert max(made) <= sum(made) / count + max(seconds.values()) + overhead
-    # No check could move from the longest part to the shortest and make the longest shorter.
-    shortest_check = min(seconds.values())
-    assert max(made) - min(made) <= max(shortest_check, max(seconds.values()))
+    parts = durations.parts(seconds, count, seconds)
+    made = [sum(seconds[id] + durations.OVERHEAD for id in part) for part in parts]
+    assert max(made) <= sum(made) / count + max(seconds.values())
 
 
 def test_a_check_that_outlasts_all_others_has_a_part_almost_for_itself() -> None:
@@ -61,6 +53,15 @@ def test_a_check_that_outlasts_all_others_has_a_part_almost_for_itself() -> None
     first, second = durations.parts(seconds, 2, seconds)
     assert first == ["a/long"]
     assert len(second) == 100
+
+
+def test_a_small_topic_stays_together_and_a_large_one_does_not() -> None:
+    small = [f"a/small:{i}" for i in range(durations.TOGETHER)]
+    large = [f"a/large:{i}" for i in range(durations.TOGETHER + 1)]
+    seconds = dict.fromkeys([*small, *large], 1.0)
+    parts = durations.parts(seconds, 3, seconds)
+    assert sum(not set(small).isdisjoint(part) for part in parts) == 1
+    assert sum(not set(large).isdisjoint(part) for part in parts) > 1
 
 
 def test_without_any_durations_the_parts_are_alike_in_number() -> None:
