@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What later pull requests are compared with: the reports of the default branch, on `results`.
 
-They are replaced as a whole, by those of a later run only: the reports of two pushes may come in
-any order.
+Each lane of the gate's policy has its last complete run there. A lane is only replaced by a later
+run, for the reports of two pushes may come in any order; one that got lost in a run stays.
 """
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
+import jsonschema
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
@@ -24,16 +27,19 @@ from ci.github.change import Change
 from ci.output import say
 from conformance.results import reader, strict
 
+SCHEMA = Path(__file__).parent / "schema" / "baseline.schema.json"
+SCHEMA_VERSION = 1
 ARTIFACT = "baseline"
 BRANCH, FOLDER = "results", "baseline"
-SOURCE = f"{FOLDER}/source.json"
-_LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.json\.gz")
+SOURCES = "baseline.json"  # not in the folder: every file there is a lane to the gate
+_SUFFIX = ".json.gz"
+_LANE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}{re.escape(_SUFFIX)}")
 _LIMITS = artifact.Limits(packed=64 << 20, unpacked=128 << 20, entries=100)
 
 
 @dataclass(frozen=True, order=True)
 class Source:
-    """The run that the reports are of; a later one is greater."""
+    """The run that a report is of; a later one is greater."""
 
     run_number: int
     run_attempt: int
@@ -41,26 +47,42 @@ class Source:
     head_sha: str
 
 
-def changes(repo: Repository, run: WorkflowRun) -> Iterator[Change]:
-    """What stores the baseline that the run has left."""
-    files = artifact.fetch(repo, run, ARTIFACT, _is_lane, _LIMITS)
+def changes(repo: Repository, run: WorkflowRun, lanes: Collection[str]) -> Iterator[Change]:
+    """What stores the baseline that the run has left. `lanes` are those there are."""
+    files = artifact.fetch(repo, run, ARTIFACT, lambda name: _lane(name) in lanes, _LIMITS)
     if not files:
-        raise CiError(f"artifact {ARTIFACT} of run {run.id} has no reports")
-    reports = {f"{FOLDER}/{name}": _checked(name, data) for name, data in files.items()}
+        raise CiError(f"artifact {ARTIFACT} of run {run.id} has no report of any lane")
+    reports = {_lane(name): _checked(name, data) for name, data in files.items()}
     source = Source(run.run_number, run.run_attempt, run.id, run.head_sha)
     message = f"Baseline of {run.head_sha[:12]}"
-    yield from branch.update(repo, BRANCH, lambda state: _edit(state, source, reports), message)
+    yield from branch.update(
+        repo, BRANCH, lambda state: _edit(state, source, reports, lanes), message
+    )
 
 
-def _edit(state: branch.State, source: Source, reports: Mapping[str, bytes]) -> branch.Files:
-    """These reports and no others, unless those there are of a later run."""
-    stored = _read(state.read(SOURCE))
-    if stored is not None and stored > source:
-        say(f"the baseline is of the later run {stored.run_id} already")
-        return {}
-    former = [f"{FOLDER}/{name}" for name in state.names(FOLDER) if _is_lane(name)]
-    about = json.dumps(asdict(source), indent=1).encode() + b"\n"
-    return {**dict.fromkeys(former), **reports, SOURCE: about}
+def _edit(
+    state: branch.State, source: Source, reports: Mapping[str, bytes], lanes: Collection[str]
+) -> branch.Files:
+    """These reports, where there is none of a later run; none of a lane that is no more."""
+    stored = {lane: s for lane, s in _read(state.read(SOURCES)).items() if lane in lanes}
+    later = {lane for lane in reports if lane in stored and stored[lane] > source}
+    if later:
+        say(f"of a later run already: {', '.join(sorted(later))}")
+    newer = {lane: report for lane, report in reports.items() if lane not in later}
+    sources = stored | dict.fromkeys(newer, source)
+    gone = [
+        name for name in state.names(FOLDER) if _LANE.fullmatch(name) and _lane(name) not in lanes
+    ]
+    return {
+        **{f"{FOLDER}/{name}": None for name in gone},
+        **{f"{FOLDER}/{lane}{_SUFFIX}": report for lane, report in newer.items()},
+        SOURCES: _rendered(sources),
+    }
+
+
+def _lane(name: str) -> str:
+    """The lane of a file; empty if it is of none."""
+    return name.removesuffix(_SUFFIX) if _LANE.fullmatch(name) else ""
 
 
 def _checked(name: str, data: bytes) -> bytes:
@@ -76,18 +98,24 @@ def _checked(name: str, data: bytes) -> bytes:
     return gzip.compress(content, mtime=0)
 
 
-def _read(data: bytes | None) -> Source | None:
-    """What source.json says; None if it is not there, or is none: then it is written anew."""
+def _rendered(sources: Mapping[str, Source]) -> bytes:
+    lanes = {lane: asdict(source) for lane, source in sorted(sources.items())}
+    return json.dumps({"schema_version": SCHEMA_VERSION, "lanes": lanes}, indent=1).encode() + b"\n"
+
+
+def _read(data: bytes | None) -> dict[str, Source]:
+    """Of which runs the reports are; nothing if it is damaged: then it is written anew."""
     if data is None:
-        return None
+        return {}
     try:
         document = strict.loads(data)
-        source = Source(**document)
-    except (strict.Malformed, TypeError):
-        return None
-    numbers = (source.run_number, source.run_attempt, source.run_id)
-    return source if all(type(number) is int for number in numbers) else None
+    except strict.Malformed:
+        return {}
+    if not _validator().is_valid(document):
+        return {}
+    return {lane: Source(**source) for lane, source in document["lanes"].items()}
 
 
-def _is_lane(name: str) -> bool:
-    return _LANE.fullmatch(name) is not None
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

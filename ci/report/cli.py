@@ -11,6 +11,7 @@ from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
 
 from ci.errors import CiError, Exit
+from ci.gate import policy
 from ci.github import access, check_run, sticky
 from ci.github.access import failures
 from ci.github.change import Change, perform
@@ -74,7 +75,7 @@ def _tell(repo: Repository, args: argparse.Namespace) -> None:
     elif the_run.event == "pull_request":
         _tell_pull_request(repo, the_run, args.dry_run)
     elif _is_of_default_branch(repo, the_run):
-        perform(baseline.changes(repo, the_run), args.dry_run)
+        perform(baseline.changes(repo, the_run, policy.load().lanes), args.dry_run)
     else:
         say(f"run {args.run_id} was neither for a pull request nor of {repo.default_branch}")
 

@@ -138,7 +138,7 @@ def a_push(fake: GitHubFake, files: Mapping[str, bytes] | None, **more: Any) -> 
 
 
 def baseline_of(fake: GitHubFake) -> dict[str, bytes]:
-    """The files of branch `results` below baseline/."""
+    """The files of branch `results`."""
     sha = fake.repository.refs.get("refs/heads/results")
     if sha is None:
         return {}
@@ -147,5 +147,5 @@ def baseline_of(fake: GitHubFake) -> dict[str, bytes]:
 
 
 def source_of(fake: GitHubFake) -> Any:
-    """What is said of where the baseline comes from."""
-    return json.loads(baseline_of(fake)["baseline/source.json"])
+    """What is said of where the baseline of each lane comes from."""
+    return json.loads(baseline_of(fake)["baseline.json"])["lanes"]

@@ -30,22 +30,34 @@ def test_the_reports_of_a_push_are_stored_with_their_source(
     assert stored(github_fake) == {
         "baseline/development-sim.json.gz",
         "baseline/oldest-sim.json.gz",
-        "baseline/source.json",
+        "baseline.json",
     }
     report = gzip.decompress(baseline_of(github_fake)[f"baseline/{LANE}"])
     assert reader.parse(report, LANE).complete
-    assert source_of(github_fake)["head_sha"] == run.head_sha
+    assert source_of(github_fake)["development-sim"]["head_sha"] == run.head_sha
     github_fake.calls.clear()
     assert verb("report", "--run-id", run.id).status == 0
     assert writes(github_fake) == []
 
 
-def test_a_lane_that_is_no_more_leaves_the_baseline(github_fake: GitHubFake, verb: Verb) -> None:
-    both = a_push(github_fake, {LANE: a_report(), "gone-sim.json.gz": a_report()})
+def test_a_lane_that_got_lost_keeps_its_last_good_report(
+    github_fake: GitHubFake, verb: Verb
+) -> None:
+    both = a_push(github_fake, {LANE: a_report(), "oldest-sim.json.gz": a_report()})
     verb("report", "--run-id", both.id)
     one = a_push(github_fake, {LANE: a_report(1)})
     verb("report", "--run-id", one.id)
-    assert stored(github_fake) == {f"baseline/{LANE}", "baseline/source.json"}
+    assert "baseline/oldest-sim.json.gz" in stored(github_fake)
+    runs = {lane: source["run_id"] for lane, source in source_of(github_fake).items()}
+    assert runs == {"development-sim": one.id, "oldest-sim": both.id}
+
+
+def test_a_lane_that_is_no_more_leaves_the_baseline(github_fake: GitHubFake, verb: Verb) -> None:
+    verb("report", "--run-id", a_push(github_fake, {LANE: a_report()}).id)
+    github_fake.person("alice").pushes({"baseline/gone-sim.json.gz": "1"}, "results")
+    unknown = a_push(github_fake, {LANE: a_report(1), "made-up.json.gz": a_report()})
+    verb("report", "--run-id", unknown.id)
+    assert stored(github_fake) == {f"baseline/{LANE}", "baseline.json"}
 
 
 def test_other_files_of_the_branch_stay(github_fake: GitHubFake, verb: Verb) -> None:
@@ -66,21 +78,19 @@ def test_an_earlier_push_that_ends_later_does_not_go_back(
     verb("report", "--run-id", later.id)
     ended = verb("report", "--run-id", earlier.id)
     assert ended.status == 0
-    assert "of the later run" in ended.err
-    assert source_of(github_fake)["head_sha"] == later.head_sha
+    assert "of a later run already" in ended.err
+    assert source_of(github_fake)["development-sim"]["head_sha"] == later.head_sha
 
 
 def test_a_later_push_that_wins_the_race_stays(github_fake: GitHubFake, verb: Verb) -> None:
     verb("report", "--run-id", a_push(github_fake, {LANE: a_report()}).id)
     earlier = a_push(github_fake, {LANE: a_report(1)})
     later = {"run_number": 99, "run_attempt": 1, "run_id": 99, "head_sha": "f" * 40}
+    text = json.dumps({"schema_version": 1, "lanes": {"development-sim": later}})
     other = github_fake.person("alice")
-    github_fake.before(
-        "git/update-ref",
-        lambda: other.pushes({"baseline/source.json": json.dumps(later)}, "results"),
-    )
+    github_fake.before("git/update-ref", lambda: other.pushes({"baseline.json": text}, "results"))
     assert verb("report", "--run-id", earlier.id).status == 0
-    assert source_of(github_fake) == later
+    assert source_of(github_fake) == {"development-sim": later}
 
 
 def test_a_repetition_of_the_run_replaces_it(github_fake: GitHubFake, verb: Verb) -> None:
@@ -90,18 +100,20 @@ def test_a_repetition_of_the_run_replaces_it(github_fake: GitHubFake, verb: Verb
     data = zipped({LANE: a_report(2)})
     github_fake.world.add_artifact(github_fake.repository, run, "baseline", data)
     verb("report", "--run-id", run.id)
-    assert source_of(github_fake)["run_attempt"] == 2
+    assert source_of(github_fake)["development-sim"]["run_attempt"] == 2
 
 
-@pytest.mark.parametrize("text", ["", "x", "[]", "{}", '{"run_number": "9"}', "[" * 50_000])
+@pytest.mark.parametrize(
+    "text", ["", "x", "[]", "{}", '{"schema_version": 1, "lanes": {"a": 9}}', "[" * 50_000]
+)
 def test_a_source_that_somebody_damaged_is_written_anew(
     github_fake: GitHubFake, verb: Verb, text: str
 ) -> None:
     verb("report", "--run-id", a_push(github_fake, {LANE: a_report()}).id)
-    github_fake.person("alice").pushes({"baseline/source.json": text}, "results")
+    github_fake.person("alice").pushes({"baseline.json": text}, "results")
     run = a_push(github_fake, {LANE: a_report(1)})
     assert verb("report", "--run-id", run.id).status == 0
-    assert source_of(github_fake)["head_sha"] == run.head_sha
+    assert source_of(github_fake)["development-sim"]["head_sha"] == run.head_sha
 
 
 # What is not stored.
@@ -116,7 +128,10 @@ SPOILED: dict[str, Callable[[], dict[str, bytes] | None]] = {
     "a gzip with rubbish in it": lambda: {LANE: a_report()[:40] + b"\xff" * 40 + a_report()[80:]},
     "no report": lambda: {LANE: gzip.compress(b"{}")},
     "a bomb": lambda: {LANE: gzip.compress(bytes(66 << 20), 1)},
-    "one bad lane among good ones": lambda: {LANE: a_report(), "x.json.gz": gzip.compress(b"[]")},
+    "one bad lane among good ones": lambda: {
+        LANE: a_report(),
+        "oldest-sim.json.gz": gzip.compress(b"[]"),
+    },
     "totals that do not add up": lambda: {
         LANE: gzip.compress(gzip.decompress(a_report()).replace(b'"pass": 3', b'"pass": 4'))
     },
@@ -176,4 +191,4 @@ def test_killed_at_any_call_the_baseline_converges(
     verb("report", "--run-id", a_push(github_fake, {LANE: a_report()}).id)
     run = a_push(github_fake, {LANE: a_report(1)})
     converges(lambda: main(["report", "--run-id", str(run.id)]))
-    assert source_of(github_fake)["head_sha"] == run.head_sha
+    assert source_of(github_fake)["development-sim"]["head_sha"] == run.head_sha
