@@ -1,66 +1,111 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two runs at once: wherever one is interrupted by the other, nothing is lost or double."""
+"""Runs that meet each other, or any failure, at any of their calls: nothing is lost or double."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from github_fake import BOT, GitHubFake
+from github_fake.bad_days import withstands
 from github_fake.company import bears_company
 from test_github_convergence import FINDINGS, HEADER, RULES, repository
 
 from ci.cli import main
+from ci.github import access
 from ci.github.change import perform
 from ci.label import apply, sync
 from ci.surface.report import json as findings_json
 
+Run = Callable[[], object]
 
-def test_two_runs_label_one_pull_request(github_fake: GitHubFake) -> None:
+
+@pytest.fixture
+def label(github_fake: GitHubFake) -> Run:
     number = github_fake.open_pull(HEADER).number
     findings = findings_json.read(FINDINGS).findings
 
-    def label() -> None:
+    def run() -> None:
         repo = repository()
-        planned = apply.planned_labels(repo, number, findings, RULES)
-        perform(apply.changes(repo, number, planned, RULES), dry_run=False)
+        with access.failures():
+            planned = apply.planned_labels(repo, number, findings, RULES)
+            perform(apply.changes(repo, number, planned, RULES), dry_run=False)
 
-    bears_company(github_fake, label)
-    names = [event.label for event in github_fake.repository.issue(number).events]
-    assert len(names) == len(set(names)) > 2
+    return run
 
 
-def test_two_runs_define_the_labels(github_fake: GitHubFake) -> None:
+@pytest.fixture
+def define(github_fake: GitHubFake) -> Run:
     some = RULES.labels[:3]
     github_fake.world.define_label(github_fake.repository, some[0].name.upper(), "ffffff", "old")
-    bears_company(github_fake, lambda: perform(sync.changes(repository(), some), dry_run=False))
+
+    def run() -> None:
+        repo = repository()
+        with access.failures():
+            perform(sync.changes(repo, some), dry_run=False)
+
+    return run
 
 
-def test_two_runs_comment(github_fake: GitHubFake, tmp_path: Path) -> None:
+@pytest.fixture
+def comment(github_fake: GitHubFake, tmp_path: Path) -> Run:
     number = github_fake.open_pull(HEADER).number
     body = tmp_path / "body.md"
     body.write_text("once")
-    words = ["comment", f"--pr={number}", "--marker=gate", f"--body={body}"]
-    bears_company(github_fake, lambda: main(words))
-    (said,) = github_fake.repository.issue(number).comments
+    return lambda: main(["comment", f"--pr={number}", "--marker=gate", f"--body={body}"])
+
+
+@pytest.fixture
+def publish(tmp_path: Path) -> Callable[[str], int]:
+    def run(name: str) -> int:
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / f"{name}.json").write_text("{}")
+        words = ["publish", "--branch=results", f"--from={tmp_path / name}", "--message=m"]
+        return main(words)
+
+    return run
+
+
+def test_two_runs_label_one_pull_request(github_fake: GitHubFake, label: Run) -> None:
+    bears_company(github_fake, label)
+    names = [event.label for event in github_fake.repository.issue(1).events]
+    assert len(names) == len(set(names)) > 2
+
+
+def test_two_runs_define_the_labels(github_fake: GitHubFake, define: Run) -> None:
+    bears_company(github_fake, define)
+
+
+def test_two_runs_comment(github_fake: GitHubFake, comment: Run) -> None:
+    bears_company(github_fake, comment)
+    (said,) = github_fake.repository.issue(1).comments
     assert said.author == BOT and said.body.endswith("once")
 
 
-def test_two_runs_publish_files_of_their_own(github_fake: GitHubFake, tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name}.json").write_text("{}")
-
-    def publish(name: str) -> None:
-        words = ["publish", "--branch=results", f"--from={tmp_path / name}", "--message=m"]
-        assert main(words) == 0
-
+def test_two_runs_publish_files_of_their_own(
+    github_fake: GitHubFake, publish: Callable[[str], int]
+) -> None:
     bears_company(github_fake, lambda: publish("one"), lambda: publish("two"))
     for name in ("one", "two"):
         assert github_fake.world.file(github_fake.repository, "results", f"{name}.json") == b"{}"
 
 
-def test_the_helper_sees_who_overwrites_another(github_fake: GitHubFake, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("waits")
+@pytest.mark.parametrize("verb", ["label", "define", "comment", "publish"])
+def test_any_failure_at_any_call_is_made_good_by_another_run(
+    github_fake: GitHubFake,
+    verb: str,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = request.getfixturevalue(verb)
+    withstands(github_fake, (lambda: run("one")) if verb == "publish" else run)
+    said = "".join(capsys.readouterr())
+    assert said and not any(token in said for token in github_fake.tokens)
+
+
+def test_who_overwrites_another_is_seen(github_fake: GitHubFake) -> None:
     number = github_fake.open_pull(HEADER, body="").number
 
     def say(word: str) -> None:
