@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from github_fake import BOT, GitHubFake
+from github_fake.bad_days import withstands
 from github_fake.company import bears_company
 from github_fake.world import Issue
 from github_fixtures import Ended, Verb, writes
@@ -489,6 +490,16 @@ def test_one_who_was_killed_anywhere_is_caught_up_with(
     pushed(github_fake, pin(index.add("2.13.0")))
     index.add("2.14.0")
     survives()
+
+
+@pytest.mark.usefixtures("waits")
+def test_any_failure_at_any_call_is_made_good_by_another_run(
+    index: PinIndex, github_fake: GitHubFake, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pushed(github_fake, pin(index.add("2.13.0")))
+    index.add("2.14.0")
+    monkeypatch.setattr(update, "decided", functools.cache(update.decided))
+    withstands(github_fake, run)
 
 
 def test_one_who_was_killed_while_updating_is_caught_up_with(
