@@ -13,6 +13,7 @@ BASE_PYTHON ?= python3
 PIN ?= development
 BACKEND ?= puone
 PYTEST_ARGS ?=
+TEST_WORKERS ?= auto
 # For `make shard`: which part of which tier (empty: all), and the descriptor of a backend without name.
 SHARD ?= 1/1
 TIER ?= pr
@@ -69,9 +70,13 @@ shard: $(if $(OF_OTHERS),$(SETUP),build) ## run a part of the suite, for `python
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
 
+# A file's tests share what is costly to set up; files in the order of their names, for ci/ has the
+# longest ones and should not come last.
+IN_FILES := --dist loadfile --no-loadscope-reorder
+
 .PHONY: test
 test: build build-liars $(NODE_MODULES) ## run the project's own tests
-	$(PYTHON) -m pytest test $(PYTEST_ARGS)
+	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
 liars: build build-liars ## try every planted defect on the suite; write docs/liars.md

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -47,9 +48,17 @@ FLOATS += [float("inf"), float("-inf"), float("nan"), 3.14159265358979, 1 / 3, 1
 
 
 @pytest.fixture(scope="module", params=["baseline", "v3", "v4"])
-def driver(request: pytest.FixtureRequest) -> Iterator[Driver]:
-    """The driver with its kernels as compiled for one instruction set."""
-    driver = Driver(LIBRARIES / "libpuone_sim.so")
+def driver(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Driver]:
+    """The driver with its kernels as compiled for one instruction set.
+
+    A copy of the library is a driver of its own: the one that other tests of this process may use
+    is not shut down here.
+    """
+    copy = tmp_path_factory.mktemp("driver") / "libpuone_sim.so"
+    shutil.copyfile(LIBRARIES / copy.name, copy)
+    driver = Driver(copy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PUONE_SIM_ISA", request.param)
         status = driver.api.init()
