@@ -70,9 +70,7 @@ def _edit(
         say(f"of a later run already: {', '.join(sorted(later))}")
     newer = {lane: report for lane, report in reports.items() if lane not in later}
     sources = stored | dict.fromkeys(newer, source)
-    gone = [
-        name for name in state.names(FOLDER) if _LANE.fullmatch(name) and _lane(name) not in lanes
-    ]
+    gone = [name for name in state.names(FOLDER) if _lane(name) not in {"", *lanes}]
     return {
         **{f"{FOLDER}/{name}": None for name in gone},
         **{f"{FOLDER}/{lane}{_SUFFIX}": report for lane, report in newer.items()},
