@@ -142,9 +142,9 @@ def _payload(args: argparse.Namespace) -> int:
 
 def _callback(args: argparse.Namespace) -> int:
     job = Job.of(os.environ, args.job_name, args.check_run_id)
-    url = callback.artifact_url(args.artifact_url) if args.artifact_url else None
     if args.status == callback.IN_PROGRESS:
         return _begun(args, job)
+    url = callback.artifact_url(args.artifact_url) if args.artifact_url else None
     found, problem = _results(args.report)
     asked = _self_report(args, found) if args.event_type else _dispatched(args)
     conclusion = callback.conclusion(args.conclusion, found)
@@ -158,6 +158,8 @@ def _callback(args: argparse.Namespace) -> int:
 
 
 def _begun(args: argparse.Namespace, job: Job) -> int:
+    if args.report or args.conclusion or args.artifact_url:
+        raise CiError("--report, --conclusion and --artifact-url go with --status completed")
     asked = None if args.event_type else _dispatched(args)
     if asked is None or asked.is_told_once:
         say("a nightly or periodic run is told when it is completed: nothing sent")

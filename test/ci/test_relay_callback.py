@@ -683,6 +683,12 @@ def test_wrong_use_is_refused_before_anything_is_sent(
     assert relay.answers == []
 
 
+@pytest.mark.parametrize("option", ["--report=x.json", "--conclusion=success", "--artifact-url=x"])
+def test_an_ending_is_not_told_with_a_beginning(relay: RelayFake, job: Run, option: str) -> None:
+    assert job("--status=in_progress", option) == 2
+    assert relay.answers == []
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
