@@ -349,23 +349,29 @@ def test_an_answer_that_was_lost_is_asked_for_again(
     assert row(relay)["conclusion"] == "success"
 
 
+@pytest.mark.parametrize("statuses", [("in_progress", "completed"), ("completed",)])
 @pytest.mark.parametrize("before", [True, False])
 def test_killed_at_any_call_and_run_again_it_ends_in_the_same_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, green: str, before: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    green: str,
+    before: bool,
+    statuses: tuple[str, ...],
 ) -> None:
-    def both(job: Run) -> None:
-        assert job("--status=in_progress") == 0
-        assert job("--status=completed", f"--report={green}") == 0
+    def tell(job: Run) -> None:
+        for status in statuses:
+            report = [f"--report={green}"] if status == "completed" else []
+            assert job(f"--status={status}", *report) == 0
 
     with serving() as undisturbed:
-        both(in_job(undisturbed, tmp_path, monkeypatch))
+        tell(in_job(undisturbed, tmp_path, monkeypatch))
     calls = len(undisturbed.answers)
-    assert calls == 4  # a token and a callback, twice
+    assert calls == 4  # a token and a callback, twice; or a token and three callbacks
     for call in range(1, calls + 1):
         with serving() as relay:
             job = in_job(relay, tmp_path, monkeypatch)
-            assert killed(relay, partial(both, job), call, before)
-            both(job)
+            assert killed(relay, partial(tell, job), call, before)
+            tell(job)
         assert (relay.jobs(), relay.hud) == (undisturbed.jobs(), undisturbed.hud), call
 
 
