@@ -24,17 +24,22 @@ _LIMIT = 65_536  # what GitHub takes
 _MARKER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def changes(issue: Issue, marker: str, body: str, author: str = access.ACTOR) -> Iterator[Change]:
-    """What makes the author's comment with this marker say `body`, which is trusted markdown."""
+def changes(
+    issue: Issue, marker: str, body: str, author: str = access.ACTOR, *, begin: bool = True
+) -> Iterator[Change]:
+    """What makes the author's comment with this marker say `body`, which is trusted markdown.
+
+    Without `begin` only a comment that is there is edited: what is no news need not be said.
+    """
     text = _text(marker, body)
     if issue.locked:  # by a person, who wants no more said
         say(f"#{issue.number} is locked: nothing is said there")
         return
     ours = _ours(issue, marker, author)
-    if not ours:
+    if not ours and begin:
         make = partial(_make, issue, marker, text, author)
         yield Change(f"comment on #{issue.number} ({marker})", make)
-    else:
+    elif ours:
         yield from _settle(issue.number, ours, text)
 
 

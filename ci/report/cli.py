@@ -23,11 +23,13 @@ from ci.report.evidence import Evidence, Unbelievable, gather
 from ci.surface.model import Finding
 
 WORKFLOW = ".github/workflows/pr.yml"
+# What a run waits for the approval of a maintainer with, and ends with if no job is for it.
+NOT_RUN = ("action_required", "skipped")
 DESCRIPTION = """
 Tell GitHub what came of a run of pr.yml, which runs the code of a pull request and may write
 nothing itself. Of a pull request: the labels, a check run on its head commit, and one comment that
-is edited in place. Of a push to the default branch: the reports become the baseline on branch
-`results`.
+is begun if there is news and edited in place. Of a push to the default branch: the reports become
+the baseline on branch `results`.
 """
 EXAMPLES = """
 Which pull request is meant, and whether it still has the commit that was judged, is asked of
@@ -72,6 +74,8 @@ def _tell(repo: Repository, args: argparse.Namespace) -> None:
         raise CiError(f"run {args.run_id} is of {the_run.path}, not of {args.workflow}")
     if the_run.status != "completed":
         say(f"run {args.run_id} has not ended: what comes of it is told then")
+    elif the_run.conclusion in NOT_RUN:
+        say(f"run {args.run_id} did not run ({the_run.conclusion}): there is nothing to tell")
     elif the_run.event == "pull_request":
         _tell_pull_request(repo, the_run, args.dry_run)
     elif _is_of_default_branch(repo, the_run):
@@ -106,12 +110,13 @@ def _changes(repo: Repository, about: PullRequest, the_run: WorkflowRun) -> Iter
         evidence = gather(repo, the_run, the_rules.surfaces)
     except Unbelievable as error:
         say(f"run {the_run.id}: {error}")
-        check, comment = page.told_without(facts, str(error))
+        told = page.told_without(facts, str(error))
     else:
-        check, comment = page.told(facts, evidence, _names(about))
+        told = page.told(facts, evidence, _names(about))
         yield from _labels(repo, about, _findings(evidence), the_rules)
-    yield from check_run.changes(repo, check)
-    yield from sticky.changes(repo.get_issue(about.number), page.MARKER, comment)
+    yield from check_run.changes(repo, told.check)
+    issue = repo.get_issue(about.number)
+    yield from sticky.changes(issue, page.MARKER, told.comment, begin=told.news)
 
 
 def _labels(

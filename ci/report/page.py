@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ci.gate.report import markdown as gate_markdown
 from ci.gate.verdict import Outcome
@@ -49,23 +49,34 @@ class Run:
     url: str
 
 
-def told(run: Run, evidence: Evidence, files: Collection[str]) -> tuple[CheckRun, str]:
-    """The check run and the comment; annotations are only made in `files`, those that changed."""
+class Told(NamedTuple):
+    """What is told; a comment that is no news does not begin the conversation."""
+
+    check: CheckRun
+    comment: str
+    news: bool
+
+
+def told(run: Run, evidence: Evidence, files: Collection[str]) -> Told:
+    """What a run found; annotations are only made in `files`, those that changed."""
     conclusion, title = _conclusion(run, evidence)
     body = "\n\n".join(_sections(evidence))
     annotations = tuple(_annotations(evidence, files))
-    return _check(run, conclusion, title, body, annotations), f"{_about(run)}\n\n{body}"
+    check = _check(run, conclusion, title, body, annotations)
+    clean = evidence.findings is not None and not _of_concern(evidence)
+    return Told(check, f"{_about(run)}\n\n{body}", conclusion != "success" or not clean)
 
 
-def told_without(run: Run, why: str) -> tuple[CheckRun, str]:
-    """The check run and the comment if nothing that the run left can be believed."""
+def told_without(run: Run, why: str) -> Told:
+    """What is told if nothing that the run left can be believed."""
     shown = markdown.block(markdown.shorten(why, _LONGEST_WHY))
     body = (
         f"{_INFRASTRUCTURE}\n\nThe run ended as {markdown.code(run.conclusion)} and left no "
         f"verdict that can be used. Nothing is said of the change; run it again.\n\n{shown}"
     )
     title = f"infrastructure: no verdict of a run that ended as {run.conclusion}"
-    return _check(run, "action_required", title, body, ()), f"{_about(run)}\n\n{body}"
+    check = _check(run, "action_required", title, body, ())
+    return Told(check, f"{_about(run)}\n\n{body}", news=True)
 
 
 def _check(
@@ -110,12 +121,16 @@ def _sections(evidence: Evidence) -> Iterator[str]:
 
 
 def _annotations(evidence: Evidence, files: Collection[str]) -> Iterator[Annotation]:
-    findings = evidence.findings.findings if evidence.findings else ()
-    told = sorted((f for f in findings if f.severity in _LEVELS), key=order)
-    placed = ((finding, _place(finding)) for finding in told)
+    placed = ((finding, _place(finding)) for finding in _of_concern(evidence))
     kept = [(finding, place) for finding, place in placed if place and place[0] in files]
     for finding, (path, line) in kept[:MOST_ANNOTATIONS]:
         yield Annotation(path, line, _LEVELS[finding.severity], _title(finding), _message(finding))
+
+
+def _of_concern(evidence: Evidence) -> list[Finding]:
+    """The findings that are not cosmetic, worst first."""
+    findings = evidence.findings.findings if evidence.findings else ()
+    return sorted((f for f in findings if f.severity in _LEVELS), key=order)
 
 
 def _place(finding: Finding) -> tuple[str, int] | None:

@@ -19,7 +19,7 @@ from ci.output import say
 
 def of_run(repo: Repository, run: WorkflowRun) -> PullRequest | None:
     """The open PR whose head the run was about; None, and said why, if there is not exactly one."""
-    source = run.raw_data["head_repository"]
+    source = run.raw_data.get("head_repository")
     if source is None or run.head_branch is None:
         say(f"run {run.id}: the repository that its head came from is gone; nothing is told")
         return None
@@ -60,7 +60,7 @@ def _is_from(repo: Repository, pull: PullRequest, source: int, branch: str) -> b
 def _only(run: WorkflowRun, pulls: list[PullRequest]) -> PullRequest | None:
     """Of several PRs of one head to several bases the one that GitHub says the run was for."""
     if len(pulls) > 1:
-        named = {pull["number"] for pull in run.raw_data["pull_requests"] or ()}
+        named = {pull["number"] for pull in run.raw_data.get("pull_requests") or ()}
         chosen = [pull for pull in pulls if pull.number in named]
         if len(chosen) != 1:
             numbers = ", ".join(f"#{pull.number}" for pull in pulls)

@@ -145,6 +145,23 @@ def test_the_check_is_never_better_than_the_run(github_fake: GitHubFake, verb: V
     assert "the run ended as failure" in (check.output["title"] or "")
 
 
+def test_what_is_no_news_begins_no_conversation(github_fake: GitHubFake, verb: Verb) -> None:
+    pull, run = judged(github_fake, found=(a_finding(severity="cosmetic"),))
+    verb("report", "--run-id", run.id)
+    assert the_check(github_fake).conclusion == "success"
+    assert comments_of(github_fake, pull) == []
+
+
+@pytest.mark.parametrize("conclusion", ["action_required", "skipped"])
+def test_a_run_that_waits_for_approval_is_nothing_to_tell_of(
+    github_fake: GitHubFake, verb: Verb, conclusion: str
+) -> None:
+    run = a_run(github_fake, a_pull(github_fake), None, conclusion=conclusion)
+    ended = verb("report", "--run-id", run.id)
+    assert (ended.status, conclusion in ended.err) == (0, True)
+    assert untouched(github_fake)
+
+
 def test_a_repeated_run_changes_its_own_check_run(github_fake: GitHubFake, verb: Verb) -> None:
     pull, run = judged(github_fake, FAILS)
     verb("report", "--run-id", run.id)
@@ -577,7 +594,7 @@ def test_an_artifact_that_cannot_be_used_becomes_infrastructure(
 def test_a_comment_of_an_earlier_commit_does_not_stand_where_the_next_is_lost(
     github_fake: GitHubFake, verb: Verb
 ) -> None:
-    pull, run = judged(github_fake)
+    pull, run = judged(github_fake, found=(a_finding(severity="deprecated"),))
     verb("report", "--run-id", run.id)
     assert "✅ ok" in comments_of(github_fake, pull)[0]
     github_fake.person("contributor").pushes_to_pull(pull.number, {HEADER: "2"})
