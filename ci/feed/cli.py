@@ -33,7 +33,7 @@ examples:
   python -m ci feed add --push --findings findings.json      # in a workflow `on: push`
   python -m ci feed add --repo me/mine --commit 0123abcd... --dry-run
 
-Without --findings the entries say that nobody looked for any. An entry that is there already is
+Without findings the entries say that nobody looked for any. An entry that is there already is
 not made twice. The token needs `contents: write` and, for the labels, `issues: write` and
 `pull-requests: write`.
 """
@@ -58,7 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--findings",
         type=Path,
         metavar="F",
-        help="JSON of `surface check` about all that was pushed",
+        help="JSON of `surface check` about all that was pushed; a file that is not there means "
+        "that it could not be judged",
     )
     access.add_arguments(sub)
     sub.set_defaults(run=_add)
@@ -68,7 +69,7 @@ def _add(args: argparse.Namespace) -> int:
     push = event.load() if args.push else None
     if push is not None and not isinstance(push, event.PushEvent):
         raise CiError("--push goes with the event `push`; name a commit with --commit SHA")
-    findings = findings_json.read(args.findings).findings if args.findings else None
+    findings = _findings(args.findings)
     the_rules = rules.load()
     repo = access.repository(args)
     with access.failures("tell of what was merged"):
@@ -113,6 +114,16 @@ def _changes(
     for change, entry, planned in told:
         if entry is not None:
             yield from apply.changes(repo, change.pr, planned, the_rules)
+
+
+def _findings(file: Path | None) -> Sequence[Finding] | None:
+    """None if nobody looked for any, or could not: the news must not be lost with them."""
+    if file is None:
+        return None
+    if not file.exists():
+        say(f"warning: {file} is not there: the entries say that nobody looked for findings")
+        return None
+    return findings_json.read(file).findings
 
 
 def _commit(text: str) -> str:

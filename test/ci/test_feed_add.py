@@ -105,6 +105,24 @@ def test_a_change_of_the_reference_backend_has_its_label(
     assert github_fake.repository.issue(pull.number).labels == ["reference-backend: touched"]
 
 
+def test_findings_that_could_not_be_made_do_not_keep_the_news_back(
+    github_fake: GitHubFake, verb: Verb, tmp_path: Path
+) -> None:
+    commit = github_fake.person("alice").merges(a_pull(github_fake).number, "squash")
+    ended = verb("feed", "add", "--commit", commit, "--findings", tmp_path / "none.json")
+    assert (ended.status, "is not there" in ended.err) == (0, True)
+    (entry,) = entries_of(github_fake)
+    assert entry["judged"] is False
+
+
+def test_findings_that_are_none_are_refused(
+    github_fake: GitHubFake, verb: Verb, tmp_path: Path
+) -> None:
+    (tmp_path / "f.json").write_text("{}")
+    ended = verb("feed", "add", "--commit", "f" * 40, "--findings", tmp_path / "f.json")
+    assert (ended.status, github_fake.calls) == (2, [])
+
+
 def test_what_concerns_nobody_makes_no_branch(
     github_fake: GitHubFake, verb: Verb, pushed: Callable[..., None]
 ) -> None:

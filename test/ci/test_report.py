@@ -812,4 +812,6 @@ def test_killed_at_any_call_the_report_converges(
     github_fake: GitHubFake, converges: Callable[..., None]
 ) -> None:
     _, run = judged(github_fake, FAILS, found=(a_finding(),))
+    for name in ("impact: compile-break", "surface: allocator"):  # that `label` makes them: there
+        github_fake.world.define_label(github_fake.repository, name)
     converges(lambda: main(["report", "--run-id", str(run.id)]))
