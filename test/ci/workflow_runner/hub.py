@@ -13,8 +13,13 @@ from workflow_runner.events import Event
 class Hub(Protocol):
     """Repositories, runs and their artifacts."""
 
-    api_url: str
-    server_url: str
+    @property
+    def api_url(self) -> str:
+        """Where its API is."""
+
+    @property
+    def server_url(self) -> str:
+        """Where people look at it."""
 
     def git(self, repository: str) -> Path:
         """The git repository (bare or not) of owner/name; Mistake if there is none."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,16 +106,20 @@ class Runner:
     expressions: Expressions
     folder: Path
     env: Mapping[str, str] = field(default_factory=dict)  # of the machine, over a bare one
+    dry: Collection[str] = ()  # names of workflows in which `make` only says what it would do
     record: Record = field(default_factory=Record)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def happens(self, event: Event, name: str = "") -> list[WorkflowRun]:
-        """All workflows that the event starts, played; `name`: of the run, of a workflow_run."""
+    def happens(
+        self, event: Event, name: str = "", left_out: Collection[str] = ()
+    ) -> list[WorkflowRun]:
+        """All workflows that the event starts, played but for some, by their names; `name`: of the
+        run, of a workflow_run."""
         source = self._source(event.repository, event.sha)
         started = []
         for path in workflows(source):
-            on = self._parsed(source, path)["on"]
-            if starts(on, event, name):
+            content = self._parsed(source, path)
+            if content.get("name") not in left_out and starts(content["on"], event, name):
                 started.append(self.play(path, event))
         return started
 
@@ -149,8 +153,9 @@ class Runner:
         owner, name, inside = path.split("/", 2)
         return self._source(f"{owner}/{name}", commit), inside
 
-    def _machine(self) -> dict[str, str]:
-        return machine(self.folder, self.env)
+    def _machine(self, workflow: str) -> dict[str, str]:
+        dry = {"MAKEFLAGS": "n"} if workflow in self.dry else {}
+        return machine(self.folder, {**self.env, **dry})
 
     def _leg_folder(self) -> Path:
         return self.folder / "jobs" / str(next(self._numbers))
@@ -305,7 +310,7 @@ class _Playing:
         token = hub.token(event.repository, permissions)
         where = f"{self.path}: {name}"
         secrets = {**contexts["secrets"], "GITHUB_TOKEN": token}
-        machine = self.runner._machine()
+        machine = self.runner._machine(self.run.name)
         if permissions.get("id-token") == "write":
             machine |= hub.identity(self._claims(name))
         contexts = {

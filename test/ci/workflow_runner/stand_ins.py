@@ -248,14 +248,15 @@ def _unpack(archive: bytes, folder: Path) -> None:
 
 
 def _restore(call: Call) -> dict[str, str]:
-    """The exact key, or else the newest that begins with one of the others."""
+    """The exact key, or else the newest that begins with one of the others. What the machine has
+    in that place stays."""
     key = call.inputs["key"]
     shelf = _shelf(call)
     others = [name for prefix in call.paths("restore-keys") for name in _newest(shelf, prefix)]
     found = next((name for name in [key, *others] if (shelf / _file(name)).is_dir()), "")
     for number, path in enumerate(call.paths()) if found else ():
         kept = shelf / _file(found) / str(number)
-        if kept.exists():
+        if kept.exists() and not call.place(path).exists():
             _copy(kept, call.place(path))
     hit = "true" if found == key else "false" if found else ""
     return {"cache-hit": hit, "cache-primary-key": key, "cache-matched-key": found}

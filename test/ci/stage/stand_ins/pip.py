@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stands in for pip on a machine where workflows are played: `python -m pip`, `pip`.
+
+What is asked for is there already, and nothing is fetched or compiled. What pip would refuse is
+refused: a requirements file that is not there, a folder that is no project. A project of Python is
+installed by a path to its folder and by its entry points; a wheel is a file without contents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+tomllib: Any = importlib.import_module("tomllib")  # of Python 3.11
+
+import tomllib
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="pip")
+    parser.add_argument("verb", choices=["install", "wheel"])
+    parser.add_argument("--requirement", "-r", action="append", default=[])
+    parser.add_argument("--editable", "-e", action="append", default=[])
+    parser.add_argument("--wheel-dir", type=Path)
+    parser.add_argument("--target")
+    parser.add_argument("--config-settings", action="append")
+    for switch in ("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"):
+        parser.add_argument(switch, action="store_true")
+    parser.add_argument("what", nargs="*")
+    args = parser.parse_intermixed_args()
+    for file in args.requirement:
+        _requirements(file)
+    for what in [*args.editable, *args.what]:
+        if "/" in what or what == ".":
+            _project(Path(what.partition("[")[0]), args.wheel_dir)
+    if not (args.requirement or args.editable or args.what):
+        sys.exit("ERROR: You must give at least one requirement")
+
+
+def _requirements(file: str) -> None:
+    try:
+        text = Path(file).read_text()
+    except OSError as error:
+        sys.exit(f"ERROR: Could not open requirements file: {error}")
+    if not [line for line in text.splitlines() if line.strip() and not line.startswith("#")]:
+        sys.exit(f"ERROR: {file} asks for nothing")
+
+
+def _project(folder: Path, wheels: Path | None) -> None:
+    try:
+        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    except (OSError, KeyError):
+        sys.exit(f"ERROR: {folder} does not appear to be a Python project")
+    name, version = project["name"].replace("-", "_"), project.get("version", "0")
+    if wheels:
+        wheels.mkdir(parents=True, exist_ok=True)
+        (wheels / f"{name}-{version}-py3-none-any.whl").touch()
+    else:
+        _install(folder.resolve(), name, version, project)
+
+
+def _install(folder: Path, name: str, version: str, project: dict[str, Any]) -> None:
+    packages = Path(sysconfig.get_paths()["purelib"])
+    source = folder / "src" if (folder / "src").is_dir() else folder
+    (packages / f"{name}.pth").write_text(f"{source}\n")
+    about = packages / f"{name}-{version}.dist-info"
+    about.mkdir(exist_ok=True)
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    groups = project.get("entry-points", {})
+    lines = [
+        line
+        for group, entries in groups.items()
+        for line in (f"[{group}]", *(f"{key} = {value}" for key, value in entries.items()))
+    ]
+    (about / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
