@@ -17,8 +17,6 @@ from typing import Any
 
 tomllib: Any = importlib.import_module("tomllib")  # of Python 3.11
 
-import tomllib
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="pip")
