@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 from github_fake import BOT, GitHubFake
-from github_fake.bad_days import withstands
+from github_fake.bad_days import STRIKES, withstands
 from github_fake.company import bears_company
+from reporting import HEADER as HEADER_FILE
+from reporting import findings_text, judged
 from test_github_convergence import FINDINGS, HEADER, RULES, repository
+from test_report import FAILS, a_finding
 
 from ci.cli import main
 from ci.github import access
@@ -91,8 +94,36 @@ def test_two_runs_publish_files_of_their_own(
         assert github_fake.world.file(github_fake.repository, "results", f"{name}.json") == b"{}"
 
 
+@pytest.fixture
+def feed(github_fake: GitHubFake, tmp_path: Path) -> Callable[[int], int]:
+    """Tells of one of two merged pull requests."""
+    merged = []
+    for number in range(2):
+        files = {HEADER_FILE: f"{number}\n", f"reference_backend/{number}.py": "1\n"}
+        pull = github_fake.open_pull(files, branch=f"topic-{number}")
+        merged.append(github_fake.person("alice").merges(pull.number, "squash"))
+    found = tmp_path / "findings.json"
+    found.write_text(findings_text(a_finding()))
+    return lambda number: main(["feed", "add", f"--commit={merged[number]}", f"--findings={found}"])
+
+
+@pytest.fixture
+def report(github_fake: GitHubFake) -> Run:
+    _, run = judged(github_fake, FAILS, found=(a_finding(),))
+    return lambda: main(["report", f"--run-id={run.id}"])
+
+
+def test_two_runs_tell_of_merged_pull_requests(
+    github_fake: GitHubFake, feed: Callable[[int], int]
+) -> None:
+    bears_company(github_fake, lambda: feed(0), lambda: feed(1))
+
+
+WITH_MANY_CALLS = ("feed", "report")
+
+
 @pytest.mark.usefixtures("waits")
-@pytest.mark.parametrize("verb", ["label", "define", "comment", "publish"])
+@pytest.mark.parametrize("verb", ["label", "define", "comment", "publish", *WITH_MANY_CALLS])
 def test_any_failure_at_any_call_is_made_good_by_another_run(
     github_fake: GitHubFake,
     verb: str,
@@ -100,7 +131,9 @@ def test_any_failure_at_any_call_is_made_good_by_another_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run = request.getfixturevalue(verb)
-    withstands(github_fake, (lambda: run("one")) if verb == "publish" else run)
+    which = {"publish": ("one",), "feed": (0,)}.get(verb, ())
+    strikes = 1 if verb in WITH_MANY_CALLS else len(STRIKES)
+    withstands(github_fake, lambda: run(*which), strikes)
     said = "".join(capsys.readouterr())
     assert said and not any(token in said for token in github_fake.tokens)
 

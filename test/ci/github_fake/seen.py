@@ -12,7 +12,7 @@ def seen(world: World, repository: Repository) -> dict[str, Any]:
     """To be compared with how it was."""
     commits = world.objects.commits
     branches = {
-        ref: [(commits[sha].tree, commits[sha].message) for sha in world.objects.history(sha)]
+        ref: (commits[sha].tree, sorted(commits[x].message for x in world.objects.history(sha)))
         for ref, sha in repository.refs.items()
     }
     issues = {
@@ -26,10 +26,8 @@ def seen(world: World, repository: Repository) -> dict[str, Any]:
         )
         for number, issue in repository.issues.items()
     }
-    checks = [
-        (
-            check.name,
-            commits[check.head_sha].tree,
+    checks = {  # of several with one name, the newest is shown
+        (check.name, commits[check.head_sha].tree): (
             check.status,
             check.conclusion,
             check.external_id,
@@ -37,7 +35,7 @@ def seen(world: World, repository: Repository) -> dict[str, Any]:
             check.annotations,
         )
         for check in repository.checks
-    ]
+    }
     return {
         "labels": sorted((x.name, x.color, x.description) for x in repository.labels),
         "branches": branches,
