@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import github
@@ -10,9 +12,15 @@ import pytest
 import requests
 from github.PullRequest import PullRequest
 from github.Repository import Repository
-from github_fake import BOT, GitHubFake
+from github_fake import BOT, GitHubFake, Person
 from github_fake.description import load
 from github_fake.handling import ROUTES
+from github_fake.world import World
+from github_fixtures import Verb
+
+PAGE = "docs/ci/fake-github.md"
+# Words of its table that are arguments, fields or fixtures.
+ARGUMENTS = ("times", "after", "applied", "download", "calls", "world", "github_event", "state")
 
 
 def client(fake: GitHubFake, token: str | None = None) -> github.Github:
@@ -246,3 +254,18 @@ def test_what_somebody_pushes_himself_counts_as_merged(
     assert (found.state, found.merged) == ("closed", True)
     events = [event.event for event in found.as_issue().get_timeline()]
     assert events == ["merged", "closed"]
+
+
+def test_the_example_in_the_documents_runs(github_fake: GitHubFake, verb: Verb, root: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (root / PAGE).read_text(), re.DOTALL)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    scope["test_a_label_that_alice_took_away_stays_away"](github_fake, verb)
+
+
+def test_what_the_documents_name_is_there(root: Path) -> None:
+    rows = re.findall(r"^\| (?!To )[^|]+ \| (.*) \|$", (root / PAGE).read_text(), re.MULTILINE)
+    named = [name for row in rows for name in re.findall(r"`([a-z_.]+)", row)]
+    assert len(named) > 25
+    known = {*dir(GitHubFake), *dir(Person), *dir(World), *ARGUMENTS}
+    assert [name for name in named if name.removeprefix("world.") not in known] == []
