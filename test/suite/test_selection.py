@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from pathlib import Path
 
 import harness
@@ -33,6 +34,24 @@ def test_a_checkout_names_its_commit() -> None:
     commit = source.commit()
     assert commit is not None
     assert len(commit.removesuffix("-dirty")) == 40
+
+
+def test_only_a_change_of_the_suite_makes_its_commit_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, pin = tmp_path / "conformance/a.py", tmp_path / "ci/pins/nightly.yaml"
+    for file in (suite, pin):
+        file.parent.mkdir(parents=True)
+        file.write_text("before\n")
+    who = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+    for words in (("init",), ("add", "."), (*who, "commit", "--message", "x")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.setattr(source, "PACKAGE", suite.parent)
+    clean = source.commit.__wrapped__()
+    pin.write_text("after\n")
+    assert source.commit.__wrapped__() == clean
+    suite.write_text("after\n")
+    assert source.commit.__wrapped__() == f"{clean}-dirty"
 
 
 @pytest.mark.parametrize("distributed", [(), ("-n1",)])
