@@ -218,8 +218,10 @@ class Description:
 
 
 def _amend(schemas: Json) -> None:
-    """A fork that was deleted is null, as GitHub's own webhooks describe it."""
+    """What GitHub's own webhooks describe: a fork that was deleted is null, as may be a text."""
     for name in ("pull-request", "pull-request-simple"):
+        labels = schemas[name]["properties"]["labels"]["items"]["properties"]
+        labels["description"]["nullable"] = True
         head = schemas[name]["properties"]["head"]["properties"]
         head["repo"] = {"nullable": True, "oneOf": [head["repo"]]}
 
