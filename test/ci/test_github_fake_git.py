@@ -9,6 +9,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import github
 import pytest
@@ -168,6 +169,78 @@ def test_artifacts_come_from_another_host_that_wants_no_token(
     assert "a token was sent to the host of downloads" in violation
     artifact.expired = True
     assert requests.get(listed.archive_download_url, headers=auth, timeout=9).status_code == 410
+
+
+def test_whatever_has_a_url_is_found_there(github_fake: GitHubFake, repository: Repository) -> None:
+    world, ours = github_fake.world, github_fake.repository
+    github_fake.person("alice").pushes({".github/workflows/pr.yml": "on: push"})
+    pull = repository.get_pull(github_fake.open_pull({"a.h": "1"}).number)
+    run = world.add_run(ours, pull.head.sha)
+    world.add_artifact(ours, run, "verdict", b"")
+    issue = pull.as_issue()
+    issue.add_to_labels("x/y")
+    commit = repository.get_git_commit(ours.refs["refs/heads/main"])
+    things: list[Any] = [
+        *(repository, pull, issue, issue.create_comment("c"), repository.get_label("x/y")),
+        *(repository.create_check_run("gate", pull.head.sha), pull.user, pull.head.repo),
+        *(repository.get_workflow_run(run.id), *repository.get_artifacts(), commit),
+        *(commit.tree, *repository.get_git_tree("main").tree, repository.get_contents("README.md")),
+        *(repository.get_commit("main"), repository.get_workflow("pr.yml")),
+    ]
+    auth = {"Authorization": f"token {github_fake.token}"}
+    found = {thing.url: requests.get(thing.url, headers=auth, timeout=9) for thing in things}
+    assert len(found) == len(things)
+    assert {url for url, answer in found.items() if answer.status_code != 200} == set()
+
+
+def test_what_is_listed_is_chosen_by_what_is_asked_for(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    world, ours = github_fake.world, github_fake.repository
+    files = {f".github/workflows/{name}.yml": "on: push" for name in ("pr", "nightly")}
+    main = github_fake.person("alice").pushes(files)
+    first = world.add_run(ours, main, event="push", conclusion="failure")
+    second = world.add_run(ours, main, path=".github/workflows/nightly.yml", event="schedule")
+    world.add_artifact(ours, first, "a", b"")
+    world.add_artifact(ours, second, "b", b"")
+    assert [run.id for run in repository.get_workflow_runs()] == [second.id, first.id]
+    assert [run.id for run in repository.get_workflow_runs(event="push")] == [first.id]
+    assert [run.id for run in repository.get_workflow_runs(status="failure")] == [first.id]
+    nightly = repository.get_workflow("nightly.yml")
+    assert [run.id for run in nightly.get_runs()] == [second.id]
+    assert [artifact.name for artifact in repository.get_artifacts("b")] == ["b"]
+    assert [commit.sha for commit in repository.get_commits()] == [*world.objects.history(main)]
+
+
+def test_issues_are_opened_labelled_and_listed(repository: Repository) -> None:
+    first = repository.create_issue("One", "body", labels=["a", "b"])
+    second = repository.create_issue("Two")
+    first.set_labels("b", "c")
+    second.edit(state="closed")
+    assert [label.name for label in first.get_labels()] == ["b", "c"]
+    assert [issue.number for issue in repository.get_issues()] == [first.number]
+    assert [issue.number for issue in repository.get_issues(state="all", labels=["c"])] == [1]
+    assert [issue.number for issue in repository.get_issues(state="closed")] == [2]
+
+
+def test_the_commits_of_a_pull_request_are_its_own(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    number = github_fake.open_pull({"a.h": "1"}).number
+    second = github_fake.person("alice").pushes_to_pull(number, {"b.h": "1"})
+    commits = [commit.sha for commit in repository.get_pull(number).get_commits()]
+    assert len(commits) == 2 and commits[1] == second
+
+
+def test_dispatches_are_kept_for_whom_they_concern(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    assert repository.create_repository_dispatch("upstream", {"sha": "1"})
+    github_fake.person("alice").pushes({".github/workflows/nightly.yml": "on: push"})
+    assert repository.get_workflow("nightly.yml").create_dispatch("main", {"pin": "newest"})
+    assert github_fake.repository.dispatches == [("upstream", {"sha": "1"})]
+    wanted = [("nightly.yml", "main", {"pin": "newest"})]
+    assert github_fake.repository.workflow_dispatches == wanted
 
 
 def test_payloads_are_github_s_own_about_what_is_here(github_fake: GitHubFake) -> None:

@@ -8,7 +8,7 @@ import binascii
 from typing import Any
 
 from github_fake.git_objects import Entry
-from github_fake.handling import Call, Listing, Reply, handles
+from github_fake.handling import Call, Reply, handles
 from github_fake.world import Refusal
 
 READ, WRITE = "contents=read", "contents=write"
@@ -116,13 +116,6 @@ def _ref(call: Call) -> Any:
     if ref not in call.repository.refs:
         raise Refusal(404, "Not Found")
     return call.render.ref(call.repository, ref, call.repository.refs[ref])
-
-
-@handles("git/list-matching-refs", READ)
-def _refs(call: Call) -> Listing:
-    repository, start = call.repository, f"refs/{call.path['ref']}"
-    found = sorted(item for item in repository.refs.items() if item[0].startswith(start))
-    return Listing(found, lambda item: call.render.ref(repository, *item))
 
 
 @handles("git/create-ref", WRITE)

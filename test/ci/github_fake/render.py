@@ -51,13 +51,7 @@ class Render:
 
     def me(self, login: str) -> Answer:
         """A user's own page."""
-        return self._shape("public-user", self.user(login))
-
-    def rate_limit(self) -> Answer:
-        """Plenty left."""
-        rate = {"limit": 5000, "remaining": 4999, "reset": 4102444800, "used": 1}
-        resources = {"core": rate, "search": rate, "graphql": rate}
-        return self._shape("rate-limit-overview", {"resources": resources, "rate": rate})
+        return self._shape("public-user", {**self.user(login), "user_view_type": "public"})
 
     def app(self, slug: str) -> Answer:
         """A GitHub App."""

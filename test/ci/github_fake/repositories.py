@@ -18,21 +18,9 @@ def _get(call: Call) -> Any:
     return call.render.repository(call.repository, "full-repository")
 
 
-@handles("users/get-authenticated", "metadata=read")
-def _me(call: Call) -> Any:
-    if call.actor.endswith("[bot]"):
-        raise Refusal(403, "Resource not accessible by integration")
-    return call.render.me(call.actor)
-
-
 @handles("users/get-by-username", "metadata=read")
 def _user(call: Call) -> Any:
     return call.render.me(call.path["username"])
-
-
-@handles("rate-limit/get")
-def _rate_limit(call: Call) -> Any:
-    return call.render.rate_limit()
 
 
 def commit_of(call: Call, name: str) -> str:
