@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from github.Repository import Repository
-from github_fake import GitHubFake, Reply
-from requests.adapters import HTTPAdapter
+from github_fake import BOT, GitHubFake, Reply
 
 from ci.errors import CiError
 from ci.github import access
@@ -249,24 +249,29 @@ def test_a_wait_that_is_none_is_not_waited_for(
     assert sum(waits) <= 5 * 300
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tenth of a second per answer instead of half a minute."""
-    send = HTTPAdapter.send
-
-    def hasty(adapter: HTTPAdapter, request: Any, **how: Any) -> Any:
-        return send(adapter, request, **how | {"timeout": 0.1})
-
-    monkeypatch.setattr(HTTPAdapter, "send", hasty)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_slow_answer_is_asked_for_again(fake: GitHubFake) -> None:
-    fake.slow("repos/get", seconds=0.3)
+def test_a_slow_answer_is_asked_for_again(
+    fake: GitHubFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "_TIMEOUT", 1)
+    fake.slow("repos/get", seconds=1.5)
     assert opened().full_name == "octo-org/puone"
 
 
-@pytest.mark.usefixtures("impatient")
-def test_an_answer_that_does_not_come_is_given_up(fake: GitHubFake) -> None:
-    fake.slow("repos/get", seconds=0.3, times=99)
+def test_an_answer_that_does_not_come_is_given_up(
+    fake: GitHubFake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "_TIMEOUT", 1)
+    monkeypatch.setattr(access, "_TRIES_MORE", 0)
+    fake.slow("repos/get", seconds=1.5, times=99)
     assert "no answer from 127.0.0.1" in refused(fake)
+
+
+def test_a_netrc_does_not_replace_the_token(
+    fake: GitHubFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login us password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    assert len(read()) == MANY
+    assert {call.actor for call in fake.calls} == {BOT}
