@@ -224,6 +224,8 @@ def _amend(schemas: Json) -> None:
         labels["description"]["nullable"] = True
         head = schemas[name]["properties"]["head"]["properties"]
         head["repo"] = {"nullable": True, "oneOf": [head["repo"]]}
+    run = schemas["workflow-run"]["properties"]
+    run["head_repository"] = {"nullable": True, "oneOf": [run["head_repository"]]}
 
 
 @functools.cache

@@ -85,9 +85,6 @@ def _update(call: Call) -> Any:
     issue.title = call.body.get("title", issue.title)
     issue.body = call.body.get("body", issue.body)
     pull.base_branch = call.body.get("base", pull.base_branch)
-    state = call.body.get("state", issue.state)
-    if state == "open" and pull.merged_at:
-        raise invalid("PullRequest", "state", "invalid")
-    call.world.set_state(issue, state, call.actor)
+    call.world.set_state(issue, call.body.get("state", issue.state), call.actor)
     issue.updated_at = call.world.tick()
     return call.render.pull(call.repository, issue, full=True)

@@ -428,7 +428,9 @@ class World:
         return comment
 
     def set_state(self, issue: Issue, state: str, actor: str) -> None:
-        """open or closed."""
+        """open or closed; what is merged stays closed."""
+        if state == "open" and issue.pull and issue.pull.merged_at:
+            raise invalid("PullRequest", "state", "invalid")
         if issue.state != state:
             issue.state = state
             self.event(issue, "closed" if state == "closed" else "reopened", actor)
