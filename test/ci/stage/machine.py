@@ -30,6 +30,7 @@ def prepare(folder: Path) -> dict[str, str]:
     _write(programs / "pip", f'exec python {STAND_INS / "pip.py"} "$@"')
     _write(programs / "cmake", f'exec python3 {STAND_INS / "cmake.py"} "$@"')
     _write(programs / "sudo", ":  # of: apt-get install ccache")
+    _write(programs / "nvidia-smi", "exit 9  # even where there is a card")
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return {
         "PATH": os.pathsep.join([str(programs), "/usr/bin", "/bin"]),
@@ -51,13 +52,22 @@ def furnish(checkout: Path, programs: Path) -> None:
     for package in _packages().iterdir():
         if not package.name.startswith(_NOT_THERE):
             (packages / package.name).symlink_to(package)
-    (packages / "pip.py").symlink_to(STAND_INS / "pip.py")
+    _without_main(_packages() / "pip", packages / "pip")
     shutil.copytree(programs, venv / "bin", symlinks=True)
     for tool in Path(sys.executable).parent.iterdir():
         if not (venv / "bin" / tool.name).exists() and not tool.name.startswith("pip"):
             (venv / "bin" / tool.name).symlink_to(tool)
     home = Path(os.path.realpath(sys.executable)).parent
     (venv / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\n")
+
+
+def _without_main(pip: Path, here: Path) -> None:
+    """The pip that programs look into (`ci/torch_tree`), but `python -m pip` is the stand-in."""
+    here.mkdir()
+    for part in pip.iterdir():
+        if part.name != "__main__.py":
+            (here / part.name).symlink_to(part)
+    (here / "__main__.py").symlink_to(STAND_INS / "pip.py")
 
 
 def _packages() -> Path:

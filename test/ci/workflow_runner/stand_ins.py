@@ -77,7 +77,10 @@ def stand_in(
 
 @stand_in(
     "actions/checkout",
-    ("repository", "ref", "path", "fetch-depth", "persist-credentials", "sparse-checkout", "token"),
+    (
+        *("repository", "ref", "path", "fetch-depth", "persist-credentials", "sparse-checkout"),
+        *("submodules", "token"),
+    ),
 )
 def checkout(call: Call) -> dict[str, str]:
     """A clone of as much history as was asked for; who may not push, or has no credentials, finds

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Labels follow their file; a tag is built, attested and published; the card gets its turn."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import yaml
+from stage.machine import ROOT
+
+from lives.of_a_release import LABELS, Life
+
+
+def test_labels_are_defined_as_their_file_has_them(release: Life) -> None:
+    assert release.labels["label"].conclusion == "success"
+    wanted = yaml.safe_load((ROOT / LABELS).read_text())
+    assert len(release.stage.repository.labels) == len(wanted["labels"])
+
+
+def test_a_tag_is_built_attested_and_published(release: Life) -> None:
+    run = release.release["release"]
+    assert run.conclusion == "success"
+    assert set(release.release) == {"release"}
+    assert len(run.jobs["publish"].legs) == 2
+
+
+def test_what_is_published_is_what_was_built(release: Life) -> None:
+    run = release.release["release"]
+    archive = release.stage.hub.artifacts(run.number)["dist"]
+    with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+        folders = {name.partition("/")[0] for name in zipped.namelist()}
+    assert folders == {"torch-conformance", "torch-puone", "wheels"}
+
+
+def test_a_machine_without_a_card_says_so_and_nothing_is_green(release: Life) -> None:
+    run = release.card["gpu"]
+    assert run.conclusion == "failure"
+    assert "no GPU: nvidia-smi finds none" in run.log

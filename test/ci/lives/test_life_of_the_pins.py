@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each week the pins are looked after: one PR for one pin, however many weeks it waits."""
+
+from __future__ import annotations
+
+from lives.of_the_pins import NAME, Life
+
+
+def test_every_week_ends_well(pins: Life) -> None:
+    assert [week.runs["update-pins"].conclusion for week in pins.weeks] == ["success"] * 3
+
+
+def test_a_release_is_proposed_in_a_pr_by_whom_the_secret_belongs_to(pins: Life) -> None:
+    (pull,) = pins.weeks[0].newest
+    assert pull.title == "Pin newest: torch 2.15.0 -> 2.16.0"
+    assert pull.author == NAME
+    assert "version: 2.16.0" in pins.weeks[0].pin
+
+
+def test_a_week_without_a_release_changes_nothing(pins: Life) -> None:
+    before, after = pins.weeks[:2]
+    assert after.tip == before.tip
+    for old, new in ((before.newest, after.newest), (before.nightly, after.nightly)):
+        assert [pull.updated_at for pull in new] == [pull.updated_at for pull in old]
+
+
+def test_the_next_release_takes_the_same_pr(pins: Life) -> None:
+    (pull,) = pins.weeks[2].newest
+    assert pull.number == pins.weeks[0].newest[0].number
+    assert pull.title == "Pin newest: torch 2.15.0 -> 2.17.0"
+    assert "version: 2.17.0" in pins.weeks[2].pin
+
+
+def test_pins_that_people_move_are_left_to_people(pins: Life) -> None:
+    refs = pins.stage.repository.refs
+    moved = {ref for ref in refs if ref.startswith("refs/heads/pin/")}
+    assert moved == {"refs/heads/pin/newest", "refs/heads/pin/nightly"}
+
+
+def test_the_secret_is_never_printed(pins: Life) -> None:
+    secret = pins.stage.hub.kept_secrets["PINS_TOKEN"]
+    assert secret not in "".join(run.log for run in pins.stage.all_runs)
