@@ -211,7 +211,7 @@ def test_a_policy_that_requires_nothing_is_never_green(gate: Gate) -> None:
     assert "the policy requires no lane" in gate.refused()
 
 
-@pytest.mark.parametrize("old", set(Ended) - {Ended.NOT_RUN})
+@pytest.mark.parametrize("old", [ended for ended in Ended if ended is not Ended.NOT_RUN])
 def test_whatever_moves_down_the_lattice_is_told_and_what_is_newly_bad_is_never_fine(
     old: Ended,
 ) -> None:
