@@ -17,6 +17,7 @@ from test_report import FAILS, a_finding
 
 HEADER = "c10/core/Allocator.h"
 OURS, OTHER = 1, 2  # pull requests
+LISTING = "issues/list-labels-for-repo"
 LABELS = ("surface: allocator", "impact: compile-break", "impact: none", "bug")
 Act = Callable[[GitHubFake, random.Random], object]
 
@@ -131,3 +132,25 @@ def test_whatever_people_do_meanwhile(
     assert verb(*words[name]).status == ended.status
     assert writes(github_fake) == []
     assert github_fake.state() == settled
+
+
+def test_a_list_that_moves_while_it_is_read_hides_nothing_for_good(
+    github_fake: GitHubFake, verb: Verb, words: dict[str, list[object]]
+) -> None:
+    """What stood first on the second page is on the first one when the second is asked for."""
+    first = [github_fake.world.define_label(github_fake.repository, f"a{n}") for n in range(100)]
+    hidden = "Surface: allocator"
+    github_fake.world.define_label(github_fake.repository, hidden, "aabbcc", "by hand")
+
+    def when_asked_for_the_second_page() -> None:
+        if [call.operation for call in github_fake.calls].count(LISTING):
+            github_fake.repository.labels.remove(first[0])
+        else:
+            github_fake.before(LISTING, when_asked_for_the_second_page)
+
+    github_fake.before(LISTING, when_asked_for_the_second_page)
+    assert verb(*words["label"]).status == 0
+    (given,) = github_fake.repository.issue(OURS).labels
+    assert given.lower() == hidden.lower()
+    names = [label.name.lower() for label in github_fake.repository.labels]
+    assert len(names) == len(set(names)) == 100
