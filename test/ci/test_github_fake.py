@@ -230,6 +230,15 @@ def test_the_world_goes_back_to_a_checkpoint(
         repository.create_label("x", "aabbcc")
 
 
+def test_what_was_seen_does_not_change_with_the_world(
+    github_fake: GitHubFake, repository: Repository
+) -> None:
+    check = repository.create_check_run("gate", repository.get_branch("main").commit.sha)
+    before = github_fake.state()
+    check.edit(output={"title": "t", "summary": "s"})
+    assert github_fake.state() != before
+
+
 def test_a_pull_request_follows_its_branch(github_fake: GitHubFake, repository: Repository) -> None:
     alice = github_fake.person("alice")
     number = github_fake.open_pull({"a.h": "1"}).number

@@ -164,7 +164,8 @@ class GitHubFake(Failing):
     def state(self) -> dict[str, Any]:
         """What people see: without numbers and times that differ from run to run."""
         with self._lock:
-            return {name: seen(self.world, r) for name, r in self.world.repositories.items()}
+            every = self.world.repositories.items()
+            return copy.deepcopy({name: seen(self.world, one) for name, one in every})
 
     def check(self) -> None:
         """Fails if any request or answer broke GitHub's description."""
