@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import small_torch
 from github_fake.world import Issue
 from pin_index import PinIndex, pin
 from stage.acts import Runs, Stage, stage
@@ -56,6 +57,7 @@ def play(expressions: Expressions, record: Record, folder: Path) -> Life:
         )
         env = {**addresses, "PIP_RETRIES": "0", "XDG_CACHE_HOME": str(folder / "cache")}
         with stage(expressions, record, folder, more=_pins(index), env=env) as scene:
+            _built_from(scene, small_torch.COMMIT)
             rights = {"contents": "write", "pull_requests": "write"}
             scene.hub.kept_secrets = {"PINS_TOKEN": scene.fake.new_token(rights, actor=NAME)}
             life = Life(scene)
@@ -71,6 +73,14 @@ def _pins(index: PinIndex) -> dict[str, bytes]:
     index.add(NIGHTLY)
     pins = [pin(index.add(version), name, source) for name, version, source in THERE]
     return {file.place(one.name): file.render(one) for one in pins}
+
+
+def _built_from(scene: Stage, sha: str) -> None:
+    """PyTorch has the commit that the small torches say they were built from."""
+    world = scene.fake.world
+    upstream = world.add_repository("pytorch/pytorch")
+    commits = world.objects.commits
+    commits[sha] = replace(commits[upstream.refs["refs/heads/main"]], sha=sha)
 
 
 def _week(scene: Stage) -> Week:

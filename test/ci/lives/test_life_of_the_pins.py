@@ -10,6 +10,13 @@ def test_every_week_ends_well(pins: Life) -> None:
     assert [week.runs["update-pins"].conclusion for week in pins.weeks] == ["success"] * 3
 
 
+def test_every_pin_is_held_against_its_index_and_upstream(pins: Life) -> None:
+    for week in pins.weeks:
+        log = week.runs["update-pins"].log
+        for version in ("2.11.0", "2.13.0", "2.15.0"):
+            assert f"torch {version} is as pinned" in log
+
+
 def test_a_release_is_proposed_in_a_pr_by_whom_the_secret_belongs_to(pins: Life) -> None:
     (pull,) = pins.weeks[0].newest
     assert pull.title == "Pin newest: torch 2.15.0 -> 2.16.0"
