@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 from workflow_runner.expressions import Expressions
-from workflow_runner.record import Record
 
 from lives import (
     of_a_night,
@@ -26,48 +25,34 @@ def expressions() -> Iterator[Expressions]:
 
 
 @pytest.fixture(scope="session")
-def record() -> Record:
-    """Every step that any of the lives has played."""
-    return Record()
-
-
-@pytest.fixture(scope="session")
 def pull_request(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
+    expressions: Expressions, tmp_path_factory: pytest.TempPathFactory
 ) -> of_a_pull_request.Life:
-    return of_a_pull_request.play(expressions, record, tmp_path_factory.mktemp("pull-request"))
+    return of_a_pull_request.play(expressions, tmp_path_factory.mktemp("pull-request"))
 
 
 @pytest.fixture(scope="session")
-def night(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
-) -> of_a_night.Life:
-    return of_a_night.play(expressions, record, tmp_path_factory.mktemp("night"))
+def night(expressions: Expressions, tmp_path_factory: pytest.TempPathFactory) -> of_a_night.Life:
+    return of_a_night.play(expressions, tmp_path_factory.mktemp("night"))
 
 
 @pytest.fixture(scope="session")
-def pins(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
-) -> of_the_pins.Life:
-    return of_the_pins.play(expressions, record, tmp_path_factory.mktemp("pins"))
+def pins(expressions: Expressions, tmp_path_factory: pytest.TempPathFactory) -> of_the_pins.Life:
+    return of_the_pins.play(expressions, tmp_path_factory.mktemp("pins"))
 
 
 @pytest.fixture(scope="session")
-def vendor(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
-) -> of_a_vendor.Life:
-    return of_a_vendor.play(expressions, record, tmp_path_factory.mktemp("vendor"))
+def vendor(expressions: Expressions, tmp_path_factory: pytest.TempPathFactory) -> of_a_vendor.Life:
+    return of_a_vendor.play(expressions, tmp_path_factory.mktemp("vendor"))
 
 
 @pytest.fixture(scope="session")
-def relay(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
-) -> of_the_relay.Life:
-    return of_the_relay.play(expressions, record, tmp_path_factory.mktemp("relay"))
+def relay(expressions: Expressions, tmp_path_factory: pytest.TempPathFactory) -> of_the_relay.Life:
+    return of_the_relay.play(expressions, tmp_path_factory.mktemp("relay"))
 
 
 @pytest.fixture(scope="session")
 def release(
-    expressions: Expressions, record: Record, tmp_path_factory: pytest.TempPathFactory
+    expressions: Expressions, tmp_path_factory: pytest.TempPathFactory
 ) -> of_a_release.Life:
-    return of_a_release.play(expressions, record, tmp_path_factory.mktemp("release"))
+    return of_a_release.play(expressions, tmp_path_factory.mktemp("release"))

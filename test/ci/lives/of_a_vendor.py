@@ -10,8 +10,8 @@ from pathlib import Path
 from stage.acts import Runs, Stage, stage
 from stage.machine import ROOT
 from workflow_runner.expressions import Expressions
-from workflow_runner.record import Record
 
+PLAYS = {"conformance"}
 NAME = "mychip-org/torch-mychip"
 SUITE = {"PYTEST_ADDOPTS": "--check=view/conti* --check=view/resize* --check=view/expanded*"}
 
@@ -33,9 +33,9 @@ class Life:
     stage: Stage
 
 
-def play(expressions: Expressions, record: Record, folder: Path) -> Life:
+def play(expressions: Expressions, folder: Path) -> Life:
     """Their repository is on the same fake as ours."""
-    with stage(expressions, record, folder, env=SUITE) as scene:
+    with stage(expressions, folder, env=SUITE) as scene:
         ours = scene.repository
         workflow = _documented().replace("OWNER/REPOSITORY", ours.full_name)
         workflow = re.sub(r"@[0-9a-f]{40}", f"@{scene.main}", workflow)

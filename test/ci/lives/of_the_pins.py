@@ -12,11 +12,11 @@ from pin_index import PinIndex, pin
 from stage.acts import Runs, Stage, stage
 from wheel_server import Behaviour, serving
 from workflow_runner.expressions import Expressions
-from workflow_runner.record import Record
 
 from ci.pin import file
 from ci.pin.model import Source
 
+PLAYS = {"update-pins"}
 CRON = "41 5 * * 1"
 NAME = "pins[bot]"
 BRANCH = "refs/heads/pin/newest"
@@ -47,7 +47,7 @@ class Life:
     weeks: list[Week] = field(default_factory=list)
 
 
-def play(expressions: Expressions, record: Record, folder: Path) -> Life:
+def play(expressions: Expressions, folder: Path) -> Life:
     """The index has small torches, which nothing may take for the real ones of that version."""
     (folder / "index").mkdir()
     with serving(Behaviour(folder / "index")) as running:
@@ -56,7 +56,7 @@ def play(expressions: Expressions, record: Record, folder: Path) -> Life:
             ("PIP_INDEX_URL", "PIN_INDEX_PYPI", "PIN_INDEX_NIGHTLY_CPU"), running.index()
         )
         env = {**addresses, "PIP_RETRIES": "0", "XDG_CACHE_HOME": str(folder / "cache")}
-        with stage(expressions, record, folder, more=_pins(index), env=env) as scene:
+        with stage(expressions, folder, more=_pins(index), env=env) as scene:
             _built_from(scene, small_torch.COMMIT)
             rights = {"contents": "write", "pull_requests": "write"}
             scene.hub.kept_secrets = {"PINS_TOKEN": scene.fake.new_token(rights, actor=NAME)}

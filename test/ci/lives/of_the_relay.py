@@ -14,11 +14,11 @@ from relay_fake import serving as serving_relay
 from stage.acts import Runs, Stage, stage
 from wheel_server import Behaviour, serving
 from workflow_runner.expressions import Expressions
-from workflow_runner.record import Record
 
 from lives.selection import SUITE
 
 NIGHTLY = "cf30153c4c131c8164ee7798e5022d810682e2cb"  # the commit of the torch that is here
+PLAYS = {"relay"}
 UPSTREAM = "pytorch/pytorch"
 # A checkout of PyTorch, as far as building one by pip looks at it.
 PYTORCH = {
@@ -38,7 +38,7 @@ class Life:
     stage: Stage
 
 
-def play(expressions: Expressions, record: Record, folder: Path) -> Life:
+def play(expressions: Expressions, folder: Path) -> Life:
     """The relay and the issuer of identities are on this machine."""
     (folder / "index").mkdir()
     with serving(Behaviour(folder / "index")) as index, serving_relay() as relay:
@@ -50,7 +50,7 @@ def play(expressions: Expressions, record: Record, folder: Path) -> Life:
             "PIN_INDEX_NIGHTLY_CPU": index.index(),
             "RELAY_CALLBACK_URL": here.pop("RELAY_CALLBACK_URL"),
         }
-        with stage(expressions, record, folder, env=env) as scene:
+        with stage(expressions, folder, env=env) as scene:
             scene.hub.issuer = here
             upstream = scene.fake.world.add_repository(UPSTREAM, PYTORCH)
             head = {"sha": upstream.refs["refs/heads/main"], "ref": "patch-1"}

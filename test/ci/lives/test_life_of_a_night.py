@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from lives.of_a_night import NIGHTLY, Life
+from lives.of_a_night import NIGHTLY, PLAYS, Life
+from lives.steps import left
 
 
 def test_the_first_night_has_nothing_to_compare_with_and_is_kept(night: Life) -> None:
@@ -11,12 +12,11 @@ def test_the_first_night_has_nothing_to_compare_with_and_is_kept(night: Life) ->
     assert "there is no run to compare with" in night.first["nightly"].log
 
 
-def test_all_shards_of_the_nightly_have_the_torch_that_was_found_once(night: Life) -> None:
+def test_the_suite_has_the_nightly_that_was_found_once(night: Life) -> None:
     run = night.first["nightly"]
     assert NIGHTLY in run.leg("pin").log
-    lanes = [leg for leg in run.jobs["suite"].legs if leg.matrix["pin"] == "nightly"]
-    assert len(lanes) == 2
-    assert all("installing the torch of ci/pins/nightly.yaml" in leg.log for leg in lanes)
+    (leg,) = (leg for leg in run.jobs["suite"].legs if leg.matrix["pin"] == "nightly")
+    assert "installing the torch of ci/pins/nightly.yaml" in leg.log
 
 
 def test_results_are_kept_by_day_and_as_the_last_ones(night: Life) -> None:
@@ -41,3 +41,7 @@ def test_a_red_night_is_kept_all_the_same(night: Life) -> None:
 def test_the_second_night_is_cut_by_the_durations_of_the_first(night: Life) -> None:
     assert "no such file yet" in night.first["nightly"].leg("suite").log
     assert "no such file yet" not in night.second["nightly"].leg("suite").log
+
+
+def test_every_step_of_its_workflows_is_played(night: Life) -> None:
+    assert left(PLAYS, night.stage) == set()

@@ -6,7 +6,11 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree
 
-from lives.of_a_pull_request import HEADER, PYTHON, Life
+import yaml
+from stage.machine import ROOT
+
+from lives.of_a_pull_request import HEADER, LABELS, PLAYS, PYTHON, Life
+from lives.steps import left
 
 BOT = "github-actions[bot]"
 
@@ -15,6 +19,12 @@ def test_main_leaves_a_baseline_behind(pull_request: Life) -> None:
     assert pull_request.begun["pr"].conclusion == "success"
     assert pull_request.begun["pr-report"].conclusion == "success"
     assert pull_request.file("results", "baseline/development-sim.json.gz")
+
+
+def test_labels_are_defined_as_their_file_has_them(pull_request: Life) -> None:
+    assert pull_request.begun["label"].conclusion == "success"
+    wanted = {label["name"] for label in yaml.safe_load((ROOT / LABELS).read_text())}
+    assert {label.name for label in pull_request.stage.repository.labels} == wanted
 
 
 def test_the_suite_runs_in_shards_for_real(pull_request: Life) -> None:
@@ -111,3 +121,7 @@ def test_files_of_pytorch_are_judged_by_where_they_lie(pull_request: Life) -> No
     log = pull_request.opened.runs["label"].log
     assert f"{HEADER} matches" in log
     assert f"{PYTHON} matches" in log
+
+
+def test_every_step_of_its_workflows_is_played(pull_request: Life) -> None:
+    assert left(PLAYS, pull_request.stage) == set()

@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Labels follow their file; a tag is built, attested and published; the card gets its turn."""
+"""A tag is built, attested and published; the machine with a card gets its turn."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 
-import yaml
-from stage.machine import ROOT
-
-from lives.of_a_release import LABELS, Life
-
-
-def test_labels_are_defined_as_their_file_has_them(release: Life) -> None:
-    assert release.labels["label"].conclusion == "success"
-    wanted = yaml.safe_load((ROOT / LABELS).read_text())
-    assert len(release.stage.repository.labels) == len(wanted)
+from lives.of_a_release import PLAYS, Life
+from lives.steps import left
 
 
 def test_a_tag_is_built_attested_and_published(release: Life) -> None:
@@ -37,3 +29,7 @@ def test_a_machine_without_a_card_says_so_and_nothing_is_green(release: Life) ->
     run = release.card["gpu"]
     assert run.conclusion == "failure"
     assert "no GPU: nvidia-smi finds none" in run.log
+
+
+def test_every_step_of_its_workflows_is_played(release: Life) -> None:
+    assert left(PLAYS, release.stage) == set()

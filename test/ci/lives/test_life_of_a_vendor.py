@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from lives.of_a_vendor import NAME, Life
+from lives.of_a_vendor import NAME, PLAYS, Life
+from lives.steps import left
 
 
 def test_a_pr_that_breaks_nothing_is_green(vendor: Life) -> None:
@@ -34,3 +35,7 @@ def test_the_vendor_gives_no_right_but_to_read(vendor: Life) -> None:
     assert {frozenset((t.permissions or {}).items()) for t in theirs} == {
         frozenset({("contents", "read")})
     }
+
+
+def test_every_step_of_its_workflows_is_played(vendor: Life) -> None:
+    assert left(PLAYS, vendor.stage) == set()

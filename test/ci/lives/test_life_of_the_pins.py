@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from lives.of_the_pins import NAME, Life
+from lives.of_the_pins import NAME, PLAYS, Life
+from lives.steps import left
 
 
 def test_every_week_ends_well(pins: Life) -> None:
@@ -47,3 +48,7 @@ def test_pins_that_people_move_are_left_to_people(pins: Life) -> None:
 def test_the_secret_is_never_printed(pins: Life) -> None:
     secret = pins.stage.hub.kept_secrets["PINS_TOKEN"]
     assert secret not in "".join(run.log for run in pins.stage.all_runs)
+
+
+def test_every_step_of_its_workflows_is_played(pins: Life) -> None:
+    assert left(PLAYS, pins.stage) == set()

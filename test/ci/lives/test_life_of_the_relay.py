@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lives.of_the_relay import Life
+from lives.of_the_relay import PLAYS, Life
+from lives.steps import left
 
 
 def told(life: Life) -> list[dict[str, Any]]:
@@ -47,3 +48,7 @@ def test_only_the_jobs_that_tell_may_say_who_they_are(relay: Life) -> None:
     run = relay.opened["relay"]
     assert len(relay.relay.tokens) == 3
     assert "id-token" not in run.leg("suite").log
+
+
+def test_every_step_of_its_workflows_is_played(relay: Life) -> None:
+    assert left(PLAYS, relay.stage) == set()

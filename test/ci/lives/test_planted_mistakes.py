@@ -10,7 +10,6 @@ import pytest
 from stage.acts import Stage, stage
 from workflow_runner.expressions import Expressions
 from workflow_runner.mistakes import Mistake
-from workflow_runner.record import Record
 from workflow_runner.runs import WorkflowRun
 
 LABEL, RELAY = ".github/workflows/label.yml", ".github/workflows/relay.yml"
@@ -26,7 +25,7 @@ def play(expressions: Expressions, tmp_path: Path) -> Play:
     """A PR is opened, and labelled by a workflow with a change in this file."""
 
     def play(path: str, old: str, new: str) -> WorkflowRun:
-        with stage(expressions, Record(), tmp_path, {path: (old, new)}) as scene:
+        with stage(expressions, tmp_path, {path: (old, new)}) as scene:
             return labelled(scene)
 
     return play
@@ -111,6 +110,6 @@ def test_what_one_job_says_to_another_must_be_there(
     }
     with (
         pytest.raises(Mistake, match=why),
-        stage(expressions, Record(), tmp_path, {RELAY: (old, new)}) as scene,
+        stage(expressions, tmp_path, {RELAY: (old, new)}) as scene,
     ):
         scene.dispatch("push", sent)

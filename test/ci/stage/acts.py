@@ -14,7 +14,6 @@ from github_fake.git_objects import Entry, difference
 from github_fake.world import Files, Pull, Repository
 from workflow_runner.events import Event
 from workflow_runner.expressions import Expressions
-from workflow_runner.record import Record
 from workflow_runner.runs import Runner, WorkflowRun
 
 from stage.hub import FakeHub
@@ -148,7 +147,6 @@ class Stage:
 @contextmanager
 def stage(
     expressions: Expressions,
-    record: Record,
     folder: Path,
     changes: Mapping[str, tuple[str, str]] | None = None,
     more: Files | None = None,
@@ -162,7 +160,7 @@ def stage(
         _fill(fake, changes or {}, more or {})
         machine = {**prepare(folder / "programs"), **(env or {})}
         hub = FakeHub(fake, folder / "hub", folder / "programs/bin")
-        runner = Runner(hub, expressions, folder / "machine", machine, record=record)
+        runner = Runner(hub, expressions, folder / "machine", machine)
         yield Stage(fake, hub, runner)
     fake.check()
 

@@ -109,6 +109,8 @@ class Runner:
     dry: Collection[str] = ()  # names of workflows in which `make` only says what it would do
     record: Record = field(default_factory=Record)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
+    _known: dict[tuple[Source, str], Any] = field(default_factory=dict)
+    _texts: dict[Source, Mapping[str, str]] = field(default_factory=dict)
 
     def happens(
         self, event: Event, name: str = "", left_out: Collection[str] = ()
@@ -117,7 +119,7 @@ class Runner:
         run, of a workflow_run."""
         source = self._source(event.repository, event.sha)
         started = []
-        for path in workflows(source):
+        for path in self._files(source):
             content = self._parsed(source, path)
             if content.get("name") not in left_out and starts(content["on"], event, name):
                 started.append(self.play(path, event))
@@ -135,17 +137,25 @@ class Runner:
         return run
 
     def _source(self, repository: str, commit: str) -> Source:
-        return Source(repository, self.hub.git(repository), commit)
+        return Source.at(repository, self.hub.git(repository), commit)
 
     def _parsed(self, source: Source, path: str) -> Any:
-        """The workflow; the calls in it are checked with what they call."""
-        files = {name: source.read(name) for name in workflows(source)}
-        if path not in files:
-            raise Mistake(f"there is no workflow {path}")
-        for uses in _FOREIGN.findall(files[path]):
-            called, inside = self._referenced(uses)
-            files[uses] = called.read(inside)
-        return self.expressions.parse("workflow", path, files)
+        """The workflow; the calls in it are checked with what they call. A commit never changes."""
+        if (source, path) not in self._known:
+            files = self._files(source)
+            if path not in files:
+                raise Mistake(f"there is no workflow {path}")
+            called = {uses: self._referenced(uses) for uses in _FOREIGN.findall(files[path])}
+            foreign = {uses: other.read(inside) for uses, (other, inside) in called.items()}
+            parsed = self.expressions.parse("workflow", path, {**files, **foreign})
+            self._known[source, path] = parsed
+        return self._known[source, path]
+
+    def _files(self, source: Source) -> Mapping[str, str]:
+        """All workflows of the repository."""
+        if source not in self._texts:
+            self._texts[source] = {name: source.read(name) for name in workflows(source)}
+        return self._texts[source]
 
     def _referenced(self, uses: str) -> tuple[Source, str]:
         """A workflow of another repository, at a commit, branch or tag."""

@@ -20,6 +20,12 @@ class Source:
     git: Path
     sha: str
 
+    @classmethod
+    def at(cls, repository: str, git: Path, name: str) -> Source:
+        """Of a commit, branch or tag, as it is now."""
+        sha = cls(repository, git, name)._git("rev-parse", "--verify", f"{name}^{{commit}}")
+        return cls(repository, git, sha.decode().strip())
+
     def files(self, folder: str) -> list[str]:
         return self._git("ls-tree", "--name-only", self.sha, f"{folder}/").decode().split()
 
