@@ -15,7 +15,8 @@ from workflow_runner.expressions import Expressions
 from workflow_runner.matrix import legs
 from workflow_runner.mistakes import Mistake
 from workflow_runner.permissions import resolve
-from workflow_runner.runs import Runner, WorkflowRun
+from workflow_runner.results import WorkflowRun
+from workflow_runner.runs import Runner
 
 WORKFLOW = ".github/workflows/w.yml"
 ACTION = ".github/actions/a/action.yml"

@@ -10,7 +10,7 @@ import pytest
 from stage.acts import Stage, stage
 from workflow_runner.expressions import Expressions
 from workflow_runner.mistakes import Mistake
-from workflow_runner.runs import WorkflowRun
+from workflow_runner.results import WorkflowRun
 
 LABEL, RELAY = ".github/workflows/label.yml", ".github/workflows/relay.yml"
 RIGHTS = """      issues: write # labels of a PR are those of an issue

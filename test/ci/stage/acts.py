@@ -14,7 +14,8 @@ from github_fake.git_objects import Entry, difference
 from github_fake.world import Files, Pull, Repository
 from workflow_runner.events import Event
 from workflow_runner.expressions import Expressions
-from workflow_runner.runs import Runner, WorkflowRun
+from workflow_runner.results import WorkflowRun
+from workflow_runner.runs import Runner
 
 from stage.hub import FakeHub
 from stage.machine import ROOT, prepare

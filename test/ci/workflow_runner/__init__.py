@@ -15,6 +15,10 @@ of the marketplace is played by a stand-in (`stand_ins.py`); one without is a mi
     steps.py        the steps of a job or of a composite action, one after another
     stand_ins.py    actions of the marketplace
     runs.py         a workflow run: jobs in order, their legs, reusable workflows
+    calls.py        the call of a reusable workflow
+    results.py      how a run went
+    sessions.py     what the steps of one job share
+    sources.py      a repository at one commit
     hub.py          what the runner asks of GitHub
     record.py       which steps were played
 """

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from workflow_runner import calls
 from workflow_runner import permissions as rights
-from workflow_runner.commands import Annotation
+from workflow_runner.calls import Called
 from workflow_runner.events import Event, starts
 from workflow_runner.expressions import Expressions, Scope
 from workflow_runner.hub import Hub
@@ -21,81 +22,14 @@ from workflow_runner.matrix import Leg, legs
 from workflow_runner.mistakes import Mistake
 from workflow_runner.permissions import Permissions
 from workflow_runner.record import Record
-from workflow_runner.sessions import Session, StepResult, machine
+from workflow_runner.results import JobResult, LegResult, WorkflowRun, together
+from workflow_runner.sessions import Session, machine
 from workflow_runner.sources import Source, workflows
 from workflow_runner.steps import Steps, text
 
 AT_ONCE = 2  # legs of one job
 _FOREIGN = re.compile(r"^\s*uses:\s*([\w.-]+/[\w.-]+/\.github/workflows/\S+@\S+)", re.MULTILINE)
 _UNSUPPORTED = ("container", "services", "snapshot")
-
-
-@dataclass
-class LegResult:
-    """One leg of a job, or all of a job without a matrix."""
-
-    name: str
-    matrix: Leg
-    result: str
-    outputs: dict[str, str] = field(default_factory=dict)
-    steps: list[StepResult] = field(default_factory=list)
-
-    @property
-    def log(self) -> str:
-        return "\n".join(f"--- {s.name}: {s.outcome}\n{s.log}" for s in self.steps)
-
-    @property
-    def annotations(self) -> list[Annotation]:
-        return [annotation for step in self.steps for annotation in step.annotations]
-
-    @property
-    def summary(self) -> str:
-        return "".join(step.summary for step in self.steps)
-
-
-@dataclass
-class JobResult:
-    """How a job ended, and what it says to those that need it."""
-
-    result: str
-    outputs: dict[str, str] = field(default_factory=dict)
-    legs: list[LegResult] = field(default_factory=list)
-
-
-@dataclass
-class WorkflowRun:
-    """A run that is over."""
-
-    number: int
-    path: str
-    name: str
-    event: Event
-    jobs: dict[str, JobResult] = field(default_factory=dict)
-    concurrency: str = ""
-
-    @property
-    def conclusion(self) -> str:
-        results = {job.result for job in self.jobs.values()}
-        worst = ("failure", "cancelled", "success")
-        return next((word for word in worst if word in results), "skipped")
-
-    @property
-    def log(self) -> str:
-        parts = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
-        return "\n".join(f"=== {self.path}: {job}: {leg.name}\n{leg.log}" for job, leg in parts)
-
-    def leg(self, job: str, index: int = 0) -> LegResult:
-        return self.jobs[job].legs[index]
-
-
-@dataclass
-class Called:
-    """How a reusable workflow is called."""
-
-    inputs: Mapping[str, Any]
-    secrets: Mapping[str, str]
-    permissions: Permissions
-    job: str
 
 
 @dataclass
@@ -110,7 +44,7 @@ class Runner:
     record: Record = field(default_factory=Record)
     _numbers: Iterator[int] = field(default_factory=itertools.count)
     _known: dict[tuple[Source, str], Any] = field(default_factory=dict)
-    _texts: dict[Source, Mapping[str, str]] = field(default_factory=dict)
+    _workflows: dict[Source, Mapping[str, str]] = field(default_factory=dict)
 
     def happens(
         self, event: Event, name: str = "", left_out: Collection[str] = ()
@@ -153,9 +87,9 @@ class Runner:
 
     def _files(self, source: Source) -> Mapping[str, str]:
         """All workflows of the repository."""
-        if source not in self._texts:
-            self._texts[source] = {name: source.read(name) for name in workflows(source)}
-        return self._texts[source]
+        if source not in self._workflows:
+            self._workflows[source] = {name: source.read(name) for name in workflows(source)}
+        return self._workflows[source]
 
     def _referenced(self, uses: str) -> tuple[Source, str]:
         """A workflow of another repository, at a commit, branch or tag."""
@@ -229,7 +163,7 @@ class _Playing:
             if "uses" not in job
             else outputs
         )
-        return JobResult(_together([leg.result for leg in results]), outputs, results)
+        return JobResult(together([leg.result for leg in results]), outputs, results)
 
     def _status(self, job: Mapping[str, Any]) -> str:
         """What success() and failure() mean to the job: of all that ran for it."""
@@ -408,15 +342,17 @@ class _Playing:
             else _texts(self._evaluated(secrets, contexts, where))
         )
         inner = _Playing(self.runner, self.run, source, path, content)
+        about = inner._call()
+        declared = inner._evaluate(about.get("inputs") or {}, {}, where)
+        where = f"{where}: {path}"
         inner.called = Called(
-            _inputs(inner._call().get("inputs") or {}, given, where, inner),
-            _secrets(inner._call().get("secrets") or {}, passed, where, secrets == "inherit"),
+            calls.inputs(declared, given, where),
+            calls.secrets(about.get("secrets") or {}, passed, where, secrets == "inherit"),
             permissions,
-            name,
         )
         inner.play()
         self.run.jobs |= {f"{name} / {called}": job for called, job in inner.jobs.items()}
-        result = _together([job.result for job in inner.jobs.values()])
+        result = together([job.result for job in inner.jobs.values()])
         return LegResult(title, contexts["matrix"], result, inner.outputs())
 
     # ---- contexts --------------------------------------------------------------------------
@@ -475,43 +411,6 @@ class _Playing:
 def _needs(job: Mapping[str, Any]) -> list[str]:
     needs = job.get("needs", [])
     return [needs] if isinstance(needs, str) else list(needs)
-
-
-def _together(results: list[str]) -> str:
-    """What several results make: the worst, in GitHub's order."""
-    worst = ("failure", "cancelled", "success")
-    return next((word for word in worst if word in results), "skipped")
-
-
-def _inputs(
-    declared: Mapping[str, Any], given: Mapping[str, Any], where: str, called: _Playing
-) -> dict[str, Any]:
-    if unknown := given.keys() - declared.keys():
-        raise Mistake(f"{where}: {called.path} has no input {', '.join(sorted(unknown))}")
-    result = {}
-    for name, about in declared.items():
-        if about.get("required") and name not in given:
-            raise Mistake(f"{where}: {called.path} needs the input {name}")
-        empty = {"boolean": False, "number": 0}.get(about["type"], "")
-        default = called._evaluate(about.get("default", empty), {}, where)
-        result[name] = given.get(name, default)
-        if not isinstance(result[name], _TYPES[about["type"]]):
-            raise Mistake(f"{where}: the input {name} is no {about['type']}: {result[name]!r}")
-    return result
-
-
-_TYPES: dict[str, Any] = {"boolean": bool, "number": (int, float), "string": (str, int, float)}
-
-
-def _secrets(
-    declared: Mapping[str, Any], passed: Mapping[str, str], where: str, all_of_them: bool
-) -> dict[str, str]:
-    if not all_of_them and (unknown := passed.keys() - declared.keys()):
-        raise Mistake(f"{where}: no such secret: {', '.join(sorted(unknown))}")
-    for name, about in declared.items():
-        if (about or {}).get("required") and not passed.get(name):
-            raise Mistake(f"{where}: needs the secret {name}")
-    return {name: value for name, value in passed.items() if name in declared or all_of_them}
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
