@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -231,6 +232,7 @@ class _Playing:
         said = self._evaluated(
             job.get("outputs", {}), {**session.contexts, "steps": steps.said}, where
         )
+        shutil.rmtree(session.folder)  # a machine lasts for a job
         result = "success" if job.get("continue-on-error") else steps.status
         return LegResult(title, matrix, result, _texts(said), session.results)
 
