@@ -14,6 +14,7 @@ from trees import write_tree
 from ci.errors import CiError
 from ci.surface.extract import headers
 from ci.surface.extract.cpp.includes import Includes
+from ci.surface.extract.cpp.libclang import Cursor
 
 DEVICE = "#pragma once\nnamespace c10 { struct Device { int index; }; }\n"
 
@@ -55,6 +56,24 @@ def test_a_header_that_does_not_bring_along_what_it_uses_is_told(
         "error": f"torch/include/c10/core/Other.h:2: {lacking} is declared in "
         "torch/include/c10/core/Device.h, not included"
     }
+
+
+def test_what_clang_gives_the_same_hash_is_not_taken_for_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cursor, "hash", 1)
+    told = extract(
+        tmp_path,
+        {
+            "Device.h": DEVICE,
+            "Other.h": "#ifdef __GXX_RTTI\nstruct One {};\n#endif\n"
+            "One make();\nc10::Device device();\nOne again();",
+        },
+    )
+    assert told["c10/core/Device.h"] == {"alone": True}
+    assert told["c10/core/Other.h"]["error"].startswith(
+        "torch/include/c10/core/Other.h:5: Device is declared in"
+    )
 
 
 def test_what_a_header_includes_must_bring_along_its_own_needs(tmp_path: Path) -> None:

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ci.surface.extract.cpp.facts import TEMPLATE_PARAMETERS
 from ci.surface.extract.cpp.includes import Includes
-from ci.surface.extract.cpp.libclang import Cursor, Kind, TranslationUnit, overloads, visit
+from ci.surface.extract.cpp.libclang import Cursor, Kind, TranslationUnit, key, overloads, visit
 from ci.surface.extract.cpp.sources import Sources
 
 _REFERENCES = {
@@ -68,11 +68,11 @@ class _Reader:
         self._unit = unit
         self._includes = includes
         self._declared = self._declarations(every)
-        self._places: dict[int, int] = {}  # target -> the files that declare it
+        self._places: dict[Hashable, int] = {}  # target -> the files that declare it
 
-    def _declarations(self, every: Iterable[Cursor]) -> dict[int, int]:
+    def _declarations(self, every: Iterable[Cursor]) -> dict[Hashable, int]:
         """Canonical cursor -> the files that declare it: a forward declaration is enough."""
-        declared: defaultdict[int, int] = defaultdict(int)
+        declared: defaultdict[Hashable, int] = defaultdict(int)
         for cursor in every:
             bit = self._includes.bit(cursor.location.file.name)
             for inner in visit(self._unit, cursor, _DECLARATION_IDS):
@@ -80,15 +80,15 @@ class _Reader:
         return declared
 
     def needs(self, own: Iterable[Cursor]) -> Iterator[Need]:
-        seen: set[tuple[str, int]] = set()
+        seen: set[tuple[str, Hashable]] = set()
         for cursor in own:
             file = cursor.location.file.name
             closure = self._includes.closure(file)
             for inner in visit(self._unit, cursor, _REFERENCE_IDS):
                 targets = _targets(inner)
-                if not targets or (file, targets[0].hash) in seen:
+                if not targets or (file, key(targets[0])) in seen:
                     continue
-                seen.add((file, targets[0].hash))
+                seen.add((file, key(targets[0])))
                 name = targets[0].spelling
                 # Which of the operators is meant depends on the arguments, often on a template's.
                 if name.startswith("operator"):
@@ -103,27 +103,27 @@ class _Reader:
         """The files that declare one of the targets; none for what needs no declaration."""
         files = 0
         for target in targets:
-            key = target.hash
-            if key not in self._places:
-                self._places[key] = self._declarers(target)
-            files |= self._places[key]
+            place = key(target)
+            if place not in self._places:
+                self._places[place] = self._declarers(target)
+            files |= self._places[place]
         return files
 
     def _declarers(self, target: Cursor) -> int:
         files = self._declared.get(_identity(target), 0)
         declarations = (target, target.canonical, target.get_definition())
-        for known in {known.hash: known for known in declarations if known is not None}.values():
+        for known in {key(known): known for known in declarations if known is not None}.values():
             file = known.location.file
             if file is not None:
                 files |= self._includes.bit(file.name)
         return files
 
 
-def _identity(cursor: Cursor) -> int:
+def _identity(cursor: Cursor) -> Hashable:
     """The same for all declarations of a thing, and for aliases of one name that mean the same."""
     if cursor.kind in _ALIASES:
-        return hash((cursor.spelling, cursor.underlying_typedef_type.get_canonical().spelling))
-    return int(cursor.canonical.hash)
+        return cursor.spelling, cursor.underlying_typedef_type.get_canonical().spelling
+    return key(cursor.canonical)
 
 
 def _targets(reference: Cursor) -> list[Cursor]:
