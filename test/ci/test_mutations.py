@@ -20,7 +20,8 @@ from ci.surface.diff.rules import RULES
 from ci.surface.model import Domain
 
 MUTATIONS = load()
-WHOLE_HEADERS = [mutation for mutation in MUTATIONS if mutation.alone]
+# What an RFC's PR does to a whole header is told end to end (test_mutations_end_to_end.py).
+WHOLE_HEADERS = [m for m in MUTATIONS if m.alone and m.file != "rfc0030.yaml"]
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sanitizers import build
 from suites import STANDIN, needs_standin
 from test_hal_suite import ALL, NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, run_suite
-from test_sanitizers import build
 
 pytestmark = needs_standin
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from sanitizers import build
 from suites import CUDA, LIBRARIES, NO_GPU, ROOT, needs_cuda_driver, run_pytest
-from test_sanitizers import build
 
 SIM = LIBRARIES / "libpuone_sim.so"
 TEMPLATE = LIBRARIES / "libpuone_template.so"

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from sanitizers import REPORTS, SANITIZERS, build, run
 from suites import LIBRARIES, build_target, needs_standin
-from test_sanitizers import REPORTS, SANITIZERS, build, run
 
 pytestmark = needs_standin
 

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""C++ tests of drivers, built plainly or for one of the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+from suites import ROOT, one_at_a_time
+
+# Sanitizer of the build (empty: none) -> what the environment has to say to its run time.
+SANITIZERS = {
+    "": {},
+    "address,undefined": {"ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1"},
+    "thread": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
+}
+REPORTS = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime error:")
+
+
+def build(sanitizer: str, folder_of: str = "test_cpp", target: str = "driver_tests") -> str:
+    """Build the tests with that sanitizer, incrementally; the executable."""
+    folder = ROOT / "build" / ("drivers-" + (sanitizer.replace(",", "-") or "plain"))
+    options = ["-DPUONE_DRIVER_TESTS=ON", f"-DPUONE_SANITIZE={sanitizer}"]
+    # Kernels have tests of their own, through the backend and at every level.
+    options += ["-DPUONE_KERNEL_LEVELS=baseline", "-DPUONE_KERNELS=basic"]
+    configure = ["cmake", "-S", str(ROOT / "csrc" / "drivers"), "-B", str(folder), "-G", "Ninja"]
+    make = ["cmake", "--build", str(folder), "--target", target]
+    with one_at_a_time(folder):
+        for command in ([*configure, *options], make):
+            done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+            assert done.returncode == 0, done.stdout + done.stderr
+    return str(folder / folder_of / target)
+
+
+def run(command: list[str], environment: dict[str, str], at_least: int = 50) -> str:
+    """Run the tests; what they wrote. Fails with it unless all of them passed."""
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("PUONE_")}
+    done = subprocess.run(
+        command,
+        env={**clean, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    ran = re.search(r"^(\d+) tests, 0 failed$", done.stdout, re.MULTILINE)
+    assert ran is not None, done.stdout
+    assert int(ran[1]) >= at_least, done.stdout
+    return done.stdout
