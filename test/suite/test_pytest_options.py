@@ -102,9 +102,9 @@ def test_a_run_that_stops_at_failures_stops_at_once_and_says_it_is_incomplete(
 
 def test_what_stops_a_run_has_been_confirmed(tmp_path: Path) -> None:
     run = harness.run(tmp_path, harness.MOODY, "--backend=cpu", "--workers=2", "-x")
-    bad = [check for check in run.report["checks"] if check["outcome"] in ("flaky", "fail")]
-    assert bad
-    assert {len(check["attempts"]) for check in bad} == {2}
+    # Which of those that fail first it is depends on the workers; the others may have run once.
+    confirmed = [c["id"] for c in run.report["checks"] if len(c.get("attempts", ())) == 2]
+    assert len(confirmed) == 1
 
 
 def test_durations_name_the_slowest_checks(tmp_path: Path) -> None:
