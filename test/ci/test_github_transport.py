@@ -34,8 +34,8 @@ def read() -> list[str]:
 def write() -> None:
     """One more label, as a verb writes it."""
     repository = opened()
-    send = lambda: repository.create_label("new", "aabbcc")  # noqa: E731
-    perform([Change("make the label new", send)], dry_run=False)
+    change = Change("make the label new", lambda: repository.create_label("new", "aabbcc"))
+    perform([change], dry_run=False)
 
 
 @pytest.fixture
