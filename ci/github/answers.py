@@ -29,6 +29,7 @@ def guard(client: github.Github) -> None:
     """Whatever the client asks from now on."""
     requester = client.requester
     ask = partial(_ask, requester.requestJson)
+    # Everything passes through this method, and PyGithub has no hook for it.
     requester.requestJson = ask  # type: ignore[method-assign]
 
 

@@ -368,7 +368,6 @@ def serving(**how: Any) -> Iterator[RelayFake]:
     """A relay for as long as the context lasts; its violations are then raised."""
     fake = RelayFake(**how)
     server = make_server("127.0.0.1", 0, fake, threaded=True, request_handler=_Quiet)
-    server.daemon_threads = True  # type: ignore[attr-defined]
     fake.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

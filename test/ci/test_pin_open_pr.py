@@ -20,6 +20,7 @@ from pin_index import REQUIREMENTS, PinIndex, pin, put, serving_pins
 from ci.github import access, commit
 from ci.pin import file, pull_request
 from ci.pin.model import Pin, Source
+from ci.pin.show import resolved
 from ci.pin.verbs import update
 
 # Until pip 24, finding packages imports what setuptools calls deprecated.
@@ -88,8 +89,8 @@ def test_a_newer_release_is_proposed_on_a_branch_of_its_own(proposed: GitHubFake
     (issue,) = pulls(proposed)
     assert issue.title == "Pin newest: torch 2.13.0 -> 2.14.0"
     assert issue.pull and issue.pull.head_branch == BRANCH
-    assert on(proposed, BRANCH).torch.version == "2.14.0"  # type: ignore[union-attr]
-    assert on(proposed, "main").torch.version == "2.13.0"  # type: ignore[union-attr]
+    assert resolved(on(proposed, BRANCH)).version == "2.14.0"
+    assert resolved(on(proposed, "main")).version == "2.13.0"
     assert parents(proposed) == (tip(proposed, "main"),)
 
 
@@ -115,7 +116,7 @@ def test_a_newer_version_takes_over_the_open_pull_request(
     assert run().status == 0
     (issue,) = pulls(proposed)
     assert issue.title == "Pin newest: torch 2.13.0 -> 2.15.0"
-    assert on(proposed, BRANCH).torch.version == "2.15.0"  # type: ignore[union-attr]
+    assert resolved(on(proposed, BRANCH)).version == "2.15.0"
     assert parents(proposed) == (tip(proposed, "main"),)
 
 

@@ -18,6 +18,7 @@ from wheel_server import Behaviour
 from ci.cli import main
 from ci.pin import file
 from ci.pin.model import Pin, Source, Wheel
+from ci.pin.show import resolved
 
 # Until pip 24, finding packages imports what setuptools calls deprecated.
 pytestmark = [
@@ -80,7 +81,7 @@ def test_a_release_is_not_followed_by_what_is_none(later: str, index: PinIndex, 
     put(root, pin(index.add("2.13.0")))
     index.add(later)
     assert update(root) == 0
-    assert file.read("newest", root).torch.version == "2.13.0"  # type: ignore[union-attr]
+    assert resolved(file.read("newest", root)).version == "2.13.0"
 
 
 def test_builds_with_a_local_version_are_another_index_s_business(
@@ -110,7 +111,7 @@ def test_a_version_that_is_still_being_uploaded_waits(
     put(root, pin(index.add("2.13.0")))
     index.add("2.14.0", ["3.11", "3.13"])
     assert update(root) == 0
-    assert file.read("newest", root).torch.version == "2.13.0"  # type: ignore[union-attr]
+    assert resolved(file.read("newest", root)).version == "2.13.0"
     assert "torch 2.14.0 has no wheel for Python 3.12" in capsys.readouterr().err
 
 
@@ -182,7 +183,7 @@ def test_people_s_pins_move_when_they_say_so_and_the_requirements_with_them(
     put(root, pin(index.add("2.13.0"), "development", Source.PEOPLE))
     later = index.add("2.14.0rc1")
     assert update(root) == 0
-    assert file.read("development", root).torch.version == "2.13.0"  # type: ignore[union-attr]
+    assert resolved(file.read("development", root)).version == "2.13.0"
     assert update(root, "development", "--to", "2.14.0rc1") == 0
     assert file.read("development", root).torch == later
     dev = (root / "requirements/dev.txt").read_text()

@@ -466,9 +466,8 @@ def test_a_limited_rate_is_waited_for_longer_than_an_outage(
     monkeypatch.setattr(time, "sleep", slept.append)
     retry = http._retry("POST")
     for status in (503, 429, 503):
-        answer = type("Answer", (), {"status": status, "get_redirect_location": lambda _: False})
-        answer.headers = {}  # type: ignore[attr-defined]
-        retry = retry.increment("POST", "/", response=answer())
+        said: dict[str, Any] = {"status": status, "headers": {}, "get_redirect_location": lambda _: False}
+        retry = retry.increment("POST", "/", response=type("Answer", (), said)())
         retry.sleep()
     assert slept == [http._WINDOW, 4.0]
 
