@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A file of the site, before it is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page for people and, under `api/`, the same as JSON."""
+
+    path: str
+    """In the site, with `/`: `check/memory/empty_cache.html`."""
+    title: str
+    template: str
+    """In ci/dashboard/templates."""
+    context: Mapping[str, Any]
+    """What the template needs besides `title`, `path` and `root`."""
+    data: Mapping[str, Any] | None = None
+    """The document `api/check/memory/empty_cache.json`; None for pages of words only."""
+
+
+@dataclass(frozen=True)
+class File:
+    """Any other file: a feed, a picture, an index for the search."""
+
+    path: str
+    content: bytes

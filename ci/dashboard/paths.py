@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where everything is in the site. Addresses are promises: they are linked from elsewhere."""
+
+from __future__ import annotations
+
+from ci.dashboard.model import Key, Run
+
+OVERVIEW = "index.html"
+REQUIREMENTS = "requirement/index.html"
+CHECKS = "checks.html"
+COMPARE = "compare/index.html"
+UPSTREAM = "upstream/index.html"
+BLOCKED = "upstream/blocked.html"
+SEARCH = "search.html"
+ABOUT = "about.html"
+FEED = "feed.atom"
+
+
+def of_backend(name: str) -> str:
+    """The page of a backend; the store refuses names that are no file names."""
+    return f"backend/{name}/index.html"
+
+
+def of_badge(name: str) -> str:
+    """Its level as a picture."""
+    return f"backend/{name}/badge.svg"
+
+
+def of_requirement(id: str) -> str:
+    """The page of a requirement."""
+    return f"requirement/{id}.html"
+
+
+def of_surface(surface: str) -> str:
+    """The list of a surface's checks."""
+    return f"check/{surface}.html"
+
+
+def of_check(id: str) -> str:
+    """The page of a check. A colon is no character for a file name everywhere."""
+    surface, _, rest = id.partition("/")
+    return f"check/{surface}/{rest.replace(':', '.')}.html"
+
+
+def of_run(run: Run) -> str:
+    """The page of a run."""
+    return f"run/{run.id[:12]}.html"
+
+
+def of_comparison(old: Run, new: Run) -> str:
+    """The page of what changed between two runs of one series or one night."""
+    return f"compare/{old.id[:12]}-{new.id[:12]}.html"
+
+
+def of_step(before: str, after: str) -> str:
+    """The page of what changed between two torches."""
+    return f"upstream/{before}-{after}.html"
+
+
+def of_series(key: Key) -> str:
+    """The place of a series on its backend's page."""
+    return f"{of_backend(key.backend)}#torch-{key.line}"
+
+
+def api(path: str) -> str:
+    """The JSON behind a page."""
+    return f"api/{path.removesuffix('.html')}.json"
+
+
+def root(path: str) -> str:
+    """The way from a page up to the root of the site; links are relative, so it may live anywhere."""
+    return "../" * path.count("/")
