@@ -85,6 +85,8 @@ class Run:
     """The totals of each surface."""
     standings: Mapping[str, str]
     """Of each requirement what the run says (conformance.results.levels.Standing)."""
+    told: Mapping[str, Any]
+    """The report's `run` as it stands there: what conformance.results.comparison goes by."""
 
 
 @dataclass(frozen=True)
