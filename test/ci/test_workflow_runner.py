@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
 import textwrap
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -509,6 +512,43 @@ def test_an_artifact_without_files_or_by_a_taken_name_fails(play: Play) -> None:
     twice = [f"uses: {UPLOAD}" + with_ % "f"] * 2
     run = play(steps("run: touch f", *twice))
     assert [step.outcome for step in run.leg("a").steps] == ["success", "success", "failure"]
+
+
+PAGES = """
+site:
+  runs-on: x
+  steps:
+  - run: mkdir -p site/api; echo hello > site/index.html; touch site/api/a.json site/.state
+  - uses: actions/upload-pages-artifact@1234
+    with: {path: site}
+deploy:
+  needs: site
+  runs-on: x
+  permissions: {pages: write, id-token: write}
+  environment: {name: github-pages, url: "${{ steps.out.outputs.page_url }}"}
+  steps:
+  - uses: actions/configure-pages@1234
+  - {id: out, uses: actions/deploy-pages@1234}
+"""
+
+
+def test_a_site_is_deployed_without_what_is_hidden(play: Play, hub: SmallHub) -> None:
+    run = play(PAGES)
+    assert run.leg("deploy").url == "https://org.github.io/repo/"
+    with zipfile.ZipFile(io.BytesIO(hub.artifacts(run.number)["github-pages"])) as archive:
+        site = tarfile.open(fileobj=io.BytesIO(archive.read("artifact.tar")))
+    assert site.getnames() == ["api/a.json", "index.html"]
+
+
+@pytest.mark.parametrize("scope", ["pages", "id-token"])
+def test_who_deploys_a_site_needs_the_rights_to(play: Play, scope: str) -> None:
+    with pytest.raises(Mistake, match=f"needs the permission {scope}: "):
+        play(PAGES.replace(f"{scope}: write", f"{scope}: none"))
+
+
+def test_there_must_be_a_site_to_deploy(play: Play) -> None:
+    run = play(PAGES.replace("{path: site}", "{path: site, name: other}"))
+    assert "no artifacts named 'github-pages'" in run.leg("deploy").log
 
 
 def test_a_cache_gives_back_what_an_earlier_run_left(play: Play) -> None:

@@ -27,6 +27,8 @@ class LegResult:
     result: str
     outputs: dict[str, str] = field(default_factory=dict)
     steps: list[StepResult] = field(default_factory=list)
+    url: str = ""
+    """Of the environment that it deployed to."""
 
     @property
     def log(self) -> str:

@@ -229,12 +229,12 @@ class _Playing:
         steps.play(job["steps"])
         for action in reversed(session.afterwards):
             action()
-        said = self._evaluated(
-            job.get("outputs", {}), {**session.contexts, "steps": steps.said}, where
-        )
+        after = {**session.contexts, "steps": steps.said}
+        said = self._evaluated(job.get("outputs", {}), after, where)
+        url = _address(self._evaluated(job.get("environment", {}), after, where))
         shutil.rmtree(session.folder)  # a machine lasts for a job
         result = "success" if job.get("continue-on-error") else steps.status
-        return LegResult(title, matrix, result, _texts(said), session.results)
+        return LegResult(title, matrix, result, _texts(said), session.results, url)
 
     def _permissions(self, job: Mapping[str, Any]) -> Permissions:
         caller = self.called.permissions if self.called else None
@@ -413,6 +413,11 @@ class _Playing:
 def _needs(job: Mapping[str, Any]) -> list[str]:
     needs = job.get("needs", [])
     return [needs] if isinstance(needs, str) else list(needs)
+
+
+def _address(environment: str | Mapping[str, str]) -> str:
+    """Where people find what was deployed; of an environment without one, nowhere."""
+    return "" if isinstance(environment, str) else environment.get("url", "")
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
+import tarfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -245,6 +246,60 @@ def _unpack(archive: bytes, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
         zipped.extractall(folder)
+
+
+# ---- pages ---------------------------------------------------------------------------------
+
+_PAGES, _TAR = "github-pages", "artifact.tar"
+
+
+@stand_in(
+    "actions/upload-pages-artifact",
+    ("name", "retention-days", "include-hidden-files"),
+    required=("path",),
+)
+def upload_pages(call: Call) -> dict[str, str]:
+    """A site in one piece; what is hidden stays behind."""
+    top, packed = call.place(call.inputs["path"]), io.BytesIO()
+    if not top.is_dir():
+        raise StepFailed(f"cannot change to {call.inputs['path']}: no such directory")
+    hidden = call.is_on("include-hidden-files")
+    with tarfile.open(fileobj=packed, mode="w", dereference=True) as tar:
+        for file in sorted(path for path in top.rglob("*") if path.is_file()):
+            inside = file.relative_to(top)
+            if hidden or not any(part.startswith(".") for part in inside.parts):
+                tar.add(file, str(inside))
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        zipped.writestr(_TAR, packed.getvalue())
+    call.session.hub.upload(call.session.run, call.inputs.get("name", _PAGES), archive.getvalue())
+    return {"artifact_id": "1"}
+
+
+@stand_in("actions/configure-pages", ("token", "enablement"))
+def configure_pages(call: Call) -> dict[str, str]:
+    """That Pages is switched on is asked of GitHub."""
+    call.needs("pages", "read")
+    return {"base_url": _site(call), "base_path": f"/{call.session.repository.split('/')[1]}"}
+
+
+@stand_in("actions/deploy-pages", ("token", "timeout", "error_count", "artifact_name"))
+def deploy_pages(call: Call) -> dict[str, str]:
+    """GitHub asks who it is that deploys, and takes the artifact of the run."""
+    call.needs("pages", "write")
+    call.needs("id-token", "write")
+    name = call.inputs.get("artifact_name", _PAGES)
+    if name not in (kept := call.session.hub.artifacts(call.session.run)):
+        raise StepFailed(f"no artifacts named {name!r} were found for this workflow run")
+    with zipfile.ZipFile(io.BytesIO(kept[name])) as zipped:
+        if zipped.namelist() != [_TAR]:
+            raise StepFailed(f"the artifact {name!r} is no site: it has {zipped.namelist()}")
+    return {"page_url": f"{_site(call)}/"}
+
+
+def _site(call: Call) -> str:
+    owner, name = call.session.repository.split("/")
+    return f"https://{owner}.github.io/{name}"
 
 
 # ---- caches --------------------------------------------------------------------------------
