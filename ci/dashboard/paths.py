@@ -26,6 +26,11 @@ def of_badge(name: str) -> str:
     return f"backend/{name}/badge.svg"
 
 
+def of_endpoint(name: str) -> str:
+    """Its level as shields.io asks for it."""
+    return f"backend/{name}/badge.json"
+
+
 def of_requirement(id: str) -> str:
     """The page of a requirement."""
     return f"requirement/{id}.html"
@@ -68,5 +73,5 @@ def api(path: str) -> str:
 
 
 def root(path: str) -> str:
-    """The way from a page up to the root of the site; links are relative, so it may live anywhere."""
+    """The way up from a page to the root of the site: links are relative, so it may be anywhere."""
     return "../" * path.count("/")

@@ -12,6 +12,7 @@ import synthetic
 from synthetic import record, replaced
 
 from conformance.cli import main
+from conformance.results import badge, levels
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -30,6 +31,17 @@ def test_the_badge_names_level_and_torch_for_eyes_ears_and_servers(tmp_path: Pat
         endpoint["label"],
         endpoint["message"],
     ]
+
+
+def test_a_remark_is_said_and_takes_the_colour() -> None:
+    content = synthetic.content()
+    run, verdict = content["run"], levels.assess(content)
+    assert badge.endpoint(run, verdict)["color"] == badge.GREEN[1:]
+    old = badge.endpoint(run, verdict, "3 days old")
+    assert (old["message"], old["color"]) == ("scale-out, torch 2.13.0, 3 days old", badge.DULL[1:])
+    picture = badge.svg(run, verdict, "3 days old")
+    assert "3 days old" in picture
+    assert badge.GREEN not in picture
 
 
 @pytest.mark.parametrize("outcome", ["fail", "not_run", "xfail"])
