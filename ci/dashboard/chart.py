@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ci.dashboard.model import Run
 
-WIDTH, HEIGHT = 640, 150
+WIDTH, HEIGHT = 480, 130
 LEFT, RIGHT, TOP, BOTTOM = 46, 8, 10, 24
 #: Points with a text of their own; where there are more, the line alone is shown.
 MAX_POINTS = 120
