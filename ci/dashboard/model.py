@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from packaging.version import InvalidVersion, Version
+
+NIGHTLY = "nightly"
+
 
 class Key(NamedTuple):
     """Which series: runs that ask the same of the same."""
@@ -20,6 +24,16 @@ class Key(NamedTuple):
     """Name of the report, and of the driver if it has several: `cpu`, `puone-sim`."""
     line: str
     """The line of PyTorch's releases, `2.13`; `nightly` for what is no release."""
+
+
+def line_of(torch: str) -> str:
+    """The line of a version of PyTorch: `2.13` of `2.13.0+cpu`; `nightly` of what is no release."""
+    try:
+        version = Version(torch)
+    except InvalidVersion:
+        return NIGHTLY
+    built = version.is_prerelease or (version.local or "").startswith("git")
+    return NIGHTLY if built else f"{version.major}.{version.minor}"
 
 
 @dataclass(frozen=True)
