@@ -14,6 +14,8 @@ BLOCKED = "upstream/blocked.html"
 SEARCH = "search.html"
 ABOUT = "about.html"
 FEED = "feed.atom"
+API = "api/index.json"
+"""What there is, for programs."""
 
 
 def of_backend(name: str) -> str:
@@ -68,7 +70,9 @@ def of_series(key: Key) -> str:
 
 
 def api(path: str) -> str:
-    """The JSON behind a page."""
+    """The JSON behind a page; that of the overview makes room for the list of all."""
+    if path == OVERVIEW:
+        return "api/overview.json"
     return f"api/{path.removesuffix('.html')}.json"
 
 
