@@ -130,7 +130,7 @@ class Series:
 
 
 class Spell(NamedTuple):
-    """Consecutive runs of a series in which a check came out alike."""
+    """Consecutive runs of a series in which a check came out alike, and as bad."""
 
     outcome: str
     evidence: str | None
@@ -193,9 +193,9 @@ class Change:
     """Index into `Series.runs`."""
     check: str
     before: str
-    """An outcome, or `new`."""
+    """An outcome, or `new`; an evidence, if that is all that changed from or to `fallback`."""
     after: str
-    """An outcome, or `gone`."""
+    """An outcome, or `gone`; an evidence, as `before`."""
     kind: str
     """`regression`, `improvement` or `other` (conformance.results.comparison.ranks)."""
     detail: str = ""

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pages: a module for each kind of them, found by being here.
+
+A module has one or several of these functions, which depend on their arguments alone:
+
+    def pages(model: Model) -> Iterator[Page | File]           what there is once
+    def page_of_check(check: Check, model: Model) -> Page      one for each check, in parallel
+    def page_of_run(run: Run, model: Model) -> Page            one for each run, in parallel
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ci.dashboard.model import Check, Run
+from ci.dashboard.page import File, Page
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+Maker = Callable[["Model"], Iterator[Page | File]]
+OfCheck = Callable[[Check, "Model"], Page]
+OfRun = Callable[[Run, "Model"], Page]
+
+
+def makers() -> list[Maker]:
+    """The functions that make what there is once, in the order of their modules' names."""
+    return _all("pages")
+
+
+def of_checks() -> list[OfCheck]:
+    """The functions that make a page of a check."""
+    return _all("page_of_check")
+
+
+def of_runs() -> list[OfRun]:
+    """The functions that make a page of a run."""
+    return _all("page_of_run")
+
+
+def _all(function: str) -> list[Any]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
+    return [getattr(module, function) for module in modules if hasattr(module, function)]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the pages ask for: the runs in series, and the courses of their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from packaging.version import InvalidVersion, Version
+
+from ci.dashboard.model import Change, Check, Findings, Key, Result, Run, Series, Stale
+from conformance import catalogue
+from conformance.catalogue import Requirement
+
+NIGHTLY = "nightly"
+
+
+class History(Protocol):
+    """The results behind the series, too many to be kept in memory."""
+
+    def checks(self) -> Iterator[Check]:
+        """Every check that an aligned run had, sorted by id."""
+
+    def results(self, run: Run) -> Mapping[str, Result]:
+        """What a run, aligned or not, says of each of its checks, sorted by id; empty if the
+        store does not keep the results of so old a run.
+        """
+
+    def changes(self, key: Key) -> Sequence[Change]:
+        """All changes between the aligned runs of a series, newest first, then by check."""
+
+
+class Model:
+    """All that the pages are made from. Equal stores give equal models."""
+
+    def __init__(
+        self, runs: Iterable[Run], history: History, findings: Sequence[Findings] = ()
+    ) -> None:
+        every = sorted(runs, key=lambda run: (run.started, run.id))
+        self.series: Mapping[Key, Series] = in_series(every)
+        """By backend, then line: versions ascending, nightly last."""
+        self.backends = tuple(dict.fromkeys(key.backend for key in self.series))
+        self.lines = tuple(sorted({key.line for key in self.series}, key=line_order))
+        self.newest: datetime | None = every[-1].started if every else None
+        """When the newest run of the store started."""
+        self.requirements: Mapping[str, Requirement] = catalogue.load()
+        self.findings = tuple(findings)
+        self._history = history
+        self._latest: dict[Key, Mapping[str, Result]] = {}
+        self._ids: dict[str, Check] | None = None
+
+    def checks(self) -> Iterator[Check]:
+        """Every check that an aligned run had, sorted by id: one pass over the history."""
+        return self._history.checks()
+
+    def check_ids(self) -> Mapping[str, Check]:
+        """The same without their courses, kept in memory."""
+        if self._ids is None:
+            self._ids = {
+                c.id: Check(c.id, c.surface, c.tier, c.level, c.requirements) for c in self.checks()
+            }
+        return self._ids
+
+    def results(self, run: Run) -> Mapping[str, Result]:
+        """What a run, aligned or not, says of each of its checks, sorted by id; empty if the
+        store does not keep the results of so old a run.
+        """
+        return self._history.results(run)
+
+    def latest(self, key: Key) -> Mapping[str, Result]:
+        """The results of a series' column, kept in memory; empty without a column."""
+        if key not in self._latest:
+            column = self.series[key].column
+            self._latest[key] = self.results(column) if column else {}
+        return self._latest[key]
+
+    def changes(self, key: Key) -> Sequence[Change]:
+        """All changes between the aligned runs of a series, newest first, then by check."""
+        return self._history.changes(key)
+
+
+def in_series(runs: Sequence[Run]) -> dict[Key, Series]:
+    """The runs, which are in the order of time, by what they are comparable with."""
+    keys = sorted({run.key for run in runs}, key=lambda key: (key.backend, line_order(key.line)))
+    made = {}
+    for key in keys:
+        mine = [run for run in runs if run.key == key]
+        aligned = tuple(run for run in mine if run.why_not is None)
+        others = tuple(run for run in mine if run.why_not is not None)
+        made[key] = Series(key, aligned, others, _stale(aligned, others, runs[-1].started))
+    return made
+
+
+def _stale(aligned: Sequence[Run], others: Sequence[Run], newest: datetime) -> Stale | None:
+    """How far a column is behind the newest night; None if it is of that night, or not there."""
+    if not aligned:
+        return None
+    column = aligned[-1]
+    days = (newest.date() - column.started.date()).days
+    since = [run for run in others if (run.started, run.id) > (column.started, column.id)]
+    if not days:
+        return None
+    if not since:
+        return Stale(days, "no run since")
+    return Stale(days, since[-1].why_not or "")
+
+
+def line_order(line: str) -> tuple[bool, Version]:
+    """Sorts versions ascending, with what is no release after them."""
+    return line == NIGHTLY, Version("0" if line == NIGHTLY else line)
+
+
+def line_of(torch: str) -> str:
+    """The line of a torch: `2.13` of `2.13.0+cpu`; `nightly` of anything that is no release."""
+    try:
+        version = Version(torch)
+    except InvalidVersion:
+        return NIGHTLY
+    if version.is_prerelease or (version.local or "").startswith("git"):
+        return NIGHTLY
+    return f"{version.major}.{version.minor}"

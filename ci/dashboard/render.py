@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a page to bytes. Whatever a report says is text: escaped, and shown where it would hide."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ci.dashboard import paths
+from ci.dashboard.page import File, Page
+from ci.github.markdown import visible
+
+TEMPLATES = Path(__file__).parent / "templates"
+#: No script and no style but the site's own files, and nothing from elsewhere.
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'"
+)
+_PLAIN = re.compile(r"[\t\n -~]*")
+_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+
+
+def render(page: Page | File) -> Iterator[File]:
+    """The files that a page becomes; ValueError if its path leads anywhere but into the site."""
+    if isinstance(page, File):
+        _checked(page.path)
+        yield page
+        return
+    template = environment().get_template(page.template)
+    html = template.render(
+        page.context, title=page.title, path=page.path, root=paths.root(page.path)
+    )
+    yield File(_checked(page.path), html.encode())
+    if page.data is not None:
+        yield File(_checked(paths.api(page.path)), encode(page.data))
+
+
+def encode(data: Any) -> bytes:
+    """As JSON for programs: equal data gives equal bytes."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _checked(path: str) -> str:
+    if all(map(_PART.fullmatch, path.split("/"))):
+        return path
+    raise ValueError(f"{path!r} is no path for a file of the site")
+
+
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates, with the filters below; `paths`, `policy` and `api` are theirs to use."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.globals |= {"paths": paths, "policy": POLICY}
+    made.filters |= {
+        "number": number,
+        "percent": percent,
+        "seconds": seconds,
+        "day": day,
+        "moment": moment,
+        "plural": plural,
+        "short": short,
+    }
+    return made
+
+
+def _shown(value: Any) -> Any:
+    """What a template outputs: never `None`, and nothing invisible or that turns the reading."""
+    if value is None:
+        raise jinja2.UndefinedError("a template outputs None; say what is shown instead")
+    if type(value) is str and not _PLAIN.fullmatch(value):
+        return visible(value, keep="\t\n")
+    return value
+
+
+def number(value: int) -> str:
+    """`12,345`."""
+    return f"{value:,}"
+
+
+def percent(part: int, whole: int) -> str:
+    """`99.9 %`, never rounded up to all nor down to none: those two are said of nothing else."""
+    if not whole or part in (0, whole):
+        return "-" if not whole else "100 %" if part else "0 %"
+    return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"
+
+
+def seconds(value: float) -> str:
+    """A duration: `0.4 ms`, `12 ms`, `3.1 s`, `4 min 10 s`, `2 h 5 min`."""
+    if value < 0.9995:
+        return f"{value * 1000:.2g} ms" if value < 0.00995 else f"{value * 1000:.0f} ms"
+    if value < 59.95:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60:,} h {minutes % 60} min"
+
+
+def day(value: datetime) -> str:
+    """`2026-11-22`, in UTC as all times of the model are."""
+    return value.strftime("%Y-%m-%d")
+
+
+def moment(value: datetime) -> str:
+    """`2026-11-22 08:33 UTC`."""
+    return value.strftime("%Y-%m-%d %H:%M UTC")
+
+
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """`1 check`, `2 checks`."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def short(text: str, length: int = 200) -> str:
+    """The first line, cut to a length."""
+    line = text.partition("\n")[0]
+    return line if len(line) <= length else line[: length - 1] + "…"
