@@ -69,6 +69,16 @@ def of_series(key: Key) -> str:
     return f"{of_backend(key.backend)}#torch-{key.line}"
 
 
+def of_index(key: Key) -> str:
+    """How every check came out in a series, for the search."""
+    return f"api/search/{key.backend}/{key.line}.json"
+
+
+def of_told(key: Key) -> str:
+    """What the runs of a series say of themselves, for comparing them."""
+    return f"api/compare/{key.backend}/{key.line}.json"
+
+
 def api(path: str) -> str:
     """The JSON behind a page; that of the overview makes room for the list of all."""
     if path == OVERVIEW:

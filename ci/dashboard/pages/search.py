@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The search, and what scripts load for it: who had which check, and how it came out, in letters.
+
+`api/search.json` has every check once and says what the letters mean; a file for each series has a
+letter for each check and, of the checks that did not come out alike in all its runs, their spells.
+static/index.js unpacks them.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from ci.dashboard import paths
+from ci.dashboard.model import Check, Course, Key, Series
+from ci.dashboard.page import File, Page
+from ci.dashboard.render import encode
+from conformance.outcome import BAD, Outcome
+from conformance.results.comparison import SILENT, ranks
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+SCHEMA = "urn:torch-conformance:search:1"
+EVIDENCE = ("native", "composite", "fallback")
+LETTERS = string.ascii_uppercase + string.ascii_lowercase
+ABSENT = "-"
+
+
+@dataclass
+class _Index:
+    """The files, while checks come by."""
+
+    series: Mapping[Key, Series]
+    states: dict[tuple[str, str | None], str] = field(default_factory=dict)
+    """The letter of each pair of outcome and evidence that there is."""
+    groups: list[dict[str, Any]] = field(default_factory=list)
+    now: dict[Key, list[str]] = field(default_factory=dict)
+    spells: dict[Key, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, checks: Iterable[Check]) -> None:
+        self.now = {key: [] for key in self.series}
+        self.spells = {key: {} for key in self.series}
+        place = 0
+        for shared, alike in groupby(checks, _shared):
+            cases = []
+            for check in alike:
+                cases.append(check.id.removeprefix(shared[0]))
+                for key, series in self.series.items():
+                    self._place(key, str(place), check.courses.get(key), len(series.runs))
+                place += 1
+            prefix, tier, level, requirements = shared
+            self.groups.append(
+                {
+                    "prefix": prefix,
+                    "cases": cases,
+                    "tier": tier,
+                    "level": level,
+                    "requirements": requirements,
+                }
+            )
+
+    def _place(self, key: Key, place: str, course: Course | None, runs: int) -> None:
+        told = self._told(course, runs) if course else [(ABSENT, 0)]
+        self.now[key].append(told[-1][0])
+        if len(told) > 1:
+            self.spells[key][place] = "".join(f"{letter}{first}" for letter, first in told)
+
+    def _told(self, course: Course, runs: int) -> list[tuple[str, int]]:
+        """The letters, each with the run from which it holds, gaps included."""
+        told: list[tuple[str, int]] = []
+        end = 0
+        for spell in course.spells:
+            if spell.first > end:
+                told.append((ABSENT, end))
+            told.append((self._letter(spell.outcome, spell.evidence), spell.first))
+            end = spell.last + 1
+        return [*told, (ABSENT, end)] if end < runs else told
+
+    def _letter(self, outcome: str, evidence: str | None) -> str:
+        return self.states.setdefault((outcome, evidence), LETTERS[len(self.states)])
+
+
+def _shared(check: Check) -> tuple[str, str, str, tuple[str, ...]]:
+    """What a run of checks in the index has in common: `surface/topic`, and what they ask."""
+    return check.id.partition(":")[0], check.tier, check.level, check.requirements
+
+
+def pages(model: Model) -> Iterator[Page | File]:
+    """The page with the box, and the index behind it."""
+    index = _Index(model.series)
+    index.add(model.checks())
+    for key in model.series:
+        content = {"now": "".join(index.now[key]), "spells": index.spells[key]}
+        yield File(paths.of_index(key), encode(content))
+    yield Page(
+        paths.SEARCH,
+        "Search",
+        "search.html",
+        {
+            "series": list(model.series),
+            "outcomes": [str(outcome) for outcome in Outcome],
+            "bad": sorted(BAD),
+            "evidence": EVIDENCE,
+        },
+        {
+            "schema": SCHEMA,
+            "outcomes": _outcomes(),
+            "evidence": EVIDENCE,
+            "states": list(index.states),
+            "groups": index.groups,
+            "series": [_of_series(series) for series in model.series.values()],
+        },
+    )
+
+
+def _outcomes() -> dict[str, dict[str, Any]]:
+    return {str(o): {"rank": ranks()[o], "bad": o in BAD, "silent": o in SILENT} for o in Outcome}
+
+
+def _of_series(series: Series) -> dict[str, Any]:
+    backend, line = series.key
+    file = paths.of_index(series.key)
+    return {"backend": backend, "line": line, "runs": len(series.runs), "file": file}
