@@ -33,6 +33,7 @@ VERBS = {
     "relay": Verb("ci.relay.cli", "speak with PyTorch's cross-repository CI relay"),
     "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
     "report": Verb("ci.report.cli", "tell GitHub what came of a run that had no rights itself"),
+    "results": Verb("ci.results.cli", "keep reports and findings for years, in a store"),
     "feed": Verb("ci.feed.cli", "tell out-of-tree backends of merged changes"),
     "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),
 }

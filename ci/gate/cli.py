@@ -19,6 +19,7 @@ from ci.gate.since import Findings
 from ci.gate.verdict import Outcome, Verdict
 from ci.output import say, show, write
 from ci.surface.report import json as findings_json
+from ci.untrusted import spoken
 from conformance import report
 from conformance.results import strict
 
@@ -102,7 +103,7 @@ def _findings(file: Path | None) -> tuple[Findings, list[str]]:
     """The findings of the change; unreadable ones are a problem, for they were asked for."""
     if file is None:
         return Findings(()), []
-    name = inputs.spoken(file.name)
+    name = spoken(file.name)
     try:
         content = inputs.content(inputs.File(file, name), Limits())
         return Findings(findings_json.parse(strict.loads(content), name).findings), []

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ci import untrusted
 from ci.gate.policy import Limits
-from conformance.results import strict
+from ci.untrusted import spoken
 
 LANE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 SUFFIXES = (".json", ".json.gz", ".xml")
@@ -67,15 +67,7 @@ def find(paths: Iterable[Path], limits: Limits) -> Inputs:
 
 def content(file: File, limits: Limits) -> bytes:
     """The bytes of a report, unpacked; Malformed says why not."""
-    limit = limits.report_mib << 20
-    data = _read(file.path, limit)
-    return _unpacked(data, limit) if file.path.name.endswith(".gz") else data
-
-
-def spoken(text: str) -> str:
-    """A file's name fit for a message: on one line, of whole characters."""
-    whole = text.encode("utf-8", "backslashreplace").decode()
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in whole)[:200]
+    return untrusted.read(file.path, limits.report_mib << 20)
 
 
 def _find_in(path: Path, name: str, found: Inputs) -> None:
@@ -156,34 +148,3 @@ def _base(path: Path) -> Path:
 def _stem(name: str) -> str:
     suffix = next((s for s in sorted(SUFFIXES, key=len, reverse=True) if name.endswith(s)), "")
     return name.removesuffix(suffix)
-
-
-def _read(path: Path, limit: int) -> bytes:
-    """Opened without waiting for the other end of a pipe, and looked at before it is read."""
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb") as stream:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode):
-                raise strict.Malformed("not a file")
-            data = stream.read(limit + 1) if status.st_size <= limit else b""
-            if status.st_size > limit or len(data) > limit:
-                raise strict.Malformed(f"larger than {limit >> 20} MiB")
-            return data
-    except OSError as error:
-        raise strict.Malformed(error.strerror or str(error)) from None
-
-
-def _unpacked(data: bytes, limit: int) -> bytes:
-    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    try:
-        unpacked = unpacker.decompress(data, limit + 1)
-    except zlib.error as error:
-        raise strict.Malformed(f"not gzip: {error}") from None
-    if len(unpacked) > limit:
-        raise strict.Malformed(f"larger than {limit >> 20} MiB when unpacked")
-    if not unpacker.eof:
-        raise strict.Malformed("cut off: the end of the gzip stream is missing")
-    if unpacker.unused_data:
-        raise strict.Malformed("something follows the end of the gzip stream")
-    return unpacked

@@ -83,6 +83,8 @@ class Step:
     not_asked: tuple[str, ...]
     should_verified: int
     should: int
+    standings: Mapping[str, Standing]
+    """Of every requirement of the level's own tiers, what the run says."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ def _step(
         tuple(sorted(id for id in must if standings[id] is Standing.NOT_ASKED)),
         sum(standings[id] is Standing.VERIFIED for id in should),
         len(should),
+        standings,
     )
 
 

@@ -98,10 +98,15 @@ def parse(data: bytes, name: str) -> Document:
         content = strict.loads(data)
     except strict.Malformed as error:
         raise ReportError(name, [str(error)]) from None
+    return verified(content, name, hashlib.sha256(data).hexdigest())
+
+
+def verified(content: Any, name: str, sha256: str) -> Document:
+    """Verify what strict.loads made of a report with this digest; raises ReportError."""
     problems = list(_violations(content)) or list(_contradictions(content))
     if problems:
         raise ReportError(name, problems)
-    return Document(name, content, hashlib.sha256(data).hexdigest())
+    return Document(name, content, sha256)
 
 
 def shard_of(run: dict[str, Any]) -> tuple[int, int] | None:

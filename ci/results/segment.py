@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Committing a segment: the results first, then the runs, whose file makes them count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+from ci.errors import CiError
+from ci.results import duck, layout
+from ci.results.layout import Segment
+
+
+def commit(
+    database: duckdb.DuckDBPyConnection,
+    folder: Path,
+    stored: Mapping[str, int],
+    runs: str,
+    results: str,
+) -> Segment:
+    """Write what two queries give into a folder of the store; CiError if it cannot be written.
+
+    `stored` are the ids of the runs, and how many results of each the query gives.
+    """
+    made = Segment(folder, layout.segment_name(stored))
+    try:
+        if any(stored.values()):
+            layout.put(
+                made.results, lambda part: duck.copy(database, results, "check_id, run", part)
+            )
+        layout.put(made.runs, lambda part: duck.copy(database, runs, "id", part))
+    except OSError as error:
+        raise CiError(_told(folder, error.strerror or str(error))) from error
+    except duckdb.IOException as error:
+        raise CiError(_told(folder, str(error).partition("\n")[0])) from error
+    return made
+
+
+def _told(folder: Path, why: str) -> str:
+    return f"cannot write into {folder}: {why}. What is in the store is as it was"
