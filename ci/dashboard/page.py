@@ -18,7 +18,7 @@ class Page:
     template: str
     """In ci/dashboard/templates."""
     context: Mapping[str, Any]
-    """What the template needs besides `title`, `path` and `root`."""
+    """What the template needs besides `title`, `path`, `root` and `api` (whether there is data)."""
     data: Mapping[str, Any] | None = None
     """The document `api/check/memory/empty_cache.json`; None for pages of words only."""
 

@@ -35,7 +35,11 @@ def render(page: Page | File) -> Iterator[File]:
         return
     template = environment().get_template(page.template)
     html = template.render(
-        page.context, title=page.title, path=page.path, root=paths.root(page.path)
+        page.context,
+        title=page.title,
+        path=page.path,
+        root=paths.root(page.path),
+        api=page.data is not None,
     )
     yield File(_checked(page.path), html.encode())
     if page.data is not None:
@@ -55,7 +59,7 @@ def _checked(path: str) -> str:
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates, with the filters below; `paths`, `policy` and `api` are theirs to use."""
+    """The templates, with the filters below; `paths` and `policy` are theirs to use."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

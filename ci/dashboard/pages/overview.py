@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first page: backends by lines of torch, what regressed lately, and the newest night.
+
+Backends stand in the order of their names and nothing is added up over them: they were asked
+different things by machines that have nothing in common.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any
+
+from ci.dashboard import paths, tally
+from ci.dashboard.model import Change, Key, Run, Series
+from ci.dashboard.page import Page
+from ci.dashboard.read import Model
+from conformance.results import levels
+
+MAX_GROUPS = 5
+MAX_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Setback:
+    """What regressed in one run."""
+
+    key: Key
+    run: Run
+    size: int
+    named: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A run of the newest night."""
+
+    run: Run
+    bad: int
+    kinds: Counter[str]
+    """How many changes of each kind; empty too where there is no run before it."""
+    first: bool
+    """Whether there is no run before it in its series."""
+
+    @property
+    def told(self) -> bool:
+        """Whether there is something to tell of it."""
+        return bool(self.run.why_not or self.first or self.kinds)
+
+
+def pages(model: Model) -> Iterator[Page]:
+    """One page."""
+    yield Page(
+        path=paths.OVERVIEW,
+        title="Which PyTorch works on which backend",
+        template="overview.html",
+        context={
+            "rows": [
+                (name, [model.series.get(Key(name, n)) for n in model.lines], about(model, name))
+                for name in model.backends
+            ],
+            "lines": model.lines,
+            "levels": levels.every(),
+            "newest": model.newest,
+            "setbacks": setbacks(model),
+            "night": night(model),
+            "silent": silent(model),
+        },
+        data=_data(model),
+    )
+
+
+def about(model: Model, backend: str) -> str:
+    """The device of a backend's newest run, in a few words."""
+    runs = [
+        r for s in model.series.values() if s.key.backend == backend for r in (*s.runs, *s.others)
+    ]
+    newest = max(runs, key=lambda run: (run.started, run.id))
+    return next(iter(newest.devices), newest.device_type)
+
+
+def setbacks(model: Model) -> list[Setback]:
+    """The newest runs in which something regressed."""
+    found = [s for key, series in model.series.items() for s in _of_series(model, key, series)]
+    found.sort(key=lambda setback: (setback.run.started, setback.key), reverse=True)
+    return found[:MAX_GROUPS]
+
+
+def _of_series(model: Model, key: Key, series: Series) -> Iterator[Setback]:
+    regressions = (c for c in model.changes(key) if c.kind == "regression")
+    for run, changes in islice(groupby(regressions, lambda change: change.run), MAX_GROUPS):
+        named = tuple(changes)
+        yield Setback(key, series.runs[run], len(named), named[:MAX_NAMED])
+
+
+def night(model: Model) -> list[Entry]:
+    """The runs of the newest night, aligned or not."""
+    return [_entry(model, series, run) for series, run in _tonight(model)]
+
+
+def _tonight(model: Model) -> Iterator[tuple[Series, Run]]:
+    for series in model.series.values():
+        for run in sorted((*series.runs, *series.others), key=lambda run: (run.started, run.id)):
+            if model.newest and run.started.date() == model.newest.date():
+                yield series, run
+
+
+def _entry(model: Model, series: Series, run: Run) -> Entry:
+    place = series.runs.index(run) if run.why_not is None else -1
+    kinds = Counter(c.kind for c in model.changes(series.key) if c.run == place)
+    return Entry(run, tally.bad(run), kinds, place == 0)
+
+
+def silent(model: Model) -> list[Series]:
+    """The series that have no run in the newest night."""
+    present = {series.key for series, _ in _tonight(model)}
+    return [series for key, series in model.series.items() if key not in present]
+
+
+def _data(model: Model) -> dict[str, Any]:
+    return {
+        "newest": model.newest and model.newest.isoformat(),
+        "backends": list(model.backends),
+        "lines": list(model.lines),
+        "columns": [_column(series) for series in model.series.values()],
+    }
+
+
+def _column(series: Series) -> dict[str, Any]:
+    run, stale = series.column, series.stale
+    told: dict[str, Any] = {"backend": series.key.backend, "line": series.key.line, "run": None}
+    if run:
+        told |= {
+            "run": run.id,
+            "torch": run.torch,
+            "started": run.started.isoformat(),
+            "level": run.level,
+            "levels": {
+                s.name: {"verified": s.verified, "must": s.must, "met": not s.blockers}
+                for s in run.steps
+            },
+        }
+    if stale:
+        told["stale"] = {"days": stale.days, "reason": stale.reason}
+    return told
