@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ci import untrusted
+from ci.errors import CiError
 from ci.results import accept, duck, findings, layout, rows
 from ci.results.accept import Refused
 from ci.results.schema import RESULTS, RUNS
