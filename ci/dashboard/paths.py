@@ -79,6 +79,11 @@ def of_told(key: Key) -> str:
     return f"api/compare/{key.backend}/{key.line}.json"
 
 
+def of_schema(kind: str) -> str:
+    """What documents of a kind look like, as JSON Schema."""
+    return f"api/schema/{kind}.schema.json"
+
+
 def api(path: str) -> str:
     """The JSON behind a page; that of the overview makes room for the list of all."""
     if path == OVERVIEW:

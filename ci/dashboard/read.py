@@ -7,13 +7,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
-from ci.dashboard.model import Change, Check, Findings, Key, Result, Run, Series, Stale
+from ci.dashboard.model import (
+    NIGHTLY,
+    Change,
+    Check,
+    Findings,
+    Key,
+    Result,
+    Run,
+    Series,
+    Stale,
+)
 from conformance import catalogue
 from conformance.catalogue import Requirement
-
-NIGHTLY = "nightly"
 
 
 class History(Protocol):
@@ -109,14 +117,3 @@ def _stale(aligned: Sequence[Run], others: Sequence[Run], newest: datetime) -> S
 def line_order(line: str) -> tuple[bool, Version]:
     """Sorts versions ascending, with what is no release after them."""
     return line == NIGHTLY, Version("0" if line == NIGHTLY else line)
-
-
-def line_of(torch: str) -> str:
-    """The line of a torch: `2.13` of `2.13.0+cpu`; `nightly` of anything that is no release."""
-    try:
-        version = Version(torch)
-    except InvalidVersion:
-        return NIGHTLY
-    if version.is_prerelease or (version.local or "").startswith("git"):
-        return NIGHTLY
-    return f"{version.major}.{version.minor}"

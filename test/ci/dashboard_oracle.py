@@ -26,8 +26,9 @@ from ci.dashboard.model import (
     Series,
     Spell,
     Step,
+    line_of,
 )
-from ci.dashboard.read import Model, line_of
+from ci.dashboard.read import Model
 from conformance.outcome import is_bad
 from conformance.results import levels
 from conformance.results.reader import Document

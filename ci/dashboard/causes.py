@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Changes by what they have in common: 5,000 of them are a few sentences, not 5,000 lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ci.dashboard.model import Change as SeriesChange
+from conformance import summary
+from conformance.results.comparison import Change
+
+ROOM = 40
+"""Causes that are told apart; beyond, they are grouped by less of the message."""
+MAX_NAMED = 12
+"""Checks of a cause that are named."""
+
+
+class Cause(NamedTuple):
+    """Checks that changed alike and say alike."""
+
+    before: str
+    after: str
+    text: str
+    """What is left of their messages without what varies."""
+    ids: tuple[str, ...]
+    """All of them, sorted."""
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those that there is room for."""
+        return self.ids[:MAX_NAMED]
+
+    @property
+    def more(self) -> int:
+        """How many are not named."""
+        return len(self.ids) - len(self.named)
+
+
+def of_comparison(changes: Iterable[Change]) -> list[Cause]:
+    """Causes of changes between two runs, the most frequent first."""
+    return _grouped((change.id, change.old, change.new, change.detail) for change in changes)
+
+
+def of_series(changes: Iterable[SeriesChange]) -> list[Cause]:
+    """Causes of changes in a series, the most frequent first."""
+    return _grouped((one.check, one.before, one.after, one.detail) for one in changes)
+
+
+def _grouped(changes: Iterable[tuple[str, str, str, str]]) -> list[Cause]:
+    records = [
+        {"id": id, "outcome": f"{old}\0{new}", "message": detail}
+        for id, old, new, detail in changes
+    ]
+    return [_cause(text, group) for text, group in summary.grouped(records, ROOM)]
+
+
+def _cause(text: str, group: list[summary.Record]) -> Cause:
+    outcomes = group[0]["outcome"]
+    before, _, after = outcomes.partition("\0")
+    said = text.removeprefix(f"{outcomes}: ")
+    return Cause(before, after, said, tuple(record["id"] for record in group))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The state of PrivateUse1 itself: what no backend can do because of PyTorch, issue by issue."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ci.dashboard import documents, paths
+from ci.dashboard.model import Key, Result, Run
+from ci.dashboard.page import Page
+from conformance.catalogue import Requirement
+from conformance.outcome import Outcome
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+BLOCKED = Outcome.BLOCKED_UPSTREAM.value
+MOST_SAID = 300
+"""Characters of a reason."""
+MOST_REASONS = 12
+MOST_CHECKS = 100
+"""Checks of an issue that the page shows; the document has all."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A check in the column of a series."""
+
+    outcome: str
+    reason: str
+    since: Run | None
+    """The first run of those that say blocked upstream without a break, if the column does."""
+
+
+@dataclass(frozen=True)
+class Issue:
+    """Something in PyTorch that is in the way."""
+
+    link: str
+    requirements: tuple[Requirement, ...]
+    """Those that the catalogue says it holds up."""
+    checks: Mapping[str, Mapping[Key, Cell]]
+
+    @property
+    def shown(self) -> list[tuple[str, Mapping[Key, Cell]]]:
+        """The checks that there is room for."""
+        return list(self.checks.items())[:MOST_CHECKS]
+
+    @property
+    def keys(self) -> list[Key]:
+        """The series whose columns have some of its checks."""
+        return list(dict.fromkeys(key for cells in self.checks.values() for key in cells))
+
+    @property
+    def holding(self) -> list[Key]:
+        """The series in which it is still in the way."""
+        return [key for key in self.keys if self.counts(key)[BLOCKED]]
+
+    @property
+    def gone(self) -> list[Key]:
+        """The series in which it is not, of backends that have it with another torch."""
+        held = {key.backend for key in self.holding}
+        return [key for key in self.keys if key.backend in held and key not in self.holding]
+
+    @property
+    def reasons(self) -> list[tuple[str, list[Key]]]:
+        """What the blocked checks say, each with the series that say so."""
+        found: dict[str, list[Key]] = {}
+        for cells in self.checks.values():
+            for key, cell in cells.items():
+                if cell.outcome == BLOCKED and key not in found.setdefault(cell.reason, []):
+                    found[cell.reason].append(key)
+        return list(found.items())[:MOST_REASONS]
+
+    def counts(self, key: Key) -> Counter[str]:
+        """How its checks come out in a series."""
+        return Counter(cells[key].outcome for cells in self.checks.values() if key in cells)
+
+
+def pages(model: Model) -> Iterator[Page]:
+    """The page."""
+    found = list(issues(model))
+    document = {
+        "schema": documents.schema("blocked"),
+        "issues": [_document(issue) for issue in found],
+    }
+    yield Page(paths.BLOCKED, "Blocked upstream", "blocked.html", {"issues": found}, document)
+
+
+def issues(model: Model) -> Iterator[Issue]:
+    """What the catalogue knows of, and what reports name besides; sorted by link."""
+    latest = {key: model.latest(key) for key, one in model.series.items() if one.column}
+    since = {key: _since(model, key) for key in latest}
+    requirements, checks = _known(model)
+    for results in latest.values():
+        for id, result in results.items():
+            if result.outcome == BLOCKED:
+                checks[(result.reason or "").partition("; ")[0]].add(id)
+    for link in sorted(checks):
+        cells = {
+            id: {
+                key: _cell(results[id], since[key].get(id, model.series[key].runs[0]))
+                for key, results in latest.items()
+                if id in results
+            }
+            for id in sorted(checks[link])
+        }
+        yield Issue(link, tuple(requirements[link]), {id: of for id, of in cells.items() if of})
+
+
+def _known(model: Model) -> tuple[dict[str, list[Requirement]], dict[str, set[str]]]:
+    """By issue: the requirements that the catalogue says it holds up, and their checks."""
+    requirements: dict[str, list[Requirement]] = defaultdict(list)
+    issue_of: dict[str, str] = {}
+    for one in model.requirements.values():
+        if one.blocked_upstream:
+            requirements[one.blocked_upstream.issue].append(one)
+            issue_of[one.id] = one.blocked_upstream.issue
+    checks: dict[str, set[str]] = defaultdict(set, {link: set() for link in requirements})
+    for id, check in model.check_ids().items():
+        for requirement in issue_of.keys() & set(check.requirements):
+            checks[issue_of[requirement]].add(id)
+    return requirements, checks
+
+
+def _since(model: Model, key: Key) -> dict[str, Run]:
+    """The run in which a check became blocked for the last time; none where it always was."""
+    found: dict[str, Run] = {}
+    for change in model.changes(key):  # newest first
+        if change.after == BLOCKED != change.before:
+            found.setdefault(change.check, model.series[key].runs[change.run])
+    return found
+
+
+def _cell(result: Result, since: Run) -> Cell:
+    blocked = result.outcome == BLOCKED
+    said = result.reason or result.message or ""
+    return Cell(result.outcome, said[:MOST_SAID], since if blocked else None)
+
+
+def _document(issue: Issue) -> dict[str, Any]:
+    return {
+        "issue": issue.link,
+        "requirements": [
+            {"id": one.id, "statement": one.statement, "torch": one.blocked_upstream.torch}
+            for one in issue.requirements
+            if one.blocked_upstream
+        ],
+        "holding": [documents.of_key(key) for key in issue.holding],
+        "gone": [documents.of_key(key) for key in issue.gone],
+        "checks": [
+            {"id": id, "series": [_of_cell(key, cell) for key, cell in cells.items()]}
+            for id, cells in issue.checks.items()
+        ],
+    }
+
+
+def _of_cell(key: Key, cell: Cell) -> dict[str, Any]:
+    since = documents.of_run(cell.since) if cell.since else None
+    said = {"outcome": cell.outcome, "reason": cell.reason, "since": since}
+    return {**documents.of_key(key), **said}

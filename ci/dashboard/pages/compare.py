@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A page for two runs of a backend: what changed, by the rules of conformance.results.comparison.
+
+A page depends on its two runs alone, so it never changes once it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ci.dashboard import causes, documents, pairs, paths, steps
+from ci.dashboard.causes import Cause
+from ci.dashboard.model import Run
+from ci.dashboard.page import Page
+from ci.dashboard.pairs import Pair
+from conformance.results.comparison import Comparison
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+MOST_CAUSES = 100
+"""Lines of a list that the page has; the document has every check."""
+
+#: The lists of a comparison, in the order in which they are read: name, title, what it means.
+LISTS = (
+    ("regressions", "Regressions", "Worse than before, new and bad, or newly left to the CPU."),
+    ("removed", "Gone", "The newer run does not have them: what they covered is not tested."),
+    ("withdrawn", "Withdrawn", "Bad before and not asked any more: nothing was mended."),
+    ("improvements", "Improvements", "Better than before."),
+    ("changed", "Other changes", "Neither better nor worse."),
+    ("added", "New", "The older run did not have them."),
+)
+
+
+class Section(NamedTuple):
+    """One of the lists, by cause."""
+
+    name: str
+    title: str
+    meaning: str
+    total: int
+    causes: list[Cause]
+
+
+def wanted(model: Model) -> list[Pair]:
+    """Every two runs that have a page, once."""
+    found = [*pairs.prerendered(model), *steps.compared(model)]
+    return list({paths.of_comparison(*pair): pair for pair in found}.values())
+
+
+def pages(model: Model) -> Iterator[Page]:
+    """The pages."""
+    for pair in wanted(model):
+        yield page(pair, model)
+
+
+def page(pair: Pair, model: Model) -> Page:
+    """The page of two runs, which says so where they cannot be compared."""
+    refused = pairs.refusal(pair) or pairs.missing(model, pair)
+    made = None if refused else pairs.compared(model, pair)
+    context = {
+        "pair": pair,
+        "refused": refused,
+        "across": pairs.unlike(*pair),
+        "comparison": made,
+        "sections": list(_sections(made)) if made else [],
+        "room": MOST_CAUSES,
+    }
+    document = {
+        "schema": documents.schema("comparison"),
+        "old": _run(pair.old),
+        "new": _run(pair.new),
+        "refused": refused,
+        "comparison": made.to_json() if made else None,
+    }
+    return Page(paths.of_comparison(*pair), title(pair), "compare.html", context, document)
+
+
+def title(pair: Pair) -> str:
+    """What is compared: two nights of a series, or two torches."""
+    old, new = pair
+    of_old, of_new = (f"{run.started:%Y-%m-%d}" for run in pair)
+    if old.key == new.key:
+        of_new = f"{new.started:%H:%M}" if of_old == of_new else of_new
+        return f"{new.key.backend}, torch {new.key.line}: {of_old} to {of_new}"
+    return f"{new.key.backend}: torch {old.torch} to {new.torch}"
+
+
+def _sections(made: Comparison) -> Iterator[Section]:
+    for name, heading, meaning in LISTS:
+        changes: Sequence[Any] = getattr(made, name)
+        yield Section(name, heading, meaning, len(changes), causes.of_comparison(changes))
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {**documents.of_run(run), **documents.of_key(run.key)}

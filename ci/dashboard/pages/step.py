@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A page for a step from one torch to another: every finding, and what began to fail with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from ci.dashboard import causes, documents, paths
+from ci.dashboard.causes import Cause
+from ci.dashboard.page import Page
+from ci.dashboard.steps import OnBackend, TorchStep
+from ci.feed import hints
+from ci.gate.verdict import Since
+from ci.surface import catalogue
+from ci.surface.model import Declaration, Finding
+from ci.surface.report.report import about, by_surface, place, summary, words_of
+
+MOST_CHECKS = 8
+"""Checks of one backend that are named at a finding."""
+MOST_SUSPECTS = 3
+LONGEST = 1_000
+"""Characters of a declaration; the document has all."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """A finding as it is shown."""
+
+    finding: Finding
+    severity: str
+    what: str
+    hint: str | None
+    lines: tuple[tuple[str, str, str], ...]
+    """The declaration before and after: sign, text, place."""
+    failing: tuple[tuple[str, tuple[str, ...], int], ...]
+    """By backend the checks that fail perhaps since it: some by name, and how many more."""
+
+
+@dataclass(frozen=True)
+class Suspected:
+    """Checks that began to fail alike, and the findings that it is perhaps since."""
+
+    cause: Cause
+    since: tuple[tuple[Since, Finding], ...]
+
+
+def page(step: TorchStep) -> Page:
+    """The page of a step of which there are findings."""
+    if step.report is None:
+        raise ValueError(f"no findings from torch {step.before} to {step.after}")
+    report = step.report
+    titles = {surface.name: surface.title for surface in catalogue.load().surfaces}
+    context = {
+        "step": step,
+        "summary": summary(report),
+        "room": causes.ROOM,
+        "surfaces": [
+            (name, titles.get(name, ""), [told(step, finding) for finding in findings])
+            for name, findings in by_surface(report.findings)
+        ],
+        "severities": [(severity.value, words_of(severity, 2)) for severity, _ in report.counts],
+        "counts": Counter((f.surface, f.severity.value) for f in report.findings),
+        "backends": [(one, suspected(step, one)) for one in step.backends],
+    }
+    title = f"torch {step.before} to {step.after}"
+    return Page(paths.of_step(step.before, step.after), title, "step.html", context, document(step))
+
+
+def told(step: TorchStep, finding: Finding) -> Told:
+    """A finding with all that is known of it."""
+    sides = (("-", finding.before), ("+", finding.after))
+    failing = step.suspected.get(finding.identity, {})
+    return Told(
+        finding,
+        words_of(finding.severity),
+        about(finding),
+        hints.of(finding),
+        tuple((sign, side.text[:LONGEST], place(side)) for sign, side in sides if side),
+        tuple(
+            (backend, tuple(ids[:MOST_CHECKS]), len(ids[MOST_CHECKS:]))
+            for backend, ids in failing.items()
+        ),
+    )
+
+
+def suspected(step: TorchStep, one: OnBackend) -> list[Suspected]:
+    """What began to fail on a backend, by cause, each with what it is perhaps since."""
+    findings = {f.identity: f for f in step.report.findings} if step.report else {}
+    since = {failing.change.id: failing.since for failing in one.failing}
+    found = []
+    for cause in causes.of_comparison(failing.change for failing in one.failing):
+        counted = Counter(suspect for id in cause.ids for suspect in since[id])
+        ranked = [suspect for suspect, _ in counted.most_common(MOST_SUSPECTS)]
+        found.append(Suspected(cause, tuple((s, findings[s.finding]) for s in ranked)))
+    return found
+
+
+def document(step: TorchStep) -> dict[str, Any]:
+    """The step for programs."""
+    findings = step.report.findings if step.report else ()
+    return {
+        "schema": documents.schema("step"),
+        "before": step.before,
+        "after": step.after,
+        "findings": [_finding(step, finding) for finding in findings],
+        "backends": [_backend(one) for one in step.backends],
+    }
+
+
+def _finding(step: TorchStep, finding: Finding) -> dict[str, Any]:
+    return {
+        "identity": finding.identity,
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "surface": finding.surface,
+        "domain": finding.domain.value,
+        "name": finding.name,
+        "message": finding.message,
+        "before": _declaration(finding.before),
+        "after": _declaration(finding.after),
+        "concerns": list(finding.concerns),
+        "hint": hints.of(finding),
+        "used_by": list(finding.used_by),
+        "failing": {
+            name: list(ids) for name, ids in step.suspected.get(finding.identity, {}).items()
+        },
+    }
+
+
+def _declaration(declaration: Declaration | None) -> dict[str, str] | None:
+    return {"text": declaration.text, "place": place(declaration)} if declaration else None
+
+
+def _backend(one: OnBackend) -> dict[str, Any]:
+    return {
+        "backend": one.backend,
+        "old": documents.of_run(one.pair.old),
+        "new": documents.of_run(one.pair.new),
+        "unlike": list(one.unlike),
+        "besides": list(one.besides),
+        "failing": [
+            {
+                "check": failing.change.id,
+                "before": failing.change.old,
+                "after": failing.change.new,
+                "detail": failing.change.detail,
+                "since": [{"finding": s.finding, "by": s.by} for s in failing.since],
+            }
+            for failing in one.failing
+        ],
+    }

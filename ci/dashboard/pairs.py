@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs in pairs: which are worth a page, and what changed, by conformance.results.comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ci.dashboard.model import Key, Result, Run
+from conformance.results import comparison
+from conformance.results.comparison import Comparison, IncomparableError
+from conformance.results.reader import Document
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+NEWEST = 30
+"""So many changed runs of a series have a page that compares them with the run before."""
+
+
+class Pair(NamedTuple):
+    """Two runs of one backend."""
+
+    old: Run
+    new: Run
+
+
+def consecutive(model: Model, key: Key) -> Iterator[Pair]:
+    """The newest runs of a series that are not as the run before them, newest first.
+
+    Cheap: it looks at the history, not at the results. Evidence is compared by its sums.
+    """
+    runs = model.series[key].runs
+    changed = {change.run for change in model.changes(key)}
+    pairs = (
+        Pair(runs[i - 1], runs[i])
+        for i in range(len(runs) - 1, 0, -1)
+        if i in changed or _look_different(runs[i - 1], runs[i])
+    )
+    return islice(pairs, NEWEST)
+
+
+def neighbours(model: Model, backend: str) -> Iterator[Pair]:
+    """The columns of each two neighbouring lines of torch."""
+    of_backend = (one for key, one in model.series.items() if key.backend == backend)
+    columns = [one.column for one in of_backend if one.column]
+    return (Pair(old, new) for old, new in pairwise(columns))
+
+
+def prerendered(model: Model) -> Iterator[Pair]:
+    """Every pair that has a page (paths.of_comparison)."""
+    for backend in model.backends:
+        yield from neighbours(model, backend)
+    for key in model.series:
+        yield from consecutive(model, key)
+
+
+def unlike(old: Run, new: Run) -> list[str]:
+    """By which names (comparison.ALIKE) the runs did not ask the same; empty if they did."""
+    before, after = dict(old.told), dict(new.told)
+    return [name for name, read in comparison.ALIKE.items() if read(before) != read(after)]
+
+
+def alike(old: Iterable[Run], new: Sequence[Run]) -> Pair | None:
+    """The newest of `new` that asked the same as one of `old`, and the newest of these."""
+    by_question = {_question(run): run for run in old}
+    return next(
+        (
+            Pair(by_question[asked], run)
+            for run in reversed(new)
+            if (asked := _question(run)) in by_question
+        ),
+        None,
+    )
+
+
+def besides(pair: Pair) -> list[str]:
+    """By which names (comparison.NOTED) the runs differ and may."""
+    old, new = pair.old.told, pair.new.told
+    return [name for name in comparison.NOTED if old.get(name) != new.get(name)]
+
+
+def refusal(pair: Pair) -> list[str]:
+    """The same in sentences, with the values; empty if the runs can be compared."""
+    try:
+        comparison.compare(_document(pair.old, {}), _document(pair.new, {}))
+    except IncomparableError as error:
+        return [line.strip() for line in str(error).splitlines()[1:]]
+    return []
+
+
+def missing(model: Model, pair: Pair) -> list[str]:
+    """Of which run the store does not keep the results any more, in sentences."""
+    return [
+        f"the results of the run of {run.started:%Y-%m-%d %H:%M} are not kept any more"
+        for run in pair
+        if not model.results(run)
+    ]
+
+
+def compared(model: Model, pair: Pair, across: frozenset[str] = frozenset()) -> Comparison:
+    """What changed; IncomparableError if the runs differ in what they asked, but for `across`."""
+    old, new = (_document(run, model.results(run)) for run in pair)
+    return comparison.compare(old, new, across)
+
+
+def record(id: str, result: Result) -> dict[str, Any]:
+    """A result as the record of a report, as far as comparisons go by it."""
+    made: dict[str, Any] = {
+        "id": id,
+        "surface": id.partition("/")[0],
+        "outcome": result.outcome,
+        "evidence": result.evidence,
+        "fallbacks": list(result.fallbacks),
+    }
+    if result.message is not None:
+        made["message"] = result.message
+    if result.reason is not None:
+        made["reason"] = result.reason
+    if result.waiver is not None:
+        made["waiver"] = result.waiver
+    return made
+
+
+def _document(run: Run, results: Mapping[str, Result]) -> Document:
+    """Only aligned runs are in pairs, and these are complete."""
+    checks = [record(id, result) for id, result in results.items()]
+    return Document(
+        run.id[:12], {"run": dict(run.told), "checks": checks, "complete": True}, run.id
+    )
+
+
+def _question(run: Run) -> str:
+    told = dict(run.told)
+    return repr([read(told) for read in comparison.ALIKE.values()])
+
+
+def _look_different(old: Run, new: Run) -> bool:
+    return bool(old.evidence != new.evidence or old.without != new.without or unlike(old, new))

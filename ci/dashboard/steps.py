@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps from one torch to another: what changed in PyTorch, and which checks began to fail.
+
+Torch is suspected only where nothing else is known to have changed: of two runs that asked the
+same. Where the suite or its options differ too, that is said, and no finding is named.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ci.dashboard import pairs
+from ci.dashboard.model import NIGHTLY, Findings, Key, Result, Run, line_of
+from ci.dashboard.pairs import Pair
+from ci.gate import since
+from ci.gate.verdict import Since
+from ci.surface.model import Torch
+from ci.surface.report.json import parse
+from ci.surface.report.report import Report
+from conformance.outcome import is_bad
+from conformance.results.comparison import Change
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+NIGHTS = 30
+"""So many steps between nightly builds are shown."""
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A check that is bad with the newer torch and was not with the older one."""
+
+    change: Change
+    result: Result
+    """With the newer torch."""
+    since: tuple[Since, ...]
+    """What it is perhaps since, the most likely first."""
+
+
+@dataclass(frozen=True)
+class OnBackend:
+    """What became of one backend."""
+
+    backend: str
+    pair: Pair
+    unlike: tuple[str, ...]
+    """What the runs did not ask alike, in sentences: torch is then not suspected."""
+    besides: tuple[str, ...]
+    """What differs besides torch and may, by the names of comparison.NOTED."""
+    failing: tuple[Failing, ...]
+
+    @property
+    def explained(self) -> int:
+        """How many of those are perhaps since a finding."""
+        return sum(bool(one.since) for one in self.failing)
+
+
+@dataclass(frozen=True)
+class TorchStep:
+    """From one torch to another."""
+
+    before: str
+    after: str
+    report: Report | None
+    """What changed in PyTorch's surface; None if nobody looked."""
+    backends: tuple[OnBackend, ...]
+
+    @property
+    def is_nightly(self) -> bool:
+        """Whether it is from or to a nightly build."""
+        return NIGHTLY in (line_of(self.before), line_of(self.after))
+
+    @functools.cached_property
+    def suspected(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """By identity of a finding and by backend the checks that fail perhaps since it."""
+        found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for one in self.backends:
+            for failing in one.failing:
+                for cause in failing.since:
+                    found[cause.finding][one.backend].append(failing.change.id)
+        return found
+
+
+def between(model: Model) -> Iterator[TorchStep]:
+    """The steps of which there are findings."""
+    for findings in _read(model):
+        report = _report(findings)
+        found = since.Findings(report.findings)
+        backends = tuple(
+            _on_backend(model, pair, found)
+            for pair in _pairs(model, report)
+            if not pairs.missing(model, pair)
+        )
+        yield TorchStep(findings.before, findings.after, report, backends)
+
+
+def compared(model: Model) -> Iterator[Pair]:
+    """The runs that the steps go by."""
+    for findings in _read(model):
+        yield from _pairs(model, _report(findings))
+
+
+def unread(model: Model) -> Iterator[TorchStep]:
+    """The steps between neighbouring lines of backends of which there are no findings."""
+    read = {(line_of(one.before), line_of(one.after)) for one in model.findings}
+    by_lines: dict[tuple[str, str], list[Pair]] = {}
+    for backend in model.backends:
+        for pair in pairs.neighbours(model, backend):
+            by_lines.setdefault((pair.old.key.line, pair.new.key.line), []).append(pair)
+    for (before, after), found in by_lines.items():
+        if (before, after) not in read:
+            kept = [pair for pair in found if not pairs.missing(model, pair)]
+            backends = tuple(_on_backend(model, pair, None) for pair in kept)
+            yield TorchStep(before, after, None, backends)
+
+
+def _age(findings: Findings) -> tuple[str, str]:
+    return findings.added.isoformat() if findings.added else "", findings.id
+
+
+def _read(model: Model) -> list[Findings]:
+    """The findings to show: of one step the newest document, of nightly builds the newest steps."""
+    newest = {(one.before, one.after): one for one in sorted(model.findings, key=_age)}
+    nightly = {steps for steps in newest if NIGHTLY in map(line_of, steps)}
+    kept = sorted(nightly, key=lambda steps: _age(newest[steps]))[-NIGHTS:]
+    return [one for steps, one in newest.items() if steps not in nightly or steps in kept]
+
+
+def _report(findings: Findings) -> Report:
+    return parse(dict(findings.document), f"findings {findings.id[:12]}")
+
+
+def _pairs(model: Model, report: Report) -> Iterator[Pair]:
+    """Of each backend the newest runs that asked the same; else the newest, and that is said."""
+    for backend in model.backends:
+        old, new = (_runs(model, backend, torch) for torch in (report.before, report.after))
+        if old and new:
+            yield pairs.alike(old, new) or Pair(old[-1], new[-1])
+
+
+def _runs(model: Model, backend: str, torch: Torch) -> Sequence[Run]:
+    """The runs with a release's line; of nightly builds only those with this very one."""
+    key = Key(backend, line_of(torch.version))
+    runs = model.series[key].runs if key in model.series else ()
+    return [run for run in runs if _is(run, torch)] if key.line == NIGHTLY else runs
+
+
+def _is(run: Run, torch: Torch) -> bool:
+    if run.torch_git and torch.git_version:
+        return run.torch_git == torch.git_version
+    return run.torch.partition("+")[0] == torch.version.partition("+")[0]
+
+
+def _on_backend(model: Model, pair: Pair, findings: since.Findings | None) -> OnBackend:
+    across = frozenset(pairs.unlike(*pair))
+    compared = pairs.compared(model, pair, across)
+    results = model.results(pair.new)
+    suspects = None if across else findings
+    failing = (
+        Failing(change, results[change.id], _since(suspects, change.id, results[change.id]))
+        for change in compared.regressions
+        if _began(change, results[change.id])
+    )
+    return OnBackend(
+        pair.new.key.backend,
+        pair,
+        unlike=tuple(pairs.refusal(pair)),
+        besides=tuple(name for name in pairs.besides(pair) if name != "torch"),
+        failing=tuple(failing),
+    )
+
+
+def _began(change: Change, result: Result) -> bool:
+    """Whether a regression is a check that was there and is bad now; not one of its evidence."""
+    bad = is_bad(pairs.record(change.id, result))
+    return bad and change.old != "new" and change.new == result.outcome
+
+
+def _since(findings: since.Findings | None, id: str, result: Result) -> tuple[Since, ...]:
+    return findings.since(pairs.record(id, result)) if findings else ()
