@@ -43,6 +43,11 @@ def of_surface(surface: str) -> str:
     return f"check/{surface}.html"
 
 
+def of_topic(topic: str) -> str:
+    """The list of the checks whose ids begin so: `opinfo/forward`."""
+    return f"check/{topic}/index.html"
+
+
 def of_check(id: str) -> str:
     """The page of a check. A colon is no character for a file name everywhere."""
     surface, _, rest = id.partition("/")
@@ -57,6 +62,11 @@ def of_run(run: Run) -> str:
 def of_comparison(old: Run, new: Run) -> str:
     """The page of what changed between two runs of one series or one night."""
     return f"compare/{old.id[:12]}-{new.id[:12]}.html"
+
+
+def of_choice(old: Run, new: Run) -> str:
+    """The comparison of any two runs, which a browser makes."""
+    return f"{COMPARE}?old={old.id[:12]}&new={new.id[:12]}"
 
 
 def of_step(before: str, after: str) -> str:

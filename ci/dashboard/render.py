@@ -13,7 +13,7 @@ from typing import Any
 
 import jinja2
 
-from ci.dashboard import paths
+from ci.dashboard import paths, pictures, words
 from ci.dashboard.page import File, Page
 from ci.github.markdown import visible
 
@@ -69,7 +69,13 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.globals |= {"paths": paths, "policy": POLICY}
+    made.globals |= {
+        "paths": paths,
+        "pictures": pictures,
+        "policy": POLICY,
+        "told": told,
+        "words": words,
+    }
     made.filters |= {
         "number": number,
         "percent": percent,
@@ -80,6 +86,15 @@ def environment() -> jinja2.Environment:
         "short": short,
     }
     return made
+
+
+@functools.lru_cache(maxsize=1024)
+def told(macro: str, value: str | None, word: bool = True) -> Any:
+    """What a macro of a glyph makes of a value: `told("outcome", "pass")`.
+
+    There are millions of them in a site, and few different ones: each is rendered once.
+    """
+    return getattr(environment().get_template("macros.html").module, macro)(value, word)
 
 
 def _shown(value: Any) -> Any:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a course says: how a check comes out now, since when, and how it came out before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ci.dashboard.model import Course, Result, Run, Series, Spell
+from conformance.outcome import is_bad
+from conformance.results.comparison import ranks
+
+
+@dataclass(frozen=True)
+class Streak:
+    """The newest runs that had the check, as far back as its outcome was the same."""
+
+    outcome: str
+    runs: int
+    since: Run
+    """The first of them."""
+    was: str | None
+    """The outcome before, or None: it was never another."""
+    before: Run | None
+    """The newest run with that outcome."""
+    is_new: bool
+    """Whether the series has older runs, none of which had the check."""
+
+    @property
+    def kind(self) -> str | None:
+        """`regression` or `improvement` over the outcome before, by the lattice; None: neither."""
+        if self.was is None or ranks()[self.was] == ranks()[self.outcome]:
+            return None
+        return "regression" if ranks()[self.outcome] < ranks()[self.was] else "improvement"
+
+
+def streak(series: Series, spells: Sequence[Spell]) -> Streak:
+    """What the newest spells say; evidence may change within a streak."""
+    outcome = spells[-1].outcome
+    start = len(spells) - 1
+    while start and spells[start - 1].outcome == outcome:
+        start -= 1
+    older = spells[start - 1] if start else None
+    first = spells[start].first
+    return Streak(
+        outcome,
+        sum(spell.last - spell.first + 1 for spell in spells[start:]),
+        series.runs[first],
+        older.outcome if older else None,
+        series.runs[older.last] if older else None,
+        older is None and first > 0,
+    )
+
+
+def bad(result: Result) -> bool:
+    """Whether the result makes a run red."""
+    if result.outcome == "pass":
+        return False
+    return is_bad({"outcome": result.outcome} | ({"waiver": 0} if result.waiver else {}))
+
+
+def is_gone(series: Series, course: Course) -> bool:
+    """Whether the column does not have the check any more."""
+    return course.spells[-1].last < len(series.runs) - 1

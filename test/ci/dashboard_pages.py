@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A page as its readers have it: the text, the links, and a document that keeps its promise."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import jsonschema
+
+from ci.dashboard import paths, render
+from ci.dashboard.page import Page
+
+SCHEMAS = Path(render.__file__).parent / "schema"
+
+
+@dataclass
+class Shown:
+    """What became of a page."""
+
+    html: str
+    text: str
+    """With one space between words; of pictures what they say to those who do not see them."""
+    links: list[str]
+    """Paths in the site."""
+    tags: set[str]
+    data: dict[str, Any]
+
+
+class _Reader(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.links: list[str] = []
+        self.tags: set[str] = set()
+        self.open = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.open = tag
+        said = dict(attrs)
+        self.words.append(said.get("aria-label") or "")
+        if tag == "a":
+            self.links.append(said["href"] or "")
+
+    def handle_data(self, data: str) -> None:
+        if self.open != "title":  # Says what `aria-label` says.
+            self.words.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.open = ""
+
+
+def shown(page: Page) -> Shown:
+    """Render a page; its document must have the schema that it names."""
+    html = next(iter(render.render(page))).content.decode()
+    reader = _Reader()
+    reader.feed(html[html.index("<main") : html.index("</main>")])
+    links = [_target(page.path, link) for link in reader.links if not link.startswith("http")]
+    data = json.loads(render.encode(page.data))
+    valid(data)
+    text = " ".join(" ".join(reader.words).split()).replace(" ,", ",").replace(" .", ".")
+    return Shown(html, text, links, reader.tags, data)
+
+
+def valid(data: dict[str, Any]) -> None:
+    """Hold a document to ci/dashboard/schema."""
+    kind = data["schema"].split(":")[3]
+    schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(data)
+
+
+def _target(path: str, link: str) -> str:
+    """What a relative link leads to."""
+    parts = [*PurePosixPath(path).parent.parts]
+    up = link.count("../")
+    assert up == path.count("/"), f"{link} does not begin at the root of the site"
+    assert paths.root(path) * bool(up) == "../" * up
+    return "/".join([*parts[: len(parts) - up], link.removeprefix("../" * up)])
