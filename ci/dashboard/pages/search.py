@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from ci.dashboard import paths
+from ci.dashboard import documents, paths
 from ci.dashboard.model import Check, Course, Key, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
@@ -24,7 +24,6 @@ from conformance.results.comparison import SILENT, ranks
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-SCHEMA = "urn:torch-conformance:search:1"
 EVIDENCE = ("native", "composite", "fallback")
 LETTERS = string.ascii_uppercase + string.ascii_lowercase
 ABSENT = "-"
@@ -107,8 +106,8 @@ def pages(model: Model) -> Iterator[Page | File]:
             "evidence": EVIDENCE,
         },
         {
-            "schema": SCHEMA,
-            "outcomes": _outcomes(),
+            "schema": documents.schema("search"),
+            "outcomes": lattice(),
             "evidence": EVIDENCE,
             "states": list(index.states),
             "groups": index.groups,
@@ -117,7 +116,8 @@ def pages(model: Model) -> Iterator[Page | File]:
     )
 
 
-def _outcomes() -> dict[str, dict[str, Any]]:
+def lattice() -> dict[str, dict[str, Any]]:
+    """What the rules of a comparison know of each outcome."""
     return {str(o): {"rank": ranks()[o], "bad": o in BAD, "silent": o in SILENT} for o in Outcome}
 
 

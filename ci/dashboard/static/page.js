@@ -32,3 +32,18 @@ export async function load(path) {
 export function count(number, one, many = `${one}s`) {
   return `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 }
+
+// Rows, as functions that make them, into a table body; the button brings the next ones.
+export function inParts(rows, body, button, size = 100) {
+  const rest = [...rows];
+  const more = () => {
+    const made = rest.splice(0, size).map((make) => make());
+    body.append(...made);
+    button.hidden = !rest.length;
+    button.textContent = `Show more (${rest.length.toLocaleString("en")} left)`;
+    return made[0];
+  };
+  button.onclick = () => more().querySelector("a").focus();
+  body.replaceChildren();
+  more();
+}

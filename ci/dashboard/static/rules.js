@@ -25,14 +25,14 @@ function byEvidence(before, after) {
   return [{ list: "changed", old: before ?? "unknown", new: after ?? "unknown", evidence: true }];
 }
 
-// Why two runs must not be compared: the names of what they did not ask alike, with both answers.
-export function differences(old, new_) {
+// What is not alike, with both values in words.
+function differences(old, new_) {
   return Object.keys(old).filter((name) => !same(old[name], new_[name]))
     .map((name) => ({ name, old: said(old[name]), new: said(new_[name]) }));
 }
 
 // Capabilities that were said otherwise; an entry is { value, source }.
-export function capabilities(old, new_) {
+function capabilities(old, new_) {
   const stated = (entry) => (entry ? `${entry.value ? "there" : "absent"}, ${entry.source}` : "unknown");
   return [...new Set([...Object.keys(old), ...Object.keys(new_)])].sort()
     .map((id) => ({ id, old: stated(old[id]), new: stated(new_[id]) }))
@@ -45,4 +45,26 @@ function same(one, other) {
 
 function said(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+// Two runs, each { asks, notes, capabilities, results: Map of check -> result }, side by side:
+// { refused } with what they did not ask alike, unless `across` names it, or
+// { refused: [], across, notes, capabilities, lists: { regressions: [{ id, old, new }], ... } }.
+export function compare(lattice, old, new_, across = []) {
+  const unlike = differences(old.asks, new_.asks);
+  const refused = unlike.filter(({ name }) => !across.includes(name));
+  if (refused.length) return { refused };
+  const lists = { regressions: [], improvements: [], withdrawn: [], changed: [], added: [], removed: [] };
+  for (const id of [...new Set([...old.results.keys(), ...new_.results.keys()])].sort()) {
+    for (const { list, ...change } of changesOf(lattice, old.results.get(id), new_.results.get(id))) {
+      lists[list].push({ id, ...change });
+    }
+  }
+  return {
+    refused,
+    across: unlike,
+    notes: differences(old.notes, new_.notes),
+    capabilities: capabilities(old.capabilities, new_.capabilities),
+    lists,
+  };
 }

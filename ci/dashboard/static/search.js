@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The page of the search: asks what stands in the box, or in the address, and lists what is found.
 import { unpack } from "./index.js";
-import { checkLink, copy, count, element, load, ROOT } from "./page.js";
+import { checkLink, copy, count, element, inParts, load, ROOT } from "./page.js";
 import { QueryError, search } from "./query.js";
 
-const ROWS = 100; // At a time.
 const SERIES = 6; // Of a check.
 const SPELLS = 4; // Of a series.
 
@@ -53,17 +52,7 @@ function show(found, { states }) {
     ? `${count(found.length, "check")} in ${count(pairs, "result")}.`
     : "Nothing is found.";
   at("results").hidden = !found.length;
-  at("rows").replaceChildren();
-  const rest = found.map(({ check, series }) => () => row(check, series, states));
-  const more = () => {
-    const rows = rest.splice(0, ROWS).map((make) => make());
-    at("rows").append(...rows);
-    at("more").hidden = !rest.length;
-    at("more").textContent = `Show more (${count(rest.length, "check")} left)`;
-    return rows[0];
-  };
-  at("more").onclick = () => more().querySelector("a").focus();
-  if (rest.length) more();
+  inParts(found.map(({ check, series }) => () => row(check, series, states)), at("rows"), at("more"));
 }
 
 function row(check, series, states) {

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compare any two aligned runs in the browser; and the list of those comparisons that are pages.
+
+What the runs asked, by `comparison.ALIKE`, and what they say of themselves besides is in a file for
+each series: of its first run all, of each other run what is not as in the run before it. How their
+checks came out is in the index of the search.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ci.dashboard import documents, paths
+from ci.dashboard.model import Run, Series
+from ci.dashboard.page import File, Page
+from ci.dashboard.pages import compare
+from ci.dashboard.render import encode
+from conformance.outcome import Outcome
+from conformance.results.comparison import ALIKE, NOTED
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+
+def pages(model: Model) -> Iterator[Page | File]:
+    """The page where two runs are chosen, and what it needs to know of the runs."""
+    for key, series in model.series.items():
+        yield File(paths.of_told(key), encode({"runs": list(told(series.runs))}))
+    made = compare.wanted(model)
+    by_backend = defaultdict(list)
+    for pair in made:
+        by_backend[pair.new.key.backend].append((compare.title(pair), paths.of_comparison(*pair)))
+    context = {
+        "made": dict(sorted(by_backend.items())),
+        "lists": compare.LISTS,
+        "outcomes": [str(outcome) for outcome in Outcome],
+        "alike": list(ALIKE),
+    }
+    document = {
+        "schema": documents.schema("runs"),
+        "series": [_series(one) for one in model.series.values()],
+        "pages": [paths.of_comparison(*pair) for pair in made],
+    }
+    yield Page(paths.COMPARE, "Compare two runs", "comparing.html", context, document)
+
+
+def told(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
+    """Of each run what conformance.results.comparison reads, where it is not as before."""
+    before: dict[str, Any] = {}
+    for run in runs:
+        said = dict(run.told)
+        now = {
+            "asks": {name: read(said) for name, read in ALIKE.items()},
+            "notes": {name: said.get(name) for name in NOTED},
+            "capabilities": said["capabilities"],
+        }
+        yield {name: value for name, value in now.items() if value != before.get(name)}
+        before = now
+
+
+def _series(series: Series) -> dict[str, Any]:
+    return {
+        **documents.of_key(series.key),
+        "outcomes": paths.of_index(series.key),
+        "told": paths.of_told(series.key),
+        "runs": [[run.id[:12], documents.moment(run)] for run in series.runs],
+        "others": [[run.id[:12], documents.moment(run), run.why_not] for run in series.others],
+    }

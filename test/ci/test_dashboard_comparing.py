@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons in the browser say what conformance.results.comparison says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import synthetic
+from dashboard_node import answer
+
+from ci.dashboard.pages.search import EVIDENCE, lattice
+from conformance.outcome import Outcome
+from conformance.results.comparison import ALIKE, NOTED, IncomparableError, compare
+from conformance.results.reader import Document
+
+Result = tuple[str, "str | None"] | None
+RESULTS: list[Result] = [
+    None,
+    *((str(o), e) for o, e in itertools.product(Outcome, (*EVIDENCE, None))),
+]
+LISTS = ("regressions", "improvements", "withdrawn", "changed", "added", "removed")
+#: Another value for everything that has to be alike.
+OTHERWISE: Mapping[str, dict[str, Any]] = {
+    "backend": {"backend": "other"},
+    "suite": {"source": {"commit": None, "digest": "0" * 64}},
+    "options": {"options": {**synthetic.run()["options"], "dtypes": ["full"]}},
+    "selection": {"selection": {**synthetic.select([]), "differs_by": ["--tier"]}},
+    "seed": {"seed": 1},
+}
+
+
+def document(results: Mapping[str, Result], **run: Any) -> Document:
+    """A report as far as comparisons read it; a flaky check is a listed one."""
+    waived = {"waiver": {"list": "flaky", "id": "it"}}
+    records = [
+        {"id": id, "outcome": of[0], "evidence": of[1], **(waived if of[0] == "flaky" else {})}
+        for id, of in results.items()
+        if of
+    ]
+    said = synthetic.run(**{"selection": synthetic.select([]), **run})
+    return Document("report", {"complete": True, "run": said, "checks": records}, "0" * 64)
+
+
+def side(made: Document) -> dict[str, Any]:
+    """The same, as the browser has it."""
+    return {
+        "asks": {name: read(made.run) for name, read in ALIKE.items()},
+        "notes": {name: made.run.get(name) for name in NOTED},
+        "capabilities": made.run["capabilities"],
+        "results": {
+            one["id"]: {"outcome": one["outcome"], "evidence": one["evidence"]}
+            for one in made.checks
+        },
+    }
+
+
+def asked(old: Document, new: Document, *across: str) -> dict[str, Any]:
+    question = {"lattice": lattice(), "cases": [[side(old), side(new), across]]}
+    found: dict[str, Any] = answer("comparison.mjs", question)[0]
+    return found
+
+
+def test_every_change_of_a_result_is_judged_alike() -> None:
+    pairs = {
+        f"a/b:c{number}": pair
+        for number, pair in enumerate(itertools.product(RESULTS, RESULTS))
+        if any(pair)
+    }
+    old, new = (document({id: pair[i] for id, pair in pairs.items()}) for i in range(2))
+    theirs, ours = compare(old, new), asked(old, new)["lists"]
+    for name in LISTS:
+        expected = [(c.id, c.old, c.new) for c in getattr(theirs, name)]
+        found = [(c["id"], c["old"], c["new"]) for c in ours[name]]
+        unknown = [
+            (id, *("unknown" if v == "None" else v for v in values)) for id, *values in expected
+        ]
+        assert sorted(found) == sorted(unknown), name
+        assert found, f"nothing is in the list of {name}"
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_what_did_not_ask_the_same_is_refused_unless_it_is_named(name: str) -> None:
+    old, new = document({}), document({}, **OTHERWISE[name])
+    with pytest.raises(IncomparableError) as refused:
+        compare(old, new)
+    assert [one["name"] for one in asked(old, new)["refused"]] == refused.value.names == [name]
+    made = asked(old, new, name)
+    assert made["refused"] == []
+    assert [one["name"] for one in made["across"]] == [name]
+
+
+def test_what_may_differ_is_told() -> None:
+    torch = {"torch": {"version": "2.14.0", "git": None}, "devices": ["one"]}
+    capabilities = synthetic.run()["capabilities"]
+    first = next(iter(capabilities))
+    changed = {**capabilities, first: {"value": False, "source": "declared"}}
+    old, new = document({}), document({}, capabilities=changed, **torch)
+    theirs, ours = compare(old, new), asked(old, new)
+    assert [one["name"] for one in ours["notes"]] == [n.partition(":")[0] for n in theirs.notes]
+    assert ours["capabilities"] == [
+        {"id": c.id, "old": c.old, "new": c.new} for c in theirs.capabilities
+    ]
