@@ -11,6 +11,7 @@ from pathlib import Path
 from ci.errors import CiError, Exit
 from ci.output import printable, say
 from ci.results.add import Fate, add
+from ci.results.export import cli as export
 
 DESCRIPTION = """
 Keep reports of the suite and findings of the surface in a store: a folder of Parquet files by
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     _add_add(subverbs)
+    export.add_arguments(subverbs.add_parser("export", help="write them for other programs"))
 
 
 def _add_add(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
