@@ -5,14 +5,20 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from datetime import datetime, timezone
+from collections.abc import Callable
+from datetime import date, datetime, timezone
 from pathlib import Path
+from typing import Any
 
 from ci.errors import CiError, Exit
-from ci.output import printable, say
+from ci.output import printable, say, show
+from ci.results import compact, layout
 from ci.results.add import Fate, add
 from ci.results.export import cli as export
+from ci.results.list import Wanted, as_json, as_table, select
+from ci.results.store import Store
 
+MAX_DAYS = 36_500
 DESCRIPTION = """
 Keep reports of the suite and findings of the surface in a store: a folder of Parquet files by
 date, which can live on a git branch or in a bucket, and which the dashboard is built from.
@@ -34,26 +40,78 @@ cannot be read or written.
 """
 
 
+LIST = """
+List the runs of a store, newest first. `checks` are all of the run, `bad` those that make it red.
+No level is told of an incomplete run, nor of one of chosen checks.
+"""
+LIST_EXAMPLES = """
+examples:
+  python -m ci results list --store results --backend puone-sim --torch 2.13
+  python -m ci results list --store results --since 2026-11-01 --json | jq -r '.runs[].id'
+
+Exit status: 0, also if no run is found; 2 the store cannot be read.
+"""
+COMPACT = """
+Make one segment of those of each month, and sweep up what interrupted commands left behind a day
+or longer ago. With --keep-results also drop the results of old runs; the rows of the runs, with
+their levels and totals, stay for ever. No run is missing at any moment: others may read and add.
+"""
+COMPACT_EXAMPLES = """
+examples:
+  python -m ci results compact --store results --dry-run
+  python -m ci results compact --store results --keep-results 400
+
+Results that were dropped do not come back when their report is added again.
+Exit status: 0 done, or nothing to do; 2 the store cannot be read or written.
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A sub-verb for each thing that can be done with a store."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = DESCRIPTION
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
-    _add_add(subverbs)
-    export.add_arguments(subverbs.add_parser("export", help="write them for other programs"))
-
-
-def _add_add(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub = subverbs.add_parser(
-        "add",
-        help="add reports and findings",
-        description=ADD,
-        epilog=ADD_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    sub = _subverb(subverbs, "add", "add reports and findings", ADD, ADD_EXAMPLES, _add)
     sub.add_argument("--store", type=Path, required=True, metavar="D", help="made if not there")
     sub.add_argument("files", type=Path, nargs="+", metavar="FILE", help="or a folder of them")
-    sub.set_defaults(run=_add)
+    sub = _subverb(subverbs, "list", "list the runs", LIST, LIST_EXAMPLES, _list)
+    sub.add_argument("--store", type=Path, required=True, metavar="D")
+    several: dict[str, Any] = {"action": "append", "default": []}
+    sub.add_argument("--backend", **several, metavar="B", help="its label; may be repeated")
+    sub.add_argument("--torch", **several, metavar="V", help="line or version; may be repeated")
+    sub.add_argument("--since", type=_date, metavar="DATE", help="nights from 2026-11-22 on (UTC)")
+    sub.add_argument("--aligned", action="store_true", help="only runs whose level can be told")
+    sub.add_argument("--json", action="store_true", help="all that is known of the runs")
+    sub.add_argument("-o", dest="out", type=Path, metavar="FILE", help="instead of the terminal")
+    export.add_arguments(subverbs.add_parser("export", help="write them for other programs"))
+    sub = _subverb(subverbs, "compact", "merge files, drop", COMPACT, COMPACT_EXAMPLES, _compact)
+    sub.add_argument("--store", type=Path, required=True, metavar="D")
+    sub.add_argument(
+        "--keep-results",
+        type=_days,
+        metavar="DAYS",
+        help="counted back from the newest run of the store (default: keep all)",
+    )
+    sub.add_argument("--dry-run", action="store_true", help="only say what would be done")
+
+
+def _subverb(
+    subverbs: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    line: str,
+    description: str,
+    examples: str,
+    run: Callable[[argparse.Namespace], int],
+) -> argparse.ArgumentParser:
+    sub = subverbs.add_parser(
+        name,
+        help=line,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.set_defaults(run=run)
+    return sub
 
 
 def _add(args: argparse.Namespace) -> int:
@@ -65,3 +123,48 @@ def _add(args: argparse.Namespace) -> int:
         raise CiError("there are no reports in what was given")
     say(", ".join(f"{fates[fate]} {fate.value}" for fate in Fate if fates[fate]))
     return Exit.FINDINGS if fates[Fate.REFUSED] else Exit.OK
+
+
+def _list(args: argparse.Namespace) -> int:
+    wanted = Wanted(args.backend, args.torch, args.since, args.aligned)
+    store = Store(args.store)
+    rows = store.read(lambda database: select(database, wanted))
+    show(as_json(rows) if args.json else as_table(rows), args.out)
+    documents = sum(1 for _ in layout.findings(args.store))
+    snapshot = store.snapshot()
+    say(
+        f"{len(rows)} of {len(snapshot.runs)} runs; the store has {documents} documents of "
+        f"findings, and {len(snapshot.segments)} segments"
+    )
+    return Exit.OK
+
+
+def _compact(args: argparse.Namespace) -> int:
+    store, would = Store(args.store), "would be " if args.dry_run else ""
+    merged = False
+    for merge in compact.compact(store, args.keep_results, args.dry_run):
+        merged = True
+        dropped = f", {merge.dropped:,} results {would}dropped" if merge.dropped else ""
+        count = len(merge.old)
+        say(f"{merge.month}: {merge.runs} runs, {count} segments {would}replaced{dropped}")
+    remains = compact.remains(store)
+    for file in remains:
+        say(f"{file.relative_to(args.store)}: left behind, {would}deleted")
+        if not args.dry_run:
+            compact.sweep(file)
+    if not merged and not remains:
+        say("there is nothing to do")
+    return Exit.OK
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2026-11-22") from None
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text[:9]) <= MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {MAX_DAYS}")
+    return int(text)

@@ -144,6 +144,11 @@ def put(file: Path, write: Callable[[Path], object]) -> None:
         part.unlink(missing_ok=True)
 
 
+def is_part(name: str) -> bool:
+    """Whether a file is on its way, or what was left of one."""
+    return name.startswith(".") and name.endswith(PART)
+
+
 def _make_folder(folder: Path) -> None:
     if not folder.is_dir():
         folder.mkdir(exist_ok=True)

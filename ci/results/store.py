@@ -89,7 +89,7 @@ class Store:
 
     def snapshot(self) -> Snapshot:
         """What is in the store now; CiError if a file is damaged."""
-        return _again(lambda: _listed(layout.segments(self.path)))
+        return again(lambda: snapshot_of(layout.segments(self.path)))
 
     def known(self) -> frozenset[str]:
         """The ids of all runs."""
@@ -111,7 +111,7 @@ class Store:
             with self.reading() as database:
                 return work(database)
 
-        return _again(attempt)
+        return again(attempt)
 
     def findings(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The findings documents (ci/surface/schema/findings.schema.json) by their SHA-256."""
@@ -127,15 +127,16 @@ class Store:
             yield digest, document
 
 
-def _again(work: Callable[[], T]) -> T:
+def again(work: Callable[[], T]) -> T:
+    """What `work` gives; it is called again if a compaction interfered."""
     for _ in range(ATTEMPTS):
         with contextlib.suppress(VanishedError):
             return work()
     return work()
 
 
-def _listed(segments: tuple[Segment, ...]) -> Snapshot:
-    """Which runs are read from which segment.
+def snapshot_of(segments: tuple[Segment, ...]) -> Snapshot:
+    """Which runs are read from which of these segments.
 
     Of a run that is in several, from the one with the most runs; of equal ones from that with the
     fewest results, as its results were dropped later.
