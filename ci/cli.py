@@ -36,6 +36,7 @@ VERBS = {
     "results": Verb("ci.results.cli", "keep reports and findings for years, in a store"),
     "feed": Verb("ci.feed.cli", "tell out-of-tree backends of merged changes"),
     "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),
+    "dashboard": Verb("ci.dashboard.cli", "make the site that shows a store of results"),
 }
 
 

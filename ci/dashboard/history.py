@@ -1,55 +1,110 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What became of a check from one run to the next."""
+"""The history of a store: courses and changes from the state, results from the store's files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
-from conformance.outcome import Outcome, is_bad
-from conformance.results.comparison import SILENT, ranks
-
-
-class Difference(NamedTuple):
-    """The last fields of a `Change`."""
-
-    before: str
-    after: str
-    kind: str
-    detail: str
+from ci.dashboard import track
+from ci.dashboard.model import Change, Check, Course, Key, Result, Run, Series
+from ci.dashboard.state import State
+from ci.dashboard.summary import IS_BAD, RESULT, result
+from ci.dashboard.track import Track
+from ci.dashboard.workers import Workers
+from ci.results.store import Snapshot
 
 
-def change(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> Difference | None:
-    """By the rules of conformance.results.comparison; None if nothing changed that matters."""
-    if new is None:
-        return Difference(old["outcome"], "gone", "other", "") if old else None
-    if old is None:
-        kind = "regression" if is_bad(new) else "other"
-        return Difference("new", new["outcome"], kind, _detail(new))
-    if verdict := _kind(old, new):
-        return Difference(old["outcome"], new["outcome"], verdict, _detail(new))
-    return _evidence(old, new)
+class Stored:
+    """As ci.dashboard.read.History says. May be forked; not for several threads."""
+
+    def __init__(self, snapshot: Snapshot, state: State, series: Mapping[Key, Series]) -> None:
+        self.state = state
+        self._snapshot = snapshot
+        self._series = series
+        self._ids: dict[str, Check] = {}
+        self._changes: dict[Key, list[Change]] = {key: [] for key in series}
+        self._bad: dict[str, dict[str, Result]] = {}
+
+    def load(self, workers: Workers) -> None:
+        """Read what is kept in memory, before forking: ids and changes."""
+        numbers = range(len(self.state.files))
+        for checks, changes in workers.map(self._outline, numbers, "changes"):
+            self._ids |= {check.id: check for check in checks}
+            for change in changes:
+                self._changes[change.key].append(change)
+        for mine in self._changes.values():
+            mine.sort(key=lambda change: (-change.run, change.check))
+
+    def _outline(self, number: int) -> tuple[list[Check], list[Change]]:
+        kept = {
+            key: {place for place, run in enumerate(series.runs) if run.kept}
+            for key, series in self._series.items()
+        }
+        checks, changes = [], []
+        for id, tracks in self.state.checks(number):
+            checks.append(self._check(id, tracks, {}))
+            for key, one in tracks.items():
+                found = track.differences(one, kept[key])
+                changes += [Change(key, place, id, *difference) for place, difference in found]
+        return checks, changes
+
+    def checks(self) -> Iterator[Check]:
+        """Every check, sorted by id, in one pass over the state."""
+        for number in range(len(self.state.files)):
+            yield from self.checks_of(number)
+
+    def checks_of(self, number: int) -> Iterator[Check]:
+        """The checks in one file of the state."""
+        for id, tracks in self.state.checks(number):
+            courses = {key: one.course(len(self._series[key].runs)) for key, one in tracks.items()}
+            yield self._check(id, tracks, courses)
+
+    def _check(self, id: str, tracks: Mapping[Key, Track], courses: Mapping[Key, Course]) -> Check:
+        """The newest run that had it says what it is about."""
+
+        def age(key: Key) -> tuple[datetime, str]:
+            run = self._series[key].runs[tracks[key].last]
+            return run.started, run.id
+
+        said = tracks[max(tracks, key=age)]
+        return Check(id, id.partition("/")[0], said.tier, said.level, said.requirements, courses)
+
+    def check_ids(self) -> Mapping[str, Check]:
+        """Every check, sorted by id, without courses."""
+        return self._ids
+
+    def changes(self, key: Key) -> Sequence[Change]:
+        """Newest first, then by check."""
+        return self._changes[key]
+
+    def results(self, run: Run) -> Mapping[str, Result]:
+        """Read from the store now; VanishedError if a compaction took the file away."""
+        return self._read([run], "true")[run.id]
+
+    def bad(self, run: Run) -> Mapping[str, Result]:
+        """As `results`, unless they were read in advance."""
+        return self._bad[run.id] if run.id in self._bad else self._read([run], IS_BAD)[run.id]
+
+    def read_bad(self, runs: Sequence[Run]) -> None:
+        """Read the bad results of these runs in advance, and forget those of others."""
+        self._bad = self._read(runs, IS_BAD)
+
+    def _read(self, runs: Sequence[Run], which: str) -> dict[str, dict[str, Result]]:
+        found: dict[str, dict[str, Result]] = {run.id: {} for run in runs}
+        with _only(self._snapshot, found).reading() as database:
+            database.execute("SET threads = 1")
+            query = (
+                f"SELECT run, check_id, {RESULT} FROM results "
+                f"WHERE run IN (SELECT unnest(?)) AND {which} ORDER BY check_id"
+            )
+            for id, check, *said in database.execute(query, [list(found)]).fetchall():
+                found[id][check] = result(said)
+        return found
 
 
-def _kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
-    before, after = old["outcome"], new["outcome"]
-    if before == after:  # flaky before and after, and not listed any more
-        return "regression" if is_bad(new) and not is_bad(old) else None
-    if is_bad(old) and Outcome(after) in SILENT:
-        return "other"
-    step = ranks()[after] - ranks()[before]
-    return "regression" if step < 0 else "improvement" if step > 0 else "other"
-
-
-def _evidence(old: Mapping[str, Any], new: Mapping[str, Any]) -> Difference | None:
-    before, after = old.get("evidence"), new.get("evidence")
-    if before is None or after is None or before == after or "fallback" not in (before, after):
-        return None
-    if after == "fallback":
-        return Difference(before, after, "regression", ", ".join(new.get("fallbacks") or ())[:200])
-    return Difference(before, after, "improvement", "")
-
-
-def _detail(new: Mapping[str, Any]) -> str:
-    lines = (new.get("message") or new.get("reason") or "").splitlines()
-    return lines[0][:200] if lines else ""
+def _only(snapshot: Snapshot, ids: Iterable[str]) -> Snapshot:
+    """The files that have results of these runs."""
+    wanted = frozenset(ids)
+    parts = tuple(part for part in snapshot.parts if not wanted.isdisjoint(part.stored))
+    return Snapshot(snapshot.segments, parts)

@@ -100,7 +100,9 @@ class Run:
     standings: Mapping[str, str]
     """Of each requirement what the run says (conformance.results.levels.Standing)."""
     told: Mapping[str, Any]
-    """The report's `run` as it stands there: what conformance.results.comparison goes by."""
+    """Of the report's `run`, what conformance.results.comparison goes by."""
+    kept: bool = True
+    """Whether the store keeps its results; past their retention only the run itself is known."""
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,16 @@ class History(Protocol):
     def checks(self) -> Iterator[Check]:
         """Every check that an aligned run had, sorted by id."""
 
+    def check_ids(self) -> Mapping[str, Check]:
+        """The same without their courses."""
+
     def results(self, run: Run) -> Mapping[str, Result]:
         """What a run, aligned or not, says of each of its checks, sorted by id; empty if the
         store does not keep the results of so old a run.
         """
+
+    def bad(self, run: Run) -> Mapping[str, Result]:
+        """Of the results those that make the run red: much less to read than all of them."""
 
     def changes(self, key: Key) -> Sequence[Change]:
         """All changes between the aligned runs of a series, newest first, then by check."""
@@ -56,7 +62,6 @@ class Model:
         self.findings = tuple(findings)
         self._history = history
         self._latest: dict[Key, Mapping[str, Result]] = {}
-        self._ids: dict[str, Check] | None = None
 
     def checks(self) -> Iterator[Check]:
         """Every check that an aligned run had, sorted by id: one pass over the history."""
@@ -64,17 +69,17 @@ class Model:
 
     def check_ids(self) -> Mapping[str, Check]:
         """The same without their courses, kept in memory."""
-        if self._ids is None:
-            self._ids = {
-                c.id: Check(c.id, c.surface, c.tier, c.level, c.requirements) for c in self.checks()
-            }
-        return self._ids
+        return self._history.check_ids()
 
     def results(self, run: Run) -> Mapping[str, Result]:
         """What a run, aligned or not, says of each of its checks, sorted by id; empty if the
         store does not keep the results of so old a run.
         """
         return self._history.results(run)
+
+    def bad(self, run: Run) -> Mapping[str, Result]:
+        """Of the results those that make the run red: much less to read than all of them."""
+        return self._history.bad(run)
 
     def latest(self, key: Key) -> Mapping[str, Result]:
         """The results of a series' column, kept in memory; empty without a column."""

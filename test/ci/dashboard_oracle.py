@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import synthetic
 from synthetic import Content, Record
 
-from ci.dashboard import history
 from ci.dashboard.model import (
     DURATIONS,
     Blocker,
@@ -29,6 +29,7 @@ from ci.dashboard.model import (
     line_of,
 )
 from ci.dashboard.read import Model
+from ci.dashboard.track import Stay, detail, difference
 from conformance.outcome import is_bad
 from conformance.results import levels
 from conformance.results.reader import Document
@@ -169,8 +170,26 @@ class _Memory:
     def _changes(self, key: Key, number: int, before: Run, after: Run) -> Iterator[Change]:
         old, new = self.records[before.id], self.records[after.id]
         for id in sorted(old.keys() | new.keys()):
-            if change := history.change(old.get(id), new.get(id)):
-                yield Change(key, number, id, *change)
+            if id not in new:
+                yield Change(key, number, id, old[id]["outcome"], "gone", "other")
+            elif found := difference(_stay(old[id]) if id in old else None, _stay(new[id])):
+                yield Change(key, number, id, *found)
+
+    def check_ids(self) -> Mapping[str, Check]:
+        """As History has it."""
+        return {c.id: replace(c, courses={}) for c in self.checks()}
+
+    def bad(self, run: Run) -> Mapping[str, Result]:
+        """As History has it."""
+        return {id: _result(r) for id, r in self.records[run.id].items() if is_bad(r)}
+
+
+def _stay(record: Record) -> Stay:
+    evidence = record.get("evidence")
+    said = detail(
+        evidence, record.get("message"), record.get("reason"), record.get("fallbacks", ())
+    )
+    return Stay(record["outcome"], evidence, is_bad(record), 0, 0, said)
 
 
 def _spells(had: Sequence[tuple[int, Record]]) -> Iterator[Spell]:

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import tempfile
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import synthetic
 from synthetic import Content, Record
+
+from ci.results.add import Fate, add
 
 TORCHES = ("2.12.1", "2.13.0", "2.14.0.dev20261101")
 NIGHTS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")
@@ -39,6 +43,9 @@ REQUIREMENTS = (
     "STREAM-001",
 )
 CHECKS = {synthetic.check_id(id, n): id for id in REQUIREMENTS for n in range(2)}
+
+NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
+"""After all of them: a store takes no report from the future."""
 
 BROKEN = synthetic.check_id("MEM-003")
 SLOWED = synthetic.check_id("OP-001")
@@ -153,6 +160,21 @@ def _hostile(number: int, torch: str, started: str) -> Content:
         "suite": HOSTILE,
     }
     return report("hostile", torch, started, outcomes, **said)
+
+
+def sample_store(folder: Path) -> Path:
+    """A store with the whole sample."""
+    return store(folder, sample())
+
+
+def store(folder: Path, reports: Mapping[str, Content]) -> Path:
+    """A store with these reports; a store that is there gets them added."""
+    with tempfile.TemporaryDirectory() as scratch:
+        told = add(folder, write(Path(scratch), reports), NOW)
+        refused = [one.detail for one in told if one.fate is Fate.REFUSED]
+    if refused:
+        raise ValueError(f"the store refused a report: {refused[0]}")
+    return folder
 
 
 def write(folder: Path, reports: Mapping[str, Content]) -> list[Path]:

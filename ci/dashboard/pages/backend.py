@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from ci.dashboard import documents, paths, tally
+from ci.dashboard import paths, tally
 from ci.dashboard.chart import Chart, trend
 from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
@@ -133,47 +133,33 @@ def _requirements(model: Model, views: Sequence[View]) -> list[tuple[str, list[t
 
 def _data(name: str, series: Sequence[Series], views: Sequence[View]) -> dict[str, Any]:
     by_key = {view.series.key: view for view in views}
-    return {
-        "schema": documents.schema("backend"),
-        "backend": name,
-        "series": [_series(s, by_key.get(s.key)) for s in series],
-    }
+    return {"backend": name, "series": [_told(s, by_key.get(s.key)) for s in series]}
 
 
-def _series(series: Series, view: View | None) -> dict[str, Any]:
-    return {
+def _told(series: Series, view: View | None) -> dict[str, Any]:
+    told: dict[str, Any] = {
         "line": series.key.line,
-        "column": view and _column(view),
-        "stale": asdict(series.stale) if series.stale else None,
         "runs": [_run(run) for run in series.runs],
-        "others": [documents.of_run(run) | {"why_not": run.why_not} for run in series.others],
+        "others": [_run(run) for run in series.others],
+        "stale": asdict(series.stale) if series.stale else None,
     }
-
-
-def _column(view: View) -> dict[str, Any]:
-    run = view.run
-    return {
-        "run": run.id[:12],
-        "levels": [_level(step) for step in run.steps],
-        "standings": dict(run.standings),
-        "surfaces": {name: dict(totals) for name, totals in run.surfaces.items()},
-        "evidence": dict(run.evidence),
-        "without": list(run.without),
-        "causes": [asdict(cause) for cause in view.causes],
-    }
-
-
-def _level(step: Step) -> dict[str, Any]:
-    told = asdict(step)
-    del told["title"]
+    if view:
+        told["levels"] = [asdict(step) for step in view.run.steps]
+        told["standings"] = dict(view.run.standings)
+        told["surfaces"] = {name: dict(totals) for name, totals in view.run.surfaces.items()}
+        told["evidence"] = dict(view.run.evidence)
+        told["causes"] = [asdict(cause) for cause in view.causes]
     return told
 
 
 def _run(run: Run) -> dict[str, Any]:
     return {
-        **documents.of_run(run),
+        "id": run.id,
+        "started": run.started.isoformat(),
+        "torch": run.torch,
         "suite": run.suite,
         "level": run.level,
+        "why_not": run.why_not,
         "verified": tally.verified(run),
         "bad": tally.bad(run),
     }

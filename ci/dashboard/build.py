@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a store to a site: read, sum up what is new, render in several processes, publish."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from ci.dashboard import pages, runs, state
+from ci.dashboard.history import Stored
+from ci.dashboard.model import Findings, Run
+from ci.dashboard.page import File, Page
+from ci.dashboard.read import Model, in_series
+from ci.dashboard.render import render
+from ci.dashboard.site import Site
+from ci.dashboard.workers import Workers
+from ci.output import say
+from ci.results.store import Store, VanishedError
+
+STATIC = Path(__file__).parent / "static"
+BATCH = 200
+"""Runs whose bad results are read at once."""
+ATTEMPTS = 3
+"""How often a build begins again because the store was compacted meanwhile."""
+
+Task = Callable[[], Iterable[Page | File]]
+
+
+def build(store: Path, output: Path, jobs: int | None = None) -> int:
+    """Make the site of a store, or make it up to date; returns its number of files.
+
+    CiError if the store cannot be read or the site not be written: then the site is as it was.
+    """
+    kept, site, workers = Store(store), Site(output), Workers(jobs)
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            with site.building():
+                return _build(kept, site, workers)
+        except VanishedError:
+            if not left:
+                raise
+            say("the store was compacted meanwhile: beginning again")
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _build(store: Store, site: Site, workers: Workers) -> int:
+    model, history = read(store, site.state, workers)
+    tasks = list(_tasks(model, history))
+    return sum(workers.map(lambda task: _write(site, tasks[task]), range(len(tasks)), "pages"))
+
+
+def read(store: Store, folder: Path, workers: Workers) -> tuple[Model, Stored]:
+    """The model of a store; `folder` keeps what makes the next time short."""
+    snapshot = store.snapshot()
+    with snapshot.reading() as database:
+        every = runs.read(database)
+    findings = [_findings(id, document) for id, document in store.findings()]
+    series = in_series(every)
+    say(f"{len(every)} runs in {len(series)} series")
+    history = Stored(snapshot, state.updated(folder, snapshot, series, workers), series)
+    history.load(workers)
+    return Model(every, history, findings), history
+
+
+def _findings(id: str, document: Mapping[str, Any]) -> Findings:
+    before, after = document["before"]["version"], document["after"]["version"]
+    return Findings(id, before, after, None, document)
+
+
+def _tasks(model: Model, history: Stored) -> Iterator[Task]:
+    """What can be made apart from each other, the longest first."""
+    for maker in pages.makers():
+        yield functools.partial(maker, model)
+    for number in range(len(history.state.files)):
+        yield functools.partial(_of_checks, model, history, number)
+    every = [run for series in model.series.values() for run in (*series.runs, *series.others)]
+    for _, of_month in groupby(sorted(every, key=_month), _month):
+        mine = list(of_month)
+        for first in range(0, len(mine), BATCH):
+            yield functools.partial(_of_runs, model, history, mine[first : first + BATCH])
+    yield _static
+
+
+def _month(run: Run) -> str:
+    """As the store's files are: what is read together lies together."""
+    return run.started.strftime("%Y-%m")
+
+
+def _of_checks(model: Model, history: Stored, number: int) -> Iterator[Page]:
+    for check in history.checks_of(number):
+        yield from (make(check, model) for make in pages.of_checks())
+
+
+def _of_runs(model: Model, history: Stored, mine: Sequence[Run]) -> Iterator[Page]:
+    if makers := pages.of_runs():
+        history.read_bad(mine)
+        for run in mine:
+            yield from (make(run, model) for make in makers)
+
+
+def _static() -> Iterator[File]:
+    for file in sorted(STATIC.iterdir()):
+        yield File(f"static/{file.name}", file.read_bytes())
+
+
+def _write(site: Site, task: Task) -> int:
+    """Returns how many files it made."""
+    count = 0
+    for page in task():
+        for file in render(page):
+            try:
+                site.put(file)
+            except FileExistsError:
+                raise ValueError(f"two pages want to be {file.path}") from None
+            count += 1
+    return count
