@@ -3,26 +3,27 @@
 
 from __future__ import annotations
 
+import functools
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ci.dashboard import documents, paths
 from ci.dashboard.model import Key, Result, Run
 from ci.dashboard.page import Page
+from ci.dashboard.read import Model, line_order
 from conformance.catalogue import Requirement
 from conformance.outcome import Outcome
-
-if TYPE_CHECKING:
-    from ci.dashboard.read import Model
 
 BLOCKED = Outcome.BLOCKED_UPSTREAM.value
 MOST_SAID = 300
 """Characters of a reason."""
 MOST_REASONS = 12
-MOST_CHECKS = 100
-"""Checks of an issue that the page shows; the document has all."""
+MOST_CHECKS = 12
+"""Checks of an issue that the page names; the document has all."""
+_ON_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull)/([0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,15 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Place:
+    """How the checks of an issue come out in one series."""
+
+    counts: Mapping[str, int]
+    since: Run | None
+    """Since when the first of them says blocked upstream; None if none does."""
+
+
+@dataclass(frozen=True)
 class Issue:
     """Something in PyTorch that is in the way."""
 
@@ -45,25 +55,49 @@ class Issue:
     checks: Mapping[str, Mapping[Key, Cell]]
 
     @property
-    def shown(self) -> list[tuple[str, Mapping[Key, Cell]]]:
-        """The checks that there is room for."""
-        return list(self.checks.items())[:MOST_CHECKS]
+    def name(self) -> str:
+        """As people write it: `pytorch/pytorch#195815`."""
+        found = _ON_GITHUB.fullmatch(self.link)
+        return f"{found[1]}#{found[2]}" if found else self.link or "No issue is named"
+
+    @functools.cached_property
+    def places(self) -> Mapping[Key, Place]:
+        """The series whose columns have some of its checks, sorted as the series of the store."""
+        cells: dict[Key, list[Cell]] = defaultdict(list)
+        for by_series in self.checks.values():
+            for key, cell in by_series.items():
+                cells[key].append(cell)
+        return {key: _place(found) for key, found in cells.items()}
 
     @property
-    def keys(self) -> list[Key]:
-        """The series whose columns have some of its checks."""
-        return list(dict.fromkeys(key for cells in self.checks.values() for key in cells))
+    def lines(self) -> list[str]:
+        """The lines of torch in which its checks were run."""
+        return sorted({key.line for key in self.places}, key=line_order)
+
+    @property
+    def backends(self) -> list[str]:
+        """The backends on which they were run."""
+        return sorted({key.backend for key in self.places})
 
     @property
     def holding(self) -> list[Key]:
         """The series in which it is still in the way."""
-        return [key for key in self.keys if self.counts(key)[BLOCKED]]
+        return [key for key, place in self.places.items() if BLOCKED in place.counts]
 
     @property
     def gone(self) -> list[Key]:
-        """The series in which it is not, of backends that have it with another torch."""
-        held = {key.backend for key in self.holding}
-        return [key for key in self.keys if key.backend in held and key not in self.holding]
+        """The series in which its checks pass, of backends that have it with an older torch."""
+        first: dict[str, tuple[object, ...]] = {}
+        for key in self.holding:
+            first.setdefault(key.backend, line_order(key.line))
+        return [
+            key
+            for key, place in self.places.items()
+            if key.backend in first
+            and line_order(key.line) > first[key.backend]
+            and BLOCKED not in place.counts
+            and Outcome.PASS.value in place.counts
+        ]
 
     @property
     def reasons(self) -> list[tuple[str, list[Key]]]:
@@ -75,19 +109,16 @@ class Issue:
                     found[cell.reason].append(key)
         return list(found.items())[:MOST_REASONS]
 
-    def counts(self, key: Key) -> Counter[str]:
-        """How its checks come out in a series."""
-        return Counter(cells[key].outcome for cells in self.checks.values() if key in cells)
-
 
 def pages(model: Model) -> Iterator[Page]:
     """The page."""
     found = list(issues(model))
+    context = {"issues": found, "most": MOST_CHECKS}
     document = {
         "schema": documents.schema("blocked"),
         "issues": [_document(issue) for issue in found],
     }
-    yield Page(paths.BLOCKED, "Blocked upstream", "blocked.html", {"issues": found}, document)
+    yield Page(paths.BLOCKED, "Blocked upstream", "blocked.html", context, document)
 
 
 def issues(model: Model) -> Iterator[Issue]:
@@ -133,6 +164,12 @@ def _since(model: Model, key: Key) -> dict[str, Run]:
         if change.after == BLOCKED != change.before:
             found.setdefault(change.check, model.series[key].runs[change.run])
     return found
+
+
+def _place(cells: list[Cell]) -> Place:
+    since = [cell.since for cell in cells if cell.since]
+    counts = Counter(cell.outcome for cell in cells)
+    return Place(counts, min(since, key=lambda run: run.started, default=None))
 
 
 def _cell(result: Result, since: Run) -> Cell:
