@@ -59,7 +59,10 @@ def shown(page: Page) -> Shown:
     html = next(iter(render.render(page))).content.decode()
     reader = _Reader()
     reader.feed(html[html.index("<main") : html.index("</main>")])
-    links = [_target(page.path, link) for link in reader.links if not link.startswith("http")]
+    inside = [link for link in reader.links if not link.startswith("http")]
+    links = [_target(page.path, link) for link in inside if not link.startswith("#")]
+    for link in inside:
+        assert not link.startswith("#") or f'id="{link[1:]}"' in html, f"nothing has the id {link}"
     data = json.loads(render.encode(page.data))
     valid(data)
     text = " ".join(" ".join(reader.words).split()).replace(" ,", ",").replace(" .", ".")

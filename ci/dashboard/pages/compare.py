@@ -57,12 +57,13 @@ def pages(model: Model) -> Iterator[Page]:
 
 def page(pair: Pair, model: Model) -> Page:
     """The page of two runs, which says so where they cannot be compared."""
+    across = pairs.unlike(*pair)
     refused = pairs.refusal(pair) or pairs.missing(model, pair)
     made = None if refused else pairs.compared(model, pair)
     context = {
         "pair": pair,
         "refused": refused,
-        "across": pairs.unlike(*pair),
+        "across": across,
         "comparison": made,
         "sections": list(_sections(made)) if made else [],
         "room": MOST_CAUSES,
