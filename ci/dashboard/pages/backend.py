@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
-from ci.dashboard import paths, tally
+from ci.dashboard import documents, paths, tally
 from ci.dashboard.chart import Chart, trend
 from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
 from conformance import summary
-from conformance.outcome import is_bad
 
 #: Newest runs in the charts and in the table beside them.
 MAX_CHARTED = 365
@@ -93,21 +92,19 @@ def _view(model: Model, series: Series) -> View:
             trend("MUST requirements verified", "good", charted, verified),
             trend("Bad checks", "bad", charted, bad),
         ),
-        causes=tuple(causes(model.latest(series.key))),
+        causes=tuple(causes(model.bad(run))),
         eras=tuple(eras(series.runs)),
     )
 
 
-def causes(results: Mapping[str, Result]) -> Iterator[Cause]:
-    """The bad results, grouped as the suite's own summary does it; most frequent first."""
-    records = [{"id": id, **_record(result)} for id, result in results.items()]
-    for text, group in summary.grouped(record for record in records if is_bad(record)):
+def causes(bad: Mapping[str, Result]) -> Iterator[Cause]:
+    """Bad results, grouped as the suite's own summary does it; most frequent first."""
+    records = [
+        {"id": id, "outcome": r.outcome, "message": r.message or "", "repro": r.repro}
+        for id, r in bad.items()
+    ]
+    for text, group in summary.grouped(records):
         yield Cause(text, tuple(r["id"] for r in group), group[0]["repro"])
-
-
-def _record(result: Result) -> dict[str, Any]:
-    record = {"outcome": result.outcome, "message": result.message or "", "repro": result.repro}
-    return record if result.waiver is None else record | {"waiver": result.waiver}
 
 
 def eras(runs: Sequence[Run]) -> Iterator[Era]:
@@ -133,33 +130,47 @@ def _requirements(model: Model, views: Sequence[View]) -> list[tuple[str, list[t
 
 def _data(name: str, series: Sequence[Series], views: Sequence[View]) -> dict[str, Any]:
     by_key = {view.series.key: view for view in views}
-    return {"backend": name, "series": [_told(s, by_key.get(s.key)) for s in series]}
-
-
-def _told(series: Series, view: View | None) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "line": series.key.line,
-        "runs": [_run(run) for run in series.runs],
-        "others": [_run(run) for run in series.others],
-        "stale": asdict(series.stale) if series.stale else None,
+    return {
+        "schema": documents.schema("backend"),
+        "backend": name,
+        "series": [_series(s, by_key.get(s.key)) for s in series],
     }
-    if view:
-        told["levels"] = [asdict(step) for step in view.run.steps]
-        told["standings"] = dict(view.run.standings)
-        told["surfaces"] = {name: dict(totals) for name, totals in view.run.surfaces.items()}
-        told["evidence"] = dict(view.run.evidence)
-        told["causes"] = [asdict(cause) for cause in view.causes]
+
+
+def _series(series: Series, view: View | None) -> dict[str, Any]:
+    return {
+        "line": series.key.line,
+        "column": view and _column(view),
+        "stale": asdict(series.stale) if series.stale else None,
+        "runs": [_run(run) for run in series.runs],
+        "others": [documents.of_run(run) | {"why_not": run.why_not} for run in series.others],
+    }
+
+
+def _column(view: View) -> dict[str, Any]:
+    run = view.run
+    return {
+        "run": run.id[:12],
+        "levels": [_level(step) for step in run.steps],
+        "standings": dict(run.standings),
+        "surfaces": {name: dict(totals) for name, totals in run.surfaces.items()},
+        "evidence": dict(run.evidence),
+        "without": list(run.without),
+        "causes": [asdict(cause) for cause in view.causes],
+    }
+
+
+def _level(step: Step) -> dict[str, Any]:
+    told = asdict(step)
+    del told["title"]
     return told
 
 
 def _run(run: Run) -> dict[str, Any]:
     return {
-        "id": run.id,
-        "started": run.started.isoformat(),
-        "torch": run.torch,
+        **documents.of_run(run),
         "suite": run.suite,
         "level": run.level,
-        "why_not": run.why_not,
         "verified": tally.verified(run),
         "bad": tally.bad(run),
     }

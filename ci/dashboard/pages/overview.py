@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
-from ci.dashboard import paths, tally
-from ci.dashboard.model import Change, Key, Run, Series
+from ci.dashboard import documents, paths, tally
+from ci.dashboard.model import Change, Key, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
 from conformance.results import levels
@@ -121,27 +121,27 @@ def silent(model: Model) -> list[Series]:
 
 def _data(model: Model) -> dict[str, Any]:
     return {
-        "newest": model.newest and model.newest.isoformat(),
-        "backends": list(model.backends),
-        "lines": list(model.lines),
+        "schema": documents.schema("overview"),
+        "newest": f"{model.newest:%Y-%m-%dT%H:%M:%SZ}" if model.newest else None,
         "columns": [_column(series) for series in model.series.values()],
     }
 
 
 def _column(series: Series) -> dict[str, Any]:
     run, stale = series.column, series.stale
-    told: dict[str, Any] = {"backend": series.key.backend, "line": series.key.line, "run": None}
-    if run:
-        told |= {
-            "run": run.id,
-            "torch": run.torch,
-            "started": run.started.isoformat(),
-            "level": run.level,
-            "levels": {
-                s.name: {"verified": s.verified, "must": s.must, "met": not s.blockers}
-                for s in run.steps
-            },
-        }
-    if stale:
-        told["stale"] = {"days": stale.days, "reason": stale.reason}
-    return told
+    return {
+        **documents.of_key(series.key),
+        "run": documents.of_run(run) if run else None,
+        "level": run.level if run else None,
+        "levels": [_level(step) for step in run.steps] if run else [],
+        "stale": {"days": stale.days, "reason": stale.reason} if stale else None,
+    }
+
+
+def _level(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "met": not step.blockers,
+        "verified": step.verified,
+        "must": step.must,
+    }
