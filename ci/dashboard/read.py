@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -45,6 +46,12 @@ class History(Protocol):
         """All changes between the aligned runs of a series, newest first, then by check."""
 
 
+@functools.cache
+def requirements() -> Mapping[str, Requirement]:
+    """The suite's, read once."""
+    return catalogue.load()
+
+
 class Model:
     """All that the pages are made from. Equal stores give equal models."""
 
@@ -58,7 +65,7 @@ class Model:
         self.lines = tuple(sorted({key.line for key in self.series}, key=line_order))
         self.newest: datetime | None = every[-1].started if every else None
         """When the newest run of the store started."""
-        self.requirements: Mapping[str, Requirement] = catalogue.load()
+        self.requirements: Mapping[str, Requirement] = requirements()
         self.findings = tuple(findings)
         self._history = history
         self._latest: dict[Key, Mapping[str, Result]] = {}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What programs get: badges, the list of what there is, the schemas of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+from dashboard_findings import model
+from dashboard_pages import valid
+from dashboard_sample import BROKEN, report, unloadable
+
+from ci.dashboard import documents, paths
+from ci.dashboard.pages import api, badge
+from ci.dashboard.read import Model
+
+SVG = "{http://www.w3.org/2000/svg}"
+WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}
+
+
+def endpoint(made: Model, backend: str = "cpu") -> dict[str, Any]:
+    files = {file.path: file.content for file in badge.pages(made)}
+    told: dict[str, Any] = json.loads(files[paths.of_endpoint(backend)])
+    picture = ElementTree.fromstring(files[paths.of_badge(backend)])
+    assert picture.findtext(f"{SVG}title") == f"{told['label']} of {backend}: {told['message']}"
+    return told
+
+
+def test_the_badge_is_of_the_newest_release_that_has_a_column() -> None:
+    reports = [
+        report(torch=torch, started=f"2026-11-20T0{hour}:00:00+00:00", complete=hour != 3)
+        for hour, torch in enumerate(("2.13.0", "2.9.1", "2.16.0.dev20261120", "2.15.0"))
+    ]
+    assert endpoint(model(reports))["message"] == "training, torch 2.13.0"
+    assert endpoint(model(reports[2:3]))["message"] == "training, torch 2.16.0.dev20261120"
+
+
+def test_a_badge_that_is_old_says_so_and_loses_its_colour() -> None:
+    old = report(started="2026-11-15T02:00:00+00:00")
+    fresh = endpoint(model([old]))
+    stale = endpoint(model([old, report("other", started="2026-11-20T02:00:00+00:00")]))
+    assert stale["message"] == "training, torch 2.13.0, 5 days old"
+    assert stale["color"] != fresh["color"]
+
+
+def test_a_badge_does_not_claim_a_level_that_nobody_reached_or_judged() -> None:
+    failing = report(outcomes={"smoke/smoke_001:c0": WRONG})
+    assert endpoint(model([failing]))["message"] == "no level, torch 2.13.0"
+    dead = unloadable("cpu", "2.13.0", "2026-11-20T02:00:00+00:00", "no driver")
+    told = endpoint(model([dead]))
+    assert told["message"] == "not assessed, torch 2.13.0"
+    assert told["color"] == endpoint(model([failing]))["color"]
+
+
+def test_the_templates_of_the_list_are_the_addresses_of_runs_and_checks() -> None:
+    made = model([report()])
+    (run,) = made.series[next(iter(made.series))].runs
+    told = api.index(made)["templates"]
+    surface, _, rest = BROKEN.partition("/")
+    assert told["run"].format(id=run.id[:12]) == paths.api(paths.of_run(run))
+    assert told["check"].format(surface=surface, rest=rest.replace(":", ".")) == paths.api(
+        paths.of_check(BROKEN)
+    )
+
+
+def test_an_empty_store_has_a_list_too() -> None:
+    told = api.index(model([]))
+    valid(told)
+    assert told["newest"] is None
+    assert told["series"] == []
+
+
+def test_every_schema_is_one_and_says_what_documents_say_of_themselves() -> None:
+    for kind in api.kinds():
+        schema = json.loads((api.SCHEMAS / f"{kind}{api.SUFFIX}").read_text(encoding="utf-8"))
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["properties"]["schema"] == {"const": documents.schema(kind)}
