@@ -111,6 +111,10 @@ surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports,
 	  before=$$v; \
 	done
 
+.PHONY: grid
+grid: $(SETUP) ## write the compatibility grid of README.md from the example store
+	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
+
 .PHONY: lint
 lint: $(SETUP) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
 	$(PYTHON) -m ruff check .

@@ -7,6 +7,7 @@ import argparse
 import time
 from pathlib import Path
 
+from ci.dashboard import grid
 from ci.errors import Exit
 from ci.output import say
 
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     _add_build(subverbs)
     _add_serve(subverbs)
+    grid.add_arguments(subverbs.add_parser("grid", help="write the grid of a README, or check it"))
 
 
 def _add_build(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`python -m ci dashboard grid`: the overview in small, for a README."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ci.dashboard import paths, runs, tally
+from ci.dashboard.model import NIGHTLY, Key, Run, Series
+from ci.dashboard.read import in_series, line_order
+from ci.errors import CiError, Exit
+from ci.github.markdown import code, link, shorten, table, text
+from ci.output import say, show, write
+from ci.results.store import Store
+from conformance.results import levels
+
+BEGIN = "<!-- grid: made by `python -m ci dashboard grid`, not by hand -->"
+END = "<!-- grid: end -->"
+DESCRIPTION = f"""
+Write the grid of backends and lines of PyTorch as a Markdown table: the level that the newest whole
+run reached, how many must-level requirements it verified, and how many checks are bad. Below the
+table is said which runs are not of the newest night, and why. With --readme it takes the place of
+what is between the two lines
+
+  {BEGIN}
+  {END}
+
+of that file; with --check too, nothing is written, and the exit status is 1 if it is another one.
+"""
+EXAMPLE = """
+example:
+  python -m ci dashboard grid --store docs/dashboard/store --readme README.md --check
+"""
+_MAX_REASON = 200  # bytes
+_SECTION = re.compile(rf"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", re.DOTALL)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """--store, --readme, --check, --site."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLE
+    add = parser.add_argument
+    add("--store", type=Path, required=True, metavar="D", help="what `results add` has filled")
+    add("--readme", type=Path, metavar="F", help="default: the terminal")
+    add("--check", action="store_true", help="of --readme: only say whether it is up to date")
+    add("--site", default="", metavar="URL", help="where the dashboard is: cells lead to it")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write the grid, or say that it is another one."""
+    if args.check and not args.readme:
+        raise CiError("--check needs --readme: the file whose grid is to be checked")
+    made = render(Store(args.store).read(runs.read), args.site)
+    if args.readme is None:
+        show(made, None)
+        return Exit.OK
+    before = _read(args.readme)
+    after = insert(before, made, str(args.readme))
+    if not args.check:
+        write(args.readme, after.encode())
+    elif before != after:
+        say(f"{args.readme}: the grid is not that of {args.store}: run this without --check")
+        return Exit.FINDINGS
+    return Exit.OK
+
+
+def insert(document: str, grid: str, name: str = "the file") -> str:
+    """The document with this grid; CiError if it has not exactly one place for it."""
+    if len(_SECTION.findall(document)) != 1:
+        raise CiError(f"{name} needs these two lines once, where the grid goes:\n{BEGIN}\n{END}")
+    return _SECTION.sub(lambda _: grid, document)
+
+
+def render(every: Sequence[Run], site: str = "") -> str:
+    """The table, and what has to be said about it; the runs are in the order of time."""
+    if not every:
+        return "No runs yet.\n"
+    series = in_series(every)
+    lines = sorted({key.line for key in series}, key=line_order)
+    rows = [
+        [code(backend), *(_cell(series, Key(backend, line), site) for line in lines)]
+        for backend in dict.fromkeys(key.backend for key in series)
+    ]
+    said = (
+        f"The newest whole run of each, as of {every[-1].started:%Y-%m-%d}: the level it reached, "
+        "the must-level requirements it verified, the checks that are bad."
+    )
+    grid = table(["backend", *map(_torch, lines)], rows)
+    return "\n".join([grid, "", said, *_reservations(series), ""])
+
+
+def _cell(all_series: Mapping[Key, Series], key: Key, site: str) -> str:
+    series = all_series.get(key)
+    if series is None:
+        return "not run"
+    if series.column is None:
+        return "no whole run"
+    level = f"**{_title(series.column)}**" if series.column.level else "no level"
+    said = link(level, f"{site.rstrip('/')}/{paths.of_series(key)}") if site else level
+    age = f", {_days(series.stale.days)} old" if series.stale else ""
+    return f"{said}{age}<br>{_counts(series.column)}"
+
+
+def _title(run: Run) -> str:
+    known = {level.name: level.title for level in levels.every()}
+    return known.get(run.level or "") or text(run.title)
+
+
+def _counts(run: Run) -> str:
+    must = f"must {tally.verified(run)} of {tally.must(run)}"
+    return f"{must}, bad {tally.bad(run):,} of {sum(run.totals.values()):,}"
+
+
+def _reservations(all_series: Mapping[Key, Series]) -> Iterator[str]:
+    """What stands in the way of taking each cell for the newest night."""
+    for key, series in all_series.items():
+        if reason := _reason(series):
+            yield f"- {code(key.backend)}, {_torch(key.line)}: {text(shorten(reason, _MAX_REASON))}"
+
+
+def _reason(series: Series) -> str:
+    if series.stale:
+        return f"{_days(series.stale.days)} old: {series.stale.reason}"
+    if series.column is None:
+        return series.others[-1].why_not or ""
+    return "" if series.column.level else f"no level, as {_blocker(series.column)}"
+
+
+def _blocker(run: Run) -> str:
+    """The first thing in the way of the lowest level."""
+    return next(f"{b.what} is {b.why}" for step in run.steps for b in step.blockers)
+
+
+def _torch(line: str) -> str:
+    return line if line == NIGHTLY else f"torch {line}"
+
+
+def _days(count: int) -> str:
+    return f"{count} day{'s' * (count != 1)}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CiError(f"cannot read {path}: {error}") from None

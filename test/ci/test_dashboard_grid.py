@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The grid of the README: what it says of each backend and torch, and that it is up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dashboard_sample
+import pytest
+
+from ci.cli import main
+from ci.dashboard import grid
+from ci.errors import CiError, Exit
+
+README = f"# A project\n\n{grid.BEGIN}\nold\n{grid.END}\n\nMore.\n"
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, and a backend whose only run is incomplete."""
+    folder = tmp_path_factory.mktemp("grid")
+    night = f"{dashboard_sample.NIGHTS[3]}T09:00:00+00:00"
+    never = dashboard_sample.report("never", "2.13.0", night, complete=False)
+    files = dashboard_sample.write(
+        folder / "reports", {**dashboard_sample.sample(), "never": never}
+    )
+    assert main(["results", "add", "--store", str(folder / "D"), *map(str, files)]) == Exit.OK
+    return folder / "D"
+
+
+@pytest.fixture
+def made(store: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["dashboard", "grid", "--store", str(store)]) == Exit.OK
+    return capsys.readouterr().out
+
+
+def cells(made: str, backend: str) -> list[str]:
+    (row,) = (line for line in made.splitlines() if line.startswith(f"| `{backend}` "))
+    return [cell.strip() for cell in row.strip("|").split("|")][1:]
+
+
+def test_there_is_a_column_for_each_line_of_torch_and_a_row_for_each_backend(made: str) -> None:
+    header, rule, *rows = [line for line in made.splitlines() if line.startswith("|")]
+    assert header == "| backend | torch 2.12 | torch 2.13 | nightly |"
+    assert rule == "| --- | --- | --- | --- |"
+    names = [row.split("|")[1].strip() for row in rows]
+    assert names == ["`cpu`", "`hostile`", "`never`", "`puone-sim`"]
+
+
+def test_a_cell_has_level_requirements_and_bad_checks(made: str) -> None:
+    of_2_12, _, nightly = cells(made, "puone-sim")
+    assert of_2_12 == "**Training**<br>must 11 of 11, bad 0 of 23"
+    assert nightly == "no level<br>must 10 of 11, bad 1 of 23"
+    assert "\n- `puone-sim`, nightly: no level, as STREAM&#45;001 is broken\n" in made
+    assert f"as of {dashboard_sample.NIGHTS[3]}" in made
+
+
+def test_an_old_column_has_its_age_and_the_reason_below(made: str) -> None:
+    _, of_2_13, nightly = cells(made, "hostile")
+    assert ", 1 day old<br>" in of_2_13
+    assert ", 3 days old<br>" in nightly
+    assert "\n- `hostile`, torch 2.13: 1 day old&#58; the run is incomplete\n" in made
+    assert "\n- `hostile`, nightly: 3 days old&#58; the backend cannot be loaded" in made
+
+
+def test_a_backend_without_a_whole_run_has_no_counts_but_a_reason(made: str) -> None:
+    assert cells(made, "never") == ["not run", "no whole run", "not run"]
+    assert "\n- `never`, torch 2.13: the run is incomplete\n" in made
+
+
+def test_what_a_report_says_does_not_become_markup(made: str) -> None:
+    assert "<script" not in made and "<img" not in made
+    assert "\u202e" not in made and "\x1b" not in made
+    assert max(map(len, made.splitlines())) < 1000
+
+
+def test_cells_lead_to_the_site(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = "https://me.github.io/mine/"
+    assert main(["dashboard", "grid", "--store", str(store), "--site", site]) == Exit.OK
+    address = "https://me.github.io/mine/backend/puone-sim/index.html#torch-2.12"
+    assert f"[**Training**](<{address}>)" in capsys.readouterr().out
+
+
+def test_an_empty_store_gives_no_table() -> None:
+    assert grid.render([]) == "No runs yet.\n"
+
+
+def test_the_grid_takes_the_place_of_the_one_before(made: str, store: Path, tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    words = ["dashboard", "grid", "--store", str(store), "--readme", str(readme)]
+    assert main(words) == Exit.OK
+    assert readme.read_text() == README.replace("old\n", made)
+    assert main([*words, "--check"]) == Exit.OK
+
+
+def test_a_grid_that_is_another_one_is_told_and_left(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(README)
+    words = ["dashboard", "grid", "--store", str(store), "--readme", str(readme), "--check"]
+    assert main(words) == Exit.FINDINGS
+    assert "the grid is not that of" in capsys.readouterr().err
+    assert readme.read_text() == README
+
+
+def test_only_a_file_can_be_checked(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "grid", "--store", str(store), "--check"]) == Exit.UNUSABLE
+    assert "--check needs --readme" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", grid.BEGIN, grid.END, README * 2], ids=repr)
+def test_a_document_without_one_place_for_the_grid_is_refused(text: str) -> None:
+    with pytest.raises(CiError, match="needs these two lines once"):
+        grid.insert(text, "new\n")
