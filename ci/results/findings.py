@@ -25,12 +25,14 @@ def verified(document: Any, name: str) -> str:
     """What the findings are of, in words; raises Refused if they are none."""
     try:
         report = findings_json.parse(document, name)
-        for torch in (report.before, report.after):
-            accept.line(torch.version)
+        for version in (report.before.version, report.after.version):
+            accept.line(version)
     except CiError as error:
         raise Refused(str(error).removeprefix(f"{name}: ")) from None
-    except InvalidVersion as error:
-        raise Refused(f"its torch is of version {str(error)[:60]}, which is none") from None
+    except InvalidVersion:
+        raise Refused(
+            f"its torch is of version {version[:60]!r}, which is no version of Python packages"
+        ) from None
     count = len(report.findings)
     return f"{count} findings between torch {report.before.version} and {report.after.version}"
 
