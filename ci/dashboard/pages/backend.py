@@ -81,19 +81,23 @@ def _page(model: Model, name: str, series: Sequence[Series]) -> Page:
 
 def _view(model: Model, series: Series) -> View:
     run = series.runs[-1]
-    charted = series.runs[-MAX_CHARTED:]
-    bad = [tally.bad(r) for r in charted]
-    verified = [tally.verified(r) for r in charted]
     return View(
         series=series,
         run=run,
         next=next((step for step in run.steps if step.blockers), None),
-        charts=(
-            trend("MUST requirements verified", "good", charted, verified),
-            trend("Bad checks", "bad", charted, bad),
-        ),
+        charts=_charts(series.runs[-MAX_CHARTED:]),
         causes=tuple(causes(model.bad(run))),
         eras=tuple(eras(series.runs)),
+    )
+
+
+def _charts(runs: Sequence[Run]) -> tuple[Chart, ...]:
+    if len(runs) < 2:
+        return ()
+    verified, bad = map(tally.verified, runs), map(tally.bad, runs)
+    return (
+        trend("MUST requirements verified", "good", runs, list(verified)),
+        trend("Bad checks", "bad", runs, list(bad)),
     )
 
 

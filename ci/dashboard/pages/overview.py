@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any
 
-from ci.dashboard import documents, paths, tally
-from ci.dashboard.model import Change, Key, Run, Series, Step
+from ci.dashboard import causes, documents, paths, tally
+from ci.dashboard.causes import Cause
+from ci.dashboard.model import Key, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
 from conformance.results import levels
 
 MAX_GROUPS = 5
-MAX_NAMED = 3
+MAX_CAUSES = 3
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,13 @@ class Setback:
     key: Key
     run: Run
     size: int
-    named: tuple[Change, ...]
+    causes: tuple[Cause, ...]
+    """The most frequent ones."""
+
+    @property
+    def more(self) -> int:
+        """How many checks have other causes."""
+        return self.size - sum(len(cause.ids) for cause in self.causes)
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,7 @@ def pages(model: Model) -> Iterator[Page]:
             "levels": levels.every(),
             "newest": model.newest,
             "setbacks": setbacks(model),
+            "compared": any(len(series.runs) > 1 for series in model.series.values()),
             "night": night(model),
             "silent": silent(model),
         },
@@ -91,8 +99,9 @@ def setbacks(model: Model) -> list[Setback]:
 def _of_series(model: Model, key: Key, series: Series) -> Iterator[Setback]:
     regressions = (c for c in model.changes(key) if c.kind == "regression")
     for run, changes in islice(groupby(regressions, lambda change: change.run), MAX_GROUPS):
-        named = tuple(changes)
-        yield Setback(key, series.runs[run], len(named), named[:MAX_NAMED])
+        found = list(changes)
+        ranked = causes.of_series(found)
+        yield Setback(key, series.runs[run], len(found), tuple(ranked[:MAX_CAUSES]))
 
 
 def night(model: Model) -> list[Entry]:
