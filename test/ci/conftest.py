@@ -7,6 +7,16 @@ run pytest elsewhere on folders of this one.
 
 from __future__ import annotations
 
+from dashboard_site import chromium, served, site
 from github_fixtures import converges, github_event, github_fake, verb, waits
 
-__all__ = ["converges", "github_event", "github_fake", "verb", "waits"]
+__all__ = [
+    "chromium",
+    "converges",
+    "github_event",
+    "github_fake",
+    "served",
+    "site",
+    "verb",
+    "waits",
+]

@@ -16,6 +16,7 @@ from ci.dashboard import documents, paths
 from ci.dashboard.model import Run, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.pages import compare
+from ci.dashboard.pages.search import EVIDENCE
 from ci.dashboard.render import encode
 from conformance.outcome import Outcome
 from conformance.results.comparison import ALIKE, NOTED
@@ -36,7 +37,7 @@ def pages(model: Model) -> Iterator[Page | File]:
         "made": dict(sorted(by_backend.items())),
         "lists": compare.LISTS,
         "outcomes": [str(outcome) for outcome in Outcome],
-        "alike": list(ALIKE),
+        "evidence": EVIDENCE,
     }
     document = {
         "schema": documents.schema("runs"),

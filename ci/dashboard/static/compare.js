@@ -85,7 +85,8 @@ function fill(section, changes) {
 }
 
 function cell(value) {
-  return element("td", {}, at(`outcome-${value}`) ? copy(`outcome-${value}`) : value);
+  const id = [`outcome-${value}`, `evidence-${value}`].find(at);
+  return element("td", {}, id ? copy(id) : value);
 }
 
 function written(moment) {

@@ -49,7 +49,7 @@ function complain(error, text) {
 function show(found, { states }) {
   const pairs = found.reduce((sum, { series }) => sum + series.length, 0);
   at("count").textContent = found.length
-    ? `${count(found.length, "check")} in ${count(pairs, "result")}.`
+    ? `${count(found.length, "check")}, ${count(pairs, "result")}.`
     : "Nothing is found.";
   at("results").hidden = !found.length;
   inParts(found.map(({ check, series }) => () => row(check, series, states)), at("rows"), at("more"));
@@ -78,15 +78,15 @@ function line(check, series, states) {
   return element("li", {}, ...parts);
 }
 
-// "after 3 × pass, 1 × fail": the spells before the last.
+// "before: pass in 3 runs, fail in 1 run": the spells before the last.
 function before(check, series, states) {
   const spells = series.spells(check);
   const told = spells.slice(0, -1).map(([letter, first], i) => {
     const { outcome, evidence } = states.find((state) => state.letter === letter) ?? { outcome: "absent" };
-    return `${spells[i + 1][1] - first} × ${outcome}${evidence === "fallback" ? " by fallback" : ""}`;
+    return `${outcome}${evidence === "fallback" ? " by fallback" : ""} in ${count(spells[i + 1][1] - first, "run")}`;
   });
   if (!told.length) return "";
-  return `after ${told.length > SPELLS ? "…, " : ""}${told.slice(-SPELLS).join(", ")}`;
+  return `before: ${told.length > SPELLS ? "…, " : ""}${told.slice(-SPELLS).join(", ")}`;
 }
 
 at("without").hidden = true;
