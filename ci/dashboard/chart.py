@@ -62,7 +62,7 @@ def _height(value: int, top: int) -> float:
 
 
 def _round_up(value: int) -> int:
-    """The next number with one significant digit that is even: half of it is a tick too."""
+    """A round number above, half of which is whole: it is a tick too."""
     unit = 10 ** max(len(str(value)) - 1, 0)
     step = 2 * max(unit // 10, 1)
     return max(-(-value // step) * step, 2)
