@@ -81,6 +81,27 @@ def besides(pair: Pair) -> list[str]:
     return [name for name in comparison.NOTED if old.get(name) != new.get(name)]
 
 
+def apart(pair: Pair) -> list[tuple[str, str, str]]:
+    """How they differ there: name, before, after; of what has parts only those that differ."""
+    old, new = pair.old.told, pair.new.told
+    return [row for name in besides(pair) for row in _apart(name, old.get(name), new.get(name))]
+
+
+def _apart(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for part in sorted(old.keys() | new.keys()):
+            if old.get(part) != new.get(part):
+                yield from _apart(f"{name} {part}", old.get(part), new.get(part))
+    else:
+        yield name, _said(old), _said(new)
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(_said, value)) or "none"
+    return "none" if value in (None, "") else str(value)
+
+
 def refusal(pair: Pair) -> list[str]:
     """The same in sentences, with the values; empty if the runs can be compared."""
     try:

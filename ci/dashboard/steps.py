@@ -17,7 +17,6 @@ from ci.dashboard import pairs
 from ci.dashboard.model import NIGHTLY, Findings, Key, Result, Run, line_of
 from ci.dashboard.pairs import Pair
 from ci.gate import since
-from ci.gate.verdict import Since
 from ci.surface.model import Torch
 from ci.surface.report.json import parse
 from ci.surface.report.report import Report
@@ -38,8 +37,10 @@ class Failing:
     change: Change
     result: Result
     """With the newer torch."""
-    since: tuple[Since, ...]
-    """What it is perhaps since, the most likely first."""
+    named: tuple[str, ...]
+    """Identities of the findings that its message names: it fails perhaps since these."""
+    parts: tuple[str, ...]
+    """If it names none, the parts of PyTorch that it stands on and that changed: where to look."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,14 @@ class OnBackend:
     failing: tuple[Failing, ...]
 
     @property
-    def explained(self) -> int:
-        """How many of those are perhaps since a finding."""
-        return sum(bool(one.since) for one in self.failing)
+    def naming(self) -> int:
+        """How many of those name a finding."""
+        return sum(bool(one.named) for one in self.failing)
+
+    @property
+    def standing(self) -> int:
+        """How many of those name none, and stand on a part of PyTorch that changed."""
+        return sum(bool(one.parts) for one in self.failing)
 
 
 @dataclass(frozen=True)
@@ -77,12 +83,12 @@ class TorchStep:
 
     @functools.cached_property
     def suspected(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
-        """By identity of a finding and by backend the checks that fail perhaps since it."""
+        """By identity of a finding and by backend the checks that name it."""
         found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for one in self.backends:
             for failing in one.failing:
-                for cause in failing.since:
-                    found[cause.finding][one.backend].append(failing.change.id)
+                for identity in failing.named:
+                    found[identity][one.backend].append(failing.change.id)
         return found
 
 
@@ -162,7 +168,7 @@ def _on_backend(model: Model, pair: Pair, findings: since.Findings | None) -> On
     results = model.results(pair.new)
     suspects = None if across else findings
     failing = (
-        Failing(change, results[change.id], _since(suspects, change.id, results[change.id]))
+        _failing(change, results[change.id], suspects)
         for change in compared.regressions
         if _began(change, results[change.id])
     )
@@ -181,5 +187,9 @@ def _began(change: Change, result: Result) -> bool:
     return bad and change.old != "new" and change.new == result.outcome
 
 
-def _since(findings: since.Findings | None, id: str, result: Result) -> tuple[Since, ...]:
-    return findings.since(pairs.record(id, result)) if findings else ()
+def _failing(change: Change, result: Result, findings: since.Findings | None) -> Failing:
+    if findings is None:
+        return Failing(change, result, (), ())
+    record = pairs.record(change.id, result)
+    named = tuple(cause.finding for cause in findings.since(record) if cause.by == "name")
+    return Failing(change, result, named, () if named else findings.parts(record["surface"]))

@@ -63,6 +63,10 @@ class Findings:
         worst = sorted(of_surface, key=order)[:MOST]
         return tuple(Since(finding.identity, "surface") for finding in worst)
 
+    def parts(self, surface: str) -> tuple[str, ...]:
+        """The parts of PyTorch that changed, of those that a surface of the suite stands on."""
+        return tuple(part for part in standing_on().get(surface, ()) if part in self._by_surface)
+
     def _named(self, text: str) -> Iterator[str]:
         """The identities of the findings whose declarations are named, longest names first."""
         names = {name for word in _NAME.findall(text) for name in _within(_parts(word))}

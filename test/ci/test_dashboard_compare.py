@@ -82,8 +82,8 @@ def test_the_page_says_what_the_command_line_says() -> None:
     )
     for change in [*expected.regressions, *expected.removed, *expected.withdrawn, *expected.added]:
         assert change.id in made.text
-    assert "Capability streams : there, probed → absent, declared" in made.text
-    assert "python: 3.11.7 -> 3.14.0" in made.text
+    assert "capability streams there, probed absent, declared" in made.text
+    assert "python 3.11.7 3.14.0" in made.text
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -237,6 +237,17 @@ def test_the_title_says_what_is_compared() -> None:
     made = model([report(torch="2.12.1"), report(torch="2.13.0")])
     (pair,) = pairs.neighbours(made, "cpu")
     assert compare.title(pair) == "cpu: torch 2.12.1 to 2.13.0"
+
+
+def test_of_what_differs_besides_and_has_parts_only_those_are_said_that_differ() -> None:
+    sim = {"name": "sim", "version": "1.0", "features": ["streams", "graphs"]}
+    old = night(1, driver=sim)
+    new = night(2, driver=sim | {"version": "1.1", "features": []}, outcomes={BROKEN: WRONG})
+    (pair,) = pairs.consecutive(model([old, new]), Key("cpu-sim", "2.13"))
+    assert pairs.apart(pair) == [
+        ("driver features", "streams, graphs", "none"),
+        ("driver version", "1.0", "1.1"),
+    ]
 
 
 # How much there is to read.

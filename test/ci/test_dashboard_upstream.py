@@ -61,21 +61,24 @@ def rendered(made: Model) -> dict[str, Shown]:
 # Joins that hold.
 
 
-def test_a_check_that_began_to_fail_is_perhaps_since_the_finding_that_its_message_names() -> None:
+def test_a_check_that_began_to_fail_is_told_with_the_finding_that_its_message_names() -> None:
     one = on_cpu(before(), after(outcomes={BROKEN: FAILS}))
     (failing,) = one.failing
     assert (failing.change.id, failing.change.old, failing.change.new) == (BROKEN, "pass", "fail")
-    assert [(s.finding, s.by) for s in failing.since] == [(finding().identity, "name")]
-    assert one.explained == 1
+    assert (failing.named, failing.parts) == ((finding().identity,), ())
+    assert (one.naming, one.standing) == (1, 0)
 
 
-def test_without_a_name_it_is_perhaps_since_a_finding_of_a_part_that_the_check_stands_on() -> None:
+def test_without_a_name_it_is_told_on_which_parts_that_changed_the_check_stands() -> None:
     (failing,) = on_cpu(before(), after(outcomes={BROKEN: WRONG})).failing
-    assert [(s.finding, s.by) for s in failing.since] == [(finding().identity, "surface")]
+    assert (failing.named, failing.parts) == ((), ("allocator",))
     elsewhere = between("2.12.1", "2.13.0", finding("at::x", "distributed"))
     made = model([before(), after(outcomes={BROKEN: WRONG})], elsewhere)
     (one,) = the_step(made).backends
-    assert [failing.since for failing in one.failing] == [()]
+    assert [(failing.named, failing.parts) for failing in one.failing] == [((), ())]
+    harmless = between("2.12.1", "2.13.0", finding(severity=Severity.NEW_CAPABILITY))
+    (one,) = the_step(model([before(), after(outcomes={BROKEN: WRONG})], harmless)).backends
+    assert [failing.parts for failing in one.failing] == [()]
 
 
 def test_the_page_of_the_step_leads_from_the_check_to_the_finding_and_back() -> None:
@@ -84,18 +87,26 @@ def test_the_page_of_the_step_leads_from_the_check_to_the_finding_and_back() -> 
     assert f'href="../upstream/2.12.1-2.13.0.html#f-{finding().identity}"' in page.html
     assert f'id="f-{finding().identity}"' in page.html
     assert "1 check began to fail" in page.text
-    assert "Fails on cpu perhaps since this: memory/mem_003:c0" in page.text
+    assert "Fails on cpu and names this: memory/mem_003:c0" in page.text
     assert "void c10::Allocator::copy_data(long)" in page.text
     assert "concerns overriders; used by torch_npu" in page.text
     (told,) = page.data["findings"]
     assert told["failing"] == {"cpu": [BROKEN]}
     (failing,) = page.data["backends"][0]["failing"]
-    assert failing["since"] == [{"finding": finding().identity, "by": "name"}]
+    assert (failing["named"], failing["parts"]) == ([finding().identity], [])
     overview = pages[paths.UPSTREAM]
-    assert "1 check 1 perhaps since a finding" in overview.text
+    assert "1 check 1 naming what changed" in overview.text
     (step,) = overview.data["steps"]
     assert step["findings"] == {"silent_break": 1}
-    assert (step["backends"][0]["began_to_fail"], step["backends"][0]["perhaps_since"]) == (1, 1)
+    assert (step["backends"][0]["began_to_fail"], step["backends"][0]["naming"]) == (1, 1)
+
+
+def test_the_page_of_the_step_counts_the_checks_that_stand_on_what_changed() -> None:
+    pages = rendered(model([before(), after(outcomes={BROKEN: WRONG})], STEP))
+    page = pages[paths.of_step("2.12.1", "2.13.0")]
+    assert "1 check that began to fail on cpu stands on this part" in page.text
+    assert "a change of allocator" in page.text
+    assert "1 check 1 standing on it" in pages[paths.UPSTREAM].text
 
 
 def test_runs_that_asked_the_same_are_taken_although_newer_ones_are_there() -> None:
@@ -104,7 +115,7 @@ def test_runs_that_asked_the_same_are_taken_although_newer_ones_are_there() -> N
     one = on_cpu(*reports, before("19", **new), after("20", **of_suite("c")))
     assert [run.started.day for run in one.pair] == [18, 18]
     assert one.unlike == ()
-    assert one.explained == 1
+    assert one.naming == 1
 
 
 def test_a_nightly_build_is_joined_with_the_run_of_this_very_build() -> None:
@@ -144,7 +155,7 @@ def test_where_more_than_torch_changed_that_is_said_and_torch_is_not_blamed(
 ) -> None:
     reports = [before(), after(outcomes={BROKEN: FAILS}, **differs)]
     one = on_cpu(*reports)
-    assert [failing.since for failing in one.failing] == [()]
+    assert [(failing.named, failing.parts) for failing in one.failing] == [((), ())]
     assert [sentence.partition(" ")[0] for sentence in one.unlike] == [named]
     pages = rendered(model(reports, STEP))
     page = pages[paths.of_step("2.12.1", "2.13.0")]
@@ -168,7 +179,7 @@ def test_a_check_that_is_only_not_asked_any_more_did_not_begin_to_fail() -> None
 def test_what_differs_besides_torch_is_said() -> None:
     one = on_cpu(before(), after(outcomes={BROKEN: FAILS}, python="3.14.0", platform="Other"))
     assert one.besides == ("python", "platform")
-    assert one.explained == 1
+    assert one.naming == 1
     page = rendered(model([before(), after(python="3.14.0")], STEP))["upstream/2.12.1-2.13.0.html"]
     assert "Besides torch, what differs is: python." in page.text
 
@@ -194,7 +205,7 @@ def test_a_step_that_nobody_looked_at_is_told_with_what_began_to_fail() -> None:
     made = model([before(), after(outcomes={BROKEN: WRONG})])
     page = rendered(made)[paths.UPSTREAM]
     assert "2.12 → 2.13" in page.text
-    assert "1 check since no finding that is known compare" in page.text
+    assert "1 check nothing known to be why compare" in page.text
     series = made.series
     pair = (series[Key("cpu", "2.12")].runs[0], series[Key("cpu", "2.13")].runs[0])
     assert paths.of_comparison(*pair) in page.links
@@ -241,7 +252,9 @@ def test_of_5000_checks_that_began_to_fail_the_page_can_be_read() -> None:
     ids = [synthetic.check_id("MEM-003", number) for number in range(5000)]
     old = [synthetic.record("MEM-003", "pass", number) for number in range(5000)]
     new = [
-        synthetic.record("MEM-003", "fail", number, message=f"{number} of 8 elements differ")
+        synthetic.record(
+            "MEM-003", "fail", number, message=f"{number} of 8 in c10::Allocator::copy_data"
+        )
         for number in range(5000)
     ]
     made = model(
@@ -253,7 +266,7 @@ def test_of_5000_checks_that_began_to_fail_the_page_can_be_read() -> None:
     )
     page = rendered(made)["upstream/2.12.1-2.13.0.html"]
     assert "5,000 checks began to fail" in page.text
-    assert "N of N elements differ" in page.text
+    assert "N of N in c10::Allocator::copy_data" in page.text
     assert len(page.html) < 40_000
     assert page.data["findings"][0]["failing"]["mychip"] == sorted(ids)
 

@@ -61,6 +61,14 @@ def test_a_failure_that_names_no_changed_declaration_may_be_since_its_surface(me
     assert not Findings([GUARD]).since(record("COPY-001", "fail", message=message))
 
 
+def test_of_the_parts_that_a_check_stands_on_those_are_told_that_changed_for_the_worse() -> None:
+    new = finding("c10::x", surface="guard", severity=Severity.NEW_CAPABILITY)
+    found = Findings([PURE, new])
+    assert since.standing_on()["smoke"] == ["device", "hooks", "guard", "allocator"]
+    assert found.parts("smoke") == ("allocator",)
+    assert found.parts("no such surface") == ()
+
+
 def test_the_longest_name_comes_first_and_few_are_told() -> None:
     many = [finding(f"c10::Allocator::f{n}") for n in range(9)]
     message = " ".join(["Allocator::f3", "c10::Allocator::f7", "Allocator::f1", "Allocator::f2"])

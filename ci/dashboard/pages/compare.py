@@ -66,6 +66,7 @@ def page(pair: Pair, model: Model) -> Page:
         "across": across,
         "comparison": made,
         "sections": list(_sections(made)) if made else [],
+        "apart": pairs.apart(pair),
         "room": MOST_CAUSES,
     }
     document = {
@@ -85,7 +86,8 @@ def title(pair: Pair) -> str:
     if old.key == new.key:
         of_new = f"{new.started:%H:%M}" if of_old == of_new else of_new
         return f"{new.key.backend}, torch {new.key.line}: {of_old} to {of_new}"
-    return f"{new.key.backend}: torch {old.torch} to {new.torch}"
+    before, after = (run.torch.partition("+")[0] for run in pair)
+    return f"{new.key.backend}: torch {before} to {after}"
 
 
 def _sections(made: Comparison) -> Iterator[Section]:

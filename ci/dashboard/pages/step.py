@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +13,13 @@ from ci.dashboard.causes import Cause
 from ci.dashboard.page import Page
 from ci.dashboard.steps import OnBackend, TorchStep
 from ci.feed import hints
-from ci.gate.verdict import Since
 from ci.surface import catalogue
 from ci.surface.model import Declaration, Finding
 from ci.surface.report.report import about, by_surface, place, summary, words_of
 
 MOST_CHECKS = 8
 """Checks of one backend that are named at a finding."""
-MOST_SUSPECTS = 3
+MOST_SUSPECTS = 4
 LONGEST = 1_000
 """Characters of a declaration; the document has all."""
 
@@ -35,15 +35,17 @@ class Told:
     lines: tuple[tuple[str, str, str], ...]
     """The declaration before and after: sign, text, place."""
     failing: tuple[tuple[str, tuple[str, ...], int], ...]
-    """By backend the checks that fail perhaps since it: some by name, and how many more."""
+    """By backend the checks whose failure names it: some of them, and how many more."""
 
 
 @dataclass(frozen=True)
 class Suspected:
-    """Checks that began to fail alike, and the findings that it is perhaps since."""
+    """Checks that began to fail alike, and the findings that they name."""
 
     cause: Cause
-    since: tuple[tuple[Since, Finding], ...]
+    named: tuple[Finding, ...]
+    parts: tuple[str, ...]
+    """The parts of PyTorch that they stand on, if they name no finding."""
 
 
 def page(step: TorchStep) -> Page:
@@ -57,7 +59,12 @@ def page(step: TorchStep) -> Page:
         "summary": summary(report),
         "room": causes.ROOM,
         "surfaces": [
-            (name, titles.get(name, ""), [told(step, finding) for finding in findings])
+            (
+                name,
+                titles.get(name, ""),
+                [told(step, finding) for finding in findings],
+                stand(step, name),
+            )
             for name, findings in by_surface(report.findings)
         ],
         "severities": [(severity.value, words_of(severity, 2)) for severity, _ in report.counts],
@@ -85,16 +92,26 @@ def told(step: TorchStep, finding: Finding) -> Told:
     )
 
 
+def stand(step: TorchStep, part: str) -> list[tuple[str, int]]:
+    """By backend how many of the checks that began to fail stand on a part of PyTorch."""
+    counts = ((one.backend, sum(part in f.parts for f in one.failing)) for one in step.backends)
+    return [(backend, count) for backend, count in counts if count]
+
+
 def suspected(step: TorchStep, one: OnBackend) -> list[Suspected]:
     """What began to fail on a backend, by cause, each with what it is perhaps since."""
     findings = {f.identity: f for f in step.report.findings} if step.report else {}
-    since = {failing.change.id: failing.since for failing in one.failing}
+    by_id = {failing.change.id: failing for failing in one.failing}
     found = []
     for cause in causes.of_comparison(failing.change for failing in one.failing):
-        counted = Counter(suspect for id in cause.ids for suspect in since[id])
-        ranked = [suspect for suspect, _ in counted.most_common(MOST_SUSPECTS)]
-        found.append(Suspected(cause, tuple((s, findings[s.finding]) for s in ranked)))
+        named = _ranked(identity for id in cause.ids for identity in by_id[id].named)
+        parts = _ranked(part for id in cause.ids for part in by_id[id].parts)
+        found.append(Suspected(cause, tuple(findings[identity] for identity in named), parts))
     return found
+
+
+def _ranked(suspects: Iterable[str]) -> tuple[str, ...]:
+    return tuple(suspect for suspect, _ in Counter(suspects).most_common(MOST_SUSPECTS))
 
 
 def document(step: TorchStep) -> dict[str, Any]:
@@ -146,7 +163,8 @@ def _backend(one: OnBackend) -> dict[str, Any]:
                 "before": failing.change.old,
                 "after": failing.change.new,
                 "detail": failing.change.detail,
-                "since": [{"finding": s.finding, "by": s.by} for s in failing.since],
+                "named": list(failing.named),
+                "parts": list(failing.parts),
             }
             for failing in one.failing
         ],

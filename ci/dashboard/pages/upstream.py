@@ -86,6 +86,7 @@ def _of_backend(one: OnBackend) -> dict[str, Any]:
     return {
         "backend": one.backend,
         "began_to_fail": len(one.failing),
-        "perhaps_since": one.explained,
+        "naming": one.naming,
+        "standing": one.standing,
         "unlike": list(one.unlike),
     }
