@@ -115,6 +115,11 @@ surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports,
 grid: $(SETUP) ## write the compatibility grid of README.md from the example store
 	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
 
+.PHONY: screenshots
+screenshots: $(SETUP) $(CHROMIUM) ## take the README's pictures of the dashboard from the example store again
+	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
+	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
+
 .PHONY: lint
 lint: $(SETUP) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
 	$(PYTHON) -m ruff check .

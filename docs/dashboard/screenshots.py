@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Takes the pictures of the dashboard that README.md shows. Run it as `make screenshots`.
+
+    python docs/dashboard/screenshots.py SITE
+
+with the site of the example store. The browser is $CHROMIUM; in that of `make chromium`, equal
+sites give equal pictures.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from ci.dashboard import paths
+from ci.dashboard.serve import HOST, server
+
+FOLDER = Path(__file__).parent
+WIDTH = 1280
+#: Name of the picture: the page, and how much of it is shown, in CSS pixels.
+PICTURES = {
+    "overview": (paths.OVERVIEW, 900),
+    "backend": (paths.of_backend("puone-sim"), 900),
+}
+
+
+def take(site: Path) -> None:
+    """Write the pictures beside this file."""
+    with server(site, 0) as listening, sync_playwright() as driver:
+        threading.Thread(target=listening.serve_forever, daemon=True).start()
+        browser = driver.chromium.launch(executable_path=os.environ["CHROMIUM"])
+        for name, (path, height) in PICTURES.items():
+            page = browser.new_page(viewport={"width": WIDTH, "height": height})
+            page.emulate_media(color_scheme="light")
+            page.goto(f"http://{HOST}:{listening.server_port}/{path}")
+            page.screenshot(path=FOLDER / f"{name}.png")
+        browser.close()
+        listening.shutdown()
+
+
+if __name__ == "__main__":
+    take(Path(sys.argv[1]))
