@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ci.dashboard.model import Key, Result, Run
+from ci.dashboard.model import Key, Result, Run, Series
 
 NAMESPACE = "urn:torch-conformance:dashboard"
 
@@ -31,16 +31,21 @@ def moment(run: Run) -> str:
     return run.started.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def of_result(result: Result) -> dict[str, Any]:
-    """All that a run says of a check; what it does not say is left out."""
+def of_result(result: Result, limit: int | None = None) -> dict[str, Any]:
+    """All that a run says of a check, texts cut to `limit`; what it does not say is left out."""
     said: Mapping[str, Any] = {
         "evidence": result.evidence,
-        "message": result.message,
-        "reason": result.reason,
-        "repro": result.repro,
+        "message": result.message and result.message[:limit],
+        "reason": result.reason and result.reason[:limit],
+        "repro": result.repro and result.repro[:limit],
         "fallbacks": list(result.fallbacks),
         "waiver": result.waiver,
         "samples": result.samples,
     }
     found = {name: value for name, value in said.items() if value not in (None, [])}
     return {"outcome": result.outcome, "duration_s": result.duration_s, **found}
+
+
+def of_column(series: Series) -> dict[str, Any]:
+    """The run that stands for a series."""
+    return {**of_key(series.key), "run": of_run(series.column) if series.column else None}

@@ -7,12 +7,14 @@ comes from a report but numbers, days and outcomes that have a word.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
 from ci.dashboard.model import Run, Series, Spell
-from ci.dashboard.words import OUTCOMES
+from ci.dashboard.words import OUTCOMES, Standing, Word
+
+Words = Mapping[str, Word] | Mapping[str, Standing]
 
 #: Up to so many runs are shown as cells, and up to so many spells have a text of their own.
 CELLS, TEXTS = 60, 12
@@ -20,8 +22,8 @@ CELLS, TEXTS = 60, 12
 CELL, LONGEST = 12, 480
 
 
-def strip(series: Series, spells: Sequence[Spell]) -> Markup:
-    """How a check came out in every aligned run of a series, oldest left.
+def strip(series: Series, spells: Sequence[Spell], words: Words = OUTCOMES) -> Markup:
+    """How a check, or by other words a requirement, came out in every aligned run, oldest left.
 
     Good is a low line, bad as high as the strip, what was not asked a thin line; a line below it
     says CPU fallback. Few runs are cells, many run together.
@@ -30,17 +32,17 @@ def strip(series: Series, spells: Sequence[Spell]) -> Markup:
     count = len(runs) or 1
     by_tone: dict[str, list[Spell]] = {}
     for s in spells:
-        by_tone.setdefault(OUTCOMES[s.outcome].tone, []).append(s)
+        by_tone.setdefault(words[s.outcome].tone, []).append(s)
     if 1 < len(spells) <= TEXTS:
-        lines = "".join(_texted(runs, s) for s in spells)
+        lines = "".join(_texted(runs, s, words) for s in spells)
     else:
         lines = "".join(_path(tone, same, 8) for tone, same in by_tone.items())
-    fell = [s for s in spells if s.evidence == "fallback"]
+    if fell := [s for s in spells if s.evidence == "fallback"]:
+        lines += _path("fell", fell, 14.5)
     return Markup(
         f'<svg class="strip{" cells" if len(runs) <= CELLS else ""}" viewBox="0 0 {count} 16" '
         f'width="{min(CELL * count, LONGEST)}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{spelled(series, spells)}">{lines}{_path("fell", fell, 14.5) if fell else ""}'
-        "</svg>"
+        f'aria-label="{spelled(series, spells, words)}">{lines}</svg>'
     )
 
 
@@ -52,8 +54,8 @@ def _line(s: Spell, height: float) -> str:
     return f"M{s.first}.1 {height}h{s.last - s.first}.8"
 
 
-def _texted(runs: Sequence[Run], s: Spell) -> str:
-    word = OUTCOMES[s.outcome]
+def _texted(runs: Sequence[Run], s: Spell, words: Words) -> str:
+    word = words[s.outcome]
     by = " by fallback" if s.evidence == "fallback" else ""
     title = f"<title>{word.name}{by}, {_span(runs, s)}</title>"
     return f'<path class="{word.tone}" d="{_line(s, 8)}">{title}</path>'
@@ -67,15 +69,15 @@ def _span(runs: Sequence[Run], s: Spell) -> str:
     return f"{s.last - s.first + 1} runs: {first} to {runs[s.last].started.date()}"
 
 
-def spelled(series: Series, spells: Sequence[Spell]) -> str:
+def spelled(series: Series, spells: Sequence[Spell], words: Words = OUTCOMES) -> str:
     """A strip in words."""
     if not spells:
         return "In no run"
     last = spells[-1]
     when = "Now" if last.last == len(series.runs) - 1 else "Last"
-    text = f"{when} {OUTCOMES[last.outcome].name}, {_span(series.runs, last)}"
+    text = f"{when} {words[last.outcome].name}, {_span(series.runs, last)}"
     if len(spells) > 1:
-        text += f"; before that {OUTCOMES[spells[-2].outcome].name}"
+        text += f"; before that {words[spells[-2].outcome].name}"
     if len(spells) > 2:
         text += f" and {len(spells) - 2} more changes"
     return text

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
@@ -25,7 +26,7 @@ class Shown:
     text: str
     """With one space between words; of pictures what they say to those who do not see them."""
     links: list[str]
-    """Paths in the site."""
+    """Paths in the site, of links that lead to another page of it."""
     tags: set[str]
     data: dict[str, Any]
 
@@ -43,8 +44,9 @@ class _Reader(HTMLParser):
         self.open = tag
         said = dict(attrs)
         self.words.append(said.get("aria-label") or "")
+        link = said.get("href") or ""
         if tag == "a":
-            self.links.append(said["href"] or "")
+            self.links.append(link)
 
     def handle_data(self, data: str) -> None:
         if self.open != "title":  # Says what `aria-label` says.
@@ -65,7 +67,7 @@ def shown(page: Page) -> Shown:
         assert not link.startswith("#") or f'id="{link[1:]}"' in html, f"nothing has the id {link}"
     data = json.loads(render.encode(page.data))
     valid(data)
-    text = " ".join(" ".join(reader.words).split()).replace(" ,", ",").replace(" .", ".")
+    text = re.sub(r" (?=[,.;](?: |$))", "", " ".join(" ".join(reader.words).split()))
     return Shown(html, text, links, reader.tags, data)
 
 

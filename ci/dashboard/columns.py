@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How every check comes out in every column, and which of them come out alike.
+
+Ten thousand checks are a few groups: those that are bad on the same columns in the same way, and
+those that are bad nowhere. Lists of groups stay short however many checks there are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ci.dashboard.courses import bad
+from ci.dashboard.model import Key
+from conformance.results.comparison import ranks
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+
+class Cell(NamedTuple):
+    """A check in a column."""
+
+    outcome: str
+    bad: bool
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Every check that a column has, or that one had."""
+
+    columns: tuple[Key, ...]
+    rows: Mapping[str, tuple[Cell | None, ...]]
+    """By id, sorted; a cell for each column, None where it does not have the check."""
+
+
+class Alike(NamedTuple):
+    """Checks that are bad on the same columns in the same way."""
+
+    bad: tuple[tuple[str, tuple[Key, ...]], ...]
+    """By outcome, the worst first: where it is that."""
+    others: tuple[str, ...]
+    """The outcomes that they have elsewhere, the best first."""
+    is_gone: bool
+    """Whether no column has them any more."""
+    ids: tuple[str, ...]
+
+
+@functools.lru_cache(maxsize=1)
+def of(model: Model) -> Grid:
+    """The grid of a model, made once."""
+    columns = tuple(key for key, series in model.series.items() if series.column)
+    rows: dict[str, list[Cell | None]] = {
+        id: [None] * len(columns) for id in sorted(model.check_ids())
+    }
+    cells: dict[tuple[str, bool], Cell] = {}
+    for place, key in enumerate(columns):
+        column = model.series[key].column
+        for id, result in model.results(column).items() if column else ():
+            state = (result.outcome, bad(result))
+            rows[id][place] = cells.setdefault(state, Cell(*state))
+    return Grid(columns, {id: tuple(row) for id, row in rows.items()})
+
+
+def alike(grid: Grid, ids: Iterable[str]) -> list[Alike]:
+    """The checks in groups: the worst first, of these the ones that are bad on most columns."""
+    groups: dict[tuple[Cell | None, ...], list[str]] = defaultdict(list)
+    for id in ids:
+        groups[_bad_cells(grid.rows[id])].append(id)
+    made = [_alike(grid, cells, mine) for cells, mine in groups.items()]
+    return sorted(made, key=_place)
+
+
+def count_bad(grid: Grid, ids: Iterable[str]) -> int:
+    """How many of them make a column red."""
+    return sum(any(cell is not None and cell.bad for cell in grid.rows[id]) for id in ids)
+
+
+def _bad_cells(row: tuple[Cell | None, ...]) -> tuple[Cell | None, ...]:
+    """What is bad in a row; nothing, if all of it is gone."""
+    if not any(row):
+        return ()
+    return tuple(cell if cell is not None and cell.bad else None for cell in row)
+
+
+def _alike(grid: Grid, cells: tuple[Cell | None, ...], ids: list[str]) -> Alike:
+    where: dict[str, list[Key]] = defaultdict(list)
+    for key, cell in zip(grid.columns, cells, strict=False):
+        if cell is not None:
+            where[cell.outcome].append(key)
+    others = {cell.outcome for id in ids for cell in grid.rows[id] if cell and not cell.bad}
+    return Alike(
+        tuple((outcome, tuple(where[outcome])) for outcome in sorted(where, key=_rank)),
+        tuple(sorted(others, key=_rank, reverse=True)),
+        not cells,
+        tuple(ids),
+    )
+
+
+def _rank(outcome: str) -> tuple[int, str]:
+    return ranks()[outcome], outcome
+
+
+def _place(group: Alike) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:
+    """The groups that are bad nowhere are last, before them what is gone."""
+    worst = ranks()[group.bad[0][0]] if group.bad else 0
+    columns = sum(len(keys) for _, keys in group.bad)
+    return not group.bad, not group.is_gone, worst, -columns, -len(group.ids), group.ids[:1]

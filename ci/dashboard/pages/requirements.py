@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All requirements by surface, with who meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ci.dashboard import documents, paths, requirements
+from ci.dashboard.model import Key
+from ci.dashboard.page import Page
+from conformance.catalogue import SURFACES, Requirement
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+
+class Row(NamedTuple):
+    """One requirement."""
+
+    requirement: Requirement
+    checks: int
+    now: dict[str, list[Key]]
+    """The columns by what they say."""
+
+
+def pages(model: Model) -> Iterator[Page]:
+    """The list."""
+    ids = requirements.checks(model)
+    rows = [
+        Row(one, len(ids.get(one.id, ())), requirements.now(model, one.id))
+        for one in model.requirements.values()
+    ]
+    by_surface = {
+        surface: [row for row in rows if row.requirement.surface == surface]
+        for surface in dict.fromkeys((*SURFACES, *(row.requirement.surface for row in rows)))
+    }
+    context = {
+        "surfaces": {surface: mine for surface, mine in by_surface.items() if mine},
+        "columns": sum(series.column is not None for series in model.series.values()),
+        "count": len(rows),
+    }
+    document = {
+        "schema": documents.schema("requirements"),
+        "requirements": [_entry(row) for row in rows],
+    }
+    yield Page(paths.REQUIREMENTS, "Requirements", "requirements.html", context, document)
+
+
+def _entry(row: Row) -> dict[str, Any]:
+    it = row.requirement
+    return {
+        "id": it.id,
+        "surface": it.surface,
+        "level": it.level,
+        "tier": it.tier,
+        "statement": it.statement,
+        "checks": row.checks,
+        "standings": {
+            standing: [documents.of_key(key) for key in keys] for standing, keys in row.now.items()
+        },
+        "document": paths.api(paths.of_requirement(it.id)),
+    }

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page of a run: what was run, how far it came, what was bad and why, what changed.
+
+It is made from the run, its bad results and the run before it in its series, and from nothing
+later: the page of a run stays as it is while others are added.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ci.dashboard import documents, paths
+from ci.dashboard.model import Change, Result, Run
+from ci.dashboard.page import Page
+from ci.dashboard.render import seconds
+from ci.dashboard.texts import Cut, cut
+from conformance import summary
+
+if TYPE_CHECKING:
+    from ci.dashboard.read import Model
+
+#: Causes that are told apart, checks of each that are named, changes of a kind.
+MAX_CAUSES, MAX_NAMED, MAX_CHANGES = 40, 24, 50
+#: Bad checks in the document, and characters of each of their texts.
+MAX_BAD, MAX_TEXT = 1000, 600
+#: What the suite does unless it is told otherwise: these need not be said to repeat a run.
+DEFAULTS = {
+    "isolate": "chunk",
+    "chunk": 50,
+    "dtypes": ["standard"],
+    "fallback": "allow",
+    "rerun_limit": 40,
+    "seed": 0,
+}
+REPEATED = ("tier", "dtypes", "fallback", "isolate", "chunk", "rerun_limit", "verify", "shard")
+
+
+class Cause(NamedTuple):
+    """Bad checks whose messages agree."""
+
+    text: str
+    checks: tuple[str, ...]
+    message: Cut | None
+    """Of the first of them."""
+    repro: Cut | None
+
+
+def page_of_run(run: Run, model: Model) -> Page:
+    """The page of one run, aligned or not."""
+    wrong = model.bad(run)
+    before, changes = _before(run, model)
+    context = {
+        "run": run,
+        "before": before,
+        "changes": {
+            kind: [one for one in changes if one.kind == kind]
+            for kind in ("regression", "improvement", "other")
+        },
+        "causes": _causes(wrong),
+        "bad": len(wrong),
+        "known": model.requirements,
+        "commands": commands(run),
+        "facts": list(facts(run).items()),
+        "named": MAX_NAMED,
+        "most": MAX_CHANGES,
+    }
+    title = f"{run.key.backend} with torch {run.torch}, {run.started:%Y-%m-%d %H:%M}"
+    document = _document(run, before, changes, wrong)
+    return Page(paths.of_run(run), title, "run.html", context, document)
+
+
+def _before(run: Run, model: Model) -> tuple[Run | None, list[Change]]:
+    """The aligned run before an aligned one in its series, and what changed since."""
+    if run.why_not is not None:
+        return None, []
+    runs = model.series[run.key].runs
+    number = next(index for index, one in enumerate(runs) if one.id == run.id)
+    changes = [change for change in model.changes(run.key) if change.run == number]
+    return (runs[number - 1] if number else None), changes
+
+
+def _causes(wrong: Mapping[str, Result]) -> list[Cause]:
+    records = [
+        {"id": id, "outcome": result.outcome, "message": result.message or ""}
+        for id, result in wrong.items()
+    ]
+    return [
+        _cause(text, [record["id"] for record in group], wrong)
+        for text, group in summary.grouped(records, MAX_CAUSES)
+    ]
+
+
+def _cause(text: str, ids: Sequence[str], wrong: Mapping[str, Result]) -> Cause:
+    first = wrong[ids[0]]
+    return Cause(text, tuple(ids), cut(first.message, MAX_TEXT), cut(first.repro, MAX_TEXT))
+
+
+def facts(run: Run) -> dict[str, str | None]:
+    """What was run, where and how."""
+    return {
+        "PyTorch": run.torch,
+        "Commit of PyTorch": run.torch_git,
+        "Suite": run.suite,
+        "Commit of the suite": run.suite_commit,
+        "Digest of the suite": run.suite_digest,
+        "Backend": f"{run.told['backend']}, device type {run.device_type}",
+        "Driver": _plainly(run.driver),
+        "Devices": _plainly(run.devices),
+        "Python": run.python,
+        "Platform": run.platform,
+        "Seed": str(run.seed),
+        "Options": _plainly({name: value for name, value in run.options.items() if value}),
+        "Capabilities it lacks": _plainly(run.without),
+        "Took": seconds(run.duration_s),
+        "Digest of the report": run.id,
+    }
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {_plainly(item)}" for name, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(_plainly, value))
+    return "" if value is None else str(value)
+
+
+def commands(run: Run) -> list[str]:
+    """Lines for a shell that run the same again, on a machine with the same backend."""
+    name = str(run.told["backend"])
+    call = ["pytest", "conformance", f"--backend={name}"]
+    call += [f"--check={pattern}" for pattern in run.options.get("checks", ())]
+    options = {**run.options, "seed": run.seed}
+    for option in (*REPEATED, "seed"):
+        value = options.get(option)
+        if value is not None and value != DEFAULTS.get(option):
+            text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+            call.append(f"--{option.replace('_', '-')}={text}")
+    suite = (
+        ["git", "checkout", run.suite_commit]
+        if run.suite_commit
+        else ["pip", "install", f"torch-conformance=={run.suite}"]
+    )
+    return [shlex.join(line) for line in (suite, ["pip", "install", f"torch=={run.torch}"], call)]
+
+
+def _document(
+    run: Run, before: Run | None, changes: Iterable[Change], wrong: Mapping[str, Result]
+) -> dict[str, Any]:
+    return {
+        "schema": documents.schema("run"),
+        **documents.of_key(run.key),
+        "id": run.id,
+        "started": documents.moment(run),
+        "duration_s": run.duration_s,
+        "aligned": run.why_not is None,
+        "why_not": run.why_not,
+        "told": dict(run.told),
+        "level": run.level,
+        "title": run.title,
+        "steps": [asdict(step) for step in run.steps],
+        "without": list(run.without),
+        "totals": dict(run.totals),
+        "evidence": dict(run.evidence),
+        "surfaces": {name: dict(totals) for name, totals in run.surfaces.items()},
+        "standings": _by_standing(run.standings),
+        "before": documents.of_run(before) if before else None,
+        "changes": [
+            {name: getattr(one, name) for name in ("check", "before", "after", "kind", "detail")}
+            for one in changes
+        ],
+        "bad": [
+            {"id": id, **documents.of_result(result, MAX_TEXT)}
+            for id, result in list(wrong.items())[:MAX_BAD]
+        ],
+        "bad_left_out": max(len(wrong) - MAX_BAD, 0),
+    }
+
+
+def _by_standing(standings: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for id, standing in sorted(standings.items()):
+        found[standing].append(id)
+    return dict(found)
