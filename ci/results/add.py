@@ -19,7 +19,7 @@ from ci.errors import CiError
 from ci.results import accept, duck, findings, layout, rows
 from ci.results.accept import Refused
 from ci.results.schema import RESULTS, RUNS
-from ci.results.segment import commit
+from ci.results.segment import commit, writing
 from ci.results.store import Store
 from ci.untrusted import spoken
 from conformance.results import strict
@@ -150,43 +150,48 @@ class _Adding:
 
 
 @dataclass
+class _Night:
+    """Reports of one night: how many results each has, and what to tell of it."""
+
+    stored: dict[str, int] = field(default_factory=dict)
+    told: list[Told] = field(default_factory=list)
+
+
+@dataclass
 class _Batch:
     """Reports on their way: as JSON lines for each night."""
 
     store: Path
     scratch: Path
     results: int = 0
-    nights: dict[str, dict[str, int]] = field(default_factory=dict)
-    told: list[Told] = field(default_factory=list)
+    nights: dict[str, _Night] = field(default_factory=dict)
 
     def take(self, name: str, report: Document) -> None:
         run = rows.run(report)
         night = run["started"][: len("2026-11-22")]
-        self.nights.setdefault(night, {})[report.sha256] = run["stored"]
         with self._lines(night, "runs").open("a", encoding="ascii") as stream:
             stream.write(json.dumps(run) + "\n")
         with self._lines(night, "results").open("a", encoding="ascii") as stream:
             stream.writelines(json.dumps(row) + "\n" for row in rows.results(report))
         self.results += run["stored"]
+        mine = self.nights.setdefault(night, _Night())
+        mine.stored[report.sha256] = run["stored"]
         of = f"{run['backend']}, torch {run['torch']}, {night}"
-        self.told.append(Told(name, Fate.ADDED, f"{of}, run {report.sha256[: accept.NAME]}"))
+        mine.told.append(Told(name, Fate.ADDED, f"{of}, run {report.sha256[: accept.NAME]}"))
 
-    def written(self) -> list[Told]:
-        """Commit what was gathered; the batch is empty then."""
+    def written(self) -> Iterator[Told]:
+        """Commit what was gathered, night by night; the batch is empty then."""
         with duck.connected() as database:
-            for night, stored in self.nights.items():
+            for night, mine in self.nights.items():
                 runs, results = self._lines(night, "runs"), self._lines(night, "results")
-                commit(
-                    database,
-                    self.store / night,
-                    stored,
-                    duck.of_json(runs, RUNS),
-                    duck.of_json(results, RESULTS),
-                )
+                folder = self.store / night
+                with writing(folder):
+                    rows_of = duck.of_json(runs, RUNS), duck.of_json(results, RESULTS)
+                    commit(database, folder, mine.stored, *rows_of)
                 runs.unlink()
                 results.unlink()
-        told, self.told, self.nights, self.results = self.told, [], {}, 0
-        return told
+                yield from mine.told
+        self.nights, self.results = {}, 0
 
     def _lines(self, night: str, what: str) -> Path:
         return self.scratch / f"{night}.{what}.ndjson"

@@ -21,7 +21,7 @@ import duckdb
 from ci.errors import CiError
 from ci.results import layout
 from ci.results.layout import Segment
-from ci.results.segment import commit
+from ci.results.segment import commit, writing
 from ci.results.store import Store, again, snapshot_of
 
 ALONE = 24 * 3600.0
@@ -62,7 +62,7 @@ def _newest(database: duckdb.DuckDBPyConnection) -> datetime:
 def _month(store: Store, month: str, horizon: datetime, dry_run: bool) -> Merge:
     found = tuple(s for s in layout.segments(store.path) if s.month == month)
     kept = f"started >= TIMESTAMP {horizon.isoformat(' ')!r}"
-    with snapshot_of(found).reading() as database:
+    with writing(store.path / month), snapshot_of(found).reading() as database:
         database.execute(f"CREATE VIEW kept AS SELECT id FROM runs WHERE {kept}")
         counts = f"SELECT id, stored, IF({kept}, stored, 0) FROM runs"
         rows = database.execute(counts).fetchall()

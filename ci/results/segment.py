@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import duckdb
@@ -20,23 +21,27 @@ def commit(
     runs: str,
     results: str,
 ) -> Segment:
-    """Write what two queries give into a folder of the store; CiError if it cannot be written.
+    """Write what two queries give into a folder of the store; errors are for `writing`.
 
     `stored` are the ids of the runs, and how many results of each the query gives.
     """
     made = Segment(folder, layout.segment_name(stored))
+    if any(stored.values()):
+        layout.put(made.results, lambda part: duck.copy(database, results, "check_id, run", part))
+    layout.put(made.runs, lambda part: duck.copy(database, runs, "id", part))
+    return made
+
+
+@contextlib.contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Say of an error of the disk what it means, as a CiError."""
     try:
-        if any(stored.values()):
-            layout.put(
-                made.results, lambda part: duck.copy(database, results, "check_id, run", part)
-            )
-        layout.put(made.runs, lambda part: duck.copy(database, runs, "id", part))
+        yield
     except OSError as error:
         raise CiError(_told(folder, error.strerror or str(error))) from error
     except duckdb.IOException as error:
         raise CiError(_told(folder, str(error).partition("\n")[0])) from error
-    return made
 
 
 def _told(folder: Path, why: str) -> str:
-    return f"cannot write into {folder}: {why}. What is in the store is as it was"
+    return f"cannot write into {folder}: {why}. What is stored stays; the same command goes on from there"
