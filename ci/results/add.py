@@ -77,15 +77,15 @@ def _added(path: Path, files: Iterable[Path], now: datetime) -> Iterator[Told]:
 def _found(paths: Iterable[Path]) -> Iterator[Path | Told]:
     """The files that are meant, and what is wrong with others."""
     for path in paths:
-        real = Path(os.path.realpath(path))
-        if real.is_dir():
-            yield from _below(real, MAX_DEPTH)
-        elif real.name.endswith(".xml"):
+        if path.is_dir():
+            yield from _below(path, MAX_DEPTH)
+        elif path.name.endswith(".xml"):
             yield _refused(path, "JUnit does not say enough: give the report, which is JSON")
-        elif not real.name.endswith(SUFFIXES):
+        elif not path.name.endswith(SUFFIXES):
             yield _refused(path, f"reports end with {' or '.join(SUFFIXES)}")
         else:
-            yield real
+            # A link that was named is meant.
+            yield Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path | Told]:

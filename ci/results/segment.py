@@ -44,4 +44,4 @@ def writing(folder: Path) -> Iterator[None]:
 
 
 def _told(folder: Path, why: str) -> str:
-    return f"cannot write into {folder}: {why}. What is stored stays; the same command goes on from there"
+    return f"cannot write into {folder}: {why}. What is stored stays; again goes on from there"
