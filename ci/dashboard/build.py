@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
-from ci.dashboard import pages, runs, state
+from ci.dashboard import pages, paths, runs, state
 from ci.dashboard.history import Stored
+from ci.dashboard.lasted import Entry, Lasted
 from ci.dashboard.model import Findings, Run
-from ci.dashboard.page import File, Page
+from ci.dashboard.page import File, Lasting, Page
 from ci.dashboard.read import Model, in_series
 from ci.dashboard.render import render
 from ci.dashboard.site import Site
@@ -26,7 +27,7 @@ BATCH = 200
 ATTEMPTS = 3
 """How often a build begins again because the store was compacted meanwhile."""
 
-Task = Callable[[], Iterable[Page | File]]
+Task = Callable[[], Iterable[Page | File | Lasting]]
 
 
 def build(store: Path, output: Path, jobs: int | None = None) -> int:
@@ -48,8 +49,10 @@ def build(store: Path, output: Path, jobs: int | None = None) -> int:
 
 def _build(store: Store, site: Site, workers: Workers) -> int:
     model, history = read(store, site.state, workers)
-    tasks = list(_tasks(model, history))
-    return sum(workers.map(lambda task: _write(site, tasks[task]), range(len(tasks)), "pages"))
+    tasks, known = list(_tasks(model, history)), Lasted(site)
+    made = workers.map(lambda task: _write(site, known, tasks[task]), range(len(tasks)), "pages")
+    known.keep({path: entry for _, lasting in made for path, entry in lasting.items()})
+    return sum(count for count, _ in made)
 
 
 def read(store: Store, folder: Path, workers: Workers) -> tuple[Model, Stored]:
@@ -94,11 +97,18 @@ def _of_checks(model: Model, history: Stored, number: int) -> Iterator[Page]:
         yield from (make(check, model) for make in pages.of_checks())
 
 
-def _of_runs(model: Model, history: Stored, mine: Sequence[Run]) -> Iterator[Page]:
-    if makers := pages.of_runs():
-        history.read_bad(mine)
+def _of_runs(model: Model, history: Stored, mine: Sequence[Run]) -> Iterator[Lasting]:
+    before = {
+        run.id: earlier
+        for series in model.series.values()
+        for earlier, run in pairwise(series.runs)
+    }
+    for make in pages.of_runs():
+        history.announce(mine)
         for run in mine:
-            yield from (make(run, model) for make in makers)
+            both = [run, before[run.id]] if run.id in before else [run]
+            of = " ".join(f"{one.id} {one.kept}" for one in both)
+            yield Lasting(paths.of_run(run), of, functools.partial(make, run, model))
 
 
 def _static() -> Iterator[File]:
@@ -106,14 +116,23 @@ def _static() -> Iterator[File]:
         yield File(f"static/{file.name}", file.read_bytes())
 
 
-def _write(site: Site, task: Task) -> int:
-    """Returns how many files it made."""
-    count = 0
+def _write(site: Site, known: Lasted, task: Task) -> tuple[int, dict[str, Entry]]:
+    """Returns how many files it made, and what has to be known to spare some the next time."""
+    count, lasting = 0, {}
     for page in task():
-        for file in render(page):
-            try:
-                site.put(file)
-            except FileExistsError:
-                raise ValueError(f"two pages want to be {file.path}") from None
-            count += 1
-    return count
+        if isinstance(page, Lasting):
+            files = known.files(page) or list(render(page.make()))
+            lasting[page.path] = known.entry(page, files)
+        else:
+            files = list(render(page))
+        for file in files:
+            _put(site, file)
+        count += len(files)
+    return count, lasting
+
+
+def _put(site: Site, file: File) -> None:
+    try:
+        site.put(file)
+    except FileExistsError:
+        raise ValueError(f"two pages want to be {file.path}") from None

@@ -14,6 +14,11 @@ from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
 from ci.results.store import Snapshot
 
+PATIENCE = 2
+"""Runs of those announced that are read alone: in most builds no more are asked for."""
+AHEAD = 16
+"""Runs that are read at once from then on; 30 MB of results or so."""
+
 
 class Stored:
     """As ci.dashboard.read.History says. May be forked; not for several threads."""
@@ -25,6 +30,10 @@ class Stored:
         self._ids: dict[str, Check] = {}
         self._changes: dict[Key, list[Change]] = {key: [] for key in series}
         self._bad: dict[str, dict[str, Result]] = {}
+        self._results: dict[str, dict[str, Result]] = {}
+        self._announced: list[Run] = []
+        self._ahead: list[Run] = []
+        self._missed = 0
 
     def load(self, workers: Workers) -> None:
         """Read what is kept in memory, before forking: ids and changes."""
@@ -80,15 +89,34 @@ class Stored:
 
     def results(self, run: Run) -> Mapping[str, Result]:
         """Read from the store now; VanishedError if a compaction took the file away."""
-        return self._read([run], "true")[run.id]
+        if run.id not in self._results:
+            self._results = self._newest_of(PATIENCE) | self._read(self._with_ahead(run), "true")
+        return self._results[run.id]
+
+    def read_ahead(self, runs: Sequence[Run]) -> None:
+        """From the third of them on that has to be read, many are read at once."""
+        self._ahead, self._missed = list({run.id: run for run in runs}.values()), 0
+
+    def _with_ahead(self, run: Run) -> Sequence[Run]:
+        if run not in self._ahead:
+            return [run]
+        self._missed += 1
+        place = self._ahead.index(run)
+        return self._ahead[place : place + (AHEAD if self._missed > PATIENCE else 1)]
+
+    def _newest_of(self, count: int) -> dict[str, dict[str, Result]]:
+        """Some of what was read before, as pairs have runs in common."""
+        return dict(list(self._results.items())[-count:])
 
     def bad(self, run: Run) -> Mapping[str, Result]:
-        """As `results`, unless they were read in advance."""
-        return self._bad[run.id] if run.id in self._bad else self._read([run], IS_BAD)[run.id]
+        """Read with those of all runs that were announced, if it is one of them."""
+        if run.id not in self._bad:
+            self._bad = self._read(self._announced if run in self._announced else [run], IS_BAD)
+        return self._bad[run.id]
 
-    def read_bad(self, runs: Sequence[Run]) -> None:
-        """Read the bad results of these runs in advance, and forget those of others."""
-        self._bad = self._read(runs, IS_BAD)
+    def announce(self, runs: Sequence[Run]) -> None:
+        """The bad results of these runs may be asked for."""
+        self._announced = list(runs)
 
     def _read(self, runs: Sequence[Run], which: str) -> dict[str, dict[str, Result]]:
         found: dict[str, dict[str, Result]] = {run.id: {} for run in runs}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,3 +29,14 @@ class File:
 
     path: str
     content: bytes
+
+
+@dataclass(frozen=True)
+class Lasting:
+    """A page that need not be made again as long as what it is made from stays."""
+
+    path: str
+    """Of the page."""
+    of: str
+    """All that it depends on besides the code: ids of runs, say."""
+    make: Callable[[], Page]

@@ -111,12 +111,12 @@ def refusal(pair: Pair) -> list[str]:
     return []
 
 
-def missing(model: Model, pair: Pair) -> list[str]:
+def missing(pair: Pair) -> list[str]:
     """Of which run the store does not keep the results any more, in sentences."""
     return [
         f"the results of the run of {run.started:%Y-%m-%d %H:%M} are not kept any more"
         for run in pair
-        if not model.results(run)
+        if not run.kept
     ]
 
 

@@ -42,6 +42,9 @@ class History(Protocol):
     def bad(self, run: Run) -> Mapping[str, Result]:
         """Of the results those that make the run red: much less to read than all of them."""
 
+    def read_ahead(self, runs: Sequence[Run]) -> None:
+        """The results of these runs will be asked for, in about this order."""
+
     def changes(self, key: Key) -> Sequence[Change]:
         """All changes between the aligned runs of a series, newest first, then by check."""
 
@@ -87,6 +90,12 @@ class Model:
     def bad(self, run: Run) -> Mapping[str, Result]:
         """Of the results those that make the run red: much less to read than all of them."""
         return self._history.bad(run)
+
+    def read_ahead(self, runs: Sequence[Run]) -> None:
+        """The results of these runs will be asked for, in about this order: reading many at once
+        takes not much longer than reading one.
+        """
+        self._history.read_ahead(runs)
 
     def latest(self, key: Key) -> Mapping[str, Result]:
         """The results of a series' column, kept in memory; empty without a column."""

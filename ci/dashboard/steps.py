@@ -100,7 +100,7 @@ def between(model: Model) -> Iterator[TorchStep]:
         backends = tuple(
             _on_backend(model, pair, found)
             for pair in _pairs(model, report)
-            if not pairs.missing(model, pair)
+            if not pairs.missing(pair)
         )
         yield TorchStep(findings.before, findings.after, report, backends)
 
@@ -120,7 +120,7 @@ def unread(model: Model) -> Iterator[TorchStep]:
             by_lines.setdefault((pair.old.key.line, pair.new.key.line), []).append(pair)
     for (before, after), found in by_lines.items():
         if (before, after) not in read:
-            kept = [pair for pair in found if not pairs.missing(model, pair)]
+            kept = [pair for pair in found if not pairs.missing(pair)]
             backends = tuple(_on_backend(model, pair, None) for pair in kept)
             yield TorchStep(before, after, None, backends)
 

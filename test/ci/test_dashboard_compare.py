@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -153,12 +154,10 @@ def test_the_command_that_the_page_gives_is_one_that_the_suite_takes() -> None:
     )
 
 
-def test_runs_whose_results_are_not_kept_any_more_are_not_said_to_have_lost_their_checks(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_runs_whose_results_are_not_kept_any_more_are_not_said_to_have_lost_their_checks() -> None:
     made = model([night(1), night(2, outcomes={BROKEN: WRONG})])
-    pair = newest(made)
-    monkeypatch.setattr(made, "results", lambda run: {})
+    old, new = newest(made)
+    pair = Pair(replace(old, kept=False), new)
     shown_page = shown(compare.page(pair, made))
     assert "cannot be compared any more" in shown_page.text
     assert "2026-11-01 02:00 are not kept any more" in shown_page.text
@@ -290,7 +289,7 @@ def test_causes_keep_apart_what_changed_otherwise() -> None:
 
 def test_whatever_runs_say_is_text() -> None:
     for one in compare.pages(model(sample().values())):
-        made = shown(one)
+        made = shown(one.make())
         assert {"script", "img"}.isdisjoint(made.tags)
         assert "\u202e" not in made.html
         assert HOSTILE not in made.html

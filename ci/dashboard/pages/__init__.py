@@ -3,9 +3,12 @@
 
 A module has one or several of these functions, which depend on their arguments alone:
 
-    def pages(model: Model) -> Iterator[Page | File]           what there is once
-    def page_of_check(check: Check, model: Model) -> Page      one for each check, in parallel
-    def page_of_run(run: Run, model: Model) -> Page            one for each run, in parallel
+    def pages(model: Model) -> Iterator[Page | File | Lasting]     what there is once
+    def page_of_check(check: Check, model: Model) -> Page          one for each check, in parallel
+    def page_of_run(run: Run, model: Model) -> Page                one for each run, in parallel
+
+The page of a run depends on the run, its bad results, the aligned run before it and the changes
+since that, and on nothing later: it is made once.
 """
 
 from __future__ import annotations
@@ -16,12 +19,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ci.dashboard.model import Check, Run
-from ci.dashboard.page import File, Page
+from ci.dashboard.page import File, Lasting, Page
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-Maker = Callable[["Model"], Iterator[Page | File]]
+Maker = Callable[["Model"], Iterator[Page | File | Lasting]]
 OfCheck = Callable[[Check, "Model"], Page]
 OfRun = Callable[[Run, "Model"], Page]
 

@@ -6,13 +6,15 @@ A page depends on its two runs alone, so it never changes once it is made.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ci.dashboard import causes, documents, pairs, paths, steps
 from ci.dashboard.causes import Cause
 from ci.dashboard.model import Run
-from ci.dashboard.page import Page
+from ci.dashboard.page import Lasting, Page
 from ci.dashboard.pairs import Pair
 from conformance.results.comparison import Comparison
 
@@ -49,16 +51,20 @@ def wanted(model: Model) -> list[Pair]:
     return list({paths.of_comparison(*pair): pair for pair in found}.values())
 
 
-def pages(model: Model) -> Iterator[Page]:
-    """The pages."""
-    for pair in wanted(model):
-        yield page(pair, model)
+def pages(model: Model) -> Iterator[Lasting]:
+    """The pages; those of one series after each other, as runs are in two pairs."""
+    for _, mine in groupby(wanted(model), lambda pair: (pair.old.key, pair.new.key)):
+        together = list(mine)
+        model.read_ahead([run for pair in together for run in reversed(pair)])
+        for pair in together:
+            of = " ".join(f"{run.id} {run.kept}" for run in pair)
+            yield Lasting(paths.of_comparison(*pair), of, functools.partial(page, pair, model))
 
 
 def page(pair: Pair, model: Model) -> Page:
     """The page of two runs, which says so where they cannot be compared."""
     across = pairs.unlike(*pair)
-    refused = pairs.refusal(pair) or pairs.missing(model, pair)
+    refused = pairs.refusal(pair) or pairs.missing(pair)
     made = None if refused else pairs.compared(model, pair)
     context = {
         "pair": pair,

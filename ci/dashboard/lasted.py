@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which pages of the site that is there can stay: same inputs, same code, same bytes."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from pathlib import Path
+
+from ci.dashboard import paths
+from ci.dashboard.page import File, Lasting
+from ci.dashboard.site import Site
+from conformance import source
+
+CODE = Path(__file__).parent
+FILE = "lasting.json"
+
+Entry = tuple[str, str]
+"""What a page was made from, and the digest of its files."""
+
+
+class Lasted:
+    """The lasting pages of a site, as the build before said. A cache: it may be lost or wrong."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._file = site.hidden / FILE
+        try:
+            found = json.loads(self._file.read_text(encoding="utf-8"))
+            self._known = found["pages"] if found["code"] == _code() else {}
+        except (OSError, ValueError, LookupError, TypeError):
+            self._known = {}
+
+    def files(self, page: Lasting) -> list[File]:
+        """The files of the page if they are there and as they would be made, else none."""
+        of, digest = self._known.get(page.path, (None, None))
+        if of != page.of:
+            return []
+        try:
+            names = [name for name in (page.path, paths.api(page.path)) if self._is_there(name)]
+            found = [File(name, (self._site.path / name).read_bytes()) for name in names]
+        except OSError:
+            return []
+        return found if _digest(found) == digest else []
+
+    def _is_there(self, name: str) -> bool:
+        return (self._site.path / name).is_file()
+
+    def entry(self, page: Lasting, files: Iterable[File]) -> Entry:
+        """What is to be kept about a page."""
+        return page.of, _digest(files)
+
+    def keep(self, entries: Mapping[str, Entry]) -> None:
+        """For the next build. If this one ends before the site is there, nothing will match."""
+        part = self._file.with_suffix(".part")
+        part.write_text(json.dumps({"code": _code(), "pages": entries}), encoding="utf-8")
+        os.replace(part, self._file)
+
+
+def _digest(files: Iterable[File]) -> str:
+    made = hashlib.sha256()
+    for file in files:
+        made.update(f"{file.path} {len(file.content)}\n".encode() + file.content)
+    return made.hexdigest()
+
+
+@functools.cache
+def _code() -> str:
+    """Digest of all code and data that makes pages besides the store's."""
+    made = hashlib.sha256(source.digest().encode())
+    for package in ("Jinja2", "MarkupSafe"):
+        made.update(metadata.version(package).encode())
+    for file in sorted(file for file in CODE.rglob("*") if file.is_file()):
+        if "__pycache__" not in file.parts:
+            made.update(file.relative_to(CODE).as_posix().encode() + b"\n" + file.read_bytes())
+    return made.hexdigest()
