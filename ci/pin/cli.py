@@ -19,6 +19,7 @@ SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_argu
     "update": "move pins to the newest good torch",
     "open-pr": "propose the newest good torch, one pull request per pin",
     "findings": "say what the pins that a change moves bring along, for the gate",
+    "steps": "say what changes in PyTorch from pin to pin, for the dashboard",
     "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
 }
 

@@ -36,6 +36,7 @@ RIGHTS: Mapping[tuple[str, str], set[str]] = {
     ("feed", "add"): {"contents", "issues", "pull-requests"},
     ("label", "apply"): {"issues", "pull-requests"},
     ("label", "sync"): {"issues"},
+    ("nightly", "deploy"): {"id-token", "pages"},
     ("nightly", "store"): {"contents"},
     ("pr-report", "pull-request"): {"checks", "issues", "pull-requests"},
     ("pr-report", "baseline"): {"contents"},
@@ -58,7 +59,6 @@ COMMAND = re.compile(
 # Other commands, each with its reason.
 COMMANDS = {
     'bash -euo pipefail -c "$INSTALL"': "the caller of conformance.yml says how to build a backend",
-    'cp --recursive kept/nightly/latest "kept/nightly/$(date --utc +%F)"': "the day is a name",
     'echo "$PWD/$DIRECTORY/.venv/bin" >> "$GITHUB_PATH"': "without it there is no python -m ci",
 }
 USES = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")

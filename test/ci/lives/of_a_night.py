@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import io
+import tarfile
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,19 +37,29 @@ LESS = {
 }
 
 
+Files = Mapping[str, bytes]
+
+
 @dataclass
 class Life:
     """Both nights, and what is kept of them."""
 
     first: Runs
     second: Runs
+    kept_of_first: Files
+    """The files on the branch of results after the first night."""
+    kept: Files
+    """After the second."""
     stage: Stage
 
-    @property
-    def kept(self) -> set[str]:
-        """The files on the branch of results."""
-        objects, refs = self.stage.fake.world.objects, self.stage.repository.refs
-        return set(objects.files(objects.commits[refs["refs/heads/results"]].tree))
+    def site(self, runs: Runs) -> dict[str, bytes]:
+        """What a night has deployed."""
+        archive = self.stage.hub.artifacts(runs["nightly"].number)["github-pages"]
+        with zipfile.ZipFile(io.BytesIO(archive)) as zipped:
+            packed = io.BytesIO(zipped.read("artifact.tar"))
+        with tarfile.open(fileobj=packed) as tar:
+            files = {member.name: tar.extractfile(member) for member in tar.getmembers()}
+            return {name: file.read() for name, file in files.items() if file}
 
 
 def play(expressions: Expressions, folder: Path) -> Life:
@@ -55,9 +69,19 @@ def play(expressions: Expressions, folder: Path) -> Life:
         PinIndex(index.behaviour).add(NIGHTLY)
         env = {**SUITE, "PIN_INDEX_NIGHTLY_CPU": index.index(), "PIP_RETRIES": "0"}
         with stage(expressions, folder, LESS, env=env) as scene:
+            scene.hub.kept_variables = {"PAGES": "true"}
+            scene.hub.issuer = {"ACTIONS_ID_TOKEN_REQUEST_URL": "http://issuer.invalid/?v=1"}
             first = scene.clock(CRON)
+            kept_of_first = _kept(scene)
             backend = "reference_backend/memory.py"
             module = scene.fake.world.file(scene.repository, "main", backend) or b""
             broken = module.decode().replace(*BROKEN)
             scene.fake.person("maintainer").pushes({backend: broken})
-            return Life(first, scene.clock(CRON), scene)
+            second = scene.clock(CRON)
+            return Life(first, second, kept_of_first, _kept(scene), scene)
+
+
+def _kept(scene: Stage) -> Files:
+    objects, refs = scene.fake.world.objects, scene.repository.refs
+    tree = objects.commits[refs["refs/heads/results"]].tree
+    return {path: objects.blobs[entry.sha] for path, entry in objects.files(tree).items()}

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Say what changes in PyTorch from one pin to the next newer one: for each two a file
+BEFORE-AFTER.json with the findings of `surface diff`, in a folder, for `results add`. A pin without
+a torch is passed over, and one whose torch cannot be had hinders no other.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import pairwise
+from pathlib import Path
+
+from packaging.version import Version
+
+from ci import output
+from ci.errors import CiError, Exit
+from ci.pin import file
+from ci.pin.compare import compare
+from ci.pin.model import Pin
+from ci.pin.verbs.each import each
+from ci.surface.report import json as report_json
+from ci.surface.report import shown
+from ci.surface.verbs.arguments import add_cache
+
+EXAMPLES = """\
+example:
+  python -m ci pin steps -o findings
+  python -m ci results add --store D findings
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """-o, --cache."""
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    add_cache(parser)
+
+
+def run(args: argparse.Namespace) -> Exit:
+    """Compare the torches of neighbouring pins."""
+    by_version = {
+        Version(pin.torch.version): pin for pin in file.read_all(args.pins, args.root) if pin.torch
+    }
+    try:
+        args.output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CiError(f"cannot make {args.output}: {error.strerror}") from error
+
+    def write(step: tuple[Pin, Pin]) -> Exit:
+        report = shown(compare(*step, args.cache))
+        name = f"{report.before.version}-{report.after.version}.json"
+        output.write(args.output / name, report_json.render(report).encode())
+        output.say(f"{name}: {len(report.findings):,} findings")
+        return Exit.OK
+
+    return each(pairwise(by_version[version] for version in sorted(by_version)), write)
