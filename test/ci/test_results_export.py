@@ -287,6 +287,26 @@ def test_failures_are_in_the_row_of_their_job_within_the_limits_of_the_rfc(
     assert all(one["message"] == "é" * 1000 for one in told)
 
 
+def test_what_a_hostile_report_says_is_a_row_like_any_other(tmp_path: Path) -> None:
+    strange = "\0\ufeff'; DROP TABLE conformance_run; --\\\t\r\n\U0001f980\u202e"
+    record = synthetic.record("MEM-001", "fail", message=strange, samples=2**62, duration_s=3e7)
+    made = synthetic.content([record], seed=2**63 - 1, platform=strange, devices=[strange])
+    file = tmp_path / "report.json"
+    file.write_bytes(synthetic.encode(made))
+    out = clickhouse(added(tmp_path / "D", file), tmp_path / "OUT")
+    answers = ask(
+        [
+            "SELECT message, toString(samples), duration_s FROM conformance_check FINAL",
+            "SELECT platform, devices, toString(seed) FROM conformance_run FINAL",
+            "SELECT JSONExtractString(failed_tests_json, 1, 'message') FROM crcr_workflow_job",
+        ],
+        out,
+    )
+    assert answers[0] == [[strange, str(2**62), 3e7]]
+    assert answers[1] == [[strange, [strange], str(2**63 - 1)]]
+    assert answers[2] == [[strange]]
+
+
 def test_nights_that_are_loaded_one_by_one_are_all_there_once(
     exported: Path, store: Path, tmp_path: Path
 ) -> None:

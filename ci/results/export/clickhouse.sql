@@ -108,7 +108,7 @@ CREATE TABLE IF NOT EXISTS conformance_check
     `repro` String,
     `fallbacks` Array(String) COMMENT 'Operators that the CPU ran',
     `waiver` String COMMENT 'LIST: ID of the expectation that decided',
-    `samples` Nullable(UInt32)
+    `samples` Nullable(Int64) COMMENT 'Verifications inside the check'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(started_at)

@@ -19,6 +19,6 @@ SELECT
     coalesce(repro, '') AS repro,
     coalesce(fallbacks, []) AS fallbacks,
     coalesce(waiver_list || ': ' || waiver_id, '') AS waiver,
-    samples::UINTEGER AS samples
+    samples
 FROM results JOIN runs ON run = id
 ORDER BY backend, line, started, run, check_id
