@@ -508,7 +508,9 @@ def _is_initialised(dev: Device, module: nn.Module, expected: nn.Module) -> None
             continue
         assert bool(found.isfinite().all()), f"{name} is not initialised"
         ratio = float(found.abs().max() / wanted.abs().max())
-        assert 0.1 < ratio < 10, f"{name} is {ratio:.1e} times as large as the CPU's"
+        # The largest of a few numbers may by chance be small: of three in one case of a hundred.
+        limit = 10 if wanted.numel() >= 8 else 1000
+        assert 1 / limit < ratio < limit, f"{name} is {ratio:.1e} times as large as the CPU's"
 
 
 def _seed(dev: Device) -> int:

@@ -352,6 +352,7 @@ class _Run:
             values = [_numbers(shape, dtype).to(device) for shape in shapes]
         self.parameters = [nn.Parameter(value.detach().clone()) for value in values]
         self.optimizer = OPTIMIZERS[case].optim_cls(self.parameters, **kwargs)
+        self._sign = -1 if kwargs.get("maximize") else 1
 
     def add(self, parameters: Iterable[nn.Parameter]) -> None:
         """Let the optimizer move these, too, with the settings of the others."""
@@ -360,10 +361,10 @@ class _Run:
         self.optimizer.param_groups[0]["params"] += added
 
     def loss(self) -> Tensor:
-        """The distance of all parameters from where they shall go."""
+        """The distance of all parameters from where they shall go; its negative has a maximum."""
         device = self.parameters[0].device
         parts = [(p - 0.3).abs().square().sum().to(device).float() for p in self.parameters]
-        return torch.stack(parts).sum()
+        return self._sign * torch.stack(parts).sum()
 
     def step(self) -> Tensor:
         """One step; the loss before it."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 import torch
@@ -103,6 +103,8 @@ class _Values:
             return "float('nan')"
         if isinstance(value, float) and value in (float("inf"), -float("inf")):
             return f"float('{value}')"
+        if is_dataclass(value) and getattr(torch.nn, type(value).__name__, None) is type(value):
+            return f"torch.nn.{value!r}"
         return repr(value)
 
 

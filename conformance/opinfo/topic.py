@@ -136,7 +136,9 @@ class Topic:
         """The samples as the operator database has them."""
         # Not op.sample_inputs: it reseeds before each sample and walks the stack to find its test.
         made = self.op.sample_inputs_func(self.op, "cpu", dtype, requires_grad)
-        return (Sample.of(sample) for sample in made)
+        for sample in map(Sample.of, made):
+            kwargs = {name: policy.settled(value) for name, value in sample.kwargs.items()}
+            yield replace(sample, kwargs=kwargs)
 
     def repro(
         self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int

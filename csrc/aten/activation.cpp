@@ -86,16 +86,13 @@ struct Unary {
 using Relu = Unary<"relu", kIntegerTypes | kRealTypes, at::_ops::relu>;
 using Hardswish = Unary<"hardswish", kRealTypes, at::_ops::hardswish>;
 
-// Bounds that do not promote integers.
+// Bounds that do not promote integers. (Before 2.15 the CPU refuses negative ones of uint8.)
 std::pair<Scalar, Scalar> hardtanhBounds(const Tensor& self, const Scalar& min, const Scalar& max) {
   const auto type = self.scalar_type();
-  TORCH_CHECK(type != c10::ScalarType::Bool, "Bool inputs not supported for hardtanh");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      type != c10::ScalarType::Bool, "Bool inputs not supported for hardtanh");
   if (!c10::isIntegralType(type, /*includeBool=*/false)) return {min, max};
-  const int64_t low = min.toLong(), high = max.toLong();
-  TORCH_CHECK(
-      type != c10::ScalarType::Byte || (low >= 0 && high >= 0),
-      "cannot do hardtanh on an unsigned type with negative limits");
-  return {low, high};
+  return {min.toLong(), max.toLong()};
 }
 Tensor& hardtanhOut(const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
   const auto [low, high] = hardtanhBounds(self, min, max);

@@ -17,6 +17,7 @@
 #include <ATen/ops/where_ops.h>
 #include <torch/library.h>
 
+#include <cmath>
 #include <limits>
 
 #include "aten/elementwise.h"
@@ -40,10 +41,24 @@ Scalar unbounded(c10::ScalarType type, bool above) {
   return static_cast<int64_t>(wide ? Long::min() : Short::min());
 }
 
+// Beyond what `type` has, a bound bounds nothing, or is one that no element can keep. (Before 2.15
+// the CPU wraps or refuses all of these.) For 64 bits a double is exact enough.
+void checkBounds(c10::ScalarType type, const Scalar* low, const Scalar* high) {
+  if (!c10::isIntegralType(type, /*includeBool=*/false)) return;
+  const bool hasSign = c10::isSignedType(type);
+  const int bits = 8 * static_cast<int>(c10::elementSize(type)) - (hasSign ? 1 : 0);
+  const double most = std::ldexp(1.0, bits) - 1, least = hasSign ? -most - 1 : 0;
+  constexpr auto outside = " is outside the representable range of ";
+  TORCH_CHECK(!low || low->toDouble() <= most, "Clamp min value ", low->toDouble(), outside, type);
+  TORCH_CHECK(
+      !high || high->toDouble() >= least, "Clamp max value ", high->toDouble(), outside, type);
+}
+
 void launchClamp(at::TensorIteratorBase& iter, const Scalar* low, const Scalar* high) {
   static const Kernel kernel("clamp");
   const c10::ScalarType type = iter.common_dtype();
   checkType("clamp", type, kOrdered);
+  checkBounds(type, low, high);
   launchElementwise(
       kernel,
       iter,

@@ -201,6 +201,17 @@ def test_operators_reach_strided_expanded_and_empty_tensors() -> None:
     assert torch.equal(device.cpu(), base)
 
 
+def test_a_bound_beyond_the_dtype_bounds_nothing_or_is_refused() -> None:
+    x = torch.tensor([0, 1, 200], dtype=torch.uint8, device="puone")
+    assert functional.hardtanh(x).tolist() == [0, 1, 1]
+    assert x.clamp(-300, 300).tolist() == [0, 1, 200]
+    with pytest.raises(RuntimeError, match="Clamp min value 300 is outside"):
+        x.clamp(min=300)
+    with pytest.raises(RuntimeError, match="Clamp max value -1 is outside"):
+        x.clamp(max=-1)
+    assert x.long().clamp(min=2**62).tolist() == [2**62] * 3
+
+
 def test_operators_refuse_what_the_cpu_refuses() -> None:
     x = torch.ones(3, device="puone")
     with pytest.raises(RuntimeError, match="single memory location"):

@@ -48,9 +48,9 @@ class Planted:
         return getattr(self._op, name)
 
 
-def broken(name: str, function: Any, kind: type[Topic] = Forward, attribute: str = "op") -> Topic:
+def broken(entry: Any, function: Any, kind: type[Topic] = Forward, attribute: str = "op") -> Topic:
     """The check of an operator one function of which is replaced on the device only."""
-    op = operator(name)
+    op = operator(entry) if isinstance(entry, str) else entry
     honest, lying = getattr(op, attribute), False
 
     class Lying(kind):  # type: ignore[misc, valid-type]
@@ -286,6 +286,16 @@ def test_a_result_that_the_cpu_gets_wrong_is_not_asked_of_the_device(dev: Device
     assert {reason[:27] for reason in reasons} == {"the CPU itself is wrong: ou"}
 
 
+def test_what_the_cpu_gets_wrong_for_some_strides_is_not_asked_of_the_device(dev: Device) -> None:
+    cpus = Planted(operator("sinh"), op=as_contiguous)
+    topic = broken(cpus, torch.sinh, Noncontiguous)
+    reasons: list[str] = []
+    samples = topic.samples(torch.float32, "opinfo/topic:x", 0)
+    assert not list(topic._failures(dev, samples, reasons))
+    assert reasons
+    assert all(reason.startswith("the CPU itself is wrong: ") for reason in reasons)
+
+
 HALF = torch.bfloat16
 
 
@@ -302,6 +312,8 @@ def third(x: torch.Tensor) -> torch.Tensor:
         ([0.345, 2 / 3], [0.334, 0.668], False),
         ([1 / 3, float("nan")], [0.335, 0.668], False),
         ([0.2, 0.5], [0.2, 0.5], False),  # as wrong as the CPU, which is no rounding
+        ([1 / 3, 2 / 3], [0.2, 0.5], True),  # the truth, from which the CPU is far
+        ([0.3, 0.6], [0.2, 0.5], False),  # closer to it than the CPU, but no rounding either
     ],
 )
 def test_a_result_as_precise_as_the_cpus_is_right(
@@ -375,6 +387,18 @@ def test_lazy_bits_and_identity_survive_the_move() -> None:
     assert conj.is_conj()
     assert transfer.move({"device": "cpu", "dim": 1}) == {"device": CPU, "dim": 1}
     assert transfer.move(torch.Generator().manual_seed(5)).initial_seed() == 5
+
+
+@pytest.mark.skipif(
+    not hasattr(torch.nn, "LinearCrossEntropyOptions"),
+    reason="torch before 2.13 has none",
+)
+def test_what_torch_chooses_by_the_device_is_chosen_before() -> None:
+    chosen = policy.settled(torch.nn.LinearCrossEntropyOptions(batch_chunk_size=4))
+    assert (chosen.acc_policy, chosen.batch_chunk_size) == ("compact", 4)
+    explicit = torch.nn.LinearCrossEntropyOptions(acc_policy="accurate")
+    assert policy.settled(explicit) is explicit
+    assert policy.settled("auto") == "auto"
 
 
 def test_ids_are_unique_over_all_operators() -> None:
