@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -28,17 +28,21 @@ class Cell(NamedTuple):
     bad: bool
 
 
+Row = tuple[Cell | None, ...]
+"""A cell for each column, None where it does not have the check."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """Every check that a column has, or that one had."""
 
     columns: tuple[Key, ...]
-    rows: Mapping[str, tuple[Cell | None, ...]]
-    """By id, sorted; a cell for each column, None where it does not have the check."""
+    rows: Mapping[str, Row]
+    """By id, sorted."""
 
 
 class Alike(NamedTuple):
-    """Checks that are bad on the same columns in the same way."""
+    """Checks that are bad on the same columns in the same way, or nowhere and never else."""
 
     bad: tuple[tuple[str, tuple[Key, ...]], ...]
     """By outcome, the worst first: where it is that."""
@@ -67,11 +71,10 @@ def of(model: Model) -> Grid:
 
 def alike(grid: Grid, ids: Iterable[str]) -> list[Alike]:
     """The checks in groups: the worst first, of these the ones that are bad on most columns."""
-    groups: dict[tuple[Cell | None, ...], list[str]] = defaultdict(list)
+    groups: dict[Hashable, list[str]] = defaultdict(list)
     for id in ids:
-        groups[_bad_cells(grid.rows[id])].append(id)
-    made = [_alike(grid, cells, mine) for cells, mine in groups.items()]
-    return sorted(made, key=_place)
+        groups[_likeness(grid.rows[id])].append(id)
+    return sorted((_alike(grid, mine) for mine in groups.values()), key=_place)
 
 
 def count_bad(grid: Grid, ids: Iterable[str]) -> int:
@@ -79,23 +82,26 @@ def count_bad(grid: Grid, ids: Iterable[str]) -> int:
     return sum(any(cell is not None and cell.bad for cell in grid.rows[id]) for id in ids)
 
 
-def _bad_cells(row: tuple[Cell | None, ...]) -> tuple[Cell | None, ...]:
-    """What is bad in a row; nothing, if all of it is gone."""
-    if not any(row):
-        return ()
+def _likeness(row: Row) -> Hashable:
+    """Equal for checks that are shown together: the bad cells, or all outcomes if none is bad."""
+    bad_cells = _bad_cells(row)
+    return bad_cells if any(bad_cells) else frozenset(filter(None, row))
+
+
+def _bad_cells(row: Row) -> Row:
     return tuple(cell if cell is not None and cell.bad else None for cell in row)
 
 
-def _alike(grid: Grid, cells: tuple[Cell | None, ...], ids: list[str]) -> Alike:
+def _alike(grid: Grid, ids: Sequence[str]) -> Alike:
     where: dict[str, list[Key]] = defaultdict(list)
-    for key, cell in zip(grid.columns, cells, strict=False):
+    for key, cell in zip(grid.columns, _bad_cells(grid.rows[ids[0]]), strict=True):
         if cell is not None:
             where[cell.outcome].append(key)
     others = {cell.outcome for id in ids for cell in grid.rows[id] if cell and not cell.bad}
     return Alike(
         tuple((outcome, tuple(where[outcome])) for outcome in sorted(where, key=_rank)),
         tuple(sorted(others, key=_rank, reverse=True)),
-        not cells,
+        not any(grid.rows[ids[0]]),
         tuple(ids),
     )
 

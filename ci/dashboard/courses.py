@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from ci.dashboard.model import Course, Result, Run, Series, Spell
+from ci.dashboard.model import Result, Spell
 from conformance.outcome import is_bad
 from conformance.results.comparison import ranks
 
 
-@dataclass(frozen=True)
-class Streak:
+class Streak(NamedTuple):
     """The newest runs that had the check, as far back as its outcome was the same."""
 
     outcome: str
-    runs: int
-    since: Run
-    """The first of them."""
+    since: int
+    """Index of the first of them."""
     was: str | None
     """The outcome before, or None: it was never another."""
-    before: Run | None
-    """The newest run with that outcome."""
+    before: int | None
+    """Index of the newest run with that outcome."""
     is_new: bool
     """Whether the series has older runs, none of which had the check."""
 
@@ -34,7 +32,7 @@ class Streak:
         return "regression" if ranks()[self.outcome] < ranks()[self.was] else "improvement"
 
 
-def streak(series: Series, spells: Sequence[Spell]) -> Streak:
+def streak(spells: Sequence[Spell]) -> Streak:
     """What the newest spells say; evidence may change within a streak."""
     outcome = spells[-1].outcome
     start = len(spells) - 1
@@ -44,10 +42,9 @@ def streak(series: Series, spells: Sequence[Spell]) -> Streak:
     first = spells[start].first
     return Streak(
         outcome,
-        sum(spell.last - spell.first + 1 for spell in spells[start:]),
-        series.runs[first],
+        first,
         older.outcome if older else None,
-        series.runs[older.last] if older else None,
+        older.last if older else None,
         older is None and first > 0,
     )
 
@@ -57,8 +54,3 @@ def bad(result: Result) -> bool:
     if result.outcome == "pass":
         return False
     return is_bad({"outcome": result.outcome} | ({"waiver": 0} if result.waiver else {}))
-
-
-def is_gone(series: Series, course: Course) -> bool:
-    """Whether the column does not have the check any more."""
-    return course.spells[-1].last < len(series.runs) - 1

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from ci.dashboard.model import Key, Run
 
 OVERVIEW = "index.html"
@@ -104,3 +106,8 @@ def api(path: str) -> str:
 def root(path: str) -> str:
     """The way up from a page to the root of the site: links are relative, so it may be anywhere."""
     return "../" * path.count("/")
+
+
+def way(path: str, target: str) -> str:
+    """The shortest way from a page to a file, for lists of thousands."""
+    return posixpath.relpath(target, posixpath.dirname(path) or ".")

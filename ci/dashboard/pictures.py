@@ -20,6 +20,7 @@ Words = Mapping[str, Word] | Mapping[str, Standing]
 CELLS, TEXTS = 60, 12
 #: Width of a cell, and of the longest strip; in CSS pixels.
 CELL, LONGEST = 12, 480
+_HEIGHTS = [str(20 - height) for height in range(21)]
 
 
 def strip(series: Series, spells: Sequence[Spell], words: Words = OUTCOMES) -> Markup:
@@ -85,8 +86,8 @@ def spelled(series: Series, spells: Sequence[Spell], words: Words = OUTCOMES) ->
 
 def spark(values: Sequence[float], label: str) -> Markup:
     """A few numbers as a line, oldest left, the highest as high as the picture; what they mean."""
-    top = max(values, default=0) or 1
-    points = " ".join(f"{x},{20 - 20 * value / top:.0f}" for x, value in enumerate(values))
+    scale = 20 / (max(values, default=0) or 1)
+    points = " ".join([f"{x},{_HEIGHTS[int(scale * v)]}" for x, v in enumerate(values)])
     line = f'<polyline points="{points}"/>' if len(values) > 1 else ""
     return Markup(
         f'<svg class="spark" viewBox="0 -1 {max(len(values) - 1, 1)} 22" '

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ci.dashboard.courses import Streak, streak
-from ci.dashboard.model import Key, Series, Spell
+from ci.dashboard.model import Key, Run, Series, Spell
 from ci.dashboard.words import STANDINGS
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ class Stand(NamedTuple):
     """Consecutive runs with the same standing, which is their `outcome`."""
     streak: Streak | None
     """None: no run of the series knew the requirement."""
+
+    @property
+    def since(self) -> Run | None:
+        """The first run that said what is said now."""
+        return self.series.runs[self.streak.since] if self.streak and self.now else None
 
     @property
     def key(self) -> Key:
@@ -66,7 +71,7 @@ def counts(stands: list[Stand]) -> list[tuple[str, int]]:
 def _stand(series: Series, id: str) -> Stand:
     spells = _spells(series, id)
     last = series.runs[-1].standings.get(id)
-    return Stand(series, last, spells, streak(series, spells) if spells else None)
+    return Stand(series, last, spells, streak(spells) if spells else None)
 
 
 def _spells(series: Series, id: str) -> tuple[Spell, ...]:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 
-from ci.dashboard import paths, render
+from ci.dashboard import render
 from ci.dashboard.page import Page
 
 SCHEMAS = Path(render.__file__).parent / "schema"
@@ -80,8 +81,7 @@ def valid(data: dict[str, Any]) -> None:
 
 def _target(path: str, link: str) -> str:
     """What a relative link leads to."""
-    parts = [*PurePosixPath(path).parent.parts]
-    up = link.count("../")
-    assert up == path.count("/"), f"{link} does not begin at the root of the site"
-    assert paths.root(path) * bool(up) == "../" * up
-    return "/".join([*parts[: len(parts) - up], link.removeprefix("../" * up)])
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
+    assert not link.startswith("/"), f"{link} works only where the site is at the root of a server"
+    assert not target.startswith("../"), f"{link} leads out of the site"
+    return target

@@ -93,6 +93,18 @@ def test_checks_that_are_bad_alike_are_one_group_whatever_they_are_elsewhere() -
     assert groups[0].others == ("pass", "unsupported")
 
 
+def test_checks_that_are_bad_nowhere_are_parted_by_what_they_are() -> None:
+    rows = {
+        "s/a": (GOOD, GOOD, GOOD),
+        "s/b": (GOOD, SKIPPED, GOOD),
+        "s/c": (GOOD, None, GOOD),
+        "s/d": (SKIPPED, GOOD, GOOD),
+    }
+    groups = columns.alike(Grid(KEYS, rows), rows)
+    assert [group.ids for group in groups] == [("s/a", "s/c"), ("s/b", "s/d")]
+    assert [group.others for group in groups] == [("pass",), ("pass", "unsupported")]
+
+
 def test_the_worst_outcome_is_first_then_what_is_bad_in_most_columns() -> None:
     rows = {
         "s/fine": (GOOD, GOOD, GOOD),

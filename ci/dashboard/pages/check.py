@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ci.dashboard import documents, paths
-from ci.dashboard.courses import Streak, bad, is_gone, streak
-from ci.dashboard.model import Check, Course, Key, Result, Run, Series
+from ci.dashboard import documents, lanes, paths
+from ci.dashboard.courses import Streak, bad, streak
+from ci.dashboard.lanes import Lane
+from ci.dashboard.model import Check, Course, Key, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import plural, seconds
 from ci.dashboard.texts import Said, gathered
@@ -28,18 +27,17 @@ if TYPE_CHECKING:
 GONE = "gone"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """The check in one series."""
 
     key: Key
-    series: Series
+    lane: Lane
     course: Course
     streak: Streak
-    column: Run
-    """The run that `course.latest` is of."""
-    gone_since: Run | None
-    """The first run without the check, if the column does not have it."""
+    gone_since: int | None
+    """Index of the first run without the check, if the column does not have it."""
+    is_bad: bool
+    """Whether the check makes the column red."""
     median_s: float | None
     spread: str
     """What the durations are, in words."""
@@ -47,37 +45,29 @@ class Row:
     @property
     def now(self) -> str | None:
         """The outcome in the column."""
-        return None if self.gone_since else self.streak.outcome
+        return self.streak.outcome if self.gone_since is None else None
 
     @property
-    def since(self) -> Run:
-        """The first run of what is now."""
-        return self.gone_since or self.streak.since
+    def since(self) -> int:
+        """Index of the first run of what is now."""
+        return self.streak.since if self.gone_since is None else self.gone_since
 
     @property
     def was(self) -> str | None:
         """The outcome before."""
-        return self.streak.outcome if self.gone_since else self.streak.was
+        return self.streak.was if self.gone_since is None else self.streak.outcome
 
     @property
-    def durations(self) -> tuple[float, ...]:
-        """Seconds, oldest first."""
-        return self.course.durations
-
-    @property
-    def evidence(self) -> str | None:
-        """What the column says of how it ran."""
-        return self.course.latest.evidence if self.course.latest else None
-
-    @property
-    def is_bad(self) -> bool:
-        """Whether the check makes the column red."""
-        return self.course.latest is not None and bad(self.course.latest)
+    def comparison(self) -> str:
+        """Where the run that it changed in is compared with the newest one before."""
+        runs, before = self.lane.series.runs, self.streak.before
+        return "" if before is None else paths.of_choice(runs[before], runs[self.streak.since])
 
 
 def page_of_check(check: Check, model: Model) -> Page:
     """The page of one check."""
-    rows = [_row(key, model.series[key], course) for key, course in check.courses.items()]
+    known = lanes.of(model)
+    rows = [_row(key, known[key], course) for key, course in check.courses.items()]
     context = {
         "check": check,
         "rows": rows,
@@ -92,25 +82,26 @@ def page_of_check(check: Check, model: Model) -> Page:
     return Page(paths.of_check(check.id), check.id, "check.html", context, _document(check, rows))
 
 
-def _row(key: Key, series: Series, course: Course) -> Row:
-    spells = course.spells
+def _row(key: Key, lane: Lane, course: Course) -> Row:
+    after = course.spells[-1].last + 1
+    ordered = sorted(course.durations)
     return Row(
         key,
-        series,
+        lane,
         course,
-        streak(series, spells),
-        series.runs[-1],
-        series.runs[spells[-1].last + 1] if is_gone(series, course) else None,
-        median(course.durations) if course.durations else None,
-        _spread(course.durations),
+        streak(course.spells),
+        after if after < len(lane.series.runs) else None,
+        course.latest is not None and bad(course.latest),
+        ordered[len(ordered) // 2] if ordered else None,
+        _spread(ordered),
     )
 
 
-def _spread(durations: Sequence[float]) -> str:
-    if not durations:
+def _spread(ordered: Sequence[float]) -> str:
+    if not ordered:
         return ""
-    least, most = seconds(min(durations)), seconds(max(durations))
-    runs = f"in the newest {plural(len(durations), 'run')}"
+    least, most = seconds(ordered[0]), seconds(ordered[-1])
+    runs = f"in the newest {plural(len(ordered), 'run')}"
     return f"{least} {runs}" if least == most else f"{least} to {most} {runs}"
 
 
@@ -123,7 +114,7 @@ def _counts(rows: Sequence[Row]) -> list[tuple[str, int]]:
 def _said(rows: Sequence[Row]) -> list[Said]:
     """What the columns say, bad ones first."""
     latest = [(row, row.course.latest) for row in sorted(rows, key=lambda row: not row.is_bad)]
-    return gathered((row.key, row.column, result) for row, result in latest if result)
+    return gathered((row.key, row.lane.series.runs[-1], result) for row, result in latest if result)
 
 
 def _last_bad(rows: Sequence[Row]) -> list[Said]:
@@ -132,7 +123,7 @@ def _last_bad(rows: Sequence[Row]) -> list[Said]:
     for row in rows:
         if row.course.last_bad:
             index, result = row.course.last_bad
-            found.append((row.key, row.series.runs[index], result))
+            found.append((row.key, row.lane.series.runs[index], result))
     return gathered(sorted(found, key=lambda entry: entry[1].started, reverse=True))
 
 
@@ -149,13 +140,15 @@ def _document(check: Check, rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _series(row: Row) -> dict[str, Any]:
-    runs, course, last_bad = row.series.runs, row.course, row.course.last_bad
+    runs, moments = row.lane.series.runs, row.lane.moments
+    course, last_bad = row.course, row.course.last_bad
     return {
-        **documents.of_key(row.key),
-        "column": documents.of_run(row.column),
-        "now": documents.of_result(course.latest) if course.latest else None,
+        "backend": row.key.backend,
+        "line": row.key.line,
+        "column": row.lane.column,
+        "now": course.latest and documents.of_result(course.latest),
         "bad": row.is_bad,
-        "since": documents.of_run(row.since),
+        "since": documents.of_run(runs[row.since]),
         "was": row.was,
         "last_bad": last_bad
         and {"run": documents.of_run(runs[last_bad[0]]), **documents.of_result(last_bad[1])},
@@ -164,10 +157,10 @@ def _series(row: Row) -> dict[str, Any]:
                 "outcome": spell.outcome,
                 "evidence": spell.evidence,
                 "runs": spell.last - spell.first + 1,
-                "first": documents.moment(runs[spell.first]),
-                "last": documents.moment(runs[spell.last]),
+                "first": moments[spell.first],
+                "last": moments[spell.last],
             }
             for spell in course.spells
         ],
-        "durations_s": list(course.durations),
+        "durations_s": course.durations,
     }

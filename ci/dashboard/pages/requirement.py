@@ -55,6 +55,6 @@ def _column(stand: Stand) -> dict[str, Any]:
     return {
         **documents.of_column(stand.series),
         "standing": stand.now,
-        "since": documents.of_run(streak.since) if streak and stand.now else None,
+        "since": documents.of_run(stand.since) if stand.since else None,
         "was": streak.was if streak and stand.now else streak and streak.outcome,
     }

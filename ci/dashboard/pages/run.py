@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Causes that are told apart, checks of each that are named, changes of a kind.
 MAX_CAUSES, MAX_NAMED, MAX_CHANGES = 40, 24, 50
+#: Characters of all messages and repros of the page, and the least and the most of one of them.
+ROOM, LEAST, MOST = 30_000, 300, 4_000
 #: Bad checks in the document, and characters of each of their texts.
 MAX_BAD, MAX_TEXT = 1000, 600
 #: What the suite does unless it is told otherwise: these need not be said to repeat a run.
@@ -88,15 +90,16 @@ def _causes(wrong: Mapping[str, Result]) -> list[Cause]:
         {"id": id, "outcome": result.outcome, "message": result.message or ""}
         for id, result in wrong.items()
     ]
+    groups = summary.grouped(records, MAX_CAUSES)
+    limit = min(max(ROOM // max(2 * len(groups), 1), LEAST), MOST)
     return [
-        _cause(text, [record["id"] for record in group], wrong)
-        for text, group in summary.grouped(records, MAX_CAUSES)
+        _cause(text, [record["id"] for record in group], wrong, limit) for text, group in groups
     ]
 
 
-def _cause(text: str, ids: Sequence[str], wrong: Mapping[str, Result]) -> Cause:
+def _cause(text: str, ids: Sequence[str], wrong: Mapping[str, Result], limit: int) -> Cause:
     first = wrong[ids[0]]
-    return Cause(text, tuple(ids), cut(first.message, MAX_TEXT), cut(first.repro, MAX_TEXT))
+    return Cause(text, tuple(ids), cut(first.message, limit), cut(first.repro, limit))
 
 
 def facts(run: Run) -> dict[str, str | None]:
