@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
 
 from ci.dashboard import pairs
 from ci.dashboard.model import NIGHTLY, Findings, Key, Result, Run, line_of
@@ -93,15 +95,10 @@ class TorchStep:
 
 
 def between(model: Model) -> Iterator[TorchStep]:
-    """The steps of which there are findings."""
+    """The steps of which there are findings, newest first."""
     for findings in _read(model):
         report = _report(findings)
-        found = since.Findings(report.findings)
-        backends = tuple(
-            _on_backend(model, pair, found)
-            for pair in _pairs(model, report)
-            if not pairs.missing(pair)
-        )
+        backends = _on_backends(model, _pairs(model, report), since.Findings(report.findings))
         yield TorchStep(findings.before, findings.after, report, backends)
 
 
@@ -112,29 +109,40 @@ def compared(model: Model) -> Iterator[Pair]:
 
 
 def unread(model: Model) -> Iterator[TorchStep]:
-    """The steps between neighbouring lines of backends of which there are no findings."""
+    """The steps between neighbouring lines of backends of which there are no findings, newest
+    first.
+    """
     read = {(line_of(one.before), line_of(one.after)) for one in model.findings}
     by_lines: dict[tuple[str, str], list[Pair]] = {}
     for backend in model.backends:
         for pair in pairs.neighbours(model, backend):
             by_lines.setdefault((pair.old.key.line, pair.new.key.line), []).append(pair)
-    for (before, after), found in by_lines.items():
-        if (before, after) not in read:
-            kept = [pair for pair in found if not pairs.missing(pair)]
-            backends = tuple(_on_backend(model, pair, None) for pair in kept)
-            yield TorchStep(before, after, None, backends)
+    for step in sorted(by_lines.keys() - read, key=lambda step: newest_first(*step), reverse=True):
+        yield TorchStep(*step, None, _on_backends(model, by_lines[step], None))
+
+
+def newest_first(before: str, after: str) -> tuple[object, ...]:
+    """Sorts steps, in reverse: by versions as they came out; what is no version comes last."""
+    return tuple((torch == NIGHTLY, _version(torch), torch) for torch in (after, before))
+
+
+def _version(torch: str) -> Version:
+    try:
+        return Version(torch)
+    except InvalidVersion:
+        return Version("0")
+
+
+def _read(model: Model) -> list[Findings]:
+    """The findings to show: of one step one document, of nightly builds the newest steps."""
+    by_step = {(one.before, one.after): one for one in sorted(model.findings, key=_age)}
+    ordered = sorted(by_step, key=lambda step: newest_first(*step), reverse=True)
+    nightly = [step for step in ordered if NIGHTLY in map(line_of, step)]
+    return [by_step[step] for step in ordered if step not in nightly[NIGHTS:]]
 
 
 def _age(findings: Findings) -> tuple[str, str]:
     return findings.added.isoformat() if findings.added else "", findings.id
-
-
-def _read(model: Model) -> list[Findings]:
-    """The findings to show: of one step the newest document, of nightly builds the newest steps."""
-    newest = {(one.before, one.after): one for one in sorted(model.findings, key=_age)}
-    nightly = {steps for steps in newest if NIGHTLY in map(line_of, steps)}
-    kept = sorted(nightly, key=lambda steps: _age(newest[steps]))[-NIGHTS:]
-    return [one for steps, one in newest.items() if steps not in nightly or steps in kept]
 
 
 def _report(findings: Findings) -> Report:
@@ -160,6 +168,14 @@ def _is(run: Run, torch: Torch) -> bool:
     if run.torch_git and torch.git_version:
         return run.torch_git == torch.git_version
     return run.torch.partition("+")[0] == torch.version.partition("+")[0]
+
+
+def _on_backends(
+    model: Model, found: Iterable[Pair], findings: since.Findings | None
+) -> tuple[OnBackend, ...]:
+    kept = [pair for pair in found if not pairs.missing(pair)]
+    model.read_ahead([run for pair in kept for run in pair])
+    return tuple(_on_backend(model, pair, findings) for pair in kept)
 
 
 def _on_backend(model: Model, pair: Pair, findings: since.Findings | None) -> OnBackend:

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
 from dashboard_findings import model
 from dashboard_pages import valid
-from dashboard_sample import BROKEN, report, unloadable
+from dashboard_sample import BROKEN, report, sample_store, unloadable
 
-from ci.dashboard import documents, paths
+from ci.dashboard import build, documents, paths
 from ci.dashboard.pages import api, badge
 from ci.dashboard.read import Model
 
@@ -52,6 +53,44 @@ def test_a_badge_does_not_claim_a_level_that_nobody_reached_or_judged() -> None:
     told = endpoint(model([dead]))
     assert told["message"] == "not assessed, torch 2.13.0"
     assert told["color"] == endpoint(model([failing]))["color"]
+
+
+def test_everything_that_the_list_names_is_there(tmp_path: Path) -> None:
+    folder = sample_store(tmp_path)
+    site = tmp_path / "site"
+    build.build(folder, site, 1)
+    told = json.loads((site / paths.API).read_bytes())
+    valid(told)
+    named = [
+        told["feed"],
+        *told["documents"].values(),
+        *(one[name] for one in told["backends"] for name in ("document", "badge", "endpoint")),
+        *(one["document"] for one in [*told["steps"], *told["comparisons"]]),
+        *told["surfaces"].values(),
+        *told["requirements"].values(),
+        *told["schemas"].values(),
+        *(
+            told["templates"]["run"].format(id=run)
+            for one in told["series"]
+            for run in one["runs"] + one["others"]
+        ),
+    ]
+    assert [path for path in named if not (site / path).is_file()] == []
+    assert told["newest"] == "2026-11-20T04:00:00Z"
+    assert len(told["series"]) == 9
+
+
+def test_every_document_has_the_schema_that_it_names(tmp_path: Path) -> None:
+    folder = sample_store(tmp_path)
+    site = tmp_path / "site"
+    build.build(folder, site, 1)
+    kinds = set()
+    for file in (site / "api").rglob("*.json"):
+        told = json.loads(file.read_bytes())
+        if "schema" in told:
+            valid(told)
+            kinds.add(told["schema"])
+    assert set(map(documents.schema, api.kinds())) - kinds <= {documents.schema("step")}
 
 
 def test_the_templates_of_the_list_are_the_addresses_of_runs_and_checks() -> None:

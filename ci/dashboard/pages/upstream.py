@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from packaging.version import InvalidVersion, Version
-
 from ci.dashboard import documents, paths, steps
 from ci.dashboard.page import Page
 from ci.dashboard.pages import step as step_page
@@ -33,8 +31,7 @@ class Row(NamedTuple):
 
 def pages(model: Model) -> Iterator[Page]:
     """The page of all steps, and a page for each of which there are findings."""
-    found = sorted(steps.between(model), key=_newest, reverse=True)
-    unread = sorted(steps.unread(model), key=_newest, reverse=True)
+    found, unread = list(steps.between(model)), list(steps.unread(model))
     context = {
         "releases": [_row(step) for step in found if not step.is_nightly],
         "nightly": [_row(step) for step in found if step.is_nightly],
@@ -56,18 +53,6 @@ def _row(step: TorchStep) -> Row:
         {severity.value: count for severity, count in step.report.counts} if step.report else {}
     )
     return Row(step, counts, {one.backend: one for one in step.backends})
-
-
-def _newest(step: TorchStep) -> tuple[object, ...]:
-    return _order(step.after), _order(step.before)
-
-
-def _order(torch: str) -> tuple[bool, Version, str]:
-    """Versions as they came out; what is none comes last."""
-    try:
-        return False, Version(torch), torch
-    except InvalidVersion:
-        return True, Version("0"), torch
 
 
 def _document(row: Row) -> dict[str, Any]:
