@@ -3,26 +3,35 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import sys
 from collections.abc import Mapping
 from datetime import timezone
+from operator import itemgetter
 from typing import Any
 
 import duckdb
 
 from ci.dashboard.model import Blocker, Key, Run, Step
 
+#: What most runs have in common with others is read as text, so that equal values are one object:
+#: thousands of runs with a map of all requirements each would fill gigabytes.
+_SHARED = ("capabilities", "evidence", "standings", "steps", "surfaces", "totals")
+_AS_TEXT = ", ".join(f"to_json({name})::VARCHAR AS {name}" for name in _SHARED)
+_QUERY = f"SELECT * REPLACE ({_AS_TEXT}) FROM runs ORDER BY started, id"
+
 
 def read(database: duckdb.DuckDBPyConnection) -> list[Run]:
     """Every run, oldest first."""
-    found = database.execute("SELECT * FROM runs ORDER BY started, id")
+    found = database.execute(_QUERY)
     names = [column[0] for column in found.description]
     return [_run(dict(zip(names, row, strict=True))) for row in found.fetchall()]
 
 
 def _run(row: Mapping[str, Any]) -> Run:
-    driver = row["driver"] and json.loads(row["driver"])
-    options = json.loads(row["options"])
+    driver = row["driver"] and _parsed(row["driver"])
+    options = _parsed(row["options"])
     return Run(
         id=row["id"],
         key=Key(row["backend"], row["line"]),
@@ -43,12 +52,12 @@ def _run(row: Mapping[str, Any]) -> Run:
         why_not=_why_not(row),
         level=row["level"],
         title=row["title"],
-        steps=tuple(map(_step, row["steps"])),
+        steps=_steps(row["steps"]),
         without=tuple(row["without"]),
-        totals=_sorted(row["totals"]),
-        evidence=_sorted(row["evidence"]),
-        surfaces={surface: _sorted(counts) for surface, counts in _sorted(row["surfaces"]).items()},
-        standings=_sorted(row["standings"]),
+        totals=_parsed(row["totals"]),
+        evidence=_parsed(row["evidence"]),
+        surfaces=_parsed(row["surfaces"]),
+        standings=_parsed(row["standings"]),
         told=_told(row, driver, options),
         kept=bool(row["stored"]),
     )
@@ -62,12 +71,26 @@ def _why_not(row: Mapping[str, Any]) -> str | None:
     return found
 
 
-def _step(row: Mapping[str, Any]) -> Step:
-    return Step(**{**row, "blockers": tuple(Blocker(**blocker) for blocker in row["blockers"])})
+@functools.cache
+def _steps(text: str) -> tuple[Step, ...]:
+    return tuple(_step(step) for step in json.loads(text))
 
 
-def _sorted(counts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: counts[name] for name in sorted(counts)}
+def _step(step: dict[str, Any]) -> Step:
+    return Step(**{**step, "blockers": tuple(Blocker(**blocker) for blocker in step["blockers"])})
+
+
+@functools.cache
+def _parsed(text: str) -> Any:
+    """JSON with its names sorted; nobody may change it."""
+    return json.loads(text, object_pairs_hook=_sorted)
+
+
+def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {
+        sys.intern(name): sys.intern(value) if isinstance(value, str) else value
+        for name, value in sorted(pairs, key=itemgetter(0))
+    }
 
 
 def _told(row: Mapping[str, Any], driver: Any, options: Any) -> dict[str, Any]:
@@ -81,7 +104,7 @@ def _told(row: Mapping[str, Any], driver: Any, options: Any) -> dict[str, Any]:
         "options": options,
         "selection": {"checks": row["selected"], "differs_by": list(row["differs_by"])},
         "seed": row["seed"],
-        "capabilities": _sorted(row["capabilities"]),
+        "capabilities": _parsed(row["capabilities"]),
         "python": row["python"],
         "platform": row["platform"],
         "driver": driver,

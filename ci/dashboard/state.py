@@ -27,11 +27,11 @@ from ci.dashboard.workers import Workers
 from ci.results.store import Snapshot
 
 MANIFEST = "state.json"
-ROWS = 2_000_000
-"""Results that are summed up at once by one process; half a gigabyte of memory."""
+ROWS = 1_000_000
+"""Results that are summed up at once by one process; some 400 MB of memory."""
 MOST = 512
 """Checks in a file, so that there is work for several processes."""
-MEMORY = "900MB"
+MEMORY = "500MB"
 _CODE = (track, summary)
 _NOTHING: dict[str, Any] = {"series": [], "files": []}
 
