@@ -15,7 +15,8 @@ from ci.output import printable, say, show
 from ci.results import compact, layout
 from ci.results.add import Fate, add
 from ci.results.export import cli as export
-from ci.results.list import Wanted, as_json, as_table, select
+from ci.results.list import SHOWN, Wanted, as_json, as_table, select
+from ci.results.schema import RUNS
 from ci.results.store import Store
 
 MAX_DAYS = 36_500
@@ -128,7 +129,8 @@ def _add(args: argparse.Namespace) -> int:
 def _list(args: argparse.Namespace) -> int:
     wanted = Wanted(args.backend, args.torch, args.since, args.aligned)
     store = Store(args.store)
-    rows = store.read(lambda database: select(database, wanted))
+    columns = tuple(RUNS) if args.json else SHOWN
+    rows = store.read(lambda database: select(database, wanted, columns))
     show(as_json(rows) if args.json else as_table(rows), args.out)
     documents = sum(1 for _ in layout.findings(args.store))
     snapshot = store.snapshot()

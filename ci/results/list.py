@@ -25,6 +25,8 @@ HEAD: tuple[str, ...] = (
     "run",
     "",
 )
+SHOWN = ("started", "backend", "torch", "title", "totals", "bad", "id", "why_not", "stored")
+"""The columns that the table needs."""
 Row = dict[str, Any]
 
 
@@ -42,8 +44,10 @@ class Wanted:
     """Only runs whose level can be told."""
 
 
-def select(database: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[Row]:
-    """The rows of the runs that are wanted, newest first."""
+def select(
+    database: duckdb.DuckDBPyConnection, wanted: Wanted, columns: Sequence[str]
+) -> list[Row]:
+    """These columns of the runs that are wanted, newest first."""
     conditions = {
         "backend IN (SELECT unnest(?))": list(wanted.backends),
         "(line IN (SELECT unnest(?)) OR torch IN (SELECT unnest(?)))": list(wanted.torches),
@@ -53,10 +57,10 @@ def select(database: duckdb.DuckDBPyConnection, wanted: Wanted) -> list[Row]:
     given = {text: value for text, value in conditions.items() if value}
     where = " AND ".join(given) or "true"
     parameters = [value for text, value in given.items() for _ in range(text.count("?"))]
-    query = f"SELECT * FROM runs WHERE {where} ORDER BY started DESC, id"
-    cursor = database.execute(query, parameters)
-    names = [column[0] for column in cursor.description or ()]
-    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    chosen = ", ".join(f'"{column}"' for column in columns)
+    query = f"SELECT {chosen} FROM runs WHERE {where} ORDER BY started DESC, id"
+    found = database.execute(query, parameters).fetchall()
+    return [dict(zip(columns, row, strict=True)) for row in found]
 
 
 def as_json(rows: Sequence[Row]) -> str:

@@ -74,7 +74,7 @@ RESULTS = {
     "requirements": Column("VARCHAR[]", "that it verifies"),
     "outcome": Column("VARCHAR", "how it ended"),
     "evidence": Column("VARCHAR", "native, composite, fallback, or null"),
-    "duration_s": Column("DOUBLE", "in seconds"),
+    "duration_s": Column("DOUBLE", "in seconds, to three digits"),
     "message": Column("VARCHAR", "what is wrong; null if nothing is"),
     "reason": Column("VARCHAR", "why it is no pass although nothing is wrong"),
     "repro": Column("VARCHAR", "code or a command that repeats it"),
