@@ -9,6 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import jsonschema
+import pytest
 from dashboard_findings import model
 from dashboard_pages import valid
 from dashboard_sample import BROKEN, report, sample_store, unloadable
@@ -19,6 +20,13 @@ from ci.dashboard.read import Model
 
 SVG = "{http://www.w3.org/2000/svg}"
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sample")
+    build.build(sample_store(folder / "store"), folder / "site", 1)
+    return folder / "site"
 
 
 def endpoint(made: Model, backend: str = "cpu") -> dict[str, Any]:
@@ -55,10 +63,7 @@ def test_a_badge_does_not_claim_a_level_that_nobody_reached_or_judged() -> None:
     assert told["color"] == endpoint(model([failing]))["color"]
 
 
-def test_everything_that_the_list_names_is_there(tmp_path: Path) -> None:
-    folder = sample_store(tmp_path)
-    site = tmp_path / "site"
-    build.build(folder, site, 1)
+def test_everything_that_the_list_names_is_there(site: Path) -> None:
     told = json.loads((site / paths.API).read_bytes())
     valid(told)
     named = [
@@ -80,10 +85,7 @@ def test_everything_that_the_list_names_is_there(tmp_path: Path) -> None:
     assert len(told["series"]) == 9
 
 
-def test_every_document_has_the_schema_that_it_names(tmp_path: Path) -> None:
-    folder = sample_store(tmp_path)
-    site = tmp_path / "site"
-    build.build(folder, site, 1)
+def test_every_document_has_the_schema_that_it_names(site: Path) -> None:
     kinds = set()
     for file in (site / "api").rglob("*.json"):
         told = json.loads(file.read_bytes())

@@ -95,7 +95,7 @@ def test_the_page_of_the_step_leads_from_the_check_to_the_finding_and_back() -> 
     (failing,) = page.data["backends"][0]["failing"]
     assert (failing["named"], failing["parts"]) == ([finding().identity], [])
     overview = pages[paths.UPSTREAM]
-    assert "1 check 1 naming what changed" in overview.text
+    assert "1 check 1 names what changed" in overview.text
     (step,) = overview.data["steps"]
     assert step["findings"] == {"silent_break": 1}
     assert (step["backends"][0]["began_to_fail"], step["backends"][0]["naming"]) == (1, 1)
@@ -106,7 +106,7 @@ def test_the_page_of_the_step_counts_the_checks_that_stand_on_what_changed() -> 
     page = pages[paths.of_step("2.12.1", "2.13.0")]
     assert "1 check that began to fail on cpu stands on this part" in page.text
     assert "a change of allocator" in page.text
-    assert "1 check 1 standing on it" in pages[paths.UPSTREAM].text
+    assert "1 check 1 stands on a part that changed" in pages[paths.UPSTREAM].text
 
 
 def test_runs_that_asked_the_same_are_taken_although_newer_ones_are_there() -> None:
