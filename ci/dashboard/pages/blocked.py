@@ -123,6 +123,7 @@ def pages(model: Model) -> Iterator[Page]:
 
 def issues(model: Model) -> Iterator[Issue]:
     """What the catalogue knows of, and what reports name besides; sorted by link."""
+    model.read_ahead([one.column for one in model.series.values() if one.column])
     latest = {key: model.latest(key) for key, one in model.series.items() if one.column}
     since = {key: _since(model, key) for key in latest}
     requirements, checks = _known(model)
