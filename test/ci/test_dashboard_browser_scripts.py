@@ -162,3 +162,34 @@ def test_the_theme_is_chosen_and_kept(seen: Seen) -> None:
     assert light != dark
     seen.go("search.html")
     assert seen.page.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+
+
+def test_much_that_is_found_comes_in_parts_and_the_focus_goes_with_it(
+    seen: Seen, site: Path
+) -> None:
+    group = {"prefix": "a/b", "cases": [f":c{n:03}" for n in range(250)], "requirements": []}
+    told = json.loads((site / "api/search.json").read_bytes())
+    told["groups"] = [{**group, "tier": "core", "level": "must"}]
+    told["series"] = [{"backend": "cpu", "line": "2.13", "runs": 1, "file": "api/one.json"}]
+    history = {"now": "A" * 250, "spells": {}}
+    seen.page.route("**/api/search.json", lambda route: route.fulfill(json=told))
+    seen.page.route("**/api/one.json", lambda route: route.fulfill(json=history))
+    seen.go("search.html?q=backend:cpu")
+    expect(seen.page.locator("#count")).to_have_text("250 checks, 250 results.")
+    for shown, left in ((100, "150"), (200, "50")):
+        expect(seen.page.locator("#rows tr")).to_have_count(shown)
+        seen.page.click(f"text=Show more ({left} left)")
+        expect(seen.page.locator("#rows th a").nth(shown)).to_be_focused()
+    expect(seen.page.locator("#rows tr")).to_have_count(250)
+    expect(seen.page.locator("#more")).to_be_hidden()
+
+
+def test_the_rows_of_a_long_table_can_be_filtered(seen: Seen) -> None:
+    seen.go("requirement/index.html")
+    rows = seen.page.locator("table[data-filter] tbody tr:visible")
+    every = rows.count()
+    seen.page.fill(".filter input", "MEM-003")
+    expect(rows).to_have_count(1)
+    expect(seen.page.locator(".filter [role=status]")).to_have_text(f"1 of {every}")
+    seen.page.fill(".filter input", "")
+    expect(rows).to_have_count(every)

