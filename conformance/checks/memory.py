@@ -1123,6 +1123,8 @@ _SETTINGS = {
 @check("memory/settings", "MEM-045", cases=tuple(_SETTINGS), needs=("allocator_settings",))
 def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
     """The standard allocator settings are accepted at run time and allocation works under them."""
+    if not hasattr(torch._C, "_accelerator_getAllocatorSettings"):
+        dev.unsupported("torch before 2.12 does not tell its settings: they could not be put back")
     former = torch._C._accelerator_getAllocatorSettings()
     try:
         torch._C._accelerator_setAllocatorSettings(_SETTINGS[case])

@@ -80,6 +80,8 @@ def privateuse1_has_the_backend_name(dev: Device, case: str) -> None:
     """PrivateUse1 was renamed to the device type, through the Python function as well."""
     assert torch._C._get_privateuse1_backend_name() == dev.type
     if case == "device_type_alias":
+        if torch.__version__ < "2.13":
+            dev.unsupported("torch before 2.13 does not rename DeviceType")
         device_type = torch._C._autograd.DeviceType
         assert hasattr(device_type, dev.type.upper()), (
             "DeviceType has no alias: the rename bypassed torch.utils.rename_privateuse1_backend"
