@@ -22,6 +22,7 @@ SUFFIX = ".schema.json"
 SINGLE = {
     "overview": paths.OVERVIEW,
     "requirements": paths.REQUIREMENTS,
+    "checks": paths.CHECKS,
     "search": paths.SEARCH,
     "upstream": paths.UPSTREAM,
     "blocked": paths.BLOCKED,
