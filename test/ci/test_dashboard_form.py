@@ -10,13 +10,12 @@ import pytest
 from dashboard_html import problems
 from dashboard_pages import shown
 from dashboard_sample import HOSTILE, sample
+from jinja2.runtime import Macro
 
 from ci.dashboard import render
-from ci.dashboard.model import Key, Spell
+from ci.dashboard.model import Key
 from ci.dashboard.pages import about, backend, overview
 from ci.dashboard.read import Model
-
-SPELLS = (Spell("pass", "native", 0, 0), Spell("fail", "fallback", 1, 1))
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +31,6 @@ CALLS = (
     "outcome(none)",
     'change(said, "pass")',
     'change("native", "fallback", word=false)',
-    'kind("regression")',
     "standing(said)",
     'standing("not asked", word=false)',
     "evidence(said)",
@@ -44,10 +42,6 @@ CALLS = (
     "totals({})",
     'shares({"native": 3, "fallback": 1})',
     "shares({})",
-    "strip(series, spells)",
-    "strip(series, [])",
-    "strip_table(series, spells)",
-    "spark([0.5, 1], said)",
     "outside(said)",
     'outside("https://example.org/?" ~ said, said)',
     "crumbs([(said, paths.OVERVIEW)], said)",
@@ -58,7 +52,14 @@ CALLS = (
     "backend(said)",
     "check(said)",
     "verbatim(said, said)",
+    "bars(2, 5)",
+    "day(run.started)",
+    "moment(run.started)",
+    "run(run)",
+    "series(series.key)",
 )
+#: Tried in whole pages, below: they are around something.
+AROUND = {"fold", "wide", "trend"}
 
 
 def markup(call: str, **context: object) -> str:
@@ -71,9 +72,15 @@ def test_a_macro_shows_what_is_said_as_text_and_a_name_for_each_picture(
     call: str, model: Model
 ) -> None:
     series = model.series[Key("hostile", "2.13")]
-    html = markup(call, said=HOSTILE, series=series, run=series.runs[0], spells=SPELLS)
+    html = markup(call, said=HOSTILE, series=series, run=series.runs[0])
     assert problems(html) == []
     assert HOSTILE not in html
+
+
+def test_every_macro_is_tried() -> None:
+    source = render.environment().get_template("macros.html").make_module({"root": ""})
+    macros = {name for name, value in vars(source).items() if isinstance(value, Macro)}
+    assert macros == {call.partition("(")[0] for call in CALLS} | AROUND
 
 
 def test_an_address_that_is_no_page_is_no_link() -> None:
