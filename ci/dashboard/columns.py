@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +19,10 @@ from conformance.results.comparison import ranks
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
+
+
+MOST = 100
+"""Groups of bad checks that are told apart by where they are bad."""
 
 
 class Cell(NamedTuple):
@@ -45,7 +49,7 @@ class Alike(NamedTuple):
     """Checks that are bad on the same columns in the same way, or nowhere and never else."""
 
     bad: tuple[tuple[str, tuple[Key, ...]], ...]
-    """By outcome, the worst first: where it is that."""
+    """By outcome, the worst first: where it is that; nowhere in particular where that varies."""
     others: tuple[str, ...]
     """The outcomes that they have elsewhere, the best first."""
     is_gone: bool
@@ -74,7 +78,22 @@ def alike(grid: Grid, ids: Iterable[str]) -> list[Alike]:
     groups: dict[Hashable, list[str]] = defaultdict(list)
     for id in ids:
         groups[_likeness(grid.rows[id])].append(id)
-    return sorted((_alike(grid, mine) for mine in groups.values()), key=_place)
+    made = sorted((_alike(grid, mine) for mine in groups.values()), key=_place)
+    told_apart = [one for one in made if one.bad][:MOST]
+    return [*told_apart, *_merged(made[len(told_apart) :])]
+
+
+def _merged(groups: Iterable[Alike]) -> Iterator[Alike]:
+    """Bad groups by their worst outcome alone, the others as they are."""
+    by_outcome: dict[str, list[Alike]] = defaultdict(list)
+    rest: list[Alike] = []
+    for one in groups:
+        (by_outcome[one.bad[0][0]] if one.bad else rest).append(one)
+    for outcome, mine in by_outcome.items():
+        others = dict.fromkeys(other for one in mine for other in one.others)
+        ids = sorted(id for one in mine for id in one.ids)
+        yield Alike(((outcome, ()),), tuple(others), False, tuple(ids))
+    yield from rest
 
 
 def count_bad(grid: Grid, ids: Iterable[str]) -> int:

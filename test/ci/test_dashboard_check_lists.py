@@ -93,6 +93,21 @@ def test_checks_that_are_bad_alike_are_one_group_whatever_they_are_elsewhere() -
     assert groups[0].others == ("pass", "unsupported")
 
 
+def test_so_many_different_groups_that_nobody_would_read_them_are_told_by_their_worst_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(columns, "MOST", 1)
+    rows = {
+        "s/a": (CRASH, GOOD, GOOD),
+        "s/b": (FAIL, FAIL, GOOD),
+        "s/c": (FAIL, GOOD, GOOD),
+        "s/d": (GOOD, GOOD, GOOD),
+    }
+    groups = columns.alike(Grid(KEYS, rows), rows)
+    assert [group.ids for group in groups] == [("s/a",), ("s/b", "s/c"), ("s/d",)]
+    assert groups[1].bad == (("fail", ()),)
+
+
 def test_checks_that_are_bad_nowhere_are_parted_by_what_they_are() -> None:
     rows = {
         "s/a": (GOOD, GOOD, GOOD),
