@@ -19,7 +19,7 @@ from typing import Any
 
 import duckdb
 
-from ci.dashboard import summary, track
+from ci.dashboard import model, summary, track
 from ci.dashboard.model import Key, Series
 from ci.dashboard.summary import Span
 from ci.dashboard.track import Track
@@ -32,7 +32,7 @@ ROWS = 1_000_000
 MOST = 512
 """Checks in a file, so that there is work for several processes."""
 MEMORY = "500MB"
-_CODE = (track, summary)
+_CODE = (model, track, summary)
 _NOTHING: dict[str, Any] = {"series": [], "files": []}
 
 Ids = list[tuple[str, bool]]
@@ -106,7 +106,8 @@ def _manifest(folder: Path) -> dict[str, Any]:
 @functools.cache
 def _code() -> str:
     """Which code made the state."""
-    data = b"".join(Path(str(module.__file__)).read_bytes() for module in _CODE)
+    files = [Path(__file__), *(Path(str(module.__file__)) for module in _CODE)]
+    data = b"".join(file.read_bytes() for file in files)
     return hashlib.sha256(data + duckdb.__version__.encode()).hexdigest()
 
 
