@@ -83,7 +83,14 @@ def _close(actual: Tensor, expected: Tensor, exact: Tensor, factor: float) -> bo
     places = torch.finfo(expected.dtype).eps
     actual, expected = actual.to(wide), expected.to(wide)
     finite = actual.isfinite() & expected.isfinite() & exact.isfinite()
-    if not _same_infinities(actual[~finite], expected[~finite]):
+    lost = ~expected.isfinite() & actual.isfinite() & exact.isfinite()
+    found = (actual[lost] - exact[lost]).abs() <= PLACES * places * exact[lost].abs()
+    if (
+        not found.all()
+    ):  # Where the CPU has nothing (fmod of a large quotient), only the truth will do.
+        return False
+    rest = ~finite & ~lost
+    if not _same_infinities(actual[rest], expected[rest]):
         return False
     if not finite.any():
         return True

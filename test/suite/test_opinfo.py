@@ -313,6 +313,8 @@ def third(x: torch.Tensor) -> torch.Tensor:
         ([1 / 3, float("nan")], [0.335, 0.668], False),
         ([0.2, 0.5], [0.2, 0.5], False),  # as wrong as the CPU, which is no rounding
         ([1 / 3, 2 / 3], [0.2, 0.5], True),  # the truth, from which the CPU is far
+        ([1 / 3, 2 / 3], [float("nan"), 2 / 3], True),  # the truth, where the CPU has nothing
+        ([0.3, 2 / 3], [float("nan"), 2 / 3], False),
         ([0.3, 0.6], [0.2, 0.5], False),  # closer to it than the CPU, but no rounding either
     ],
 )
