@@ -137,5 +137,5 @@ class _Changed:
 
     def __init__(self, model: Model) -> None:
         self.checks, self.check_ids = model.checks, model.check_ids
-        self.results, self.bad = model.results, model.bad
+        self.results, self.bad, self.read_ahead = model.results, model.bad, model.read_ahead
         self.changes = lambda _: [replace(c, run=1) for c in model.changes(NOISY)]
