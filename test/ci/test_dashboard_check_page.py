@@ -49,7 +49,7 @@ def test_a_regression_is_shown_with_the_day_the_outcome_before_and_a_comparison(
     page = of(made, BROKEN)
     runs = made.series[Key("cpu", "2.13")].runs
     assert "fail in 1 of 1 column" in page.text
-    assert "2026-11-03, was regression pass compare" in page.text
+    assert "2026-11-03, was pass (regression) compare" in page.text
     assert paths.of_choice(runs[1], runs[2]) in page.links
     assert paths.of_run(runs[2]) in page.links
     assert "3 of 8 elements differ" in page.text
