@@ -96,7 +96,7 @@ def test_a_check_that_never_changed_is_said_to_have_been_so_always() -> None:
 
 def test_a_check_that_came_back_is_not_said_to_be_new() -> None:
     page = of(nights("pass", None, WRONG, "pass"), BROKEN)
-    assert "2026-11-04, was improvement fail compare" in page.text
+    assert "2026-11-04, was fail (improvement) compare" in page.text
 
 
 def test_a_change_of_evidence_does_not_begin_a_new_outcome(model: Model) -> None:
