@@ -12,13 +12,14 @@ from typing import Any
 
 from conformance import backend
 from conformance.device import Device
+from conformance.locations import without_folders
 
 MAX_DEVICES = 64
 
 
 def identity(dev: Device) -> dict[str, Any]:
     """``{"driver": {...} or None, "devices": [name, ...]}``, of plain values. Never raises."""
-    return {"driver": _driver(dev), "devices": _devices(dev)}
+    return {"driver": without_folders(_driver(dev)), "devices": _devices(dev)}
 
 
 def _driver(dev: Device) -> Any:

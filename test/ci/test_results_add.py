@@ -53,7 +53,7 @@ def test_a_run_is_stored_with_all_that_its_report_says(tmp_path: Path, store: Pa
     made = report(
         "puone",
         outcomes={dashboard_sample.BROKEN: {"outcome": "fail", "message": "wrong"}},
-        driver={"name": "sim", "version": "1.0"},
+        driver={"name": "sim", "path": "/home/me/libsim.so"},
         devices=["sim 0"],
     )
     path = file(tmp_path / "report.json", made)
@@ -66,7 +66,7 @@ def test_a_run_is_stored_with_all_that_its_report_says(tmp_path: Path, store: Pa
     assert run["id"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert (run["backend"], run["name"], run["line"]) == ("puone-sim", "puone", "2.13")
     assert run["started"] == datetime(2026, 11, 20, 2)
-    assert json.loads(run["driver"]) == made["run"]["driver"]
+    assert json.loads(run["driver"]) == {"name": "sim", "path": "libsim.so"}
     assert json.loads(run["options"]) == made["run"]["options"]
     assert run["totals"] == made["totals"] and run["bad"] == 1
     assert run["stored"] == len(made["checks"]) == sum(run["evidence"].values())
