@@ -465,9 +465,10 @@ def test_a_limited_rate_is_waited_for_longer_than_an_outage(
     slept: list[float] = []
     monkeypatch.setattr(time, "sleep", slept.append)
     retry = http._retry("POST")
+    said: dict[str, Any] = {"headers": {}, "get_redirect_location": lambda _: False}
     for status in (503, 429, 503):
-        said: dict[str, Any] = {"status": status, "headers": {}, "get_redirect_location": lambda _: False}
-        retry = retry.increment("POST", "/", response=type("Answer", (), said)())
+        answer = type("Answer", (), said | {"status": status})()
+        retry = retry.increment("POST", "/", response=answer)
         retry.sleep()
     assert slept == [http._WINDOW, 4.0]
 
