@@ -111,8 +111,13 @@ surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports,
 	  before=$$v; \
 	done
 
+.PHONY: dashboard
+dashboard: $(or $(TOOLS),$(SETUP)) ## build the dashboard of the example store, and serve it on this machine
+	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
+	$(PYTHON) -m ci dashboard serve build/dashboard
+
 .PHONY: grid
-grid: $(SETUP) ## write the compatibility grid of README.md from the example store
+grid: $(or $(TOOLS),$(SETUP)) ## write the compatibility grid of README.md from the example store
 	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
 
 .PHONY: screenshots
