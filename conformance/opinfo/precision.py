@@ -85,9 +85,8 @@ def _close(actual: Tensor, expected: Tensor, exact: Tensor, factor: float) -> bo
     finite = actual.isfinite() & expected.isfinite() & exact.isfinite()
     lost = ~expected.isfinite() & actual.isfinite() & exact.isfinite()
     found = (actual[lost] - exact[lost]).abs() <= PLACES * places * exact[lost].abs()
-    if (
-        not found.all()
-    ):  # Where the CPU has nothing (fmod of a large quotient), only the truth will do.
+    # Where the CPU has nothing (fmod of a large quotient), only the truth will do.
+    if not found.all():
         return False
     rest = ~finite & ~lost
     if not _same_infinities(actual[rest], expected[rest]):

@@ -50,7 +50,6 @@
 #include <ATen/ops/special_xlog1py_ops.h>
 #include <ATen/ops/sub_meta.h>
 #include <ATen/ops/sub_ops.h>
-#include <ATen/ops/trunc_ops.h>
 #include <ATen/ops/xlogy_meta.h>
 #include <ATen/ops/xlogy_ops.h>
 #include <torch/library.h>
@@ -67,17 +66,10 @@ struct DivMode : at::meta::structured_div_Tensor_mode {
       const Tensor& /*self*/,
       const Tensor& /*other*/,
       std::optional<c10::string_view> mode,
-      const Tensor& out) {
+      const Tensor& /*out*/) {
     static const Kernel div("div"), trunc("div_trunc"), floor("div_floor");
     const c10::ScalarType type = common_dtype();
     checkType("div", type, mode ? kOrdered : kInexact);
-    if (mode && *mode == "trunc" && c10::isReducedFloatingType(type) && out.scalar_type() == type) {
-      // The quotient is rounded to its type before it is truncated, as elsewhere.
-      launchElementwise(div, *this, type);
-      Tensor result = out;
-      at::_ops::trunc_out::call(out, result);
-      return;
-    }
     launchElementwise(!mode ? div : *mode == "trunc" ? trunc : floor, *this, type);
   }
 };

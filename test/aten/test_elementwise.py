@@ -322,3 +322,10 @@ def test_operators_are_queued_not_waited_for() -> None:
     y = x.exp().add(1).tanh()
     assert not puone.current_stream().query()
     torch.testing.assert_close(y.cpu(), torch.full((4,), 2.0).tanh())
+
+
+def test_a_truncated_quotient_is_not_rounded_before() -> None:
+    a = torch.tensor([-8.5625, 8.625], dtype=torch.bfloat16, device="puone")
+    b = torch.tensor([0.140625, -0.2109375], dtype=torch.bfloat16, device="puone")
+    assert (a / b).tolist() == [-61.0, -41.0]  # of -60.89 and -40.89
+    assert torch.div(a, b, rounding_mode="trunc").tolist() == [-60.0, -40.0]
