@@ -135,8 +135,8 @@ def _list(args: argparse.Namespace) -> int:
     documents = sum(1 for _ in layout.findings(args.store))
     snapshot = store.snapshot()
     say(
-        f"{len(rows)} of {len(snapshot.runs)} runs; the store has {documents} documents of "
-        f"findings, and {len(snapshot.segments)} segments"
+        f"{len(rows)} of {len(snapshot.runs)} runs; documents of findings: {documents}; "
+        f"segments: {len(snapshot.segments)}"
     )
     return Exit.OK
 

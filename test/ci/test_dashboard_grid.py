@@ -12,6 +12,7 @@ from ci.cli import main
 from ci.dashboard import grid
 from ci.errors import CiError, Exit
 
+ROOT = Path(__file__).parents[2]
 README = f"# A project\n\n{grid.BEGIN}\nold\n{grid.END}\n\nMore.\n"
 
 
@@ -114,3 +115,8 @@ def test_only_a_file_can_be_checked(store: Path, capsys: pytest.CaptureFixture[s
 def test_a_document_without_one_place_for_the_grid_is_refused(text: str) -> None:
     with pytest.raises(CiError, match="needs these two lines once"):
         grid.insert(text, "new\n")
+
+
+def test_the_readme_of_this_project_has_the_grid_of_the_example_store() -> None:
+    said = ["--store", str(ROOT / "docs/dashboard/store"), "--readme", str(ROOT / "README.md")]
+    assert main(["dashboard", "grid", *said, "--check"]) == Exit.OK, "run `make grid`"
