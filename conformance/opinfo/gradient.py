@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from conformance.check import Check
-from conformance.opinfo import database, policy, precision, ties
+from conformance.opinfo import database, policy, ties
 from conformance.opinfo.repro import Recipe
 from conformance.opinfo.sample import Sample, tensors
 from conformance.opinfo.topic import Seen, Topic, register, supported_dtypes
@@ -24,7 +24,7 @@ class Gradient(Topic):
     sentence = "has the CPU's gradients."
     quick = ("float32", "complex64", "float64")
     standard = frozenset({"float32", "bfloat16", "complex64"})
-    error_factor = precision.DERIVED_FACTOR
+    derives = True
     recipe = Recipe(
         "op",
         (

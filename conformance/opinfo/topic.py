@@ -13,6 +13,7 @@ import random
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy.random
@@ -27,7 +28,7 @@ from conformance.backend import text_of
 from conformance.check import FULL, PR, REGISTRY, STANDARD, Check
 from conformance.descriptor import Descriptor
 from conformance.device import Device, run_forked
-from conformance.opinfo import policy, precision, randomness, repro, ties
+from conformance.opinfo import neighbours, policy, precision, randomness, repro, ties
 from conformance.opinfo.evidence import evidence
 from conformance.opinfo.sample import Sample
 from conformance.opinfo.transfer import Transfer
@@ -77,8 +78,8 @@ class Topic:
     standard: ClassVar[frozenset[str] | None] = None
     """The dtypes that are run unless others are asked for; None: all."""
     recipe: ClassVar[repro.Recipe] = repro.Recipe()
-    error_factor: ClassVar[float] = precision.FACTOR
-    """How many times the CPU's error a device's may be."""
+    derives: ClassVar[bool] = False
+    """Whether derivatives are compared: they may be off by more, and be those of neighbours."""
 
     def __init__(self, op: Any) -> None:
         self.op = op
@@ -243,8 +244,11 @@ class Topic:
         text = self._value_difference(dev, actual, expected)
         if text is None:
             return None
-        factor = self.error_factor
+        factor = precision.DERIVED_FACTOR if self.derives else precision.FACTOR
         right = precision.as_precise(self._values, sample, actual, expected, factor)
+        if not right and self.derives:
+            granted = partial(self._tolerance, dev)
+            right = neighbours.right_nearby(self._values, sample, actual, granted)
         return None if right else text
 
     def _values(self, sample: Sample) -> Any:
