@@ -44,7 +44,7 @@ def right_nearby(
 
 
 def _neighbour(sample: Sample, generator: torch.Generator) -> Sample:
-    """The sample in double precision, each number a unit of its own last place larger or smaller."""
+    """The sample in double precision, each number a unit of its last place larger or smaller."""
 
     def moved(tensor: Tensor) -> Tensor:
         if not (tensor.is_floating_point() or tensor.is_complex()):

@@ -244,8 +244,8 @@ class Topic:
         text = self._value_difference(dev, actual, expected)
         if text is None:
             return None
-        factor = precision.DERIVED_FACTOR if self.derives else precision.FACTOR
-        right = precision.as_precise(self._values, sample, actual, expected, factor)
+        grant = precision.DERIVATIVES if self.derives else precision.RESULTS
+        right = precision.as_precise(self._values, sample, actual, expected, grant)
         if not right and self.derives:
             granted = partial(self._tolerance, dev)
             right = neighbours.right_nearby(self._values, sample, actual, granted)

@@ -326,6 +326,16 @@ def test_a_result_as_precise_as_the_cpus_is_right(
     assert precision.as_precise(lambda s: third(s.input), sample, ours, theirs) is right
 
 
+def test_of_derivatives_the_cpu_may_lose_more_before_it_is_not_believed() -> None:
+    sample = Sample(torch.tensor([1.0, 2.0], dtype=HALF))
+    ours, theirs = (torch.tensor([x, 2 / 3], dtype=HALF) for x in (0.285, 0.283))
+    believed = [
+        precision.as_precise(lambda s: third(s.input), sample, ours, theirs, grant)
+        for grant in (precision.RESULTS, precision.DERIVATIVES)
+    ]
+    assert believed == [False, True]
+
+
 def test_a_dtype_that_is_asked_for_is_asked_for_in_double_precision() -> None:
     sample = Sample(1.0, (torch.float16, 2), {"dtype": HALF, "dim": 0})
     wide = precision.in_double(sample)
