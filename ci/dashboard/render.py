@@ -18,11 +18,16 @@ from ci.dashboard.page import File, Page
 from ci.github.markdown import visible
 
 TEMPLATES = Path(__file__).parent / "templates"
+SHAPES = Path(__file__).parent / "glyphs.svg"
 #: No script and no style but the site's own files, and nothing from elsewhere.
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'"
 )
+#: Where a template wants the shapes that the page uses.
+GLYPHS = "<!-- glyphs -->"
+_USED = re.compile(r'href="#g-(\w+)"')
+_SYMBOL = re.compile(r'<symbol id="g-(\w+)".*?</symbol>', re.DOTALL)
 _PLAIN = re.compile(r"[\t\n -~]*")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
@@ -41,9 +46,24 @@ def render(page: Page | File) -> Iterator[File]:
         root=paths.root(page.path),
         api=page.data is not None,
     )
-    yield File(_checked(page.path), html.encode())
+    yield File(_checked(page.path), _with_glyphs(html).encode())
     if page.data is not None:
         yield File(_checked(paths.api(page.path)), encode(page.data))
+
+
+def _with_glyphs(html: str) -> str:
+    """The page with the shapes that it uses: all of them would be a third of most pages."""
+    shapes = _glyphs()
+    used = "\n".join(shapes[name] for name in sorted(set(_USED.findall(html))))
+    sprite = f'<svg class="unseen" aria-hidden="true" focusable="false">\n{used}\n</svg>'
+    return html.replace(GLYPHS, sprite if used else "", 1)
+
+
+@functools.cache
+def _glyphs() -> dict[str, str]:
+    """Each shape of glyphs.svg by its name."""
+    text = SHAPES.read_text(encoding="utf-8")
+    return {found[1]: found[0] for found in _SYMBOL.finditer(text)}
 
 
 def encode(data: Any) -> bytes:

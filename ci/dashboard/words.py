@@ -2,7 +2,7 @@
 """The words of the reports on the pages: the tone of each, its name and its meaning.
 
 A tone is a class of static/style.css. The name of a word is that of its glyph in
-templates/glyphs.svg, unless the table says another.
+glyphs.svg, unless the table says another.
 """
 
 from __future__ import annotations

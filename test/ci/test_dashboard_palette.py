@@ -114,7 +114,7 @@ def test_good_and_bad_differ_without_a_kind_of_cones(theme: str, lacking: str) -
 
 
 def test_no_two_outcomes_have_the_same_shape() -> None:
-    glyphs = (render.TEMPLATES / "glyphs.svg").read_text(encoding="utf-8")
+    glyphs = render.SHAPES.read_text(encoding="utf-8")
     shapes = dict(re.findall(r'<symbol id="g-(\w+)"[^>]*>(.*?)</symbol>', glyphs))
     assert words.OUTCOMES.keys() | words.EVIDENCE.keys() | words.KINDS.keys() <= shapes.keys()
     assert {standing.glyph for standing in words.STANDINGS.values()} <= shapes.keys()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jinja2
 import pytest
@@ -11,6 +12,7 @@ from dashboard_sample import HOSTILE
 
 from ci.dashboard import render
 from ci.dashboard.page import File, Page
+from conformance.results import levels
 
 
 def shown(template: str, **context: object) -> str:
@@ -81,3 +83,17 @@ def test_a_share_is_all_or_nothing_only_if_it_is() -> None:
         "100 %",
     ]
     assert render.percent(0, 0) == "-"
+
+
+def test_a_page_has_the_shapes_that_it_uses_and_no_others() -> None:
+    context = {"levels": levels.every(), "ranks": [("pass", 1)]}
+    (page,) = render.render(Page("about.html", "About", "about.html", context))
+    html = page.content.decode()
+    used = re.findall(r'<use href="#g-(\w+)"', html)
+    assert re.findall(r'<symbol id="g-(\w+)"', html) == sorted(set(used))
+    assert "pass" in used
+
+
+def test_a_page_without_shapes_has_none() -> None:
+    (page,) = render.render(Page("a.html", "A", "base.html", {}))
+    assert b"<symbol" not in page.content
