@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from dashboard_node import answer
+from node_scripts import answer
 
 from ci.dashboard.pages.search import EVIDENCE, lattice
 from conformance.outcome import Outcome

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import yaml
-from dashboard_node import answer
+from node_scripts import answer
 
 from ci.dashboard.model import Check, Course, Key, Run, Series, Spell
 from ci.dashboard.page import File

