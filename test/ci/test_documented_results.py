@@ -62,5 +62,11 @@ def test_what_add_says_is_what_it_says(
     # The ids are of other bytes with each version of the suite.
     id = re.compile(r"(?<=run )[0-9a-f]{12}\b")
     assert id.sub("ID", said) == id.sub("ID", shown)
+
+
+def test_the_store_that_is_here_is_read_as_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
     exec(block("python"), {})
     assert "puone" in capsys.readouterr().out

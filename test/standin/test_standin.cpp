@@ -483,8 +483,11 @@ TEST(a_kernel_that_fails_ruins_its_device_and_no_other) {
   const cudaStream_t on = stream();
   const cudaStream_t there = stream(1);
   std::atomic<int> ran{0};
-  for (int i = 0; i < 3; ++i) standinEnqueue(on, [&] { ++ran; });
-  OK(cudaPeekAtLastError()); // the launches were accepted
+  {
+    const Gate gate(on); // none fails before it was asked
+    for (int i = 0; i < 3; ++i) standinEnqueue(on, [&] { ++ran; });
+    OK(cudaPeekAtLastError()); // the launches were accepted
+  }
   IS(cudaStreamSynchronize(on), cudaErrorIllegalAddress);
   CHECK_EQ(ran.load(), 1);
   void* more = nullptr;
