@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -116,10 +117,13 @@ def _counts(run: Run) -> str:
 
 
 def _reservations(all_series: Mapping[Key, Series]) -> Iterator[str]:
-    """What stands in the way of taking each cell for the newest night."""
+    """What stands in the way of taking each cell for the newest night, once for those alike."""
+    alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key, series in all_series.items():
         if reason := _reason(series):
-            yield f"- {code(key.backend)}, {_torch(key.line)}: {text(shorten(reason, _MAX_REASON))}"
+            alike[key.backend, reason].append(_torch(key.line))
+    for (backend, reason), where in alike.items():
+        yield f"- {code(backend)}, {', '.join(where)}: {text(shorten(reason, _MAX_REASON))}"
 
 
 def _reason(series: Series) -> str:

@@ -9,8 +9,9 @@ import dashboard_sample
 import pytest
 
 from ci.cli import main
-from ci.dashboard import grid
+from ci.dashboard import grid, runs
 from ci.errors import CiError, Exit
+from ci.results.store import Store
 
 ROOT = Path(__file__).parents[2]
 README = f"# A project\n\n{grid.BEGIN}\nold\n{grid.END}\n\nMore.\n"
@@ -67,6 +68,15 @@ def test_an_old_column_has_its_age_and_the_reason_below(made: str) -> None:
 def test_a_backend_without_a_whole_run_has_no_counts_but_a_reason(made: str) -> None:
     assert cells(made, "never") == ["not run", "no whole run", "not run"]
     assert "\n- `never`, torch 2.13: the run is incomplete\n" in made
+
+
+def test_a_reason_is_said_once_for_all_torches_of_a_backend(tmp_path: Path) -> None:
+    report = dashboard_sample.report
+    reports = {torch: report("cpu", f"{torch}.0", complete=False) for torch in ("2.12", "2.13")}
+    files = dashboard_sample.write(tmp_path, reports)
+    assert main(["results", "add", "--store", str(tmp_path / "D"), *map(str, files)]) == Exit.OK
+    made = grid.render(Store(tmp_path / "D").read(runs.read))
+    assert "\n- `cpu`, torch 2.12, torch 2.13: the run is incomplete\n" in made
 
 
 def test_what_a_report_says_does_not_become_markup(made: str) -> None:
