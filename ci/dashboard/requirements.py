@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from ci.dashboard.courses import Streak, streak
@@ -76,12 +78,9 @@ def _stand(series: Series, id: str) -> Stand:
 
 def _spells(series: Series, id: str) -> tuple[Spell, ...]:
     made: list[Spell] = []
-    for index, run in enumerate(series.runs):
-        standing = run.standings.get(id)
-        if standing is None:
-            continue
-        if made and made[-1].outcome == standing and made[-1].last == index - 1:
-            made[-1] = made[-1]._replace(last=index)
-        else:
-            made.append(Spell(standing, None, index, index))
+    standings = enumerate(run.standings.get(id) for run in series.runs)
+    for standing, alike in groupby(standings, itemgetter(1)):
+        indices = [index for index, _ in alike]
+        if standing is not None:
+            made.append(Spell(standing, None, indices[0], indices[-1]))
     return tuple(made)

@@ -5,6 +5,7 @@ they end with it, whatever ends it.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -37,6 +38,7 @@ class Workers:
         """
         global _work
         _work = work
+        gc.freeze()  # a collection in each process would touch, and so copy, all of it
         context = multiprocessing.get_context("fork")
         pool = ProcessPoolExecutor(min(self.jobs, len(tasks) or 1), context, _begin)
         try:
@@ -54,6 +56,7 @@ class Workers:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+            gc.unfreeze()
 
 
 def _tell(futures: Sequence[Future[R]], what: str) -> None:
