@@ -81,7 +81,7 @@ def render(every: Sequence[Run], site: str = "") -> str:
     if not every:
         return "No runs yet.\n"
     series = in_series(every)
-    lines = sorted({key.line for key in series}, key=line_order)
+    lines = sorted({key.line for key in series}, key=line_order, reverse=True)
     rows = [
         [code(backend), *(_cell(series, Key(backend, line), site) for line in lines)]
         for backend in dict.fromkeys(key.backend for key in series)

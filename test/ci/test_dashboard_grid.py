@@ -41,16 +41,16 @@ def cells(made: str, backend: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")][1:]
 
 
-def test_there_is_a_column_for_each_line_of_torch_and_a_row_for_each_backend(made: str) -> None:
+def test_there_is_a_column_for_each_torch_newest_first_and_a_row_for_each_backend(made: str) -> None:
     header, rule, *rows = [line for line in made.splitlines() if line.startswith("|")]
-    assert header == "| backend | torch 2.12 | torch 2.13 | nightly |"
+    assert header == "| backend | nightly | torch 2.13 | torch 2.12 |"
     assert rule == "| --- | --- | --- | --- |"
     names = [row.split("|")[1].strip() for row in rows]
     assert names == ["`cpu`", "`hostile`", "`never`", "`puone-sim`"]
 
 
 def test_a_cell_has_level_requirements_and_bad_checks(made: str) -> None:
-    of_2_12, _, nightly = cells(made, "puone-sim")
+    nightly, _, of_2_12 = cells(made, "puone-sim")
     assert of_2_12 == "**Training**<br>must 11 of 11, bad 0 of 23"
     assert nightly == "no level<br>must 10 of 11, bad 1 of 23"
     assert "\n- `puone-sim`, nightly: no level, as STREAM&#45;001 is broken\n" in made
@@ -58,7 +58,7 @@ def test_a_cell_has_level_requirements_and_bad_checks(made: str) -> None:
 
 
 def test_an_old_column_has_its_age_and_the_reason_below(made: str) -> None:
-    _, of_2_13, nightly = cells(made, "hostile")
+    nightly, of_2_13, _ = cells(made, "hostile")
     assert ", 1 day old<br>" in of_2_13
     assert ", 3 days old<br>" in nightly
     assert "\n- `hostile`, torch 2.13: 1 day old&#58; the run is incomplete\n" in made

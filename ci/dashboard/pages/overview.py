@@ -58,17 +58,18 @@ class Entry:
 
 
 def pages(model: Model) -> Iterator[Page]:
-    """One page."""
+    """One page. The newest torch is leftmost: where not all of them fit, it is what is seen."""
+    lines = model.lines[::-1]
     yield Page(
         path=paths.OVERVIEW,
         title="Which PyTorch works on which backend",
         template="overview.html",
         context={
             "rows": [
-                (name, [model.series.get(Key(name, n)) for n in model.lines], about(model, name))
+                (name, [model.series.get(Key(name, n)) for n in lines], about(model, name))
                 for name in model.backends
             ],
-            "lines": model.lines,
+            "lines": lines,
             "levels": levels.every(),
             "newest": model.newest,
             "setbacks": setbacks(model),
