@@ -93,13 +93,7 @@ def _apart(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
             if old.get(part) != new.get(part):
                 yield from _apart(f"{name} {part}", old.get(part), new.get(part))
     else:
-        yield name, _said(old), _said(new)
-
-
-def _said(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_said, value)) or "none"
-    return "none" if value in (None, "") else str(value)
+        yield name, comparison.plain(old), comparison.plain(new)
 
 
 def refusal(pair: Pair) -> list[str]:

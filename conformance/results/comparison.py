@@ -8,6 +8,7 @@ caller names it. What is missing counts as lost, never as unchanged.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ ALIKE: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 #: What may differ, and is said.
 NOTED = ("torch", "python", "platform", "driver", "devices", "descriptor", "expectations")
+
+_DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
 
 
 class IncomparableError(Exception):
@@ -159,8 +162,19 @@ def _noted(old: Document, new: Document) -> Iterator[str]:
             yield f"{key}: {_short(before)} -> {_short(after)}"
 
 
+def plain(value: Any) -> str:
+    """A value of a run in words: `0.1.0, 60542a53b135`; of digests, as many digits as tell."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {plain(item)}" for name, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(plain, value)) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value in (None, "") else _DIGEST.sub(r"\1", str(value))
+
+
 def _short(value: Any) -> str:
-    text = str(value)
+    text = plain(value)
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 

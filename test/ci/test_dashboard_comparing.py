@@ -86,7 +86,11 @@ def test_what_did_not_ask_the_same_is_refused_unless_it_is_named(name: str) -> N
     old, new = document({}), document({}, **OTHERWISE[name])
     with pytest.raises(IncomparableError) as refused:
         compare(old, new)
-    assert [one["name"] for one in asked(old, new)["refused"]] == refused.value.names == [name]
+    (one,) = asked(old, new)["refused"]
+    assert [one["name"]] == refused.value.names == [name]
+    assert str(refused.value).splitlines()[1:] == [
+        f"  {name} differs: {one['old']} and {one['new']}"
+    ]
     made = asked(old, new, name)
     assert made["refused"] == []
     assert [one["name"] for one in made["across"]] == [name]
@@ -99,7 +103,7 @@ def test_what_may_differ_is_told() -> None:
     changed = {**capabilities, first: {"value": False, "source": "declared"}}
     old, new = document({}), document({}, capabilities=changed, **torch)
     theirs, ours = compare(old, new), asked(old, new)
-    assert [one["name"] for one in ours["notes"]] == [n.partition(":")[0] for n in theirs.notes]
+    assert [f"{n['name']}: {n['old']} -> {n['new']}" for n in ours["notes"]] == theirs.notes
     assert ours["capabilities"] == [
         {"id": c.id, "old": c.old, "new": c.new} for c in theirs.capabilities
     ]

@@ -41,7 +41,9 @@ def cells(made: str, backend: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")][1:]
 
 
-def test_there_is_a_column_for_each_torch_newest_first_and_a_row_for_each_backend(made: str) -> None:
+def test_there_is_a_column_for_each_torch_newest_first_and_a_row_for_each_backend(
+    made: str,
+) -> None:
     header, rule, *rows = [line for line in made.splitlines() if line.startswith("|")]
     assert header == "| backend | nightly | torch 2.13 | torch 2.12 |"
     assert rule == "| --- | --- | --- | --- |"

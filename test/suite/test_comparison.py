@@ -125,6 +125,13 @@ def test_runs_that_do_not_ask_the_same_are_refused_unless_told(name: str) -> Non
     assert any(name in note for note in compared(*pair, name).notes)
 
 
+def test_what_differs_is_said_in_words_and_digests_are_shortened() -> None:
+    said = {"suite": ("0.1.0", "5c86cb4d66855fef" * 4), "devices": [], "driver": None}
+    text = "suite 0.1.0, 5c86cb4d6685, devices none, driver none"
+    assert comparison.plain(said) == text
+    assert comparison.plain({"listed": True, "of": [2, 0.5]}) == "listed true, of 2, 0.5"
+
+
 def test_a_shard_is_not_compared() -> None:
     shard = synthetic.shards(synthetic.content(), 2)[0]
     with pytest.raises(comparison.IncomparableError, match="merge the shards"):

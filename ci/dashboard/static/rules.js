@@ -43,8 +43,14 @@ function same(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-function said(value) {
-  return typeof value === "string" ? value : JSON.stringify(value);
+// As `plain` of the same module says it.
+export function said(value) {
+  if (Array.isArray(value)) return value.map(said).join(", ") || "none";
+  if (value !== null && typeof value === "object") {
+    return Object.entries(value).map(([name, item]) => `${name} ${said(item)}`).join(", ") || "none";
+  }
+  if (value === null || value === "") return "none";
+  return String(value).replace(/\b([0-9a-f]{12})[0-9a-f]{28,}\b/g, "$1");
 }
 
 // Two runs, each { asks, notes, capabilities, results: Map of check -> result }, side by side:
