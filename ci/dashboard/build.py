@@ -70,7 +70,7 @@ def read(store: Store, folder: Path, workers: Workers) -> tuple[Model, Stored]:
 
 def _findings(id: str, document: Mapping[str, Any]) -> Findings:
     before, after = document["before"]["version"], document["after"]["version"]
-    return Findings(id, before, after, None, document)
+    return Findings(id, before, after, document)
 
 
 def _tasks(model: Model, history: Stored) -> Iterator[Task]:

@@ -9,9 +9,10 @@ from datetime import datetime
 from ci.dashboard import track
 from ci.dashboard.model import Change, Check, Course, Key, Result, Run, Series
 from ci.dashboard.state import State
-from ci.dashboard.summary import IS_BAD, RESULT, result
+from ci.dashboard.summary import RESULT, result
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
+from ci.results.schema import IS_BAD
 from ci.results.store import Snapshot
 
 PATIENCE = 2

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from packaging.version import InvalidVersion, Version
-
 NIGHTLY = "nightly"
 
 
@@ -24,16 +22,6 @@ class Key(NamedTuple):
     """Name of the report, and of the driver if it has several: `cpu`, `puone-sim`."""
     line: str
     """The line of PyTorch's releases, `2.13`; `nightly` for what is no release."""
-
-
-def line_of(torch: str) -> str:
-    """The line of a version of PyTorch: `2.13` of `2.13.0+cpu`; `nightly` of what is no release."""
-    try:
-        version = Version(torch)
-    except InvalidVersion:
-        return NIGHTLY
-    built = version.is_prerelease or (version.local or "").startswith("git")
-    return NIGHTLY if built else f"{version.major}.{version.minor}"
 
 
 @dataclass(frozen=True)
@@ -212,5 +200,4 @@ class Findings:
     """SHA-256 of the document, in hex."""
     before: str
     after: str
-    added: datetime | None
     document: Mapping[str, Any]

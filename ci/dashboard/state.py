@@ -24,7 +24,9 @@ from ci.dashboard.model import Key, Series
 from ci.dashboard.summary import Span
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
+from ci.results import schema
 from ci.results.store import Snapshot
+from conformance import outcome
 
 MANIFEST = "state.json"
 ROWS = 1_000_000
@@ -32,7 +34,7 @@ ROWS = 1_000_000
 MOST = 512
 """Checks in a file, so that there is work for several processes."""
 MEMORY = "500MB"
-_CODE = (model, track, summary)
+_CODE = (model, track, summary, schema, outcome)
 _NOTHING: dict[str, Any] = {"series": [], "files": []}
 
 Ids = list[tuple[str, bool]]

@@ -11,14 +11,16 @@ import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from ci.dashboard import pairs
-from ci.dashboard.model import NIGHTLY, Findings, Key, Result, Run, line_of
+from ci.dashboard.model import NIGHTLY, Findings, Key, Result, Run
 from ci.dashboard.pairs import Pair
 from ci.gate import since
+from ci.results import accept
 from ci.surface.model import Torch
 from ci.surface.report.json import parse
 from ci.surface.report.report import Report
@@ -81,7 +83,7 @@ class TorchStep:
     @property
     def is_nightly(self) -> bool:
         """Whether it is from or to a nightly build."""
-        return NIGHTLY in (line_of(self.before), line_of(self.after))
+        return NIGHTLY in (_line(self.before), _line(self.after))
 
     @functools.cached_property
     def suspected(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
@@ -112,7 +114,7 @@ def unread(model: Model) -> Iterator[TorchStep]:
     """The steps between neighbouring lines of backends of which there are no findings, newest
     first.
     """
-    read = {(line_of(one.before), line_of(one.after)) for one in model.findings}
+    read = {(_line(one.before), _line(one.after)) for one in model.findings}
     by_lines: dict[tuple[str, str], list[Pair]] = {}
     for backend in model.backends:
         for pair in pairs.neighbours(model, backend):
@@ -126,6 +128,11 @@ def newest_first(before: str, after: str) -> tuple[object, ...]:
     return tuple((torch == NIGHTLY, _version(torch), torch) for torch in (after, before))
 
 
+def _line(torch: str) -> str:
+    """Of a version, or of a line itself."""
+    return NIGHTLY if torch == NIGHTLY else accept.line(torch)
+
+
 def _version(torch: str) -> Version:
     try:
         return Version(torch)
@@ -135,14 +142,10 @@ def _version(torch: str) -> Version:
 
 def _read(model: Model) -> list[Findings]:
     """The findings to show: of one step one document, of nightly builds the newest steps."""
-    by_step = {(one.before, one.after): one for one in sorted(model.findings, key=_age)}
+    by_step = {(one.before, one.after): one for one in sorted(model.findings, key=attrgetter("id"))}
     ordered = sorted(by_step, key=lambda step: newest_first(*step), reverse=True)
-    nightly = [step for step in ordered if NIGHTLY in map(line_of, step)]
+    nightly = [step for step in ordered if NIGHTLY in map(_line, step)]
     return [by_step[step] for step in ordered if step not in nightly[NIGHTS:]]
-
-
-def _age(findings: Findings) -> tuple[str, str]:
-    return findings.added.isoformat() if findings.added else "", findings.id
 
 
 def _report(findings: Findings) -> Report:
@@ -159,7 +162,7 @@ def _pairs(model: Model, report: Report) -> Iterator[Pair]:
 
 def _runs(model: Model, backend: str, torch: Torch) -> Sequence[Run]:
     """The runs with a release's line; of nightly builds only those with this very one."""
-    key = Key(backend, line_of(torch.version))
+    key = Key(backend, _line(torch.version))
     runs = model.series[key].runs if key in model.series else ()
     return [run for run in runs if _is(run, torch)] if key.line == NIGHTLY else runs
 

@@ -11,7 +11,7 @@ import duckdb
 
 from ci.dashboard.model import DURATIONS, Result
 from ci.dashboard.track import Stay, Track, detail
-from conformance.outcome import BAD, Outcome
+from ci.results.schema import IS_BAD
 
 Place = tuple[int, int]
 """Number of a series, and of a run in it."""
@@ -19,10 +19,6 @@ Place = tuple[int, int]
 RESULT = (
     "outcome, evidence, duration_s, message, reason, repro, fallbacks, "
     "waiver_list || ': ' || waiver_id, samples"
-)
-IS_BAD = (
-    f"(outcome IN ({', '.join(repr(str(o)) for o in sorted(BAD))}) "
-    f"OR outcome = '{Outcome.FLAKY}' AND waiver_list IS NULL)"
 )
 
 

@@ -76,10 +76,7 @@ def as_json(rows: Sequence[Row]) -> str:
 
 def as_table(rows: Sequence[Row]) -> str:
     """A line for each run, for people."""
-    table: list[tuple[str, ...]] = [
-        ("started (UTC)", "backend", "torch", "level", "checks", "bad", "run", "")
-    ]
-    table += map(_cells, rows)
+    table = [HEAD, *map(_cells, rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = ("  ".join(map(_aligned, line, widths, range(len(HEAD)))).rstrip() for line in table)
     return "".join(f"{line}\n" for line in lines)

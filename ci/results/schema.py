@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from conformance.outcome import BAD, Outcome
+
 
 class Column(NamedTuple):
     """One column of a relation."""
@@ -83,6 +85,12 @@ RESULTS = {
     "waiver_id": Column("VARCHAR", "of the expectation that decided"),
     "samples": Column("BIGINT", "verifications inside the check; null if it does not say"),
 }
+
+#: Of a row of results, in SQL: whether it makes its run red (conformance.outcome.is_bad).
+IS_BAD = (
+    f"(outcome IN ({', '.join(repr(str(outcome)) for outcome in sorted(BAD))}) "
+    f"OR outcome = '{Outcome.FLAKY}' AND waiver_list IS NULL)"
+)
 
 
 def as_struct(columns: dict[str, Column]) -> str:

@@ -51,7 +51,7 @@ def between(
     report = Report(Torch(before, git[0]), Torch(after, git[1]), found)
     text = findings_json.render(report)
     id = hashlib.sha256(text.encode()).hexdigest()
-    return Findings(id, before, after, None, json.loads(text))
+    return Findings(id, before, after, json.loads(text))
 
 
 def model(reports: Iterable[Content], *findings: Findings) -> Model:

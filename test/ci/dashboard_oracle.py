@@ -26,10 +26,10 @@ from ci.dashboard.model import (
     Series,
     Spell,
     Step,
-    line_of,
 )
 from ci.dashboard.read import Model
 from ci.dashboard.track import Stay, detail, difference
+from ci.results import accept
 from conformance.outcome import is_bad
 from conformance.results import levels
 from conformance.results.reader import Document
@@ -51,7 +51,7 @@ def run_of(document: Document) -> Run:
     name = f"{said['backend']}-{driver['name']}" if driver and "name" in driver else said["backend"]
     return Run(
         id=document.sha256,
-        key=Key(name, line_of(said["torch"]["version"])),
+        key=Key(name, accept.line(said["torch"]["version"])),
         device_type=said["device_type"],
         torch=said["torch"]["version"],
         torch_git=said["torch"]["git"],

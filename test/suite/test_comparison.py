@@ -126,7 +126,11 @@ def test_runs_that_do_not_ask_the_same_are_refused_unless_told(name: str) -> Non
 
 
 def test_what_differs_is_said_in_words_and_digests_are_shortened() -> None:
-    said = {"suite": ("0.1.0", "5c86cb4d66855fef" * 4), "devices": [], "driver": None}
+    said: dict[str, Any] = {
+        "suite": ("0.1.0", "5c86cb4d66855fef" * 4),
+        "devices": [],
+        "driver": None,
+    }
     text = "suite 0.1.0, 5c86cb4d6685, devices none, driver none"
     assert comparison.plain(said) == text
     assert comparison.plain({"listed": True, "of": [2, 0.5]}) == "listed true, of 2, 0.5"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ci.results import duck
-from ci.results.schema import RESULTS, RUNS, Column
-from conformance.outcome import BAD, EXECUTED
+from ci.results.schema import IS_BAD, RESULTS, RUNS, Column
+from conformance.outcome import EXECUTED
 
 SQL = Path(__file__).parent / "sql"
 SCHEMA = Path(__file__).parent / "clickhouse.sql"
@@ -52,11 +52,8 @@ def clickhouse() -> Iterator[Table]:
 def macros(repository: str) -> Iterator[str]:
     """What the queries of clickhouse() call, in SQL."""
     yield f"CREATE TEMP MACRO repository() AS {duck.literal(repository)}"
-    bad, executed = (_listed(outcomes) for outcomes in (BAD, EXECUTED))
-    yield (
-        "CREATE TEMP MACRO is_bad(outcome, waiver_list) AS "
-        f"outcome IN ({bad}) OR (outcome = 'flaky' AND waiver_list IS NULL)"
-    )
+    executed = ", ".join(sorted(f"'{outcome}'" for outcome in EXECUTED))
+    yield f"CREATE TEMP MACRO is_bad(outcome, waiver_list) AS {IS_BAD}"
     yield (
         "CREATE TEMP MACRO is_green(complete, bad, totals) AS "
         f"complete AND bad = 0 AND list_sum(list_transform([{executed}], o -> totals[o])) > 0"
@@ -81,7 +78,3 @@ def _flat(relation: str, columns: Mapping[str, Column]) -> str:
         else f'{relation}."{name}"'
         for name, column in columns.items()
     )
-
-
-def _listed(outcomes: frozenset[object]) -> str:
-    return ", ".join(sorted(f"'{outcome}'" for outcome in outcomes))
