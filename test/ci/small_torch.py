@@ -104,12 +104,16 @@ def checkout(root: Path, contents: Mapping[str, str] | None = None) -> Path:
 
 
 def wheel(path: Path, contents: Mapping[str, str] | None = None, ballast: int = 0) -> str:
-    """Write it as a wheel, with libraries of `ballast` bytes between; its SHA-256."""
+    """Write it as a wheel, with libraries of `ballast` bytes between; its SHA-256.
+
+    Equal contents give equal bytes, whenever it is.
+    """
     entries = dict(contents or files())
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, (name, text) in enumerate(sorted(entries.items())):
-            archive.writestr(name, text)
+            archive.writestr(zipfile.ZipInfo(name), text, zipfile.ZIP_DEFLATED)
             if number == 8:
                 library = hashlib.shake_128(b"library").digest(ballast)
-                archive.writestr("torch/lib/libtorch_cpu.so", library)
+                entry = zipfile.ZipInfo("torch/lib/libtorch_cpu.so")
+                archive.writestr(entry, library, zipfile.ZIP_DEFLATED)
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -413,3 +413,11 @@ def test_a_change_outside_of_the_tree_is_refused(path: str, packages: Path, tmp_
 def test_a_file_where_a_folder_should_be_is_told(packages: Path, tmp_path: Path) -> None:
     with pytest.raises(CiError, match="a file stands where its folder should be"):
         linked(find(packages, tmp_path), {"torch/version.py/x.py": b""})
+
+
+def test_the_wheels_of_these_tests_have_the_same_bytes_whenever_they_are_made(
+    tmp_path: Path,
+) -> None:
+    small_torch.wheel(tmp_path / "torch.whl", ballast=8)
+    with zipfile.ZipFile(tmp_path / "torch.whl") as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
