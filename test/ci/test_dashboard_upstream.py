@@ -220,6 +220,12 @@ def test_of_two_documents_of_one_step_always_the_same_is_shown() -> None:
     assert reports[0] is not None
 
 
+def test_a_release_candidate_is_of_its_line_and_no_nightly_build() -> None:
+    made = model([before(), after()], between("2.12.1", "2.13.0rc1", finding("c10::new")))
+    assert not the_step(made).is_nightly
+    assert [one.backend for one in the_step(made).backends] == ["cpu"]
+
+
 def test_of_steps_between_nightly_builds_the_newest_are_shown() -> None:
     every = [between(f"2.14.0.dev{day}", f"2.14.0.dev{day + 1}") for day in range(steps.NIGHTS + 5)]
     found = list(steps.between(model([], *every, STEP)))

@@ -43,8 +43,8 @@ function same(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-// As `plain` of the same module says it.
-export function said(value) {
+// As `plain` of conformance/results/comparison.py says it.
+function said(value) {
   if (Array.isArray(value)) return value.map(said).join(", ") || "none";
   if (value !== null && typeof value === "object") {
     return Object.entries(value).map(([name, item]) => `${name} ${said(item)}`).join(", ") || "none";
