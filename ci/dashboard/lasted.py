@@ -7,7 +7,7 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from ci.dashboard.page import File, Lasting
 from ci.dashboard.site import Site
 from conformance import source
 
-CODE = Path(__file__).parent
+CODE = Path(__file__).parents[1]
+#: What of it makes pages, besides the suite's: folders, and single files.
+MAKES = ("dashboard", "results", "github/markdown.py")
 FILE = "lasting.json"
 
 Entry = tuple[str, str]
@@ -74,7 +76,13 @@ def _code() -> str:
     made = hashlib.sha256(source.digest().encode())
     for package in ("Jinja2", "MarkupSafe"):
         made.update(metadata.version(package).encode())
-    for file in sorted(file for file in CODE.rglob("*") if file.is_file()):
-        if "__pycache__" not in file.parts:
-            made.update(file.relative_to(CODE).as_posix().encode() + b"\n" + file.read_bytes())
+    for file in sorted(file for name in MAKES for file in sources(name)):
+        made.update(file.relative_to(CODE).as_posix().encode() + b"\n" + file.read_bytes())
     return made.hexdigest()
+
+
+def sources(name: str) -> Iterator[Path]:
+    """What MAKES means by a name."""
+    for file in (CODE / name, *(CODE / name).rglob("*")):
+        if file.is_file() and "__pycache__" not in file.parts:
+            yield file

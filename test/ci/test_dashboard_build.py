@@ -11,7 +11,7 @@ from dashboard_sample import BROKEN, HOSTILE, report, sample, sample_store, stor
 from synthetic import Content
 
 from ci.cli import main
-from ci.dashboard import build
+from ci.dashboard import build, lasted
 from ci.dashboard.model import Key
 from ci.dashboard.read import Model
 from ci.dashboard.workers import Workers
@@ -86,3 +86,12 @@ def test_the_verb_makes_a_site_and_says_where(
     assert (site / "index.html").is_file()
     shown = [content for name, content in files(site).items() if not name.endswith(".json")]
     assert not any(b"<script>alert" in content for content in shown)
+
+
+def test_whatever_makes_pages_of_runs_is_in_the_digest_that_lets_them_stay() -> None:
+    hashed = {
+        file.relative_to(lasted.CODE) for name in lasted.MAKES for file in lasted.sources(name)
+    }
+    needed = {"dashboard/pages/run.py", "dashboard/templates/run.html", "results/schema.py"}
+    assert {*map(Path, needed), Path("github/markdown.py")} <= hashed
+    assert all((lasted.CODE / file).is_file() for file in hashed)

@@ -39,7 +39,10 @@ def made(*reports: Any) -> Shown:
 
 def test_a_cell_tells_the_level_and_how_much_of_each_is_verified(model: Model) -> None:
     page = of(model)
-    assert "Training 2.13.0 · 2026-11-20 Training 2.12.1 · 2026-11-20" in page.text
+    assert (
+        "cpu Training 2.14.0.dev20261101 · 2026-11-20 "
+        "Training 2.13.0 · 2026-11-20 Training 2.12.1 · 2026-11-20" in page.text
+    )
     assert "met met met none none met met met none none met" in page.text
     assert 'title="Core: 5 of 7 MUST requirements verified"' in page.html
     cell = next(c for c in page.data["columns"] if (c["backend"], c["line"]) == ("cpu", "2.13"))
