@@ -8,12 +8,13 @@ visible to the runner even when the writer is killed right after it.
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 import time
 from typing import BinaryIO
 
-_SLOTS = 4
-_STARTED, _SAMPLE, _BEAT, _OUTPUT = range(_SLOTS)
+_SLOTS = 5
+_STARTED, _SAMPLE, _BEAT, _OUTPUT, _CLOSED = range(_SLOTS)
 
 
 class Journal:
@@ -30,7 +31,7 @@ class Journal:
 
     def start(self, output_offset: int = 0) -> None:
         """Worker: the next check starts now; its output begins at this offset of the file."""
-        slots = self._slots
+        slots = self._writable()
         slots[_SAMPLE] = -1
         slots[_OUTPUT] = output_offset
         slots[_BEAT] = time.monotonic_ns()
@@ -39,13 +40,22 @@ class Journal:
 
     def sample(self, index: int) -> None:
         """Worker: sample `index` of the running check starts now."""
-        slots = self._slots
+        slots = self._writable()
         slots[_SAMPLE] = index
         slots[_BEAT] = time.monotonic_ns()
 
     def beat(self) -> None:
         """Restart the deadline's clock."""
         self._slots[_BEAT] = time.monotonic_ns()
+
+    def close(self) -> None:
+        """Runner: nothing after this counts; a worker that would begin something ends instead."""
+        self._slots[_CLOSED] = 1
+
+    def _writable(self) -> memoryview:
+        if self._slots[_CLOSED]:
+            os._exit(1)
+        return self._slots
 
     @property
     def started(self) -> int:

@@ -52,7 +52,6 @@ class Worker:
         self.closed = False
         self.journal = Journal()
         self._buffer = b""
-        self._output_begin: int | None = None
         self._output = tempfile.TemporaryFile()
         child_commands, self.commands = os.pipe()
         self.results, child_results = os.pipe()
@@ -151,8 +150,8 @@ class Worker:
     def kill_silent(self) -> None:
         """End a worker that ran out of time, after it wrote where it hangs."""
         self.timed_out = True
-        # The signal may end the hang: then the next check begins, with output of its own.
-        self._output_begin = self.journal.output_offset
+        # The signal may end the hang: then the worker must not begin what another one will run.
+        self.journal.close()
         try:
             os.kill(self.pid, DUMP_SIGNAL)
             time.sleep(DUMP_TIME)
@@ -190,8 +189,7 @@ class Worker:
 
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
-        begin = self.journal.output_offset if self._output_begin is None else self._output_begin
-        return output_since(self._output.fileno(), begin)
+        return output_since(self._output.fileno(), self.journal.output_offset)
 
 
 def ended(code: int) -> str:

@@ -14,8 +14,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, RESTLESS = (
-    HERE / name for name in ("planted", "slow", "lost", "reliant", "moody", "greedy", "restless")
+PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, RESTLESS, WOKEN = (
+    HERE / name
+    for name in ("planted", "slow", "lost", "reliant", "moody", "greedy", "restless", "woken")
 )
 
 

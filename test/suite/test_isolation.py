@@ -80,6 +80,18 @@ def test_a_death_tells_the_innermost_frame(torture: harness.Run) -> None:
     assert messages["hang"].startswith("silent for 2 s in hangs_with_the_gil (planted/torture.py:")
 
 
+def test_a_worker_that_its_end_woke_up_begins_no_other_check(tmp_path: Path) -> None:
+    options = ("--backend=cpu", "--workers=1", "--rerun-limit=0")
+    run = harness.run(tmp_path, harness.WOKEN, *options)
+    outcomes = run.outcomes
+    assert outcomes.pop("woken/a_hang") == "timeout"
+    assert outcomes.pop("woken/b_behind") == "crash"
+    assert set(outcomes.values()) == {"pass"}
+    message = run.check("woken/a_hang")["message"]
+    assert message.startswith("silent for 1 s in hangs_until_a_signal (woken/woken.py:")
+    assert (tmp_path / "marker").read_text() == "begun\n"
+
+
 def test_the_output_of_a_death_is_shown(torture: harness.Run) -> None:
     assert "about to read from address zero" in torture.text
     assert "in segfaults" in torture.text, "faulthandler's traceback is missing"

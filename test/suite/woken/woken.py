@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A check whose hang a signal ends, and one behind it that tells how often it was begun."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+from conformance.check import check
+from conformance.device import Device
+
+
+@check("woken/a_hang", "WOKEN-001", deadline=1.0)
+def hangs_until_a_signal(dev: Device) -> None:
+    """Sleeps in C, which returns when a signal has been handled."""
+    ctypes.PyDLL(None).sleep(600)
+
+
+@check("woken/b_behind", "WOKEN-001")
+def is_begun_once(dev: Device) -> None:
+    """Leaves a mark, and dies."""
+    with open(os.environ["PLANTED_MARKER"], "a", encoding="ascii") as file:
+        file.write("begun\n")
+    os.abort()
+
+
+@check("woken/c_last", "WOKEN-001", cases=tuple(f"n{i}" for i in range(8)))
+def passes(dev: Device, case: str) -> None:
+    """Passes; near the end of the queue a worker would not hold the check behind the hang."""
