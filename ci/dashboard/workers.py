@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from ci.errors import CiError
 from ci.output import say
+from conformance.runner.interruption import held_back
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,7 +43,8 @@ class Workers:
         context = multiprocessing.get_context("fork")
         pool = ProcessPoolExecutor(min(self.jobs, len(tasks) or 1), context, _begin)
         try:
-            futures: list[Future[R]] = [pool.submit(_do, task) for task in tasks]
+            with held_back(signal.SIGINT):  # the processes are forked by submit
+                futures: list[Future[R]] = [pool.submit(_do, task) for task in tasks]
             _tell(futures, what)
             return [future.result() for future in futures]
         except BrokenProcessPool:

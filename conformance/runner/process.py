@@ -17,6 +17,7 @@ from typing import Any
 from conformance import backend
 from conformance.check import Check
 from conformance.descriptor import Descriptor
+from conformance.runner.interruption import held_back
 from conformance.runner.journal import Journal
 from conformance.runner.worker import DUMP_SIGNAL, Terms, output_since, serve
 
@@ -72,20 +73,21 @@ class Worker:
         self.pidfd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
 
     def _fork(self, target: Descriptor, terms: Terms, siblings: Iterable[Worker]) -> int:
-        pid = os.fork()
-        if pid:
-            try:
-                os.setpgid(pid, pid)
-            except OSError:
-                pass  # The child has done it already, or has ended.
-            return pid
-        # The ends of other pipes, kept here, would hide that their owners are gone.
-        for worker in siblings:
-            os.close(worker.commands)
-            os.close(worker.results)
-        os.close(self.commands)
-        os.close(self.results)
-        return serve(target, terms)  # It does not return: the process ends in it.
+        with held_back(signal.SIGINT, signal.SIGTERM):
+            pid = os.fork()
+            if not pid:
+                # The ends of other pipes, kept here, would hide that their owners are gone.
+                for worker in siblings:
+                    os.close(worker.commands)
+                    os.close(worker.results)
+                os.close(self.commands)
+                os.close(self.results)
+                serve(target, terms)  # It does not return: the process ends in it.
+        try:
+            os.setpgid(pid, pid)
+        except OSError:
+            pass  # The child has done it already, or has ended.
+        return pid
 
     # Talking
 

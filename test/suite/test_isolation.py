@@ -196,6 +196,19 @@ def test_terminating_the_runner_ends_it_in_order(tmp_path: Path) -> None:
     assert not wait_until_gone({int(pid) for pid in pids.read_text().split()})
 
 
+def test_a_request_to_end_while_a_worker_is_forked_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "ending.py").write_text(
+        "import os, signal\n"
+        "end = lambda: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "os.register_at_fork(after_in_parent=end)\n"
+    )
+    options = ("-p", "ending", "--backend=cpu", "--workers=1", "--check=planted/good*")
+    ended = harness.run(tmp_path, harness.PLANTED, *options)
+    assert ended.code == 2
+    assert "INCOMPLETE" in ended.text
+    assert ended.report["complete"] is False
+
+
 def test_a_device_on_which_the_smallest_computation_crashes_is_tested_all_the_same(
     tmp_path: Path,
 ) -> None:
