@@ -23,8 +23,9 @@ from conformance.runner.worker import DUMP_SIGNAL, Terms, output_since, serve
 
 # Seconds a worker that has nothing left may take to end.
 LEAVE_TIME = 10.0
-# Seconds a silent worker gets to write where it hangs, before it is killed.
-DUMP_TIME = 0.2
+# Most seconds a silent worker gets to write where it hangs, before it is killed, and how long it
+# must have written nothing more: on a busy machine it may not run for a while.
+DUMP_TIME, DUMP_PAUSE = 2.0, 0.1
 
 
 class Worker:
@@ -154,12 +155,28 @@ class Worker:
         self.timed_out = True
         # The signal may end the hang: then the worker must not begin what another one will run.
         self.journal.close()
+        before = self._written()
         try:
             os.kill(self.pid, DUMP_SIGNAL)
-            time.sleep(DUMP_TIME)
         except ProcessLookupError:
             return
+        self._await_stack(before)
         self.kill()
+
+    def _await_stack(self, before: int) -> None:
+        """Give the worker DUMP_TIME, or until it has ended or its stack follows `before` bytes."""
+        end = time.monotonic() + DUMP_TIME
+        last = before
+        while time.monotonic() < end:
+            time.sleep(DUMP_PAUSE)
+            now = self._written()
+            if before < now == last or self.has_ended():
+                return
+            last = now
+
+    def _written(self) -> int:
+        """The bytes that the worker has written to its output."""
+        return os.fstat(self._output.fileno()).st_size
 
     def kill(self) -> None:
         """End the worker and whatever it started, unless that left its process group."""

@@ -80,16 +80,23 @@ def test_a_death_tells_the_innermost_frame(torture: harness.Run) -> None:
     assert messages["hang"].startswith("silent for 2 s in hangs_with_the_gil (planted/torture.py:")
 
 
-def test_a_worker_that_its_end_woke_up_begins_no_other_check(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def woken(tmp_path_factory: pytest.TempPathFactory) -> harness.Run:
+    """All checks about hangs and the signal that asks where they are."""
     options = ("--backend=cpu", "--workers=1", "--rerun-limit=0")
-    run = harness.run(tmp_path, harness.WOKEN, *options)
-    outcomes = run.outcomes
-    assert outcomes.pop("woken/a_hang") == "timeout"
-    assert outcomes.pop("woken/b_behind") == "crash"
-    assert set(outcomes.values()) == {"pass"}
-    message = run.check("woken/a_hang")["message"]
+    return harness.run(tmp_path_factory.mktemp("woken"), harness.WOKEN, *options)
+
+
+def test_a_worker_that_its_end_woke_up_begins_no_other_check(woken: harness.Run) -> None:
+    message = woken.check("woken/a_hang")["message"]
     assert message.startswith("silent for 1 s in hangs_until_a_signal (woken/woken.py:")
-    assert (tmp_path / "marker").read_text() == "begun\n"
+    assert woken.outcomes["woken/b_behind"] == "crash"
+    assert (woken.report_file.parent / "marker").read_text() == "begun\n"
+
+
+def test_a_worker_gets_the_time_to_tell_where_it_hangs(woken: harness.Run) -> None:
+    message = woken.check("woken/c_slow")["message"]
+    assert message.startswith("silent for 1 s in hangs_where_nothing_runs (woken/woken.py:")
 
 
 def test_the_output_of_a_death_is_shown(torture: harness.Run) -> None:
