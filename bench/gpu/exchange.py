@@ -196,6 +196,7 @@ def _absent(name: str) -> str:
 
 def _take(exchange: Callable[[Peer], None], peer: Peer) -> str:
     try:
+        torch.accelerator.synchronize()  # one that failed left what it had queued
         exchange(peer)
     except Exception as error:
         traceback.print_exc()

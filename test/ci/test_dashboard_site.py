@@ -255,6 +255,8 @@ def test_ctrl_c_ends_a_build_and_its_processes_and_leaves_the_site(
     monkeypatch.setattr(pages, "makers", lambda: [endless])
     pid = os.fork()
     if pid == 0:
+        # Where the tests run in the background of a shell, it is ignored from the start.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             build.build(folder, tmp_path / "site", 2)
         except KeyboardInterrupt:
