@@ -85,8 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sub.add_argument("--json", action="store_true", help="all that is known of the runs")
     sub.add_argument("-o", dest="out", type=Path, metavar="FILE", help="instead of the terminal")
     export.add_arguments(subverbs.add_parser("export", help="write them for other programs"))
-    said = "merge files, drop old results"
-    sub = _subverb(subverbs, "compact", said, COMPACT, COMPACT_EXAMPLES, _compact)
+    sub = _subverb(
+        subverbs, "compact", "merge files, drop old results", COMPACT, COMPACT_EXAMPLES, _compact
+    )
     sub.add_argument("--store", type=Path, required=True, metavar="D")
     sub.add_argument(
         "--keep-results",
