@@ -87,7 +87,12 @@ def create(store: Path) -> None:
     try:
         store.mkdir(parents=True, exist_ok=True)
         if any(not name.startswith(".") for name in os.listdir(store)):
-            raise CiError(f"{_no_store(store)}. Results are added to a store or to a new folder")
+            if not (store / MARK).exists():
+                raise CiError(
+                    f"{_no_store(store)}. Results are added to a store or to a new folder"
+                )
+            require(store)  # another writer was quicker: its mark comes before all else
+            return
         put(store / MARK, lambda part: part.write_text(_mark(), encoding="utf-8"))
     except OSError as error:
         raise CiError(f"cannot make the store {store}: {error.strerror or error}") from error

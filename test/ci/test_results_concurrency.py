@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from storing import Relations, added, compacted, relations, reports
 
+from ci.results import layout
 from ci.results.store import Store
 
 COUNT = 5
@@ -113,3 +115,19 @@ def test_any_order_of_additions_and_compactions_in_two_stores_gives_the_same(
         if last:
             compacted(root / "a")
         assert relations(root / "a") == expected
+
+
+def test_a_store_that_another_writer_makes_meanwhile_is_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, listdir = tmp_path / "store", os.listdir
+
+    def late(folder: Path) -> list[str]:
+        monkeypatch.undo()
+        layout.create(store)
+        (store / "2026-11-22").mkdir()
+        return listdir(folder)
+
+    monkeypatch.setattr(os, "listdir", late)
+    layout.create(store)
+    layout.require(store)
