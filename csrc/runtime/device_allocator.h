@@ -6,7 +6,7 @@
 // c10/cuda/CUDACachingAllocator.h, and PYTORCH_ALLOC_CONF configures it through
 // c10::CachingAllocator::AcceleratorAllocatorConfig.
 //
-//   device_allocator  this interface, for tensors       workspace      memory of one launch
+//   device_allocator  this interface, for tensors       stream_memory  the same for a launch
 //   device_cache      one device: its arenas, history   arena          one stream: segments, blocks
 //   block_table       address -> block, all devices     pending_frees  blocks that streams still
 //   use device_memory     the driver's malloc and free      block_size     the policy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "runtime/workspace.h"
+#include "runtime/stream_memory.h"
 
 #include "runtime/block.h"
 #include "runtime/device_allocator.h"
@@ -8,20 +8,20 @@
 
 namespace puone {
 
-Workspace::Workspace(size_t bytes, const Stream& stream) {
+StreamMemory::StreamMemory(size_t bytes, const Stream& stream) {
   if (bytes > 0) {
     block_ = deviceCache(stream.deviceIndex()).allocate(bytes, stream);
   }
 }
 
-Workspace::~Workspace() {
+StreamMemory::~StreamMemory() {
   // No other stream was announced, so this asks nothing of the driver.
   if (block_ != nullptr && !driverIsDown() && !inBadFork()) {
     block_->arena->cache.free(block_);
   }
 }
 
-void* Workspace::get() const noexcept {
+void* StreamMemory::get() const noexcept {
   return block_ == nullptr ? nullptr : block_->ptr;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Temporary device memory of a kernel launch, from the caching allocator: counted, limited, and
-// tried again after the cache was emptied, like a tensor's, but without a DataPtr.
+// Device memory for work on one stream, such as a kernel's workspace, from the caching allocator:
+// counted, limited, and tried again after the cache was emptied, like a tensor's, but without the
+// cost of a DataPtr.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ struct Block;
 
 // Owns its memory. Freed in stream order: destroy it as soon as the work that uses it is queued on
 // that stream; later work of the stream may get the memory.
-class Workspace {
+class StreamMemory {
  public:
   // Throws c10::OutOfMemoryError. No bytes are a null pointer.
-  Workspace(size_t bytes, const Stream& stream);
-  ~Workspace();
-  Workspace(Workspace&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
-  Workspace& operator=(Workspace&& other) noexcept {
+  StreamMemory(size_t bytes, const Stream& stream);
+  ~StreamMemory();
+  StreamMemory(StreamMemory&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  StreamMemory& operator=(StreamMemory&& other) noexcept {
     std::swap(block_, other.block_);
     return *this;
   }
