@@ -23,7 +23,7 @@ from . import _registration
 
 _registration.claim_name()
 
-from . import _C, _exit, _utils, amp, interop, memory, random, streams
+from . import _C, _exit, _utils, amp, interop, memory, random, streams, tensor_tags
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
 from .amp import get_amp_supported_dtype, is_bf16_supported
@@ -85,6 +85,7 @@ from .streams import (
     set_stream,
     stream,
 )
+from .tensor_tags import _attach_backend_meta, get_tensor_tags, set_tensor_tags
 
 OutOfMemoryError = torch.OutOfMemoryError
 AcceleratorError = torch.AcceleratorError
@@ -123,6 +124,7 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "get_tensor_tags",
     "host_empty_cache",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
@@ -157,7 +159,9 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_tensor_tags",
     "stream",
     "streams",
     "synchronize",
+    "tensor_tags",
 ]
