@@ -18,7 +18,7 @@ from typing import Any
 import torch
 import yaml
 
-import reference_backend  # noqa: F401  registers the operators
+import torch_puone  # noqa: F401  registers the operators
 
 PAGE = Path(__file__).with_suffix(".md")
 REASONS = Path(__file__).with_suffix(".yaml")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 Operators = Any  # torch.ops.puone_test
 

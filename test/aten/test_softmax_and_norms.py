@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 def grad_of(x: Tensor) -> Tensor:

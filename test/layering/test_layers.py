@@ -71,19 +71,24 @@ FORBIDDEN_CPP = [
     ("csrc/misc/a.cpp", "#include <vector>", "is not a layer of this project"),
 ]
 
+PACKAGE = "reference_backend/torch_puone"
 FORBIDDEN_PYTHON = [
-    ("conformance/a.py", "import reference_backend", "must never import reference_backend"),
-    ("conformance/a.py", "def f():\n  from reference_backend import _C", "must never import"),
-    ("conformance/a.py", 'm = importlib.import_module("reference_backend")', "must never import"),
+    ("conformance/a.py", "import torch_puone", "must never import torch_puone"),
+    ("conformance/a.py", "def f():\n  from torch_puone import _C", "must never import"),
+    ("conformance/a.py", 'm = importlib.import_module("torch_puone")', "must never import"),
     ("conformance/checks/a.py", "from ci.gate import run", "must never import ci"),
     ("ci/a.py", "import torch", "must not import torch at start-up"),
     ("ci/a.py", "try:\n  from torch import nn\nexcept ImportError:\n  pass", "at start-up"),
     ("ci/a.py", "class A:\n  import torch.nn", "must not import torch at start-up"),
-    ("ci/a.py", "def f():\n  import reference_backend", "must never import reference_backend"),
-    ("reference_backend/a.py", "import conformance.check", "must never import conformance"),
-    ("reference_backend/a.py", "import torch\ntorch.cuda.init()", 'says "cuda"'),
-    ("reference_backend/a.py", 'device = "cuda:0"', 'says "cuda"'),
-    ("reference_backend/a.py", "from torch.cuda import amp", 'says "cuda"'),
+    ("ci/a.py", "def f():\n  import torch_puone", "must never import torch_puone"),
+    (
+        f"{PACKAGE}/a.py",
+        "import conformance.check",
+        "must never import conformance",
+    ),
+    (f"{PACKAGE}/a.py", "import torch\ntorch.cuda.init()", 'says "cuda"'),
+    (f"{PACKAGE}/a.py", 'device = "cuda:0"', 'says "cuda"'),
+    (f"{PACKAGE}/a.py", "from torch.cuda import amp", 'says "cuda"'),
 ]
 
 
@@ -109,7 +114,7 @@ ALLOWED = [
     ("conformance/a.py", "import torch\nimport conformance.check"),
     ("ci/a.py", "def f():\n  import torch\nimport conformance.report"),
     ("ci/a.py", "if TYPE_CHECKING:\n  import torch"),
-    ("reference_backend/a.py", '"""As torch.cuda does."""\nimport torch  # cuda'),
+    (f"{PACKAGE}/a.py", '"""As torch.cuda does."""\nimport torch  # cuda'),
 ]
 
 

@@ -14,7 +14,7 @@ from interpreter import WITHOUT_EDITABLE, Python
 from suites import NO_GPU, needs_cuda_driver
 
 REPORT = """
-import json, torch, reference_backend
+import json, torch, torch_puone
 info = torch.puone.driver_info()
 assert torch.puone.is_available() == info["available"] == (torch.puone.device_count() > 0)
 try:
@@ -179,8 +179,8 @@ def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
     install = ["cmake", "--install", str(root / "build"), "--prefix", str(folder)]
     subprocess.run(install, check=True, capture_output=True)
-    for module in (root / "reference_backend").glob("*.py"):
-        shutil.copy(module, folder / "reference_backend")
+    for module in (root / "reference_backend" / "torch_puone").glob("*.py"):
+        shutil.copy(module, folder / "torch_puone")
     return folder
 
 
@@ -190,7 +190,7 @@ def report_of(python: Python, installed: Path) -> dict[str, Any]:
     done = python(code, env={"PYTHONPATH": str(installed)})
     assert (done.returncode, done.stderr) == (0, "")
     info: dict[str, Any] = json.loads(done.stdout)
-    assert Path(info["path"]).parent == installed / "reference_backend" / "lib"
+    assert Path(info["path"]).parent == installed / "torch_puone" / "lib"
     return info
 
 
@@ -198,7 +198,7 @@ def test_every_driver_that_was_built_is_installed(root: Path, installed: Path) -
     libraries = {f"libpuone_{name}.so" for name in DRIVERS}
     built = {file.name for file in (root / "build" / "lib").iterdir()} & libraries
     assert {"libpuone_sim.so", "libpuone_template.so"} <= built
-    assert {file.name for file in (installed / "reference_backend" / "lib").iterdir()} == {
+    assert {file.name for file in (installed / "torch_puone" / "lib").iterdir()} == {
         *built,
         "libtorch_puone.so",
     }
@@ -236,7 +236,7 @@ def test_hardware_that_cannot_be_used_is_passed_over_in_silence(
     python: Python, root: Path, other_hardware: Path, case: str
 ) -> None:
     body, reason = UNUSABLE[case]
-    library = other_hardware / "reference_backend" / "lib" / HARDWARE
+    library = other_hardware / "torch_puone" / "lib" / HARDWARE
     compile_driver(root, body, library)
     info = report_of(python, other_hardware)
     assert (info["name"], info["available"], info["error"], info["raised"]) == ("sim", True, "", "")
@@ -248,6 +248,6 @@ def test_hardware_that_has_a_device_is_taken(
     python: Python, root: Path, other_hardware: Path
 ) -> None:
     body = "EXPORT(SIZE, .abi_major = 1, BASE, .describe = plain)"
-    compile_driver(root, body, other_hardware / "reference_backend" / "lib" / HARDWARE)
+    compile_driver(root, body, other_hardware / "torch_puone" / "lib" / HARDWARE)
     info = report_of(python, other_hardware)
     assert (info["name"], info["available"], info["passed_over"]) == ("odd", True, "")

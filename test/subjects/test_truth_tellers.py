@@ -83,7 +83,7 @@ def judge(name: str, folder: Path, *options: str) -> Verdict:
         ),
         *(f"--backend-file={HERE / name}.yaml", "--report=report.json", *options),
     ]
-    path = os.pathsep.join(map(str, (ROOT, HERE)))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "reference_backend", HERE)))
     done = subprocess.run(
         command,
         cwd=folder,

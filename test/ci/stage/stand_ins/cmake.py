@@ -27,8 +27,8 @@ def main() -> None:
 def _build(build: Path) -> None:
     if not (build / "build.ninja").is_file():
         sys.exit(f"Error: {build} is not configured")
-    for extension in Path(os.environ["BUILT"]).glob("reference_backend/_C*.so"):
-        link = build.resolve().parent / "reference_backend" / extension.name
+    for extension in Path(os.environ["BUILT"]).glob("reference_backend/torch_puone/_C*.so"):
+        link = build.resolve().parent / "reference_backend" / "torch_puone" / extension.name
         if not link.is_symlink():
             link.symlink_to(extension)
 

@@ -15,7 +15,7 @@ from torch.utils.backend_registration import (
 
 NAME = "puone"
 UNCLAIMED = "privateuseone"
-PACKAGE = __package__ or "reference_backend"
+PACKAGE = __package__ or "torch_puone"
 PUBLIC_SUBMODULES = ("amp", "interop", "memory", "random", "streams")
 
 
