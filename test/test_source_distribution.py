@@ -11,7 +11,7 @@ import pytest
 from scikit_build_core.build import build_sdist
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("cmake", "csrc", "reference_backend/torch_puone")
+FOLDERS = ("cmake", "csrc", "reference_backend")
 FILES = ("CMakeLists.txt", "LICENSE", "README.md", "pyproject.toml")
 
 

@@ -26,6 +26,7 @@ _registration.claim_name()
 from . import _C, _exit, _utils, amp, interop, memory, random, streams
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
+from ._version import __version__
 from .amp import get_amp_supported_dtype, is_bf16_supported
 from .devices import (
     _exchange_device,
