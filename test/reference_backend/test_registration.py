@@ -79,11 +79,31 @@ assert not hasattr(torch, "puone") and "torch_puone._C" not in sys.modules
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in done.stdout
 
 
+def test_the_library_alone_names_the_device_and_python_adds_its_half(
+    python: Python, root: Path
+) -> None:
+    code = f"""
+import ctypes, torch
+from torch._C._autograd import DeviceType
+ctypes.CDLL({str(root / "build" / "lib" / "libtorch_puone.so")!r}, ctypes.RTLD_GLOBAL)
+assert torch._C._get_privateuse1_backend_name() == "puone"
+assert torch.accelerator.current_accelerator().type == "puone"
+assert not hasattr(DeviceType, "PUONE")
+import torch_puone
+assert DeviceType.PUONE.name == "PUONE"
+x = torch.ones(2, device="puone", requires_grad=True)
+x.sum().backward()
+assert x.grad.cpu().tolist() == [1, 1]
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_missing_extension_is_a_clear_error(python: Python, root: Path, tmp_path: Path) -> None:
     shutil.copytree(
         root / "reference_backend" / "torch_puone",
         tmp_path / "torch_puone",
-        ignore=shutil.ignore_patterns("*.so", "lib", "__pycache__"),
+        ignore=shutil.ignore_patterns("*.so", "_build.py", "lib", "__pycache__"),
     )
     code = f"""{WITHOUT_EDITABLE}
 sys.path.insert(0, {str(tmp_path)!r})
