@@ -12,12 +12,19 @@
 namespace puone {
 namespace {
 
-// Every dtype but the quantized ones, whose kernels need a quantizer that knows the device.
+// The types that can be filled, converted and compared. Those of float8 are for storage, as on every
+// device. Tensors of the others (bits, integers of 1 to 7 bits, float4, quantized) can only be moved.
 c10::DeviceCapability supportedDtypes() {
   c10::DeviceCapability capability;
+  capability.capability_data.capability_bits = 0;
   auto& types = capability.capability_data.supported_scalar_types;
-  types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = false;
-  types.has_QUInt4x2 = types.has_QUInt2x4 = false;
+  types.has_Bool = true;
+  types.has_Byte = types.has_UInt16 = types.has_UInt32 = types.has_UInt64 = true;
+  types.has_Char = types.has_Short = types.has_Int = types.has_Long = true;
+  types.has_Half = types.has_BFloat16 = types.has_Float = types.has_Double = true;
+  types.has_ComplexHalf = types.has_ComplexFloat = types.has_ComplexDouble = true;
+  types.has_Float8_e4m3fn = types.has_Float8_e4m3fnuz = types.has_Float8_e5m2 = true;
+  types.has_Float8_e5m2fnuz = types.has_Float8_e8m0fnu = true;
   return capability;
 }
 
