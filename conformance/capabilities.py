@@ -17,6 +17,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
+
     from conformance.device import Device
 
 MEANING: dict[str, str] = {
@@ -47,6 +49,7 @@ MEANING: dict[str, str] = {
     "capability_query": "torch.accelerator.get_device_capability tells the supported dtypes",
     "autocast": "torch.autocast supports the device type",
     "serialization": "tensors can be saved and loaded",
+    "backend_meta": "tensors carry metadata of the backend (c10::BackendMeta), and hooks save it",
     "fork": "a process that has imported torch can fork and use the device in the child",
     "threads": "the device can be used from several threads",
     "autoload": "`import torch` alone loads the backend through its entry point",
@@ -391,6 +394,24 @@ def _peer_copy(dev: Device) -> bool:
 @probe("native_handle")
 def _native_handle(dev: Device) -> bool:
     return dev.is_accelerator and getattr(dev.stream(), "native_handle", None) is not None
+
+
+@probe("backend_meta")
+def _backend_meta(dev: Device) -> bool:
+    import torch
+
+    if dev.descriptor.backend_meta is None:
+        return False
+    tensor = torch.ones(2, device=dev.device())
+    dev.attach_backend_meta(tensor)
+    return bool(backend_meta(tensor))
+
+
+def backend_meta(tensor: torch.Tensor) -> dict[str, bool]:
+    """What the backend's hook would write beside this tensor into a file."""
+    from torch._utils import get_tensor_metadata
+
+    return {k: v for k, v in get_tensor_metadata(tensor).items() if k not in ("conj", "neg")}
 
 
 @probe("sparse")

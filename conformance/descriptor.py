@@ -61,6 +61,7 @@ class Descriptor:
     fallback_counts: str | None = None
     fallback_reset: str | None = None
     fault: str | None = None
+    backend_meta: str | None = None
     capabilities: dict[str, bool] = field(default_factory=dict)
     unsupported_dtypes: tuple[str, ...] = ()
     tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -120,6 +121,7 @@ KEYS: dict[str, tuple[Any, str]] = {
     "fallback_counts": (STRING, "callable that returns {operator: number of CPU fallbacks}"),
     "fallback_reset": (STRING, "callable that sets those counts to zero"),
     "fault": (STRING, "object that injects faults"),
+    "backend_meta": (STRING, "callable that gives a tensor metadata of the backend to be saved"),
     "capabilities": (BOOL_MAP, "declared capabilities; the others are probed"),
     "dtypes": ({"unsupported": (STRINGS, "dtypes the backend does not have")}, "dtypes"),
     "tolerances": ("a map of dtype to [rtol, atol]", "replaces the default tolerances"),

@@ -222,6 +222,12 @@ class Device:
         self.require("fault_injection")
         return backend.resolve(str(self.descriptor.fault))
 
+    def attach_backend_meta(self, tensor: torch.Tensor) -> None:
+        """Give a tensor metadata of the backend; the descriptor names the callable."""
+        if self.descriptor.backend_meta is None:
+            self.unsupported("needs capability 'backend_meta'")
+        backend.resolve(self.descriptor.backend_meta)(tensor)
+
     # Values
 
     def rng(self) -> torch.Generator:

@@ -21,6 +21,7 @@ LATER = {
     "driver": "torch.{type}.driver_info",
     "fallback_counts": "torch.{type}._fallback_counts",
     "fallback_reset": "torch.{type}._reset_fallback_counts",
+    "backend_meta": "torch.{type}._attach_backend_meta",
     "expectations": "{name}-expectations.yaml",
     "environment_errors": "['device is busy']",
     "torch": '">=2.11"',

@@ -70,7 +70,12 @@ GUARD_METHODS = {
 
 
 # Capabilities that the suite has only through a key of the descriptor.
-KEYS = {"delay": "delay", "fallback_counter": "fallback_counts", "fault_injection": "fault"}
+KEYS = {
+    "delay": "delay",
+    "fallback_counter": "fallback_counts",
+    "fault_injection": "fault",
+    "backend_meta": "backend_meta",
+}
 
 
 @dataclass(frozen=True)

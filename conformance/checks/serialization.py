@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from conformance.capabilities import backend_meta
 from conformance.check import check
 from conformance.device import Device
 from conformance.observe import raised
@@ -544,3 +545,110 @@ def a_fresh_process_loads_on_the_device(dev: Device) -> None:
         values, home = _result(dev, _WITH_BACKEND, path)
     assert values == ramp((5,)).tolist()
     assert home == str(_home(dev))
+
+
+# ---- backend metadata ------------------------------------------------------------------------
+
+_META_NEEDS = (*_NEEDS, "backend_meta")
+
+
+def _with_meta(dev: Device) -> torch.Tensor:
+    """A device tensor that has backend metadata."""
+    x = ramp((5,)).to(dev.device(), copy=True)
+    dev.attach_backend_meta(x)
+    assert backend_meta(x), "the descriptor's callable attached nothing that a hook would save"
+    return x
+
+
+@check(
+    "serialization/backend_meta",
+    "SER-018",
+    needs=_META_NEEDS,
+    cases=("zip", "legacy", "unsafe", "pickle", "parameter", "state_dict", "conj", "second_device"),
+    case_needs={"second_device": "multi_device", "conj": "complex64"},
+)
+def backend_metadata_is_saved_and_loaded(dev: Device, case: str) -> None:
+    """What the backend attached to a tensor is there again after loading, and only there."""
+    x, plain = _with_meta(dev), ramp((5,)).to(dev.device(), copy=True)
+    attached = backend_meta(x)
+    location: Any = None
+    if case == "conj":
+        x = ramp((5,), torch.complex64).to(dev.device()).conj()
+        dev.attach_backend_meta(x)
+        attached = backend_meta(x)
+    elif case == "second_device":
+        location = dev.device(1)
+    if case == "pickle":
+        made, other = pickle.loads(pickle.dumps((x, plain)))
+    elif case == "legacy":
+        made, other = torch.load(_save((x, plain), _use_new_zipfile_serialization=False))
+    elif case == "parameter":
+        made, other = _again((torch.nn.Parameter(x), torch.nn.Parameter(plain)))
+    elif case == "state_dict":
+        module = torch.nn.Module()
+        module.register_buffer("x", x)
+        module.register_buffer("plain", plain)
+        made, other = _again(module.state_dict()).values()
+    else:
+        made, other = _again((x, plain), map_location=location, weights_only=case != "unsafe")
+    assert made.device == (location or _home(dev))
+    assert backend_meta(made) == attached
+    assert backend_meta(other) == backend_meta(plain)
+    assert made.is_conj() == (case == "conj")
+    dev.assert_equal(other, ramp((5,)))
+
+
+@check(
+    "serialization/backend_meta_elsewhere",
+    "SER-019",
+    needs=_META_NEEDS,
+    cases=("cpu", "meta", "without_backend"),
+    case_needs={"without_backend": "accelerator"},
+)
+def backend_metadata_is_no_obstacle_elsewhere(dev: Device, case: str) -> None:
+    """A file with backend metadata loads where nobody knows what it means."""
+    x = _with_meta(dev)
+    if case == "without_backend":
+        with _file() as path:
+            torch.save(x, path)
+            values, home, _ = _result(
+                dev,
+                _WITHOUT_BACKEND,
+                path,
+                backend="none",
+                env={"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+            )
+        assert (values, home) == (ramp((5,)).tolist(), "cpu")
+        return
+    made = _again(x, map_location=case)
+    assert made.device.type == case
+    assert made.shape == (5,)
+    if case == "cpu":
+        assert made.tolist() == ramp((5,)).tolist()
+
+
+def _assigned(x: torch.Tensor) -> torch.Tensor:
+    other = torch.zeros_like(x)
+    other.data = x
+    return other
+
+
+_SAME_TENSOR: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "detach": lambda x: x.detach(),
+    "data": lambda x: x.data,
+    "parameter": torch.nn.Parameter,
+    "assigned": _assigned,
+}
+
+
+@check(
+    "serialization/backend_meta_kept",
+    "SER-020",
+    needs=("backend_meta",),
+    cases=tuple(_SAME_TENSOR),
+)
+def backend_metadata_goes_with_its_tensor(dev: Device, case: str) -> None:
+    """The same tensor in another object has the same backend metadata."""
+    x = _with_meta(dev)
+    assert backend_meta(_SAME_TENSOR[case](x)) == backend_meta(x)
+    assert backend_meta(x)

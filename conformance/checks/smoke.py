@@ -22,7 +22,10 @@ from conformance.outcome import CheckError, Unsupported
 HARNESS, DESCRIPTOR, BACKEND = "harness", "descriptor", "backend"
 
 #: Keys of the descriptor that name an object of the backend.
-NAMES = ("module", "delay", "driver", "fallback_counts", "fallback_reset", "fault")
+NAMES = (
+    *("module", "delay", "driver", "fallback_counts", "fallback_reset", "fault"),
+    "backend_meta",
+)
 #: Some probes measure time; on a busy machine the first answer may be wrong.
 ATTEMPTS = 3
 

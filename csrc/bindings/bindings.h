@@ -16,5 +16,6 @@ void bindFallback(pybind11::module_& m);
 void bindAutograd(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
+void bindTensorTags(pybind11::module_& m);
 
 } // namespace puone

@@ -31,4 +31,5 @@ PYBIND11_MODULE(_C, m) {
   puone::bindFallback(m);
   puone::bindFault(m);
   puone::bindDlpack(m);
+  puone::bindTensorTags(m);
 }

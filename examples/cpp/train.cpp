@@ -5,7 +5,7 @@
 #include <iostream>
 #include <sstream>
 
-// quote: tensors
+// [quote: tensors]
 const torch::Device kDevice("puone:0");
 
 void useTensors() {
@@ -14,17 +14,17 @@ void useTensors() {
   auto product = a.matmul(b); // queued; the host goes on
   std::cout << "product on " << product.device() << ": " << product.sum().item<float>() << "\n";
 }
-// end quote
+// [end: tensors]
 
-// quote: autograd
+// [quote: autograd]
 void useAutograd() {
   auto x = torch::full({3}, 2.0, torch::device(kDevice).requires_grad(true));
   (x * x).sum().backward();
   std::cout << "gradient: " << x.grad().sum().item<float>() << "\n"; // 3 * 2x
 }
-// end quote
+// [end: autograd]
 
-// quote: module
+// [quote: module]
 struct Net : torch::nn::Module {
   torch::nn::Linear first{nullptr}, second{nullptr};
 
@@ -49,9 +49,9 @@ double train(Net& net, const torch::Tensor& x, const torch::Tensor& y) {
   }
   return loss.item<double>();
 }
-// end quote
+// [end: module]
 
-// quote: saving
+// [quote: saving]
 torch::Tensor saveAndLoad(const torch::Tensor& tensor) {
   std::stringstream file;
   torch::save(tensor, file);
@@ -59,7 +59,7 @@ torch::Tensor saveAndLoad(const torch::Tensor& tensor) {
   torch::load(loaded, file); // to the device it came from
   return loaded;
 }
-// end quote
+// [end: saving]
 
 int main() {
   torch::manual_seed(0);

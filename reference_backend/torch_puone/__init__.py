@@ -25,7 +25,18 @@ from . import _registration
 
 _registration.claim_name()
 
-from . import _C, _exit, _inductor, _utils, amp, interop, memory, random, streams
+from . import (
+    _C,
+    _exit,
+    _inductor,
+    _utils,
+    amp,
+    interop,
+    memory,
+    random,
+    streams,
+    tensor_tags,
+)
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
 from ._version import __version__
@@ -91,6 +102,7 @@ from .streams import (
     set_stream,
     stream,
 )
+from .tensor_tags import _attach_backend_meta, get_tensor_tags, set_tensor_tags
 
 OutOfMemoryError = torch.OutOfMemoryError
 AcceleratorError = torch.AcceleratorError
@@ -140,6 +152,7 @@ __all__ = [
     "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_tensor_tags",
     "host_empty_cache",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
@@ -175,7 +188,9 @@ __all__ = [
     "set_rng_state",
     "set_rng_state_all",
     "set_stream",
+    "set_tensor_tags",
     "stream",
     "streams",
     "synchronize",
+    "tensor_tags",
 ]

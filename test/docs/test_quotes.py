@@ -1,73 +1,110 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Code that a document quotes from a file is that file's text.
-
-In the document, the line `<!-- quote: PATH#NAME -->` stands before a fenced block. In the file, the
-part begins after the comment `quote: NAME` and ends before the comment `end quote`.
-"""
+"""What documents quote is what the sources say; and the tool that keeps it so."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from quotes import ROOT as CHECKOUT
+from quotes import Quote, QuoteError, documents, marked, quotes, renewed, sources
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-ANNOUNCED = re.compile(r"^<!-- quote: (\S+)#(\S+) -->$", re.MULTILINE)
-QUOTED = re.compile(
-    r"^<!-- quote: (?P<file>\S+)#(?P<name>\S+) -->\n```\w*\n(?P<text>.*?)^```$",
-    re.DOTALL | re.MULTILINE,
+QUOTES = {
+    quote.where: quote
+    for document in documents()
+    for quote in quotes(document.read_text(), document.relative_to(CHECKOUT).as_posix())
+}
+
+SOURCE = """\
+int before;
+// [quote: outer]
+int a;
+  // [quote: inner]
+  if (a) {
+    b();
+  }
+  // [end: inner]
+// [end: outer]
+"""
+
+
+@pytest.mark.parametrize("where", QUOTES)
+def test_a_quote_is_what_its_source_says(where: str) -> None:
+    quote = QUOTES[where]
+    assert quote.block == quote.expected(), "run: python test/docs/quotes.py"
+
+
+def test_there_are_quotes() -> None:
+    assert len(QUOTES) >= 8
+
+
+def test_every_marked_passage_is_quoted() -> None:
+    there = {f"{path}#{name}" for path, passages in sources() for name in passages}
+    assert there == {f"{quote.path}#{quote.name}" for quote in QUOTES.values()}
+
+
+def test_passages_lose_their_indentation_and_the_marks_inside() -> None:
+    assert marked(SOURCE, "a.cpp") == {
+        "outer": "int a;\n  if (a) {\n    b();\n  }\n",
+        "inner": "if (a) {\n  b();\n}\n",
+    }
+
+
+def test_marks_in_comments_of_other_languages() -> None:
+    assert marked("# [quote: x]\na = 1\n# [end: x]\n", "a.py") == {"x": "a = 1\n"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("// [quote: a]\n", "a.cpp: no end of a"),
+        ("\n// [end: a]\n", "a.cpp:2: the end of 'a', which has not begun"),
+        ("// [quote: a]\n// [quote: a]\n", "a.cpp:2: a second passage 'a'"),
+        ("// [quote: a]\n// [end: a]\n// [quote: a]\n", "a.cpp:3: a second passage 'a'"),
+    ],
 )
-PART = re.compile(
-    r"^[ \t]*(?://|#) quote: (?P<name>\S+)\n(?P<text>.*?)^[ \t]*(?://|#) end quote$",
-    re.DOTALL | re.MULTILINE,
+def test_wrong_marks_are_named(text: str, message: str) -> None:
+    with pytest.raises(QuoteError) as error:
+        marked(text, "a.cpp")
+    assert str(error.value) == message
+
+
+def test_a_document_is_renewed(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text(SOURCE)
+    text = (
+        "Text.\n\n<!-- quote: a.cpp#inner -->\n```cpp\nold();\n```\n\n"
+        "More.\n\n<!-- quote: a.cpp#outer -->\n\nEnd.\n"
+    )
+    once = renewed(text, "a.md", tmp_path)
+    assert once == (
+        "Text.\n\n<!-- quote: a.cpp#inner -->\n```cpp\nif (a) {\n  b();\n}\n```\n\n"
+        "More.\n\n<!-- quote: a.cpp#outer -->\n"
+        "```cpp\nint a;\n  if (a) {\n    b();\n  }\n```\n\nEnd.\n"
+    )
+    assert renewed(once, "a.md", tmp_path) == once
+    assert [q.block for q in quotes(once, "a.md")] == [
+        q.expected(tmp_path) for q in quotes(once, "a.md")
+    ]
+    (tmp_path / "a.cpp").write_text(SOURCE.replace("b()", "c()"))
+    assert "c();" in renewed(once, "a.md", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "mark", ["<!-- quote: a.cpp -->", " <!-- quote: a.cpp#x -->", "<!-- quote:"]
 )
+def test_a_quote_that_is_misspelt_is_an_error(mark: str) -> None:
+    with pytest.raises(QuoteError, match=r"a\.md: a line that is not"):
+        list(quotes(f"Text.\n{mark}\n", "a.md"))
 
 
-@dataclass(frozen=True)
-class Quote:
-    """A fenced block of a document, and the part of a file that it must be."""
-
-    where: str
-    file: str
-    name: str
-    text: str
-
-
-def quotes() -> Iterator[Quote]:
-    """All of them, in all documents."""
-    for document in DOCUMENTS:
-        text = document.read_text()
-        for match in QUOTED.finditer(text):
-            line = text.count("\n", 0, match.start()) + 1
-            where = f"{document.relative_to(ROOT)}:{line}"
-            yield Quote(where, match["file"], match["name"], match["text"])
-
-
-QUOTES = list(quotes())
-
-
-def parts(text: str) -> dict[str, str]:
-    """The parts of a file that may be quoted, by name."""
-    return {match["name"]: match["text"] for match in PART.finditer(text)}
-
-
-@pytest.mark.parametrize("quote", QUOTES, ids=lambda quote: f"{quote.file}#{quote.name}")
-def test_a_quote_is_what_the_file_says(quote: Quote) -> None:
-    found = parts((ROOT / quote.file).read_text())
-    assert quote.name in found, f"{quote.where}: {quote.file} has no part {quote.name}"
-    assert quote.text == found[quote.name], f"{quote.where} differs from {quote.file}"
-
-
-def test_every_announced_quote_is_followed_by_a_block() -> None:
-    announced = sum(len(ANNOUNCED.findall(document.read_text())) for document in DOCUMENTS)
-    assert announced == len(QUOTES) > 0
-
-
-def test_every_part_of_the_example_is_quoted() -> None:
-    for file in ("examples/cpp/train.cpp", "examples/cpp/CMakeLists.txt"):
-        quoted = {quote.name for quote in QUOTES if quote.file == file}
-        assert parts((ROOT / file).read_text()).keys() == quoted
+@pytest.mark.parametrize(
+    ("quote", "message"),
+    [
+        (Quote("a.md:3", "b.cpp", "x", ""), "a.md:3: there is no file b.cpp"),
+        (Quote("a.md:3", "a.cpp", "x", ""), r"a.md:3: a.cpp has no passage \[quote: x\]"),
+    ],
+)
+def test_a_quote_of_nothing_is_an_error(tmp_path: Path, quote: Quote, message: str) -> None:
+    (tmp_path / "a.cpp").write_text(SOURCE)
+    with pytest.raises(QuoteError, match=message):
+        quote.expected(tmp_path)

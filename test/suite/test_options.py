@@ -239,7 +239,7 @@ def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
         "start_method: spawn\nsingle_process: true\nlauncher: [run]\n"
         "deadlines: {startup: 9, check: 2.5}\nmemory_limit_mb: 10\nprocess_group: pg\n"
         "module: torch.chip\ndriver: m.i\ndelay: m.d\nfault: m.x\n"
-        "fallback_counts: m.c\nfallback_reset: m.r\n"
+        "fallback_counts: m.c\nfallback_reset: m.r\nbackend_meta: m.b\n"
         "capabilities: {streams: false}\ndtypes: {unsupported: [float64]}\n"
         "tolerances: {float32: [1.0e-3, 0]}\nenvironment_errors: ['no licen[cs]e']\n"
         "torch: '>=2.11'\nexpectations: e.yaml\nworkers: 3\nchunk: 7\n"

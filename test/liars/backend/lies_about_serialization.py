@@ -338,3 +338,26 @@ def the_state_of_the_device_is_its_seed() -> None:
         return torch.Generator(device=BACKEND).manual_seed(seed).get_state()
 
     plant(module, "get_rng_state", state)
+
+
+# ---- metadata of the backend -------------------------------------------------------------------
+
+
+@lie("SER-019", "serialization/backend_meta_elsewhere:*", planted=True)
+def backend_metadata_is_not_a_flag() -> None:
+    """Metadata is saved as text, by a replaced function of torch, which torch alone cannot read."""
+    original: Callable[[torch.Tensor], dict[str, Any]] = torch._utils.get_tensor_metadata
+
+    def textual(tensor: torch.Tensor) -> dict[str, Any]:
+        extra = {"puone.format": "blocked"} if _on_device(tensor) else {}
+        return original(tensor) | extra
+
+    plant(torch._utils, "get_tensor_metadata", textual)
+
+
+@lie("SER-020", "serialization/backend_meta_kept:detach")
+def detaching_makes_a_view(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """detach() makes a new tensor on the same memory, without what the backend attached."""
+    if name == "detach":
+        return torch.ops.aten.alias.default(args[0])
+    return call(*args, **kwargs)
