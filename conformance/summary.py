@@ -61,9 +61,7 @@ def _rows(counts: dict[str, Counter[str]]) -> Iterator[str]:
     yield f"{'surface':<15}" + "".join(f"  {n:>{w}}" for n, w in zip(used, widths, strict=True))
     for surface in sorted(counts):
         cells = (str(counts[surface][name] or "-") for name in used)
-        yield f"{surface:<15}" + "".join(
-            f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True)
-        )
+        yield f"{surface:<15}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True))
 
 
 def cause(record: Record, coarseness: int = 0) -> str:

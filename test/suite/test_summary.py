@@ -33,7 +33,10 @@ def test_reasons_of_one_kind_are_one_line_with_their_number_most_frequent_first(
 
 
 def test_outcomes_with_the_same_reason_are_kinds_of_their_own() -> None:
-    records = [record("a/one", "xfail", reason="slow"), record("a/two", "unsupported", reason="slow")]
+    records = [
+        record("a/one", "xfail", reason="slow"),
+        record("a/two", "unsupported", reason="slow"),
+    ]
     assert list(summary.excuses(records)) == ["    1  unsupported: slow", "    1  xfail: slow"]
 
 
