@@ -33,7 +33,10 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step("environment, out of a cache", 'cp --archive "$ENVIRONMENT" .venv && make suite-environment tools'),
+    Step(
+        "environment, out of a cache",
+        'cp --archive "$ENVIRONMENT" .venv && make suite-environment tools',
+    ),
     Step("build", "make build"),
     Step("the PR's patch", "git diff --output=change.patch HEAD^1 HEAD"),
     Step(

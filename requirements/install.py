@@ -28,8 +28,8 @@ _NO_NETWORK = re.compile(
     "Connection|Could not fetch URL|Name or service not known|timed out|ProxyError|SSLError"
 )
 HINT = (
-    "error: pip cannot reach a package index. Check the network; behind a proxy set HTTPS_PROXY, for "
-    "a mirror PIP_INDEX_URL, and TORCH_INDEX= if it has torch, too"
+    "error: pip cannot reach a package index. Check the network; behind a proxy set HTTPS_PROXY, "
+    "for a mirror PIP_INDEX_URL, and TORCH_INDEX= if it has torch, too"
 )
 
 

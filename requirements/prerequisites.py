@@ -33,8 +33,8 @@ def python() -> str:
     """What is wrong with this Python; empty if nothing."""
     if sys.version_info < OLDEST:
         return (
-            f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: install Python "
-            f"{OLDEST[0]}.{OLDEST[1]} or newer, and name it if it is not python3 "
+            f"{sys.executable} is Python {sys.version_info[0]}.{sys.version_info[1]}: "
+            f"install Python {OLDEST[0]}.{OLDEST[1]} or newer, and name it if it is not python3 "
             "(make BASE_PYTHON=python3.12 ...)"
         )
     for module in ("venv", "ensurepip"):
@@ -60,7 +60,7 @@ def compiler() -> str:
         input=PROBE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        universal_newlines=True,
+        universal_newlines=True,  # noqa: UP021 - `text` is newer than Python 3.6
     )
     if done.returncode:
         said = next((line for line in done.stdout.splitlines() if "error" in line), done.stdout)

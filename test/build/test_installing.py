@@ -97,7 +97,7 @@ def test_this_machine_has_what_is_needed(name: str) -> None:
         (
             "python",
             "p.importlib.util.find_spec = lambda name: None if name == 'ensurepip' else name",
-            r"lacks the module ensurepip: install it \(Debian, Ubuntu: apt-get install python3-venv",
+            r"lacks the module ensurepip: install it \(Debian, Ubuntu: apt-get install python3-v",
         ),
         (
             "compiler",

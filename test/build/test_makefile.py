@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Python and cmake as the Makefile calls them: each call is a line; an environment is made by a copy.
+# Python and cmake as the Makefile calls them: each call is a line, a new environment is a copy.
 PYTHON = """#!/bin/sh
 echo "python $*" >> {calls}
 case "$*" in
