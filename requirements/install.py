@@ -4,16 +4,19 @@
     install.py ARGUMENT...      as for `pip install`
 
 On a terminal one line is kept up to date; elsewhere there is a line now and then. What pip wrote is
-in pip.log of the virtual environment, and is shown if pip fails. Modules are not compiled: Python
-does that for each one at its first import, and of most packages only a part is ever imported.
+in pip.log of the virtual environment, and is shown if pip fails. pip compiles no modules: Python
+does that for each one at its first import, and most are never imported. Where Python may not keep
+what it compiled (PYTHONDONTWRITEBYTECODE), all are compiled here, once, on all cores.
 """
 
 from __future__ import annotations
 
+import compileall
 import queue
 import re
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator
@@ -37,7 +40,10 @@ def step(line: str) -> str | None:
     """What pip begins with this line, in short; None if nothing."""
     if line.startswith("Installing collected packages:"):
         return f"unpacking {line.count(',') + 1} packages"
-    return line.strip() if _STEP.match(line) else None
+    if not _STEP.match(line):
+        return None
+    verb, _, what = line.strip().partition(" ")
+    return f"{verb} {what.partition(' (from')[0].rpartition('/')[2]}"
 
 
 def hint(output: str) -> str | None:
@@ -82,9 +88,9 @@ def run(command: list[str], log: Path, live: bool) -> int:
             now = step(line) or now
         at = time.monotonic()
         if live:
-            sys.stdout.write(f"\r\033[K  {at - began:.0f} s  {now}"[: WIDTH + 4])
+            sys.stdout.write(f"\r\033[K  {at - began:.0f} s  {now}"[: WIDTH + len("\r\033[K")])
             sys.stdout.flush()
-        elif at - shown >= LOG_INTERVAL and now != last:
+        elif now != last and at - shown >= LOG_INTERVAL:
             print(f"  {at - began:.0f} s  {now}", flush=True)
             shown, last = at, now
     status = process.wait()
@@ -102,7 +108,11 @@ def run(command: list[str], log: Path, live: bool) -> int:
 def main() -> None:
     """Install what the arguments say."""
     command = [sys.executable, "-m", "pip", "install", *OPTIONS, *sys.argv[1:]]
-    sys.exit(run(command, Path(sys.prefix) / "pip.log", sys.stdout.isatty()))
+    status = run(command, Path(sys.prefix) / "pip.log", sys.stdout.isatty())
+    if status == 0 and sys.dont_write_bytecode:
+        print("  compiling Python modules", flush=True)
+        compileall.compile_dir(sysconfig.get_paths()["purelib"], quiet=2, workers=0)
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -36,10 +36,13 @@ def pip(tmp_path: Path) -> dict[str, str]:
 
 
 def install(pip: dict[str, str], log: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the program; its log is in `log`, as that of an environment would be."""
+    """Run the program as that of an environment with its log and its packages in this directory."""
+    folder = str(log.parent)
     code = (
-        "import sys; from pathlib import Path; import install;"
-        f"sys.prefix = {str(log.parent)!r}; install.main()"
+        "import sys, sysconfig, install;"
+        f"sys.prefix = {folder!r};"
+        f"sysconfig.get_paths = lambda: {{'purelib': {folder + '/site'!r}}};"
+        "install.main()"
     )
     environment = pip | {"PYTHONPATH": f"{pip['PYTHONPATH']}:{FOLDER}"}
     return subprocess.run(
@@ -53,6 +56,37 @@ def test_pip_gets_the_arguments_and_its_output_is_kept(pip: dict[str, str], tmp_
     assert done.returncode == 0, done.stderr
     last = log.read_text().splitlines()[-1]
     assert last.startswith("install --no-compile") and last.endswith("--requirement x.txt")
+
+
+def test_a_step_is_named_in_short() -> None:
+    names = [
+        ("Collecting torch==2.13.0", "Collecting torch==2.13.0"),
+        ("  Downloading torch-2.13.0.whl (190.2 MB)", "Downloading torch-2.13.0.whl (190.2 MB)"),
+        ("Processing /a/b/numpy-2.4.6.whl (from -r x.txt (line 4))", "Processing numpy-2.4.6.whl"),
+        ("Installing collected packages: mpmath, sympy, torch", "unpacking 3 packages"),
+        ("Looking in indexes: https://pypi.org/simple", None),
+    ]
+    code = "import sys, install; print([install.step(line) for line in sys.argv[1:]])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *(line for line, _ in names)],
+        env={**os.environ, "PYTHONPATH": str(FOLDER)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == str([said for _, said in names])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_modules_are_compiled_once_where_python_does_not_keep_them(
+    pip: dict[str, str], tmp_path: Path, kept: bool
+) -> None:
+    packages = tmp_path / "site"
+    packages.mkdir()
+    (packages / "module.py").write_text("x = 1")
+    environment = pip | {"PYTHONDONTWRITEBYTECODE": "" if kept else "1"}
+    done = install(environment, tmp_path / "pip.log", "x")
+    assert done.returncode == 0, done.stderr
+    assert (packages / "__pycache__").exists() is not kept
 
 
 def test_without_network_one_line_says_what_to_check(pip: dict[str, str], tmp_path: Path) -> None:
