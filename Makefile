@@ -58,8 +58,10 @@ BIN := $(dir $(PYTHON))
 # driver, every instruction set - the build directory stays configured for it, so that nothing is
 # compiled twice; the suite still builds only its own part.
 WITH_REST := build-all test fuzz liars build-liars subjects
+# Another driver that is asked for by its name is built, too.
+DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
 CONFIGURED := $(or \
-  $(if $(filter $(WITH_REST),$(MAKECMDGOALS)),$(BUILD_DIR)/.configured-all-$(CUDA)), \
+  $(if $(filter $(WITH_REST),$(MAKECMDGOALS))$(DRIVER),$(BUILD_DIR)/.configured-all-$(CUDA)), \
   $(firstword $(wildcard $(BUILD_DIR)/.configured-all-*)), \
   $(BUILD_DIR)/.configured-suite)
 
@@ -193,7 +195,7 @@ gpu-wheels: ## fetch into build/wheels what a machine with a GPU and no network 
 .PHONY: build
 build: $(CONFIGURED) ## compile the backend over sim, in place and incrementally
 	@echo "$(if $(filter conformance,$(MAKECMDGOALS)),step 2 of 3: )compile the backend puone: $(if $(wildcard $(BUILT)),what changed,$(call minutes,$(BUILD_MINUTES)))"
-	@cmake --build $(BUILD_DIR) --target _C puone_sim
+	@cmake --build $(BUILD_DIR) --target _C puone_sim $(DRIVER:%=puone_%)
 	@$(MAKE) --no-print-directory --silent build/.installed PYTHON=$(PYTHON)
 
 .PHONY: build-all

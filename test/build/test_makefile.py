@@ -49,7 +49,7 @@ class Checkout:
             program.write_text(text.format(calls=self.calls, python=sys.executable))
             program.chmod(0o755)
         self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PIN"))},
+            **{k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PIN", "PUONE"))},
             "PATH": f"{programs}:/usr/bin:/bin",
         }
         self.environment.pop("CHROMIUM", None)
@@ -143,6 +143,19 @@ def test_what_needs_every_driver_builds_it(checkout: Checkout, target: str) -> N
     assert made.status == 0, made.text
     assert "cmake --build build" in made.built
     assert all("-UPUONE_KERNEL_LEVELS" in configured for configured in made.configured)
+
+
+def test_a_driver_that_is_named_is_built(checkout: Checkout) -> None:
+    made = checkout.make("conformance", PUONE_DRIVER="cuda")
+    assert made.built == ["cmake --build build --target _C puone_sim puone_cuda"]
+    assert "-DPUONE_CUDA=ON" in made.configured[0]
+
+
+@pytest.mark.parametrize("driver", ["sim", "/opt/lib/libpuone_mine.so"])
+def test_sim_or_a_library_from_elsewhere_needs_no_other(checkout: Checkout, driver: str) -> None:
+    made = checkout.make("conformance", PUONE_DRIVER=driver)
+    assert made.built == ["cmake --build build --target _C puone_sim"]
+    assert "-DPUONE_CUDA=OFF" in made.configured[0]
 
 
 def test_cuda_can_be_left_out_and_taken_in_again(checkout: Checkout) -> None:
