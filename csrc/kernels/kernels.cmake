@@ -2,8 +2,9 @@
 # puone_add_host_kernels(<target>): the device kernels compiled for the host, once per instruction
 # set, and linked into <target>. A driver of a real device compiles the same sources its own way.
 #
-# PUONE_KERNEL_LEVELS=baseline builds faster, for where speed does not matter; PUONE_KERNELS=basic
-# builds what a driver by itself is tested with: copies, fills and delays.
+# PUONE_KERNEL_LEVELS=native builds the best one of this processor only, a third of the work, and
+# `baseline` the one of every processor; PUONE_KERNELS=basic builds what a driver by itself is tested
+# with: copies, fills and delays.
 set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(PUONE_KERNEL_LEVELS baseline v3 v4 CACHE STRING "Instruction sets of the host kernels")
@@ -57,6 +58,28 @@ set(PUONE_KERNEL_SOURCES
 )
 set(PUONE_HOST_KERNEL_SOURCES host/elementwise.cpp host/gemm_tile.cpp)
 
+# The best level of the processor that builds, by what the driver itself asks (variants.cpp).
+function(puone_native_level result)
+  if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64" OR CMAKE_CROSSCOMPILING)
+    set(${result} baseline PARENT_SCOPE)
+    return()
+  endif()
+  foreach(level IN ITEMS v4 v3)
+    if(NOT DEFINED PUONE_HAS_${level})
+      file(WRITE "${CMAKE_BINARY_DIR}/native_level.cpp"
+        "int main() { return !__builtin_cpu_supports(\"x86-64-${level}\"); }\n")
+      try_run(PUONE_HAS_${level} compiled
+        "${CMAKE_BINARY_DIR}/native_level" "${CMAKE_BINARY_DIR}/native_level.cpp")
+    endif()
+    if(PUONE_HAS_${level} EQUAL 0)
+      message(STATUS "kernels: instruction set ${level}, the best of this processor")
+      set(${result} ${level} PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(${result} baseline PARENT_SCOPE)
+endfunction()
+
 function(puone_add_host_kernels target)
   target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
   set(sources ${PUONE_KERNEL_SOURCES} ${PUONE_HOST_KERNEL_SOURCES})
@@ -68,8 +91,15 @@ function(puone_add_host_kernels target)
   set_source_files_properties(
     "${PUONE_KERNELS_DIR}/random.cpp" "${PUONE_KERNELS_DIR}/sampling.cpp"
     PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-  foreach(level IN LISTS PUONE_KERNEL_LEVELS)
-    target_compile_definitions(${target} PRIVATE PUONE_KERNELS_${level})
+  set(levels ${PUONE_KERNEL_LEVELS})
+  if(levels STREQUAL "native")
+    puone_native_level(levels)
+  endif()
+  # Only this source knows the levels: another choice of them compiles no other one again.
+  list(TRANSFORM levels PREPEND PUONE_KERNELS_ OUTPUT_VARIABLE definitions)
+  set_source_files_properties("${PUONE_KERNELS_DIR}/variants.cpp" PROPERTIES
+    COMPILE_DEFINITIONS "${definitions}")
+  foreach(level IN LISTS levels)
     set(objects ${target}_kernels_${level})
     add_library(${objects} OBJECT ${sources})
     target_link_libraries(${objects} PRIVATE puone_driver_options)

@@ -26,7 +26,12 @@ def main() -> None:
     parser.add_argument("--wheel-dir", type=Path)
     parser.add_argument("--target")
     parser.add_argument("--config-settings", action="append")
-    for switch in ("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"):
+    parser.add_argument("--extra-index-url")
+    parser.add_argument("--progress-bar")
+    for switch in (
+        *("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"),
+        *("--no-compile", "--no-input", "--disable-pip-version-check"),
+    ):
         parser.add_argument(switch, action="store_true")
     parser.add_argument("what", nargs="*")
     args = parser.parse_intermixed_args()
