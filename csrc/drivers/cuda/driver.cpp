@@ -11,7 +11,7 @@
 #include "drivers/cuda/probe.h"
 
 namespace puone::kernels::simt {
-std::span<const Kernel> kernels(); // registry.cpp
+std::span<const Kernel> kernels(); // the generated registry
 } // namespace puone::kernels::simt
 
 namespace puone::cuda {
@@ -22,8 +22,7 @@ thread_local int32_t current_device = 0;
 std::vector<NamedKernel> namedKernels() {
   std::vector<NamedKernel> named;
   for (const kernels::Kernel& kernel : kernels::simt::kernels()) {
-    named.push_back(
-        {kernel, kernels::contractOf(kernel.name), std::string("kernel ") + kernel.name});
+    named.push_back({kernel, std::string("kernel ") + kernel.name});
   }
   return named;
 }
@@ -455,12 +454,16 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
+bool Driver::hasKernels() {
+  return !kernels::simt::kernels().empty();
+}
+
 puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
     if (std::strcmp(named.kernel.name, name) != 0) continue;
     if (info != nullptr) {
-      info->version = named.contract.version;
-      info->element_types = named.contract.element_types;
+      info->version = named.kernel.version;
+      info->element_types = named.kernel.element_types;
     }
     return reinterpret_cast<puone_kernel>(&named);
   }

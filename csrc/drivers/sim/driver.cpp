@@ -94,8 +94,7 @@ std::vector<NamedKernel> namedKernels(const std::string& isa) {
   }
   std::vector<NamedKernel> named;
   for (const kernels::Kernel& kernel : chosen->kernels) {
-    named.push_back(
-        {kernel, kernels::contractOf(kernel.name), std::string("kernel ") + kernel.name});
+    named.push_back({kernel, std::string("kernel ") + kernel.name});
   }
   return named;
 }
@@ -432,8 +431,8 @@ puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const
   for (const NamedKernel& named : kernels_) {
     if (std::strcmp(named.kernel.name, name) != 0) continue;
     if (info != nullptr) {
-      info->version = named.contract.version;
-      info->element_types = named.contract.element_types;
+      info->version = named.kernel.version;
+      info->element_types = named.kernel.element_types;
     }
     return reinterpret_cast<puone_kernel>(&named);
   }

@@ -16,7 +16,6 @@
 #include "drivers/sim/scheduler.h"
 #include "drivers/sim/stream.h"
 #include "hal/hal.h"
-#include "kernels/contract.h"
 #include "kernels/kernels.h"
 
 namespace puone::sim {
@@ -24,7 +23,6 @@ namespace puone::sim {
 /// What stands behind a puone_kernel: a kernel and the name its launches fail under.
 struct NamedKernel {
   kernels::Kernel kernel;
-  const kernels::KernelContract& contract;
   std::string name;
 };
 
