@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -117,3 +118,44 @@ def test_every_kernel_has_a_known_answer_or_waits_for_one() -> None:
     lacking = {name for name, cases in known_answers().items() if not cases}
     assert lacking - waiting == set(), "write known answers: conformance/hal/known_answers"
     assert waiting - lacking == set(), f"delete these from {PENDING.name}"
+
+
+# A source of the family "dot" with these lines, and what the build says of it.
+DEFINITIONS = {
+    "PUONE_KERNEL(dot) = dot;": None,
+    "PUONE_KERNEL(dott) = dot;": "kernel_dott",  # misspelt
+    "PUONE_KERNEL(gemm) = gemm;": "kernel_gemm",  # of another family
+    "PUONE_KERNEL(dot) = gemm;": "puone_gemm_args",  # takes another struct
+    "PUONE_KERNEL(dot) = dot; PUONE_KERNEL(dot) = dot;": "redefinition",
+    "": "kernel_dot",  # missing
+}
+SOURCE = """
+#include "kernels/families/dot.h"
+namespace puone::kernels::PUONE_ISA {{
+namespace {{
+[[maybe_unused]] void dot(Launch&, const puone_dot_args&) {{}}
+[[maybe_unused]] void gemm(Launch&, const puone_gemm_args&) {{}}
+}}
+{lines}
+extern const Kernel registered = entry<puone_dot_args, kernel_dot>("dot", 1, 0);
+}}
+"""
+
+
+@pytest.mark.parametrize("lines", DEFINITIONS)
+def test_a_wrong_definition_fails_the_build(tmp_path: Path, lines: str) -> None:
+    for name, text in generator.built(generator.load()).items():
+        generator.write(tmp_path / name, text)
+    source = tmp_path / "dot.cpp"
+    source.write_text(SOURCE.format(lines=lines))
+    command = ["c++", "-std=c++20", "-DPUONE_ISA=baseline", "-fPIC", "-shared", "-Wl,-z,defs"]
+    folders = [f"-I{ROOT / 'csrc'}", f"-I{tmp_path}"]
+    done = subprocess.run(
+        [*command, *folders, str(source), "-o", str(tmp_path / "dot.so")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = DEFINITIONS[lines]
+    assert (done.returncode == 0) == (said is None), done.stderr
+    assert said is None or said in done.stderr, done.stderr
