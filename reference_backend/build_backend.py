@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-BUILD_REQUIRES = ["scikit-build-core>=1.1", "pybind11>=2.13"]
+BUILD_REQUIRES = ["scikit-build-core>=1.1", "pybind11>=2.13", "pyyaml>=6"]
 TOOLS = " ".join(f'"{name}"' for name in BUILD_REQUIRES) + " cmake ninja"
 
 #: What pip hands to a hook.

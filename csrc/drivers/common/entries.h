@@ -75,8 +75,18 @@ class Entries {
  private:
   static constexpr uint32_t kCapabilities =
       PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC | PUONE_CAP_EVENTS |
-      PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY | PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS |
-      PUONE_CAP_KERNELS;
+      PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY | PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS;
+
+  static uint32_t capabilities() {
+    return kCapabilities | (Traits::hasKernels() ? PUONE_CAP_KERNELS : 0);
+  }
+
+  /// An entry that a driver without kernels does not have.
+  template <class Body>
+  static puone_status kernelEntry(const char* name, const Body& body) {
+    if (Traits::hasKernels()) return entry(name, body);
+    return guarded(name, [] { fail(PUONE_UNSUPPORTED, "this driver was built without kernels"); });
+  }
 
   // ---- driver ----
 
@@ -91,7 +101,7 @@ class Entries {
   static puone_status describe(puone_driver_info* out) {
     return guarded("describe", [=] {
       required(out);
-      *out = {Traits::kName, "PUOne project", "0.1.0", kCapabilities};
+      *out = {Traits::kName, "PUOne project", "0.1.0", capabilities()};
     });
   }
 
@@ -268,17 +278,20 @@ class Entries {
 
   // ---- kernel ----
 
-  static puone_status kernelFind(const char* name, puone_kernel* out) {
-    return entry("kernel_find", [=](Driver& d) {
+  static puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel* out) {
+    return kernelEntry("kernel_find", [=](Driver& d) {
       required(name);
       required(out);
-      *out = d.findKernel(name);
+      if (info != nullptr && info->struct_size < sizeof(puone_kernel_info)) {
+        fail(PUONE_INVALID_ARGUMENT, "a puone_kernel_info is larger than %u", info->struct_size);
+      }
+      *out = d.findKernel(name, info);
     });
   }
 
   static puone_status kernelLaunch(
       puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-    return entry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, bytes, stream); });
+    return kernelEntry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, bytes, stream); });
   }
 
   // ---- extension ----

@@ -11,7 +11,7 @@
 #include "drivers/cuda/probe.h"
 
 namespace puone::kernels::simt {
-std::span<const Kernel> kernels(); // registry.cpp
+std::span<const Kernel> kernels(); // the generated registry
 } // namespace puone::kernels::simt
 
 namespace puone::cuda {
@@ -454,9 +454,18 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
-puone_kernel Driver::findKernel(const char* name) const {
+bool Driver::hasKernels() {
+  return !kernels::simt::kernels().empty();
+}
+
+puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) == 0) return reinterpret_cast<puone_kernel>(&named);
+    if (std::strcmp(named.kernel.name, name) != 0) continue;
+    if (info != nullptr) {
+      info->version = named.kernel.version;
+      info->element_types = named.kernel.element_types;
+    }
+    return reinterpret_cast<puone_kernel>(&named);
   }
   fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
 }

@@ -25,6 +25,9 @@ struct Cuda {
   static bool survivesFork(const Driver& driver) {
     return !driver.isUsed();
   }
+  static bool hasKernels() {
+    return Driver::hasKernels();
+  }
   static std::span<const Extension> extensions();
 };
 

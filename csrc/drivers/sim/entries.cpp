@@ -3,6 +3,7 @@
 #include "drivers/common/entries.h"
 #include "drivers/sim/driver.h"
 #include "drivers/sim/host_guard.h"
+#include "kernels/kernels.h"
 
 namespace puone::sim {
 namespace {
@@ -29,6 +30,9 @@ struct Sim {
   }
   static bool survivesFork(const Driver& driver) {
     return !driver.hasThreads();
+  }
+  static bool hasKernels() {
+    return !kernels::variants().front().kernels.empty();
   }
   static std::span<const Extension> extensions();
 };
