@@ -6,8 +6,9 @@
 #                                              and links them into <target>
 #
 # PUONE_KERNEL_LEVELS=native builds the best instruction set of this processor only, a third of the
-# work, and `baseline` the one of every processor. PUONE_KERNELS chooses the set, one of `driver_sets` in csrc/hal/kernels.yaml: all; basic, which is what a driver by itself
-# is tested with: copies, fills and delays; none.
+# work, and `baseline` the one of every processor. PUONE_KERNELS chooses the set, one of
+# `driver_sets` in csrc/hal/kernels.yaml: all; basic, which is what a driver by itself is tested
+# with: copies, fills and delays; none.
 set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
 include("${CMAKE_CURRENT_LIST_DIR}/../hal/kernels.cmake")
 include("${PUONE_GENERATED_DIR}/kernels/sources.cmake")
