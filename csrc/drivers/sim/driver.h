@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The simulated accelerator: what the table's entries do, in C++. Failures are thrown as Error.
+// Arguments are valid: the table is wrapped by the validation layer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "drivers/common/handle_table.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/memory.h"
 #include "drivers/sim/options.h"
@@ -26,6 +27,11 @@ struct NamedKernel {
   std::string name;
 };
 
+/// What a puone_stream points to. Several may stand for one stream (stream_from_native).
+struct StreamHandle {
+  const std::shared_ptr<Stream> stream;
+};
+
 class Driver {
  public:
   explicit Driver(const Options& options);
@@ -35,17 +41,14 @@ class Driver {
   int32_t count() const {
     return options_.devices;
   }
-  void checkDevice(int32_t device) const;
-  void setDevice(int32_t device);
-  int32_t currentDevice() const;
-  void properties(int32_t device, puone_device_properties* out) const;
+  puone_device_properties properties(int32_t device) const;
   void memoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) const;
   void synchronizeDevice(int32_t device);
-  void priorityRange(int32_t* least, int32_t* greatest) const;
+  void priorityRange(int32_t device, int32_t* least, int32_t* greatest) const;
   int32_t canAccessPeer(int32_t device, int32_t peer) const;
 
   // memory
-  void* allocate(size_t bytes);
+  void* allocate(int32_t device, size_t bytes);
   void release(void* pointer);
   void* allocateHost(size_t bytes);
   void releaseHost(void* pointer);
@@ -54,7 +57,8 @@ class Driver {
   void set(void* to, int32_t value, size_t bytes, puone_stream handle);
 
   // stream
-  puone_stream createStream(int32_t priority);
+  puone_stream createStream(int32_t device, int32_t priority);
+  puone_stream wrapStream(int32_t device, void* native);
   void destroyStream(puone_stream handle);
   puone_status queryStream(puone_stream handle);
   void synchronizeStream(puone_stream handle);
@@ -63,7 +67,7 @@ class Driver {
   void* nativeStream(puone_stream handle);
 
   // event
-  puone_event createEvent(uint32_t flags);
+  puone_event createEvent(int32_t device, uint32_t flags);
   void destroyEvent(puone_event handle);
   void record(puone_event event, puone_stream stream);
   puone_status queryEvent(puone_event handle);
@@ -71,11 +75,16 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
-  puone_kernel findKernel(const char* name) const;
-  void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
+  puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
+  /// The kernels of a host take their workspace from its heap, and none from `context`.
+  void launch(
+      puone_kernel kernel,
+      const void* args,
+      puone_stream handle,
+      const puone_launch_context* context);
 
-  // faults
-  Faults& faults() {
+  // injected faults
+  InjectedFaults& faults() {
     return faults_;
   }
   void loseDevice(int32_t device);
@@ -87,8 +96,8 @@ class Driver {
     scheduler_.abandon();
   }
 
-  // fork(): hold all locks across it, so that the child finds whole tables; and whether the child
-  // will miss threads.
+  // fork(): hold all locks across it, so that the child finds the tables whole; and whether there
+  // are threads, which the child does not get.
   void lockAll();
   void unlockAll();
   bool hasThreads() const {
@@ -98,25 +107,23 @@ class Driver {
  private:
   using Lock = Scheduler::Lock;
 
-  puone_stream addStream(std::shared_ptr<Stream> stream);
-  /// Checks a handle and its device and queues what `make` returns.
+  /// A new handle of the stream. Takes no lock: the caller holds the scheduler's.
+  puone_stream addHandle(std::shared_ptr<Stream> stream);
+  /// Queues what `make` returns, unless the stream's device is lost.
   template <class Make>
   void queue(puone_stream handle, const Make& make);
-  void checkCopy(
-      const void* to,
-      const void* from,
-      size_t bytes,
-      puone_memcpy_kind kind,
-      int32_t devices[2]) const;
+  /// Throws Error(DEVICE_LOST) if the address is of a lost device.
+  void checkAlive(const void* address) const;
 
   const Options options_;
   const std::vector<NamedKernel> kernels_; // never changed: handles and queued work point in
-  Faults faults_;
+  InjectedFaults faults_;
   Memory memory_;
   Parallel parallel_;
   Scheduler scheduler_;
-  HandleTable<Stream> streams_{1, "stream"}; // guarded by the scheduler's lock
-  HandleTable<Event> events_{2, "event"};    // likewise
+  // What the caller has created and not destroyed; guarded by the scheduler's lock.
+  std::unordered_map<const StreamHandle*, std::unique_ptr<StreamHandle>> streams_;
+  std::unordered_map<const Event*, std::unique_ptr<Event>> events_;
 };
 
 } // namespace puone::sim
