@@ -38,8 +38,8 @@ void setCurrentDevice(c10::DeviceIndex index) {
   current_device = index;
 }
 
-void restoreCurrentDevice(c10::DeviceIndex index) noexcept {
-  current_device = index;
+void restoreCurrentDevice(c10::DeviceIndex previous) noexcept {
+  current_device = previous;
 }
 
 c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) {

@@ -13,7 +13,7 @@ void Kernel::launch(const void* args, size_t bytes, const Stream& stream) const 
     PUONE_CHECK(hal().kernel_find(name_, nullptr, &kernel));
     kernel_.store(kernel, std::memory_order_release);
   }
-  const Workspace workspace(stream);
+  Workspace workspace(stream);
   const puone_status status =
       hal().kernel_launch(kernel, args, bytes, stream.handle(), workspace.context());
   if (C10_UNLIKELY(status != PUONE_OK)) {
