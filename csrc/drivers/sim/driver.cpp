@@ -294,10 +294,11 @@ puone_stream Driver::wrapStream(int32_t device, void* native) {
 void Driver::destroyStream(puone_stream handle) {
   // With work queued the stream lives on until it is idle; an unreported error keeps it for the
   // next device_synchronize.
-  std::unique_ptr<StreamHandle> last; // destroyed after the lock is released
+  std::shared_ptr<Stream> last; // may end after the lock is released
   const Lock lock = scheduler_.lock();
   const auto found = streams_.find(reinterpret_cast<const StreamHandle*>(handle));
-  last = std::move(found->second);
+  last = std::move(found->second->stream);
+  destroyed_streams_.add(std::move(found->second));
   streams_.erase(found);
 }
 
@@ -352,10 +353,11 @@ puone_event Driver::createEvent(int32_t device, uint32_t flags) {
 }
 
 void Driver::destroyEvent(puone_event handle) {
-  std::unique_ptr<Event> last; // destroyed after the lock is released
+  std::shared_ptr<Record> last; // may end after the lock is released
   const Lock lock = scheduler_.lock();
   const auto found = events_.find(&eventOf(handle));
-  last = std::move(found->second);
+  last = std::move(found->second->last);
+  destroyed_events_.add(std::move(found->second));
   events_.erase(found);
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -29,7 +30,22 @@ struct NamedKernel {
 
 /// What a puone_stream points to. Several may stand for one stream (stream_from_native).
 struct StreamHandle {
-  const std::shared_ptr<Stream> stream;
+  std::shared_ptr<Stream> stream;
+};
+
+/// Destroyed handles, whose addresses rest before they are used again: a use after destroy meets a
+/// dead handle for long, and not another one that happens to have its address.
+template <class T>
+class Quarantine {
+ public:
+  void add(std::unique_ptr<T> handle) {
+    resting_.push_back(std::move(handle));
+    if (resting_.size() > kMost) resting_.pop_front();
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;
+  std::deque<std::unique_ptr<T>> resting_;
 };
 
 class Driver {
@@ -124,6 +140,8 @@ class Driver {
   // What the caller has created and not destroyed; guarded by the scheduler's lock.
   std::unordered_map<const StreamHandle*, std::unique_ptr<StreamHandle>> streams_;
   std::unordered_map<const Event*, std::unique_ptr<Event>> events_;
+  Quarantine<StreamHandle> destroyed_streams_; // guarded likewise
+  Quarantine<Event> destroyed_events_;
 };
 
 } // namespace puone::sim
