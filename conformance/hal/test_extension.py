@@ -37,7 +37,13 @@ def test_a_newer_version_of_an_extension_is_unsupported(hal: Driver) -> None:
     assert (status, out.value) == (Status.UNSUPPORTED, 0x5A5A)
 
 
-@covers("HAL-130", needs=("device",))
+@covers(
+    "HAL-130",
+    needs=(
+        "device",
+        "validation",
+    ),
+)
 def test_a_null_extension_name_is_refused(hal: Driver) -> None:
     assert hal.api.get_extension(None, 1, byref(c_void_p())) == Status.INVALID_ARGUMENT
 
