@@ -174,21 +174,6 @@ class Driver:
         self.ok(status)
         return out.value
 
-    def device(self) -> int:
-        out = c_int32()
-        self.ok(self.api.device_get(byref(out)))
-        return out.value
-
-    @contextmanager
-    def on(self, device: int) -> Iterator[None]:
-        """Make `device` current for the calling thread, then restore the one before."""
-        before = self.device()
-        self.ok(self.api.device_set(device))
-        try:
-            yield
-        finally:
-            self.ok(self.api.device_set(before))
-
     def properties(self, device: int = 0) -> abi.DeviceProperties:
         out = abi.DeviceProperties()
         self.ok(self.api.device_properties(device, byref(out)))
@@ -208,8 +193,7 @@ class Driver:
 
     def malloc(self, size: int, device: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.malloc(size, byref(out)))
+        self.ok(self.api.malloc(device, size, byref(out)))
         assert out.value, "malloc returned OK and NULL"
         return out.value
 
@@ -249,9 +233,21 @@ class Driver:
 
     def stream(self, device: int = 0, priority: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.stream_create(priority, byref(out)))
+        self.ok(self.api.stream_create(device, priority, byref(out)))
         assert out.value, "stream_create returned OK and NULL"
+        return out.value
+
+    def native(self, stream: int) -> int:
+        """The native object behind a stream."""
+        out = c_void_p()
+        self.ok(self.api.stream_native_handle(stream, byref(out)))
+        assert out.value, "stream_native_handle returned OK and NULL"
+        return out.value
+
+    def from_native(self, native: int, device: int = 0) -> int:
+        out = c_void_p()
+        self.ok(self.api.stream_from_native(device, native, byref(out)))
+        assert out.value, "stream_from_native returned OK and NULL"
         return out.value
 
     def synchronize(self, stream: int) -> None:
@@ -280,8 +276,7 @@ class Driver:
 
     def event(self, flags: EventFlags = EventFlags.DEFAULT, device: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.event_create(flags, byref(out)))
+        self.ok(self.api.event_create(device, flags, byref(out)))
         assert out.value, "event_create returned OK and NULL"
         return out.value
 
@@ -318,7 +313,7 @@ class Driver:
 
     def launch(self, name: str, args: ctypes.Structure, stream: int) -> None:
         size = ctypes.sizeof(args)
-        self.ok(self.api.kernel_launch(self.kernel(name), byref(args), size, stream))
+        self.ok(self.api.kernel_launch(self.kernel(name), byref(args), size, stream, None))
 
     def delay(self, stream: int, milliseconds: float) -> None:
         self.launch("delay", kernels.delay(milliseconds), stream)

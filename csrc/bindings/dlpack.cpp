@@ -91,8 +91,7 @@ void relabelImport(py::handle capsule, int32_t device) {
   DLTensor& tensor = tensorOf(capsule);
   // torch reads the address alone.
   char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(data, &where));
+  const auto where = pointerAttributes(data);
   const bool empty =
       std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
   if (!empty && (where.kind != PUONE_MEMORY_DEVICE || where.device != device)) {

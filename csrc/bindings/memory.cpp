@@ -15,6 +15,14 @@ namespace {
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
+// The allocators' locks may be held while a device is waited for: other Python threads go on
+// meanwhile.
+template <typename F>
+auto withoutGil(const F& f) {
+  const py::gil_scoped_release released;
+  return f();
+}
+
 py::dict toDict(const Stat& stat) {
   py::dict dict;
   dict["current"] = stat.current;
@@ -43,7 +51,7 @@ py::dict toDict(const c10::CachingAllocator::DurationStat& stat) {
 }
 
 py::dict memoryStats(c10::DeviceIndex device) {
-  const auto stats = deviceAllocator().getDeviceStats(device);
+  const auto stats = withoutGil([&] { return deviceAllocator().getDeviceStats(device); });
   py::dict dict;
   dict["num_alloc_retries"] = stats.num_alloc_retries;
   dict["num_ooms"] = stats.num_ooms;
@@ -66,7 +74,7 @@ py::dict memoryStats(c10::DeviceIndex device) {
 }
 
 py::dict hostMemoryStats() {
-  const auto stats = hostAllocator().get_stats();
+  const auto stats = withoutGil([] { return hostAllocator().get_stats(); });
   py::dict dict;
   dict["num_host_alloc"] = stats.num_host_alloc;
   dict["num_host_free"] = stats.num_host_free;
@@ -81,7 +89,7 @@ py::dict hostMemoryStats() {
 
 py::list snapshot() {
   py::list segments;
-  for (const auto& segment : memorySnapshot()) {
+  for (const auto& segment : withoutGil(&memorySnapshot)) {
     py::list blocks;
     size_t address = segment.address;
     for (const auto& info : segment.blocks) {
@@ -121,20 +129,28 @@ void bindMemory(py::module_& m) {
   m.def(
       "reset_peak_memory_stats",
       [](c10::DeviceIndex device) { deviceAllocator().resetPeakStats(device); },
-      py::arg("device"));
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def(
       "reset_accumulated_memory_stats",
       [](c10::DeviceIndex device) { deviceAllocator().resetAccumulatedStats(device); },
-      py::arg("device"));
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def(
       "mem_get_info",
       [](c10::DeviceIndex device) {
-        const auto [unused, total] = deviceAllocator().getMemoryInfo(device);
+        const auto [unused, total] =
+            withoutGil([=] { return deviceAllocator().getMemoryInfo(device); });
         return py::make_tuple(unused, total);
       },
       py::arg("device"));
   m.def("memory_snapshot", &snapshot);
-  m.def("set_memory_fraction", &setMemoryFraction, py::arg("fraction"), py::arg("device"));
+  m.def(
+      "set_memory_fraction",
+      &setMemoryFraction,
+      py::arg("fraction"),
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def("host_memory_stats", &hostMemoryStats);
   m.def(
       "host_empty_cache",

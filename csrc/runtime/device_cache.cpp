@@ -318,9 +318,8 @@ void* DeviceCache::driverMalloc(size_t bytes) {
   if (limit_ > 0 && static_cast<size_t>(current(stats_.reserved_bytes)) + bytes > limit_) {
     return nullptr;
   }
-  DeviceScope scope(device_);
   void* ptr = nullptr;
-  const puone_status status = hal().malloc(bytes, &ptr);
+  const puone_status status = hal().malloc(device_, bytes, &ptr);
   if (status == PUONE_OUT_OF_MEMORY) {
     return nullptr;
   }
@@ -329,8 +328,7 @@ void* DeviceCache::driverMalloc(size_t bytes) {
   ++stats_.num_device_alloc;
 
   // Once per segment: a driver that puts memory on another device would corrupt silently.
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(ptr, &where));
+  const auto where = pointerAttributes(ptr);
   TORCH_CHECK(
       where.kind == PUONE_MEMORY_DEVICE && where.device == device_,
       "puone driver error in malloc: memory asked of puone:",

@@ -7,6 +7,7 @@
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
+#include "runtime/event.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -55,8 +56,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     // Runs in destructors, also in those of static objects after shutdown.
-    if (device.has_index() && !driverIsDown() && !inBadFork()) {
-      hal().device_set(device.index());
+    if (device.has_index()) {
+      restoreCurrentDevice(device.index());
     }
   }
 
@@ -128,9 +129,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
         " cannot be recorded on a stream of ",
         stream.device());
     if (*event == nullptr) {
-      DeviceScope scope(stream.device_index());
       puone_event created = nullptr;
-      PUONE_CHECK(hal().event_create(eventFlags(flag), &created));
+      PUONE_CHECK(hal().event_create(stream.device_index(), eventFlags(flag), &created));
       *event = created;
     }
     PUONE_CHECK(hal().event_record(asEvent(*event), Stream(stream).handle()));
@@ -166,8 +166,11 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
 
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    if (event != nullptr && !driverIsDown() && !inBadFork()) {
-      hal().event_destroy(asEvent(event));
+    if (event == nullptr) {
+      return;
+    }
+    if (const auto* api = halOrNull()) {
+      api->event_destroy(asEvent(event));
     }
   }
 
@@ -177,7 +180,9 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
       case c10::EventFlag::PYTORCH_DEFAULT:
         return PUONE_EVENT_DEFAULT;
       case c10::EventFlag::BACKEND_DEFAULT:
-        return PUONE_EVENT_TIMING;
+        return PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
+      case kBlockingEvent:
+        return PUONE_EVENT_BLOCKING_SYNC;
       default:
         TORCH_CHECK(false, "puone: unknown event flag");
     }

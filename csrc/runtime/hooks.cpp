@@ -63,8 +63,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 
   c10::Device getDeviceFromPtr(void* data) const override {
-    puone_pointer_attributes where{};
-    PUONE_CHECK(hal().pointer_attributes(data, &where));
+    const auto where = pointerAttributes(data);
     TORCH_CHECK(
         where.kind == PUONE_MEMORY_DEVICE, "the pointer ", data, " is not puone device memory");
     return {kDeviceType, static_cast<c10::DeviceIndex>(where.device)};

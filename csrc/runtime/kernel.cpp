@@ -5,6 +5,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/kernels.h" // so that the generated handles are compiled
+#include "runtime/workspace.h"
 
 namespace puone {
 
@@ -42,7 +43,13 @@ void KernelBase::throwMissing() const {
 void KernelBase::launchBytes(const void* args, size_t bytes, const Stream& stream) const {
   const puone_kernel handle = found().handle;
   if (C10_UNLIKELY(handle == nullptr)) throwMissing();
-  PUONE_CHECK(hal().kernel_launch(handle, args, bytes, stream.handle()));
+  Workspace workspace(stream);
+  const puone_status status =
+      hal().kernel_launch(handle, args, bytes, stream.handle(), workspace.context());
+  if (C10_UNLIKELY(status != PUONE_OK)) {
+    workspace.rethrow();
+    PUONE_CHECK_STATUS(status, "kernel_launch");
+  }
 }
 
 } // namespace puone

@@ -66,9 +66,8 @@ createStream(DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) 
   auto& slot = streams.handles[static_cast<size_t>(id)];
   puone_stream handle = slot.load(std::memory_order_acquire);
   if (handle == nullptr) {
-    DeviceScope scope(device);
     const int priority = id == kDefaultStreamId ? 0 : -poolOf(id);
-    PUONE_CHECK(hal().stream_create(priority, &handle));
+    PUONE_CHECK(hal().stream_create(device, priority, &handle));
     slot.store(handle, std::memory_order_release);
     primaryContextFlag(device).store(true);
   }
@@ -130,7 +129,7 @@ void setCurrentStream(const Stream& stream) {
 std::pair<int, int> streamPriorityRange() {
   int32_t least = 0;
   int32_t greatest = 0;
-  const puone_status status = hal().stream_priority_range(&least, &greatest);
+  const puone_status status = hal().stream_priority_range(0, &least, &greatest); // as on any device
   if (status != PUONE_UNSUPPORTED) {
     PUONE_CHECK_STATUS(status, "stream_priority_range");
   }

@@ -62,7 +62,7 @@ class Event(torch.Event, metaclass=_OnThisDevice):
 
     Args:
         enable_timing: whether `elapsed_time()` may be asked of it.
-        blocking: whether `synchronize()` sleeps rather than spins.
+        blocking: `synchronize()` sleeps rather than spins. With `enable_timing` it always does.
         interprocess: not supported; raises NotImplementedError.
     """
 
@@ -72,7 +72,9 @@ class Event(torch.Event, metaclass=_OnThisDevice):
         if interprocess:
             raise NotImplementedError(f"{NAME} has no events between processes")
         _lazy_init()
-        return torch.Event(device=NAME, enable_timing=enable_timing, blocking=blocking)
+        if blocking and not enable_timing:  # torch.Event takes `blocking` and drops it
+            return _C.blocking_event()
+        return torch.Event(device=NAME, enable_timing=enable_timing)
 
 
 class StreamContext:

@@ -6,10 +6,9 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "drivers/cuda/device.h"
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 #include "kernels/kernels.h"
 
 namespace puone::cuda {
@@ -22,10 +21,15 @@ struct NamedKernel {
 
 class CudaLaunch final : public kernels::Launch {
  public:
-  /// Faults go to `cell`: the stream's, or that of the graph which the stream is captured into.
-  CudaLaunch(const NamedKernel& kernel, Device& device, cudaStream_t stream, FaultCell& cell)
-      : kernel_(kernel), device_(device), stream_(stream), cell_(cell) {}
-  ~CudaLaunch();
+  /// Device errors go to `cell`: the stream's, or that of the graph which the stream is captured
+  /// into. Workspace comes from `context`, which may be NULL.
+  CudaLaunch(
+      const NamedKernel& kernel,
+      Device& device,
+      cudaStream_t stream,
+      ErrorCell& cell,
+      const puone_launch_context* context)
+      : kernel_(kernel), device_(device), stream_(stream), cell_(cell), context_(context) {}
   CudaLaunch(const CudaLaunch&) = delete;
   CudaLaunch& operator=(const CudaLaunch&) = delete;
 
@@ -48,8 +52,8 @@ class CudaLaunch final : public kernels::Launch {
   const NamedKernel& kernel_;
   Device& device_;
   cudaStream_t const stream_;
-  FaultCell& cell_;
-  std::vector<void*> scratch_;
+  ErrorCell& cell_;
+  const puone_launch_context* const context_;
 };
 
 } // namespace puone::cuda

@@ -37,7 +37,7 @@ kernels::Fault SimLaunch::fault(std::string_view message) {
   return {&fault_, static_cast<uint32_t>(fault_messages_.size())};
 }
 
-void SimLaunch::throwFault() const {
+void SimLaunch::throwDeviceError() const {
   if (fault_.code == 0) return;
   fail(PUONE_INTERNAL, "%s", kernels::faultText(fault_messages_[fault_.code - 1], fault_).c_str());
 }

@@ -18,8 +18,8 @@ class SimLaunch final : public kernels::Launch {
 
   unsigned char* resolve(void* device_address) const override;
   kernels::Fault fault(std::string_view message) override;
-  /// After the kernel: fails if it has raised its fault.
-  void throwFault() const;
+  /// After the kernel: throws the device error that it has raised, if any.
+  void throwDeviceError() const;
 
   void delay(uint64_t ns) override {
     delay_ns_ = ns;

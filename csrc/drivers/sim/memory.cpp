@@ -165,17 +165,6 @@ void* Memory::allocate(int32_t device, size_t bytes) {
 Memory::Retired Memory::retire(void* base) {
   const std::lock_guard guard(mutex_);
   const auto found = blocks_.find(address(base));
-  if (found == blocks_.end()) {
-    const auto around = findBlock(address(base));
-    if (around != blocks_.end()) {
-      fail(
-          PUONE_INVALID_ARGUMENT,
-          "%p is inside a block, not its start %p",
-          base,
-          pointer(around->first));
-    }
-    fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of device memory", base);
-  }
   const Block& block = found->second;
   const Retired retired{block.device, block.low, block.pages};
   blocks_.erase(found);
@@ -222,9 +211,7 @@ void* Memory::allocateHost(size_t bytes) {
 
 void* Memory::retireHost(void* base) {
   const std::lock_guard guard(mutex_);
-  if (pinned_.erase(address(base)) == 0) {
-    fail(PUONE_INVALID_ARGUMENT, "%p is not the start of a live block of pinned memory", base);
-  }
+  pinned_.erase(address(base));
   return base;
 }
 
@@ -251,62 +238,18 @@ puone_pointer_attributes Memory::attributes(const void* p) const {
   if (isDevice(p)) {
     const auto block = findBlock(address(p));
     if (block != blocks_.end()) {
-      return {
-          PUONE_MEMORY_DEVICE, block->second.device, pointer(block->first), block->second.bytes};
+      const auto& [base, found] = *block;
+      return {0, PUONE_MEMORY_DEVICE, found.device, 0, pointer(base), found.bytes};
     }
   } else if (const auto pinned = findPinned(address(p)); pinned != pinned_.end()) {
-    return {PUONE_MEMORY_HOST, -1, pointer(pinned->first), pinned->second};
+    return {0, PUONE_MEMORY_HOST, -1, 0, pointer(pinned->first), pinned->second};
   }
-  return {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+  return {0, PUONE_MEMORY_UNREGISTERED, -1, 0, nullptr, 0};
 }
 
 uint64_t Memory::freeBytes(int32_t device) const {
   const std::lock_guard guard(mutex_);
   return capacity_ - arenas_[device].used;
-}
-
-int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const {
-  const std::lock_guard guard(mutex_);
-  const auto block = isDevice(p) ? findBlock(address(p)) : blocks_.end();
-  if (block == blocks_.end()) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p is not in a live block of device memory", what, p);
-  }
-  const size_t room = block->first + block->second.bytes - address(p);
-  if (bytes > room) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes runs %zu bytes over the end of its block "
-        "(%p + %zu bytes, puone:%d)",
-        what,
-        p,
-        bytes,
-        bytes - room,
-        pointer(block->first),
-        block->second.bytes,
-        block->second.device);
-  }
-  return block->second.device;
-}
-
-void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
-  if (p == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s is NULL", what);
-  if (bytes - 1 > UINTPTR_MAX - address(p)) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes wraps around", what, p, bytes);
-  }
-  const void* last = pointer(address(p) + bytes - 1);
-  if (isDevice(p) || isDevice(last)) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p is device memory, host memory was claimed", what, p);
-  }
-  const std::lock_guard guard(mutex_);
-  const auto first = findPinned(address(p));
-  if (first != findPinned(address(last))) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes crosses the edge of pinned memory",
-        what,
-        p,
-        bytes);
-  }
 }
 
 void* Memory::resolve(const void* p) const {

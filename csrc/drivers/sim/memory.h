@@ -43,7 +43,7 @@ class Memory {
     uintptr_t low; // first page, in user addresses
     size_t bytes;  // of pages, without the guard
   };
-  /// Takes the block that starts at `base` out of the live set. Error(INVALID_ARGUMENT) if none.
+  /// Takes the block that starts at `base` out of the live set.
   Retired retire(void* base);
   /// Gives the pages of a retired block back.
   void release(const Retired& block);
@@ -59,11 +59,6 @@ class Memory {
     return capacity_;
   }
 
-  /// Checks that [pointer, pointer + bytes) lies in one live device block; returns its device.
-  int32_t checkDevice(const char* what, const void* pointer, size_t bytes) const;
-  /// Checks that the range is host memory: in one live pinned block, or in no block at all.
-  void checkHost(const char* what, const void* pointer, size_t bytes) const;
-
   /// Where a kernel finds what a user address names: device memory at the offset, pinned memory
   /// where it is. Error(INTERNAL) for any other address.
   void* resolve(const void* pointer) const;
@@ -77,6 +72,11 @@ class Memory {
 
   bool isDevice(const void* pointer) const {
     return reinterpret_cast<uintptr_t>(pointer) - front_ < offset_;
+  }
+
+  /// Of an address that isDevice().
+  int32_t deviceOf(const void* pointer) const {
+    return static_cast<int32_t>((reinterpret_cast<uintptr_t>(pointer) - front_) / span_);
   }
 
   uintptr_t front() const {

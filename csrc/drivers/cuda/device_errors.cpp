@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 
 #include <cuda_runtime_api.h>
 
@@ -27,11 +27,11 @@ bool isAfter(Ticket a, Ticket b) {
   return apart != 0 && apart < kNotLong;
 }
 
-Faults::~Faults() {
+DeviceErrors::~DeviceErrors() {
   for (kernels::FaultRecord* slab : slabs_) note("cudaFreeHost", cudaFreeHost(slab));
 }
 
-kernels::FaultRecord* Faults::take() {
+kernels::FaultRecord* DeviceErrors::take() {
   const std::lock_guard guard(mutex_);
   if (free_.empty()) {
     void* slab = nullptr;
@@ -51,12 +51,12 @@ kernels::FaultRecord* Faults::take() {
   return record;
 }
 
-void Faults::give(kernels::FaultRecord* record) {
+void DeviceErrors::give(kernels::FaultRecord* record) {
   const std::lock_guard guard(mutex_);
   free_.push_back(record);
 }
 
-uint32_t Faults::code(const std::string& kernel, std::string_view message) {
+uint32_t DeviceErrors::code(const std::string& kernel, std::string_view message) {
   std::string text = kernel;
   text.append(": ").append(message);
   const std::lock_guard guard(mutex_);
@@ -65,14 +65,14 @@ uint32_t Faults::code(const std::string& kernel, std::string_view message) {
   if (is_new) {
     if (messages_.size() == kMaxMessages) {
       numbers_.erase(found);
-      fail(PUONE_INTERNAL, "more than %u messages of faults", kMaxMessages);
+      fail(PUONE_INTERNAL, "more than %u messages of device errors", kMaxMessages);
     }
     messages_.push_back(std::move(text));
   }
   return found->second << kTicketBits | draw() % kTickets;
 }
 
-std::optional<Failure> Faults::read(kernels::FaultRecord& record) const {
+std::optional<Failure> DeviceErrors::read(kernels::FaultRecord& record) const {
   const uint32_t code = record.code;
   if (code == 0) return std::nullopt;
   const std::lock_guard guard(mutex_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a fault that device code raises finds its way to a synchronisation.
+// How an error that device code raises finds its way to a synchronisation.
 //
 // Every native stream, and every graph, has one record in pinned memory that device code writes to.
 // The code written there names the message and when the launch was: 12 bits of message and 20 of a
-// ticket that counts the launches which may fault. That is enough to tell which of several faults
+// ticket that counts the launches which may raise one. That is enough to tell which of several
 // is the oldest, and whether an event covers one.
 #pragma once
 
@@ -35,12 +35,12 @@ struct Failure {
   std::string text;
 };
 
-class Faults {
+class DeviceErrors {
  public:
-  Faults() = default;
-  ~Faults();
-  Faults(const Faults&) = delete;
-  Faults& operator=(const Faults&) = delete;
+  DeviceErrors() = default;
+  ~DeviceErrors();
+  DeviceErrors(const DeviceErrors&) = delete;
+  DeviceErrors& operator=(const DeviceErrors&) = delete;
 
   /// A record, zeroed, that every device may write to. Thread-safe, like all here.
   kernels::FaultRecord* take();
@@ -69,14 +69,14 @@ class Faults {
 };
 
 /// A record of its own, given back at the end.
-class FaultCell {
+class ErrorCell {
  public:
-  explicit FaultCell(Faults& faults) : faults_(faults), record_(faults.take()) {}
-  ~FaultCell() {
-    faults_.give(record_);
+  explicit ErrorCell(DeviceErrors& errors) : errors_(errors), record_(errors.take()) {}
+  ~ErrorCell() {
+    errors_.give(record_);
   }
-  FaultCell(const FaultCell&) = delete;
-  FaultCell& operator=(const FaultCell&) = delete;
+  ErrorCell(const ErrorCell&) = delete;
+  ErrorCell& operator=(const ErrorCell&) = delete;
 
   kernels::FaultRecord& record() const {
     return *record_;
@@ -85,14 +85,14 @@ class FaultCell {
     return *static_cast<const volatile uint32_t*>(&record_->code) != 0;
   }
   std::optional<Failure> read() const {
-    return isRaised() ? faults_.read(*record_) : std::nullopt;
+    return isRaised() ? errors_.read(*record_) : std::nullopt;
   }
-  Faults& faults() const {
-    return faults_;
+  DeviceErrors& errors() const {
+    return errors_;
   }
 
  private:
-  Faults& faults_;
+  DeviceErrors& errors_;
   kernels::FaultRecord* const record_;
 };
 
