@@ -304,7 +304,7 @@ class Driver:
 
     def kernel_info(self, name: str) -> abi.KernelInfo | None:
         """What the driver's kernel takes, or None if the driver lacks it."""
-        info, out = abi.KernelInfo(ctypes.sizeof(abi.KernelInfo)), c_void_p()
+        info, out = abi.KernelInfo(), c_void_p()
         status = self.api.kernel_find(name.encode(), byref(info), byref(out))
         if status == Status.UNSUPPORTED:
             return None

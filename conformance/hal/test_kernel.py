@@ -72,7 +72,7 @@ def test_a_kernel_says_what_its_arguments_take(hal: Driver) -> None:
     info, out = KernelInfo(), c_void_p()
     hal.ok(hal.api.kernel_find(b"delay", byref(info), byref(out)))
     assert info.struct_size == ctypes.sizeof(info)
-    assert info.args_size == ctypes.sizeof(kernels.DelayArgs)
+    assert info.args_size == ctypes.sizeof(kernels.contract.struct("puone_delay_args"))
     assert info.version >= 1
     assert info.element_types != 0
 

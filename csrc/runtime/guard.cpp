@@ -13,8 +13,9 @@
 namespace puone {
 namespace {
 
-// The types that can be filled, converted and compared. Those of float8 are for storage, as on every
-// device. Tensors of the others (bits, integers of 1 to 7 bits, float4, quantized) can only be moved.
+// The types that can be filled, converted and compared. Those of float8 are for storage, as on
+// every device. Tensors of the others (bits, integers of 1 to 7 bits, float4, quantized) can only
+// be moved.
 c10::DeviceCapability supportedDtypes() {
   c10::DeviceCapability capability;
   capability.capability_data.capability_bits = 0;

@@ -270,7 +270,8 @@ class Entries {
       size_t /*bytes*/,
       puone_stream stream,
       const puone_launch_context* context) {
-    return kernelEntry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, stream, context); });
+    return kernelEntry(
+        "kernel_launch", [=](Driver& d) { d.launch(kernel, args, stream, context); });
   }
 
   // ---- extension ----
