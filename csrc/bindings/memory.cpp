@@ -12,6 +12,14 @@ namespace py = pybind11;
 namespace puone {
 namespace {
 
+// The allocator's functions take locks and may wait for the device, while threads that hold those
+// locks may want the GIL (an observer in Python): none is called with it.
+template <typename F>
+auto withoutGil(F&& f) {
+  py::gil_scoped_release released;
+  return f();
+}
+
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
@@ -89,7 +97,7 @@ py::dict hostMemoryStats() {
 
 py::list snapshot() {
   py::list segments;
-  for (const auto& segment : withoutGil(&memorySnapshot)) {
+  for (const auto& segment : withoutGil(memorySnapshot)) {
     py::list blocks;
     size_t address = segment.address;
     for (const auto& info : segment.blocks) {
@@ -120,7 +128,6 @@ py::list snapshot() {
 } // namespace
 
 void bindMemory(py::module_& m) {
-  // Giving memory back may wait for streams that record_stream() announced.
   m.def(
       "empty_cache",
       [] { deviceAllocator().emptyCache({0, 0}); },
@@ -140,7 +147,7 @@ void bindMemory(py::module_& m) {
       "mem_get_info",
       [](c10::DeviceIndex device) {
         const auto [unused, total] =
-            withoutGil([=] { return deviceAllocator().getMemoryInfo(device); });
+            withoutGil([&] { return deviceAllocator().getMemoryInfo(device); });
         return py::make_tuple(unused, total);
       },
       py::arg("device"));

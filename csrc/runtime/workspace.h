@@ -3,13 +3,13 @@
 // its limits, and tried again after the cache is emptied.
 #pragma once
 
-#include <c10/core/Allocator.h>
 #include <c10/util/SmallVector.h>
 
 #include <exception>
 
 #include "hal/hal.h"
 #include "runtime/stream.h"
+#include "runtime/stream_memory.h"
 
 namespace puone {
 
@@ -36,7 +36,7 @@ class Workspace {
 
   const Stream& stream_;
   const puone_launch_context context_;
-  c10::SmallVector<c10::DataPtr, 2> blocks_;
+  c10::SmallVector<StreamMemory, 2> blocks_;
   std::exception_ptr error_;
 };
 
