@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Activation functions.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/_prelu_kernel_ops.h>
+#include <ATen/ops/clamp_meta.h>
+#include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/elu_meta.h>
+#include <ATen/ops/elu_ops.h>
+#include <ATen/ops/gelu_meta.h>
+#include <ATen/ops/gelu_ops.h>
+#include <ATen/ops/glu_meta.h>
+#include <ATen/ops/glu_ops.h>
+#include <ATen/ops/hardshrink_meta.h>
+#include <ATen/ops/hardshrink_ops.h>
+#include <ATen/ops/hardsigmoid_meta.h>
+#include <ATen/ops/hardsigmoid_ops.h>
+#include <ATen/ops/hardswish_ops.h>
+#include <ATen/ops/hardtanh_ops.h>
+#include <ATen/ops/leaky_relu_meta.h>
+#include <ATen/ops/leaky_relu_ops.h>
+#include <ATen/ops/log_sigmoid_forward_ops.h>
+#include <ATen/ops/logit_ops.h>
+#include <ATen/ops/mish_meta.h>
+#include <ATen/ops/mish_ops.h>
+#include <ATen/ops/relu_ops.h>
+#include <ATen/ops/silu_meta.h>
+#include <ATen/ops/silu_ops.h>
+#include <ATen/ops/softplus_meta.h>
+#include <ATen/ops/softplus_ops.h>
+#include <ATen/ops/softshrink_meta.h>
+#include <ATen/ops/softshrink_ops.h>
+#include <ATen/ops/threshold_meta.h>
+#include <ATen/ops/threshold_ops.h>
+#include <torch/library.h>
+
+#include "aten/core/elementwise.h"
+#include "aten/pointwise/logit.h"
+
+namespace puone {
+namespace {
+
+using at::Tensor;
+using c10::Scalar;
+
+struct Gelu : at::meta::structured_gelu {
+  void impl(const Tensor& /*self*/, c10::string_view approximate, const Tensor& /*out*/) {
+    static const Kernel exact("gelu"), tanh("gelu_tanh");
+    checkType("gelu", common_dtype(), kRealTypes);
+    TORCH_CHECK(
+        approximate == "none" || approximate == "tanh",
+        "approximate argument must be either none or tanh.");
+    launchElementwise(approximate == "tanh" ? tanh : exact, *this, common_dtype());
+  }
+};
+
+// The functional, in-place and out forms of an operator of one tensor that has no meta.
+template <KernelName kName, uint32_t kTypes, class Overload>
+struct Unary {
+  static Tensor& out(const Tensor& self, Tensor& result) {
+    if (isComputable(self.scalar_type())) {
+      launch(self, result);
+    } else {
+      result.copy_(fallBack<Overload>(self));
+    }
+    return result;
+  }
+  static Tensor functional(const Tensor& self) {
+    if (!isComputable(self.scalar_type())) return fallBack<Overload>(self);
+    Tensor result;
+    return launch(self, result);
+  }
+  static Tensor& inplace(Tensor& self) {
+    return out(self, self);
+  }
+
+ private:
+  static Tensor launch(const Tensor& self, Tensor& result) {
+    static constexpr KernelName name = kName;
+    static const Kernel kernel(name.text);
+    checkType(name.text, self.scalar_type(), kTypes);
+    auto iter = at::TensorIterator::unary_op(result, self);
+    launchElementwise(kernel, iter, self.scalar_type());
+    return iter.output();
+  }
+};
+using Relu = Unary<"relu", kIntegerTypes | kRealTypes, at::_ops::relu>;
+using Hardswish = Unary<"hardswish", kRealTypes, at::_ops::hardswish>;
+
+// Bounds that do not promote integers. (Before 2.15 the CPU refuses negative ones of uint8.)
+std::pair<Scalar, Scalar> hardtanhBounds(const Tensor& self, const Scalar& min, const Scalar& max) {
+  const auto type = self.scalar_type();
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      type != c10::ScalarType::Bool, "Bool inputs not supported for hardtanh");
+  if (!c10::isIntegralType(type, /*includeBool=*/false)) return {min, max};
+  return {min.toLong(), max.toLong()};
+}
+Tensor& hardtanhOut(const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
+  const auto [low, high] = hardtanhBounds(self, min, max);
+  return at::_ops::clamp_out::call(self, low, high, out);
+}
+Tensor hardtanh(const Tensor& self, const Scalar& min, const Scalar& max) {
+  const auto [low, high] = hardtanhBounds(self, min, max);
+  return at::_ops::clamp::call(self, low, high);
+}
+Tensor& hardtanhInplace(Tensor& self, const Scalar& min, const Scalar& max) {
+  return hardtanhOut(self, min, max, self);
+}
+
+// The buffer, an intermediate result for the CPU's gradient, is empty: ours computes it anew.
+std::tuple<Tensor&, Tensor&> logSigmoidOut(const Tensor& self, Tensor& out, Tensor& buffer) {
+  static const Kernel kernel("log_sigmoid");
+  checkType("log_sigmoid_forward", self.scalar_type(), kRealTypes);
+  auto iter = at::TensorIterator::unary_op(out, self);
+  launchElementwise(kernel, iter, self.scalar_type());
+  at::native::resize_output(buffer, {0});
+  return std::forward_as_tuple(out, buffer);
+}
+std::tuple<Tensor, Tensor> logSigmoid(const Tensor& self) {
+  Tensor out = newResult({0}, {}, self.options()), buffer = newResult({0}, {}, self.options());
+  logSigmoidOut(self, out, buffer);
+  return {out, buffer};
+}
+
+Tensor& logitOut(const Tensor& self, std::optional<double> eps, Tensor& out) {
+  static const Kernel kernel("logit");
+  auto iter = at::TensorIterator::unary_float_op(out, self);
+  checkType("logit", iter.common_dtype(), kRealTypes);
+  launchElementwise(kernel, iter, iter.common_dtype(), logitBounds(eps, iter.common_dtype()));
+  return out;
+}
+Tensor logit(const Tensor& self, std::optional<double> eps) {
+  const bool integral = c10::isIntegralType(self.scalar_type(), /*includeBool=*/true);
+  const auto type = integral ? c10::get_default_dtype() : self.dtype();
+  Tensor out = newResult({0}, {}, self.options().dtype(type));
+  return logitOut(self, eps, out);
+}
+Tensor& logitInplace(Tensor& self, std::optional<double> eps) {
+  return logitOut(self, eps, self);
+}
+
+Tensor prelu(const Tensor& self, const Tensor& weight) {
+  static const Kernel kernel("prelu");
+  Tensor out;
+  auto iter = at::TensorIterator::binary_op(out, self, weight);
+  checkType("prelu", iter.common_dtype(), kRealTypes);
+  launchElementwise(kernel, iter, iter.common_dtype());
+  return iter.output();
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<
+      Elementwise<at::meta::structured_silu, "silu", kInexact>,
+      at::_ops::silu,
+      at::_ops::silu_out>(m);
+  structured<Elementwise<at::meta::structured_mish, "mish", kRealTypes>, at::_ops::mish_out>(m);
+  structured<
+      Elementwise<at::meta::structured_hardsigmoid, "hardsigmoid", kRealTypes>,
+      at::_ops::hardsigmoid_out>(m);
+  structured<Elementwise<at::meta::structured_glu, "glu", kRealTypes>, at::_ops::glu_out>(m);
+  structured<
+      WithScalars<at::meta::structured_threshold, "threshold", kIntegerTypes | kRealTypes>,
+      at::_ops::threshold_out>(m);
+  structured<
+      WithScalars<at::meta::structured_leaky_relu, "leaky_relu", kRealTypes>,
+      at::_ops::leaky_relu_out>(m);
+  structured<WithScalars<at::meta::structured_elu, "elu", kRealTypes>, at::_ops::elu_out>(m);
+  structured<
+      WithScalars<at::meta::structured_softplus, "softplus", kRealTypes>,
+      at::_ops::softplus_out>(m);
+  structured<
+      WithScalars<at::meta::structured_softshrink, "softshrink", kRealTypes>,
+      at::_ops::softshrink_out>(m);
+  structured<
+      WithScalars<at::meta::structured_hardshrink, "hardshrink", kRealTypes>,
+      at::_ops::hardshrink_out>(m);
+  structured<Gelu, at::_ops::gelu, at::_ops::gelu_out>(m);
+  m.impl("relu", TORCH_FN(Relu::functional));
+  m.impl("relu_", TORCH_FN(Relu::inplace));
+  m.impl("hardswish", TORCH_FN(Hardswish::functional));
+  m.impl("hardswish_", TORCH_FN(Hardswish::inplace));
+  m.impl("hardswish.out", TORCH_FN(Hardswish::out));
+  m.impl("hardtanh", TORCH_FN(hardtanh));
+  m.impl("hardtanh_", TORCH_FN(hardtanhInplace));
+  m.impl("hardtanh.out", TORCH_FN(hardtanhOut));
+  m.impl("log_sigmoid_forward", TORCH_FN(logSigmoid));
+  m.impl("log_sigmoid_forward.output", TORCH_FN(logSigmoidOut));
+  m.impl("logit", TORCH_FN(logit));
+  m.impl("logit_", TORCH_FN(logitInplace));
+  m.impl("logit.out", TORCH_FN(logitOut));
+  m.impl("_prelu_kernel", TORCH_FN(prelu));
+}
+
+} // namespace puone

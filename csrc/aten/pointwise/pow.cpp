@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// pow.
+#include <ATen/ScalarOps.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/pow_meta.h>
+#include <ATen/ops/pow_ops.h>
+#include <torch/library.h>
+
+#include "aten/core/elementwise.h"
+
+namespace puone {
+namespace {
+
+using at::Tensor;
+
+// The usual exponents have kernels of their own.
+const Kernel* usualPower(const c10::Scalar& exponent, c10::ScalarType type) {
+  static const Kernel square("square"), cube("cube"), sqrt("sqrt"), rsqrt("rsqrt"),
+      reciprocal("reciprocal"), inverse_square("inverse_square");
+  if (exponent.isComplex()) return nullptr;
+  const double value = exponent.to<double>();
+  if (value == 2) return &square;
+  if (value == 3) return &cube;
+  if (!c10::isFloatingType(type)) return nullptr; // no roots of complex numbers: other branch cuts
+  if (value == 0.5) return &sqrt;
+  if (value == -0.5) return &rsqrt;
+  if (value == -1) return &reciprocal;
+  if (value == -2) return &inverse_square;
+  return nullptr;
+}
+
+struct PowTensorScalar : at::meta::structured_pow_Tensor_Scalar {
+  void impl(const Tensor& self, const c10::Scalar& exponent, const Tensor& out) {
+    static const Kernel pow_scalar("pow_scalar");
+    if (exponent.equal(0.0) || exponent.equal(false)) {
+      out.fill_(1);
+    } else if (exponent.equal(1.0) || exponent.equal(true)) {
+      if (!out.is_same(self)) out.copy_(self);
+    } else if (const Kernel* kernel = usualPower(exponent, common_dtype())) {
+      launchElementwise(*kernel, *this, common_dtype());
+    } else {
+      launchElementwise(pow_scalar, *this, common_dtype(), {exponent});
+    }
+  }
+};
+
+struct PowScalar : at::meta::structured_pow_Scalar {
+  void impl(const c10::Scalar& self, const Tensor& exponent, const Tensor& out) {
+    if (self.equal(1.0) || self.equal(true)) {
+      out.fill_(1);
+      return;
+    }
+    Tensor result = out;
+    at::_ops::pow_Tensor_Tensor_out::call(
+        at::native::wrapped_scalar_tensor(self), exponent, result);
+  }
+};
+
+using PowTensorTensor = Elementwise<at::meta::structured_pow_Tensor_Tensor, "pow">;
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<PowTensorScalar, at::_ops::pow_Tensor_Scalar, at::_ops::pow_Tensor_Scalar_out>(m);
+  structured<PowTensorTensor, at::_ops::pow_Tensor_Tensor_out>(m);
+  structured<PowScalar, at::_ops::pow_Scalar_out>(m);
+}
+
+} // namespace puone

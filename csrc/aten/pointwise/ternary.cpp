@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// where, clamp, lerp, addcmul, addcdiv.
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/addcdiv_meta.h>
+#include <ATen/ops/addcdiv_ops.h>
+#include <ATen/ops/addcmul_meta.h>
+#include <ATen/ops/addcmul_ops.h>
+#include <ATen/ops/clamp_max_meta.h>
+#include <ATen/ops/clamp_max_ops.h>
+#include <ATen/ops/clamp_meta.h>
+#include <ATen/ops/clamp_min_meta.h>
+#include <ATen/ops/clamp_min_ops.h>
+#include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/lerp_meta.h>
+#include <ATen/ops/lerp_ops.h>
+#include <ATen/ops/result_type.h>
+#include <ATen/ops/where_ops.h>
+#include <torch/library.h>
+
+#include <cmath>
+#include <limits>
+
+#include "aten/core/elementwise.h"
+
+namespace puone {
+namespace {
+
+using at::Tensor;
+using c10::Scalar;
+
+// What bounds nothing in the type that stands for `type` in kernels.
+Scalar unbounded(c10::ScalarType type, bool above) {
+  if (c10::isFloatingType(type)) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return above ? infinity : -infinity;
+  }
+  using Short = std::numeric_limits<int32_t>;
+  using Long = std::numeric_limits<int64_t>;
+  const bool wide = c10::elementSize(type) > 4 || type == c10::ScalarType::UInt32;
+  if (above) return static_cast<int64_t>(wide ? Long::max() : Short::max());
+  return static_cast<int64_t>(wide ? Long::min() : Short::min());
+}
+
+// Beyond what `type` has, a bound bounds nothing, or is one that no element can keep. (Before 2.15
+// the CPU wraps or refuses all of these.) For 64 bits a double is exact enough.
+void checkBounds(c10::ScalarType type, const Scalar* low, const Scalar* high) {
+  if (!c10::isIntegralType(type, /*includeBool=*/false)) return;
+  const bool hasSign = c10::isSignedType(type);
+  const int bits = 8 * static_cast<int>(c10::elementSize(type)) - (hasSign ? 1 : 0);
+  const double most = std::ldexp(1.0, bits) - 1, least = hasSign ? -most - 1 : 0;
+  constexpr auto outside = " is outside the representable range of ";
+  TORCH_CHECK(!low || low->toDouble() <= most, "Clamp min value ", low->toDouble(), outside, type);
+  TORCH_CHECK(
+      !high || high->toDouble() >= least, "Clamp max value ", high->toDouble(), outside, type);
+}
+
+void launchClamp(at::TensorIteratorBase& iter, const Scalar* low, const Scalar* high) {
+  static const Kernel kernel("clamp");
+  const c10::ScalarType type = iter.common_dtype();
+  checkType("clamp", type, kOrdered);
+  checkBounds(type, low, high);
+  launchElementwise(
+      kernel,
+      iter,
+      type,
+      {low ? *low : unbounded(type, false), high ? *high : unbounded(type, true)});
+}
+
+struct Clamp : at::meta::structured_clamp {
+  void impl(
+      const Tensor& /*self*/,
+      at::OptionalScalarRef min,
+      at::OptionalScalarRef max,
+      const Tensor& /*out*/) {
+    launchClamp(*this, min ? &min.get() : nullptr, max ? &max.get() : nullptr);
+  }
+};
+
+struct ClampMin : at::meta::structured_clamp_min {
+  void impl(const Tensor& /*self*/, const Scalar& min, const Tensor& /*out*/) {
+    launchClamp(*this, &min, nullptr);
+  }
+};
+
+struct ClampMax : at::meta::structured_clamp_max {
+  void impl(const Tensor& /*self*/, const Scalar& max, const Tensor& /*out*/) {
+    launchClamp(*this, nullptr, &max);
+  }
+};
+
+struct ClampTensor : at::meta::structured_clamp_Tensor {
+  void impl(
+      const Tensor& /*self*/,
+      at::OptionalTensorRef min,
+      at::OptionalTensorRef max,
+      const Tensor& /*out*/) {
+    static const Kernel clamp("clamp_tensor"), maximum("maximum"), minimum("minimum");
+    checkType("clamp", common_dtype(), kOrdered);
+    const Kernel& kernel = min.has_value() && max.has_value() ? clamp
+                           : min.has_value()                  ? maximum
+                                                              : minimum;
+    launchElementwise(kernel, *this, common_dtype());
+  }
+};
+
+struct LerpScalar : at::meta::structured_lerp_Scalar {
+  void impl(
+      const Tensor& /*self*/, const Tensor& /*end*/, const Scalar& weight, const Tensor& /*out*/) {
+    static const Kernel kernel("lerp_scalar");
+    checkType("lerp", common_dtype(), kInexact);
+    launchElementwise(kernel, *this, common_dtype(), {weight});
+  }
+};
+
+template <class Meta, KernelName kName, uint32_t kTypes>
+struct WithValue : Meta {
+  void impl(
+      const Tensor& /*self*/,
+      const Tensor& /*tensor1*/,
+      const Tensor& /*tensor2*/,
+      const Scalar& value,
+      const Tensor& /*out*/) {
+    static constexpr KernelName name = kName;
+    static const Kernel kernel(name.text);
+    checkType(name.text, this->common_dtype(), kTypes);
+    launchElementwise(kernel, *this, this->common_dtype(), {value});
+  }
+};
+
+// `out` may be undefined.
+Tensor whereInto(
+    const Tensor& out, const Tensor& condition, const Tensor& self, const Tensor& other) {
+  static const Kernel kernel("where");
+  TORCH_CHECK(
+      condition.scalar_type() == c10::ScalarType::Bool ||
+          condition.scalar_type() == c10::ScalarType::Byte,
+      "where expected condition to be a boolean tensor, but got a tensor with dtype ",
+      condition.scalar_type());
+  const c10::ScalarType type = at::result_type(self, other);
+  at::TensorIteratorConfig config;
+  config.check_all_same_dtype(false)
+      .allow_cpu_scalars(true)
+      .add_owned_output(out)
+      .add_owned_const_input(condition)
+      .add_owned_const_input(self)
+      .add_owned_const_input(other);
+  if (!out.defined()) {
+    c10::Device device = condition.device();
+    for (const Tensor& tensor : {self, other}) {
+      if (device.is_cpu()) device = tensor.device();
+    }
+    config.declare_static_dtype_and_device(type, device);
+  }
+  auto iter = config.build();
+  // An integer of 64 bits is moved the same with or without a sign.
+  const bool wide = type == c10::ScalarType::UInt64;
+  launchElementwise(kernel, iter, wide ? c10::ScalarType::Long : type);
+  return iter.output();
+}
+
+bool whereSupports(const Tensor& self, const Tensor& other) {
+  return kernelDtype(self.scalar_type()) && kernelDtype(other.scalar_type());
+}
+
+Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other) {
+  if (!whereSupports(self, other)) return fallBack<at::_ops::where_self>(condition, self, other);
+  return whereInto({}, condition, self, other);
+}
+
+Tensor& whereOut(const Tensor& condition, const Tensor& self, const Tensor& other, Tensor& out) {
+  if (!whereSupports(self, other)) {
+    return fallBack<at::_ops::where_self_out>(condition, self, other, out);
+  }
+  const c10::ScalarType type = at::result_type(self, other);
+  TORCH_CHECK(
+      out.scalar_type() == type, "Expected out type to be ", type, " but got ", out.scalar_type());
+  whereInto(out, condition, self, other);
+  return out;
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  using Lerp = Elementwise<at::meta::structured_lerp_Tensor, "lerp", kInexact>;
+  using ClampMinTensor = Elementwise<at::meta::structured_clamp_min_Tensor, "maximum", kOrdered>;
+  using ClampMaxTensor = Elementwise<at::meta::structured_clamp_max_Tensor, "minimum", kOrdered>;
+  using Addcmul = WithValue<at::meta::structured_addcmul, "addcmul", kNumbers>;
+  using Addcdiv = WithValue<at::meta::structured_addcdiv, "addcdiv", kInexact>;
+  structured<Clamp, at::_ops::clamp, at::_ops::clamp_out>(m);
+  structured<ClampMin, at::_ops::clamp_min_out>(m);
+  structured<ClampMax, at::_ops::clamp_max_out>(m);
+  structured<ClampTensor, at::_ops::clamp_Tensor_out>(m);
+  structured<ClampMinTensor, at::_ops::clamp_min_Tensor_out>(m);
+  structured<ClampMaxTensor, at::_ops::clamp_max_Tensor_out>(m);
+  structured<Lerp, at::_ops::lerp_Tensor_out>(m);
+  structured<LerpScalar, at::_ops::lerp__Scalar, at::_ops::lerp_Scalar_out>(m);
+  structured<Addcmul, at::_ops::addcmul_, at::_ops::addcmul_out>(m);
+  structured<Addcdiv, at::_ops::addcdiv_, at::_ops::addcdiv_out>(m);
+  m.impl("where.self", TORCH_FN(where));
+  m.impl("where.self_out", TORCH_FN(whereOut));
+}
+
+} // namespace puone

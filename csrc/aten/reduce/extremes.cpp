@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Largest and smallest elements and where they are.
+#include <ATen/native/Resize.h>
+#include <ATen/ops/amax_meta.h>
+#include <ATen/ops/amax_ops.h>
+#include <ATen/ops/amin_meta.h>
+#include <ATen/ops/amin_ops.h>
+#include <ATen/ops/aminmax_meta.h>
+#include <ATen/ops/aminmax_ops.h>
+#include <ATen/ops/argmax_meta.h>
+#include <ATen/ops/argmax_ops.h>
+#include <ATen/ops/argmin_meta.h>
+#include <ATen/ops/argmin_ops.h>
+#include <ATen/ops/max_meta.h>
+#include <ATen/ops/max_ops.h>
+#include <ATen/ops/min_meta.h>
+#include <ATen/ops/min_ops.h>
+#include <ATen/ops/reshape_ops.h>
+#include <torch/library.h>
+
+#include "aten/core/elementwise.h"
+#include "aten/reduce/reduction.h"
+
+namespace puone {
+namespace {
+
+using at::Tensor;
+
+const Kernel kAmax{"amax"};
+const Kernel kAmin{"amin"};
+const Kernel kLargest{"largest"};
+const Kernel kSmallest{"smallest"};
+
+void launchExtreme(
+    const char* name,
+    const Kernel& kernel,
+    const Tensor& self,
+    DimMask reduced,
+    const std::array<Tensor, 2>& outs) {
+  checkType(name, self.scalar_type(), kOrdered);
+  launchReduction(kernel, computeType(self.scalar_type()), self, reduced, outs);
+}
+
+template <class Meta, const Kernel& kKernel, KernelName kName>
+struct ExtremeValue : Meta {
+  void impl(const Tensor& self, c10::IntArrayRef dim, bool, const Tensor& out) {
+    static constexpr KernelName name = kName;
+    launchExtreme(name.text, kKernel, self, dimMask(dim, self), {out});
+  }
+};
+using Amax = ExtremeValue<at::meta::structured_amax, kAmax, "amax">;
+using Amin = ExtremeValue<at::meta::structured_amin, kAmin, "amin">;
+
+struct AminMax : at::meta::structured_aminmax {
+  void impl(
+      const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& min, const Tensor& max) {
+    const DimMask reduced =
+        dim ? dimMask(at::OptionalIntArrayRef(*dim), self) : dimMask(std::nullopt, self);
+    launchExtreme("aminmax", kAmin, self, reduced, {min});
+    launchExtreme("aminmax", kAmax, self, reduced, {max});
+  }
+};
+
+template <class Meta, const Kernel& kKernel, KernelName kName>
+struct ExtremeOfDim : Meta {
+  template <class Precomputed>
+  void impl(
+      const Precomputed& precomputed,
+      const Tensor& self,
+      int64_t,
+      bool,
+      const Tensor& values,
+      const Tensor& indices) {
+    static constexpr KernelName name = kName;
+    launchExtreme(name.text, kKernel, self, dimMask(precomputed.dim, self), {values, indices});
+  }
+};
+using MaxOfDim = ExtremeOfDim<at::meta::structured_max_dim, kLargest, "max">;
+using MinOfDim = ExtremeOfDim<at::meta::structured_min_dim, kSmallest, "min">;
+
+// Where the extreme is; without a dimension, in the tensor read row by row.
+template <class Meta, const Kernel& kKernel, KernelName kName>
+struct WhereExtreme : Meta {
+  void impl(const Tensor& self, std::optional<int64_t> dim, bool, const Tensor& out) {
+    static constexpr KernelName name = kName;
+    const Tensor in = dim ? self : at::_ops::reshape::call(self, c10::SymInt(-1));
+    const DimMask reduced = dimMask(at::OptionalIntArrayRef(dim.value_or(0)), in);
+    launchExtreme(name.text, kKernel, in, reduced, {Tensor(), out});
+  }
+};
+using Argmax = WhereExtreme<at::meta::structured_argmax, kLargest, "argmax">;
+using Argmin = WhereExtreme<at::meta::structured_argmin, kSmallest, "argmin">;
+
+template <class Overload, const Kernel& kKernel, KernelName kName>
+Tensor& extremeOfAllOut(const Tensor& self, Tensor& out) {
+  static constexpr KernelName name = kName;
+  if (!isComputable(self.scalar_type())) return fallBack<Overload>(self, out);
+  TORCH_CHECK(
+      self.numel() > 0,
+      name.text,
+      "(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction "
+      "dim with the 'dim' argument.");
+  TORCH_CHECK(
+      self.scalar_type() == out.scalar_type(),
+      "Expected out tensor to have dtype ",
+      self.scalar_type(),
+      ", but got ",
+      out.scalar_type(),
+      " instead");
+  TORCH_CHECK(
+      self.device() == out.device(),
+      "Expected out tensor to have device ",
+      self.device(),
+      ", but got ",
+      out.device(),
+      " instead");
+  at::native::resize_output(out, {});
+  launchExtreme(name.text, kKernel, self, dimMask(std::nullopt, self), {out});
+  return out;
+}
+
+template <class Overload, const Kernel& kKernel, KernelName kName>
+Tensor extremeOfAll(const Tensor& self) {
+  Tensor out = newResult({}, {}, self.options());
+  return extremeOfAllOut<Overload, kKernel, kName>(self, out);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<Amax, at::_ops::amax, at::_ops::amax_out>(m);
+  structured<Amin, at::_ops::amin_out>(m);
+  structured<AminMax, at::_ops::aminmax_out>(m);
+  structured<MaxOfDim, at::_ops::max_dim, at::_ops::max_dim_max>(m);
+  structured<MinOfDim, at::_ops::min_dim_min>(m);
+  structured<Argmax, at::_ops::argmax, at::_ops::argmax_out>(m);
+  structured<Argmin, at::_ops::argmin_out>(m);
+  m.impl("max", TORCH_FN((extremeOfAll<at::_ops::max_unary_out, kAmax, "max">)));
+  m.impl("max.unary_out", TORCH_FN((extremeOfAllOut<at::_ops::max_unary_out, kAmax, "max">)));
+  m.impl("min", TORCH_FN((extremeOfAll<at::_ops::min_unary_out, kAmin, "min">)));
+  m.impl("min.unary_out", TORCH_FN((extremeOfAllOut<at::_ops::min_unary_out, kAmin, "min">)));
+}
+
+} // namespace puone

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Reductions to a sum, a product, a norm, a truth.
+#include "aten/reduce/reduction.h"
+
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/all_meta.h>
+#include <ATen/ops/all_ops.h>
+#include <ATen/ops/any_meta.h>
+#include <ATen/ops/any_ops.h>
+#include <ATen/ops/count_nonzero_ops.h>
+#include <ATen/ops/eq_ops.h>
+#include <ATen/ops/linalg_vector_norm_meta.h>
+#include <ATen/ops/linalg_vector_norm_ops.h>
+#include <ATen/ops/mean_meta.h>
+#include <ATen/ops/mean_ops.h>
+#include <ATen/ops/nansum_ops.h>
+#include <ATen/ops/norm_meta.h>
+#include <ATen/ops/norm_ops.h>
+#include <ATen/ops/prod_meta.h>
+#include <ATen/ops/prod_ops.h>
+#include <ATen/ops/sum_meta.h>
+#include <ATen/ops/sum_ops.h>
+#include <torch/library.h>
+
+#include <cmath>
+
+#include "aten/core/elementwise.h"
+
+namespace puone {
+namespace {
+
+using at::Tensor;
+using c10::ScalarType;
+using OptionalType = std::optional<ScalarType>;
+
+const Kernel kSum{"sum"};
+const Kernel kNanSum{"nansum"};
+const Kernel kProd{"prod"};
+const Kernel kAny{"any"};
+const Kernel kAll{"all"};
+const Kernel kCountNonzero{"count_nonzero"};
+
+// Integers add up in 64 bits and are cut to the output's afterwards.
+ScalarType totalType(ScalarType out) {
+  return c10::isIntegralType(out, /*includeBool=*/false) ? ScalarType::Long : out;
+}
+
+void launchTotal(
+    const Kernel& kernel,
+    const Kernel& of_bools,
+    const Tensor& self,
+    DimMask reduced,
+    const Tensor& out,
+    double divisor = 1) {
+  const bool bools = out.scalar_type() == ScalarType::Bool;
+  launchReduction(
+      bools ? of_bools : kernel, totalType(out.scalar_type()), self, reduced, {out}, {divisor});
+}
+
+struct Sum : at::meta::structured_sum_dim_IntList {
+  void impl(
+      const Tensor& self, at::OptionalIntArrayRef dim, bool, OptionalType, const Tensor& out) {
+    launchTotal(kSum, kAny, self, dimMask(dim, self), out);
+  }
+};
+
+struct Mean : at::meta::structured_mean_dim {
+  void impl(
+      const Tensor& self, at::OptionalIntArrayRef dim, bool, OptionalType, const Tensor& out) {
+    const DimMask reduced = dimMask(dim, self);
+    const auto count = static_cast<double>(reducedElements(self, reduced));
+    launchTotal(kSum, kAny, self, reduced, out, count);
+  }
+};
+
+struct Prod : at::meta::structured_prod_dim_int {
+  void impl(const Tensor& self, int64_t dim, bool, OptionalType, const Tensor& out) {
+    launchTotal(kProd, kAll, self, dimMask(dim, self), out);
+  }
+};
+
+Tensor prodOfAll(const Tensor& self, OptionalType dtype) {
+  const ScalarType type = at::native::get_dtype_from_self(self, dtype, /*promote_integers=*/true);
+  if (!isComputable(self.scalar_type()) || !isComputable(type)) {
+    return fallBack<at::_ops::prod>(self, dtype);
+  }
+  Tensor out = newResult({}, {}, self.options().dtype(type));
+  launchTotal(kProd, kAll, self, dimMask(std::nullopt, self), out);
+  return out;
+}
+
+Tensor& nansumOut(
+    const Tensor& self,
+    at::OptionalIntArrayRef dim,
+    bool keepdim,
+    OptionalType dtype,
+    Tensor& out) {
+  TORCH_CHECK(!self.is_complex(), "nansum does not support complex inputs");
+  if (c10::isIntegralType(self.scalar_type(), /*includeBool=*/true)) {
+    return at::_ops::sum_IntList_out::call(self, dim, keepdim, dtype, out);
+  }
+  if (!isComputable(self.scalar_type()) || !isComputable(out.scalar_type())) {
+    return fallBack<at::_ops::nansum_out>(self, dim, keepdim, dtype, out);
+  }
+  TORCH_CHECK(
+      !dtype || *dtype == out.scalar_type(),
+      "nansum: provided dtype must match dtype of result. Got ",
+      out.scalar_type(),
+      " and ",
+      dtype.value_or(out.scalar_type()),
+      ".");
+  const DimMask reduced = dimMask(dim, self);
+  at::native::resize_output(out, at::native::shape_from_dim_mask(self, reduced, keepdim));
+  const bool real = out.is_floating_point();
+  const ScalarType compute = real ? out.scalar_type() : self.scalar_type();
+  launchReduction(kNanSum, compute, self, reduced, {out}, {1});
+  return out;
+}
+
+Tensor nansum(const Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, OptionalType dtype) {
+  const ScalarType type = at::native::get_dtype_from_self(self, dtype, /*promote_integers=*/true);
+  Tensor out = newResult({0}, {}, self.options().dtype(type));
+  return nansumOut(self, dim, keepdim, dtype, out);
+}
+
+template <class Meta, const Kernel& kKernel>
+struct TruthOfAll : Meta {
+  void impl(const Tensor& self, const Tensor& out) {
+    launchReduction(kKernel, ScalarType::Bool, self, dimMask(std::nullopt, self), {out});
+  }
+};
+template <class Meta, const Kernel& kKernel>
+struct TruthOfDim : Meta {
+  void impl(const Tensor& self, int64_t dim, bool, const Tensor& out) {
+    launchReduction(kKernel, ScalarType::Bool, self, dimMask(dim, self), {out});
+  }
+};
+template <class Meta, const Kernel& kKernel>
+struct TruthOfDims : Meta {
+  void impl(const Tensor& self, at::OptionalIntArrayRef dims, bool, const Tensor& out) {
+    launchReduction(kKernel, ScalarType::Bool, self, dimMask(dims, self, true), {out});
+  }
+};
+
+using Any = TruthOfAll<at::meta::structured_any, kAny>;
+using AnyOfDim = TruthOfDim<at::meta::structured_any_dim, kAny>;
+using AnyOfDims = TruthOfDims<at::meta::structured_any_dims, kAny>;
+using All = TruthOfAll<at::meta::structured_all, kAll>;
+using AllOfDim = TruthOfDim<at::meta::structured_all_dim, kAll>;
+using AllOfDims = TruthOfDims<at::meta::structured_all_dims, kAll>;
+
+Tensor countNonzero(const Tensor& self, c10::IntArrayRef dims) {
+  if (!isComputable(self.scalar_type())) {
+    return fallBack<at::_ops::count_nonzero_dim_IntList>(self, dims);
+  }
+  const DimMask reduced = dimMask(dims, self);
+  Tensor out = newResult(
+      at::native::shape_from_dim_mask(self, reduced, /*keepdim=*/false),
+      {},
+      self.options().dtype(ScalarType::Long));
+  launchReduction(kCountNonzero, ScalarType::Bool, self, reduced, {out});
+  return out;
+}
+
+void launchNorm(
+    const Tensor& self,
+    double order,
+    at::OptionalIntArrayRef dim,
+    ScalarType in,
+    const Tensor& out) {
+  static const Kernel kNorm1{"norm_1"}, kNorm2{"norm_2"}, kNormP{"norm_p"};
+  static const Kernel kNormInfinity{"norm_infinity"}, kNormMinusInfinity{"norm_minus_infinity"};
+  const Kernel& kernel = order == 0           ? kCountNonzero
+                         : order == 1         ? kNorm1
+                         : order == 2         ? kNorm2
+                         : !std::isinf(order) ? kNormP
+                         : order > 0          ? kNormInfinity
+                                              : kNormMinusInfinity;
+  const ScalarType compute = order == 0 ? ScalarType::Bool : in;
+  launchReduction(kernel, compute, self, dimMask(dim, self), {out}, {order});
+}
+
+struct VectorNorm : at::meta::structured_linalg_vector_norm {
+  void impl(
+      const Tensor& self,
+      const c10::Scalar& order,
+      at::OptionalIntArrayRef dim,
+      bool,
+      OptionalType dtype,
+      const Tensor& out) {
+    launchNorm(self, order.toDouble(), dim, dtype.value_or(self.scalar_type()), out);
+  }
+};
+
+double orderOf(at::OptionalScalarRef p) {
+  return p.has_value() ? p.get().toDouble() : 2.0;
+}
+
+struct Norm : at::meta::structured_norm_ScalarOpt_dim {
+  void impl(
+      const Tensor& self, at::OptionalScalarRef p, c10::IntArrayRef dim, bool, const Tensor& out) {
+    launchNorm(self, orderOf(p), dim, self.scalar_type(), out);
+  }
+};
+
+struct NormOfDtype : at::meta::structured_norm_ScalarOpt_dim_dtype {
+  void impl(
+      const Tensor& self,
+      at::OptionalScalarRef p,
+      c10::IntArrayRef dim,
+      bool,
+      ScalarType dtype,
+      const Tensor& out) {
+    launchNorm(self, orderOf(p), dim, dtype, out);
+  }
+};
+
+// The result is the host's: the one wait it takes is item's.
+bool equal(const Tensor& self, const Tensor& other) {
+  TORCH_CHECK(
+      self.device() == other.device(),
+      "Cannot compare two tensors on different devices. Got: ",
+      self.device(),
+      " and ",
+      other.device());
+  if (self.sizes() != other.sizes()) return false;
+  if (self.numel() == 0) return true;
+  return at::_ops::all::call(at::_ops::eq_Tensor::call(self, other)).item<bool>();
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  structured<Sum, at::_ops::sum_dim_IntList, at::_ops::sum_IntList_out>(m);
+  structured<Mean, at::_ops::mean_dim, at::_ops::mean_out>(m);
+  structured<Prod, at::_ops::prod_int_out>(m);
+  m.impl("prod", TORCH_FN(prodOfAll));
+  m.impl("nansum", TORCH_FN(nansum));
+  m.impl("nansum.out", TORCH_FN(nansumOut));
+  structured<Any, at::_ops::any, at::_ops::any_all_out>(m);
+  structured<AnyOfDim, at::_ops::any_out>(m);
+  structured<AnyOfDims, at::_ops::any_dims, at::_ops::any_dims_out>(m);
+  structured<All, at::_ops::all, at::_ops::all_all_out>(m);
+  structured<AllOfDim, at::_ops::all_out>(m);
+  structured<AllOfDims, at::_ops::all_dims, at::_ops::all_dims_out>(m);
+  m.impl("count_nonzero.dim_IntList", TORCH_FN(countNonzero));
+  structured<VectorNorm, at::_ops::linalg_vector_norm, at::_ops::linalg_vector_norm_out>(m);
+  structured<Norm, at::_ops::norm_out>(m);
+  structured<NormOfDtype, at::_ops::norm_dtype_out>(m);
+  m.impl("equal", TORCH_FN(equal));
+}
+
+} // namespace puone
