@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "aten/conv/convolution_ops.h"
 #include "aten/core/operands.h"
 #include "kernels/args/convolution.h"
 #include "runtime/kernel.h"
@@ -272,10 +273,6 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("convolution_overrideable", TORCH_FN(convolution));
-  m.impl("convolution_backward_overrideable", TORCH_FN(convolutionBackward));
-}
-
 } // namespace puone
+
+#include "aten/conv/convolution_registrations.inc"

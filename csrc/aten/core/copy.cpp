@@ -10,6 +10,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <torch/library.h>
 
+#include "aten/core/copy_ops.h"
 #include "aten/core/operands.h"
 #include "aten/core/transfer.h"
 #include "runtime/device.h"
@@ -252,11 +253,6 @@ void skipMathBits(torch::Library& m) {
 
 } // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_copy_from", TORCH_FN(copyFrom));
-  m.impl("_copy_from_and_resize", TORCH_FN(copyFromAndResize));
-}
-
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
   skipMathBits(m);
 }
@@ -266,3 +262,5 @@ TORCH_LIBRARY_IMPL(aten, Negative, m) {
 }
 
 } // namespace puone
+
+#include "aten/core/copy_registrations.inc"

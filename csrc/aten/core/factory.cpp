@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "aten/core/factory.h"
+#include "aten/core/factory_ops.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 
@@ -107,10 +108,6 @@ at::Tensor newResult(
       sizes, dtype, std::nullopt, options.device(), std::nullopt, options.memory_format_opt());
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("empty.memory_format", TORCH_FN(empty));
-  m.impl("empty_strided", TORCH_FN(emptyStrided));
-  m.impl("_efficientzerotensor", TORCH_FN(efficientZeroTensor));
-}
-
 } // namespace puone
+
+#include "aten/core/factory_registrations.inc"

@@ -9,6 +9,7 @@
 
 #include "aten/core/element.h"
 #include "aten/core/operands.h"
+#include "aten/core/scalar_ops.h"
 #include "aten/core/scalar_types.h"
 #include "aten/core/transfer.h"
 #include "runtime/device_allocator.h"
@@ -99,13 +100,6 @@ void recordStream(Tensor& self, c10::Stream stream) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_local_scalar_dense", TORCH_FN(localScalarDense));
-  m.impl("fill_.Scalar", TORCH_FN(fillScalar));
-  m.impl("fill_.Tensor", TORCH_FN(fillTensor));
-  m.impl("zero_", TORCH_FN(zero));
-  m.impl("record_stream", TORCH_FN(recordStream));
-}
-
 } // namespace puone
+
+#include "aten/core/scalar_registrations.inc"

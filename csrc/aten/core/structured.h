@@ -6,34 +6,33 @@
 //   struct Mm : at::meta::structured_mm {
 //     void impl(const at::Tensor& self, const at::Tensor& mat2, const at::Tensor& out) {...}
 //   };
-//   structured<Mm, at::_ops::mm_out>(m);
+// with a row in operators.yaml, of which is generated
+//
+//   structured<Mm, Kernels<...>, at::_ops::mm, at::_ops::mm_out>(m);
 //
 // The form of each registered overload (functional, in-place or out) is read off its signature.
-// The out form is enough: PyTorch derives the other two from it, at the price of a second meta;
-// register them where the time to issue an operator matters. Arguments of a type that the kernels
-// do not compute in go to the CPU fallback; a class with its own `static bool supports(args...)`
-// decides that for itself. If the meta precomputes something, impl gets it as first argument.
-// The counterpart of torchgen's dest/register_dispatch_key.py.
+// Arguments of a type that the kernels do not compute in go to the CPU fallback; a class with its
+// own `static bool supports(inputs...)` decides that for itself, for all forms. If the meta
+// precomputes something, impl gets it as first argument. The counterpart of torchgen's
+// dest/register_dispatch_key.py.
 #pragma once
 
 #include <ATen/TensorIterator.h>
 #include <ATen/TensorMeta.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/native/CPUFallback.h>
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
 
 #include <array>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 #include "aten/core/factory.h"
-#include "aten/core/fallback.h"
 #include "aten/core/operands.h"
+#include "aten/core/registration.h"
 
 // Until torch 2.12 outputs could have named dimensions.
 #if __has_include(<ATen/core/Dimname.h>)
@@ -46,13 +45,6 @@
 #endif
 
 namespace puone {
-
-// Runs one overload (at::_ops::add_out) on the CPU, and counts it.
-template <class Overload, class... A>
-decltype(auto) fallBack(A&&... arguments) {
-  return at::native::call_fallback_fn_symint<&cpuFallback, Overload>::call(
-      std::forward<A>(arguments)...);
-}
 
 namespace structured_detail {
 
@@ -89,15 +81,30 @@ void visitTensors(const T& value, const Visit& visit) {
   }
 }
 
-template <class Op, class... A>
-bool supports(const A&... arguments) {
-  if constexpr (requires { Op::supports(arguments...); }) {
-    return Op::supports(arguments...);
+template <class... A>
+bool areComputable(const A&... arguments) {
+  bool result = true;
+  const auto visit = [&](const at::Tensor& t) { result &= isComputable(t.scalar_type()); };
+  (visitTensors(arguments, visit), ...);
+  return result;
+}
+
+// Whether the class has a member of that name: then it makes the one of NoSupports ambiguous.
+struct NoSupports {
+  static void supports() {}
+};
+template <class Op>
+struct BothSupports : Op, NoSupports {};
+template <class Op>
+concept DecidesItself = !requires { &BothSupports<Op>::supports; };
+
+// Whether the class computes these arguments: the inputs, and the outputs that it is given.
+template <class Op, class All, size_t... kInput>
+bool supports(const All& all, std::index_sequence<kInput...>) {
+  if constexpr (DecidesItself<Op>) {
+    return Op::supports(std::as_const(std::get<kInput>(all))...);
   } else {
-    bool result = true;
-    const auto visit = [&](const at::Tensor& t) { result &= isComputable(t.scalar_type()); };
-    (visitTensors(arguments, visit), ...);
-    return result;
+    return std::apply([](const auto&... each) { return areComputable(each...); }, all);
   }
 }
 
@@ -296,7 +303,8 @@ struct Entry;
 template <class Op, class Overload, class... A>
 struct Entry<Op, Overload, at::Tensor(A...)> {
   static at::Tensor call(A... arguments) {
-    if (!supports<Op>(arguments...)) return fallBack<Overload>(arguments...);
+    const auto inputs = std::index_sequence_for<A...>();
+    if (!supports<Op>(std::tie(arguments...), inputs)) return fallBack<Overload>(arguments...);
     return std::get<0>(functional<Op, Overload>(std::index_sequence<0>(), arguments...));
   }
 };
@@ -305,7 +313,8 @@ template <class Op, class Overload, class... R, class... A>
   requires(std::is_same_v<R, at::Tensor> && ...)
 struct Entry<Op, Overload, std::tuple<R...>(A...)> {
   static std::tuple<R...> call(A... arguments) {
-    if (!supports<Op>(arguments...)) return fallBack<Overload>(arguments...);
+    const auto inputs = std::index_sequence_for<A...>();
+    if (!supports<Op>(std::tie(arguments...), inputs)) return fallBack<Overload>(arguments...);
     return functional<Op, Overload>(std::index_sequence_for<R...>(), arguments...);
   }
 };
@@ -314,7 +323,10 @@ template <class Op, class Overload, class... A>
 struct Entry<Op, Overload, at::Tensor&(at::Tensor&, A...)> {
   static at::Tensor& call(at::Tensor& self, A... arguments) {
     const at::Tensor& input = self;
-    if (!supports<Op>(input, arguments...)) return fallBack<Overload>(self, arguments...);
+    const auto inputs = std::make_index_sequence<1 + sizeof...(A)>();
+    if (!supports<Op>(std::tie(input, arguments...), inputs)) {
+      return fallBack<Overload>(self, arguments...);
+    }
     WithOutputs<Op, Form::kInplace, 1> op;
     op.give(0, self);
     checkSameDevice<Op>(Overload::name, input, arguments...);
@@ -327,9 +339,10 @@ template <class Op, class Overload, class First, class... A>
   requires(!std::is_same_v<First, at::Tensor&>)
 struct Entry<Op, Overload, at::Tensor&(First, A...)> {
   static at::Tensor& call(First first, A... arguments) {
-    if (!supports<Op>(first, arguments...)) return fallBack<Overload>(first, arguments...);
-    const auto all = std::forward_as_tuple(first, arguments...);
-    out<Op, Overload>(all, std::make_index_sequence<sizeof...(A)>(), std::index_sequence<0>());
+    const auto inputs = std::make_index_sequence<sizeof...(A)>();
+    const auto all = std::tie(first, arguments...);
+    if (!supports<Op>(all, inputs)) return fallBack<Overload>(first, arguments...);
+    out<Op, Overload>(all, inputs, std::index_sequence<0>());
     return std::get<sizeof...(A)>(all);
   }
 };
@@ -338,10 +351,11 @@ template <class Op, class Overload, class... R, class... A>
   requires(std::is_same_v<R, at::Tensor&> && ...)
 struct Entry<Op, Overload, std::tuple<R...>(A...)> {
   static std::tuple<R...> call(A... arguments) {
-    if (!supports<Op>(arguments...)) return fallBack<Overload>(arguments...);
-    const auto all = std::forward_as_tuple(arguments...);
     constexpr size_t kInputs = sizeof...(A) - sizeof...(R);
-    out<Op, Overload>(all, std::make_index_sequence<kInputs>(), std::index_sequence_for<R...>());
+    const auto inputs = std::make_index_sequence<kInputs>();
+    const auto all = std::tie(arguments...);
+    if (!supports<Op>(all, inputs)) return fallBack<Overload>(arguments...);
+    out<Op, Overload>(all, inputs, std::index_sequence_for<R...>());
     return [&]<size_t... kOutput>(std::index_sequence<kOutput...>) {
       return std::tuple<R...>(std::get<kInputs + kOutput>(all)...);
     }(std::index_sequence_for<R...>());
@@ -350,15 +364,10 @@ struct Entry<Op, Overload, std::tuple<R...>(A...)> {
 
 } // namespace structured_detail
 
-// Registers the class for these overloads (at::_ops::mm_out ...).
-template <class Op, class... Overloads>
+// Registers the class for these overloads (at::_ops::mm, at::_ops::mm_out).
+template <class Op, class Kernels, class... Overloads>
 void structured(torch::Library& m) {
-  const auto one = [&]<class Overload>(const Overload*) {
-    std::string name = Overload::name;
-    if (*Overload::overload_name != '\0') name += std::string(".") + Overload::overload_name;
-    m.impl(name.c_str(), TORCH_FN((structured_detail::Entry<Op, Overload>::call)));
-  };
-  (one(static_cast<const Overloads*>(nullptr)), ...);
+  (implement<Overloads, Kernels, &structured_detail::Entry<Op, Overloads>::call>(m), ...);
 }
 
 } // namespace puone

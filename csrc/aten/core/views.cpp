@@ -5,16 +5,9 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <ATen/native/Resize.h>
-#include <ATen/ops/_reshape_alias_native.h>
-#include <ATen/ops/as_strided_native.h>
-#include <ATen/ops/is_set_to_native.h>
-#include <ATen/ops/set_native.h>
-#include <ATen/ops/unfold_native.h>
-#include <ATen/ops/view_as_complex_native.h>
-#include <ATen/ops/view_as_real_native.h>
-#include <ATen/ops/view_native.h>
 #include <torch/library.h>
 
+#include "aten/core/views_ops.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 
@@ -102,23 +95,6 @@ bool hasCompatibleShallowCopyType(const at::Tensor& self, const at::Tensor& from
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
-  m.impl("view", TORCH_FN(at::native::view));
-  m.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));
-  m.impl("unfold", TORCH_FN(at::native::unfold));
-  m.impl("view_as_real", TORCH_FN(at::native::view_as_real));
-  m.impl("view_as_complex", TORCH_FN(at::native::view_as_complex));
-  m.impl("_has_compatible_shallow_copy_type", TORCH_FN(hasCompatibleShallowCopyType));
-  m.impl("is_set_to", TORCH_FN(at::native::is_set_to));
-  m.impl("resize_", TORCH_FN(resize_));
-  m.impl(
-      "set_.source_Storage",
-      static_cast<at::Tensor& (*)(at::Tensor&, c10::Storage)>(&at::native::set_));
-  m.impl("set_.source_Storage_storage_offset", TORCH_FN(setStorage));
-  m.impl("set_.source_Tensor", TORCH_FN(at::native::set_tensor_));
-  m.impl("set_", TORCH_FN(setEmpty));
-}
-
 } // namespace puone
+
+#include "aten/core/views_registrations.inc"

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "aten/foreach/amp_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
 namespace puone {
@@ -83,10 +84,6 @@ Tensor& updateScale(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(unscale));
-  m.impl("_amp_update_scale_", TORCH_FN(updateScale));
-}
-
 } // namespace puone
+
+#include "aten/foreach/amp_registrations.inc"

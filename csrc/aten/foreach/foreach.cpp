@@ -3,43 +3,15 @@
 // - tensors of several types or layouts, integers, complex numbers - takes torch's own way, tensor
 // by tensor.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/_foreach_abs_native.h>
-#include <ATen/ops/_foreach_abs_ops.h>
-#include <ATen/ops/_foreach_add_native.h>
-#include <ATen/ops/_foreach_add_ops.h>
-#include <ATen/ops/_foreach_addcdiv_native.h>
-#include <ATen/ops/_foreach_addcdiv_ops.h>
-#include <ATen/ops/_foreach_addcmul_native.h>
-#include <ATen/ops/_foreach_addcmul_ops.h>
-#include <ATen/ops/_foreach_clamp_max_native.h>
-#include <ATen/ops/_foreach_clamp_max_ops.h>
-#include <ATen/ops/_foreach_clamp_min_native.h>
-#include <ATen/ops/_foreach_clamp_min_ops.h>
-#include <ATen/ops/_foreach_div_native.h>
-#include <ATen/ops/_foreach_div_ops.h>
-#include <ATen/ops/_foreach_exp_native.h>
-#include <ATen/ops/_foreach_exp_ops.h>
-#include <ATen/ops/_foreach_lerp_native.h>
-#include <ATen/ops/_foreach_lerp_ops.h>
-#include <ATen/ops/_foreach_mul_native.h>
-#include <ATen/ops/_foreach_mul_ops.h>
-#include <ATen/ops/_foreach_neg_native.h>
-#include <ATen/ops/_foreach_neg_ops.h>
-#include <ATen/ops/_foreach_pow_native.h>
-#include <ATen/ops/_foreach_pow_ops.h>
-#include <ATen/ops/_foreach_reciprocal_native.h>
-#include <ATen/ops/_foreach_reciprocal_ops.h>
-#include <ATen/ops/_foreach_sqrt_native.h>
-#include <ATen/ops/_foreach_sqrt_ops.h>
-#include <ATen/ops/_foreach_sub_native.h>
-#include <ATen/ops/_foreach_sub_ops.h>
 #include <torch/library.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "aten/core/elementwise.h"
 #include "aten/core/factory.h"
+#include "aten/foreach/foreach_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
 namespace puone {
@@ -164,233 +136,51 @@ class ForeachCall {
   Scalar alpha_ = 1;
 };
 
-// How an operator is computed. Constants before anything is registered.
-struct Way {
-  const char* kernel = nullptr;
-  bool has_alpha = false;
-};
-
-template <class Overload, auto kSlow, class Schema = typename Overload::schema>
-struct Foreach;
-
 // Autograd does not count the changes of lists' tensors.
-template <class Overload, auto kSlow, class... A>
-struct Foreach<Overload, kSlow, void(TensorList, A...)> {
-  static constinit inline Way way{};
-  static void call(TensorList self, A... arguments) {
-    static const Kernel kernel(way.kernel);
-    ForeachCall op(self, way.has_alpha);
-    (op.add(arguments), ...);
-    if (!op.fits()) return kSlow(self, arguments...);
-    op.launch(kernel, self);
-    for (const Tensor& tensor : self) tensor.unsafeGetTensorImpl()->bump_version();
-  }
-};
+template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+void overListsInplace(TensorList self, A... arguments) {
+  static constexpr KernelName name = kName;
+  static const Kernel kernel(name.text);
+  ForeachCall op(self, kHasAlpha);
+  (op.add(arguments), ...);
+  if (!op.fits()) return kSlow(self, arguments...);
+  op.launch(kernel, self);
+  for (const Tensor& tensor : self) tensor.unsafeGetTensorImpl()->bump_version();
+}
 
-template <class Overload, auto kSlow, class... A>
-struct Foreach<Overload, kSlow, std::vector<Tensor>(TensorList, A...)> {
-  static constinit inline Way way{};
-  static std::vector<Tensor> call(TensorList self, A... arguments) {
-    static const Kernel kernel(way.kernel);
-    ForeachCall op(self, way.has_alpha);
-    (op.add(arguments), ...);
-    if (!op.fits()) return kSlow(self, arguments...);
-    std::vector<Tensor> out;
-    out.reserve(self.size());
-    for (const Tensor& t : self) out.push_back(newResult(t.sizes(), t.strides(), t.options()));
-    op.launch(kernel, out);
-    return out;
-  }
-};
+template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+std::vector<Tensor> overListsFunctional(TensorList self, A... arguments) {
+  static constexpr KernelName name = kName;
+  static const Kernel kernel(name.text);
+  ForeachCall op(self, kHasAlpha);
+  (op.add(arguments), ...);
+  if (!op.fits()) return kSlow(self, arguments...);
+  std::vector<Tensor> out;
+  out.reserve(self.size());
+  for (const Tensor& t : self) out.push_back(newResult(t.sizes(), t.strides(), t.options()));
+  op.launch(kernel, out);
+  return out;
+}
 
-template <class Overload, auto kSlow>
-void foreach (torch::Library& m, Way way) {
-  using Entry = Foreach<Overload, kSlow>;
-  Entry::way = way;
-  std::string name = Overload::name;
-  if (*Overload::overload_name != '\0') name += std::string(".") + Overload::overload_name;
-  m.impl(name.c_str(), TORCH_FN((Entry::call)));
+template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+constexpr auto entry(void (*)(TensorList, A...)) {
+  return &overListsInplace<kName, kSlow, kHasAlpha, A...>;
+}
+template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+constexpr auto entry(std::vector<Tensor> (*)(TensorList, A...)) {
+  return &overListsFunctional<kName, kSlow, kHasAlpha, A...>;
+}
+
+// Registers the kernel for the overload; kSlow is for lists that it does not suit.
+template <class Overload, KernelName kName, auto kSlow, bool kHasAlpha>
+void overLists(torch::Library& m) {
+  implement<
+      Overload,
+      Kernels<>,
+      entry<kName, kSlow, kHasAlpha>(Signature<Overload>(nullptr))>(m);
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  namespace ops = at::_ops;
-  namespace slow = at::native;
-  foreach
-    <ops::_foreach_sqrt, &slow::foreach_tensor_sqrt_slow>(m, {"foreach_sqrt"});
-  foreach
-    <ops::_foreach_sqrt_, &slow::foreach_tensor_sqrt_slow_>(m, {"foreach_sqrt"});
-  foreach
-    <ops::_foreach_exp, &slow::foreach_tensor_exp_slow>(m, {"foreach_exp"});
-  foreach
-    <ops::_foreach_exp_, &slow::foreach_tensor_exp_slow_>(m, {"foreach_exp"});
-  foreach
-    <ops::_foreach_abs, &slow::foreach_tensor_abs_slow>(m, {"foreach_abs"});
-  foreach
-    <ops::_foreach_abs_, &slow::foreach_tensor_abs_slow_>(m, {"foreach_abs"});
-  foreach
-    <ops::_foreach_neg, &slow::foreach_tensor_neg_slow>(m, {"foreach_neg"});
-  foreach
-    <ops::_foreach_neg_, &slow::foreach_tensor_neg_slow_>(m, {"foreach_neg"});
-  foreach
-    <ops::_foreach_reciprocal, &slow::foreach_tensor_reciprocal_slow>(m, {"foreach_reciprocal"});
-  foreach
-    <ops::_foreach_reciprocal_, &slow::foreach_tensor_reciprocal_slow_>(m, {"foreach_reciprocal"});
-  foreach
-    <ops::_foreach_add_Scalar, &slow::foreach_tensor_add_scalar_kernel_slow>(m, {"foreach_add"});
-  foreach
-    <ops::_foreach_add__Scalar, &slow::foreach_tensor_add_scalar_kernel_slow_>(m, {"foreach_add"});
-  foreach
-    <ops::_foreach_add_List, &slow::foreach_tensor_add_list_kernel_slow>(m, {"foreach_add", true});
-  foreach
-    <ops::_foreach_add__List, &slow::foreach_tensor_add_list_kernel_slow_>(
-        m, {"foreach_add", true});
-  foreach
-    <ops::_foreach_add_ScalarList, &slow::foreach_tensor_add_scalarlist_kernel_slow>(
-        m, {"foreach_add"});
-  foreach
-    <ops::_foreach_add__ScalarList, &slow::foreach_tensor_add_scalarlist_kernel_slow_>(
-        m, {"foreach_add"});
-  foreach
-    <ops::_foreach_add_Tensor, &slow::foreach_tensor_add_tensor_kernel_slow>(
-        m, {"foreach_add", true});
-  foreach
-    <ops::_foreach_add__Tensor, &slow::foreach_tensor_add_tensor_kernel_slow_>(
-        m, {"foreach_add", true});
-  foreach
-    <ops::_foreach_sub_Scalar, &slow::foreach_tensor_sub_scalar_kernel_slow>(m, {"foreach_sub"});
-  foreach
-    <ops::_foreach_sub__Scalar, &slow::foreach_tensor_sub_scalar_kernel_slow_>(m, {"foreach_sub"});
-  foreach
-    <ops::_foreach_sub_List, &slow::foreach_tensor_sub_list_kernel_slow>(m, {"foreach_sub", true});
-  foreach
-    <ops::_foreach_sub__List, &slow::foreach_tensor_sub_list_kernel_slow_>(
-        m, {"foreach_sub", true});
-  foreach
-    <ops::_foreach_sub_ScalarList, &slow::foreach_tensor_sub_scalarlist_kernel_slow>(
-        m, {"foreach_sub"});
-  foreach
-    <ops::_foreach_sub__ScalarList, &slow::foreach_tensor_sub_scalarlist_kernel_slow_>(
-        m, {"foreach_sub"});
-  foreach
-    <ops::_foreach_mul_Scalar, &slow::foreach_tensor_mul_scalar_kernel_slow>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul__Scalar, &slow::foreach_tensor_mul_scalar_kernel_slow_>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul_List, &slow::foreach_tensor_mul_list_kernel_slow>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul__List, &slow::foreach_tensor_mul_list_kernel_slow_>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul_ScalarList, &slow::foreach_tensor_mul_scalarlist_kernel_slow>(
-        m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul__ScalarList, &slow::foreach_tensor_mul_scalarlist_kernel_slow_>(
-        m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul_Tensor, &slow::foreach_tensor_mul_tensor_kernel_slow>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_mul__Tensor, &slow::foreach_tensor_mul_tensor_kernel_slow_>(m, {"foreach_mul"});
-  foreach
-    <ops::_foreach_div_Scalar, &slow::foreach_tensor_div_scalar_kernel_slow>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div__Scalar, &slow::foreach_tensor_div_scalar_kernel_slow_>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div_List, &slow::foreach_tensor_div_list_kernel_slow>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div__List, &slow::foreach_tensor_div_list_kernel_slow_>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div_ScalarList, &slow::foreach_tensor_div_scalarlist_kernel_slow>(
-        m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div__ScalarList, &slow::foreach_tensor_div_scalarlist_kernel_slow_>(
-        m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div_Tensor, &slow::foreach_tensor_div_tensor_kernel_slow>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_div__Tensor, &slow::foreach_tensor_div_tensor_kernel_slow_>(m, {"foreach_div"});
-  foreach
-    <ops::_foreach_pow_Scalar, &slow::foreach_tensor_pow_scalar_kernel_slow>(m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_pow__Scalar, &slow::foreach_tensor_pow_scalar_kernel_slow_>(m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_pow_List, &slow::foreach_tensor_pow_list_kernel_slow>(m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_pow__List, &slow::foreach_tensor_pow_list_kernel_slow_>(m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_pow_ScalarList, &slow::foreach_tensor_pow_scalarlist_kernel_slow>(
-        m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_pow__ScalarList, &slow::foreach_tensor_pow_scalarlist_kernel_slow_>(
-        m, {"foreach_pow"});
-  foreach
-    <ops::_foreach_clamp_min_Scalar, &slow::foreach_tensor_clamp_min_scalar_kernel_slow>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_min__Scalar, &slow::foreach_tensor_clamp_min_scalar_kernel_slow_>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_min_List, &slow::foreach_tensor_clamp_min_list_kernel_slow>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_min__List, &slow::foreach_tensor_clamp_min_list_kernel_slow_>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_min_ScalarList, &slow::foreach_tensor_clamp_min_scalarlist_kernel_slow>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_min__ScalarList, &slow::foreach_tensor_clamp_min_scalarlist_kernel_slow_>(
-        m, {"foreach_maximum"});
-  foreach
-    <ops::_foreach_clamp_max_Scalar, &slow::foreach_tensor_clamp_max_scalar_kernel_slow>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_clamp_max__Scalar, &slow::foreach_tensor_clamp_max_scalar_kernel_slow_>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_clamp_max_List, &slow::foreach_tensor_clamp_max_list_kernel_slow>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_clamp_max__List, &slow::foreach_tensor_clamp_max_list_kernel_slow_>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_clamp_max_ScalarList, &slow::foreach_tensor_clamp_max_scalarlist_kernel_slow>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_clamp_max__ScalarList, &slow::foreach_tensor_clamp_max_scalarlist_kernel_slow_>(
-        m, {"foreach_minimum"});
-  foreach
-    <ops::_foreach_addcmul_Scalar, &slow::foreach_tensor_addcmul_scalar_slow>(
-        m, {"foreach_addcmul"});
-  foreach
-    <ops::_foreach_addcmul__Scalar, &slow::foreach_tensor_addcmul_scalar_slow_>(
-        m, {"foreach_addcmul"});
-  foreach
-    <ops::_foreach_addcmul_ScalarList, &slow::foreach_tensor_addcmul_scalarlist_slow>(
-        m, {"foreach_addcmul"});
-  foreach
-    <ops::_foreach_addcmul__ScalarList, &slow::foreach_tensor_addcmul_scalarlist_slow_>(
-        m, {"foreach_addcmul"});
-  foreach
-    <ops::_foreach_addcdiv_Scalar, &slow::foreach_tensor_addcdiv_scalar_slow>(
-        m, {"foreach_addcdiv"});
-  foreach
-    <ops::_foreach_addcdiv__Scalar, &slow::foreach_tensor_addcdiv_scalar_slow_>(
-        m, {"foreach_addcdiv"});
-  foreach
-    <ops::_foreach_addcdiv_ScalarList, &slow::foreach_tensor_addcdiv_scalarlist_slow>(
-        m, {"foreach_addcdiv"});
-  foreach
-    <ops::_foreach_addcdiv__ScalarList, &slow::foreach_tensor_addcdiv_scalarlist_slow_>(
-        m, {"foreach_addcdiv"});
-  foreach
-    <ops::_foreach_lerp_List, &slow::foreach_tensor_ternary_lerp_slow>(m, {"foreach_lerp"});
-  foreach
-    <ops::_foreach_lerp__List, &slow::foreach_tensor_ternary_lerp_slow_>(m, {"foreach_lerp"});
-  foreach
-    <ops::_foreach_lerp_Scalar, &slow::foreach_tensor_lerp_list_kernel_slow>(m, {"foreach_lerp"});
-  foreach
-    <ops::_foreach_lerp__Scalar, &slow::foreach_tensor_lerp_list_kernel_slow_>(m, {"foreach_lerp"});
-}
-
 } // namespace puone
+
+#include "aten/foreach/foreach_registrations.inc"

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "aten/foreach/fused_optimizer_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
 namespace puone {
@@ -155,16 +156,6 @@ void adagrad(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_fused_adam_", TORCH_FN((adam<false, double>)));
-  m.impl("_fused_adam_.tensor_lr", TORCH_FN((adam<false, const Tensor&>)));
-  m.impl("_fused_adamw_", TORCH_FN((adam<true, double>)));
-  m.impl("_fused_adamw_.tensor_lr", TORCH_FN((adam<true, const Tensor&>)));
-  m.impl("_fused_sgd_", TORCH_FN(sgd<double>));
-  m.impl("_fused_sgd_.tensor_lr", TORCH_FN(sgd<const Tensor&>));
-  m.impl("_fused_adagrad_", TORCH_FN(adagrad<double>));
-  m.impl("_fused_adagrad_.tensor_lr", TORCH_FN(adagrad<const Tensor&>));
-}
-
 } // namespace puone
+
+#include "aten/foreach/fused_optimizer_registrations.inc"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Embeddings and bags of them. The plain lookup is index_select; here is its way back.
 #include <ATen/OpMathType.h>
-#include <ATen/ops/_embedding_bag_backward_native.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "aten/core/factory.h"
+#include "aten/index/embedding_ops.h"
 #include "aten/index/lookup.h"
 #include "kernels/args/embedding.h"
 #include "runtime/kernel.h"
@@ -226,15 +226,6 @@ Tensor& embeddingRenorm(Tensor& self, const Tensor& indices, double max_norm, do
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("embedding_dense_backward", TORCH_FN(embeddingDenseBackward));
-  m.impl("embedding_renorm_", TORCH_FN(embeddingRenorm));
-  m.impl("_embedding_bag", TORCH_FN(embeddingBag));
-  m.impl("_embedding_bag_forward_only", TORCH_FN(embeddingBag));
-  m.impl("_embedding_bag_backward", TORCH_FN(at::native::_embedding_bag_backward_symint));
-  m.impl("_embedding_bag_dense_backward", TORCH_FN(embeddingBagDenseBackward));
-  m.impl("_embedding_bag_per_sample_weights_backward", TORCH_FN(embeddingBagScalesBackward));
-}
-
 } // namespace puone
+
+#include "aten/index/embedding_registrations.inc"

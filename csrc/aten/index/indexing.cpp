@@ -6,22 +6,13 @@
 #include <ATen/native/IndexingUtils.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TensorAdvancedIndexingUtils.h>
-#include <ATen/ops/_index_put_impl_ops.h>
-#include <ATen/ops/index_add_meta.h>
-#include <ATen/ops/index_add_ops.h>
-#include <ATen/ops/index_copy_meta.h>
-#include <ATen/ops/index_copy_ops.h>
-#include <ATen/ops/index_meta.h>
-#include <ATen/ops/index_ops.h>
-#include <ATen/ops/index_reduce_meta.h>
-#include <ATen/ops/index_reduce_ops.h>
-#include <ATen/ops/put_ops.h>
 #include <torch/library.h>
 
 #include <algorithm>
 
-#include "aten/index/lookup.h"
 #include "aten/core/structured.h"
+#include "aten/index/indexing_ops.h"
+#include "aten/index/lookup.h"
 
 namespace puone {
 namespace {
@@ -191,9 +182,6 @@ int64_t indexCount(const OptionalTensors& indices) {
 struct Index : at::meta::structured_index_Tensor {
   static bool supports(const Tensor& /*self*/, const OptionalTensors& indices) {
     return indexCount(indices) <= PUONE_MAX_INDICES;
-  }
-  static bool supports(const Tensor& self, const OptionalTensors& indices, const Tensor& /*out*/) {
-    return supports(self, indices);
   }
   // The meta has made this an iterator over the result, the table and the indices.
   void impl(
@@ -398,20 +386,6 @@ Tensor& putFlat(Tensor& self, const Tensor& index, const Tensor& source, bool ac
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<IndexAdd, at::_ops::index_add_out>(m);
-  structured<IndexCopy, at::_ops::index_copy_out>(m);
-  structured<IndexReduce, at::_ops::index_reduce_out>(m);
-  structured<Index, at::_ops::index_Tensor, at::_ops::index_Tensor_out>(m);
-  m.impl("index_select", TORCH_FN(indexSelect));
-  m.impl("index_select.out", TORCH_FN(indexSelectOut));
-  m.impl("index_fill_.int_Scalar", TORCH_FN(indexFillScalar));
-  m.impl("index_fill_.int_Tensor", TORCH_FN(indexFillTensor));
-  m.impl("_index_put_impl_", TORCH_FN(indexPut));
-  m.impl("take", TORCH_FN(take));
-  m.impl("take.out", TORCH_FN(takeOut));
-  m.impl("put_", TORCH_FN(putFlat));
-}
-
 } // namespace puone
+
+#include "aten/index/indexing_registrations.inc"

@@ -10,6 +10,7 @@
 #include "aten/core/element.h"
 #include "aten/core/factory.h"
 #include "aten/core/operands.h"
+#include "aten/index/masked_ops.h"
 #include "kernels/args/indexing.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -290,20 +291,6 @@ Tensor& maskedScatter(Tensor& self, const Tensor& given_mask, const Tensor& sour
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_assert_async", TORCH_FN(assertAsync));
-  m.impl("_assert_async.msg", TORCH_FN(assertAsyncMessage));
-  m.impl("_functional_assert_async.msg", TORCH_FN(functionalAssertAsync));
-  m.impl("masked_fill_.Scalar", TORCH_FN(maskedFillScalar));
-  m.impl("masked_fill_.Tensor", TORCH_FN(maskedFillTensor));
-  m.impl("masked_select", TORCH_FN(maskedSelect));
-  m.impl("masked_select.out", TORCH_FN(maskedSelectOut));
-  m.impl("masked_scatter_", TORCH_FN(maskedScatter));
-  m.impl("nonzero", TORCH_FN(nonzero));
-  m.impl("nonzero.out", TORCH_FN(nonzeroOut));
-  m.impl("nonzero_static", TORCH_FN(nonzeroStatic));
-  m.impl("nonzero_static.out", TORCH_FN(nonzeroStaticOut));
-}
-
 } // namespace puone
+
+#include "aten/index/masked_registrations.inc"

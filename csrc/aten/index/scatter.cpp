@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // gather and scatter: one index per element, along one dimension.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/ops/gather_meta.h>
-#include <ATen/ops/gather_ops.h>
-#include <ATen/ops/scatter_add_meta.h>
-#include <ATen/ops/scatter_add_ops.h>
-#include <ATen/ops/scatter_meta.h>
-#include <ATen/ops/scatter_ops.h>
-#include <ATen/ops/scatter_reduce_meta.h>
-#include <ATen/ops/scatter_reduce_ops.h>
 #include <torch/library.h>
 
-#include "aten/index/lookup.h"
 #include "aten/core/structured.h"
+#include "aten/index/lookup.h"
+#include "aten/index/scatter_ops.h"
 
 namespace puone {
 namespace {
@@ -114,17 +107,6 @@ struct ScatterReduceTwo : at::meta::structured_scatter_reduce_two {
 };
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Gather, at::_ops::gather, at::_ops::gather_out>(m);
-  structured<Scatter<at::meta::structured_scatter_src>, at::_ops::scatter_src_out>(m);
-  structured<Scatter<at::meta::structured_scatter_value>, at::_ops::scatter_value_out>(m);
-  structured<ScatterReduce<at::meta::structured_scatter_reduce>, at::_ops::scatter_reduce_out>(m);
-  structured<
-      ScatterReduce<at::meta::structured_scatter_value_reduce>,
-      at::_ops::scatter_value_reduce_out>(m);
-  structured<ScatterAdd, at::_ops::scatter_add_out>(m);
-  structured<ScatterReduceTwo, at::_ops::scatter_reduce_two_out>(m);
-}
-
 } // namespace puone
+
+#include "aten/index/scatter_registrations.inc"

@@ -2,29 +2,14 @@
 // Matrix products. Everything is one kernel, "gemm": a vector is a matrix with one row or column.
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
-#include <ATen/ops/_addmm_activation_meta.h>
-#include <ATen/ops/_addmm_activation_ops.h>
-#include <ATen/ops/addbmm_ops.h>
 #include <ATen/ops/addmm.h>
-#include <ATen/ops/addmm_meta.h>
-#include <ATen/ops/addmm_ops.h>
-#include <ATen/ops/addmv_meta.h>
-#include <ATen/ops/addmv_ops.h>
-#include <ATen/ops/addr_ops.h>
-#include <ATen/ops/baddbmm_meta.h>
-#include <ATen/ops/baddbmm_ops.h>
-#include <ATen/ops/bmm_meta.h>
-#include <ATen/ops/bmm_ops.h>
-#include <ATen/ops/dot_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/mm_meta.h>
-#include <ATen/ops/mm_ops.h>
 #include <ATen/ops/relu.h>
-#include <ATen/ops/vdot_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/structured.h"
+#include "aten/linalg/matmul_ops.h"
 #include "kernels/args/matmul.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -144,9 +129,6 @@ template <class Meta>
 struct Product : Meta {
   static bool supports(const Tensor& a, const Tensor& /*b*/) {
     return hasProduct(a.scalar_type());
-  }
-  static bool supports(const Tensor& a, const Tensor& b, const Tensor& /*out*/) {
-    return supports(a, b);
   }
   void impl(const Tensor& a, const Tensor& b, const Tensor& out) {
     checkSameType(a, b);
@@ -392,22 +374,6 @@ Tensor& addOuterInplace(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Product<at::meta::structured_mm>, at::_ops::mm, at::_ops::mm_out>(m);
-  structured<Product<at::meta::structured_bmm>, at::_ops::bmm, at::_ops::bmm_out>(m);
-  structured<Addmm, at::_ops::addmm, at::_ops::addmm_, at::_ops::addmm_out>(m);
-  structured<Baddbmm, at::_ops::baddbmm, at::_ops::baddbmm_, at::_ops::baddbmm_out>(m);
-  structured<Addmv, at::_ops::addmv, at::_ops::addmv_, at::_ops::addmv_out>(m);
-  structured<AddmmActivation, at::_ops::_addmm_activation_out>(m);
-  m.impl("dot", TORCH_FN((dot<at::_ops::dot, false>)));
-  m.impl("vdot", TORCH_FN((dot<at::_ops::vdot, true>)));
-  m.impl("addbmm", TORCH_FN(batchProduct));
-  m.impl("addbmm_", TORCH_FN(batchProductInplace));
-  m.impl("addbmm.out", TORCH_FN(batchProductOut));
-  m.impl("addr", TORCH_FN(addOuter));
-  m.impl("addr_", TORCH_FN(addOuterInplace));
-  m.impl("addr.out", TORCH_FN(addOuterOut));
-}
-
 } // namespace puone
+
+#include "aten/linalg/matmul_registrations.inc"

@@ -7,6 +7,8 @@
 #include <ATen/native/transformers/attention.h>
 #include <torch/library.h>
 
+#include "aten/nn/attention_ops.h"
+
 namespace puone {
 namespace {
 
@@ -26,13 +28,10 @@ int64_t fusedSdpChoice(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_fused_sdp_choice", TORCH_FN(fusedSdpChoice));
-}
-
 } // namespace puone
 
 namespace at::native {
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &puone::fusedSdpChoice)
 } // namespace at::native
+
+#include "aten/nn/attention_registrations.inc"

@@ -5,15 +5,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/mean_meta.h>
 #include <ATen/ops/mean_ops.h>
-#include <ATen/ops/mse_loss_meta.h>
-#include <ATen/ops/mse_loss_ops.h>
-#include <ATen/ops/smooth_l1_loss_meta.h>
-#include <ATen/ops/smooth_l1_loss_ops.h>
 #include <ATen/ops/sum_meta.h>
 #include <ATen/ops/sum_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/nn/loss_ops.h"
 
 namespace puone {
 namespace {
@@ -188,20 +185,6 @@ Tensor binaryCrossEntropyBackward(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<MseLoss, at::_ops::mse_loss_out>(m);
-  structured<SmoothL1Loss, at::_ops::smooth_l1_loss_out>(m);
-  m.impl("mse_loss_backward", TORCH_FN(mseLossBackward));
-  m.impl("mse_loss_backward.grad_input", TORCH_FN(mseLossBackwardOut));
-  m.impl("smooth_l1_loss_backward.grad_input", TORCH_FN(smoothL1LossBackwardOut));
-  m.impl("huber_loss", TORCH_FN(huberLoss));
-  m.impl("huber_loss.out", TORCH_FN(huberLossOut));
-  m.impl("huber_loss_backward.out", TORCH_FN(huberLossBackwardOut));
-  m.impl("binary_cross_entropy", TORCH_FN(binaryCrossEntropy));
-  m.impl("binary_cross_entropy.out", TORCH_FN(binaryCrossEntropyOut));
-  m.impl("binary_cross_entropy_backward", TORCH_FN(binaryCrossEntropyBackward));
-  m.impl("binary_cross_entropy_backward.grad_input", TORCH_FN(binaryCrossEntropyBackwardOut));
-}
-
 } // namespace puone
+
+#include "aten/nn/loss_registrations.inc"

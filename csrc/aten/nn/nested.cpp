@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 #include <torch/library.h>
 
+#include "aten/nn/nested_ops.h"
+
 namespace puone {
 namespace {
 
@@ -12,9 +14,6 @@ bool maskIsLeftAligned(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/)
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(maskIsLeftAligned));
-}
-
 } // namespace puone
+
+#include "aten/nn/nested_registrations.inc"

@@ -3,16 +3,11 @@
 // arrives at the next synchronisation.
 #include <ATen/core/Reduction.h>
 #include <ATen/native/Resize.h>
-#include <ATen/ops/nll_loss2d_backward_ops.h>
-#include <ATen/ops/nll_loss2d_forward_ops.h>
-#include <ATen/ops/nll_loss_backward_meta.h>
-#include <ATen/ops/nll_loss_backward_ops.h>
-#include <ATen/ops/nll_loss_forward_meta.h>
-#include <ATen/ops/nll_loss_forward_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/nn/nll_loss_ops.h"
 #include "kernels/args/normalization.h"
 #include "runtime/stream.h"
 
@@ -211,15 +206,6 @@ Tensor nllLoss2dBackward(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<NllLoss, at::_ops::nll_loss_forward, at::_ops::nll_loss_forward_output>(m);
-  structured<NllLossBackward, at::_ops::nll_loss_backward, at::_ops::nll_loss_backward_grad_input>(
-      m);
-  m.impl("nll_loss2d_forward", TORCH_FN(nllLoss2d));
-  m.impl("nll_loss2d_forward.output", TORCH_FN(nllLoss2dOut));
-  m.impl("nll_loss2d_backward", TORCH_FN(nllLoss2dBackward));
-  m.impl("nll_loss2d_backward.grad_input", TORCH_FN(nllLoss2dBackwardOut));
-}
-
 } // namespace puone
+
+#include "aten/nn/nll_loss_registrations.inc"

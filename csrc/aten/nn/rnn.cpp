@@ -12,6 +12,8 @@
 #include <optional>
 #include <tuple>
 
+#include "aten/nn/rnn_ops.h"
+
 namespace puone {
 namespace {
 
@@ -116,12 +118,6 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gruCellBackward(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("_thnn_fused_lstm_cell", TORCH_FN(lstmCell));
-  m.impl("_thnn_fused_lstm_cell_backward_impl", TORCH_FN(lstmCellBackward));
-  m.impl("_thnn_fused_gru_cell", TORCH_FN(gruCell));
-  m.impl("_thnn_fused_gru_cell_backward", TORCH_FN(gruCellBackward));
-}
-
 } // namespace puone
+
+#include "aten/nn/rnn_registrations.inc"

@@ -13,6 +13,7 @@
 
 #include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/norm/normalization_ops.h"
 #include "aten/reduce/reduction.h"
 #include "kernels/args/normalization.h"
 #include "runtime/stream.h"
@@ -404,18 +405,6 @@ std::tuple<Tensor, Tensor> weightNormBackward(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("native_layer_norm", TORCH_FN(layerNorm));
-  m.impl("native_layer_norm_backward", TORCH_FN(layerNormBackward));
-  m.impl("native_group_norm", TORCH_FN(groupNorm));
-  m.impl("native_group_norm_backward", TORCH_FN(groupNormBackward));
-  m.impl("native_batch_norm", TORCH_FN(batchNorm));
-  m.impl("_native_batch_norm_legit", TORCH_FN(batchNormLegit));
-  m.impl("_native_batch_norm_legit.no_stats", TORCH_FN(batchNormNoStats));
-  m.impl("native_batch_norm_backward", TORCH_FN(batchNormBackward));
-  m.impl("_weight_norm_interface", TORCH_FN(weightNorm));
-  m.impl("_weight_norm_interface_backward", TORCH_FN(weightNormBackward));
-}
-
 } // namespace puone
+
+#include "aten/norm/normalization_registrations.inc"

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // softmax and log_softmax, forwards and backwards.
 #include <ATen/WrapDimUtils.h>
-#include <ATen/ops/_log_softmax_backward_data_meta.h>
-#include <ATen/ops/_log_softmax_backward_data_ops.h>
-#include <ATen/ops/_log_softmax_meta.h>
-#include <ATen/ops/_log_softmax_ops.h>
-#include <ATen/ops/_softmax_backward_data_meta.h>
-#include <ATen/ops/_softmax_backward_data_ops.h>
-#include <ATen/ops/_softmax_meta.h>
-#include <ATen/ops/_softmax_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/norm/softmax_ops.h"
 #include "kernels/args/normalization.h"
 #include "runtime/stream.h"
 
@@ -74,24 +67,6 @@ struct SoftmaxBackward : Meta {
 };
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<
-      Softmax<at::meta::structured__softmax, false>,
-      at::_ops::_softmax,
-      at::_ops::_softmax_out>(m);
-  structured<
-      Softmax<at::meta::structured__log_softmax, true>,
-      at::_ops::_log_softmax,
-      at::_ops::_log_softmax_out>(m);
-  structured<
-      SoftmaxBackward<at::meta::structured__softmax_backward_data, false>,
-      at::_ops::_softmax_backward_data,
-      at::_ops::_softmax_backward_data_out>(m);
-  structured<
-      SoftmaxBackward<at::meta::structured__log_softmax_backward_data, true>,
-      at::_ops::_log_softmax_backward_data,
-      at::_ops::_log_softmax_backward_data_out>(m);
-}
-
 } // namespace puone
+
+#include "aten/norm/softmax_registrations.inc"

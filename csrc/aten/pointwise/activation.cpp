@@ -1,39 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Activation functions.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/_prelu_kernel_ops.h>
 #include <ATen/ops/clamp_meta.h>
 #include <ATen/ops/clamp_ops.h>
-#include <ATen/ops/elu_meta.h>
-#include <ATen/ops/elu_ops.h>
-#include <ATen/ops/gelu_meta.h>
-#include <ATen/ops/gelu_ops.h>
-#include <ATen/ops/glu_meta.h>
-#include <ATen/ops/glu_ops.h>
-#include <ATen/ops/hardshrink_meta.h>
-#include <ATen/ops/hardshrink_ops.h>
-#include <ATen/ops/hardsigmoid_meta.h>
-#include <ATen/ops/hardsigmoid_ops.h>
-#include <ATen/ops/hardswish_ops.h>
-#include <ATen/ops/hardtanh_ops.h>
-#include <ATen/ops/leaky_relu_meta.h>
-#include <ATen/ops/leaky_relu_ops.h>
-#include <ATen/ops/log_sigmoid_forward_ops.h>
-#include <ATen/ops/logit_ops.h>
-#include <ATen/ops/mish_meta.h>
-#include <ATen/ops/mish_ops.h>
-#include <ATen/ops/relu_ops.h>
-#include <ATen/ops/silu_meta.h>
-#include <ATen/ops/silu_ops.h>
-#include <ATen/ops/softplus_meta.h>
-#include <ATen/ops/softplus_ops.h>
-#include <ATen/ops/softshrink_meta.h>
-#include <ATen/ops/softshrink_ops.h>
-#include <ATen/ops/threshold_meta.h>
-#include <ATen/ops/threshold_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/activation_ops.h"
 #include "aten/pointwise/logit.h"
 
 namespace puone {
@@ -148,48 +121,6 @@ Tensor prelu(const Tensor& self, const Tensor& weight) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<
-      Elementwise<at::meta::structured_silu, "silu", kInexact>,
-      at::_ops::silu,
-      at::_ops::silu_out>(m);
-  structured<Elementwise<at::meta::structured_mish, "mish", kRealTypes>, at::_ops::mish_out>(m);
-  structured<
-      Elementwise<at::meta::structured_hardsigmoid, "hardsigmoid", kRealTypes>,
-      at::_ops::hardsigmoid_out>(m);
-  structured<Elementwise<at::meta::structured_glu, "glu", kRealTypes>, at::_ops::glu_out>(m);
-  structured<
-      WithScalars<at::meta::structured_threshold, "threshold", kIntegerTypes | kRealTypes>,
-      at::_ops::threshold_out>(m);
-  structured<
-      WithScalars<at::meta::structured_leaky_relu, "leaky_relu", kRealTypes>,
-      at::_ops::leaky_relu_out>(m);
-  structured<WithScalars<at::meta::structured_elu, "elu", kRealTypes>, at::_ops::elu_out>(m);
-  structured<
-      WithScalars<at::meta::structured_softplus, "softplus", kRealTypes>,
-      at::_ops::softplus_out>(m);
-  structured<
-      WithScalars<at::meta::structured_softshrink, "softshrink", kRealTypes>,
-      at::_ops::softshrink_out>(m);
-  structured<
-      WithScalars<at::meta::structured_hardshrink, "hardshrink", kRealTypes>,
-      at::_ops::hardshrink_out>(m);
-  structured<Gelu, at::_ops::gelu, at::_ops::gelu_out>(m);
-  m.impl("relu", TORCH_FN(Relu::functional));
-  m.impl("relu_", TORCH_FN(Relu::inplace));
-  m.impl("hardswish", TORCH_FN(Hardswish::functional));
-  m.impl("hardswish_", TORCH_FN(Hardswish::inplace));
-  m.impl("hardswish.out", TORCH_FN(Hardswish::out));
-  m.impl("hardtanh", TORCH_FN(hardtanh));
-  m.impl("hardtanh_", TORCH_FN(hardtanhInplace));
-  m.impl("hardtanh.out", TORCH_FN(hardtanhOut));
-  m.impl("log_sigmoid_forward", TORCH_FN(logSigmoid));
-  m.impl("log_sigmoid_forward.output", TORCH_FN(logSigmoidOut));
-  m.impl("logit", TORCH_FN(logit));
-  m.impl("logit_", TORCH_FN(logitInplace));
-  m.impl("logit.out", TORCH_FN(logitOut));
-  m.impl("_prelu_kernel", TORCH_FN(prelu));
-}
-
 } // namespace puone
+
+#include "aten/pointwise/activation_registrations.inc"

@@ -1,33 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gradients of activation functions.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/elu_backward_meta.h>
-#include <ATen/ops/elu_backward_ops.h>
-#include <ATen/ops/gelu_backward_meta.h>
-#include <ATen/ops/gelu_backward_ops.h>
-#include <ATen/ops/hardshrink_backward_meta.h>
-#include <ATen/ops/hardshrink_backward_ops.h>
-#include <ATen/ops/hardsigmoid_backward_meta.h>
-#include <ATen/ops/hardsigmoid_backward_ops.h>
-#include <ATen/ops/leaky_relu_backward_meta.h>
-#include <ATen/ops/leaky_relu_backward_ops.h>
-#include <ATen/ops/logit_backward_meta.h>
-#include <ATen/ops/logit_backward_ops.h>
-#include <ATen/ops/sigmoid_backward_meta.h>
-#include <ATen/ops/sigmoid_backward_ops.h>
-#include <ATen/ops/silu_backward_meta.h>
-#include <ATen/ops/silu_backward_ops.h>
-#include <ATen/ops/softplus_backward_meta.h>
-#include <ATen/ops/softplus_backward_ops.h>
-#include <ATen/ops/softshrink_backward_meta.h>
-#include <ATen/ops/softshrink_backward_ops.h>
-#include <ATen/ops/tanh_backward_meta.h>
-#include <ATen/ops/tanh_backward_ops.h>
-#include <ATen/ops/threshold_backward_meta.h>
-#include <ATen/ops/threshold_backward_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/activation_backward_ops.h"
 #include "aten/pointwise/logit.h"
 
 namespace puone {
@@ -159,53 +136,6 @@ Tensor gluBackward(const Tensor& gradient, const Tensor& self, int64_t dim) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<
-      Elementwise<at::meta::structured_sigmoid_backward, "sigmoid_backward", kInexact>,
-      at::_ops::sigmoid_backward_grad_input>(m);
-  structured<
-      Elementwise<at::meta::structured_tanh_backward, "tanh_backward", kInexact>,
-      at::_ops::tanh_backward_grad_input>(m);
-  structured<
-      Elementwise<at::meta::structured_silu_backward, "silu_backward", kInexact>,
-      at::_ops::silu_backward_grad_input>(m);
-  structured<
-      Elementwise<at::meta::structured_hardsigmoid_backward, "hardsigmoid_backward", kRealTypes>,
-      at::_ops::hardsigmoid_backward_grad_input>(m);
-  structured<
-      WithScalars<
-          at::meta::structured_threshold_backward,
-          "threshold_backward",
-          kIntegerTypes | kRealTypes>,
-      at::_ops::threshold_backward,
-      at::_ops::threshold_backward_grad_input>(m);
-  structured<
-      WithScalars<at::meta::structured_leaky_relu_backward, "leaky_relu_backward", kRealTypes>,
-      at::_ops::leaky_relu_backward_grad_input>(m);
-  structured<
-      WithScalars<at::meta::structured_elu_backward, "elu_backward", kRealTypes>,
-      at::_ops::elu_backward_grad_input>(m);
-  structured<
-      WithScalars<at::meta::structured_softplus_backward, "softplus_backward", kRealTypes>,
-      at::_ops::softplus_backward_grad_input>(m);
-  structured<
-      WithScalars<at::meta::structured_softshrink_backward, "shrink_backward", kRealTypes>,
-      at::_ops::softshrink_backward_grad_input>(m);
-  structured<
-      WithScalars<at::meta::structured_hardshrink_backward, "shrink_backward", kRealTypes>,
-      at::_ops::hardshrink_backward_grad_input>(m);
-  structured<GeluBackward, at::_ops::gelu_backward, at::_ops::gelu_backward_grad_input>(m);
-  structured<LogitBackward, at::_ops::logit_backward_grad_input>(m);
-  m.impl("mish_backward", TORCH_FN(mishBackward));
-  m.impl("hardswish_backward", TORCH_FN(hardswishBackward));
-  m.impl("hardtanh_backward", TORCH_FN(hardtanhBackward));
-  m.impl("hardtanh_backward.grad_input", TORCH_FN(hardtanhBackwardOut));
-  m.impl("log_sigmoid_backward", TORCH_FN(logSigmoidBackward));
-  m.impl("log_sigmoid_backward.grad_input", TORCH_FN(logSigmoidBackwardOut));
-  m.impl("_prelu_kernel_backward", TORCH_FN(preluBackward));
-  m.impl("glu_backward", TORCH_FN(gluBackward));
-  m.impl("glu_backward.grad_input", TORCH_FN(gluBackwardOut));
-}
-
 } // namespace puone
+
+#include "aten/pointwise/activation_backward_registrations.inc"

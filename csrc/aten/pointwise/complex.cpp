@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/complex_ops.h"
 
 namespace puone {
 namespace {
@@ -56,10 +57,6 @@ Tensor& polarOut(const Tensor& abs, const Tensor& angle, Tensor& out) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("complex.out", TORCH_FN(complexOut));
-  m.impl("polar.out", TORCH_FN(polarOut));
-}
-
 } // namespace puone
+
+#include "aten/pointwise/complex_registrations.inc"

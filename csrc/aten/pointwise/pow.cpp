@@ -2,11 +2,10 @@
 // pow.
 #include <ATen/ScalarOps.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/pow_meta.h>
-#include <ATen/ops/pow_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/pow_ops.h"
 
 namespace puone {
 namespace {
@@ -56,14 +55,7 @@ struct PowScalar : at::meta::structured_pow_Scalar {
   }
 };
 
-using PowTensorTensor = Elementwise<at::meta::structured_pow_Tensor_Tensor, "pow">;
-
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<PowTensorScalar, at::_ops::pow_Tensor_Scalar, at::_ops::pow_Tensor_Scalar_out>(m);
-  structured<PowTensorTensor, at::_ops::pow_Tensor_Tensor_out>(m);
-  structured<PowScalar, at::_ops::pow_Scalar_out>(m);
-}
-
 } // namespace puone
+
+#include "aten/pointwise/pow_registrations.inc"

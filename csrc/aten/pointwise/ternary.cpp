@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // where, clamp, lerp, addcmul, addcdiv.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/addcdiv_meta.h>
-#include <ATen/ops/addcdiv_ops.h>
-#include <ATen/ops/addcmul_meta.h>
-#include <ATen/ops/addcmul_ops.h>
-#include <ATen/ops/clamp_max_meta.h>
-#include <ATen/ops/clamp_max_ops.h>
-#include <ATen/ops/clamp_meta.h>
-#include <ATen/ops/clamp_min_meta.h>
-#include <ATen/ops/clamp_min_ops.h>
-#include <ATen/ops/clamp_ops.h>
-#include <ATen/ops/lerp_meta.h>
-#include <ATen/ops/lerp_ops.h>
 #include <ATen/ops/result_type.h>
-#include <ATen/ops/where_ops.h>
 #include <torch/library.h>
 
 #include <cmath>
 #include <limits>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/ternary_ops.h"
 
 namespace puone {
 namespace {
@@ -179,25 +167,6 @@ Tensor& whereOut(const Tensor& condition, const Tensor& self, const Tensor& othe
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  using Lerp = Elementwise<at::meta::structured_lerp_Tensor, "lerp", kInexact>;
-  using ClampMinTensor = Elementwise<at::meta::structured_clamp_min_Tensor, "maximum", kOrdered>;
-  using ClampMaxTensor = Elementwise<at::meta::structured_clamp_max_Tensor, "minimum", kOrdered>;
-  using Addcmul = WithValue<at::meta::structured_addcmul, "addcmul", kNumbers>;
-  using Addcdiv = WithValue<at::meta::structured_addcdiv, "addcdiv", kInexact>;
-  structured<Clamp, at::_ops::clamp, at::_ops::clamp_out>(m);
-  structured<ClampMin, at::_ops::clamp_min_out>(m);
-  structured<ClampMax, at::_ops::clamp_max_out>(m);
-  structured<ClampTensor, at::_ops::clamp_Tensor_out>(m);
-  structured<ClampMinTensor, at::_ops::clamp_min_Tensor_out>(m);
-  structured<ClampMaxTensor, at::_ops::clamp_max_Tensor_out>(m);
-  structured<Lerp, at::_ops::lerp_Tensor_out>(m);
-  structured<LerpScalar, at::_ops::lerp__Scalar, at::_ops::lerp_Scalar_out>(m);
-  structured<Addcmul, at::_ops::addcmul_, at::_ops::addcmul_out>(m);
-  structured<Addcdiv, at::_ops::addcdiv_, at::_ops::addcdiv_out>(m);
-  m.impl("where.self", TORCH_FN(where));
-  m.impl("where.self_out", TORCH_FN(whereOut));
-}
-
 } // namespace puone
+
+#include "aten/pointwise/ternary_registrations.inc"

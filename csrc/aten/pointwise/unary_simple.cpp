@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Signs, magnitudes, rounding and tests.
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/abs_ops.h>
-#include <ATen/ops/angle_ops.h>
-#include <ATen/ops/bitwise_not_meta.h>
-#include <ATen/ops/bitwise_not_ops.h>
-#include <ATen/ops/ceil_meta.h>
-#include <ATen/ops/ceil_ops.h>
-#include <ATen/ops/conj_physical_ops.h>
-#include <ATen/ops/floor_meta.h>
-#include <ATen/ops/floor_ops.h>
-#include <ATen/ops/frac_meta.h>
-#include <ATen/ops/frac_ops.h>
-#include <ATen/ops/isnan_ops.h>
-#include <ATen/ops/isneginf_meta.h>
-#include <ATen/ops/isneginf_ops.h>
-#include <ATen/ops/isposinf_meta.h>
-#include <ATen/ops/isposinf_ops.h>
-#include <ATen/ops/logical_not_ops.h>
-#include <ATen/ops/nan_to_num_ops.h>
 #include <ATen/ops/ne_meta.h>
 #include <ATen/ops/ne_ops.h>
-#include <ATen/ops/neg_meta.h>
-#include <ATen/ops/neg_ops.h>
-#include <ATen/ops/reciprocal_meta.h>
-#include <ATen/ops/reciprocal_ops.h>
-#include <ATen/ops/round_meta.h>
-#include <ATen/ops/round_ops.h>
-#include <ATen/ops/sgn_meta.h>
-#include <ATen/ops/sgn_ops.h>
-#include <ATen/ops/sign_meta.h>
-#include <ATen/ops/sign_ops.h>
-#include <ATen/ops/signbit_meta.h>
-#include <ATen/ops/signbit_ops.h>
-#include <ATen/ops/trunc_meta.h>
-#include <ATen/ops/trunc_ops.h>
 #include <torch/library.h>
 
 #include <cmath>
 #include <limits>
 
 #include "aten/core/elementwise.h"
+#include "aten/pointwise/unary_simple_ops.h"
 
 namespace puone {
 namespace {
@@ -227,36 +196,6 @@ Tensor isnan(const Tensor& self) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<
-      Elementwise<at::meta::structured_neg, "neg", kIntegerTypes | kInexact>,
-      at::_ops::neg,
-      at::_ops::neg_out>(m);
-  structured<
-      Elementwise<at::meta::structured_reciprocal, "reciprocal", kInexact>,
-      at::_ops::reciprocal,
-      at::_ops::reciprocal_out>(m);
-  structured<Elementwise<at::meta::structured_sgn, "sign">, at::_ops::sgn_out>(m);
-  structured<Elementwise<at::meta::structured_sign, "sign", kOrdered>, at::_ops::sign_out>(m);
-  structured<Elementwise<at::meta::structured_frac, "frac", kRealTypes>, at::_ops::frac_out>(m);
-  structured<Rounding<at::meta::structured_ceil, "ceil">, at::_ops::ceil_out>(m);
-  structured<Rounding<at::meta::structured_floor, "floor">, at::_ops::floor_out>(m);
-  structured<Rounding<at::meta::structured_round, "round">, at::_ops::round_out>(m);
-  structured<Rounding<at::meta::structured_trunc, "trunc">, at::_ops::trunc_out>(m);
-  structured<RoundDecimals, at::_ops::round_decimals_out>(m);
-  structured<Predicate<at::meta::structured_signbit, "signbit", true>, at::_ops::signbit_out>(m);
-  structured<Predicate<at::meta::structured_isposinf, "isposinf">, at::_ops::isposinf_out>(m);
-  structured<Predicate<at::meta::structured_isneginf, "isneginf">, at::_ops::isneginf_out>(m);
-  structured<BitwiseNot, at::_ops::bitwise_not_out>(m);
-  m.impl("abs.out", TORCH_FN(absOut));
-  m.impl("angle", TORCH_FN(angle));
-  m.impl("angle.out", TORCH_FN(angleOut));
-  m.impl("conj_physical_", TORCH_FN(conjPhysicalInplace));
-  m.impl("conj_physical.out", TORCH_FN(conjPhysicalOut));
-  m.impl("logical_not.out", TORCH_FN(logicalNotOut));
-  m.impl("nan_to_num.out", TORCH_FN(nanToNumOut));
-  m.impl("isnan", TORCH_FN(isnan));
-}
-
 } // namespace puone
+
+#include "aten/pointwise/unary_simple_registrations.inc"

@@ -2,39 +2,11 @@
 // Pooling: maximum and average, over windows or adaptive, in two and three dimensions. (torch pools
 // one dimension as two.)
 #include <ATen/native/Pool.h>
-#include <ATen/ops/_adaptive_avg_pool2d_backward_ops.h>
-#include <ATen/ops/_adaptive_avg_pool2d_ops.h>
-#include <ATen/ops/_adaptive_avg_pool3d_backward_ops.h>
-#include <ATen/ops/_adaptive_avg_pool3d_ops.h>
-#include <ATen/ops/adaptive_avg_pool2d_ops.h>
-#include <ATen/ops/adaptive_avg_pool3d_backward_ops.h>
-#include <ATen/ops/adaptive_avg_pool3d_ops.h>
-#include <ATen/ops/adaptive_max_pool2d_backward_meta.h>
-#include <ATen/ops/adaptive_max_pool2d_backward_ops.h>
-#include <ATen/ops/adaptive_max_pool2d_meta.h>
-#include <ATen/ops/adaptive_max_pool2d_ops.h>
-#include <ATen/ops/adaptive_max_pool3d_backward_meta.h>
-#include <ATen/ops/adaptive_max_pool3d_backward_ops.h>
-#include <ATen/ops/adaptive_max_pool3d_meta.h>
-#include <ATen/ops/adaptive_max_pool3d_ops.h>
-#include <ATen/ops/avg_pool2d_backward_meta.h>
-#include <ATen/ops/avg_pool2d_backward_ops.h>
-#include <ATen/ops/avg_pool2d_meta.h>
-#include <ATen/ops/avg_pool2d_ops.h>
-#include <ATen/ops/avg_pool3d_backward_meta.h>
-#include <ATen/ops/avg_pool3d_backward_ops.h>
-#include <ATen/ops/avg_pool3d_meta.h>
-#include <ATen/ops/avg_pool3d_ops.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/max_pool2d_with_indices_backward_meta.h>
-#include <ATen/ops/max_pool2d_with_indices_backward_ops.h>
-#include <ATen/ops/max_pool2d_with_indices_meta.h>
-#include <ATen/ops/max_pool2d_with_indices_ops.h>
-#include <ATen/ops/max_pool3d_with_indices_backward_ops.h>
-#include <ATen/ops/max_pool3d_with_indices_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/structured.h"
+#include "aten/pool/pool_ops.h"
 #include "kernels/args/pool.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -525,37 +497,6 @@ using AvgPool2dBackward = AvgPoolBackward<at::meta::structured_avg_pool2d_backwa
 using AvgPool3dBackward = AvgPoolBackward<at::meta::structured_avg_pool3d_backward, 3>;
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<MaxPool2d, at::_ops::max_pool2d_with_indices_out>(m);
-  structured<MaxPool2dBackward, at::_ops::max_pool2d_with_indices_backward_grad_input>(m);
-  structured<AdaptiveMaxPool2d, at::_ops::adaptive_max_pool2d_out>(m);
-  structured<AdaptiveMaxPool3d, at::_ops::adaptive_max_pool3d_out>(m);
-  structured<AdaptiveMaxPool2dBackward, at::_ops::adaptive_max_pool2d_backward_grad_input>(m);
-  structured<AdaptiveMaxPool3dBackward, at::_ops::adaptive_max_pool3d_backward_grad_input>(m);
-  structured<AvgPool2d, at::_ops::avg_pool2d_out>(m);
-  structured<AvgPool3d, at::_ops::avg_pool3d_out>(m);
-  structured<AvgPool2dBackward, at::_ops::avg_pool2d_backward_grad_input>(m);
-  structured<AvgPool3dBackward, at::_ops::avg_pool3d_backward_grad_input>(m);
-  m.impl("max_pool3d_with_indices", TORCH_FN(maxPool3d));
-  m.impl("max_pool3d_with_indices.out", TORCH_FN(maxPool3dOut));
-  m.impl("max_pool3d_with_indices_backward", TORCH_FN(maxPool3dBackward));
-  m.impl("max_pool3d_with_indices_backward.grad_input", TORCH_FN(maxPool3dBackwardOut));
-  m.impl("_adaptive_avg_pool2d", TORCH_FN((adaptiveAvgPool<at::_ops::_adaptive_avg_pool2d, 2>)));
-  m.impl("_adaptive_avg_pool3d", TORCH_FN((adaptiveAvgPool<at::_ops::_adaptive_avg_pool3d, 3>)));
-  m.impl(
-      "adaptive_avg_pool2d.out",
-      TORCH_FN((adaptiveAvgPoolOut<at::_ops::adaptive_avg_pool2d_out, 2>)));
-  m.impl(
-      "adaptive_avg_pool3d.out",
-      TORCH_FN((adaptiveAvgPoolOut<at::_ops::adaptive_avg_pool3d_out, 3>)));
-  m.impl(
-      "_adaptive_avg_pool2d_backward",
-      TORCH_FN((adaptiveAvgPoolBackward<at::_ops::_adaptive_avg_pool2d_backward, 2>)));
-  m.impl(
-      "_adaptive_avg_pool3d_backward",
-      TORCH_FN((adaptiveAvgPoolBackward<at::_ops::_adaptive_avg_pool3d_backward, 3>)));
-  m.impl("adaptive_avg_pool3d_backward.grad_input", TORCH_FN(adaptiveAvgPool3dBackwardOut));
-}
-
 } // namespace puone
+
+#include "aten/pool/pool_registrations.inc"

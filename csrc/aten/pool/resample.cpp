@@ -1,72 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Upsampling (nearest, linear and cubic) and padding (reflecting and replicating), in one to three
 // dimensions: one kernel that reads its source at other positions.
-#include <ATen/ops/_upsample_nearest_exact1d_backward_meta.h>
-#include <ATen/ops/_upsample_nearest_exact1d_backward_ops.h>
-#include <ATen/ops/_upsample_nearest_exact1d_meta.h>
-#include <ATen/ops/_upsample_nearest_exact1d_ops.h>
-#include <ATen/ops/_upsample_nearest_exact2d_backward_meta.h>
-#include <ATen/ops/_upsample_nearest_exact2d_backward_ops.h>
-#include <ATen/ops/_upsample_nearest_exact2d_meta.h>
-#include <ATen/ops/_upsample_nearest_exact2d_ops.h>
-#include <ATen/ops/_upsample_nearest_exact3d_backward_meta.h>
-#include <ATen/ops/_upsample_nearest_exact3d_backward_ops.h>
-#include <ATen/ops/_upsample_nearest_exact3d_meta.h>
-#include <ATen/ops/_upsample_nearest_exact3d_ops.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/reflection_pad1d_backward_meta.h>
-#include <ATen/ops/reflection_pad1d_backward_ops.h>
-#include <ATen/ops/reflection_pad1d_meta.h>
-#include <ATen/ops/reflection_pad1d_ops.h>
-#include <ATen/ops/reflection_pad2d_backward_ops.h>
-#include <ATen/ops/reflection_pad2d_ops.h>
-#include <ATen/ops/reflection_pad3d_backward_meta.h>
-#include <ATen/ops/reflection_pad3d_backward_ops.h>
-#include <ATen/ops/reflection_pad3d_meta.h>
-#include <ATen/ops/reflection_pad3d_ops.h>
-#include <ATen/ops/replication_pad1d_backward_meta.h>
-#include <ATen/ops/replication_pad1d_backward_ops.h>
-#include <ATen/ops/replication_pad1d_meta.h>
-#include <ATen/ops/replication_pad1d_ops.h>
-#include <ATen/ops/replication_pad2d_backward_ops.h>
-#include <ATen/ops/replication_pad2d_meta.h>
-#include <ATen/ops/replication_pad2d_ops.h>
-#include <ATen/ops/replication_pad3d_backward_ops.h>
-#include <ATen/ops/replication_pad3d_meta.h>
-#include <ATen/ops/replication_pad3d_ops.h>
-#include <ATen/ops/upsample_bicubic2d_backward_meta.h>
-#include <ATen/ops/upsample_bicubic2d_backward_ops.h>
-#include <ATen/ops/upsample_bicubic2d_meta.h>
-#include <ATen/ops/upsample_bicubic2d_ops.h>
-#include <ATen/ops/upsample_bilinear2d_backward_meta.h>
-#include <ATen/ops/upsample_bilinear2d_backward_ops.h>
-#include <ATen/ops/upsample_bilinear2d_meta.h>
-#include <ATen/ops/upsample_bilinear2d_ops.h>
-#include <ATen/ops/upsample_linear1d_backward_meta.h>
-#include <ATen/ops/upsample_linear1d_backward_ops.h>
-#include <ATen/ops/upsample_linear1d_meta.h>
-#include <ATen/ops/upsample_linear1d_ops.h>
-#include <ATen/ops/upsample_nearest1d_backward_meta.h>
-#include <ATen/ops/upsample_nearest1d_backward_ops.h>
-#include <ATen/ops/upsample_nearest1d_meta.h>
-#include <ATen/ops/upsample_nearest1d_ops.h>
-#include <ATen/ops/upsample_nearest2d_backward_meta.h>
-#include <ATen/ops/upsample_nearest2d_backward_ops.h>
-#include <ATen/ops/upsample_nearest2d_meta.h>
-#include <ATen/ops/upsample_nearest2d_ops.h>
-#include <ATen/ops/upsample_nearest3d_backward_meta.h>
-#include <ATen/ops/upsample_nearest3d_backward_ops.h>
-#include <ATen/ops/upsample_nearest3d_meta.h>
-#include <ATen/ops/upsample_nearest3d_ops.h>
-#include <ATen/ops/upsample_trilinear3d_backward_meta.h>
-#include <ATen/ops/upsample_trilinear3d_backward_ops.h>
-#include <ATen/ops/upsample_trilinear3d_meta.h>
-#include <ATen/ops/upsample_trilinear3d_ops.h>
 #include <torch/library.h>
 
 #include <tuple>
 
 #include "aten/core/structured.h"
+#include "aten/pool/resample_ops.h"
 #include "kernels/args/resample.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -355,52 +296,7 @@ constexpr auto kCubic = PUONE_RESAMPLE_CUBIC;
 constexpr auto kReflect = PUONE_RESAMPLE_REFLECT;
 constexpr auto kReplicate = PUONE_RESAMPLE_REPLICATE;
 
-#define PUONE_UPSAMPLE(name, mode, dimensions)                                                  \
-  structured<Upsample<at::meta::structured_##name, mode, dimensions>, at::_ops::name##_out>(m); \
-  structured<                                                                                   \
-      UpsampleBackward<at::meta::structured_##name##_backward, mode, dimensions>,               \
-      at::_ops::name##_backward_grad_input>(m)
-
-#define PUONE_PAD(name, mode) \
-  structured<Pad<at::meta::structured_##name, mode>, at::_ops::name##_out>(m)
-
-#define PUONE_PAD_BACKWARD(name, mode)                           \
-  structured<                                                    \
-      PadBackward<at::meta::structured_##name##_backward, mode>, \
-      at::_ops::name##_backward_grad_input>(m)
-
-#define PUONE_PAD_BACKWARD_UNSTRUCTURED(name, mode)                                       \
-  m.impl(#name "_backward", TORCH_FN((padBackwardNew<at::_ops::name##_backward, mode>))); \
-  m.impl(                                                                                 \
-      #name "_backward.grad_input",                                                       \
-      TORCH_FN((padBackwardOut<at::_ops::name##_backward_grad_input, mode>)))
-
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  PUONE_UPSAMPLE(upsample_nearest1d, kNearest, 1);
-  PUONE_UPSAMPLE(upsample_nearest2d, kNearest, 2);
-  PUONE_UPSAMPLE(upsample_nearest3d, kNearest, 3);
-  PUONE_UPSAMPLE(_upsample_nearest_exact1d, kExact, 1);
-  PUONE_UPSAMPLE(_upsample_nearest_exact2d, kExact, 2);
-  PUONE_UPSAMPLE(_upsample_nearest_exact3d, kExact, 3);
-  PUONE_UPSAMPLE(upsample_linear1d, kLinear, 1);
-  PUONE_UPSAMPLE(upsample_bilinear2d, kLinear, 2);
-  PUONE_UPSAMPLE(upsample_bicubic2d, kCubic, 2);
-  PUONE_UPSAMPLE(upsample_trilinear3d, kLinear, 3);
-  PUONE_PAD(reflection_pad1d, kReflect);
-  PUONE_PAD(reflection_pad3d, kReflect);
-  PUONE_PAD(replication_pad1d, kReplicate);
-  PUONE_PAD(replication_pad2d, kReplicate);
-  PUONE_PAD(replication_pad3d, kReplicate);
-  PUONE_PAD_BACKWARD(reflection_pad1d, kReflect);
-  PUONE_PAD_BACKWARD(reflection_pad3d, kReflect);
-  PUONE_PAD_BACKWARD(replication_pad1d, kReplicate);
-  PUONE_PAD_BACKWARD_UNSTRUCTURED(reflection_pad2d, kReflect);
-  PUONE_PAD_BACKWARD_UNSTRUCTURED(replication_pad2d, kReplicate);
-  PUONE_PAD_BACKWARD_UNSTRUCTURED(replication_pad3d, kReplicate);
-  m.impl("reflection_pad2d", TORCH_FN(reflectionPad2d));
-  m.impl("reflection_pad2d.out", TORCH_FN(reflectionPad2dOut));
-}
-
 } // namespace puone
+
+#include "aten/pool/resample_registrations.inc"

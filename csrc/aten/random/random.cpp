@@ -1,36 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Random operators. For those that PyTorch implements over a DispatchStub, its own code checks the
 // arguments and calls the kernel registered here for this device.
-#include "aten/random/random.h"
 
-#include <ATen/Dispatch.h>
-#include <ATen/ExpandUtils.h>
-#include <ATen/native/UnaryOps.h>
-#include <ATen/ops/bernoulli_native.h>
-#include <ATen/ops/cauchy_native.h>
-#include <ATen/ops/exponential_native.h>
-#include <ATen/ops/geometric_native.h>
-#include <ATen/ops/leaky_relu_ops.h>
-#include <ATen/ops/log_normal_native.h>
-#include <ATen/ops/normal_native.h>
-#include <ATen/ops/ones_like_ops.h>
-#include <ATen/ops/random_native.h>
-#include <ATen/ops/uniform_native.h>
-#include <ATen/ops/zeros_like_ops.h>
-#include <torch/library.h>
 
-#include <bit>
-#include <cmath>
-#include <limits>
-#include <tuple>
-#include <type_traits>
 
 #include "aten/core/elementwise.h"
 #include "aten/core/factory.h"
 #include "aten/core/operands.h"
+#include "aten/random/random.h"
+#include "aten/random/random_ops.h"
 #include "kernels/args/random.h"
 #include "runtime/generator.h"
 #include "runtime/stream.h"
+#include <ATen/Dispatch.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/native/UnaryOps.h>
+#include <ATen/ops/leaky_relu_ops.h>
+#include <ATen/ops/ones_like_ops.h>
+#include <ATen/ops/zeros_like_ops.h>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <torch/library.h>
+#include <tuple>
+#include <type_traits>
 
 namespace puone {
 
@@ -392,56 +385,4 @@ REGISTER_PRIVATEUSE1_DISPATCH(random_stub, &puone::randomKernel)
 REGISTER_PRIVATEUSE1_DISPATCH(uniform_stub, &puone::uniformKernel)
 } // namespace at::native
 
-namespace puone {
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  using at::native::bernoulli_;
-  using at::native::normal;
-  using at::native::normal_out;
-  using at::native::random_;
-  using Out = Tensor&;
-  // Overloaded functions, by their types.
-#define PUONE_OVERLOAD(function, ...) TORCH_FN((static_cast<__VA_ARGS__>(function)))
-  m.impl("bernoulli.out", TORCH_FN(at::native::bernoulli_out));
-  m.impl("bernoulli_.float", PUONE_OVERLOAD(bernoulli_, Out (*)(Out, double, MaybeGenerator)));
-  m.impl(
-      "bernoulli_.Tensor", PUONE_OVERLOAD(bernoulli_, Out (*)(Out, const Tensor&, MaybeGenerator)));
-  m.impl("cauchy_", TORCH_FN(at::native::cauchy_));
-  m.impl("exponential_", TORCH_FN(at::native::exponential_));
-  m.impl("geometric_", TORCH_FN(at::native::geometric_));
-  m.impl("log_normal_", TORCH_FN(at::native::log_normal_));
-  m.impl("normal_", TORCH_FN(at::native::normal_));
-  m.impl(
-      "normal.Tensor_float",
-      PUONE_OVERLOAD(normal, Tensor (*)(const Tensor&, double, MaybeGenerator)));
-  m.impl(
-      "normal.Tensor_float_out",
-      PUONE_OVERLOAD(normal_out, Out (*)(const Tensor&, double, MaybeGenerator, Out)));
-  m.impl(
-      "normal.float_Tensor",
-      PUONE_OVERLOAD(normal, Tensor (*)(double, const Tensor&, MaybeGenerator)));
-  m.impl(
-      "normal.float_Tensor_out",
-      PUONE_OVERLOAD(normal_out, Out (*)(double, const Tensor&, MaybeGenerator, Out)));
-  m.impl(
-      "normal.Tensor_Tensor",
-      PUONE_OVERLOAD(normal, Tensor (*)(const Tensor&, const Tensor&, MaybeGenerator)));
-  m.impl(
-      "normal.Tensor_Tensor_out",
-      PUONE_OVERLOAD(normal_out, Out (*)(const Tensor&, const Tensor&, MaybeGenerator, Out)));
-  m.impl("random_", PUONE_OVERLOAD(random_, Out (*)(Out, MaybeGenerator)));
-  m.impl(
-      "random_.from",
-      PUONE_OVERLOAD(random_, Out (*)(Out, int64_t, std::optional<int64_t>, MaybeGenerator)));
-  m.impl("random_.to", PUONE_OVERLOAD(random_, Out (*)(Out, int64_t, MaybeGenerator)));
-#undef PUONE_OVERLOAD
-  m.impl("uniform_", TORCH_FN(at::native::uniform_));
-
-  m.impl("native_dropout", TORCH_FN(nativeDropout));
-  m.impl("native_dropout_backward", TORCH_FN(nativeDropoutBackward));
-  m.impl("rrelu_with_noise", TORCH_FN(rreluWithNoise));
-  m.impl("rrelu_with_noise.out", TORCH_FN(rreluWithNoiseOut));
-  m.impl("rrelu_with_noise_", TORCH_FN(rreluWithNoiseInplace));
-}
-
-} // namespace puone
+#include "aten/random/random_registrations.inc"

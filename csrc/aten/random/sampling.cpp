@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/native/UnaryOps.h>
-#include <ATen/ops/multinomial_native.h>
 #include <torch/library.h>
 
 #include <limits>
@@ -16,6 +15,7 @@
 #include "aten/core/factory.h"
 #include "aten/core/operands.h"
 #include "aten/random/random.h"
+#include "aten/random/sampling_ops.h"
 #include "kernels/args/sampling.h"
 #include "runtime/generator.h"
 #include "runtime/kernel.h"
@@ -155,16 +155,4 @@ namespace at::native {
 REGISTER_PRIVATEUSE1_DISPATCH(multinomial_with_replacement_stub, &puone::multinomialKernel)
 } // namespace at::native
 
-namespace puone {
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("multinomial", TORCH_FN(at::native::multinomial));
-  m.impl("multinomial.out", TORCH_FN(at::native::multinomial_out));
-  m.impl("randperm.generator_out", TORCH_FN(randpermOut));
-  m.impl("poisson", TORCH_FN(poisson));
-  m.impl("binomial", TORCH_FN(binomial));
-  m.impl("_standard_gamma", TORCH_FN(standardGamma));
-  m.impl("_sample_dirichlet", TORCH_FN(sampleDirichlet));
-}
-
-} // namespace puone
+#include "aten/random/sampling_registrations.inc"

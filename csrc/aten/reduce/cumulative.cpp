@@ -2,16 +2,10 @@
 // Running sums, products, extremes and log-sum-exps.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
-#include <ATen/ops/_cummax_helper_ops.h>
-#include <ATen/ops/_cummin_helper_ops.h>
-#include <ATen/ops/_logcumsumexp_ops.h>
-#include <ATen/ops/cumprod_meta.h>
-#include <ATen/ops/cumprod_ops.h>
-#include <ATen/ops/cumsum_meta.h>
-#include <ATen/ops/cumsum_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/reduce/cumulative_ops.h"
 #include "kernels/args/reduction.h"
 #include "runtime/stream.h"
 
@@ -56,8 +50,6 @@ struct CumulativeTotal : Meta {
     launchScan(kernel, integers ? ScalarType::Long : out.scalar_type(), self, dim, out);
   }
 };
-using Cumsum = CumulativeTotal<at::meta::structured_cumsum, "cumsum">;
-using Cumprod = CumulativeTotal<at::meta::structured_cumprod, "cumprod">;
 
 template <class Overload, KernelName kName>
 void cumulativeExtreme(const Tensor& self, Tensor& values, Tensor& indices, int64_t dim) {
@@ -84,14 +76,6 @@ Tensor logCumulativeSumExp(const Tensor& self, int64_t dim) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Cumsum, at::_ops::cumsum, at::_ops::cumsum_out>(m);
-  structured<Cumprod, at::_ops::cumprod_out>(m);
-  m.impl("_cummax_helper", TORCH_FN((cumulativeExtreme<at::_ops::_cummax_helper, "cummax">)));
-  m.impl("_cummin_helper", TORCH_FN((cumulativeExtreme<at::_ops::_cummin_helper, "cummin">)));
-  m.impl("_logcumsumexp", TORCH_FN(logCumulativeSumExp));
-  m.impl("_logcumsumexp.out", TORCH_FN(logCumulativeSumExpOut));
-}
-
 } // namespace puone
+
+#include "aten/reduce/cumulative_registrations.inc"

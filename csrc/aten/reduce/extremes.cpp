@@ -1,24 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Largest and smallest elements and where they are.
 #include <ATen/native/Resize.h>
-#include <ATen/ops/amax_meta.h>
-#include <ATen/ops/amax_ops.h>
-#include <ATen/ops/amin_meta.h>
-#include <ATen/ops/amin_ops.h>
-#include <ATen/ops/aminmax_meta.h>
-#include <ATen/ops/aminmax_ops.h>
-#include <ATen/ops/argmax_meta.h>
-#include <ATen/ops/argmax_ops.h>
-#include <ATen/ops/argmin_meta.h>
-#include <ATen/ops/argmin_ops.h>
-#include <ATen/ops/max_meta.h>
-#include <ATen/ops/max_ops.h>
-#include <ATen/ops/min_meta.h>
-#include <ATen/ops/min_ops.h>
 #include <ATen/ops/reshape_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/reduce/extremes_ops.h"
 #include "aten/reduce/reduction.h"
 
 namespace puone {
@@ -126,19 +113,6 @@ Tensor extremeOfAll(const Tensor& self) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Amax, at::_ops::amax, at::_ops::amax_out>(m);
-  structured<Amin, at::_ops::amin_out>(m);
-  structured<AminMax, at::_ops::aminmax_out>(m);
-  structured<MaxOfDim, at::_ops::max_dim, at::_ops::max_dim_max>(m);
-  structured<MinOfDim, at::_ops::min_dim_min>(m);
-  structured<Argmax, at::_ops::argmax, at::_ops::argmax_out>(m);
-  structured<Argmin, at::_ops::argmin_out>(m);
-  m.impl("max", TORCH_FN((extremeOfAll<at::_ops::max_unary_out, kAmax, "max">)));
-  m.impl("max.unary_out", TORCH_FN((extremeOfAllOut<at::_ops::max_unary_out, kAmax, "max">)));
-  m.impl("min", TORCH_FN((extremeOfAll<at::_ops::min_unary_out, kAmin, "min">)));
-  m.impl("min.unary_out", TORCH_FN((extremeOfAllOut<at::_ops::min_unary_out, kAmin, "min">)));
-}
-
 } // namespace puone
+
+#include "aten/reduce/extremes_registrations.inc"

@@ -6,14 +6,11 @@
 #include <ATen/ops/mean_ops.h>
 #include <ATen/ops/real_ops.h>
 #include <ATen/ops/sqrt_ops.h>
-#include <ATen/ops/std_mean_ops.h>
-#include <ATen/ops/std_ops.h>
-#include <ATen/ops/var_mean_ops.h>
-#include <ATen/ops/var_ops.h>
 #include <torch/library.h>
 
-#include "aten/reduce/reduction.h"
 #include "aten/core/structured.h"
+#include "aten/reduce/moments_ops.h"
+#include "aten/reduce/reduction.h"
 
 namespace puone {
 namespace {
@@ -96,20 +93,6 @@ TwoTensors varianceAndMean(const Tensor& self, Dims dim, const Correction& given
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  using at::_ops::std_correction, at::_ops::std_correction_out, at::_ops::std_mean_correction;
-  using at::_ops::var_correction, at::_ops::var_correction_out, at::_ops::var_mean_correction;
-  m.impl("var.correction", TORCH_FN((variance<var_correction, false>)));
-  m.impl("var.correction_out", TORCH_FN((varianceOut<var_correction_out, var_correction, false>)));
-  m.impl(
-      "var_mean.correction",
-      TORCH_FN((varianceAndMean<var_mean_correction, var_correction, false>)));
-  m.impl("std.correction", TORCH_FN((variance<std_correction, true>)));
-  m.impl("std.correction_out", TORCH_FN((varianceOut<std_correction_out, std_correction, true>)));
-  m.impl(
-      "std_mean.correction",
-      TORCH_FN((varianceAndMean<std_mean_correction, std_correction, true>)));
-}
-
 } // namespace puone
+
+#include "aten/reduce/moments_registrations.inc"

@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions to a sum, a product, a norm, a truth.
-#include "aten/reduce/reduction.h"
 
-#include <ATen/native/ReduceOpsUtils.h>
-#include <ATen/ops/all_meta.h>
-#include <ATen/ops/all_ops.h>
-#include <ATen/ops/any_meta.h>
-#include <ATen/ops/any_ops.h>
-#include <ATen/ops/count_nonzero_ops.h>
-#include <ATen/ops/eq_ops.h>
-#include <ATen/ops/linalg_vector_norm_meta.h>
-#include <ATen/ops/linalg_vector_norm_ops.h>
-#include <ATen/ops/mean_meta.h>
-#include <ATen/ops/mean_ops.h>
-#include <ATen/ops/nansum_ops.h>
-#include <ATen/ops/norm_meta.h>
-#include <ATen/ops/norm_ops.h>
-#include <ATen/ops/prod_meta.h>
-#include <ATen/ops/prod_ops.h>
-#include <ATen/ops/sum_meta.h>
-#include <ATen/ops/sum_ops.h>
-#include <torch/library.h>
 
-#include <cmath>
 
 #include "aten/core/elementwise.h"
+#include "aten/reduce/reduction.h"
+#include "aten/reduce/reduction_ops.h"
+#include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/ops/eq_ops.h>
+#include <cmath>
+#include <torch/library.h>
 
 namespace puone {
 namespace {
@@ -229,25 +214,6 @@ bool equal(const Tensor& self, const Tensor& other) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Sum, at::_ops::sum_dim_IntList, at::_ops::sum_IntList_out>(m);
-  structured<Mean, at::_ops::mean_dim, at::_ops::mean_out>(m);
-  structured<Prod, at::_ops::prod_int_out>(m);
-  m.impl("prod", TORCH_FN(prodOfAll));
-  m.impl("nansum", TORCH_FN(nansum));
-  m.impl("nansum.out", TORCH_FN(nansumOut));
-  structured<Any, at::_ops::any, at::_ops::any_all_out>(m);
-  structured<AnyOfDim, at::_ops::any_out>(m);
-  structured<AnyOfDims, at::_ops::any_dims, at::_ops::any_dims_out>(m);
-  structured<All, at::_ops::all, at::_ops::all_all_out>(m);
-  structured<AllOfDim, at::_ops::all_out>(m);
-  structured<AllOfDims, at::_ops::all_dims, at::_ops::all_dims_out>(m);
-  m.impl("count_nonzero.dim_IntList", TORCH_FN(countNonzero));
-  structured<VectorNorm, at::_ops::linalg_vector_norm, at::_ops::linalg_vector_norm_out>(m);
-  structured<Norm, at::_ops::norm_out>(m);
-  structured<NormOfDtype, at::_ops::norm_dtype_out>(m);
-  m.impl("equal", TORCH_FN(equal));
-}
-
 } // namespace puone
+
+#include "aten/reduce/reduction_registrations.inc"

@@ -3,11 +3,10 @@
 // part.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/core/IListRef.h>
-#include <ATen/ops/cat_meta.h>
-#include <ATen/ops/cat_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/structured.h"
+#include "aten/shape/cat_ops.h"
 #include "kernels/args/shape.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -83,9 +82,6 @@ struct Cat : at::meta::structured_cat {
 };
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Cat, at::_ops::cat, at::_ops::cat_out>(m);
-}
-
 } // namespace puone
+
+#include "aten/shape/cat_registrations.inc"

@@ -13,6 +13,7 @@
 #include "aten/core/element.h"
 #include "aten/core/factory.h"
 #include "aten/core/operands.h"
+#include "aten/shape/sequence_ops.h"
 #include "kernels/args/shape.h"
 #include "runtime/device.h"
 #include "runtime/kernel.h"
@@ -289,19 +290,6 @@ Tensor triangleIndices(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("arange.start_out", TORCH_FN(arangeOut));
-  m.impl("range.out", TORCH_FN(rangeOut));
-  m.impl("linspace.out", TORCH_FN(linspaceOut));
-  m.impl("logspace.out", TORCH_FN(logspaceOut));
-  m.impl("eye.out", TORCH_FN(eyeSquareOut));
-  m.impl("eye.m_out", TORCH_FN(eyeOut));
-  m.impl("kaiser_window", TORCH_FN(kaiserWindow));
-  m.impl("kaiser_window.periodic", TORCH_FN(kaiserWindowPeriodic));
-  m.impl("kaiser_window.beta", TORCH_FN(kaiserWindowBeta));
-  m.impl("tril_indices", TORCH_FN(triangleIndices<false>));
-  m.impl("triu_indices", TORCH_FN(triangleIndices<true>));
-}
-
 } // namespace puone
+
+#include "aten/shape/sequence_registrations.inc"

@@ -5,15 +5,11 @@
 #include <ATen/native/im2col_shape_check.h>
 #include <ATen/ops/_reshape_alias.h>
 #include <ATen/ops/empty_like.h>
-#include <ATen/ops/roll_native.h>
-#include <ATen/ops/tril_meta.h>
-#include <ATen/ops/tril_ops.h>
-#include <ATen/ops/triu_meta.h>
-#include <ATen/ops/triu_ops.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include "aten/core/structured.h"
+#include "aten/shape/shape_ops.h"
 #include "kernels/args/shape.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -328,21 +324,6 @@ Tensor trace(const Tensor& self) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Triangle<at::meta::structured_tril, false>, at::_ops::tril, at::_ops::tril_out>(m);
-  structured<Triangle<at::meta::structured_triu, true>, at::_ops::triu, at::_ops::triu_out>(m);
-  m.impl("channel_shuffle", TORCH_FN(channelShuffle));
-  m.impl("col2im", TORCH_FN(col2im));
-  m.impl("col2im.out", TORCH_FN(col2imOut));
-  m.impl("flip", TORCH_FN(flip));
-  m.impl("im2col", TORCH_FN(im2col));
-  m.impl("im2col.out", TORCH_FN(im2colOut));
-  m.impl("narrow_copy.out", TORCH_FN(narrowCopyOut));
-  m.impl("repeat_interleave.Tensor", TORCH_FN(repeatInterleave));
-  m.impl("roll", TORCH_FN(at::native::roll));
-  m.impl("trace", TORCH_FN(trace));
-  m.impl("unfold_backward", TORCH_FN(unfoldBackward));
-}
-
 } // namespace puone
+
+#include "aten/shape/shape_registrations.inc"

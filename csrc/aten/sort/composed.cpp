@@ -5,24 +5,18 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
-#include <ATen/ops/isin_meta.h>
-#include <ATen/ops/isin_ops.h>
-#include <ATen/ops/linalg_cross_meta.h>
-#include <ATen/ops/linalg_cross_ops.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/ones.h>
-#include <ATen/ops/renorm_meta.h>
-#include <ATen/ops/renorm_ops.h>
 #include <ATen/ops/searchsorted.h>
-#include <ATen/ops/unique_consecutive_ops.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
 #include <numeric>
 
-#include "aten/index/lookup.h"
 #include "aten/core/structured.h"
+#include "aten/index/lookup.h"
+#include "aten/sort/composed_ops.h"
 
 namespace puone {
 namespace {
@@ -207,17 +201,6 @@ struct Renorm : at::meta::structured_renorm {
 };
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<IsIn, at::_ops::isin_Tensor_Tensor_out>(m);
-  structured<IsInScalar, at::_ops::isin_Tensor_Scalar_out>(m);
-  structured<ScalarIsIn, at::_ops::isin_Scalar_Tensor_out>(m);
-  structured<Cross, at::_ops::linalg_cross_out>(m);
-  structured<Renorm, at::_ops::renorm_out>(m);
-  m.impl("_unique", TORCH_FN(unique));
-  m.impl("_unique2", TORCH_FN(unique2));
-  m.impl("bincount", TORCH_FN(bincount));
-  m.impl("unique_consecutive", TORCH_FN(uniqueConsecutive));
-}
-
 } // namespace puone
+
+#include "aten/sort/composed_registrations.inc"

@@ -2,21 +2,14 @@
 // sort, topk, kthvalue, median, mode.
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/ReduceOpsUtils.h>
-#include <ATen/ops/kthvalue_ops.h>
-#include <ATen/ops/median_ops.h>
-#include <ATen/ops/mode_ops.h>
-#include <ATen/ops/nanmedian_ops.h>
 #include <ATen/ops/reshape_ops.h>
-#include <ATen/ops/sort_meta.h>
-#include <ATen/ops/sort_ops.h>
-#include <ATen/ops/topk_meta.h>
-#include <ATen/ops/topk_ops.h>
 #include <torch/library.h>
 
 #include <limits>
 #include <string>
 
 #include "aten/core/elementwise.h"
+#include "aten/sort/order_ops.h"
 #include "kernels/args/order.h"
 #include "runtime/stream.h"
 
@@ -190,21 +183,6 @@ Tensor medianOfAll(const Tensor& self) {
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  structured<Sort, at::_ops::sort_stable, at::_ops::sort_values_stable>(m);
-  structured<Topk, at::_ops::topk, at::_ops::topk_values>(m);
-  m.impl("kthvalue.values", TORCH_FN(kthvalueOut));
-  m.impl("median", TORCH_FN((medianOfAll<at::_ops::median, kMedian, "median">)));
-  m.impl("nanmedian", TORCH_FN((medianOfAll<at::_ops::nanmedian, kNanMedian, "nanmedian">)));
-  m.impl(
-      "median.dim_values",
-      TORCH_FN((oneOfLineOut<at::_ops::median_dim_values, kMedian, "median">)));
-  m.impl(
-      "nanmedian.dim_values",
-      TORCH_FN((oneOfLineOut<at::_ops::nanmedian_dim_values, kNanMedian, "nanmedian">)));
-  m.impl("mode", TORCH_FN(mode));
-  m.impl("mode.values", TORCH_FN((oneOfLineOut<at::_ops::mode_values, kMode, "mode">)));
-}
-
 } // namespace puone
+
+#include "aten/sort/order_registrations.inc"

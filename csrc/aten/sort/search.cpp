@@ -7,6 +7,7 @@
 
 #include "aten/core/factory.h"
 #include "aten/index/lookup.h"
+#include "aten/sort/search_ops.h"
 #include "kernels/args/search.h"
 #include "runtime/kernel.h"
 #include "runtime/stream.h"
@@ -123,15 +124,6 @@ Tensor bucketizeScalar(
 }
 
 } // namespace
-
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  m.impl("bucketize.Scalar", TORCH_FN(bucketizeScalar));
-  m.impl("bucketize.Tensor", TORCH_FN(bucketize));
-  m.impl("bucketize.Tensor_out", TORCH_FN(bucketizeOut));
-  m.impl("searchsorted.Scalar", TORCH_FN(searchScalar));
-  m.impl("searchsorted.Scalar_out", TORCH_FN(searchScalarOut));
-  m.impl("searchsorted.Tensor", TORCH_FN(search));
-  m.impl("searchsorted.Tensor_out", TORCH_FN(searchOut));
-}
-
 } // namespace puone
+
+#include "aten/sort/search_registrations.inc"
