@@ -27,6 +27,7 @@ ABI_MAJOR = 1
 ABI_MINOR = 0
 GET_SYMBOL = "puone_hal_get"
 NAME_MAX = 128
+KERNEL_SET_VERSION = 1
 FAULT_EXTENSION = b"fault"
 FAULT_VERSION = 1
 DLPACK_EXTENSION = b"dlpack"
@@ -136,6 +137,17 @@ class PointerAttributes(ctypes.Structure):
     ]
 
 
+class KernelInfo(ctypes.Structure):
+    struct_size: int
+    version: int
+    element_types: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        ("element_types", c_uint64),
+    ]
+
+
 # ctypes releases the GIL around a call through CFUNCTYPE, so a blocked entry blocks one thread.
 HostFunc = ctypes.CFUNCTYPE(None, c_void_p)
 
@@ -174,7 +186,7 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "event_query": (c_void_p,),
     "event_synchronize": (c_void_p,),
     "event_elapsed_ms": (c_void_p, c_void_p, POINTER(c_float)),
-    "kernel_find": (c_char_p, POINTER(c_void_p)),
+    "kernel_find": (c_char_p, POINTER(KernelInfo), POINTER(c_void_p)),
     "kernel_launch": (c_void_p, c_void_p, c_size_t, c_void_p),
     "get_extension": (c_char_p, c_uint32, POINTER(c_void_p)),
 }

@@ -140,7 +140,7 @@ class Driver:
         out = c_void_p()
         name = need.removeprefix("kernel_").encode()
         return Capability.KERNELS in self.capabilities() and (
-            self.api.kernel_find(name, byref(out)) == Status.OK
+            self.api.kernel_find(name, None, byref(out)) == Status.OK
         )
 
     def _extension(self, name: str) -> int | None:
@@ -303,9 +303,18 @@ class Driver:
 
     def kernel(self, name: str) -> int:
         out = c_void_p()
-        self.ok(self.api.kernel_find(name.encode(), byref(out)))
+        self.ok(self.api.kernel_find(name.encode(), None, byref(out)))
         assert out.value, "kernel_find returned OK and NULL"
         return out.value
+
+    def kernel_info(self, name: str) -> abi.KernelInfo | None:
+        """What the driver's kernel takes, or None if the driver lacks it."""
+        info, out = abi.KernelInfo(ctypes.sizeof(abi.KernelInfo)), c_void_p()
+        status = self.api.kernel_find(name.encode(), byref(info), byref(out))
+        if status == Status.UNSUPPORTED:
+            return None
+        self.ok(status)
+        return info
 
     def launch(self, name: str, args: ctypes.Structure, stream: int) -> None:
         size = ctypes.sizeof(args)

@@ -190,7 +190,7 @@ NULL_OUT = {
     "pointer_attributes": (0x1000,),
     "stream_create": (0,),
     "event_create": (0,),
-    "kernel_find": (b"delay",),
+    "kernel_find": (b"delay", None),
     "get_extension": (b"fault", 1),
 }
 

@@ -13,7 +13,7 @@ from ctypes import byref, c_void_p
 
 import pytest
 
-from conformance.hal import kernels
+from conformance.hal import abi, kernels
 from conformance.hal.abi import Status
 from conformance.hal.covers import covers
 from conformance.hal.driver import Driver
@@ -28,13 +28,36 @@ ELEMENT_SIZES = (1, 2, 4, 8, 16)
 @pytest.mark.parametrize("name", ["", "no_such_kernel", "COPY", "copy ", "copy_bit"])
 def test_an_unknown_kernel_is_unsupported(hal: Driver, name: str) -> None:
     out = c_void_p(0x5A5A)
-    assert hal.api.kernel_find(name.encode(), byref(out)) == Status.UNSUPPORTED
+    assert hal.api.kernel_find(name.encode(), None, byref(out)) == Status.UNSUPPORTED
     assert out.value == 0x5A5A
 
 
 @covers("HAL-120")
 def test_a_null_name_is_refused(hal: Driver) -> None:
-    assert hal.api.kernel_find(None, byref(c_void_p())) == Status.INVALID_ARGUMENT
+    assert hal.api.kernel_find(None, None, byref(c_void_p())) == Status.INVALID_ARGUMENT
+
+
+@covers("HAL-128", needs=("kernel_delay",))
+def test_a_kernel_is_described(hal: Driver) -> None:
+    """ "delay" has no element type: all bits are set."""
+    info = abi.KernelInfo(ctypes.sizeof(abi.KernelInfo), 0x5A5A, 0)
+    assert hal.api.kernel_find(b"delay", byref(info), byref(c_void_p())) == Status.OK
+    assert (info.version, info.element_types) == (1, (1 << 64) - 1)
+    assert info.struct_size == ctypes.sizeof(info)
+
+
+@covers("HAL-128", needs=("kernel_delay",))
+def test_too_small_a_description_is_refused(hal: Driver) -> None:
+    info, out = abi.KernelInfo(8, 0x5A5A, 0x5A5A), c_void_p(0x5A5A)
+    assert hal.api.kernel_find(b"delay", byref(info), byref(out)) == Status.INVALID_ARGUMENT
+    assert (info.version, info.element_types, out.value) == (0x5A5A, 0x5A5A, 0x5A5A)
+
+
+@covers("HAL-128")
+def test_an_unknown_kernel_is_not_described(hal: Driver) -> None:
+    info = abi.KernelInfo(ctypes.sizeof(abi.KernelInfo), 0x5A5A, 0x5A5A)
+    found = hal.api.kernel_find(b"no_such_kernel", byref(info), byref(c_void_p()))
+    assert (found, info.version, info.element_types) == (Status.UNSUPPORTED, 0x5A5A, 0x5A5A)
 
 
 @covers("HAL-120", needs=("kernel_delay",))

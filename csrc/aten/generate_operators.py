@@ -36,6 +36,7 @@ except ImportError:
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "operators.yaml"
+KERNELS = HERE.parent / "hal/kernels.yaml"
 NATIVE_FUNCTIONS = "packaged/ATen/native/native_functions.yaml"
 Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -59,6 +60,7 @@ KEYS = {
     "kernels",
     "types",
     "autograd",
+    "cpu",
     "meta",
     "custom",
     "since",
@@ -212,6 +214,12 @@ def _native(entry: dict[str, Any]) -> Native:
     )
 
 
+def kernel_names(path: Path) -> set[str]:
+    """The kernels that the contract declares."""
+    families = yaml.load(path.read_text(), Loader=Loader)["families"]
+    return {name for family in families.values() for name in family["kernels"]}
+
+
 class Generator:
     """The table, compared with the operators of one torch."""
 
@@ -225,6 +233,11 @@ class Generator:
             if native.delegate:
                 self.delegates.setdefault(native.delegate, []).append(native)
         self.rows = [row for row in table.rows if self._exists(row)]
+        declared = kernel_names(KERNELS)
+        for row in self.rows:
+            for kernel in [*row.kernels, row.values.get("foreach")]:
+                if kernel is not None and kernel not in declared:
+                    raise row.error(f"{KERNELS.name} declares no kernel {kernel}")
         self._check_forms()
 
     def _exists(self, row: Row) -> bool:
@@ -333,7 +346,7 @@ class Generator:
             yield from self._custom(row)
             return
         native = self.natives[row.name]
-        kernels = "Kernels<>"
+        kernels = f"Kernels<{', '.join(map(self._kernel, row.kernels))}>"
         if self._is_structured(row):
             forms = ", ".join(f"at::_ops::{form.cpp}" for form in self.forms(row))
             line = f"structured<{self._class(row)}, {kernels}, {forms}>(m);"
@@ -360,7 +373,9 @@ class Generator:
                 f"static_assert(std::is_same_v<decltype(&{function}), {signature}>, "
                 f'"{TABLE.name}: {row.name}: {_quoted(function)} has another signature");\n  '
             )
-        return f"{check}implement<{operator}, {kernels}, static_cast<{signature}>({function})>(m);"
+        host = f", &{row.values['cpu']}" if "cpu" in row.values and kernels != "Kernels<>" else ""
+        cast = f"static_cast<{signature}>({function})"
+        return f"{check}implement<{operator}, {kernels}, {cast}{host}>(m);"
 
     def _custom(self, row: Row) -> Iterator[tuple[tuple[str, str], str]]:
         namespace, _, name = row.name.partition("::")
@@ -402,7 +417,7 @@ class Generator:
         return functional[0].cpp
 
     def _kernel(self, name: str) -> str:
-        return f'"{name}"'
+        return f"kernel::{name}"
 
 
 def _changes_self(native: Native) -> bool:

@@ -4,8 +4,8 @@
 # Sets operator_sources: the sources of csrc/aten that PUONE_OPERATORS asks for.
 set(PUONE_OPERATORS all CACHE STRING "the operators with device kernels: all, or core (about a dozen)")
 set_property(CACHE PUONE_OPERATORS PROPERTY STRINGS all core)
-set(PUONE_GENERATED_DIR "${CMAKE_BINARY_DIR}/generated")
 file(GLOB operator_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*/*.cpp")
+set(PUONE_GENERATED_DIR "${CMAKE_BINARY_DIR}/generated")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_LIST_DIR}/operators.yaml" "${CMAKE_CURRENT_LIST_DIR}/generate_operators.py"
   "${TORCH_DIR}/version.py")

@@ -85,6 +85,16 @@ typedef struct puone_event_s* puone_event;
 /* A kernel handle is valid until shutdown() and never destroyed. */
 typedef const struct puone_kernel_s* puone_kernel;
 
+/* Version of the set of kernels that this header was written for (csrc/hal/kernels.yaml). */
+#define PUONE_KERNEL_SET_VERSION 1u
+
+/* Filled by kernel_find(). */
+typedef struct puone_kernel_info {
+  uint32_t struct_size;   /* set by the caller: sizeof(puone_kernel_info) */
+  uint32_t version;       /* of the kernel's contract that the driver implements */
+  uint64_t element_types; /* bit (1 << puone_dtype): takes that type; all bits if it has none */
+} puone_kernel_info;
+
 /* Filled by describe(). Strings are static for the life of the library. */
 typedef struct puone_driver_info {
   const char* name;      /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
@@ -282,9 +292,12 @@ typedef struct puone_hal_api {
 
   /* ---- kernel (2) ---- */
 
-  /* Look a kernel up by name (csrc/kernels/README.md lists them and their argument structs).
-   * Errors: UNSUPPORTED if this driver lacks it. */
-  puone_status (*kernel_find)(const char* name, puone_kernel* out);
+  /* Look a kernel up by name (csrc/hal/kernels.yaml lists them and their argument structs) and, if
+   * info is not NULL, say what this driver's kernel takes. A driver may lack any kernel, and may
+   * take fewer element types than the contract names.
+   * Errors: UNSUPPORTED if this driver lacks it, INVALID_ARGUMENT if info->struct_size is too
+   * small. */
+  puone_status (*kernel_find)(const char* name, puone_kernel_info* info, puone_kernel* out);
 
   /* Queue a kernel. `args` points to the kernel's argument struct of `bytes` bytes and is copied
    * before the call returns. Pointers inside it are device addresses valid on the stream's device.

@@ -114,7 +114,8 @@ REFUSED = [
     (["func: exp.out, kernel: exp"], "exp.out: has a kernel, but neither types nor a class"),
     (["func: exp.out"], "exp.out: says nothing of how it is implemented"),
     (["func: exp.out, class: Exp, function: exp"], "exp.out: has class and function"),
-    (["func: exp.out, class: Exp, kernel: a, kernels: [b]"], "exp.out: has kernel and kernels"),
+    (["func: exp.out, class: Exp, kernel: exp, kernels: [exp]"], "exp.out: has kernel and kernels"),
+    (["func: exp.out, kernel: expo, types: inexact"], "kernels.yaml declares no kernel expo"),
     (["func: exp.out, klass: Exp"], "exp.out: unknown key klass"),
     (["kernel: exp, types: inexact"], "operators.yaml:5: a row without func"),
     (["func: where.self, function: where"], "where.self: has no row for where.self_out"),
@@ -143,10 +144,10 @@ def test_a_newer_torch_with_another_form_is_warned_of(make: Any) -> None:
 
 
 def test_an_operator_of_other_versions_is_left_out_aloud(make: Any) -> None:
-    made = make('func: later.out, kernel: a, types: reals, since: "2.14"')
+    made = make('func: later.out, kernel: abs, types: reals, since: "2.14"')
     assert made.sources() == []
     assert made.warnings == ["later.out: not in torch 2.13, since 2.14"]
-    made = make('func: earlier.out, kernel: a, types: reals, until: "2.12"')
+    made = make('func: earlier.out, kernel: abs, types: reals, until: "2.12"')
     assert made.warnings == ["earlier.out: not in torch 2.13, until 2.12"]
 
 

@@ -102,7 +102,7 @@ int main() {
       [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
   measure("submission of a 4-byte copy", 101, 200, tiny, sync);
   puone_kernel fill = nullptr;
-  ok(hal->kernel_find("fill", &fill));
+  ok(hal->kernel_find("fill", nullptr, &fill));
   puone_fill_args args{};
   args.ndim = 1;
   args.element_size = 4;
@@ -148,7 +148,7 @@ int main() {
     sync();
   });
   puone_kernel cast = nullptr;
-  ok(hal->kernel_find("copy", &cast));
+  ok(hal->kernel_find("copy", nullptr, &cast));
   const auto measureCopy = [&](const char* what,
                                puone_dtype out,
                                puone_dtype in,

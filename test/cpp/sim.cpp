@@ -99,7 +99,7 @@ void Sim::move(void* to, const void* from, size_t bytes, puone_stream stream) {
 
 void Sim::launch(const char* kernel, const void* args, size_t bytes, puone_stream stream) {
   puone_kernel handle = nullptr;
-  OK(hal().kernel_find(kernel, &handle));
+  OK(hal().kernel_find(kernel, nullptr, &handle));
   OK(hal().kernel_launch(handle, args, bytes, stream));
 }
 

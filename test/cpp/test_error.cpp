@@ -202,9 +202,9 @@ TEST(bad_kernel_arguments_are_refused_or_fail_by_name) {
   Sim sim;
   const puone_stream stream = sim.stream();
   puone_kernel kernel = nullptr;
-  STATUS(hal().kernel_find("nosuch", &kernel), PUONE_UNSUPPORTED);
+  STATUS(hal().kernel_find("nosuch", nullptr, &kernel), PUONE_UNSUPPORTED);
   CHECK(kernel == nullptr);
-  OK(hal().kernel_find("fill", &kernel));
+  OK(hal().kernel_find("fill", nullptr, &kernel));
   puone_fill_args args{};
   STATUS(hal().kernel_launch(kernel, &args, sizeof args - 1, stream), PUONE_INVALID_ARGUMENT);
   CHECK(errorSays("kernel fill"));

@@ -23,7 +23,7 @@ from conformance.hal.driver import Driver
 driver = Driver(sys.argv[1])
 driver.ok(driver.api.init())
 for name in sys.argv[2:]:
-    if driver.api.kernel_find(name.encode(), byref(c_void_p())) != 0:
+    if driver.api.kernel_find(name.encode(), None, byref(c_void_p())) != 0:
         print(name)
 """
 

@@ -39,7 +39,7 @@ LAYERS = {
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(project=("hal/hal.h", "kernels", "drivers/common"), torch=False),
-    "runtime": Layer(project=("hal",), torch=True),
+    "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),
     # What a backend needs before it has one operator of its own; it does not know the operators.
     "aten/core": Layer(project=("runtime", *ARGUMENTS), torch=True),
     # The operators, a directory for each family; the families may share their helpers.

@@ -176,7 +176,7 @@ void multiply(puone_dtype dtype, const Case& test) {
   args.b = b.matrix();
   puone_kernel kernel = nullptr;
   puone_stream stream = nullptr;
-  OK(hal().kernel_find("gemm", &kernel));
+  OK(hal().kernel_find("gemm", nullptr, &kernel));
   OK(hal().stream_create(0, &stream));
   OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
   OK(hal().stream_synchronize(stream));
@@ -240,7 +240,7 @@ template <class Args>
 void launch(const char* name, const Args& args) {
   puone_kernel kernel = nullptr;
   puone_stream stream = nullptr;
-  OK(hal().kernel_find(name, &kernel));
+  OK(hal().kernel_find(name, nullptr, &kernel));
   OK(hal().stream_create(0, &stream));
   OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
   OK(hal().stream_synchronize(stream));
@@ -439,7 +439,7 @@ TEST(a_library_that_was_asked_for_must_load) {
   withLibrary("/nowhere/libcublas.so", [] {
     puone_kernel kernel = nullptr;
     puone_stream stream = nullptr;
-    OK(hal().kernel_find("gemm", &kernel));
+    OK(hal().kernel_find("gemm", nullptr, &kernel));
     OK(hal().stream_create(0, &stream));
     const Matrices<float> a(2, 2, Layout::kRows, 1), out(2, 2, Layout::kRows, 2);
     puone_gemm_args args{};

@@ -85,7 +85,7 @@ class Driver {
   puone_status delay(puone_stream on) {
     const puone_delay_args args{0};
     puone_kernel kernel = nullptr;
-    OK(hal().kernel_find("delay", &kernel));
+    OK(hal().kernel_find("delay", nullptr, &kernel));
     return hal().kernel_launch(kernel, &args, sizeof args, on);
   }
 
@@ -214,7 +214,7 @@ TEST(a_new_stream_has_no_work) {
   const puone_stream old = driver.stream();
   const puone_delay_args args{30'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
   OK(hal().kernel_launch(kernel, &args, sizeof args, old));
   OK(hal().stream_destroy(old)); // its work goes on
   const puone_stream fresh = driver.stream();
@@ -225,7 +225,7 @@ TEST(each_stream_is_waited_for_by_itself) {
   Driver driver;
   const puone_delay_args args{10'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
   for (int i = 0; i < 2; ++i) {
     const puone_stream on = driver.stream();
     OK(hal().kernel_launch(kernel, &args, sizeof args, on));
@@ -259,7 +259,7 @@ TEST(queries_leave_no_error_behind) {
   OK(hal().event_create(0, &event));
   const puone_delay_args args{20'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
   OK(hal().kernel_launch(kernel, &args, sizeof args, on));
   OK(hal().event_record(event, on));
   STATUS(hal().stream_query(on), PUONE_NOT_READY);

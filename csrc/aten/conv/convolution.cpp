@@ -6,6 +6,8 @@
 // [narrow channels, wide channels per group, taps]. A transposed convolution goes the other way, as
 // does the gradient of a convolution, through the same weight.
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/sum.h>
 #include <torch/library.h>
@@ -14,9 +16,11 @@
 #include <numeric>
 
 #include "aten/conv/convolution_ops.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
+#include "aten/core/output.h"
+#include "aten/core/registration.h"
 #include "kernels/args/convolution.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -24,9 +28,6 @@ namespace {
 
 using at::Tensor;
 using c10::IntArrayRef;
-
-const Kernel kConvolution{"convolution"};
-const Kernel kConvolutionWeight{"convolution_weight"};
 
 // What the weight slides by.
 struct Steps {
@@ -62,7 +63,7 @@ puone_window windowOnWide(
 // A convolution: each position of the result looks at every tap.
 void launchToNarrow(puone_convolution_args& args, const Tensor& narrow, const Tensor& wide) {
   alignRight(args.out_position_strides, narrow.strides().slice(2), 0);
-  kConvolution.launch(args, getCurrentStream(wide.device().index()));
+  launchKernel(kernel::convolution, args, getCurrentStream(wide.device().index()));
 }
 
 // The transposed one: position w of the wide tensor looks at position p of the narrow one through
@@ -102,7 +103,7 @@ void launchToWide(const puone_convolution_args& all, const Tensor& wide) {
         i / (strides[1] * strides[2]), i / strides[2] % strides[1], i % strides[2]};
     bool any = true;
     for (int d = 0; d < 3; ++d) any = takePhase(args, d, remainders[d], wide) && any;
-    if (any) kConvolution.launch(args, getCurrentStream(wide.device().index()));
+    if (any) launchKernel(kernel::convolution, args, getCurrentStream(wide.device().index()));
   }
 }
 
@@ -131,10 +132,10 @@ void launchConvolution(
   args.weight_channel_stride = weight.stride(to_narrow ? 1 : 0);
   alignRight(args.weight_tap_strides, weight.strides().slice(2), 0);
   args.out_row_stride = result.stride(1);
-  args.out = result.data_ptr();
-  args.source = source.data_ptr();
-  args.weight = weight.data_ptr();
-  if (bias.defined()) args.bias = bias.data_ptr();
+  args.out = outputData(result);
+  args.source = inputData(source);
+  args.weight = inputData(weight);
+  args.bias = inputData(bias);
   if (to_narrow) {
     launchToNarrow(args, result, source);
   } else {
@@ -156,10 +157,10 @@ void launchWeightGradient(
   args.rows = result.size(0) / groups;
   args.channels = result.size(1);
   args.window = window;
-  args.out = result.data_ptr();
-  args.left = narrow.data_ptr();
-  args.source = wide.data_ptr();
-  kConvolutionWeight.launch(args, getCurrentStream(result.device().index()));
+  args.out = outputData(result);
+  args.left = inputData(narrow);
+  args.source = inputData(wide);
+  launchKernel(kernel::convolution_weight, args, getCurrentStream(result.device().index()));
 }
 
 std::vector<int64_t> resultSizes(
@@ -270,6 +271,47 @@ std::tuple<Tensor, Tensor, Tensor> convolutionBackward(
     grad_bias = at::sum(dense_grad, dims);
   }
   return {grad_input, grad_weight, grad_bias};
+}
+
+// The CPU has no operator of these names: theirs is the one that PyTorch splits into them.
+Tensor convolutionOnHost(
+    const Tensor& input,
+    const Tensor& weight,
+    const std::optional<Tensor>& bias,
+    IntArrayRef stride,
+    IntArrayRef padding,
+    IntArrayRef dilation,
+    bool transposed,
+    IntArrayRef output_padding,
+    int64_t groups) {
+  return at::native::call_fallback_fn<&cpuFallback, at::_ops::convolution>::call(
+      input, weight, bias, stride, padding, dilation, transposed, output_padding, groups);
+}
+
+std::tuple<Tensor, Tensor, Tensor> convolutionBackwardOnHost(
+    const Tensor& grad_output,
+    const Tensor& input,
+    const Tensor& weight,
+    IntArrayRef stride,
+    IntArrayRef padding,
+    IntArrayRef dilation,
+    bool transposed,
+    IntArrayRef output_padding,
+    int64_t groups,
+    std::array<bool, 3> output_mask) {
+  const int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
+  return at::native::call_fallback_fn<&cpuFallback, at::_ops::convolution_backward>::call(
+      grad_output,
+      input,
+      weight,
+      at::OptionalIntArrayRef(channels),
+      stride,
+      padding,
+      dilation,
+      transposed,
+      output_padding,
+      groups,
+      output_mask);
 }
 
 } // namespace

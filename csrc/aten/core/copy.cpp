@@ -11,21 +11,19 @@
 #include <torch/library.h>
 
 #include "aten/core/copy_ops.h"
+#include "aten/core/host_copy.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "aten/core/transfer.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/host_allocator.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kCopy{"copy"};
-const Kernel kCopyBits{"copy_bits"};
 
 bool onDevice(const Tensor& tensor) {
   return tensor.device().type() == kDeviceType;
@@ -40,12 +38,6 @@ bool sameLayout(const Tensor& a, const Tensor& b) {
 
 bool isRaw(const Tensor& dst, const Tensor& src) {
   return dst.scalar_type() == src.scalar_type() && sameMathBits(dst, src) && sameLayout(dst, src);
-}
-
-// True if a kernel can turn elements of `src` into elements of `dst`.
-bool isCastable(const Tensor& dst, const Tensor& src) {
-  return dst.scalar_type() == src.scalar_type() ||
-         (kernelDtype(dst.scalar_type()) && kernelDtype(src.scalar_type()));
 }
 
 bool isSameView(const Tensor& a, const Tensor& b) {
@@ -110,7 +102,7 @@ void launchCopy(const Tensor& dst, const Tensor& src, const Stream& stream) {
     puone_copy_bits_args args{};
     args.element_size = static_cast<int32_t>(dst.itemsize());
     fill(args);
-    kCopyBits.launch(args, stream);
+    launchKernel(kernel::copy_bits, args, stream);
   } else {
     puone_copy_args args{};
     args.out_dtype = kernelDtype(dst.scalar_type()).value();
@@ -118,20 +110,19 @@ void launchCopy(const Tensor& dst, const Tensor& src, const Stream& stream) {
     args.conj = dst.is_conj() != src.is_conj();
     args.neg = dst.is_neg() != src.is_neg();
     fill(args);
-    kCopy.launch(args, stream);
+    launchKernel(kernel::copy, args, stream);
   }
 }
 
 void throughHost(const Tensor& dst, const Tensor& src) {
-  Tensor host = buffer(src, c10::kCPU);
-  host.copy_(src);
-  dst.copy_(host.to(dst.scalar_type()));
+  writeFromHost(dst, readToHost(src));
 }
 
 void copyOnDevice(const Tensor& dst, const Tensor& src) {
   const c10::DeviceIndex dst_device = dst.device().index();
   const c10::DeviceIndex src_device = src.device().index();
-  if (!isCastable(dst, src) || !canAccessPeer(src_device, dst_device)) {
+  const bool raw = isRaw(dst, src);
+  if (!(raw || hasCopyKernel(dst, src)) || !canAccessPeer(src_device, dst_device)) {
     throughHost(dst, src);
     return;
   }
@@ -143,7 +134,7 @@ void copyOnDevice(const Tensor& dst, const Tensor& src) {
   // The source's device does the work, as on CUDA.
   const Stream stream = getCurrentStream(src_device);
   const PeerBarrier barrier(stream, dst_device);
-  if (isRaw(dst, src)) {
+  if (raw) {
     at::assert_no_partial_overlap(dst, src);
     if (dst.data_ptr() != src.const_data_ptr()) {
       queueOnDevice(dst.data_ptr(), src.const_data_ptr(), dst.nbytes(), stream);
@@ -190,7 +181,11 @@ void copyToDevice(const Tensor& dst, const Tensor& src, bool non_blocking) {
     sendRaw(dst, src, non_blocking);
     return;
   }
-  Tensor host = isCastable(dst, src) ? src : src.to(dst.scalar_type());
+  Tensor host = hasCopyKernel(dst, src) ? src : src.to(dst.scalar_type());
+  if (!hasCopyKernel(dst, host)) {
+    writeFromHost(dst, src);
+    return;
+  }
   if (!host.is_non_overlapping_and_dense()) host = host.contiguous();
   const Tensor staging = buffer(host, dst.device());
   sendRaw(staging, host, non_blocking);
@@ -204,7 +199,11 @@ void copyToHost(const Tensor& dst, const Tensor& src, bool non_blocking) {
     return;
   }
   // What the device can do is done there; what is left is a cast or a scatter on the host.
-  const Tensor staging = buffer(isCastable(dst, src) ? dst : src, src.device());
+  if (!hasCopyKernel(src, src)) {
+    dst.copy_(readToHost(src));
+    return;
+  }
+  const Tensor staging = buffer(hasCopyKernel(dst, src) ? dst : src, src.device());
   copyOnDevice(staging, src);
   if (isRaw(dst, staging)) {
     receiveRaw(dst, staging, non_blocking);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 
 #include <cstring>
 
@@ -101,15 +102,16 @@ void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter) {
 }
 
 void launchElementwise(
-    const Kernel& kernel,
+    const ElementwiseKernel& kernel,
     at::TensorIteratorBase& iter,
     ScalarType compute,
     c10::ArrayRef<c10::Scalar> parameters) {
   if (iter.numel() == 0) return;
+  requireType(kernel, compute);
   puone_elementwise_args args{};
   setCompute(args, compute, parameters);
   setOperands(args, iter);
-  kernel.launch(args, getCurrentStream(iter.device(0).index()));
+  launchKernel(kernel, args, getCurrentStream(iter.device(0).index()));
 }
 
 } // namespace puone

@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "aten/core/launch.h"
 #include "aten/core/structured.h"
 #include "kernels/args/elementwise.h"
-#include "runtime/kernel.h"
 
 namespace puone {
+
+using ElementwiseKernel = kernel::Kernel<puone_elementwise_args>;
 
 // Sets of element types, for what an operator is defined on.
 enum TypeSet : uint32_t {
@@ -47,41 +49,37 @@ void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter);
 // type that stands for `compute`, the operands' common type: float for half and bfloat16, a 32-bit
 // integer for shorter ones. CPU operands (Python scalars) are passed by value.
 void launchElementwise(
-    const Kernel& kernel,
+    const ElementwiseKernel& kernel,
     at::TensorIteratorBase& iter,
     c10::ScalarType compute,
     c10::ArrayRef<c10::Scalar> parameters = {});
 
-// A string as a template argument.
-struct KernelName {
+// The name of an operator, as a template argument.
+struct OperatorName {
   char text[40] = {};
   template <size_t kSize>
-  constexpr KernelName(const char (&name)[kSize]) { // NOLINT: implicit, that is its point
+  constexpr OperatorName(const char (&name)[kSize]) { // NOLINT: implicit, that is its point
     static_assert(kSize <= sizeof text);
     std::copy_n(name, kSize, text);
   }
 };
 
 // A structured elementwise operator whose kernel takes the meta's operands and nothing else.
-template <class Meta, KernelName kName, uint32_t kTypes = kNumbers>
+template <class Meta, const ElementwiseKernel& kKernel, uint32_t kTypes = kNumbers>
 struct Elementwise : Meta {
   template <class... A>
   void impl(const A&... /*arguments*/) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
-    checkType(name.text, this->common_dtype(), kTypes);
-    launchElementwise(kernel, *this, this->common_dtype());
+    checkType(kKernel.name(), this->common_dtype(), kTypes);
+    launchElementwise(kKernel, *this, this->common_dtype());
   }
 };
 
 // A structured operator whose scalars, in their order, are the kernel's parameters.
-template <class Meta, KernelName kName, uint32_t kTypes>
+template <class Meta, const ElementwiseKernel& kKernel, uint32_t kTypes>
 struct WithScalars : Meta {
   template <class... A>
   void impl(const A&... arguments) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
-    checkType(name.text, this->common_dtype(), kTypes);
+    checkType(kKernel.name(), this->common_dtype(), kTypes);
     c10::SmallVector<c10::Scalar, PUONE_MAX_PARAMETERS> scalars;
     const auto collect = [&]<class T>(const T& argument) {
       if constexpr (std::is_same_v<T, c10::Scalar> || std::is_same_v<T, bool>) {
@@ -89,7 +87,7 @@ struct WithScalars : Meta {
       }
     };
     (collect(arguments), ...);
-    launchElementwise(kernel, *this, this->common_dtype(), scalars);
+    launchElementwise(kKernel, *this, this->common_dtype(), scalars);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/empty_strided.h>
 
+#include "aten/core/launch.h"
 #include "aten/core/transfer.h"
 
 namespace puone {
@@ -59,7 +60,9 @@ ToDevice::~ToDevice() {
 
 at::Tensor ToHost::copy(const at::Tensor& tensor, bool read) {
   requireStrided(tensor);
-  const at::Tensor source = worthCopyingWhole(tensor) ? tensor : tensor.contiguous();
+  // Without a kernel that leaves the gaps out, they are copied however large they are.
+  const bool whole = worthCopyingWhole(tensor) || !kernel::copy_bits.available();
+  const at::Tensor source = whole ? tensor : tensor.contiguous();
   at::Tensor host = hostLike(source);
   if (read && source.numel() != 0) {
     // `source` may die before the copy has run: its memory is reused in the order of this stream.

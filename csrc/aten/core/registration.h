@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the generated registrations (NAME_registrations.inc, of csrc/aten/operators.yaml) are made of:
+// What the generated registrations (NAME_registrations.inc, of csrc/aten/operators.yaml) are made
+// of:
 //
 //   implement<at::_ops::where_self, Kernels<...>, &where>(m);
 //
@@ -13,8 +14,10 @@
 
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "aten/core/fallback.h"
+#include "aten/core/launch.h"
 
 namespace puone {
 
@@ -33,9 +36,15 @@ decltype(auto) fallBack(A&&... arguments) {
       std::forward<A>(arguments)...);
 }
 
-// The kernels that an operator launches.
+// The kernels that an operator launches, from runtime/kernels.h.
 template <const auto&... kKernels>
-struct Kernels {};
+struct Kernels {
+  // Whether the driver has all of them.
+  static bool available() {
+    static const bool result = (kKernels.available() && ...);
+    return result;
+  }
+};
 
 // The name of an overload, as registrations have it: "add.out".
 template <class Overload>
@@ -45,12 +54,47 @@ std::string overloadName() {
   return name;
 }
 
-// Registers a function, which is a constant, for the overload.
-template <class Overload, class Kernels, auto kFunction>
+namespace registration_detail {
+
+// The function, or the CPU where the driver lacks one of the kernels or its element type.
+template <class Overload, class Kernels, auto kFunction, auto kOnHost, class Function>
+struct Guarded;
+
+template <class Overload, class Kernels, auto kFunction, auto kOnHost, class R, class... A>
+struct Guarded<Overload, Kernels, kFunction, kOnHost, R(A...)> {
+  static R call(A... arguments) {
+    if (C10_LIKELY(Kernels::available())) {
+      try {
+        return kFunction(arguments...);
+      } catch (const UnsupportedElementType&) {
+        // Nothing was queued that the caller can see.
+      }
+    }
+    if constexpr (kOnHost != nullptr) {
+      return kOnHost(arguments...);
+    } else if constexpr (std::is_same_v<R(A...), typename Overload::schema>) {
+      return fallBack<Overload>(arguments...);
+    } else {
+      return at::native::call_fallback_fn<&cpuFallback, Overload>::call(arguments...);
+    }
+  }
+};
+
+} // namespace registration_detail
+
+// Registers a function, which is a constant, for the overload. kOnHost stands for it where the
+// driver lacks a kernel and the CPU has no such operator.
+template <class Overload, class Kernels, auto kFunction, auto kOnHost = nullptr>
 void implement(torch::Library& m) {
   using Function = std::remove_pointer_t<decltype(kFunction)>;
-  m.impl(
-      overloadName<Overload>().c_str(), c10::CompileTimeFunctionPointer<Function, kFunction>());
+  const std::string name = overloadName<Overload>();
+  if constexpr (std::is_same_v<Kernels, puone::Kernels<>>) {
+    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kFunction>());
+  } else {
+    constexpr auto kEntry =
+        &registration_detail::Guarded<Overload, Kernels, kFunction, kOnHost, Function>::call;
+    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kEntry>());
+  }
 }
 
 } // namespace puone

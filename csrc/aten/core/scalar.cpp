@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One value in or out: item(), fill_ and zero_; and record_stream.
+#include <ATen/EmptyTensor.h>
 #include <ATen/TensorIterator.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
@@ -8,21 +9,20 @@
 #include <cstring>
 
 #include "aten/core/element.h"
+#include "aten/core/host_copy.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "aten/core/scalar_ops.h"
 #include "aten/core/scalar_types.h"
 #include "aten/core/transfer.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kFill{"fill"};
 
 c10::Scalar localScalarDense(const Tensor& self) {
   // Not on the stack: after a failed synchronize the copy may still be on its way.
@@ -41,7 +41,15 @@ c10::Scalar localScalarDense(const Tensor& self) {
   return result;
 }
 
-void launchFill(const Tensor& self, puone_fill_args& args) {
+// Fills with the element in `args`.
+void fill(const Tensor& self, puone_fill_args& args) {
+  if (!kernel::fill.available()) {
+    const Tensor element = at::detail::empty_cpu({}, self.scalar_type());
+    std::memcpy(element.mutable_data_ptr(), args.value, self.itemsize());
+    copyMathBits(element, self);
+    writeFromHost(self, element);
+    return;
+  }
   const Stream stream = getCurrentStream(self.device().index());
   args.element_size = static_cast<int32_t>(self.itemsize());
   if (self.is_non_overlapping_and_dense()) {
@@ -61,14 +69,14 @@ void launchFill(const Tensor& self, puone_fill_args& args) {
     setShape(args, iter);
     setOperand(args.out, iter, 0);
   }
-  kFill.launch(args, stream);
+  launchKernel(kernel::fill, args, stream);
 }
 
 Tensor& fillScalar(Tensor& self, const c10::Scalar& value) {
   puone_fill_args args{};
   // Before the look at numel, so that a value that does not fit is always an error.
   putElement(args.value, value, self.scalar_type());
-  if (self.numel() != 0) launchFill(self, args);
+  if (self.numel() != 0) fill(self, args);
   return self;
 }
 
@@ -90,7 +98,7 @@ Tensor& zero(Tensor& self) {
     PUONE_CHECK(hal().memset_async(self.data_ptr(), 0, self.nbytes(), stream.handle()));
   } else {
     puone_fill_args args{};
-    launchFill(self, args);
+    fill(self, args);
   }
   return self;
 }

@@ -194,7 +194,7 @@ class WithOutputs final : public Op {
     outputs_[index] = output;
   }
 
-  // The outputs must get these strides: an output that has others is computed aside.
+  // The outputs must get these strides: an output that has others gets a temporary.
   void set_output_strided(
       int64_t index,
       c10::IntArrayRef sizes,
@@ -225,8 +225,8 @@ class WithOutputs final : public Op {
     return outputs_[static_cast<size_t>(index)];
   }
 
-  // Brings what was computed aside to where the caller wants it.
-  void finish() {
+  // Copies results from temporary memory to the outputs that the caller gave.
+  void copyBack() {
     for (size_t i = 0; i < kOutputs; ++i) {
       if (given_[i].defined()) given_[i].copy_(outputs_[i]);
     }
@@ -273,7 +273,7 @@ void compute(
     const auto precomputed = op.meta(metaArgument(arguments)...);
     op.impl(precomputed, metaArgument(arguments)..., op.maybe_get_output(kIndex)...);
   }
-  op.finish();
+  op.copyBack();
 }
 
 template <class Op, class Overload, class... A, size_t... kOutput>

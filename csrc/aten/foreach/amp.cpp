@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/foreach/amp_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
@@ -23,13 +25,13 @@ void checkFloat(const Tensor& tensor, const char* name) {
 
 // Tensors of one type that are dense.
 void unscaleAlike(TensorList tensors, const Tensor& found_inf, const Tensor& inv_scale) {
-  static const Kernel kernel("amp_unscale");
   puone_amp_unscale_args args{};
   args.dtype = *kernelDtype(tensors[0].scalar_type());
-  args.inv_scale = inv_scale.data_ptr();
+  args.inv_scale = inputData(inv_scale);
   args.found_inf = found_inf.data_ptr();
-  launchTensors(
-      kernel, args, tensors, [&](auto& tensor, size_t i) { tensor.data = tensors[i].data_ptr(); });
+  launchTensors(kernel::amp_unscale, args, tensors, [&](auto& tensor, size_t i) {
+    tensor.data = tensors[i].data_ptr();
+  });
 }
 
 void unscale(TensorList self, Tensor& found_inf, const Tensor& inv_scale) {
@@ -66,7 +68,6 @@ Tensor& updateScale(
     double growth_factor,
     double backoff_factor,
     int64_t growth_interval) {
-  static const Kernel kernel("amp_update_scale");
   checkFloat(scale, "current_scale");
   checkFloat(found_inf, "found_inf");
   TORCH_CHECK(
@@ -75,11 +76,11 @@ Tensor& updateScale(
   puone_amp_update_scale_args args{};
   args.scale = scale.data_ptr();
   args.growth_tracker = growth_tracker.data_ptr();
-  args.found_inf = found_inf.data_ptr();
+  args.found_inf = inputData(found_inf);
   args.growth_factor = growth_factor;
   args.backoff_factor = backoff_factor;
   args.growth_interval = growth_interval;
-  kernel.launch(args, getCurrentStream(scale.device().index()));
+  launchKernel(kernel::amp_update_scale, args, getCurrentStream(scale.device().index()));
   return scale;
 }
 

@@ -11,6 +11,7 @@
 
 #include "aten/core/elementwise.h"
 #include "aten/core/factory.h"
+#include "aten/core/output.h"
 #include "aten/foreach/foreach_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
@@ -21,6 +22,7 @@ using at::Tensor;
 using at::TensorList;
 using c10::Scalar;
 using Scalars = at::ArrayRef<Scalar>;
+using ForeachKernel = kernel::Kernel<puone_foreach_args>;
 
 // An operator's call as one launch, put together argument by argument. `fits` says whether it can
 // be one.
@@ -61,11 +63,12 @@ class ForeachCall {
     operands_.push_back({.scalars = numbers});
   }
 
-  bool fits() const {
-    return fits_;
+  // Whether one launch does: it suits the tensors, and the driver has the kernel for their type.
+  bool fits(const ForeachKernel& kernel) const {
+    return fits_ && kernel.supports(*kernelDtype(self_[0].scalar_type()));
   }
 
-  void launch(const Kernel& kernel, TensorList out) const {
+  void launch(const ForeachKernel& kernel, TensorList out) const {
     const c10::ScalarType type = self_[0].scalar_type();
     const bool wide = type == c10::kDouble;
     puone_foreach_args args{};
@@ -74,13 +77,13 @@ class ForeachCall {
     put(args.parameters[0], alpha_, wide);
     for (size_t o = 0; o < operands_.size(); ++o) describe(args, static_cast<int>(o) + 1, wide);
     launchTensors(kernel, args, self_, [&](auto& tensor, size_t i) {
-      tensor.data[0] = out[i].data_ptr();
+      tensor.data[0] = outputData(out[i]);
       for (size_t o = 0; o < operands_.size(); ++o) {
         const Operand& operand = operands_[o];
         if (operand.number) {
-          tensor.data[o + 1] = operand.number->data_ptr();
+          tensor.data[o + 1] = inputData(*operand.number);
         } else if (operand.scalars.empty()) {
-          tensor.data[o + 1] = operand.tensors[i].data_ptr();
+          tensor.data[o + 1] = inputData(operand.tensors[i]);
         } else {
           put(tensor.immediate, operand.scalars[operand.scalars.size() == 1 ? 0 : i], wide);
         }
@@ -137,47 +140,40 @@ class ForeachCall {
 };
 
 // Autograd does not count the changes of lists' tensors.
-template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+template <const ForeachKernel& kKernel, auto kSlow, bool kHasAlpha, class... A>
 void overListsInplace(TensorList self, A... arguments) {
-  static constexpr KernelName name = kName;
-  static const Kernel kernel(name.text);
   ForeachCall op(self, kHasAlpha);
   (op.add(arguments), ...);
-  if (!op.fits()) return kSlow(self, arguments...);
-  op.launch(kernel, self);
+  if (!op.fits(kKernel)) return kSlow(self, arguments...);
+  op.launch(kKernel, self);
   for (const Tensor& tensor : self) tensor.unsafeGetTensorImpl()->bump_version();
 }
 
-template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+template <const ForeachKernel& kKernel, auto kSlow, bool kHasAlpha, class... A>
 std::vector<Tensor> overListsFunctional(TensorList self, A... arguments) {
-  static constexpr KernelName name = kName;
-  static const Kernel kernel(name.text);
   ForeachCall op(self, kHasAlpha);
   (op.add(arguments), ...);
-  if (!op.fits()) return kSlow(self, arguments...);
+  if (!op.fits(kKernel)) return kSlow(self, arguments...);
   std::vector<Tensor> out;
   out.reserve(self.size());
   for (const Tensor& t : self) out.push_back(newResult(t.sizes(), t.strides(), t.options()));
-  op.launch(kernel, out);
+  op.launch(kKernel, out);
   return out;
 }
 
-template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+template <const ForeachKernel& kKernel, auto kSlow, bool kHasAlpha, class... A>
 constexpr auto entry(void (*)(TensorList, A...)) {
-  return &overListsInplace<kName, kSlow, kHasAlpha, A...>;
+  return &overListsInplace<kKernel, kSlow, kHasAlpha, A...>;
 }
-template <KernelName kName, auto kSlow, bool kHasAlpha, class... A>
+template <const ForeachKernel& kKernel, auto kSlow, bool kHasAlpha, class... A>
 constexpr auto entry(std::vector<Tensor> (*)(TensorList, A...)) {
-  return &overListsFunctional<kName, kSlow, kHasAlpha, A...>;
+  return &overListsFunctional<kKernel, kSlow, kHasAlpha, A...>;
 }
 
 // Registers the kernel for the overload; kSlow is for lists that it does not suit.
-template <class Overload, KernelName kName, auto kSlow, bool kHasAlpha>
+template <class Overload, const ForeachKernel& kKernel, auto kSlow, bool kHasAlpha>
 void overLists(torch::Library& m) {
-  implement<
-      Overload,
-      Kernels<>,
-      entry<kName, kSlow, kHasAlpha>(Signature<Overload>(nullptr))>(m);
+  implement<Overload, Kernels<>, entry<kKernel, kSlow, kHasAlpha>(Signature<Overload>(nullptr))>(m);
 }
 
 } // namespace

@@ -5,6 +5,8 @@
 
 #include <optional>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/foreach/fused_optimizer_ops.h"
 #include "aten/foreach/multi_tensor.h"
 
@@ -26,7 +28,7 @@ void setRate(puone_fused_args& args, const Tensor& lr) {
       "lr must be a float32 or float64 tensor, but is ",
       lr.scalar_type());
   args.lr_dtype = *kernelDtype(lr.scalar_type());
-  args.lr_tensor = lr.data_ptr();
+  args.lr_tensor = inputData(lr);
 }
 
 void* floatAddress(const std::optional<Tensor>& tensor) {
@@ -34,7 +36,7 @@ void* floatAddress(const std::optional<Tensor>& tensor) {
   TORCH_CHECK(
       tensor->scalar_type() == c10::kFloat && tensor->numel() == 1,
       "grad_scale and found_inf must be float32 tensors of one element");
-  return tensor->data_ptr();
+  return inputData(*tensor);
 }
 
 // What every step has besides its numbers.
@@ -45,7 +47,7 @@ struct Step {
   TensorList steps{};
 
   void run(
-      const Kernel& kernel,
+      const kernel::Kernel<puone_fused_args>& kernel,
       puone_fused_args& args,
       bool maximize,
       const std::optional<Tensor>& grad_scale,
@@ -92,7 +94,6 @@ void adam(
     bool maximize,
     const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  static const Kernel kernel("fused_adam");
   puone_fused_args args{};
   setRate(args, lr);
   args.beta1 = beta1;
@@ -103,7 +104,7 @@ void adam(
   args.decoupled = kDecoupled;
   const TensorList largest = amsgrad ? max_exp_avg_sqs : TensorList();
   const Step step{self, grads, {exp_avgs, exp_avg_sqs, largest}, state_steps};
-  step.run(kernel, args, maximize, grad_scale, found_inf);
+  step.run(kernel::fused_adam, args, maximize, grad_scale, found_inf);
 }
 
 template <class Rate>
@@ -120,7 +121,6 @@ void sgd(
     bool is_first_step,
     const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  static const Kernel kernel("fused_sgd");
   puone_fused_args args{};
   setRate(args, lr);
   args.beta1 = momentum;
@@ -129,7 +129,7 @@ void sgd(
   args.nesterov = nesterov;
   args.first_step = is_first_step;
   const Step step{self, grads, {momentum_buffers}};
-  step.run(kernel, args, maximize, grad_scale, found_inf);
+  step.run(kernel::fused_sgd, args, maximize, grad_scale, found_inf);
 }
 
 template <class Rate>
@@ -145,14 +145,13 @@ void adagrad(
     bool maximize,
     const std::optional<Tensor>& grad_scale,
     const std::optional<Tensor>& found_inf) {
-  static const Kernel kernel("fused_adagrad");
   puone_fused_args args{};
   setRate(args, lr);
   args.beta2 = lr_decay;
   args.weight_decay = weight_decay;
   args.eps = eps;
   const Step step{self, grads, {state_sums}, state_steps};
-  step.run(kernel, args, maximize, grad_scale, found_inf);
+  step.run(kernel::fused_adagrad, args, maximize, grad_scale, found_inf);
 }
 
 } // namespace

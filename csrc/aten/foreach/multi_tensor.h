@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "kernels/args/multi_tensor.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -38,7 +38,8 @@ inline bool areAlike(std::initializer_list<at::TensorList> lists) {
 // Launches the kernel for all tensors of a list, as many at a time as a launch holds.
 // fill(args.tensors[t], i) describes tensor i, but for its number of elements.
 template <class Args, class Fill>
-void launchTensors(const Kernel& kernel, Args& args, at::TensorList tensors, const Fill& fill) {
+void launchTensors(
+    const kernel::Kernel<Args>& kernel, Args& args, at::TensorList tensors, const Fill& fill) {
   const Stream stream = getCurrentStream(tensors[0].device().index());
   for (size_t begin = 0; begin < tensors.size(); begin += PUONE_MAX_TENSORS) {
     const size_t end = std::min(tensors.size(), begin + PUONE_MAX_TENSORS);
@@ -48,7 +49,7 @@ void launchTensors(const Kernel& kernel, Args& args, at::TensorList tensors, con
       fill(tensor, i);
     }
     args.count = static_cast<int32_t>(end - begin);
-    kernel.launch(args, stream);
+    launchKernel(kernel, args, stream);
   }
 }
 

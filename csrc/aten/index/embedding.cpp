@@ -5,18 +5,17 @@
 #include <torch/library.h>
 
 #include "aten/core/factory.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/index/embedding_ops.h"
 #include "aten/index/lookup.h"
 #include "kernels/args/embedding.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kEmbeddingBag{"embedding_bag"};
 
 void checkIndices(const char* name, const char* argument, const Tensor& indices) {
   TORCH_CHECK(
@@ -146,15 +145,15 @@ BagResult embeddingBag(
     for (int d = 0; d < 2; ++d) {
       args.weight_strides[d] = weight.stride(d) * static_cast<int64_t>(weight.itemsize());
     }
-    args.weight = const_cast<void*>(weight.const_data_ptr());
-    args.indices = indices.data_ptr();
-    args.offsets = offsets.data_ptr();
-    args.scales = scales.defined() ? scales.data_ptr() : nullptr;
-    args.out = out.data_ptr();
-    args.offset2bag = offset2bag.data_ptr();
-    args.bag_size = bag_size.data_ptr();
-    args.max_indices = max_rows != 0 ? max_indices.data_ptr() : nullptr;
-    kEmbeddingBag.launch(args, getCurrentStream(weight.device().index()));
+    args.weight = inputData(weight);
+    args.indices = inputData(indices);
+    args.offsets = inputData(offsets);
+    args.scales = inputData(scales);
+    args.out = outputData(out);
+    args.offset2bag = outputData(offset2bag);
+    args.bag_size = outputData(bag_size);
+    args.max_indices = max_rows != 0 ? outputData(max_indices) : nullptr;
+    launchKernel(kernel::embedding_bag, args, getCurrentStream(weight.device().index()));
   }
   return {out, offset2bag, bag_size, max_indices};
 }

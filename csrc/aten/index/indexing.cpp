@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/index/indexing_ops.h"
 #include "aten/index/lookup.h"
@@ -34,7 +35,7 @@ struct IndexAdd : at::meta::structured_index_add {
       const Tensor& source,
       const c10::Scalar& alpha,
       const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() == 0) return;
     const Tensor scaled = alpha.equal(1) ? source : source.mul(alpha);
     reduce(ofSlices("index_add", out, precomputed.dim, index, scaled), PUONE_REDUCE_SUM);
@@ -52,7 +53,7 @@ struct IndexCopy : at::meta::structured_index_copy {
       const Tensor& index,
       const Tensor& source,
       const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() != 0) put(ofSlices("index_copy_", out, precomputed.dim, index, source));
   }
 };
@@ -70,7 +71,7 @@ struct IndexReduce : at::meta::structured_index_reduce {
       std::string_view reduction,
       bool include_self,
       const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() == 0) return;
     reduceAs(reduction, include_self, out, [&](const Tensor& table) {
       return ofSlices("index_reduce", table, precomputed.dim, index, source);

@@ -9,17 +9,13 @@
 #include <limits>
 
 #include "aten/core/element.h"
-#include "runtime/kernel.h"
+#include "aten/core/launch.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kGet{"index_get"};
-const Kernel kPut{"index_put"};
-const Kernel kReduce{"index_reduce"};
 
 // What is written goes first: the iterator orders the dimensions for it.
 at::TensorIterator iterate(const Lookup& lookup, bool writes_table) {
@@ -57,7 +53,7 @@ puone_indexing_args arguments(
 }
 
 void launch(
-    const Kernel& kernel,
+    const kernel::Kernel<puone_indexing_args>& kernel,
     const Lookup& lookup,
     bool writes_table,
     puone_reduction reduction = PUONE_REDUCE_SUM) {
@@ -77,7 +73,7 @@ void launch(
     args.immediate = 1;
     putElement(args.value, lookup.value.value(), lookup.table.scalar_type());
   }
-  kernel.launch(args, getCurrentStream(lookup.table.device().index()));
+  launchKernel(kernel, args, getCurrentStream(lookup.table.device().index()));
 }
 
 // The tensor with another size along `dim` and stride 0 there.
@@ -90,7 +86,7 @@ Tensor standingStill(const Tensor& table, int64_t dim, c10::IntArrayRef sizes) {
 } // namespace
 
 void lookUp(const Lookup& lookup) {
-  launch(kGet, lookup, false);
+  launch(kernel::index_get, lookup, false);
 }
 
 void lookUp(
@@ -103,15 +99,15 @@ void lookUp(
   args.wraps = 1;
   setOperand(args.elements, iter, 0);
   setOperand(args.table, iter, 1);
-  kGet.launch(args, getCurrentStream(iter.device(0).index()));
+  launchKernel(kernel::index_get, args, getCurrentStream(iter.device(0).index()));
 }
 
 void put(const Lookup& lookup) {
-  launch(kPut, lookup, true);
+  launch(kernel::index_put, lookup, true);
 }
 
 void reduce(const Lookup& lookup, puone_reduction reduction) {
-  launch(kReduce, lookup, true, reduction);
+  launch(kernel::index_reduce, lookup, true, reduction);
 }
 
 namespace {

@@ -40,11 +40,6 @@ void lookUp(
     c10::IntArrayRef sizes,
     c10::IntArrayRef strides);
 
-// The out= of an operator that changes `self` starts as a copy of it.
-inline void startFrom(const at::Tensor& self, const at::Tensor& out) {
-  if (!out.is_same(self)) out.copy_(self);
-}
-
 // Whether reduce() knows the type.
 bool isReducible(c10::ScalarType type);
 

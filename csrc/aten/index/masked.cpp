@@ -9,23 +9,17 @@
 
 #include "aten/core/element.h"
 #include "aten/core/factory.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
+#include "aten/core/output.h"
 #include "aten/index/masked_ops.h"
 #include "kernels/args/indexing.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kMaskedFill{"masked_fill"};
-const Kernel kNonzeroOffsets{"nonzero_offsets"};
-const Kernel kNonzero{"nonzero"};
-const Kernel kAssertNonzero{"assert_nonzero"};
-const Kernel kPack{"masked_pack"};
-const Kernel kUnpack{"masked_unpack"};
 
 Stream streamOf(const Tensor& tensor) {
   return getCurrentStream(tensor.device().index());
@@ -82,7 +76,7 @@ Tensor& maskedFill(
   setOperand(args.out, iter, 0);
   setOperand(args.mask, iter, 1);
   if (!scalar) setOperand(args.value, iter, 2);
-  kMaskedFill.launch(args, streamOf(self));
+  launchKernel(kernel::masked_fill, args, streamOf(self));
   return self;
 }
 
@@ -114,9 +108,9 @@ Tensor nonzeroOffsets(const Tensor& self) {
   puone_nonzero_offsets_args args{};
   args.n = self.numel();
   args.dtype = kernelDtype(self.scalar_type()).value();
-  args.in = const_cast<void*>(self.const_data_ptr());
-  args.offsets = offsets.data_ptr();
-  kNonzeroOffsets.launch(args, streamOf(self));
+  args.in = inputData(self);
+  args.offsets = outputData(offsets);
+  launchKernel(kernel::nonzero_offsets, args, streamOf(self));
   return offsets;
 }
 
@@ -156,10 +150,10 @@ void writeCoordinates(const Tensor& self, const Tensor& offsets, const Tensor& o
   args.dtype = kernelDtype(self.scalar_type()).value();
   args.ndim = static_cast<int32_t>(self.dim());
   std::copy(self.sizes().begin(), self.sizes().end(), args.sizes);
-  args.in = const_cast<void*>(self.const_data_ptr());
-  args.offsets = offsets.data_ptr();
-  args.out = rows.data_ptr();
-  kNonzero.launch(args, streamOf(self));
+  args.in = inputData(self);
+  args.offsets = inputData(offsets);
+  args.out = outputData(rows);
+  launchKernel(kernel::nonzero, args, streamOf(self));
   if (!rows.is_same(out)) out.copy_(rows);
 }
 
@@ -206,9 +200,9 @@ void assertAsyncMessage(const Tensor& self, c10::string_view message) {
   TORCH_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
   puone_assert_nonzero_args args{};
   args.dtype = kernelDtype(self.scalar_type()).value();
-  args.in = const_cast<void*>(self.const_data_ptr());
+  args.in = inputData(self);
   message.copy(args.message, PUONE_MAX_MESSAGE - 1);
-  kAssertNonzero.launch(args, streamOf(self));
+  launchKernel(kernel::assert_nonzero, args, streamOf(self));
 }
 
 void assertAsync(const Tensor& self) {
@@ -224,7 +218,7 @@ Tensor functionalAssertAsync(
 // ---- packing ----
 
 void launchPacking(
-    const Kernel& kernel,
+    const kernel::Kernel<puone_packing_args>& kernel,
     const Tensor& mask,
     const Tensor& offsets,
     const Tensor& spread,
@@ -233,11 +227,12 @@ void launchPacking(
   args.n = mask.numel();
   args.packed_size = packed.numel();
   args.element_size = static_cast<int32_t>(spread.itemsize());
-  args.mask = mask.data_ptr();
-  args.offsets = offsets.data_ptr();
-  args.spread = spread.data_ptr();
-  args.packed = packed.data_ptr();
-  kernel.launch(args, streamOf(spread));
+  args.mask = inputData(mask);
+  args.offsets = inputData(offsets);
+  const bool packs = &kernel == &kernel::masked_pack;
+  args.spread = packs ? inputData(spread) : outputData(spread);
+  args.packed = packs ? outputData(packed) : inputData(packed);
+  launchKernel(kernel, args, streamOf(spread));
 }
 
 Tensor& maskedSelectOut(const Tensor& self, const Tensor& mask, Tensor& out) {
@@ -260,7 +255,7 @@ Tensor& maskedSelectOut(const Tensor& self, const Tensor& mask, Tensor& out) {
   at::native::resize_output(out, {total(offsets)});
   if (out.numel() == 0) return out;
   const Tensor packed = out.is_contiguous() ? out : newResult(out.sizes(), {}, out.options());
-  launchPacking(kPack, where, offsets, wide_self->contiguous(), packed);
+  launchPacking(kernel::masked_pack, where, offsets, wide_self->contiguous(), packed);
   if (!packed.is_same(out)) out.copy_(packed);
   return out;
 }
@@ -285,7 +280,7 @@ Tensor& maskedScatter(Tensor& self, const Tensor& given_mask, const Tensor& sour
   if (self.numel() == 0) return self;
   const Tensor where = mask->contiguous();
   const Tensor spread = self.contiguous();
-  launchPacking(kUnpack, where, nonzeroOffsets(where), spread, source.contiguous());
+  launchPacking(kernel::masked_unpack, where, nonzeroOffsets(where), spread, source.contiguous());
   if (!spread.is_same(self)) self.copy_(spread);
   return self;
 }

@@ -3,6 +3,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <torch/library.h>
 
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/index/lookup.h"
 #include "aten/index/scatter_ops.h"
@@ -51,7 +52,7 @@ struct Scatter : Meta {
   template <class Source>
   void impl(
       const Tensor& self, int64_t dim, const Tensor& index, const Source& src, const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() != 0) put(scatterLookup(out, dim, index, src));
   }
 };
@@ -69,7 +70,7 @@ struct ScatterReduce : Meta {
       const Source& src,
       std::string_view reduction,
       const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() == 0) return;
     reduce(scatterLookup(out, dim, index, src), scatterReduction(reduction));
   }
@@ -81,7 +82,7 @@ struct ScatterAdd : at::meta::structured_scatter_add {
   }
   void impl(
       const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src, const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() != 0) reduce(scatterLookup(out, dim, index, src), PUONE_REDUCE_SUM);
   }
 };
@@ -98,7 +99,7 @@ struct ScatterReduceTwo : at::meta::structured_scatter_reduce_two {
       std::string_view reduction,
       bool include_self,
       const Tensor& out) {
-    startFrom(self, out);
+    startAsCopy(out, self);
     if (index.numel() == 0) return;
     reduceAs(reduction, include_self, out, [&](const Tensor& table) {
       return scatterLookup(table, dim, index, src);

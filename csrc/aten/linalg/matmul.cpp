@@ -8,10 +8,11 @@
 #include <ATen/ops/relu.h>
 #include <torch/library.h>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/linalg/matmul_ops.h"
 #include "kernels/args/matmul.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -19,9 +20,6 @@ namespace {
 
 using at::Tensor;
 using c10::Scalar;
-
-const Kernel kGemm{"gemm"};
-const Kernel kDot{"dot"};
 
 bool hasProduct(c10::ScalarType type) {
   return isComputable(type) && type != c10::kBool && type != c10::kUInt16 && type != c10::kUInt32 &&
@@ -50,11 +48,11 @@ bool isZero(const Scalar& value) {
 }
 
 // The last two dimensions are the matrix; a third one is the batch.
-puone_matrix matrix(const Tensor& tensor) {
+puone_matrix matrix(const Tensor& tensor, void* data) {
   const int64_t size = tensor.itemsize();
   const int64_t dim = tensor.dim();
   return {
-      tensor.data_ptr(),
+      data,
       tensor.stride(dim - 2) * size,
       tensor.stride(dim - 1) * size,
       dim == 3 ? tensor.stride(0) * size : 0,
@@ -93,11 +91,11 @@ void launchGemm(
   args.k = a.size(-1);
   args.alpha = factor(alpha, out.scalar_type());
   args.beta = factor(beta, out.scalar_type());
-  args.out = matrix(out);
-  if (has_self) args.self = matrix(self);
-  args.a = matrix(a);
-  args.b = matrix(b);
-  kGemm.launch(args, getCurrentStream(out.device().index()));
+  args.out = matrix(out, outputData(out));
+  if (has_self) args.self = matrix(self, inputData(self));
+  args.a = matrix(a, inputData(a));
+  args.b = matrix(b, inputData(b));
+  launchKernel(kernel::gemm, args, getCurrentStream(out.device().index()));
 }
 
 // The same, but as BLAS has it: an alpha of zero hides what is in a and b.
@@ -243,14 +241,14 @@ Tensor dot(const Tensor& self, const Tensor& other) {
   puone_dot_args args{};
   args.dtype = *kernelDtype(self.scalar_type());
   args.n = self.numel();
-  args.out = out.data_ptr();
-  args.a = self.data_ptr();
-  args.b = other.data_ptr();
+  args.out = outputData(out);
+  args.a = inputData(self);
+  args.b = inputData(other);
   args.a_stride = self.stride(0) * self.itemsize();
   args.b_stride = other.stride(0) * other.itemsize();
   args.a_conj = kConj != self.is_conj();
   args.b_conj = other.is_conj();
-  kDot.launch(args, getCurrentStream(self.device().index()));
+  launchKernel(kernel::dot, args, getCurrentStream(self.device().index()));
   return out;
 }
 

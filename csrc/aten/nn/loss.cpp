@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/nn/loss_ops.h"
 
 namespace puone {
@@ -20,7 +21,7 @@ using c10::Scalar;
 
 // The losses of all elements, into `out` or, if it is undefined, a new tensor.
 Tensor launchLoss(
-    const Kernel& kernel,
+    const ElementwiseKernel& kernel,
     const Tensor& out,
     std::initializer_list<Tensor> inputs,
     c10::ArrayRef<Scalar> scalars = {}) {
@@ -51,26 +52,24 @@ double reductionFactor(const Tensor& self, int64_t reduction) {
 
 struct MseLoss : at::meta::structured_mse_loss {
   void impl(const Tensor& self, const Tensor& target, int64_t reduction, const Tensor& out) {
-    static const Kernel kernel("mse_loss");
     if (reduction == at::Reduction::None) {
       checkType("mse_loss", common_dtype(), kRealTypes);
-      return launchElementwise(kernel, *this, common_dtype());
+      return launchElementwise(kernel::mse_loss, *this, common_dtype());
     }
     Tensor result = out;
-    reduceInto(result, launchLoss(kernel, {}, {self, target}), reduction);
+    reduceInto(result, launchLoss(kernel::mse_loss, {}, {self, target}), reduction);
   }
 };
 
 struct SmoothL1Loss : at::meta::structured_smooth_l1_loss {
   void impl(
       const Tensor& self, const Tensor& target, int64_t reduction, double beta, const Tensor& out) {
-    static const Kernel kernel("smooth_l1_loss");
     if (reduction == at::Reduction::None) {
       checkType("smooth_l1_loss", common_dtype(), kRealTypes);
-      return launchElementwise(kernel, *this, common_dtype(), {beta});
+      return launchElementwise(kernel::smooth_l1_loss, *this, common_dtype(), {beta});
     }
     Tensor result = out;
-    reduceInto(result, launchLoss(kernel, {}, {self, target}, {beta}), reduction);
+    reduceInto(result, launchLoss(kernel::smooth_l1_loss, {}, {self, target}, {beta}), reduction);
   }
 };
 
@@ -80,9 +79,8 @@ Tensor& mseLossBackwardOut(
     const Tensor& target,
     int64_t reduction,
     Tensor& out) {
-  static const Kernel kernel("mse_loss_backward");
   const double factor = 2 * reductionFactor(self, reduction);
-  launchLoss(kernel, out, {self, target, gradient}, {factor});
+  launchLoss(kernel::mse_loss_backward, out, {self, target, gradient}, {factor});
   return out;
 }
 Tensor mseLossBackward(
@@ -98,9 +96,8 @@ Tensor& smoothL1LossBackwardOut(
     int64_t reduction,
     double beta,
     Tensor& out) {
-  static const Kernel kernel("smooth_l1_loss_backward");
   const double factor = reductionFactor(self, reduction);
-  launchLoss(kernel, out, {self, target, gradient}, {factor, beta});
+  launchLoss(kernel::smooth_l1_loss_backward, out, {self, target, gradient}, {factor, beta});
   return out;
 }
 
@@ -111,21 +108,19 @@ Tensor& huberLossBackwardOut(
     int64_t reduction,
     double delta,
     Tensor& out) {
-  static const Kernel kernel("huber_loss_backward");
   const double factor = reductionFactor(self, reduction);
-  launchLoss(kernel, out, {self, target, gradient}, {factor, delta});
+  launchLoss(kernel::huber_loss_backward, out, {self, target, gradient}, {factor, delta});
   return out;
 }
 
 Tensor& huberLossOut(
     const Tensor& self, const Tensor& target, int64_t reduction, double delta, Tensor& out) {
-  static const Kernel kernel("huber_loss");
   TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
   if (reduction == at::Reduction::None) {
-    launchLoss(kernel, out, {self, target}, {delta});
+    launchLoss(kernel::huber_loss, out, {self, target}, {delta});
     return out;
   }
-  return reduceInto(out, launchLoss(kernel, {}, {self, target}, {delta}), reduction);
+  return reduceInto(out, launchLoss(kernel::huber_loss, {}, {self, target}, {delta}), reduction);
 }
 Tensor huberLoss(const Tensor& self, const Tensor& target, int64_t reduction, double delta) {
   Tensor out = newResult({0}, {}, self.options());
@@ -145,13 +140,12 @@ Tensor& binaryCrossEntropyOut(
     const std::optional<Tensor>& weight,
     int64_t reduction,
     Tensor& out) {
-  static const Kernel kernel("binary_cross_entropy");
   const std::initializer_list<Tensor> inputs{self, target, weightOf(weight, self)};
   if (reduction == at::Reduction::None) {
-    launchLoss(kernel, out, inputs);
+    launchLoss(kernel::binary_cross_entropy, out, inputs);
     return out;
   }
-  return reduceInto(out, launchLoss(kernel, {}, inputs), reduction);
+  return reduceInto(out, launchLoss(kernel::binary_cross_entropy, {}, inputs), reduction);
 }
 Tensor binaryCrossEntropy(
     const Tensor& self,
@@ -169,9 +163,12 @@ Tensor& binaryCrossEntropyBackwardOut(
     const std::optional<Tensor>& weight,
     int64_t reduction,
     Tensor& out) {
-  static const Kernel kernel("binary_cross_entropy_backward");
   const double factor = reductionFactor(self, reduction);
-  launchLoss(kernel, out, {self, target, gradient, weightOf(weight, self)}, {factor});
+  launchLoss(
+      kernel::binary_cross_entropy_backward,
+      out,
+      {self, target, gradient, weightOf(weight, self)},
+      {factor});
   return out;
 }
 Tensor binaryCrossEntropyBackward(

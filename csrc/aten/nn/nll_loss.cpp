@@ -5,8 +5,9 @@
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
 
-#include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/nn/nll_loss_ops.h"
 #include "kernels/args/normalization.h"
 #include "runtime/stream.h"
@@ -47,8 +48,8 @@ struct Inputs {
     args.classes = in.dim() > 0 ? in.size(batched ? 1 : 0) : 1;
     args.inner = in.dim() > 2 ? in.size(2) * in.size(3) : 1;
     args.ignore_index = ignore_index;
-    args.target = dataOf(target);
-    args.weight = dataOf(weight);
+    args.target = inputData(target);
+    args.weight = inputData(weight);
     return args;
   }
 
@@ -61,14 +62,13 @@ void launchForward(
     int64_t ignore_index,
     const Tensor& output,
     const Tensor& total_weight) {
-  static const Kernel kernel{"nll_loss"};
   puone_nll_loss_args args = inputs.args(reduction, ignore_index);
-  args.in = dataOf(inputs.in);
-  args.total_weight = dataOf(total_weight);
-  computeContiguous(output, [&](const Tensor& to) {
-    args.output = dataOf(to);
-    kernel.launch(args, getCurrentStream(inputs.in.device().index()));
-  });
+  args.in = inputData(inputs.in);
+  args.total_weight = outputData(total_weight);
+  const ContiguousOutput result(output);
+  args.output = result.data();
+  launchKernel(kernel::nll_loss, args, getCurrentStream(inputs.in.device().index()));
+  result.copyBack();
 }
 
 void launchBackward(
@@ -78,19 +78,18 @@ void launchBackward(
     int64_t ignore_index,
     const Tensor& total_weight,
     const Tensor& grad_input) {
-  static const Kernel kernel{"nll_loss_backward"};
   if (grad_input.numel() == 0) return;
   puone_nll_loss_args args = inputs.args(reduction, ignore_index);
   const Tensor from = grad.contiguous();
   args.grad_strides[0] = args.inner;
   args.grad_strides[1] = 1;
-  args.in = dataOf(from);
-  args.total_weight = dataOf(total_weight);
-  computeContiguous(grad_input, [&](const Tensor& to) {
-    to.zero_();
-    args.output = dataOf(to);
-    kernel.launch(args, getCurrentStream(inputs.in.device().index()));
-  });
+  args.in = inputData(from);
+  args.total_weight = inputData(total_weight);
+  const ContiguousOutput result(grad_input);
+  result.tensor().zero_();
+  args.output = result.data();
+  launchKernel(kernel::nll_loss_backward, args, getCurrentStream(inputs.in.device().index()));
+  result.copyBack();
 }
 
 Tensor tensorOf(at::OptionalTensorRef tensor) {

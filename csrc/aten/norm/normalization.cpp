@@ -11,8 +11,9 @@
 #include <array>
 #include <tuple>
 
-#include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/norm/normalization_ops.h"
 #include "aten/reduce/reduction.h"
 #include "kernels/args/normalization.h"
@@ -58,18 +59,19 @@ puone_group_norm_args groupNormArgs(
   args.dtype = *kernelDtype(in.scalar_type());
   args.parameter_dtype = *kernelDtype(parameters);
   args.statistics_dtype = *kernelDtype(mean.scalar_type());
-  args.in = dataOf(in);
-  args.weight = dataOf(weight);
-  args.bias = dataOf(bias);
-  args.mean = dataOf(mean);
-  args.rstd = dataOf(rstd);
+  args.in = inputData(in);
+  args.weight = inputData(weight);
+  args.bias = inputData(bias);
+  // The forward kernel writes them, to new tensors; the backward kernel reads them.
+  args.mean = inputData(mean);
+  args.rstd = inputData(rstd);
   return args;
 }
 
 void launchGroupNorm(puone_group_norm_args& args, const Tensor& in, const Tensor& out) {
-  static const Kernel kernel{"group_norm"};
-  args.out = dataOf(out);
-  if (args.rows * args.groups > 0) kernel.launch(args, getCurrentStream(in.device().index()));
+  args.out = outputData(out);
+  if (args.rows * args.groups > 0)
+    launchKernel(kernel::group_norm, args, getCurrentStream(in.device().index()));
 }
 
 // The gradients that the mask asks for. `sums`: whether the kernel needs its workspace.
@@ -80,22 +82,22 @@ ThreeTensors launchGroupNormBackward(
     ScalarType parameters,
     c10::IntArrayRef parameter_sizes,
     Mask mask) {
-  static const Kernel kernel{"group_norm_backward"};
   ThreeTensors result;
   auto& [grad_in, grad_weight, grad_bias] = result;
   if (mask[0]) grad_in = newLike(in, in.sizes(), in.scalar_type());
   if (mask[1]) grad_weight = newLike(in, parameter_sizes, parameters);
   if (mask[2]) grad_bias = newLike(in, parameter_sizes, parameters);
-  args.out = dataOf(grad);
-  args.grad_in = dataOf(grad_in);
-  args.grad_weight = dataOf(grad_weight);
-  args.grad_bias = dataOf(grad_bias);
+  args.out = inputData(grad);
+  args.grad_in = outputData(grad_in);
+  args.grad_weight = outputData(grad_weight);
+  args.grad_bias = outputData(grad_bias);
   Tensor sums;
   if (args.inner != 1 || args.groups != 1) {
     sums = newLike(in, {2, args.rows * args.groups * args.channels}, computeType(in.scalar_type()));
   }
-  args.sums = dataOf(sums);
-  if (args.channels > 0) kernel.launch(args, getCurrentStream(in.device().index()));
+  args.sums = outputData(sums);
+  if (args.channels > 0)
+    launchKernel(kernel::group_norm_backward, args, getCurrentStream(in.device().index()));
   return result;
 }
 
@@ -263,18 +265,18 @@ puone_batch_norm_args batchNormArgs(
   args.channels = in.channels;
   args.inner = in.inner;
   args.epsilon = epsilon;
-  args.in = dataOf(in.tensor);
+  args.in = inputData(in.tensor);
   return args;
 }
 
 // The mean and the variance of each channel: variances, then means.
 Tensor channelMoments(const Tensor& input) {
-  static const Kernel kMoments{"moments"};
   const ScalarType type = computeType(input.scalar_type());
   const Tensor moments = newLike(input, {2, input.size(1)}, type);
   DimMask reduced = dimMask(std::nullopt, input);
   reduced.reset(1);
-  launchReduction(kMoments, type, input, reduced, {moments.select(0, 0), moments.select(0, 1)});
+  launchReduction(
+      kernel::moments, type, input, reduced, {moments.select(0, 0), moments.select(0, 1)});
   return moments;
 }
 
@@ -287,7 +289,6 @@ ThreeTensors batchNorm(
     bool training,
     double momentum,
     double epsilon) {
-  static const Kernel kScale{"batch_norm_scale"}, kApply{"batch_norm_apply"};
   const Tensor weight = contiguousOrNone(weight_given), bias = contiguousOrNone(bias_given);
   const Tensor running_mean = contiguousOrNone(running_mean_given);
   const Tensor running_var = contiguousOrNone(running_var_given);
@@ -304,18 +305,19 @@ ThreeTensors batchNorm(
 
   puone_batch_norm_args args = batchNormArgs(in, parameters, training, epsilon);
   args.momentum = momentum;
-  args.out = dataOf(out);
-  args.weight = dataOf(weight);
-  args.bias = dataOf(bias);
-  args.running_mean = dataOf(running_mean);
-  args.running_var = dataOf(running_var);
-  args.save_mean = dataOf(save_mean);
-  args.save_invstd = dataOf(save_invstd);
-  args.statistics = dataOf(statistics);
-  args.affine = dataOf(affine);
+  args.out = outputData(out);
+  args.weight = inputData(weight);
+  args.bias = inputData(bias);
+  // Training updates the running statistics.
+  args.running_mean = training ? outputData(running_mean) : inputData(running_mean);
+  args.running_var = training ? outputData(running_var) : inputData(running_var);
+  args.save_mean = outputData(save_mean);
+  args.save_invstd = outputData(save_invstd);
+  args.statistics = inputData(statistics);
+  args.affine = outputData(affine);
   const Stream stream = getCurrentStream(input.device().index());
-  kScale.launch(args, stream);
-  kApply.launch(args, stream);
+  launchKernel(kernel::batch_norm_scale, args, stream);
+  launchKernel(kernel::batch_norm_apply, args, stream);
   if (training && running_mean.defined() && !running_mean_given->is_same(running_mean)) {
     running_mean_given->copy_(running_mean);
   }
@@ -358,7 +360,6 @@ ThreeTensors batchNormBackward(
     bool training,
     double epsilon,
     Mask mask) {
-  static const Kernel kSums{"batch_norm_backward_sums"}, kBackward{"batch_norm_backward"};
   const Tensor weight = contiguousOrNone(weight_given);
   const Tensor running_mean = contiguousOrNone(running_mean_given);
   const Tensor running_var = contiguousOrNone(running_var_given);
@@ -377,19 +378,19 @@ ThreeTensors batchNormBackward(
   const Tensor sums = newLike(input, {2, in.channels}, computeType(input.scalar_type()));
 
   puone_batch_norm_args args = batchNormArgs(in, parameters, training, epsilon);
-  args.out = dataOf(dy);
-  args.weight = dataOf(weight);
-  args.running_mean = dataOf(running_mean);
-  args.running_var = dataOf(running_var);
-  args.save_mean = dataOf(save_mean);
-  args.save_invstd = dataOf(save_invstd);
-  args.statistics = dataOf(sums);
-  args.grad_in = dataOf(grad_in);
-  args.grad_weight = dataOf(grad_weight);
-  args.grad_bias = dataOf(grad_bias);
+  args.out = inputData(dy);
+  args.weight = inputData(weight);
+  args.running_mean = inputData(running_mean);
+  args.running_var = inputData(running_var);
+  args.save_mean = inputData(save_mean);
+  args.save_invstd = inputData(save_invstd);
+  args.statistics = outputData(sums);
+  args.grad_in = outputData(grad_in);
+  args.grad_weight = outputData(grad_weight);
+  args.grad_bias = outputData(grad_bias);
   const Stream stream = getCurrentStream(input.device().index());
-  kSums.launch(args, stream);
-  if (mask[0] && input.numel() > 0) kBackward.launch(args, stream);
+  launchKernel(kernel::batch_norm_backward_sums, args, stream);
+  if (mask[0] && input.numel() > 0) launchKernel(kernel::batch_norm_backward, args, stream);
   return result;
 }
 

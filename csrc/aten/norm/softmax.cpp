@@ -3,8 +3,9 @@
 #include <ATen/WrapDimUtils.h>
 #include <torch/library.h>
 
-#include "aten/core/aside.h"
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/norm/softmax_ops.h"
 #include "kernels/args/normalization.h"
 #include "runtime/stream.h"
@@ -29,17 +30,16 @@ puone_softmax_args softmaxArgs(const Tensor& in, int64_t dim, bool logarithm) {
 template <class Meta, bool kLogarithm>
 struct Softmax : Meta {
   void impl(const Tensor& self, int64_t dim, bool, const Tensor& out) {
-    static const Kernel kernel{"softmax"};
     checkType("softmax", self.scalar_type(), kRealTypes);
     if (self.numel() == 0) return;
     const Tensor in = self.contiguous();
     puone_softmax_args args = softmaxArgs(in, dim, kLogarithm);
-    computeContiguous(out, [&](const Tensor& to) {
-      args.out_dtype = *kernelDtype(to.scalar_type());
-      args.in = dataOf(in);
-      args.out = dataOf(to);
-      kernel.launch(args, getCurrentStream(self.device().index()));
-    });
+    const ContiguousOutput result(out);
+    args.out_dtype = *kernelDtype(out.scalar_type());
+    args.in = inputData(in);
+    args.out = result.data();
+    launchKernel(kernel::softmax, args, getCurrentStream(self.device().index()));
+    result.copyBack();
   }
 };
 
@@ -51,18 +51,17 @@ struct SoftmaxBackward : Meta {
       int64_t dim,
       c10::ScalarType,
       const Tensor& grad_input) {
-    static const Kernel kernel{"softmax_backward"};
     checkType("softmax_backward", grad.scalar_type(), kRealTypes);
     if (grad.numel() == 0) return;
     const Tensor in = grad.contiguous(), result = output.contiguous();
     puone_softmax_args args = softmaxArgs(in, dim, kLogarithm);
-    computeContiguous(grad_input, [&](const Tensor& to) {
-      args.out_dtype = *kernelDtype(to.scalar_type());
-      args.in = dataOf(in);
-      args.result = dataOf(result);
-      args.out = dataOf(to);
-      kernel.launch(args, getCurrentStream(grad.device().index()));
-    });
+    const ContiguousOutput out(grad_input);
+    args.out_dtype = *kernelDtype(grad_input.scalar_type());
+    args.in = inputData(in);
+    args.result = inputData(result);
+    args.out = out.data();
+    launchKernel(kernel::softmax_backward, args, getCurrentStream(grad.device().index()));
+    out.copyBack();
   }
 };
 

@@ -6,6 +6,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/activation_ops.h"
 #include "aten/pointwise/logit.h"
 
@@ -17,17 +18,17 @@ using c10::Scalar;
 
 struct Gelu : at::meta::structured_gelu {
   void impl(const Tensor& /*self*/, c10::string_view approximate, const Tensor& /*out*/) {
-    static const Kernel exact("gelu"), tanh("gelu_tanh");
     checkType("gelu", common_dtype(), kRealTypes);
     TORCH_CHECK(
         approximate == "none" || approximate == "tanh",
         "approximate argument must be either none or tanh.");
-    launchElementwise(approximate == "tanh" ? tanh : exact, *this, common_dtype());
+    launchElementwise(
+        approximate == "tanh" ? kernel::gelu_tanh : kernel::gelu, *this, common_dtype());
   }
 };
 
 // The functional, in-place and out forms of an operator of one tensor that has no meta.
-template <KernelName kName, uint32_t kTypes, class Overload>
+template <const ElementwiseKernel& kKernel, uint32_t kTypes, class Overload>
 struct Unary {
   static Tensor& out(const Tensor& self, Tensor& result) {
     if (isComputable(self.scalar_type())) {
@@ -48,16 +49,14 @@ struct Unary {
 
  private:
   static Tensor launch(const Tensor& self, Tensor& result) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
-    checkType(name.text, self.scalar_type(), kTypes);
+    checkType(kKernel.name(), self.scalar_type(), kTypes);
     auto iter = at::TensorIterator::unary_op(result, self);
-    launchElementwise(kernel, iter, self.scalar_type());
+    launchElementwise(kKernel, iter, self.scalar_type());
     return iter.output();
   }
 };
-using Relu = Unary<"relu", kIntegerTypes | kRealTypes, at::_ops::relu>;
-using Hardswish = Unary<"hardswish", kRealTypes, at::_ops::hardswish>;
+using Relu = Unary<kernel::relu, kIntegerTypes | kRealTypes, at::_ops::relu>;
+using Hardswish = Unary<kernel::hardswish, kRealTypes, at::_ops::hardswish>;
 
 // Bounds that do not promote integers. (Before 2.15 the CPU refuses negative ones of uint8.)
 std::pair<Scalar, Scalar> hardtanhBounds(const Tensor& self, const Scalar& min, const Scalar& max) {
@@ -81,10 +80,9 @@ Tensor& hardtanhInplace(Tensor& self, const Scalar& min, const Scalar& max) {
 
 // The buffer, an intermediate result for the CPU's gradient, is empty: ours computes it anew.
 std::tuple<Tensor&, Tensor&> logSigmoidOut(const Tensor& self, Tensor& out, Tensor& buffer) {
-  static const Kernel kernel("log_sigmoid");
   checkType("log_sigmoid_forward", self.scalar_type(), kRealTypes);
   auto iter = at::TensorIterator::unary_op(out, self);
-  launchElementwise(kernel, iter, self.scalar_type());
+  launchElementwise(kernel::log_sigmoid, iter, self.scalar_type());
   at::native::resize_output(buffer, {0});
   return std::forward_as_tuple(out, buffer);
 }
@@ -95,10 +93,10 @@ std::tuple<Tensor, Tensor> logSigmoid(const Tensor& self) {
 }
 
 Tensor& logitOut(const Tensor& self, std::optional<double> eps, Tensor& out) {
-  static const Kernel kernel("logit");
   auto iter = at::TensorIterator::unary_float_op(out, self);
   checkType("logit", iter.common_dtype(), kRealTypes);
-  launchElementwise(kernel, iter, iter.common_dtype(), logitBounds(eps, iter.common_dtype()));
+  launchElementwise(
+      kernel::logit, iter, iter.common_dtype(), logitBounds(eps, iter.common_dtype()));
   return out;
 }
 Tensor logit(const Tensor& self, std::optional<double> eps) {
@@ -112,11 +110,10 @@ Tensor& logitInplace(Tensor& self, std::optional<double> eps) {
 }
 
 Tensor prelu(const Tensor& self, const Tensor& weight) {
-  static const Kernel kernel("prelu");
   Tensor out;
   auto iter = at::TensorIterator::binary_op(out, self, weight);
   checkType("prelu", iter.common_dtype(), kRealTypes);
-  launchElementwise(kernel, iter, iter.common_dtype());
+  launchElementwise(kernel::prelu, iter, iter.common_dtype());
   return iter.output();
 }
 

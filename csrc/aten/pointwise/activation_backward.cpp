@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/activation_backward_ops.h"
 #include "aten/pointwise/logit.h"
 
@@ -19,12 +20,14 @@ struct GeluBackward : at::meta::structured_gelu_backward {
       const Tensor& /*self*/,
       c10::string_view approximate,
       const Tensor& /*out*/) {
-    static const Kernel exact("gelu_backward"), tanh("gelu_tanh_backward");
     checkType("gelu_backward", common_dtype(), kRealTypes);
     TORCH_CHECK(
         approximate == "none" || approximate == "tanh",
         "approximate argument must be either none or tanh.");
-    launchElementwise(approximate == "tanh" ? tanh : exact, *this, common_dtype());
+    launchElementwise(
+        approximate == "tanh" ? kernel::gelu_tanh_backward : kernel::gelu_backward,
+        *this,
+        common_dtype());
   }
 };
 
@@ -34,14 +37,14 @@ struct LogitBackward : at::meta::structured_logit_backward {
       const Tensor& /*self*/,
       std::optional<double> eps,
       const Tensor& /*out*/) {
-    static const Kernel kernel("logit_backward");
     checkType("logit_backward", common_dtype(), kRealTypes);
-    launchElementwise(kernel, *this, common_dtype(), logitBounds(eps, common_dtype()));
+    launchElementwise(
+        kernel::logit_backward, *this, common_dtype(), logitBounds(eps, common_dtype()));
   }
 };
 
 Tensor launchBinary(
-    const Kernel& kernel,
+    const ElementwiseKernel& kernel,
     Tensor out,
     const Tensor& a,
     const Tensor& b,
@@ -53,40 +56,34 @@ Tensor launchBinary(
 }
 
 Tensor mishBackward(const Tensor& gradient, const Tensor& self) {
-  static const Kernel kernel("mish_backward");
-  return launchBinary(kernel, {}, gradient, self);
+  return launchBinary(kernel::mish_backward, {}, gradient, self);
 }
 Tensor hardswishBackward(const Tensor& gradient, const Tensor& self) {
-  static const Kernel kernel("hardswish_backward");
-  return launchBinary(kernel, {}, gradient, self);
+  return launchBinary(kernel::hardswish_backward, {}, gradient, self);
 }
 
 Tensor& hardtanhBackwardOut(
     const Tensor& gradient, const Tensor& self, const Scalar& min, const Scalar& max, Tensor& out) {
-  static const Kernel kernel("hardtanh_backward");
-  launchBinary(kernel, out, gradient, self, {min, max});
+  launchBinary(kernel::hardtanh_backward, out, gradient, self, {min, max});
   return out;
 }
 Tensor hardtanhBackward(
     const Tensor& gradient, const Tensor& self, const Scalar& min, const Scalar& max) {
-  static const Kernel kernel("hardtanh_backward");
-  return launchBinary(kernel, {}, gradient, self, {min, max});
+  return launchBinary(kernel::hardtanh_backward, {}, gradient, self, {min, max});
 }
 
 Tensor& logSigmoidBackwardOut(
     const Tensor& gradient, const Tensor& self, const Tensor& /*buffer*/, Tensor& out) {
-  static const Kernel kernel("log_sigmoid_backward");
-  launchBinary(kernel, out, gradient, self);
+  launchBinary(kernel::log_sigmoid_backward, out, gradient, self);
   return out;
 }
 Tensor logSigmoidBackward(const Tensor& gradient, const Tensor& self, const Tensor& /*buffer*/) {
-  static const Kernel kernel("log_sigmoid_backward");
-  return launchBinary(kernel, {}, gradient, self);
+  return launchBinary(kernel::log_sigmoid_backward, {}, gradient, self);
 }
 
 // Two results of three arguments.
 void launchPair(
-    const Kernel& kernel,
+    const ElementwiseKernel& kernel,
     const Tensor& first,
     const Tensor& second,
     const Tensor& a,
@@ -105,15 +102,13 @@ void launchPair(
 
 std::tuple<Tensor, Tensor> preluBackward(
     const Tensor& gradient, const Tensor& self, const Tensor& weight) {
-  static const Kernel kernel("prelu_backward");
   Tensor for_self = newResult(self.sizes(), self.strides(), self.options());
   Tensor for_weight = newResult(self.sizes(), {}, weight.options());
-  launchPair(kernel, for_self, for_weight, gradient, self, weight);
+  launchPair(kernel::prelu_backward, for_self, for_weight, gradient, self, weight);
   return {for_self, for_weight};
 }
 
 Tensor& gluBackwardOut(const Tensor& gradient, const Tensor& self, int64_t dim, Tensor& out) {
-  static const Kernel kernel("glu_backward");
   TORCH_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
   dim = c10::maybe_wrap_dim(dim, self.dim());
   TORCH_CHECK(
@@ -127,7 +122,13 @@ Tensor& gluBackwardOut(const Tensor& gradient, const Tensor& self, int64_t dim, 
   const auto part = [&](const Tensor& tensor, int64_t start) {
     return tensor.narrow(dim, start, half);
   };
-  launchPair(kernel, part(out, 0), part(out, half), gradient, part(self, 0), part(self, half));
+  launchPair(
+      kernel::glu_backward,
+      part(out, 0),
+      part(out, half),
+      gradient,
+      part(self, 0),
+      part(self, half));
   return out;
 }
 Tensor gluBackward(const Tensor& gradient, const Tensor& self, int64_t dim) {

@@ -10,16 +10,14 @@ namespace {
 
 using at::Tensor;
 
-template <class Meta, KernelName kName>
+template <class Meta, const ElementwiseKernel& kKernel>
 struct WithAlpha : Meta {
   void impl(
       const Tensor& /*self*/,
       const Tensor& /*other*/,
       const c10::Scalar& alpha,
       const Tensor& /*out*/) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
-    launchElementwise(kernel, *this, this->common_dtype(), {alpha});
+    launchElementwise(kKernel, *this, this->common_dtype(), {alpha});
   }
 };
 

@@ -7,6 +7,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/binary_ops.h"
 
 namespace puone {
@@ -20,23 +21,27 @@ struct DivMode : at::meta::structured_div_Tensor_mode {
       const Tensor& /*other*/,
       std::optional<c10::string_view> mode,
       const Tensor& /*out*/) {
-    static const Kernel div("div"), trunc("div_trunc"), floor("div_floor");
     const c10::ScalarType type = common_dtype();
     checkType("div", type, mode ? kOrdered : kInexact);
-    launchElementwise(!mode ? div : *mode == "trunc" ? trunc : floor, *this, type);
+    launchElementwise(
+        !mode              ? kernel::div
+        : *mode == "trunc" ? kernel::div_trunc
+                           : kernel::div_floor,
+        *this,
+        type);
   }
 };
 
 // Complex numbers are the CPU's.
-template <class Meta, KernelName kName>
-struct RealsOnly : Elementwise<Meta, kName, kRealTypes> {
+template <class Meta, const ElementwiseKernel& kKernel>
+struct RealsOnly : Elementwise<Meta, kKernel, kRealTypes> {
   static bool supports(const Tensor& self, const Tensor& other) {
     return !self.is_complex() && !other.is_complex();
   }
 };
 
 // Half's and bfloat16's neighbours are not float's.
-struct Nextafter : Elementwise<at::meta::structured_nextafter, "nextafter", kRealTypes> {
+struct Nextafter : Elementwise<at::meta::structured_nextafter, kernel::nextafter, kRealTypes> {
   static bool supports(const Tensor& self, const Tensor& other) {
     const auto wide = [](const Tensor& t) { return t.itemsize() >= 4; };
     return wide(self) && wide(other);
@@ -44,7 +49,6 @@ struct Nextafter : Elementwise<at::meta::structured_nextafter, "nextafter", kRea
 };
 
 Tensor& floorDivideOut(const Tensor& self, const Tensor& other, Tensor& out) {
-  static const Kernel kernel("div_floor");
   for (const Tensor& tensor : {self, other, out}) {
     if (!isComputable(tensor.scalar_type())) {
       return fallBack<at::_ops::floor_divide_out>(self, other, out);
@@ -52,7 +56,7 @@ Tensor& floorDivideOut(const Tensor& self, const Tensor& other, Tensor& out) {
   }
   auto iter = at::TensorIterator::binary_op(out, self, other);
   checkType("floor_divide", iter.common_dtype(), kOrdered);
-  launchElementwise(kernel, iter, iter.common_dtype());
+  launchElementwise(kernel::div_floor, iter, iter.common_dtype());
   return out;
 }
 

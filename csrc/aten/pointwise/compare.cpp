@@ -11,15 +11,13 @@ namespace {
 
 using at::Tensor;
 
-template <class Overload, KernelName kName>
+template <class Overload, const ElementwiseKernel& kKernel>
 Tensor& logicalOut(const Tensor& self, const Tensor& other, Tensor& out) {
-  static constexpr KernelName name = kName;
-  static const Kernel kernel(name.text);
   for (const Tensor& tensor : {self, other, out}) {
     if (!isComputable(tensor.scalar_type())) return fallBack<Overload>(self, other, out);
   }
   auto iter = at::TensorIterator::comparison_op(out, self, other);
-  launchElementwise(kernel, iter, iter.common_dtype());
+  launchElementwise(kKernel, iter, iter.common_dtype());
   return out;
 }
 

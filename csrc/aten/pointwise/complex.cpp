@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/complex_ops.h"
 
 namespace puone {
@@ -12,10 +13,7 @@ namespace {
 
 using at::Tensor;
 
-const Kernel kComplex{"complex"};
-const Kernel kPolar{"polar"};
-
-Tensor& launch(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& out) {
+Tensor& launch(const ElementwiseKernel& kernel, const Tensor& a, const Tensor& b, Tensor& out) {
   const c10::ScalarType type = a.scalar_type();
   const bool half = type == c10::kHalf;
   TORCH_CHECK(
@@ -49,11 +47,11 @@ Tensor& launch(const Kernel& kernel, const Tensor& a, const Tensor& b, Tensor& o
 }
 
 Tensor& complexOut(const Tensor& real, const Tensor& imag, Tensor& out) {
-  return launch(kComplex, real, imag, out);
+  return launch(kernel::complex, real, imag, out);
 }
 
 Tensor& polarOut(const Tensor& abs, const Tensor& angle, Tensor& out) {
-  return launch(kPolar, abs, angle, out);
+  return launch(kernel::polar, abs, angle, out);
 }
 
 } // namespace

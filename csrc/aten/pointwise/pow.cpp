@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/pow_ops.h"
 
 namespace puone {
@@ -13,32 +14,29 @@ namespace {
 using at::Tensor;
 
 // The usual exponents have kernels of their own.
-const Kernel* usualPower(const c10::Scalar& exponent, c10::ScalarType type) {
-  static const Kernel square("square"), cube("cube"), sqrt("sqrt"), rsqrt("rsqrt"),
-      reciprocal("reciprocal"), inverse_square("inverse_square");
+const ElementwiseKernel* usualPower(const c10::Scalar& exponent, c10::ScalarType type) {
   if (exponent.isComplex()) return nullptr;
   const double value = exponent.to<double>();
-  if (value == 2) return &square;
-  if (value == 3) return &cube;
+  if (value == 2) return &kernel::square;
+  if (value == 3) return &kernel::cube;
   if (!c10::isFloatingType(type)) return nullptr; // no roots of complex numbers: other branch cuts
-  if (value == 0.5) return &sqrt;
-  if (value == -0.5) return &rsqrt;
-  if (value == -1) return &reciprocal;
-  if (value == -2) return &inverse_square;
+  if (value == 0.5) return &kernel::sqrt;
+  if (value == -0.5) return &kernel::rsqrt;
+  if (value == -1) return &kernel::reciprocal;
+  if (value == -2) return &kernel::inverse_square;
   return nullptr;
 }
 
 struct PowTensorScalar : at::meta::structured_pow_Tensor_Scalar {
   void impl(const Tensor& self, const c10::Scalar& exponent, const Tensor& out) {
-    static const Kernel pow_scalar("pow_scalar");
     if (exponent.equal(0.0) || exponent.equal(false)) {
       out.fill_(1);
     } else if (exponent.equal(1.0) || exponent.equal(true)) {
       if (!out.is_same(self)) out.copy_(self);
-    } else if (const Kernel* kernel = usualPower(exponent, common_dtype())) {
+    } else if (const ElementwiseKernel* kernel = usualPower(exponent, common_dtype())) {
       launchElementwise(*kernel, *this, common_dtype());
     } else {
-      launchElementwise(pow_scalar, *this, common_dtype(), {exponent});
+      launchElementwise(kernel::pow_scalar, *this, common_dtype(), {exponent});
     }
   }
 };

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/ternary_ops.h"
 
 namespace puone {
@@ -43,12 +44,11 @@ void checkBounds(c10::ScalarType type, const Scalar* low, const Scalar* high) {
 }
 
 void launchClamp(at::TensorIteratorBase& iter, const Scalar* low, const Scalar* high) {
-  static const Kernel kernel("clamp");
   const c10::ScalarType type = iter.common_dtype();
   checkType("clamp", type, kOrdered);
   checkBounds(type, low, high);
   launchElementwise(
-      kernel,
+      kernel::clamp,
       iter,
       type,
       {low ? *low : unbounded(type, false), high ? *high : unbounded(type, true)});
@@ -82,11 +82,10 @@ struct ClampTensor : at::meta::structured_clamp_Tensor {
       at::OptionalTensorRef min,
       at::OptionalTensorRef max,
       const Tensor& /*out*/) {
-    static const Kernel clamp("clamp_tensor"), maximum("maximum"), minimum("minimum");
     checkType("clamp", common_dtype(), kOrdered);
-    const Kernel& kernel = min.has_value() && max.has_value() ? clamp
-                           : min.has_value()                  ? maximum
-                                                              : minimum;
+    const ElementwiseKernel& kernel = min.has_value() && max.has_value() ? kernel::clamp_tensor
+                                      : min.has_value()                  ? kernel::maximum
+                                                                         : kernel::minimum;
     launchElementwise(kernel, *this, common_dtype());
   }
 };
@@ -94,13 +93,12 @@ struct ClampTensor : at::meta::structured_clamp_Tensor {
 struct LerpScalar : at::meta::structured_lerp_Scalar {
   void impl(
       const Tensor& /*self*/, const Tensor& /*end*/, const Scalar& weight, const Tensor& /*out*/) {
-    static const Kernel kernel("lerp_scalar");
     checkType("lerp", common_dtype(), kInexact);
-    launchElementwise(kernel, *this, common_dtype(), {weight});
+    launchElementwise(kernel::lerp_scalar, *this, common_dtype(), {weight});
   }
 };
 
-template <class Meta, KernelName kName, uint32_t kTypes>
+template <class Meta, const ElementwiseKernel& kKernel, uint32_t kTypes>
 struct WithValue : Meta {
   void impl(
       const Tensor& /*self*/,
@@ -108,17 +106,14 @@ struct WithValue : Meta {
       const Tensor& /*tensor2*/,
       const Scalar& value,
       const Tensor& /*out*/) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
-    checkType(name.text, this->common_dtype(), kTypes);
-    launchElementwise(kernel, *this, this->common_dtype(), {value});
+    checkType(kKernel.name(), this->common_dtype(), kTypes);
+    launchElementwise(kKernel, *this, this->common_dtype(), {value});
   }
 };
 
 // `out` may be undefined.
 Tensor whereInto(
     const Tensor& out, const Tensor& condition, const Tensor& self, const Tensor& other) {
-  static const Kernel kernel("where");
   TORCH_CHECK(
       condition.scalar_type() == c10::ScalarType::Bool ||
           condition.scalar_type() == c10::ScalarType::Byte,
@@ -142,7 +137,7 @@ Tensor whereInto(
   auto iter = config.build();
   // An integer of 64 bits is moved the same with or without a sign.
   const bool wide = type == c10::ScalarType::UInt64;
-  launchElementwise(kernel, iter, wide ? c10::ScalarType::Long : type);
+  launchElementwise(kernel::where, iter, wide ? c10::ScalarType::Long : type);
   return iter.output();
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/pointwise/unary_simple_ops.h"
 
 namespace puone {
@@ -17,55 +18,50 @@ namespace {
 using at::Tensor;
 
 // Integers are whole already.
-template <class Meta, KernelName kName>
+template <class Meta, const ElementwiseKernel& kKernel>
 struct Rounding : Meta {
   void impl(const Tensor& self, const Tensor& out) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
     if (c10::isIntegralType(self.scalar_type(), /*includeBool=*/false)) {
       if (!out.is_same(self)) out.copy_(self);
       return;
     }
-    checkType(name.text, self.scalar_type(), kRealTypes);
-    launchElementwise(kernel, *this, self.scalar_type());
+    checkType(kKernel.name(), self.scalar_type(), kRealTypes);
+    launchElementwise(kKernel, *this, self.scalar_type());
   }
 };
 
 struct RoundDecimals : at::meta::structured_round_decimals {
   void impl(const Tensor& self, int64_t decimals, const Tensor& out) {
-    static const Kernel round("round"), round_decimals("round_decimals");
     if (c10::isIntegralType(self.scalar_type(), /*includeBool=*/false)) {
       if (!out.is_same(self)) out.copy_(self);
       return;
     }
     checkType("round", self.scalar_type(), kRealTypes);
-    if (decimals == 0) return launchElementwise(round, *this, self.scalar_type());
+    if (decimals == 0) return launchElementwise(kernel::round, *this, self.scalar_type());
     const double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-    launchElementwise(round_decimals, *this, self.scalar_type(), {power, decimals < 0});
+    launchElementwise(kernel::round_decimals, *this, self.scalar_type(), {power, decimals < 0});
   }
 };
 
 // Tests of one operand, which the meta leaves in its own type. Of integers none is infinite.
-template <class Meta, KernelName kName, bool kIntegers = false>
+template <class Meta, const ElementwiseKernel& kKernel, bool kIntegers = false>
 struct Predicate : Meta {
   void impl(const Tensor& self, const Tensor& out) {
-    static constexpr KernelName name = kName;
-    static const Kernel kernel(name.text);
     const bool integral = c10::isIntegralType(self.scalar_type(), /*includeBool=*/true);
     if (integral && !kIntegers) {
       out.zero_();
       return;
     }
-    launchElementwise(kernel, *this, self.scalar_type());
+    launchElementwise(kKernel, *this, self.scalar_type());
   }
 };
 
 struct BitwiseNot : at::meta::structured_bitwise_not {
   void impl(const Tensor& self, const Tensor& /*out*/) {
-    static const Kernel bitwise_not("bitwise_not"), logical_not("logical_not");
     checkType("bitwise_not", self.scalar_type(), kIntegers);
     const bool logical = self.scalar_type() == c10::ScalarType::Bool;
-    launchElementwise(logical ? logical_not : bitwise_not, *this, self.scalar_type());
+    launchElementwise(
+        logical ? kernel::logical_not : kernel::bitwise_not, *this, self.scalar_type());
   }
 };
 
@@ -85,16 +81,15 @@ c10::ScalarType checkRealOut(const Tensor& self, const Tensor& out, c10::ScalarT
 }
 
 Tensor& absOut(const Tensor& self, Tensor& out) {
-  static const Kernel kernel("abs");
   if (!isComputable(self.scalar_type())) return fallBack<at::_ops::abs_out>(self, out);
   checkType("abs", self.scalar_type(), kIntegerTypes | kInexact);
   const auto type = checkRealOut(self, out, c10::toRealValueType(self.scalar_type()));
   if (!self.is_complex()) {
     auto iter = at::TensorIterator::unary_op(out, self);
-    launchElementwise(kernel, iter, type);
+    launchElementwise(kernel::abs, iter, type);
   } else {
     auto iter = unaryOf(out, self);
-    launchElementwise(kernel, iter, type);
+    launchElementwise(kernel::abs, iter, type);
   }
   return out;
 }
@@ -107,11 +102,10 @@ c10::ScalarType angleType(const Tensor& self) {
 }
 
 Tensor& angleOut(const Tensor& self, Tensor& out) {
-  static const Kernel kernel("angle");
   if (!isComputable(self.scalar_type())) return fallBack<at::_ops::angle_out>(self, out);
   const auto type = checkRealOut(self, out, angleType(self));
   auto iter = unaryOf(out, self);
-  launchElementwise(kernel, iter, type);
+  launchElementwise(kernel::angle, iter, type);
   return out;
 }
 
@@ -121,11 +115,10 @@ Tensor angle(const Tensor& self) {
 }
 
 Tensor& conjPhysicalOut(const Tensor& self, Tensor& out) {
-  static const Kernel kernel("conj");
   if (!isComputable(self.scalar_type())) return fallBack<at::_ops::conj_physical_out>(self, out);
   auto iter = at::TensorIterator::unary_op(out, self);
   if (self.is_complex()) {
-    launchElementwise(kernel, iter, self.scalar_type());
+    launchElementwise(kernel::conj, iter, self.scalar_type());
   } else if (!out.is_same(self)) {
     out.copy_(self);
   }
@@ -138,12 +131,11 @@ Tensor& conjPhysicalInplace(Tensor& self) {
 }
 
 Tensor& logicalNotOut(const Tensor& self, Tensor& out) {
-  static const Kernel kernel("logical_not");
   if (!isComputable(self.scalar_type()) || !isComputable(out.scalar_type())) {
     return fallBack<at::_ops::logical_not_out>(self, out);
   }
   auto iter = unaryOf(out, self);
-  launchElementwise(kernel, iter, self.scalar_type());
+  launchElementwise(kernel::logical_not, iter, self.scalar_type());
   return out;
 }
 
@@ -167,7 +159,6 @@ Tensor& nanToNumOut(
     std::optional<double> infinity,
     std::optional<double> minus_infinity,
     Tensor& out) {
-  static const Kernel kernel("nan_to_num");
   TORCH_CHECK(
       self.scalar_type() == out.scalar_type(),
       "nan_to_num: dtype of out: ",
@@ -184,7 +175,7 @@ Tensor& nanToNumOut(
   }
   const double top = largest(self.scalar_type());
   launchElementwise(
-      kernel,
+      kernel::nan_to_num,
       iter,
       self.scalar_type(),
       {nan.value_or(0), infinity.value_or(top), minus_infinity.value_or(-top)});

@@ -5,10 +5,11 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/pool/pool_ops.h"
 #include "kernels/args/pool.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -16,11 +17,6 @@ namespace {
 
 using at::Tensor;
 using c10::IntArrayRef;
-
-const Kernel kMaxPool{"max_pool"};
-const Kernel kMaxPoolBackward{"max_pool_backward"};
-const Kernel kAvgPool{"avg_pool"};
-const Kernel kAvgPoolBackward{"avg_pool_backward"};
 
 bool canPool(const Tensor& tensor) {
   switch (tensor.scalar_type()) {
@@ -70,28 +66,11 @@ puone_pool_args poolArgs(
   return args;
 }
 
-// Kernels write contiguous memory: an output that is not gets its values from one that is.
-class Output {
- public:
-  explicit Output(const Tensor& wanted)
-      : wanted_(wanted),
-        dense_(wanted.is_contiguous() ? wanted : at::empty(wanted.sizes(), wanted.options())) {}
-
-  void* data() const {
-    return dense_.data_ptr();
-  }
-
-  void finish() const {
-    if (!dense_.is_same(wanted_)) wanted_.copy_(dense_);
-  }
-
- private:
-  const Tensor& wanted_;
-  Tensor dense_;
-};
-
-void launch(const Kernel& kernel, const puone_pool_args& args, const Tensor& tensor) {
-  kernel.launch(args, getCurrentStream(tensor.device().index()));
+void launch(
+    const kernel::Kernel<puone_pool_args>& kernel,
+    const puone_pool_args& args,
+    const Tensor& tensor) {
+  launchKernel(kernel, args, getCurrentStream(tensor.device().index()));
 }
 
 void maxPool(
@@ -102,15 +81,15 @@ void maxPool(
     const Tensor& indices) {
   if (result.numel() == 0) return;
   const Tensor dense = source.contiguous();
-  const Output values(result);
-  const Output where(indices);
+  const ContiguousOutput values(result);
+  const ContiguousOutput where(indices);
   puone_pool_args args = poolArgs(source, result, dimensions, geometry);
-  args.source = dense.data_ptr();
+  args.source = inputData(dense);
   args.result = values.data();
   args.indices = where.data();
-  launch(kMaxPool, args, source);
-  values.finish();
-  where.finish();
+  launch(kernel::max_pool, args, source);
+  values.copyBack();
+  where.copyBack();
 }
 
 void maxPoolBackward(
@@ -122,13 +101,13 @@ void maxPoolBackward(
   if (grad_input.numel() == 0) return;
   const Tensor dense_grad = grad_output.contiguous();
   const Tensor dense_indices = indices.contiguous();
-  const Output values(grad_input);
+  const ContiguousOutput values(grad_input);
   puone_pool_args args = poolArgs(grad_input, grad_output, dimensions, geometry);
   args.source = values.data();
-  args.result = dense_grad.data_ptr();
-  args.indices = dense_indices.data_ptr();
-  launch(kMaxPoolBackward, args, grad_input);
-  values.finish();
+  args.result = inputData(dense_grad);
+  args.indices = inputData(dense_indices);
+  launch(kernel::max_pool_backward, args, grad_input);
+  values.copyBack();
 }
 
 // What an average is divided by.
@@ -145,14 +124,14 @@ void avgPool(
     const Tensor& result) {
   if (result.numel() == 0) return;
   const Tensor dense = source.contiguous();
-  const Output values(result);
+  const ContiguousOutput values(result);
   puone_pool_args args = poolArgs(source, result, dimensions, geometry);
   args.count_padding = divisor.count_padding;
   args.divisor = divisor.fixed.value_or(0);
-  args.source = dense.data_ptr();
+  args.source = inputData(dense);
   args.result = values.data();
-  launch(kAvgPool, args, source);
-  values.finish();
+  launch(kernel::avg_pool, args, source);
+  values.copyBack();
 }
 
 void avgPoolBackward(
@@ -163,14 +142,14 @@ void avgPoolBackward(
     const Tensor& grad_input) {
   if (grad_input.numel() == 0) return;
   const Tensor dense = grad_output.contiguous();
-  const Output values(grad_input);
+  const ContiguousOutput values(grad_input);
   puone_pool_args args = poolArgs(grad_input, grad_output, dimensions, geometry);
   args.count_padding = divisor.count_padding;
   args.divisor = divisor.fixed.value_or(0);
   args.source = values.data();
-  args.result = dense.data_ptr();
-  launch(kAvgPoolBackward, args, grad_input);
-  values.finish();
+  args.result = inputData(dense);
+  launch(kernel::avg_pool_backward, args, grad_input);
+  values.copyBack();
 }
 
 template <class Meta>

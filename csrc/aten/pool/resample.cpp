@@ -6,10 +6,11 @@
 
 #include <tuple>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/pool/resample_ops.h"
 #include "kernels/args/resample.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -18,9 +19,6 @@ namespace {
 using at::Tensor;
 using c10::IntArrayRef;
 using Scale = std::optional<double>;
-
-const Kernel kResample{"resample"};
-const Kernel kResampleBackward{"resample_backward"};
 
 bool isFloating(const Tensor& tensor) {
   const c10::ScalarType type = tensor.scalar_type();
@@ -52,15 +50,19 @@ puone_resample_args resampleArgs(
 }
 
 // Runs the kernel from one contiguous tensor to another; `to` may be neither.
-void launch(const Kernel& kernel, puone_resample_args& args, const Tensor& from, const Tensor& to) {
+void launch(
+    const kernel::Kernel<puone_resample_args>& kernel,
+    puone_resample_args& args,
+    const Tensor& from,
+    const Tensor& to) {
   if (to.numel() == 0) return;
-  const bool backward = &kernel == &kResampleBackward;
+  const bool backward = &kernel == &kernel::resample_backward;
   const Tensor input = from.contiguous();
-  const Tensor output = to.is_contiguous() ? to : at::empty(to.sizes(), to.options());
-  args.source = backward ? output.data_ptr() : input.data_ptr();
-  args.result = backward ? input.data_ptr() : output.data_ptr();
-  kernel.launch(args, getCurrentStream(to.device().index()));
-  if (!output.is_same(to)) to.copy_(output);
+  const ContiguousOutput output(to);
+  args.source = backward ? output.data() : inputData(input);
+  args.result = backward ? inputData(input) : output.data();
+  launchKernel(kernel, args, getCurrentStream(to.device().index()));
+  output.copyBack();
 }
 
 // Source elements per result element. A scale that the caller gave counts more than the sizes.
@@ -113,7 +115,7 @@ struct Upsample : Meta {
   void impl(const Tensor& self, IntArrayRef /*output_size*/, const A&... rest) {
     const Tensor& out = std::get<sizeof...(A) - 1>(std::tie(rest...));
     auto args = upsampleArgs<kDimensions>(self, out, kMode, rest...);
-    launch(kResample, args, self, out);
+    launch(kernel::resample, args, self, out);
   }
 };
 
@@ -132,7 +134,7 @@ struct UpsampleBackward : Meta {
       const A&... rest) {
     const Tensor& grad_input = std::get<sizeof...(A) - 1>(std::tie(rest...));
     auto args = upsampleArgs<kDimensions>(grad_input, grad_output, kMode, rest...);
-    launch(kResampleBackward, args, grad_output, grad_input);
+    launch(kernel::resample_backward, args, grad_output, grad_input);
   }
 };
 
@@ -147,7 +149,7 @@ puone_resample_args padArgs(
 
 void pad(const Tensor& self, puone_resample_mode mode, IntArrayRef padding, const Tensor& out) {
   auto args = padArgs(self, out, mode, padding);
-  launch(kResample, args, self, out);
+  launch(kernel::resample, args, self, out);
 }
 
 void padBackward(
@@ -156,7 +158,7 @@ void padBackward(
     IntArrayRef padding,
     const Tensor& grad_input) {
   auto args = padArgs(grad_input, grad_output, mode, padding);
-  launch(kResampleBackward, args, grad_output, grad_input);
+  launch(kernel::resample_backward, args, grad_output, grad_input);
 }
 
 template <class Meta, puone_resample_mode kMode>

@@ -2,28 +2,27 @@
 // Random operators. For those that PyTorch implements over a DispatchStub, its own code checks the
 // arguments and calls the kernel registered here for this device.
 
-
-
-#include "aten/core/elementwise.h"
-#include "aten/core/factory.h"
-#include "aten/core/operands.h"
 #include "aten/random/random.h"
-#include "aten/random/random_ops.h"
-#include "kernels/args/random.h"
-#include "runtime/generator.h"
-#include "runtime/stream.h"
 #include <ATen/Dispatch.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/ones_like_ops.h>
 #include <ATen/ops/zeros_like_ops.h>
+#include <torch/library.h>
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <torch/library.h>
 #include <tuple>
 #include <type_traits>
+#include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
+#include "aten/core/launch.h"
+#include "aten/core/operands.h"
+#include "aten/random/random_ops.h"
+#include "kernels/args/random.h"
+#include "runtime/generator.h"
+#include "runtime/stream.h"
 
 namespace puone {
 
@@ -47,19 +46,20 @@ namespace {
 
 // Queues the kernel, whose operands the arguments describe already, with the next numbers.
 void draw(
-    const Kernel& kernel,
+    const RandomKernel& kernel,
     puone_random_args& args,
     c10::DeviceIndex device,
     GeneratorImpl* generator,
     uint64_t numbers) {
+  requireType(kernel, static_cast<puone_dtype>(args.elementwise.dtypes[0]));
   std::tie(args.seed, args.offset) = generator->reserve(numbers);
-  kernel.launch(args, getCurrentStream(device));
+  launchKernel(kernel, args, getCurrentStream(device));
 }
 
 } // namespace
 
 void launchRandom(
-    const Kernel& kernel,
+    const RandomKernel& kernel,
     at::TensorIteratorBase& iter,
     ScalarType compute,
     c10::ArrayRef<Scalar> parameters,
@@ -83,7 +83,7 @@ ScalarType realCompute(ScalarType type) {
 
 // Fills a tensor that has elements.
 void fillRandomly(
-    const Kernel& kernel,
+    const RandomKernel& kernel,
     const TensorBase& self,
     ScalarType compute,
     c10::ArrayRef<Scalar> parameters,
@@ -154,7 +154,6 @@ double smallest(ScalarType type) {
 // ---- kernels behind PyTorch's own operators ----------------------------------------------------
 
 void uniformKernel(at::TensorIteratorBase& iter, double from, double to, MaybeGenerator generator) {
-  static const Kernel kernel("uniform");
   const ScalarType type = iter.dtype();
   const auto [first, end, last] = withReal(type, [&](auto t) {
     using T = decltype(t);
@@ -163,26 +162,31 @@ void uniformKernel(at::TensorIteratorBase& iter, double from, double to, MaybeGe
     return std::tuple<double, double, double>(first, end, last);
   });
   fillRandomly(
-      kernel, iter.tensor_base(0), realCompute(type), {first, end - first, last}, generator);
+      kernel::uniform,
+      iter.tensor_base(0),
+      realCompute(type),
+      {first, end - first, last},
+      generator);
 }
 
 void normalKernel(const TensorBase& self, double mean, double deviation, MaybeGenerator generator) {
-  static const Kernel kernel("normal");
   checkReal("normal", self.scalar_type());
-  fillRandomly(kernel, self, realCompute(self.scalar_type()), {mean, deviation}, generator);
+  fillRandomly(kernel::normal, self, realCompute(self.scalar_type()), {mean, deviation}, generator);
 }
 
 void logNormalKernel(
     at::TensorIteratorBase& iter, double mean, double deviation, MaybeGenerator generator) {
-  static const Kernel kernel("log_normal");
   checkReal("log_normal", iter.dtype());
   fillRandomly(
-      kernel, iter.tensor_base(0), realCompute(iter.dtype()), {mean, deviation}, generator);
+      kernel::log_normal,
+      iter.tensor_base(0),
+      realCompute(iter.dtype()),
+      {mean, deviation},
+      generator);
 }
 
 // Never zero or infinite in the output's type, but for the rate that says so.
 void exponentialKernel(at::TensorIteratorBase& iter, double rate, MaybeGenerator generator) {
-  static const Kernel kernel("exponential");
   const ScalarType type = iter.dtype();
   TORCH_CHECK(
       c10::isFloatingType(type),
@@ -192,16 +196,23 @@ void exponentialKernel(at::TensorIteratorBase& iter, double rate, MaybeGenerator
   checkReal("exponential", type);
   const double low = std::isinf(rate) ? 0 : smallest(type);
   fillRandomly(
-      kernel, iter.tensor_base(0), realCompute(type), {1 / rate, low, largest(type)}, generator);
+      kernel::exponential,
+      iter.tensor_base(0),
+      realCompute(type),
+      {1 / rate, low, largest(type)},
+      generator);
 }
 
 void cauchyKernel(
     at::TensorIteratorBase& iter, double median, double sigma, MaybeGenerator generator) {
-  static const Kernel kernel("cauchy");
   const ScalarType type = iter.dtype();
   checkReal("cauchy", type);
   fillRandomly(
-      kernel, iter.tensor_base(0), realCompute(type), {median, sigma, largest(type)}, generator);
+      kernel::cauchy,
+      iter.tensor_base(0),
+      realCompute(type),
+      {median, sigma, largest(type)},
+      generator);
 }
 
 // The largest number of an integral type, or for 64 bits the largest double below its end.
@@ -212,14 +223,13 @@ double largestInteger(ScalarType type) {
 }
 
 void geometricKernel(at::TensorIteratorBase& iter, double p, MaybeGenerator generator) {
-  static const Kernel kernel("geometric");
   const ScalarType type = iter.dtype();
   checkOrdered("geometric", type);
   TORCH_CHECK_NOT_IMPLEMENTED(
       type != ScalarType::Bool, "\"geometric\" not implemented for '", type, "'");
   const bool real = c10::isFloatingType(type);
   fillRandomly(
-      kernel,
+      kernel::geometric,
       iter.tensor_base(0),
       real ? realCompute(type) : ScalarType::Double,
       {1 / std::log1p(-p), real ? largest(type) : largestInteger(type)},
@@ -228,10 +238,9 @@ void geometricKernel(at::TensorIteratorBase& iter, double p, MaybeGenerator gene
 
 void randomFromToKernel(
     at::TensorIteratorBase& iter, uint64_t range, int64_t from, MaybeGenerator generator) {
-  static const Kernel kernel("random");
   checkOrdered("random_", iter.dtype());
   fillRandomly(
-      kernel,
+      kernel::random,
       iter.tensor_base(0),
       ScalarType::Long,
       {from, static_cast<int64_t>(range)},
@@ -259,19 +268,17 @@ void randomKernel(at::TensorIteratorBase& iter, MaybeGenerator generator) {
 }
 
 void bernoulliTensorKernel(const TensorBase& self, const TensorBase& p, MaybeGenerator generator) {
-  static const Kernel kernel("bernoulli");
   checkReal("bernoulli_tensor_p_", p.scalar_type());
   checkOrdered("bernoulli_", self.scalar_type());
   const at::OptionalTensorRef out(self), given(p);
   const Tensor here = given->to(self.device());
   auto iter = inElementOrder({self}, {*at::expand_inplace(*out, here, "bernoulli_")});
-  launchRandom(kernel, iter, realCompute(p.scalar_type()), {}, generator);
+  launchRandom(kernel::bernoulli, iter, realCompute(p.scalar_type()), {}, generator);
 }
 
 void bernoulliScalarKernel(const TensorBase& self, double p, MaybeGenerator generator) {
-  static const Kernel kernel("bernoulli_scalar");
   checkOrdered("bernoulli_", self.scalar_type());
-  fillRandomly(kernel, self, ScalarType::Float, {p}, generator);
+  fillRandomly(kernel::bernoulli_scalar, self, ScalarType::Float, {p}, generator);
 }
 
 // ---- operators of their own --------------------------------------------------------------------
@@ -283,7 +290,6 @@ Tensor newLike(const Tensor& self, ScalarType dtype) {
 }
 
 std::tuple<Tensor, Tensor> nativeDropout(const Tensor& self, double p, std::optional<bool> train) {
-  static const Kernel kernel("dropout");
   const auto mask_of = [&](auto like) {
     return like(self, ScalarType::Bool, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   };
@@ -300,12 +306,11 @@ std::tuple<Tensor, Tensor> nativeDropout(const Tensor& self, double p, std::opti
   Tensor out = newLike(self, self.scalar_type());
   Tensor mask = newLike(self, ScalarType::Bool);
   auto iter = inElementOrder({out, mask}, {self});
-  launchRandom(kernel, iter, self.scalar_type(), {1 - p, 1 / (1 - p)}, std::nullopt);
+  launchRandom(kernel::dropout, iter, self.scalar_type(), {1 - p, 1 / (1 - p)}, std::nullopt);
   return {out, mask};
 }
 
 Tensor nativeDropoutBackward(const Tensor& gradient, const Tensor& mask, double scale) {
-  static const Kernel kernel("dropout_backward");
   TORCH_CHECK(
       mask.scalar_type() == ScalarType::Bool,
       "Mask should be Bool Scalar Type",
@@ -319,7 +324,7 @@ Tensor nativeDropoutBackward(const Tensor& gradient, const Tensor& mask, double 
                   .add_const_input(gradient)
                   .add_const_input(mask)
                   .build();
-  launchElementwise(kernel, iter, gradient.scalar_type(), {scale});
+  launchElementwise(kernel::dropout_backward, iter, gradient.scalar_type(), {scale});
   return result;
 }
 
@@ -331,7 +336,6 @@ Tensor& rreluWithNoiseOut(
     bool training,
     MaybeGenerator generator,
     Tensor& out) {
-  static const Kernel kernel("rrelu");
   TORCH_CHECK(
       self.sizes() == noise.sizes(),
       "noise tensor shape must match self tensor shape. Got self.shape = ",
@@ -343,7 +347,7 @@ Tensor& rreluWithNoiseOut(
   checkReal("rrelu_with_noise", self.scalar_type());
   at::native::resize_output(out, self.sizes());
   auto iter = inElementOrder({out, noise}, {self});
-  launchRandom(kernel, iter, self.scalar_type(), {from, to - from}, generator);
+  launchRandom(kernel::rrelu, iter, self.scalar_type(), {from, to - from}, generator);
   return out;
 }
 

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "runtime/kernel.h"
+#include "aten/core/launch.h"
 
 namespace puone {
+
+using RandomKernel = kernel::Kernel<puone_random_args>;
 
 // An iterator over the operands in the order of the outputs' elements, which is the order of the
 // numbers they get; operators that draw iterate in no other. Inputs may be broadcast.
@@ -24,7 +26,7 @@ at::TensorIterator inElementOrder(
 // `numbers` of 32 bits per element. It is the given one, which must be of a puone device, or the
 // default generator of the operands' device. An iterator without elements draws nothing.
 void launchRandom(
-    const Kernel& kernel,
+    const RandomKernel& kernel,
     at::TensorIteratorBase& iter,
     c10::ScalarType compute,
     c10::ArrayRef<c10::Scalar> parameters,

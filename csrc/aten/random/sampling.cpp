@@ -13,12 +13,13 @@
 #include <tuple>
 
 #include "aten/core/factory.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
+#include "aten/core/output.h"
 #include "aten/random/random.h"
 #include "aten/random/sampling_ops.h"
 #include "kernels/args/sampling.h"
 #include "runtime/generator.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -34,16 +35,18 @@ constexpr uint64_t kUntilAccepted = 256;
 
 template <class Args>
 void launchWithNumbers(
-    const Kernel& kernel, Args& args, const MaybeGenerator& generator, c10::DeviceIndex device) {
+    const kernel::Kernel<Args>& kernel,
+    Args& args,
+    const MaybeGenerator& generator,
+    c10::DeviceIndex device) {
   std::tie(args.seed, args.offset) =
       generatorOrDefault(generator, device).get<GeneratorImpl>()->reserve(4);
-  kernel.launch(args, getCurrentStream(device));
+  launchKernel(kernel, args, getCurrentStream(device));
 }
 
 // PyTorch has checked the arguments and resized the result.
 void multinomialKernel(
     Tensor& result, const Tensor& self, int64_t samples, MaybeGenerator generator) {
-  static const Kernel kernel("multinomial");
   const Tensor weights = self.to(ScalarType::Double, /*non_blocking=*/false, /*copy=*/true);
   const Tensor sums = weights.contiguous();
   const Tensor out =
@@ -52,14 +55,13 @@ void multinomialKernel(
   args.categories = self.size(-1);
   args.rows = self.numel() / args.categories;
   args.samples = samples;
-  args.weights = sums.data_ptr();
-  args.out = out.data_ptr();
-  launchWithNumbers(kernel, args, generator, self.device().index());
+  args.weights = outputData(sums);
+  args.out = outputData(out);
+  launchWithNumbers(kernel::multinomial, args, generator, self.device().index());
   if (!out.is_same(result)) result.copy_(out);
 }
 
 Tensor& randpermOut(int64_t n, MaybeGenerator generator, Tensor& out) {
-  static const Kernel kernel("randperm");
   TORCH_CHECK(n >= 0, "n must be non-negative, got", n);
   TORCH_CHECK(
       !generator || !generator->defined() || generator->device().type() == out.device().type(),
@@ -76,8 +78,8 @@ Tensor& randpermOut(int64_t n, MaybeGenerator generator, Tensor& out) {
       direct ? out : newResult(out.sizes(), {}, out.options().dtype(ScalarType::Long));
   puone_randperm_args args{};
   args.n = n;
-  args.out = order.data_ptr();
-  launchWithNumbers(kernel, args, generator, out.device().index());
+  args.out = outputData(order);
+  launchWithNumbers(kernel::randperm, args, generator, out.device().index());
   if (!direct) out.copy_(order);
   return out;
 }
@@ -93,16 +95,14 @@ void checkReal(const char* name, const Tensor& tensor) {
 }
 
 Tensor poisson(const Tensor& self, MaybeGenerator generator) {
-  static const Kernel kernel("poisson");
   checkReal("poisson", self);
   Tensor out = newResult(self.sizes(), {}, self.options());
   auto iter = inElementOrder({out}, {self});
-  launchRandom(kernel, iter, ScalarType::Double, {}, generator, kUntilAccepted);
+  launchRandom(kernel::poisson, iter, ScalarType::Double, {}, generator, kUntilAccepted);
   return out;
 }
 
 Tensor binomial(const Tensor& count, const Tensor& prob, MaybeGenerator generator) {
-  static const Kernel kernel("binomial");
   checkReal("binomial", count);
   TORCH_CHECK(
       count.scalar_type() == prob.scalar_type(),
@@ -112,16 +112,15 @@ Tensor binomial(const Tensor& count, const Tensor& prob, MaybeGenerator generato
       count.scalar_type());
   Tensor out = newResult(at::infer_size(count.sizes(), prob.sizes()), {}, count.options());
   auto iter = inElementOrder({out}, {count, prob});
-  launchRandom(kernel, iter, ScalarType::Double, {}, generator, kUntilAccepted);
+  launchRandom(kernel::binomial, iter, ScalarType::Double, {}, generator, kUntilAccepted);
   return out;
 }
 
 // Into `out`, of any floating-point dtype; no number is below `low`.
 void drawGamma(
     const Tensor& out, const Tensor& shape, double low, const MaybeGenerator& generator) {
-  static const Kernel kernel("standard_gamma");
   auto iter = inElementOrder({out}, {shape});
-  launchRandom(kernel, iter, ScalarType::Double, {low}, generator, kUntilAccepted);
+  launchRandom(kernel::standard_gamma, iter, ScalarType::Double, {low}, generator, kUntilAccepted);
 }
 
 double smallestNormal(ScalarType type) {

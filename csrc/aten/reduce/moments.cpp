@@ -8,6 +8,7 @@
 #include <ATen/ops/sqrt_ops.h>
 #include <torch/library.h>
 
+#include "aten/core/launch.h"
 #include "aten/core/structured.h"
 #include "aten/reduce/moments_ops.h"
 #include "aten/reduce/reduction.h"
@@ -19,8 +20,6 @@ using at::Tensor;
 using Dims = at::OptionalIntArrayRef;
 using Correction = std::optional<c10::Scalar>;
 using TwoTensors = std::tuple<Tensor, Tensor>;
-
-const Kernel kMoments{"moments"};
 
 void check(const char* name, const Tensor& self, DimMask reduced, double correction) {
   TORCH_CHECK(
@@ -59,7 +58,7 @@ Tensor variance(const Tensor& self, Dims dim, const Correction& given, bool keep
     return kRoot ? at::_ops::sqrt::call(result) : result;
   }
   Tensor out = resultFor(self, reduced, keepdim, self.scalar_type());
-  launchReduction(kMoments, self.scalar_type(), self, reduced, {out}, {correction, kRoot});
+  launchReduction(kernel::moments, self.scalar_type(), self, reduced, {out}, {correction, kRoot});
   return out;
 }
 
@@ -88,7 +87,7 @@ TwoTensors varianceAndMean(const Tensor& self, Dims dim, const Correction& given
   TwoTensors result{
       resultFor(self, reduced, keepdim, type), resultFor(self, reduced, keepdim, type)};
   const auto& [spread, mean] = result;
-  launchReduction(kMoments, type, self, reduced, {spread, mean}, {correction, kRoot});
+  launchReduction(kernel::moments, type, self, reduced, {spread, mean}, {correction, kRoot});
   return result;
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions to a sum, a product, a norm, a truth.
 
-
-
-#include "aten/core/elementwise.h"
 #include "aten/reduce/reduction.h"
-#include "aten/reduce/reduction_ops.h"
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/ops/eq_ops.h>
-#include <cmath>
 #include <torch/library.h>
+#include <cmath>
+#include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
+#include "aten/reduce/reduction_ops.h"
 
 namespace puone {
 namespace {
@@ -18,21 +17,14 @@ using at::Tensor;
 using c10::ScalarType;
 using OptionalType = std::optional<ScalarType>;
 
-const Kernel kSum{"sum"};
-const Kernel kNanSum{"nansum"};
-const Kernel kProd{"prod"};
-const Kernel kAny{"any"};
-const Kernel kAll{"all"};
-const Kernel kCountNonzero{"count_nonzero"};
-
 // Integers add up in 64 bits and are cut to the output's afterwards.
 ScalarType totalType(ScalarType out) {
   return c10::isIntegralType(out, /*includeBool=*/false) ? ScalarType::Long : out;
 }
 
 void launchTotal(
-    const Kernel& kernel,
-    const Kernel& of_bools,
+    const ReductionKernel& kernel,
+    const ReductionKernel& of_bools,
     const Tensor& self,
     DimMask reduced,
     const Tensor& out,
@@ -45,7 +37,7 @@ void launchTotal(
 struct Sum : at::meta::structured_sum_dim_IntList {
   void impl(
       const Tensor& self, at::OptionalIntArrayRef dim, bool, OptionalType, const Tensor& out) {
-    launchTotal(kSum, kAny, self, dimMask(dim, self), out);
+    launchTotal(kernel::sum, kernel::any, self, dimMask(dim, self), out);
   }
 };
 
@@ -54,13 +46,13 @@ struct Mean : at::meta::structured_mean_dim {
       const Tensor& self, at::OptionalIntArrayRef dim, bool, OptionalType, const Tensor& out) {
     const DimMask reduced = dimMask(dim, self);
     const auto count = static_cast<double>(reducedElements(self, reduced));
-    launchTotal(kSum, kAny, self, reduced, out, count);
+    launchTotal(kernel::sum, kernel::any, self, reduced, out, count);
   }
 };
 
 struct Prod : at::meta::structured_prod_dim_int {
   void impl(const Tensor& self, int64_t dim, bool, OptionalType, const Tensor& out) {
-    launchTotal(kProd, kAll, self, dimMask(dim, self), out);
+    launchTotal(kernel::prod, kernel::all, self, dimMask(dim, self), out);
   }
 };
 
@@ -70,7 +62,7 @@ Tensor prodOfAll(const Tensor& self, OptionalType dtype) {
     return fallBack<at::_ops::prod>(self, dtype);
   }
   Tensor out = newResult({}, {}, self.options().dtype(type));
-  launchTotal(kProd, kAll, self, dimMask(std::nullopt, self), out);
+  launchTotal(kernel::prod, kernel::all, self, dimMask(std::nullopt, self), out);
   return out;
 }
 
@@ -98,7 +90,7 @@ Tensor& nansumOut(
   at::native::resize_output(out, at::native::shape_from_dim_mask(self, reduced, keepdim));
   const bool real = out.is_floating_point();
   const ScalarType compute = real ? out.scalar_type() : self.scalar_type();
-  launchReduction(kNanSum, compute, self, reduced, {out}, {1});
+  launchReduction(kernel::nansum, compute, self, reduced, {out}, {1});
   return out;
 }
 
@@ -108,31 +100,31 @@ Tensor nansum(const Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, Opt
   return nansumOut(self, dim, keepdim, dtype, out);
 }
 
-template <class Meta, const Kernel& kKernel>
+template <class Meta, const ReductionKernel& kKernel>
 struct TruthOfAll : Meta {
   void impl(const Tensor& self, const Tensor& out) {
     launchReduction(kKernel, ScalarType::Bool, self, dimMask(std::nullopt, self), {out});
   }
 };
-template <class Meta, const Kernel& kKernel>
+template <class Meta, const ReductionKernel& kKernel>
 struct TruthOfDim : Meta {
   void impl(const Tensor& self, int64_t dim, bool, const Tensor& out) {
     launchReduction(kKernel, ScalarType::Bool, self, dimMask(dim, self), {out});
   }
 };
-template <class Meta, const Kernel& kKernel>
+template <class Meta, const ReductionKernel& kKernel>
 struct TruthOfDims : Meta {
   void impl(const Tensor& self, at::OptionalIntArrayRef dims, bool, const Tensor& out) {
     launchReduction(kKernel, ScalarType::Bool, self, dimMask(dims, self, true), {out});
   }
 };
 
-using Any = TruthOfAll<at::meta::structured_any, kAny>;
-using AnyOfDim = TruthOfDim<at::meta::structured_any_dim, kAny>;
-using AnyOfDims = TruthOfDims<at::meta::structured_any_dims, kAny>;
-using All = TruthOfAll<at::meta::structured_all, kAll>;
-using AllOfDim = TruthOfDim<at::meta::structured_all_dim, kAll>;
-using AllOfDims = TruthOfDims<at::meta::structured_all_dims, kAll>;
+using Any = TruthOfAll<at::meta::structured_any, kernel::any>;
+using AnyOfDim = TruthOfDim<at::meta::structured_any_dim, kernel::any>;
+using AnyOfDims = TruthOfDims<at::meta::structured_any_dims, kernel::any>;
+using All = TruthOfAll<at::meta::structured_all, kernel::all>;
+using AllOfDim = TruthOfDim<at::meta::structured_all_dim, kernel::all>;
+using AllOfDims = TruthOfDims<at::meta::structured_all_dims, kernel::all>;
 
 Tensor countNonzero(const Tensor& self, c10::IntArrayRef dims) {
   if (!isComputable(self.scalar_type())) {
@@ -143,7 +135,7 @@ Tensor countNonzero(const Tensor& self, c10::IntArrayRef dims) {
       at::native::shape_from_dim_mask(self, reduced, /*keepdim=*/false),
       {},
       self.options().dtype(ScalarType::Long));
-  launchReduction(kCountNonzero, ScalarType::Bool, self, reduced, {out});
+  launchReduction(kernel::count_nonzero, ScalarType::Bool, self, reduced, {out});
   return out;
 }
 
@@ -153,14 +145,12 @@ void launchNorm(
     at::OptionalIntArrayRef dim,
     ScalarType in,
     const Tensor& out) {
-  static const Kernel kNorm1{"norm_1"}, kNorm2{"norm_2"}, kNormP{"norm_p"};
-  static const Kernel kNormInfinity{"norm_infinity"}, kNormMinusInfinity{"norm_minus_infinity"};
-  const Kernel& kernel = order == 0           ? kCountNonzero
-                         : order == 1         ? kNorm1
-                         : order == 2         ? kNorm2
-                         : !std::isinf(order) ? kNormP
-                         : order > 0          ? kNormInfinity
-                                              : kNormMinusInfinity;
+  const ReductionKernel& kernel = order == 0           ? kernel::count_nonzero
+                                  : order == 1         ? kernel::norm_1
+                                  : order == 2         ? kernel::norm_2
+                                  : !std::isinf(order) ? kernel::norm_p
+                                  : order > 0          ? kernel::norm_infinity
+                                                       : kernel::norm_minus_infinity;
   const ScalarType compute = order == 0 ? ScalarType::Bool : in;
   launchReduction(kernel, compute, self, dimMask(dim, self), {out}, {order});
 }

@@ -8,10 +8,11 @@
 
 #include <array>
 
-#include "runtime/kernel.h"
+#include "aten/core/launch.h"
 
 namespace puone {
 
+using ReductionKernel = kernel::Kernel<puone_reduce_args>;
 using DimMask = at::TensorIteratorBase::DimMask;
 
 // The mask of these dimensions; no list means all, an empty one as well unless it may be empty.
@@ -24,7 +25,7 @@ int64_t reducedElements(const at::Tensor& self, DimMask reduced);
 // dropped in the outputs. It computes in the type that stands for `compute`, in bool for bool.
 // Outputs may be undefined if not wanted.
 void launchReduction(
-    const Kernel& kernel,
+    const ReductionKernel& kernel,
     c10::ScalarType compute,
     const at::Tensor& self,
     DimMask reduced,

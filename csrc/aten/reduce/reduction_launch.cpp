@@ -2,7 +2,9 @@
 #include <ATen/native/ReduceOpsUtils.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
+#include "aten/core/output.h"
 #include "aten/reduce/reduction.h"
 #include "kernels/args/reduction.h"
 #include "runtime/stream.h"
@@ -42,7 +44,7 @@ int64_t reducedElements(const at::Tensor& self, DimMask reduced) {
 }
 
 void launchReduction(
-    const Kernel& kernel,
+    const ReductionKernel& kernel,
     c10::ScalarType compute,
     const at::Tensor& self,
     DimMask reduced,
@@ -59,7 +61,7 @@ void launchReduction(
   args.ndim = static_cast<int32_t>(self.dim());
   args.compute = *kernelDtype(compute == c10::ScalarType::Bool ? compute : computeType(compute));
   args.in_dtype = *kernelDtype(self.scalar_type());
-  args.in.data = const_cast<void*>(self.const_data_ptr());
+  args.in.data = inputData(self);
   for (int64_t d = 0; d < self.dim(); ++d) {
     const int64_t to = self.dim() - 1 - d;
     args.sizes[to] = self.size(d);
@@ -70,7 +72,7 @@ void launchReduction(
     setOutput(args, o, outs[static_cast<size_t>(o)], self, reduced);
     args.parameters[o] = parameters[static_cast<size_t>(o)];
   }
-  kernel.launch(args, getCurrentStream(self.device().index()));
+  launchKernel(kernel, args, getCurrentStream(self.device().index()));
 }
 
 } // namespace puone

@@ -5,10 +5,11 @@
 #include <ATen/core/IListRef.h>
 #include <torch/library.h>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/shape/cat_ops.h"
 #include "kernels/args/shape.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -16,13 +17,11 @@ namespace {
 
 using at::Tensor;
 
-const Kernel kCat{"cat"};
-
 // Joins contiguous tensors of one dtype, as many as a launch takes at a time.
 class Joiner {
  public:
   Joiner(const Tensor& out, int64_t dim) : out_(out), dim_(dim) {
-    args_.out = out.data_ptr();
+    args_.out = outputData(out);
     args_.out_row_bytes = rowBytes(out);
     args_.rows = c10::multiply_integers(out.sizes().slice(0, static_cast<size_t>(dim)));
   }
@@ -30,13 +29,13 @@ class Joiner {
   void add(const Tensor& part) {
     if (args_.count == PUONE_MAX_PARTS) flush();
     const int64_t bytes = rowBytes(part);
-    args_.parts[args_.count++] = {const_cast<void*>(part.const_data_ptr()), offset_, bytes};
+    args_.parts[args_.count++] = {inputData(part), offset_, bytes};
     offset_ += bytes;
   }
 
   void flush() {
     if (args_.count == 0) return;
-    kCat.launch(args_, getCurrentStream(out_.device().index()));
+    launchKernel(kernel::cat, args_, getCurrentStream(out_.device().index()));
     args_.count = 0;
   }
 

@@ -12,11 +12,12 @@
 
 #include "aten/core/element.h"
 #include "aten/core/factory.h"
+#include "aten/core/launch.h"
 #include "aten/core/operands.h"
+#include "aten/core/output.h"
 #include "aten/shape/sequence_ops.h"
 #include "kernels/args/shape.h"
 #include "runtime/device.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -25,9 +26,6 @@ namespace {
 using at::Tensor;
 using c10::Scalar;
 using c10::ScalarType;
-
-const Kernel kSequence{"sequence"};
-const Kernel kTriangleIndices{"triangle_indices"};
 
 // ---- progressions ----
 
@@ -47,7 +45,7 @@ void launchSequence(
   const Tensor target = flat ? out : newResult(out.sizes(), {}, out.options());
   puone_sequence_args args{};
   args.n = target.numel();
-  args.out = target.data_ptr();
+  args.out = outputData(target);
   args.out_stride =
       static_cast<int64_t>(target.itemsize()) * (target.dim() == 1 ? target.stride(0) : int64_t{1});
   args.dtype = *kernelDtype(target.scalar_type());
@@ -57,7 +55,7 @@ void launchSequence(
   putElement(args.step, step, compute);
   putElement(args.end, end, compute);
   args.base = base;
-  kSequence.launch(args, getCurrentStream(out.device().index()));
+  launchKernel(kernel::sequence, args, getCurrentStream(out.device().index()));
   if (!flat) out.copy_(target);
 }
 
@@ -272,8 +270,8 @@ Tensor triangleIndices(
   const c10::Device device = given_device.value_or(c10::Device(kDeviceType));
   Tensor out = newResult({2, args.count}, {}, c10::TensorOptions(device).dtype(dtype));
   if (args.count == 0) return out;
-  args.out = out.data_ptr();
-  kTriangleIndices.launch(args, getCurrentStream(out.device().index()));
+  args.out = outputData(out);
+  launchKernel(kernel::triangle_indices, args, getCurrentStream(out.device().index()));
   return out;
 }
 

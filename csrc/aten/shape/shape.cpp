@@ -8,20 +8,17 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/core/structured.h"
 #include "aten/shape/shape_ops.h"
 #include "kernels/args/shape.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 using at::Tensor;
-
-const Kernel kTriangle{"triangle"};
-const Kernel kCopyBits{"copy_bits"};
-const Kernel kRepeatInterleave{"repeat_interleave"};
 
 Stream streamOf(const Tensor& tensor) {
   return getCurrentStream(tensor.device().index());
@@ -40,8 +37,8 @@ void setDimensions(Args& args, const Tensor& out) {
   std::copy(out.sizes().rbegin(), out.sizes().rend(), args.sizes);
 }
 
-void setStrides(puone_operand& operand, const Tensor& tensor) {
-  operand.data = const_cast<void*>(tensor.const_data_ptr());
+void setOperand(puone_operand& operand, const Tensor& tensor, void* data) {
+  operand.data = data;
   const auto size = static_cast<int64_t>(tensor.itemsize());
   std::transform(
       tensor.strides().rbegin(), tensor.strides().rend(), operand.strides, [&](int64_t stride) {
@@ -62,9 +59,9 @@ struct Triangle : Meta {
     args.diagonal = diagonal;
     args.upper = kUpper;
     setDimensions(args, out);
-    setStrides(args.out, out);
-    setStrides(args.in, self);
-    kTriangle.launch(args, streamOf(out));
+    setOperand(args.out, out, outputData(out));
+    setOperand(args.in, self, inputData(self));
+    launchKernel(kernel::triangle, args, streamOf(out));
   }
 };
 
@@ -76,15 +73,15 @@ Tensor flip(const Tensor& self, c10::IntArrayRef dims) {
   if (out.numel() == 0) return out;
   puone_copy_bits_args args{};
   setDimensions(args, out);
-  setStrides(args.out, out);
-  setStrides(args.in, self);
+  setOperand(args.out, out, outputData(out));
+  setOperand(args.in, self, inputData(self));
   for (int64_t d = 0; d < self.dim(); ++d) {
     if (!flipped[static_cast<size_t>(d)]) continue;
     int64_t& stride = args.in.strides[self.dim() - 1 - d];
     args.in.data = static_cast<char*>(args.in.data) + stride * (self.size(d) - 1);
     stride = -stride;
   }
-  kCopyBits.launch(args, streamOf(out));
+  launchKernel(kernel::copy_bits, args, streamOf(out));
   return out;
 }
 
@@ -126,10 +123,10 @@ Tensor repeatInterleave(const Tensor& repeats, std::optional<int64_t> output_siz
   args.n = counts.numel();
   args.out_size = size;
   args.dtype = *kernelDtype(counts.scalar_type());
-  args.repeats = counts.data_ptr();
-  args.ends = ends.data_ptr();
-  args.out = out.data_ptr();
-  kRepeatInterleave.launch(args, streamOf(out));
+  args.repeats = inputData(counts);
+  args.ends = inputData(ends);
+  args.out = outputData(out);
+  launchKernel(kernel::repeat_interleave, args, streamOf(out));
   return out;
 }
 

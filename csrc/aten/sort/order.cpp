@@ -9,6 +9,8 @@
 #include <string>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/sort/order_ops.h"
 #include "kernels/args/order.h"
 #include "runtime/stream.h"
@@ -18,12 +20,7 @@ namespace {
 
 using at::Tensor;
 using c10::ScalarType;
-
-const Kernel kSort{"sort"};
-const Kernel kKth{"kth"};
-const Kernel kMedian{"median"};
-const Kernel kNanMedian{"nanmedian"};
-const Kernel kMode{"mode"};
+using OrderKernel = kernel::Kernel<puone_order_args>;
 
 // The strides of an output along the input's dimensions, of which `dim` may be missing.
 void setOutput(puone_operand& operand, const Tensor& out, int64_t ndim, int64_t dim) {
@@ -38,7 +35,7 @@ void setOutput(puone_operand& operand, const Tensor& out, int64_t ndim, int64_t 
 
 void launchOrder(
     const char* name,
-    const Kernel& kernel,
+    const OrderKernel& kernel,
     const Tensor& self,
     int64_t dim,
     const Tensor& values,
@@ -59,7 +56,7 @@ void launchOrder(
   args.dtype = *kernelDtype(self.scalar_type());
   args.descending = descending;
   args.count = count;
-  args.in.data = const_cast<void*>(self.const_data_ptr());
+  args.in.data = inputData(self);
   args.items = items.mutable_data_ptr();
   for (int64_t d = 0; d < ndim; ++d) {
     args.sizes[ndim - 1 - d] = self.size(d);
@@ -67,7 +64,7 @@ void launchOrder(
   }
   setOutput(args.outs[0], values, ndim, dim);
   setOutput(args.outs[1], indices, ndim, dim);
-  kernel.launch(args, getCurrentStream(self.device().index()));
+  launchKernel(kernel, args, getCurrentStream(self.device().index()));
 }
 
 struct Sort : at::meta::structured_sort_stable {
@@ -79,7 +76,7 @@ struct Sort : at::meta::structured_sort_stable {
       const Tensor& values,
       const Tensor& indices) {
     const int64_t size = self.dim() > 0 ? self.size(at::maybe_wrap_dim(dim, self.dim())) : 1;
-    launchOrder("sort", kSort, self, dim, values, indices, size, descending);
+    launchOrder("sort", kernel::sort, self, dim, values, indices, size, descending);
   }
 };
 
@@ -92,7 +89,7 @@ struct Topk : at::meta::structured_topk {
       bool,
       const Tensor& values,
       const Tensor& indices) {
-    launchOrder("topk", kSort, self, dim, values, indices, k, largest);
+    launchOrder("topk", kernel::sort, self, dim, values, indices, k, largest);
   }
 };
 
@@ -147,14 +144,14 @@ Outputs kthvalueOut(
   const int64_t size = self.dim() > 0 ? self.size(dim) : 1;
   TORCH_CHECK(
       k >= 1 && k <= size, "kthvalue(): selected number k out of range for dimension ", dim);
-  launchOrder("kthvalue", kKth, self, dim, values, indices, k);
+  launchOrder("kthvalue", kernel::kth, self, dim, values, indices, k);
   return {values, indices};
 }
 
-template <class Overload, const Kernel& kKernel, KernelName kName>
+template <class Overload, const OrderKernel& kKernel, OperatorName kName>
 Outputs oneOfLineOut(
     const Tensor& self, int64_t dim, bool keepdim, Tensor& values, Tensor& indices) {
-  static constexpr KernelName name = kName;
+  static constexpr OperatorName name = kName;
   if (!isComputable(self.scalar_type())) {
     return fallBack<Overload>(self, dim, keepdim, values, indices);
   }
@@ -170,9 +167,9 @@ std::tuple<Tensor, Tensor> mode(const Tensor& self, int64_t dim, bool keepdim) {
   return {values, indices};
 }
 
-template <class Overload, const Kernel& kKernel, KernelName kName>
+template <class Overload, const OrderKernel& kKernel, OperatorName kName>
 Tensor medianOfAll(const Tensor& self) {
-  static constexpr KernelName name = kName;
+  static constexpr OperatorName name = kName;
   if (!isComputable(self.scalar_type())) return fallBack<Overload>(self);
   Tensor value = newResult({}, {}, self.options());
   if (self.numel() == 0) return value.fill_(std::numeric_limits<double>::quiet_NaN());

@@ -6,10 +6,11 @@
 #include <torch/library.h>
 
 #include "aten/core/factory.h"
+#include "aten/core/launch.h"
+#include "aten/core/output.h"
 #include "aten/index/lookup.h"
 #include "aten/sort/search_ops.h"
 #include "kernels/args/search.h"
-#include "runtime/kernel.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -17,8 +18,6 @@ namespace {
 
 using at::Tensor;
 using Side = std::optional<c10::string_view>;
-
-const Kernel kSearchSorted{"search_sorted"};
 
 Tensor& searchOut(
     const Tensor& given_sequence,
@@ -53,11 +52,11 @@ Tensor& searchOut(
   args.dtype = *kernelDtype(type);
   args.out_dtype = *kernelDtype(out.scalar_type());
   args.right = right || (side && *side == "right");
-  args.sequences = sequence.data_ptr();
-  args.sorter = sorter.defined() ? sorter.data_ptr() : nullptr;
-  args.values = values.data_ptr();
-  args.out = result.data_ptr();
-  kSearchSorted.launch(args, getCurrentStream(out.device().index()));
+  args.sequences = inputData(sequence);
+  args.sorter = inputData(sorter);
+  args.values = inputData(values);
+  args.out = outputData(result);
+  launchKernel(kernel::search_sorted, args, getCurrentStream(out.device().index()));
   if (!result.is_same(out)) out.copy_(result);
   return out;
 }

@@ -268,11 +268,14 @@ class Entries {
 
   // ---- kernel ----
 
-  static puone_status kernelFind(const char* name, puone_kernel* out) {
+  static puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel* out) {
     return entry("kernel_find", [=](Driver& d) {
       required(name);
       required(out);
-      *out = d.findKernel(name);
+      if (info != nullptr && info->struct_size < sizeof(puone_kernel_info)) {
+        fail(PUONE_INVALID_ARGUMENT, "a puone_kernel_info is larger than %u", info->struct_size);
+      }
+      *out = d.findKernel(name, info);
     });
   }
 

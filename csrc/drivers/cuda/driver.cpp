@@ -22,7 +22,8 @@ thread_local int32_t current_device = 0;
 std::vector<NamedKernel> namedKernels() {
   std::vector<NamedKernel> named;
   for (const kernels::Kernel& kernel : kernels::simt::kernels()) {
-    named.push_back({kernel, std::string("kernel ") + kernel.name});
+    named.push_back(
+        {kernel, kernels::contractOf(kernel.name), std::string("kernel ") + kernel.name});
   }
   return named;
 }
@@ -454,9 +455,14 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
-puone_kernel Driver::findKernel(const char* name) const {
+puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) == 0) return reinterpret_cast<puone_kernel>(&named);
+    if (std::strcmp(named.kernel.name, name) != 0) continue;
+    if (info != nullptr) {
+      info->version = named.contract.version;
+      info->element_types = named.contract.element_types;
+    }
+    return reinterpret_cast<puone_kernel>(&named);
   }
   fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
 }

@@ -86,7 +86,7 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
-  puone_kernel findKernel(const char* name) const;
+  puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
   void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
 
   // extension "dlpack"

@@ -10,6 +10,7 @@
 
 #include "drivers/cuda/device.h"
 #include "drivers/cuda/faults.h"
+#include "kernels/contract.h"
 #include "kernels/kernels.h"
 
 namespace puone::cuda {
@@ -17,6 +18,7 @@ namespace puone::cuda {
 /// What stands behind a puone_kernel: a kernel and the name its launches fail under.
 struct NamedKernel {
   kernels::Kernel kernel;
+  const kernels::KernelContract& contract;
   std::string name; // "kernel copy"
 };
 

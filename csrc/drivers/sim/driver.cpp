@@ -94,7 +94,8 @@ std::vector<NamedKernel> namedKernels(const std::string& isa) {
   }
   std::vector<NamedKernel> named;
   for (const kernels::Kernel& kernel : chosen->kernels) {
-    named.push_back({kernel, std::string("kernel ") + kernel.name});
+    named.push_back(
+        {kernel, kernels::contractOf(kernel.name), std::string("kernel ") + kernel.name});
   }
   return named;
 }
@@ -427,9 +428,14 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
-puone_kernel Driver::findKernel(const char* name) const {
+puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) == 0) return reinterpret_cast<puone_kernel>(&named);
+    if (std::strcmp(named.kernel.name, name) != 0) continue;
+    if (info != nullptr) {
+      info->version = named.contract.version;
+      info->element_types = named.contract.element_types;
+    }
+    return reinterpret_cast<puone_kernel>(&named);
   }
   fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
 }

@@ -16,6 +16,7 @@
 #include "drivers/sim/scheduler.h"
 #include "drivers/sim/stream.h"
 #include "hal/hal.h"
+#include "kernels/contract.h"
 #include "kernels/kernels.h"
 
 namespace puone::sim {
@@ -23,6 +24,7 @@ namespace puone::sim {
 /// What stands behind a puone_kernel: a kernel and the name its launches fail under.
 struct NamedKernel {
   kernels::Kernel kernel;
+  const kernels::KernelContract& contract;
   std::string name;
 };
 
@@ -71,7 +73,7 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
-  puone_kernel findKernel(const char* name) const;
+  puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
   void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
 
   // faults

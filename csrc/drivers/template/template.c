@@ -202,8 +202,8 @@ static puone_status event_elapsed_ms(puone_event start, puone_event end, float* 
 
 /* ---- step 6: kernels (PUONE_CAP_KERNELS) ---- */
 
-static puone_status kernel_find(const char* name, puone_kernel* out) {
-  (void)name, (void)out;
+static puone_status kernel_find(const char* name, puone_kernel_info* info, puone_kernel* out) {
+  (void)name, (void)info, (void)out;
   return unsupported("kernel_find");
 }
 

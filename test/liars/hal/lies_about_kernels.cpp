@@ -18,8 +18,8 @@ std::atomic<puone_kernel> dropped{nullptr};
 // Launches of one kernel are accepted and not run.
 void dropKernel(puone_hal_api& table, const char* name) {
   dropped_name = name;
-  table.kernel_find = [](const char* name, puone_kernel* out) {
-    puone_status status = truth().kernel_find(name, out);
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, info, out);
     if (status == PUONE_OK && std::string_view(name) == dropped_name) dropped = *out;
     return status;
   };
@@ -75,9 +75,15 @@ void delayDoesNotWait(puone_hal_api& table) {
 }
 
 void anyKernelIsFound(puone_hal_api& table) {
-  table.kernel_find = [](const char* name, puone_kernel* out) {
-    puone_status status = truth().kernel_find(name, out);
-    return status == PUONE_UNSUPPORTED ? truth().kernel_find("delay", out) : status;
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, info, out);
+    return status == PUONE_UNSUPPORTED ? truth().kernel_find("delay", info, out) : status;
+  };
+}
+
+void kernelsAreNotDescribed(puone_hal_api& table) {
+  table.kernel_find = [](const char* name, puone_kernel_info*, puone_kernel* out) {
+    return truth().kernel_find(name, nullptr, out);
   };
 }
 
