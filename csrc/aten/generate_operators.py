@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes the registrations of the operators that operators.yaml lists.
 
-    python csrc/aten/generate_operators.py OUTPUT --torch TORCH [--operators core]
+    python csrc/aten/generate_operators.py OUTPUT --torch TORCH
 
 OUTPUT and TORCH are directories. CMake runs it when the project is configured, and again when this
 file, the table or torch changes. A file that would not change is left alone, so that nothing is
@@ -11,8 +11,8 @@ source DIRECTORY/NAME.cpp:
     aten/DIRECTORY/NAME_ops.h               the ATen headers of its operators, for the top of it
     aten/DIRECTORY/NAME_registrations.inc   their registrations, for the end of it, so that kernels
                                             may have internal linkage
-
-Standard output is the list of the sources to compile.
+    aten/sources.cmake                      the lists of sources: all_operator_sources and
+                                            core_operator_sources
 """
 
 from __future__ import annotations
@@ -434,6 +434,19 @@ HEAD = """\
 """
 
 
+def source_lists(table: Table) -> str:
+    """sources.cmake"""
+    found = sorted(path.relative_to(HERE).as_posix() for path in HERE.glob("*/*.cpp"))
+    if missing := sorted(set(table.core) - set(found)):
+        raise TableError(f"{TABLE.name}: core: there is no {', '.join(missing)}")
+    core = [path for path in found if path.startswith("core/") or path in table.core]
+    lists = {"all": found, "core": core}
+    return "".join(
+        f"set({name}_operator_sources\n  " + "\n  ".join(f"csrc/aten/{p}" for p in paths) + ")\n"
+        for name, paths in lists.items()
+    )
+
+
 def write(path: Path, text: str) -> None:
     """Write the file unless it already says that."""
     if path.is_file() and path.read_text() == text:
@@ -455,7 +468,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("output", type=Path)
     parser.add_argument("--torch", type=Path, required=True, help="the directory of torch")
     parser.add_argument("--table", type=Path, default=TABLE)
-    parser.add_argument("--operators", choices=["all", "core"], default="all")
     options = parser.parse_args(arguments)
     try:
         table = load(options.table)
@@ -470,9 +482,7 @@ def main(arguments: list[str] | None = None) -> int:
         stem = options.output / "aten" / source.removesuffix(".cpp")
         write(stem.with_name(f"{stem.name}_ops.h"), generator.header(source))
         write(stem.with_name(f"{stem.name}_registrations.inc"), generator.registrations(source))
-    found = sorted(path.relative_to(HERE).as_posix() for path in HERE.glob("*/*.cpp"))
-    chosen = table.core if options.operators == "core" else found
-    print("\n".join(path for path in found if path.startswith("core/") or path in chosen))
+    write(options.output / "aten/sources.cmake", source_lists(table))
     return 0
 
 

@@ -169,6 +169,7 @@ void reduceAs(
     std::string_view reduction, bool include_self, const Tensor& table, LookupOf lookup_of) {
   Lookup lookup = lookup_of(table);
   const puone_reduction kind = reductionOf(reduction);
+  requireType(kernel::index_reduce, table.scalar_type()); // before anything is written
   if (!include_self) {
     Lookup initial = lookup;
     initial.elements = Tensor();

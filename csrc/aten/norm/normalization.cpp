@@ -316,6 +316,7 @@ ThreeTensors batchNorm(
   args.statistics = inputData(statistics);
   args.affine = outputData(affine);
   const Stream stream = getCurrentStream(input.device().index());
+  requireType(kernel::batch_norm_apply, input.scalar_type()); // before statistics are updated
   launchKernel(kernel::batch_norm_scale, args, stream);
   launchKernel(kernel::batch_norm_apply, args, stream);
   if (training && running_mean.defined() && !running_mean_given->is_same(running_mean)) {

@@ -9,6 +9,7 @@
 #include "aten/core/launch.h"
 #include "aten/pointwise/activation_ops.h"
 #include "aten/pointwise/logit.h"
+#include "aten/pointwise/unary_operator.h"
 
 namespace puone {
 namespace {
@@ -27,36 +28,7 @@ struct Gelu : at::meta::structured_gelu {
   }
 };
 
-// The functional, in-place and out forms of an operator of one tensor that has no meta.
-template <const ElementwiseKernel& kKernel, uint32_t kTypes, class Overload>
-struct Unary {
-  static Tensor& out(const Tensor& self, Tensor& result) {
-    if (isComputable(self.scalar_type())) {
-      launch(self, result);
-    } else {
-      result.copy_(fallBack<Overload>(self));
-    }
-    return result;
-  }
-  static Tensor functional(const Tensor& self) {
-    if (!isComputable(self.scalar_type())) return fallBack<Overload>(self);
-    Tensor result;
-    return launch(self, result);
-  }
-  static Tensor& inplace(Tensor& self) {
-    return out(self, self);
-  }
-
- private:
-  static Tensor launch(const Tensor& self, Tensor& result) {
-    checkType(kKernel.name(), self.scalar_type(), kTypes);
-    auto iter = at::TensorIterator::unary_op(result, self);
-    launchElementwise(kKernel, iter, self.scalar_type());
-    return iter.output();
-  }
-};
-using Relu = Unary<kernel::relu, kIntegerTypes | kRealTypes, at::_ops::relu>;
-using Hardswish = Unary<kernel::hardswish, kRealTypes, at::_ops::hardswish>;
+using Hardswish = UnaryOperator<kernel::hardswish, kRealTypes, at::_ops::hardswish>;
 
 // Bounds that do not promote integers. (Before 2.15 the CPU refuses negative ones of uint8.)
 std::pair<Scalar, Scalar> hardtanhBounds(const Tensor& self, const Scalar& min, const Scalar& max) {

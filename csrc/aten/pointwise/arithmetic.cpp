@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// add, sub, mul, div.
+// add, sub, mul, div, neg.
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
