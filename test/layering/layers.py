@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who may look at whom: the arrows of the architecture, as data, and a checker of sources.
 
-    bindings -> {aten, autocast, profiler, graph, distributed} -> runtime -> hal
+    aten/<family> -> aten/core
+    bindings -> {aten/core, autocast, profiler, graph, distributed} -> runtime -> hal
     aten -> kernels' C interface           drivers -> hal, kernels
 
 Arrows go down only and may be followed further: bindings may look at the runtime, the runtime never
@@ -20,6 +21,8 @@ from pathlib import Path
 CPP_SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cc", ".cpp", ".cu"}
 TORCH_ROOTS = {"ATen", "c10", "torch", "caffe2"}
 INTEGRATIONS = ("autocast", "profiler", "graph", "distributed")
+ARGUMENTS = ("kernels/args.h", "kernels/args")
+SPLIT = ("aten", "drivers")  # directories whose subdirectories are layers
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,13 @@ LAYERS = {
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(project=("hal/hal.h", "kernels", "drivers/common"), torch=False),
     "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),
-    "aten": Layer(project=("runtime", "kernels/args.h", "kernels/args"), torch=True),
+    # What a backend needs before it has one operator of its own; it does not know the operators.
+    "aten/core": Layer(project=("runtime", *ARGUMENTS), torch=True),
+    # The operators, a directory for each family; the families may share their helpers.
+    "aten/*": Layer(project=("aten", "runtime", *ARGUMENTS), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
     "bindings": Layer(
-        project=("aten", *INTEGRATIONS),
+        project=("aten/core", *INTEGRATIONS),
         torch=True,
         python=True,
     ),
@@ -101,7 +107,8 @@ def check_cpp(root: Path, path: Path) -> list[Violation]:
 def forbidden_include(name: str, header: str) -> str | None:
     """Why file `name` ("csrc/...") must not include `header`, or None if it may."""
     folder = layer_of(name)
-    layer = LAYERS.get(folder if not folder.startswith("drivers/") else "drivers/*")
+    split, _, part = folder.partition("/")
+    layer = LAYERS.get(folder) or (LAYERS.get(f"{split}/*") if part else None)
     if layer is None:
         return f"csrc/{folder} is not a layer of this project; add it to test/layering/layers.py"
     first = header.split("/")[0]
@@ -129,9 +136,9 @@ def _below(layer: Layer) -> tuple[str, ...]:
 
 
 def layer_of(name: str) -> str:
-    """The layer that file "csrc/..." belongs to: its folder, for a driver the driver's folder."""
+    """The layer of file "csrc/...": its directory under csrc, or one below that where split."""
     parts = name.split("/")[1:-1]
-    return "/".join(parts[:2]) if parts[:1] == ["drivers"] else "".join(parts[:1])
+    return "/".join(parts[:2]) if parts[:1] and parts[0] in SPLIT else "".join(parts[:1])
 
 
 def includes(code: str) -> Iterator[tuple[int, str]]:

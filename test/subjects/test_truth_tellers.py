@@ -43,6 +43,15 @@ SUBJECTS = {
         500,
         "float64 float16 bfloat16 complex64 complex128",
     ),
+    "no_kernels": Subject(
+        "copy/st* factory/v* operator/index:* operator/out:* random/uniform* opinfo/out:a*",
+        150,
+        "delay autoload",
+    ),
+    "copies_and_fills": Subject("copy/st* operator/out_strided:*", 50, "delay autoload"),
+    "core_operators": Subject(
+        "factory/v* operator/out:* opinfo/forward:ad* autograd/backward*", 150, "autoload"
+    ),
     "padded": Subject("memory/* serialization/* view/s*", 250, "autoload"),
     "slow": Subject("stream/* event/* error/*", 290, "autoload"),
     "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),

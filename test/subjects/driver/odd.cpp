@@ -65,6 +65,29 @@ void oneStream(puone_hal_api& table) {
   };
 }
 
+// A driver whose author has not written a kernel yet.
+void noKernels(puone_hal_api& table) {
+  table.kernel_find = nullptr;
+  table.kernel_launch = nullptr;
+  table.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) out->capabilities &= ~uint64_t{PUONE_CAP_KERNELS};
+    return status;
+  };
+}
+
+// A driver whose author has begun with the kernels that move data.
+void copiesAndFills(puone_hal_api& table) {
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    for (const char* kernel : {"copy", "copy_bits", "fill"}) {
+      if (name == nullptr || out == nullptr || std::string_view(name) == kernel) {
+        return truth().kernel_find(name, info, out);
+      }
+    }
+    return PUONE_UNSUPPORTED;
+  };
+}
+
 // A native runtime shared with other libraries, as far as a process without one can tell: its
 // streams are the wrapped driver's, its default stream is the calling thread itself.
 constexpr intptr_t kDefaultStream = 1;
@@ -131,6 +154,8 @@ constexpr Lie kOddities[] = {
     {"none", [](puone_hal_api&) {}},
     {"padded", allocationsArePadded},
     {"one_stream", oneStream},
+    {"no_kernels", noKernels},
+    {"copies_and_fills", copiesAndFills},
     {"native_runtime", nativeRuntime},
     {"forgetful_runtime", forgetfulRuntime},
     {"validation", validation},
