@@ -19,6 +19,4 @@ execute_process(
     "${PUONE_GENERATED_DIR}" --torch "${TORCH_DIR}"
   COMMAND_ERROR_IS_FATAL ANY)
 include("${PUONE_GENERATED_DIR}/aten/sources.cmake")
-# Operators of this project's own are not in the table: each file shows all that one needs.
-file(GLOB custom_operator_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/custom/*.cpp")
-set(operator_sources ${${PUONE_OPERATORS}_operator_sources} ${custom_operator_sources})
+set(operator_sources ${${PUONE_OPERATORS}_operator_sources})
