@@ -3,7 +3,7 @@
 // gives an unspecified number, as on other devices.
 #include <type_traits>
 
-#include "kernels/families.h"
+#include "kernels/families/binary.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -166,39 +166,33 @@ struct PowScalar {
   T exponent;
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Maximum, Ordered>("maximum"),
-    elementwiseEntry<Minimum, Ordered>("minimum"),
-    elementwiseEntry<Fmax, Ordered>("fmax"),
-    elementwiseEntry<Fmin, Ordered>("fmin"),
-    elementwiseEntry<Fmod, Ordered>("fmod"),
-    elementwiseEntry<Remainder, Ordered>("remainder"),
-    elementwiseEntry<DivTrunc, Ordered>("div_trunc"),
-    elementwiseEntry<DivFloor, Ordered>("div_floor"),
-    elementwiseEntry<Pow, Numbers>("pow"),
-    elementwiseEntry<PowScalar, Numbers>("pow_scalar"),
-    elementwiseEntry<Atan2, Reals>("atan2"),
-    elementwiseEntry<Hypot, Reals>("hypot"),
-    elementwiseEntry<Copysign, Reals>("copysign"),
-    elementwiseEntry<Nextafter, Reals>("nextafter"),
-    elementwiseEntry<LogAddExp, Reals>("logaddexp"),
-    elementwiseEntry<LogAddExp2, Reals>("logaddexp2"),
-    elementwiseEntry<Xlogy, Reals>("xlogy"),
-    elementwiseEntry<Xlog1py, Reals>("xlog1py"),
-    elementwiseEntry<Heaviside, Ordered>("heaviside"),
-    elementwiseEntry<BitwiseAnd, Integers>("bitwise_and"),
-    elementwiseEntry<BitwiseOr, Integers>("bitwise_or"),
-    elementwiseEntry<BitwiseXor, Integers>("bitwise_xor"),
-    elementwiseEntry<LeftShift, Integers>("left_shift"),
-    elementwiseEntry<RightShift, Integers>("right_shift"),
-    elementwiseEntry<Gcd, Integers>("gcd"),
-    elementwiseEntry<Lcm, Integers>("lcm"),
-};
-
 } // namespace
 
-std::span<const Kernel> binaryKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(maximum) = elementwiseKernel<Maximum, Ordered>;
+PUONE_KERNEL(minimum) = elementwiseKernel<Minimum, Ordered>;
+PUONE_KERNEL(fmax) = elementwiseKernel<Fmax, Ordered>;
+PUONE_KERNEL(fmin) = elementwiseKernel<Fmin, Ordered>;
+PUONE_KERNEL(fmod) = elementwiseKernel<Fmod, Ordered>;
+PUONE_KERNEL(remainder) = elementwiseKernel<Remainder, Ordered>;
+PUONE_KERNEL(div_trunc) = elementwiseKernel<DivTrunc, Ordered>;
+PUONE_KERNEL(div_floor) = elementwiseKernel<DivFloor, Ordered>;
+PUONE_KERNEL(pow) = elementwiseKernel<Pow, Numbers>;
+PUONE_KERNEL(pow_scalar) = elementwiseKernel<PowScalar, Numbers>;
+PUONE_KERNEL(atan2) = elementwiseKernel<Atan2, Reals>;
+PUONE_KERNEL(hypot) = elementwiseKernel<Hypot, Reals>;
+PUONE_KERNEL(copysign) = elementwiseKernel<Copysign, Reals>;
+PUONE_KERNEL(nextafter) = elementwiseKernel<Nextafter, Reals>;
+PUONE_KERNEL(logaddexp) = elementwiseKernel<LogAddExp, Reals>;
+PUONE_KERNEL(logaddexp2) = elementwiseKernel<LogAddExp2, Reals>;
+PUONE_KERNEL(xlogy) = elementwiseKernel<Xlogy, Reals>;
+PUONE_KERNEL(xlog1py) = elementwiseKernel<Xlog1py, Reals>;
+PUONE_KERNEL(heaviside) = elementwiseKernel<Heaviside, Ordered>;
+PUONE_KERNEL(bitwise_and) = elementwiseKernel<BitwiseAnd, Integers>;
+PUONE_KERNEL(bitwise_or) = elementwiseKernel<BitwiseOr, Integers>;
+PUONE_KERNEL(bitwise_xor) = elementwiseKernel<BitwiseXor, Integers>;
+PUONE_KERNEL(left_shift) = elementwiseKernel<LeftShift, Integers>;
+PUONE_KERNEL(right_shift) = elementwiseKernel<RightShift, Integers>;
+PUONE_KERNEL(gcd) = elementwiseKernel<Gcd, Integers>;
+PUONE_KERNEL(lcm) = elementwiseKernel<Lcm, Integers>;
 
 } // namespace puone::kernels::PUONE_ISA

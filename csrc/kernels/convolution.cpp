@@ -5,8 +5,7 @@
 
 #include "kernels/args/convolution.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/convolution.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/convolution.h"
@@ -37,15 +36,9 @@ void convolutionWeight(Launch& launch, const puone_convolution_weight_args& args
   forRealType(args.dtype, [&]<class E>(Type<E>) { gatherWeightGradient<E>(launch, args); });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_convolution_args, convolution>("convolution"),
-    entry<puone_convolution_weight_args, convolutionWeight>("convolution_weight"),
-};
-
 } // namespace
 
-std::span<const Kernel> convolutionKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(convolution) = convolution;
+PUONE_KERNEL(convolution_weight) = convolutionWeight;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/arithmetic.h"
-#include "kernels/families.h"
+#include "kernels/families/cumulative.h"
 #include "kernels/scan.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -93,18 +93,12 @@ struct LogCumulativeSumExp {
 
 using Totals = ComputeTypes<int64_t, float, double, Complex<float>, Complex<double>>;
 
-constexpr Kernel kKernels[] = {
-    scanEntry<CumulativeSum, Totals>("cumsum"),
-    scanEntry<CumulativeProduct, Totals>("cumprod"),
-    scanEntry<CumulativeMaximum, Ordered>("cummax"),
-    scanEntry<CumulativeMinimum, Ordered>("cummin"),
-    scanEntry<LogCumulativeSumExp, Reals>("logcumsumexp"),
-};
-
 } // namespace
 
-std::span<const Kernel> cumulativeKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(cumsum) = scanKernel<CumulativeSum, Totals>;
+PUONE_KERNEL(cumprod) = scanKernel<CumulativeProduct, Totals>;
+PUONE_KERNEL(cummax) = scanKernel<CumulativeMaximum, Ordered>;
+PUONE_KERNEL(cummin) = scanKernel<CumulativeMinimum, Ordered>;
+PUONE_KERNEL(logcumsumexp) = scanKernel<LogCumulativeSumExp, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -4,7 +4,7 @@
 //   template <class T> struct Add {
 //     PUONE_FN T operator()(T a, T b) const { return a + b; }
 //   };
-//   elementwiseEntry<Add, Numbers>("add")
+//   PUONE_KERNEL(add) = elementwiseKernel<Add, Numbers>;
 //
 // The functor's signature says how many operands there are and which types it computes in; those
 // of the operands may be others. A functor with a constructor from Parameters gets the operator's
@@ -108,11 +108,9 @@ void runAny(Launch& launch, const puone_elementwise_args& args) {
 
 } // namespace detail
 
-/// The table entry of the elementwise kernel that applies F<T>, T one of the types it has.
+/// The elementwise kernel that applies F<T>, T one of the types it has, for PUONE_KERNEL.
 template <template <class> class F, class Types>
-constexpr Kernel elementwiseEntry(const char* name) {
-  return entry<puone_elementwise_args, detail::runAny<F, Types>>(name);
-}
+constexpr Implementation<puone_elementwise_args> elementwiseKernel = detail::runAny<F, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "kernels/bits.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/fill.h"
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
@@ -73,12 +72,8 @@ void fill(Launch& launch, const puone_fill_args& args) {
   withBits(args.element_size, [&]<class T>(T) { fillElements(launch, nest, load<T>(args.value)); });
 }
 
-constexpr Kernel kKernels[] = {entry<puone_fill_args, fill>("fill")};
-
 } // namespace
 
-std::span<const Kernel> fillKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(fill) = fill;
 
 } // namespace puone::kernels::PUONE_ISA

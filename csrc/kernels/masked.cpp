@@ -3,8 +3,7 @@
 // passes: each chunk is counted, then each chunk starts where those before it end.
 #include "kernels/masked.h"
 #include "kernels/args/indexing.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/masked.h"
 #include "kernels/map.h"
 #include "kernels/prefix.h"
 #include "kernels/target.h"
@@ -40,19 +39,13 @@ void assertNonzero(Launch& launch, const puone_assert_nonzero_args& args) {
   withType(args.dtype, [&]<class T>(T) { assertNonzeroOf<T>(launch, in, fault); });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_assert_nonzero_args, assertNonzero>("assert_nonzero"),
-    entry<puone_masked_fill_args, maskedFill>("masked_fill"),
-    entry<puone_packing_args, maskedPack>("masked_pack"),
-    entry<puone_packing_args, maskedUnpack>("masked_unpack"),
-    entry<puone_nonzero_args, nonzero>("nonzero"),
-    entry<puone_nonzero_offsets_args, nonzeroOffsets>("nonzero_offsets"),
-};
-
 } // namespace
 
-std::span<const Kernel> maskedKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(assert_nonzero) = assertNonzero;
+PUONE_KERNEL(masked_fill) = maskedFill;
+PUONE_KERNEL(masked_pack) = maskedPack;
+PUONE_KERNEL(masked_unpack) = maskedUnpack;
+PUONE_KERNEL(nonzero) = nonzero;
+PUONE_KERNEL(nonzero_offsets) = nonzeroOffsets;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -6,8 +6,7 @@
 
 #include "kernels/args/pool.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/pool.h"
 #include "kernels/planes.h"
 #include "kernels/stored.h"
 #include "kernels/target.h"
@@ -271,17 +270,11 @@ void avgPoolBackward(Launch& launch, const puone_pool_args& args) {
   forPoolType(args.dtype, [&](auto type) { avgPoolBackwardOf(launch, args, type); });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_pool_args, avgPool>("avg_pool"),
-    entry<puone_pool_args, avgPoolBackward>("avg_pool_backward"),
-    entry<puone_pool_args, maxPool>("max_pool"),
-    entry<puone_pool_args, maxPoolBackward>("max_pool_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> poolKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(avg_pool) = avgPool;
+PUONE_KERNEL(avg_pool_backward) = avgPoolBackward;
+PUONE_KERNEL(max_pool) = maxPool;
+PUONE_KERNEL(max_pool_backward) = maxPoolBackward;
 
 } // namespace puone::kernels::PUONE_ISA

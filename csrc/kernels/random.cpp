@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/families.h"
+#include "kernels/families/random.h"
 #include "kernels/uniform_bits.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -141,25 +141,19 @@ struct Rrelu {
   T lower, range;
 };
 
-constexpr Kernel kKernels[] = {
-    randomEntry<Bernoulli, Reals>("bernoulli"),
-    randomEntry<BernoulliScalar, ComputeTypes<float>>("bernoulli_scalar"),
-    randomEntry<Cauchy, Reals>("cauchy"),
-    randomEntry<Dropout, Reals>("dropout"),
-    elementwiseEntry<DropoutBackward, Reals>("dropout_backward"),
-    randomEntry<Exponential, Reals>("exponential"),
-    randomEntry<Geometric, Reals>("geometric"),
-    randomEntry<LogNormal, Reals>("log_normal"),
-    randomEntry<NormalDistribution, Reals>("normal"),
-    randomEntry<Integer, ComputeTypes<int64_t>>("random"),
-    randomEntry<Rrelu, Reals>("rrelu"),
-    randomEntry<Uniform, Reals>("uniform"),
-};
-
 } // namespace
 
-std::span<const Kernel> randomKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(bernoulli) = randomKernel<Bernoulli, Reals>;
+PUONE_KERNEL(bernoulli_scalar) = randomKernel<BernoulliScalar, ComputeTypes<float>>;
+PUONE_KERNEL(cauchy) = randomKernel<Cauchy, Reals>;
+PUONE_KERNEL(dropout) = randomKernel<Dropout, Reals>;
+PUONE_KERNEL(dropout_backward) = elementwiseKernel<DropoutBackward, Reals>;
+PUONE_KERNEL(exponential) = randomKernel<Exponential, Reals>;
+PUONE_KERNEL(geometric) = randomKernel<Geometric, Reals>;
+PUONE_KERNEL(log_normal) = randomKernel<LogNormal, Reals>;
+PUONE_KERNEL(normal) = randomKernel<NormalDistribution, Reals>;
+PUONE_KERNEL(random) = randomKernel<Integer, ComputeTypes<int64_t>>;
+PUONE_KERNEL(rrelu) = randomKernel<Rrelu, Reals>;
+PUONE_KERNEL(uniform) = randomKernel<Uniform, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

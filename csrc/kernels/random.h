@@ -4,7 +4,7 @@
 //   template <class T> struct Bernoulli {
 //     PUONE_FN T operator()(BitsFor<T> bits, T p) const { return unit(bits) < p; }
 //   };
-//   randomEntry<Bernoulli, Reals>("bernoulli")
+//   PUONE_KERNEL(bernoulli) = randomKernel<Bernoulli, Reals>;
 //
 // It draws one of: uint32_t or uint64_t, random bits; Normal<T>, a standard normal number; Drawer,
 // from which it takes as many blocks as it likes, up to what the caller has reserved.
@@ -95,11 +95,9 @@ void runRandom(Launch& launch, const puone_random_args& args) {
 
 } // namespace drawing
 
-/// The table entry of the random kernel that applies F<T>, T one of the types it has.
+/// The random kernel that applies F<T>, T one of the types it has, for PUONE_KERNEL.
 template <template <class> class F, class Types>
-constexpr Kernel randomEntry(const char* name) {
-  return entry<puone_random_args, drawing::runRandom<F, Types>>(name);
-}
+constexpr Implementation<puone_random_args> randomKernel = drawing::runRandom<F, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

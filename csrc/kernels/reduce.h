@@ -160,11 +160,9 @@ void runReduce(Launch& launch, const puone_reduce_args& args) {
 
 } // namespace detail
 
-/// The table entry of the reduction R<T>, T one of the types it computes in.
+/// The reduction R<T>, T one of the types it computes in, for PUONE_KERNEL.
 template <template <class> class R, class Types>
-constexpr Kernel reduceEntry(const char* name) {
-  return entry<puone_reduce_args, detail::runReduce<R, Types>>(name);
-}
+constexpr Implementation<puone_reduce_args> reduceKernel = detail::runReduce<R, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "kernels/arithmetic.h"
-#include "kernels/families.h"
+#include "kernels/families/reduction.h"
 #include "kernels/reduce.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -258,25 +258,19 @@ using NormMinusInfinityOf = Fold<NormMinusInfinity<T>>;
 using Totals = ComputeTypes<int64_t, float, double, Complex<float>, Complex<double>>;
 using Truth = ComputeTypes<Bool>;
 
-constexpr Kernel kKernels[] = {
-    reduceEntry<SumOf, Totals>("sum"),
-    reduceEntry<SumOfNumbersOf, Reals>("nansum"),
-    reduceEntry<ProductOf, Totals>("prod"),
-    reduceEntry<AnyOf, Truth>("any"),
-    reduceEntry<AllOf, Truth>("all"),
-    reduceEntry<CountNonzeroOf, Truth>("count_nonzero"),
-    reduceEntry<Norm1Of, Inexact>("norm_1"),
-    reduceEntry<Norm2Of, Inexact>("norm_2"),
-    reduceEntry<NormPOf, Inexact>("norm_p"),
-    reduceEntry<NormInfinityOf, Inexact>("norm_infinity"),
-    reduceEntry<NormMinusInfinityOf, Inexact>("norm_minus_infinity"),
-    reduceEntry<Moments, Reals>("moments"),
-};
-
 } // namespace
 
-std::span<const Kernel> reductionKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sum) = reduceKernel<SumOf, Totals>;
+PUONE_KERNEL(nansum) = reduceKernel<SumOfNumbersOf, Reals>;
+PUONE_KERNEL(prod) = reduceKernel<ProductOf, Totals>;
+PUONE_KERNEL(any) = reduceKernel<AnyOf, Truth>;
+PUONE_KERNEL(all) = reduceKernel<AllOf, Truth>;
+PUONE_KERNEL(count_nonzero) = reduceKernel<CountNonzeroOf, Truth>;
+PUONE_KERNEL(norm_1) = reduceKernel<Norm1Of, Inexact>;
+PUONE_KERNEL(norm_2) = reduceKernel<Norm2Of, Inexact>;
+PUONE_KERNEL(norm_p) = reduceKernel<NormPOf, Inexact>;
+PUONE_KERNEL(norm_infinity) = reduceKernel<NormInfinityOf, Inexact>;
+PUONE_KERNEL(norm_minus_infinity) = reduceKernel<NormMinusInfinityOf, Inexact>;
+PUONE_KERNEL(moments) = reduceKernel<Moments, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -8,8 +8,7 @@
 
 #include "kernels/args/resample.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/resample.h"
 #include "kernels/planes.h"
 #include "kernels/stored.h"
 #include "kernels/target.h"
@@ -386,15 +385,9 @@ void resample(Launch& launch, const puone_resample_args& args) {
   throw std::invalid_argument("no resampling of this dtype");
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_resample_args, resample<false>>("resample"),
-    entry<puone_resample_args, resample<true>>("resample_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> resampleKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(resample) = resample<false>;
+PUONE_KERNEL(resample_backward) = resample<true>;
 
 } // namespace puone::kernels::PUONE_ISA

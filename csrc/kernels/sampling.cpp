@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/families.h"
+#include "kernels/families/sampling.h"
 #include "kernels/map.h"
 #include "kernels/permutation.h"
 #include "kernels/random.h"
@@ -286,18 +286,12 @@ void randperm(Launch& launch, const puone_randperm_args& args) {
   permute(launch, args, reinterpret_cast<int64_t*>(launch.resolve(args.out)));
 }
 
-constexpr Kernel kKernels[] = {
-    randomEntry<Binomial, ComputeTypes<double>>("binomial"),
-    randomEntry<Gamma, ComputeTypes<double>>("standard_gamma"),
-    entry<puone_multinomial_args, multinomial>("multinomial"),
-    randomEntry<Poisson, ComputeTypes<double>>("poisson"),
-    entry<puone_randperm_args, randperm>("randperm"),
-};
-
 } // namespace
 
-std::span<const Kernel> samplingKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(binomial) = randomKernel<Binomial, ComputeTypes<double>>;
+PUONE_KERNEL(standard_gamma) = randomKernel<Gamma, ComputeTypes<double>>;
+PUONE_KERNEL(multinomial) = multinomial;
+PUONE_KERNEL(poisson) = randomKernel<Poisson, ComputeTypes<double>>;
+PUONE_KERNEL(randperm) = randperm;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -58,11 +58,9 @@ void runScan(Launch& launch, const puone_scan_args& args) {
 
 } // namespace detail
 
-/// The table entry of the scan Op<T>, T one of the types it computes in.
+/// The scan Op<T>, T one of the types it computes in, for PUONE_KERNEL.
 template <template <class> class Op, class Types>
-constexpr Kernel scanEntry(const char* name) {
-  return entry<puone_scan_args, detail::runScan<Op, Types>>(name);
-}
+constexpr Implementation<puone_scan_args> scanKernel = detail::runScan<Op, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

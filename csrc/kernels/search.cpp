@@ -5,8 +5,7 @@
 
 #include "kernels/args/search.h"
 #include "kernels/cast.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/search.h"
 #include "kernels/map.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -91,14 +90,8 @@ void searchSorted(Launch& launch, const puone_search_sorted_args& args) {
   searchOf<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>(launch, args);
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_search_sorted_args, searchSorted>("search_sorted"),
-};
-
 } // namespace
 
-std::span<const Kernel> searchKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(search_sorted) = searchSorted;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -8,8 +8,7 @@
 #include "kernels/args/shape.h"
 #include "kernels/arithmetic.h"
 #include "kernels/blocks.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/sequence.h"
 #include "kernels/generate.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -158,15 +157,9 @@ void triangleIndices(Launch& launch, const puone_triangle_indices_args& args) {
   }
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_sequence_args, sequence>("sequence"),
-    entry<puone_triangle_indices_args, triangleIndices>("triangle_indices"),
-};
-
 } // namespace
 
-std::span<const Kernel> sequenceKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sequence) = sequence;
+PUONE_KERNEL(triangle_indices) = triangleIndices;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -3,7 +3,7 @@
 
 namespace puone::kernels {
 
-// Defined by registry.cpp, once per instruction set it is compiled for (kernels.cmake).
+// Defined by the generated registry, once per instruction set it is compiled for (kernels.cmake).
 namespace baseline {
 std::span<const Kernel> kernels();
 }

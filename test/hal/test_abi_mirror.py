@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import itertools
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from ctypes import (
     POINTER,
@@ -24,11 +24,11 @@ from typing import Any
 
 import pytest
 
-from conformance.hal import abi, kernels
+from conformance.hal import abi, contract, kernels
 
 CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"
-ARGS = CSRC / "kernels" / "args.h"
+GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
 ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
@@ -38,7 +38,6 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "puone_memcpy_kind": (abi.MemcpyKind, "PUONE_MEMCPY_"),
     "puone_event_flags": (abi.EventFlags, "PUONE_EVENT_"),
     "puone_trace_kind": (abi.TraceKind, "PUONE_TRACE_"),
-    "puone_dtype": (kernels.DType, "PUONE_"),
 }
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_driver_info": abi.DriverInfo,
@@ -52,11 +51,6 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_graph_api": abi.GraphApi,
     "puone_trace_record": abi.TraceRecord,
     "puone_trace_api": abi.TraceApi,
-    "puone_operand": kernels.Operand,
-    "puone_copy_args": kernels.CopyArgs,
-    "puone_copy_bits_args": kernels.CopyBitsArgs,
-    "puone_fill_args": kernels.FillArgs,
-    "puone_delay_args": kernels.DelayArgs,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
@@ -110,14 +104,12 @@ def code(header: Path) -> str:
 
 def body(kind: str, name: str) -> str:
     """What stands between the braces of a type's definition."""
-    forms = [rf"typedef {kind} {name} \{{(.*?)\}} {name};"]
+    form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
-        forms.append(rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};")
-    for header, form in itertools.product((HAL, ARGS), forms):
-        found = re.search(form, code(header))
-        if found:
-            return found[1]
-    raise AssertionError(f"no {kind} {name} in the headers")
+        form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
+    found = re.search(form, code(HAL))
+    assert found, f"no {kind} {name} in the header"
+    return found[1]
 
 
 def parameters(text: str) -> list[type]:
@@ -167,9 +159,8 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    text = code(HAL) + code(ARGS)
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", text)
-    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", text)
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL))
+    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 
@@ -181,10 +172,11 @@ def test_every_entry_belongs_to_a_capability_or_to_none() -> None:
 
 def _questions() -> dict[str, int]:
     """C expressions and the value the mirror has for each."""
-    asked = dict(CONSTANTS)
+    asked = CONSTANTS | contract.constants()
     for mirror, prefix in ENUMS.values():
         asked |= {prefix + name: int(member) for name, member in mirror.__members__.items()}
-    for name, struct in STRUCTS.items():
+    arguments = {name: contract.struct(name) for name in contract.fields()}
+    for name, struct in (STRUCTS | arguments).items():
         asked[f"sizeof({name})"] = ctypes.sizeof(struct)
         for field, *_ in struct._fields_:
             place = getattr(struct, field)
@@ -197,12 +189,30 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
     asked = _questions()
     lines = [f'  printf("%lld\\n", (long long)({expression}));' for expression in asked]
     source = tmp_path / "probe.c"
+    subprocess.run([sys.executable, GENERATOR, tmp_path], check=True)
+    headers = [
+        "kernels/args.h",
+        *sorted(
+            f"kernels/args/{path.name}" for path in (tmp_path / "kernels" / "args").glob("*.h")
+        ),
+    ]
+    includes = "".join(f'#include "{header}"\n' for header in headers)
     source.write_text(
-        '#include <stdio.h>\n#include "hal/hal.h"\n#include "kernels/args.h"\n'
-        "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+        '#include <stdio.h>\n#include "hal/hal.h"\n'
+        + includes
+        + "int main(void) {\n"
+        + "\n".join(lines)
+        + "\n  return 0;\n}\n"
     )
     probe = tmp_path / "probe"
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}"]
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}", f"-I{tmp_path}"]
     subprocess.run([*command, str(source), "-o", str(probe)], check=True)
     answers = subprocess.run([probe], check=True, capture_output=True, text=True).stdout.split()
     assert dict(zip(asked, map(int, answers), strict=True)) == asked
+
+
+def test_the_suites_element_types_are_the_contracts() -> None:
+    members = {f"PUONE_{name}": int(value) for name, value in kernels.DType.__members__.items()}
+    assert tuple(members) == contract.enums()["puone_dtype"]
+    assert {name: contract.constants()[name] for name in members} == members
+    assert contract.constants()["PUONE_MAX_DIMS"] == kernels.MAX_DIMS

@@ -36,7 +36,7 @@ LAYERS = {
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(project=("hal/hal.h", "kernels", "drivers/common"), torch=False),
-    "runtime": Layer(project=("hal",), torch=True),
+    "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),
     "aten": Layer(project=("runtime", "kernels/args.h", "kernels/args"), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
     "bindings": Layer(

@@ -23,7 +23,7 @@ struct Description {
   const char* name; // lower case, [a-z0-9_]+
   const char* vendor;
   const char* version;
-  uint64_t capabilities;
+  uint64_t capabilities; // but for PUONE_CAP_KERNELS
 };
 
 /// Fills a caller's struct with the members that both sides know.
@@ -90,6 +90,13 @@ class Entries {
   }
 
  private:
+  /// An entry that a driver without kernels does not have.
+  template <class Body>
+  static puone_status kernelEntry(const char* name, const Body& body) {
+    if (Traits::hasKernels()) return entry(name, body);
+    return guarded(name, [] { fail(PUONE_UNSUPPORTED, "this driver was built without kernels"); });
+  }
+
   // ---- driver ----
 
   static puone_status init() {
@@ -103,7 +110,7 @@ class Entries {
   static puone_status describe(puone_driver_info* out) {
     return guarded("describe", [=] {
       constexpr const Description& own = Traits::kDescription;
-      const bool has_kernels = (own.capabilities & PUONE_CAP_KERNELS) != 0;
+      const bool has_kernels = Traits::hasKernels();
       fillStruct(
           out,
           puone_driver_info{
@@ -112,7 +119,7 @@ class Entries {
               .name = own.name,
               .vendor = own.vendor,
               .version = own.version,
-              .capabilities = own.capabilities});
+              .capabilities = own.capabilities | (has_kernels ? PUONE_CAP_KERNELS : 0)});
     });
   }
 
@@ -248,7 +255,7 @@ class Entries {
   // ---- kernel ----
 
   static puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel* out) {
-    return entry("kernel_find", [=](Driver& d) {
+    return kernelEntry("kernel_find", [=](Driver& d) {
       puone_kernel_info found{};
       const puone_kernel kernel = d.findKernel(name, &found);
       if (info != nullptr) fillStruct(info, found);
@@ -262,7 +269,8 @@ class Entries {
       size_t /*bytes*/,
       puone_stream stream,
       const puone_launch_context* context) {
-    return entry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, stream, context); });
+    return kernelEntry(
+        "kernel_launch", [=](Driver& d) { d.launch(kernel, args, stream, context); });
   }
 
   // ---- extension ----

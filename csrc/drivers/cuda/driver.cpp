@@ -11,7 +11,7 @@
 #include "drivers/cuda/probe.h"
 
 namespace puone::kernels::simt {
-std::span<const Kernel> kernels(); // registry.cpp
+std::span<const Kernel> kernels(); // the generated registry
 } // namespace puone::kernels::simt
 
 namespace puone::cuda {
@@ -378,11 +378,15 @@ puone_status Driver::elapsed(puone_event start, puone_event end, float* out) {
 
 // ---- kernel ----
 
+bool Driver::hasKernels() {
+  return !kernels::simt::kernels().empty();
+}
+
 puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
     if (std::strcmp(named.kernel.name, name) != 0) continue;
-    info->version = PUONE_KERNEL_SET_VERSION;
-    info->element_types = ~uint64_t{0};
+    info->version = named.kernel.version;
+    info->element_types = named.kernel.element_types;
     info->args_size = named.kernel.args_size;
     return reinterpret_cast<puone_kernel>(&named);
   }

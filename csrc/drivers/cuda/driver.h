@@ -91,6 +91,8 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
+  /// Whether it was built with kernels.
+  static bool hasKernels();
   puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
   void launch(
       puone_kernel kernel,

@@ -413,8 +413,8 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
     if (std::strcmp(named.kernel.name, name) != 0) continue;
-    info->version = PUONE_KERNEL_SET_VERSION;
-    info->element_types = ~uint64_t{0};
+    info->version = named.kernel.version;
+    info->element_types = named.kernel.element_types;
     info->args_size = named.kernel.args_size;
     return reinterpret_cast<puone_kernel>(&named);
   }

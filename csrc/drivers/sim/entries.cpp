@@ -4,6 +4,7 @@
 #include "drivers/sim/driver.h"
 #include "drivers/sim/host_guard.h"
 #include "hal/validation.h"
+#include "kernels/kernels.h"
 
 namespace puone::sim {
 namespace {
@@ -16,8 +17,7 @@ struct Sim {
       .version = "0.2.0",
       .capabilities = PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC |
                       PUONE_CAP_EVENTS | PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY |
-                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_KERNELS |
-                      PUONE_CAP_EXTERNAL_STREAMS};
+                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_EXTERNAL_STREAMS};
   static constexpr const char* kBadFork =
       "puone sim was used before fork() and its threads do not exist in this child process: use "
       "the spawn or forkserver start method, or fork before the first use";
@@ -36,6 +36,9 @@ struct Sim {
   }
   static bool survivesFork(const Driver& driver) {
     return !driver.hasThreads();
+  }
+  static bool hasKernels() {
+    return !kernels::variants().front().kernels.empty();
   }
   static std::span<const Extension> extensions();
 };

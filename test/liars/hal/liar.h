@@ -127,6 +127,7 @@ void argumentsAreReadLate(puone_hal_api& table);
 
 // Lies about kernels.
 void anyKernelIsFound(puone_hal_api& table);
+void kernelsAreNotDescribed(puone_hal_api& table);
 void kernelSizesAreNotChecked(puone_hal_api& table);
 void fillDoesNothing(puone_hal_api& table);
 void copyBitsDoesNothing(puone_hal_api& table);

@@ -81,6 +81,7 @@ constexpr Lie kLies[] = {
     {"elapsed_is_in_seconds", elapsedIsInSeconds},
     {"events_leave_files", eventsLeaveFiles},
     {"any_kernel_is_found", anyKernelIsFound},
+    {"kernels_are_not_described", kernelsAreNotDescribed},
     {"kernel_sizes_are_not_checked", kernelSizesAreNotChecked},
     {"fill_does_nothing", fillDoesNothing},
     {"copy_bits_does_nothing", copyBitsDoesNothing},
