@@ -119,7 +119,7 @@ class Entries {
               .name = own.name,
               .vendor = own.vendor,
               .version = own.version,
-              .capabilities = own.capabilities | (has_kernels ? PUONE_CAP_KERNELS : 0)});
+              .capabilities = own.capabilities | (has_kernels ? uint64_t{PUONE_CAP_KERNELS} : 0)});
     });
   }
 
