@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The HAL suite on the cuda driver's own host code, over the stand-in in several guises.
 
-The driver checks no arguments: the suite runs on it as it is, and with the validation layer around it,
-which the odd driver "validation" adds.
+The driver checks no arguments: the suite runs on it as it is, and with the validation layer around
+it, which the odd driver "validation" adds.
 """
 
 from __future__ import annotations
