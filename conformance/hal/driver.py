@@ -68,6 +68,30 @@ class Flag:
         return value.value
 
 
+class Workspace:
+    """A launch context whose memory comes from malloc(), and goes back when the launch is done."""
+
+    def __init__(self, driver: Driver, device: int) -> None:
+        self._driver = driver
+        self._device = device
+        self._blocks: list[int] = []
+        # A ctypes callback is kept alive by its struct.
+        self.context = abi.LaunchContext(allocate=abi.Allocate(self._allocate))
+
+    def _allocate(self, _: int | None, size: int, out: Any) -> int:
+        status = int(self._driver.api.malloc(self._device, size, out))
+        if status == Status.OK:
+            self._blocks.append(out[0])
+        return status
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for block in self._blocks:
+            self._driver.free(block)
+
+
 class Driver:
     """One loaded driver library. `api` is its table; the methods assert that a call succeeds."""
 
@@ -311,9 +335,14 @@ class Driver:
         self.ok(status)
         return info
 
-    def launch(self, name: str, args: ctypes.Structure, stream: int) -> None:
+    def launch(self, name: str, args: ctypes.Structure, stream: int, device: int = 0) -> None:
+        """Launch a kernel. Waits for it only if it asks for workspace."""
         size = ctypes.sizeof(args)
-        self.ok(self.api.kernel_launch(self.kernel(name), byref(args), size, stream, None))
+        with Workspace(self, device) as workspace:
+            status = self.api.kernel_launch(
+                self.kernel(name), byref(args), size, stream, byref(workspace.context)
+            )
+            self.ok(status)
 
     def delay(self, stream: int, milliseconds: float) -> None:
         self.launch("delay", kernels.delay(milliseconds), stream)

@@ -106,8 +106,8 @@ typedef struct puone_event_s* puone_event;
 /* A kernel handle is valid until shutdown() and never destroyed. */
 typedef const struct puone_kernel_s* puone_kernel;
 
-/* The set of kernels that csrc/hal/kernels.yaml declares. It is raised when a kernel of the set
- * changes what it takes or computes. */
+/* Version of the set of kernels that this header was written for (csrc/hal/kernels.yaml). It is
+ * raised when a kernel of the set changes what it takes or computes. */
 #define PUONE_KERNEL_SET_VERSION 1u
 
 /* Filled by describe(). Strings are static for the life of the library. */
@@ -335,9 +335,9 @@ typedef struct puone_hal_api {
   /* ---- kernel (2) ---- */
 
   /* Look a kernel up by name (csrc/hal/kernels.yaml lists them and their argument structs) and, if
-   * `info` is not NULL, say what this driver's kernel takes. A driver may lack any kernel, and may
-   * take fewer element types than the contract names. Errors: UNSUPPORTED if this driver lacks
-   * it. */
+   * info is not NULL, say what this driver's kernel takes. A driver may lack any kernel, and may
+   * take fewer element types than the contract names. Errors: UNSUPPORTED if this driver lacks it,
+   * INVALID_ARGUMENT (info->struct_size). */
   puone_status (*kernel_find)(const char* name, puone_kernel_info* info, puone_kernel* out);
 
   /* Queue a kernel. `args` points to the kernel's argument struct of `bytes` bytes and is copied

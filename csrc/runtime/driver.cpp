@@ -48,7 +48,7 @@ std::string bundledNames() {
   std::vector<std::string> names;
   for (const auto& name : c10::split(PUONE_DRIVER_NAMES, ',')) {
     if (exists(bundledDriver(name))) {
-      names.push_back(name);
+      names.emplace_back(name);
     }
   }
   return names.empty() ? "none" : c10::Join(", ", names);

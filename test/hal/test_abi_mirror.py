@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import enum
-import itertools
 import re
 import subprocess
 import sys
@@ -105,14 +104,12 @@ def code(header: Path) -> str:
 
 def body(kind: str, name: str) -> str:
     """What stands between the braces of a type's definition."""
-    forms = [rf"typedef {kind} {name} \{{(.*?)\}} {name};"]
+    form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
-        forms.append(rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};")
-    for form in forms:
-        found = re.search(form, code(HAL))
-        if found:
-            return found[1]
-    raise AssertionError(f"no {kind} {name} in the header")
+        form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
+    found = re.search(form, code(HAL))
+    assert found, f"no {kind} {name} in the header"
+    return found[1]
 
 
 def parameters(text: str) -> list[type]:
@@ -162,9 +159,8 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    text = code(HAL)
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", text)
-    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", text)
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL))
+    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 

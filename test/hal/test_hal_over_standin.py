@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The HAL suite on the cuda driver's own host code, over the stand-in in several guises."""
+"""The HAL suite on the cuda driver's own host code, over the stand-in in several guises.
+
+The driver checks no arguments: the suite runs on it as it is, and with the validation layer around
+it, which the odd driver "validation" adds.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,16 @@ from pathlib import Path
 
 import pytest
 from sanitizers import build
-from suites import STANDIN, needs_standin
+from suites import LIBRARIES, STANDIN, needs_standin
 from test_hal_suite import ALL, NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, run_suite
 
 pytestmark = needs_standin
 
-# Nobody plants misfortune in a real device.
+# No fault can be injected into a real device.
 NO_FAULTS = 'not there: the extension "fault"'
+NOT_VALIDATED = "not declared: capability VALIDATION"
+VALIDATED = LIBRARIES / "libpuone_odd.so"
+VALIDATION = {"PUONE_LIAR": "validation", "PUONE_LIAR_TARGET": str(STANDIN)}
 # The suite fills devices to the brim.
 ONE = {"PUONE_STANDIN_DEVICES": "1", "PUONE_STANDIN_MEMORY": "64"}
 THREE = {"PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_MEMORY": "64"}
@@ -33,11 +40,16 @@ def assert_satisfied(driver: Path, guise: Guise, folder: Path) -> None:
 
 @pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
 def test_the_cuda_driver_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
+    assert_satisfied(VALIDATED, Guise({**guise.environment, **VALIDATION}, guise.skips), tmp_path)
+
+
+def test_the_cuda_driver_satisfies_them_without_validation(tmp_path: Path) -> None:
+    guise = Guise({**ONE, "PUONE_STANDIN_SEED": "21"}, frozenset({*ONE_DEVICE, NOT_VALIDATED}))
     assert_satisfied(STANDIN, guise, tmp_path)
 
 
 def test_the_cuda_driver_is_clean_under_sanitizers(tmp_path: Path) -> None:
     """With one device. A finding ends the test's process: the suite books a failure."""
     built = Path(build("address,undefined", "lib", "puone_cuda_standin"))
-    guise = Guise({**ONE, **SANITIZED}, frozenset(ONE_DEVICE))
+    guise = Guise({**ONE, **SANITIZED}, frozenset({*ONE_DEVICE, NOT_VALIDATED}))
     assert_satisfied(built.parent / STANDIN.name, guise, tmp_path)

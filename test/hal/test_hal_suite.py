@@ -115,8 +115,9 @@ def test_cuda_without_a_gpu_satisfies_what_applies_to_it(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
     reasons = {verdict for verdict in verdicts.values() if verdict != "passed"}
-    assert all(reason.startswith("skipped: not there: ") for reason in reasons), reasons
-    assert list(verdicts.values()).count("passed") > 30
+    expected = ("skipped: not there: ", "skipped: not declared: capability VALIDATION")
+    assert all(reason.startswith(expected) for reason in reasons), reasons
+    assert list(verdicts.values()).count("passed") > 25
 
 
 def test_several_drivers_can_be_tested_in_one_run(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ struct Description {
   const char* name; // lower case, [a-z0-9_]+
   const char* vendor;
   const char* version;
-  uint64_t capabilities;
+  uint64_t capabilities; // but for PUONE_CAP_KERNELS
 };
 
 /// Fills a caller's struct with the members that both sides know.
@@ -109,9 +109,8 @@ class Entries {
 
   static puone_status describe(puone_driver_info* out) {
     return guarded("describe", [=] {
-      const Description& own = Traits::kDescription;
+      constexpr const Description& own = Traits::kDescription;
       const bool has_kernels = Traits::hasKernels();
-      const uint64_t lacks = has_kernels ? 0 : PUONE_CAP_KERNELS;
       fillStruct(
           out,
           puone_driver_info{
@@ -120,7 +119,7 @@ class Entries {
               .name = own.name,
               .vendor = own.vendor,
               .version = own.version,
-              .capabilities = own.capabilities & ~lacks});
+              .capabilities = own.capabilities | (has_kernels ? uint64_t{PUONE_CAP_KERNELS} : 0)});
     });
   }
 

@@ -17,8 +17,7 @@ struct Sim {
       .version = "0.2.0",
       .capabilities = PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC |
                       PUONE_CAP_EVENTS | PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY |
-                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_KERNELS |
-                      PUONE_CAP_EXTERNAL_STREAMS};
+                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_EXTERNAL_STREAMS};
   static constexpr const char* kBadFork =
       "puone sim was used before fork() and its threads do not exist in this child process: use "
       "the spawn or forkserver start method, or fork before the first use";
