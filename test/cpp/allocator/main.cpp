@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "check.h"
+#include "runtime/driver.h"
 
 int main(int argc, char** argv) {
   setenv("PUONE_DRIVER", "sim", 1);
@@ -10,5 +11,7 @@ int main(int argc, char** argv) {
   setenv("PUONE_SIM_MEMORY", "256M", 1);
   puone::test::Selection selection;
   if (argc > 1) selection.name_part = argv[1];
-  return puone::test::runAll(selection);
+  const int status = puone::test::runAll(selection);
+  puone::shutdownDriver(); // joins its threads
+  return status;
 }

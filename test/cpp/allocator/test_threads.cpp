@@ -154,12 +154,12 @@ void hammer(int threads, int steps, bool faults) {
 
 TEST(threads_share_the_allocator) {
   const Clean clean;
-  hammer(4, 10000, /*faults=*/false);
+  hammer(4, 4000, /*faults=*/false);
 }
 
 TEST(threads_share_the_allocator_while_the_driver_fails) {
   const Clean clean;
-  hammer(4, 10000, /*faults=*/true);
+  hammer(4, 4000, /*faults=*/true);
 }
 
 TEST(threads_share_the_allocator_while_everything_is_recorded) {
@@ -168,7 +168,7 @@ TEST(threads_share_the_allocator_while_everything_is_recorded) {
   std::thread reader([] {
     for (int i = 0; i < 20; ++i) memoryTraces();
   });
-  hammer(4, 2000, /*faults=*/true);
+  hammer(4, 1000, /*faults=*/true);
   reader.join();
   recordMemoryHistory(false, nullptr, 1, RecordContext::NEVER, true);
 }
