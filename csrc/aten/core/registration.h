@@ -29,11 +29,16 @@ template <class Overload>
 using SignatureWithoutSymInt =
     std::add_pointer_t<typename c10::fn_remove_symint<typename Overload::schema>::type>;
 
-// Runs one overload on the CPU, and counts it.
+// Runs one overload on the CPU, and counts it. Sizes may be symbolic or plain.
 template <class Overload, class... A>
 decltype(auto) fallBack(A&&... arguments) {
-  return at::native::call_fallback_fn_symint<&cpuFallback, Overload>::call(
-      std::forward<A>(arguments)...);
+  using WithSymInt = at::native::call_fallback_fn_symint<&cpuFallback, Overload>;
+  using WithoutSymInt = at::native::call_fallback_fn<&cpuFallback, Overload>;
+  if constexpr (std::is_invocable_v<decltype(&WithSymInt::call), A...>) {
+    return WithSymInt::call(std::forward<A>(arguments)...);
+  } else {
+    return WithoutSymInt::call(std::forward<A>(arguments)...);
+  }
 }
 
 // The kernels that an operator launches, from runtime/kernels.h.

@@ -302,9 +302,8 @@ void checkAdaptive(const Tensor& self, IntArrayRef output_size, int64_t dimensio
 }
 
 template <class Overload, int64_t kDimensions>
-Tensor adaptiveAvgPool(const Tensor& self, c10::SymIntArrayRef symbolic_size) {
-  const auto output_size = C10_AS_INTARRAYREF_SLOW(symbolic_size);
-  if (!canPool(self)) return fallBack<Overload>(self, symbolic_size);
+Tensor adaptiveAvgPool(const Tensor& self, c10::IntArrayRef output_size) {
+  if (!canPool(self)) return fallBack<Overload>(self, output_size);
   checkAdaptive(self, output_size, kDimensions);
   const Tensor out = emptyLike(self, pooledSizes(self, output_size));
   avgPool(self, kDimensions, {}, {}, out);
@@ -312,9 +311,8 @@ Tensor adaptiveAvgPool(const Tensor& self, c10::SymIntArrayRef symbolic_size) {
 }
 
 template <class Overload, int64_t kDimensions>
-Tensor& adaptiveAvgPoolOut(const Tensor& self, c10::SymIntArrayRef symbolic_size, Tensor& out) {
-  const auto output_size = C10_AS_INTARRAYREF_SLOW(symbolic_size);
-  if (!canPool(self)) return fallBack<Overload>(self, symbolic_size, out);
+Tensor& adaptiveAvgPoolOut(const Tensor& self, c10::IntArrayRef output_size, Tensor& out) {
+  if (!canPool(self)) return fallBack<Overload>(self, output_size, out);
   checkAdaptive(self, output_size, kDimensions);
   structured_detail::resizeOut(out, pooledSizes(self, output_size), {}, self.options());
   avgPool(self, kDimensions, {}, {}, out);

@@ -233,18 +233,16 @@ void checkPad2d(const Tensor& self, IntArrayRef padding) {
   }
 }
 
-Tensor& reflectionPad2dOut(const Tensor& self, c10::SymIntArrayRef symbolic_padding, Tensor& out) {
-  const auto padding = C10_AS_INTARRAYREF_SLOW(symbolic_padding);
-  if (!canPad(self)) return fallBack<at::_ops::reflection_pad2d_out>(self, symbolic_padding, out);
+Tensor& reflectionPad2dOut(const Tensor& self, c10::IntArrayRef padding, Tensor& out) {
+  if (!canPad(self)) return fallBack<at::_ops::reflection_pad2d_out>(self, padding, out);
   checkPad2d(self, padding);
   structured_detail::resizeOut(out, paddedSizes(self, padding), {}, self.options());
   pad(self, PUONE_RESAMPLE_REFLECT, padding, out);
   return out;
 }
 
-Tensor reflectionPad2d(const Tensor& self, c10::SymIntArrayRef symbolic_padding) {
-  const auto padding = C10_AS_INTARRAYREF_SLOW(symbolic_padding);
-  if (!canPad(self)) return fallBack<at::_ops::reflection_pad2d>(self, symbolic_padding);
+Tensor reflectionPad2d(const Tensor& self, c10::IntArrayRef padding) {
+  if (!canPad(self)) return fallBack<at::_ops::reflection_pad2d>(self, padding);
   checkPad2d(self, padding);
   const auto options = self.options().memory_format(self.suggest_memory_format());
   const Tensor out = at::empty(paddedSizes(self, padding), options);
@@ -269,13 +267,9 @@ void padBackwardInto(
 
 template <class Overload, puone_resample_mode kMode>
 Tensor& padBackwardOut(
-    const Tensor& grad_output,
-    const Tensor& self,
-    c10::SymIntArrayRef symbolic_padding,
-    Tensor& grad_input) {
-  const auto padding = C10_AS_INTARRAYREF_SLOW(symbolic_padding);
+    const Tensor& grad_output, const Tensor& self, c10::IntArrayRef padding, Tensor& grad_input) {
   if (!canPad(grad_output)) {
-    return fallBack<Overload>(grad_output, self, symbolic_padding, grad_input);
+    return fallBack<Overload>(grad_output, self, padding, grad_input);
   }
   structured_detail::resizeOut(grad_input, self.sizes(), {}, self.options());
   padBackwardInto(grad_output, self, kMode, padding, grad_input);
@@ -283,11 +277,10 @@ Tensor& padBackwardOut(
 }
 
 template <class Overload, puone_resample_mode kMode>
-Tensor padBackwardNew(
-    const Tensor& grad_output, const Tensor& self, c10::SymIntArrayRef symbolic_padding) {
-  if (!canPad(grad_output)) return fallBack<Overload>(grad_output, self, symbolic_padding);
+Tensor padBackwardNew(const Tensor& grad_output, const Tensor& self, c10::IntArrayRef padding) {
+  if (!canPad(grad_output)) return fallBack<Overload>(grad_output, self, padding);
   const Tensor grad_input = at::empty(self.sizes(), self.options());
-  padBackwardInto(grad_output, self, kMode, C10_AS_INTARRAYREF_SLOW(symbolic_padding), grad_input);
+  padBackwardInto(grad_output, self, kMode, padding, grad_input);
   return grad_input;
 }
 
