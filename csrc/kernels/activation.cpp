@@ -60,10 +60,10 @@ PUONE_FN T hardGate(T x) {
   return raised > 6 ? T(6) : raised;
 }
 
-/// log(1 / (1 + e^-x))
+/// log(1 / (1 + e^-x)); the second term is NaN where x is
 template <class T>
 PUONE_FN T logSigmoid(T x) {
-  return (x < 0 ? x : T(0) * x) - log1p(exp(-abs(x)));
+  return (x < 0 ? x : T(0)) - log1p(exp(-abs(x)));
 }
 template <class T>
 PUONE_FN T logSigmoidSlope(T x) {

@@ -35,7 +35,8 @@ yields every case of the family's kernels. A case is data (conformance.hal.answe
 - Every kernel wants: every element type of its contract, NaN and infinities where they have a
   meaning, more than one layout, broadcast operands, empty operands, sizes around 1, 64 and 4096
   where kernels switch their method, and each value of each mode. `elementwise()` makes the cases
-  that all elementwise kernels share; `elementwise_args()` makes their arguments.
+  that all elementwise kernels share; `elementwise_args()` makes their arguments. A family of many
+  elementwise kernels is a table of rows (_elementwise.py), as unary_simple.py is.
 - The runner surrounds each block with guards, checks that inputs stay as they are and that nothing
   beside the elements of an output is written.
 - A launch that must fail has `fails`, a part of its message. Results that are random have outputs
