@@ -140,6 +140,7 @@ SPECIAL: list[list[float]] = [
 
 
 def cases() -> Iterator[Case]:
+    x: Array
     for dtype in TYPES:
         for shape, over in SMALL:
             # Few values, so that many are equal.
@@ -161,7 +162,7 @@ def cases() -> Iterator[Case]:
     for dtype in REALS:
         for row in SPECIAL:
             yield from every(dtype, np.array(row), 0, str(row))
-        x: Array = numbers((9, 70), dtype, 16)
+        x = numbers((9, 70), dtype, 16)
         x[:, ::7] = nan
         x[4] = np.where(np.arange(70) == 3, 1, nan)
         yield from every(dtype, x, 1, "some NaN")
