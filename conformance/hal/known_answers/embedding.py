@@ -70,7 +70,8 @@ def bags(
             out[bag] = np.max(taken, axis=0)
             continue
         taken = taken * scales[counted][:, None] if scaled else taken
-        out[bag] = np.sum(taken, axis=0)
+        with np.errstate(invalid="ignore"):
+            out[bag] = np.sum(taken, axis=0)
         finite = np.where(np.isfinite(taken), np.abs(taken), 0)
         share = len(counted) if mode == "PUONE_BAG_MEAN" else 1
         out[bag] /= share
