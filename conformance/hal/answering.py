@@ -160,11 +160,10 @@ class _Launch:
             self._set_one(struct, field.name, field, value, path, 0)
         elif isinstance(value, str | bytes):
             raw = value.encode() if isinstance(value, str) else value
-            ctypes.memmove(
-                ctypes.addressof(getattr(struct, field.name)),
-                raw.ljust(field.bounds[0], b"\0"),
-                field.bounds[0],
-            )
+            assert len(raw) <= field.bounds[0], f"{self._case}: {path} is too long"
+            # By its offset: the attribute of a char array is a copy.
+            offset = getattr(type(struct), field.name).offset
+            ctypes.memmove(ctypes.addressof(struct) + offset, raw, len(raw))
         else:
             array = getattr(struct, field.name)
             for i, item in enumerate(value):
