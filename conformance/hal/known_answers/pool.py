@@ -99,7 +99,7 @@ def maxima(
     for place, inside, _ in _windows(axes):
         places = list(itertools.product(*inside))
         for plane in range(planes):
-            values = [source[(plane, *at)] for at in places]
+            values = [source[plane][at] for at in places]
             best = next(
                 (i for i, value in enumerate(values) if value != value),
                 max(range(len(values)), key=values.__getitem__),
@@ -197,7 +197,7 @@ def _special(dtype: DType) -> Iterator[Case]:
             ((3, 4), np.inf),
             ((2, 0), -np.inf),
         ):
-            values[(0, *where)] = value
+            values[0][where] = value
         yield from maxima("not finite", dtype, axes, values)
         yield from averages("not finite", dtype, axes, 1, source=values)
 
