@@ -219,15 +219,15 @@ def mean_and_variance(mean: float, variance: float) -> Callable[[dict[str, Array
 
 
 def moments(
-    kernel: str, dtype: DType, arguments: dict[str, Any], mean: float, variance: float
+    kernel: str,
+    label: str,
+    dtype: DType,
+    arguments: dict[str, Any],
+    mean: float,
+    variance: float,
 ) -> Case:
-    return Case(
-        kernel,
-        f"{dtype.name.lower()} mean and variance",
-        arguments,
-        (dtype,),
-        check=mean_and_variance(mean, variance),
-    )
+    name = f"{dtype.name.lower()} {label} mean and variance"
+    return Case(kernel, name, arguments, (dtype,), check=mean_and_variance(mean, variance))
 
 
 def _distributions() -> Iterator[Case]:
@@ -254,7 +254,12 @@ def _distributions() -> Iterator[Case]:
             if compute is dtype:
                 out = Out(None, dtype, shape=(20_000,))
                 yield moments(
-                    kernel, dtype, args(dtype, 5, 4, [out], (), parameters), mean, variance
+                    kernel,
+                    f"{parameters}",
+                    dtype,
+                    args(dtype, 5, 4, [out], (), parameters),
+                    mean,
+                    variance,
                 )
 
 

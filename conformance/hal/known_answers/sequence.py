@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 import numpy as np
 
 from conformance.hal.answers import (
@@ -160,11 +160,11 @@ def _powers() -> Iterator[Case]:
                 f"of {base}", dtype, DType.FLOAT64, KINDS[2], values, start, step, end, base, ulps=2
             )
     for base in (2.0, -2.0, 0.5):
-        start, step, n = -1 + 0.5j, 0.25 - 0.125j, 17
-        end = start + (n - 1) * step
+        first, turn, n = -1 + 0.5j, 0.25 - 0.125j, 17
+        last = first + (n - 1) * turn
         exact = [
             mpmath.power(mpmath.mpc(base), mpmath.mpc(x))
-            for x in places(n, KINDS[2], start, step, end)
+            for x in places(n, KINDS[2], first, turn, last)
         ]
         for dtype in COMPLEXES:
             yield sequence(
@@ -173,9 +173,9 @@ def _powers() -> Iterator[Case]:
                 DType.COMPLEX128,
                 KINDS[2],
                 numbers(exact, DType.COMPLEX128),
-                start,
-                step,
-                end,
+                first,
+                turn,
+                last,
                 base,
                 ulps=8,
             )
