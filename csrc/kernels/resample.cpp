@@ -37,7 +37,7 @@ class Nearest {
   template <class F>
   PUONE_FN void forUsers(int64_t i, const F& f) const {
     // About the first one; then exactly, for the sources of consecutive positions do not decrease.
-    int64_t at = static_cast<int64_t>(static_cast<float>(i) / scale_);
+    int64_t at = scale_ > 0 ? static_cast<int64_t>(static_cast<float>(i) / scale_) : 0;
     if (at > result_) at = result_;
     while (at > 0 && sourceOf(at - 1) >= i) --at;
     while (at < result_ && sourceOf(at) < i) ++at;

@@ -396,6 +396,11 @@ class WeightGradient {
 
   void multiply(
       Rows<E>& rows, const Tile& tile, int64_t group, typename Gemm<T>::Scratch& scratch) const {
+    if (args_.batch == 0) { // a sum over nothing
+      for (int64_t i = 0; i < tile.rows; ++i) {
+        std::fill_n(rows.sums + i * rows.pitch, tile.columns, T(0));
+      }
+    }
     for (int64_t n = 0; n < args_.batch; ++n) {
       const int64_t image = n * args_.groups + group;
       Gemm<T>::multiply(
