@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <ATen/core/Tensor.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/Functions.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "bindings/bindings.h"
 #include "runtime/device.h"
@@ -16,7 +17,7 @@ void settleAutograd() {
   for (c10::DeviceIndex index = 0; index < deviceCount(); ++index) {
     const auto options = at::TensorOptions().device(c10::Device(kDeviceType, index));
     const auto leaf = at::zeros({}, options).requires_grad_();
-    leaf.clone().backward();
+    torch::autograd::backward({leaf.clone()});
   }
 }
 
