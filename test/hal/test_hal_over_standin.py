@@ -7,12 +7,17 @@ it, which the odd driver "validation" adds.
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from pathlib import Path
 
 import pytest
 from sanitizers import build
 from suites import LIBRARIES, STANDIN, needs_standin
 from test_hal_suite import ALL, NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, run_suite
+
+from conformance.hal.driver import Driver
+from conformance.hal.process import run_in_child
 
 pytestmark = needs_standin
 
@@ -46,6 +51,33 @@ def test_the_cuda_driver_satisfies_every_requirement(guise: Guise, tmp_path: Pat
 def test_the_cuda_driver_satisfies_them_without_validation(tmp_path: Path) -> None:
     guise = Guise({**ONE, "PUONE_STANDIN_SEED": "21"}, frozenset({*ONE_DEVICE, NOT_VALIDATED}))
     assert_satisfied(STANDIN, guise, tmp_path)
+
+
+WATCH_FORKS = """
+#include <pthread.h>
+int forks = 0;
+static void before(void) { ++forks; }
+void watch(void) { pthread_atfork(before, 0, 0); }
+"""
+
+
+def test_devices_are_counted_without_a_fork(tmp_path: Path) -> None:
+    """Another thread may hold a lock that a forked child would need; a new process has none."""
+    source, library = tmp_path / "forks.c", tmp_path / "libforks.so"
+    source.write_text(WATCH_FORKS)
+    subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+
+    def count() -> bytes:
+        watcher = ctypes.CDLL(str(library))
+        watcher.watch()
+        hal = Driver(STANDIN)
+        hal.ok(hal.api.init())
+        devices = hal.count()
+        forks = ctypes.c_int.in_dll(watcher, "forks").value
+        return f"{devices} devices, {forks} forks".encode()
+
+    ending = run_in_child(count, 30)
+    assert (str(ending), ending.payload) == ("exit status 0", b"2 devices, 0 forks")
 
 
 def test_the_cuda_driver_is_clean_under_sanitizers(tmp_path: Path) -> None:
