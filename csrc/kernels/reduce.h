@@ -124,17 +124,23 @@ class Moments {
   bool root_;
 };
 
+/// Must elements be taken in the order of the dimensions? Positions count along these.
+template <class R>
+constexpr bool kCountsPositions = false;
+template <class Op>
+constexpr bool kCountsPositions<Extreme<Op>> = true;
+
 namespace detail {
 
-/// The dimensions that stay and those that are reduced, innermost first.
+/// The dimensions that stay and those that are reduced: the smallest stride first, or those that
+/// are reduced `in_order`.
 struct ReducedSpace {
-  explicit ReducedSpace(const puone_reduce_args& args) {
-    for (const int32_t d : byStride(args.ndim, args.in.strides)) {
-      if (d < 0) break;
-      (args.reduced >> d & 1 ? reduced : kept)
-          .add(
-              args.sizes[d],
-              {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
+  ReducedSpace(const puone_reduce_args& args, bool in_order) {
+    const auto by_stride = byStride(args.ndim, args.in.strides);
+    for (int32_t i = 0; i < args.ndim; ++i) {
+      const int32_t next = by_stride[static_cast<size_t>(i)], next_reduced = in_order ? i : next;
+      if (!(args.reduced >> next & 1)) add(kept, args, next);
+      if (args.reduced >> next_reduced & 1) add(reduced, args, next_reduced);
     }
     outputs = kept.elements();
     count = reduced.elements();
@@ -142,6 +148,11 @@ struct ReducedSpace {
 
   Dimensions kept, reduced;
   int64_t outputs, count;
+
+ private:
+  static void add(Dimensions& to, const puone_reduce_args& args, int32_t d) {
+    to.add(args.sizes[d], {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
+  }
 };
 
 template <class R>

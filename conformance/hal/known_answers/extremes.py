@@ -89,7 +89,7 @@ def cases() -> Iterator[Case]:
     for dtype in (DType.FLOAT32, DType.INT16):
         for layout in LAYOUTS[1:]:
             label = layout.__name__
-            for over in ((0,), (1,)):
+            for over in ((0,), (1,), (0, 1)):
                 yield from both(dtype, ((9, 70), over), f"in {label}", (layout, dense))
             for over in ((0,), (1,), (0, 2)):
                 yield from both(dtype, ((3, 4, 5), over), f"out {label}", (dense, layout))

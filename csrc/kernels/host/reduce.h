@@ -186,7 +186,8 @@ class Pieces<Moments<T>> {
 
 /// The work: outputs in strips along their innermost dimension, what they are made of in chunks.
 struct ReducePlan : ReducedSpace {
-  ReducePlan(Launch& launch, const puone_reduce_args& args, int64_t element) : ReducedSpace(args) {
+  ReducePlan(Launch& launch, const puone_reduce_args& args, int64_t element, bool in_order)
+      : ReducedSpace(args, in_order) {
     in = resolveOptional(launch, args.in);
     to_element = castRowOf(static_cast<int32_t>(element), args.in_dtype);
     // Along the reduced dimension only where that is dense, or there is nothing else to go along.
@@ -351,7 +352,7 @@ template <class R>
 void reduce(Launch& launch, const puone_reduce_args& args) {
   using Gathered = typename R::Gathered;
   const R op(args);
-  const ReducePlan plan(launch, args, kDtype<typename R::In>);
+  const ReducePlan plan(launch, args, kDtype<typename R::In>, kCountsPositions<R>);
   const StripWriter writer(launch, plan, args);
   const bool direct = args.in_dtype == kDtype<typename R::In>;
   const std::unique_ptr<Gathered[]> parts(

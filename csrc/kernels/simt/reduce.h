@@ -357,7 +357,7 @@ template <class R>
 void reduce(Launch& launch, const puone_reduce_args& args) {
   using In = typename R::In;
   constexpr int64_t kRun = InMemory<In>::kRun;
-  const ReducedSpace space(args);
+  const ReducedSpace space(args, kCountsPositions<R>);
   if (space.outputs == 0) return;
   const bool across = space.kept.ndim > 0 && space.reduced.ndim > 0 &&
                       std::abs(space.kept.stride(0)) < std::abs(space.reduced.stride(0));
