@@ -169,7 +169,13 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
   CHECK(least >= 0 && greatest < least);
   sim.stream(0, 1000);
   sim.stream(0, -1000);
-  // Both workers busy, then many ready streams: the urgent one, queued last, must not be last.
+  // Many streams become ready at once: the urgent one, queued last, must not be last.
+  std::atomic<bool> all_queued{false};
+  const puone_stream gate = sim.stream(0, greatest);
+  const puone_event opened = sim.event(0);
+  OK(hal().stream_host_func(
+      gate, [](void* data) { static_cast<std::atomic<bool>*>(data)->wait(false); }, &all_queued));
+  OK(hal().event_record(opened, gate));
   std::vector<puone_stream> low;
   std::atomic<int> low_done{0};
   int low_done_before_urgent = -1;
@@ -179,13 +185,15 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
   } urgent{&low_done, &low_done_before_urgent};
   for (int i = 0; i < 50; ++i) low.push_back(sim.stream(0, least));
   const puone_stream first = sim.stream(0, greatest);
-  constexpr size_t bytes = size_t{1} << 20; // long enough for all of them to be queued meanwhile
+  constexpr size_t bytes = size_t{1} << 20; // longer than a host function takes to be called
   for (const puone_stream stream : low) {
     auto* block = sim.memory<unsigned char>(bytes);
+    OK(hal().stream_wait_event(stream, opened));
     for (int i = 0; i < 4; ++i) OK(hal().memset_async(block, i, bytes, stream));
     OK(hal().stream_host_func(
         stream, [](void* data) { ++*static_cast<std::atomic<int>*>(data); }, &low_done));
   }
+  OK(hal().stream_wait_event(first, opened));
   OK(hal().stream_host_func(
       first,
       [](void* data) {
@@ -193,6 +201,8 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
         *u->seen = u->low_done->load();
       },
       &urgent));
+  all_queued = true;
+  all_queued.notify_all();
   OK(hal().device_synchronize(0));
   CHECK_EQ(low_done.load(), 50);
   CHECK(low_done_before_urgent < 25);

@@ -52,25 +52,27 @@ struct HostFunctionWork final : Work {
   void* const user_data;
 };
 
-struct KernelWork final : Work {
+struct alignas(std::max_align_t) KernelWork final : Work {
   KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool f)
       : Work(Kind::kDevice, k.name.c_str(), false),
         kernel(k.kernel),
-        args(new unsigned char[k.kernel.args_size]),
         memory(m),
         parallel(p),
         planted_failure(f) {
-    std::memcpy(args.get(), a, kernel.args_size);
+    std::memcpy(args(), a, kernel.args_size);
+  }
+  /// The kernel's arguments, behind the object.
+  void* args() {
+    return this + 1;
   }
   uint64_t run() override {
     if (planted_failure) fail(PUONE_INTERNAL, "planted by the fault extension");
     SimLaunch launch(memory, parallel);
-    kernel.run(launch, args.get());
+    kernel.run(launch, args());
     launch.throwFault();
     return launch.delayNs();
   }
   const kernels::Kernel& kernel;
-  const std::unique_ptr<unsigned char[]> args;
   const Memory& memory;
   Parallel& parallel;
   const bool planted_failure;
@@ -449,8 +451,8 @@ void Driver::launch(puone_kernel handle, const void* args, size_t bytes, puone_s
         bytes);
   }
   queue(stream, [&] {
-    return std::make_unique<KernelWork>(
-        *named, args, memory_, parallel_, faults_.kernel_error.fires());
+    return std::unique_ptr<KernelWork>(new (Work::Behind{bytes}) KernelWork(
+        *named, args, memory_, parallel_, faults_.kernel_error.fires()));
   });
 }
 

@@ -19,15 +19,18 @@ using std::chrono::steady_clock;
 
 /// Host functions that may block at once; more of them wait their turn.
 constexpr size_t kMaxHostFunctions = 64;
-/// An idle worker looks for work this long, then naps, then sleeps, and ends after kRetire.
-constexpr nanoseconds kWorkerSpin = std::chrono::microseconds(10);
+/// An idle worker naps, then sleeps, and ends after kRetire. A worker that looked for work instead
+/// would take each small piece by itself, and meet the thread that submits at the lock each time.
 constexpr nanoseconds kFirstNap = std::chrono::microseconds(50);
 constexpr nanoseconds kLastNap = std::chrono::microseconds(200);
 constexpr nanoseconds kRetire = std::chrono::seconds(5);
-/// A queue of this length is worth waking a worker for.
-constexpr uint64_t kLongQueue = 16;
 /// A thread that synchronises looks this long before it sleeps.
 constexpr nanoseconds kWaitSpin = std::chrono::microseconds(30);
+/// Pieces of work of one stream that a thread runs before it takes the lock again.
+constexpr uint64_t kBatch = 16;
+/// How often a thread looks for the lock before it sleeps: the lock is mostly held for less time
+/// than the system call takes.
+constexpr int kLockSpins = 100;
 /// Longest the adversary holds up a worker or a piece of work.
 constexpr uint64_t kMaxDawdleNs = 200'000;
 
@@ -63,6 +66,20 @@ Scheduler::~Scheduler() {
   if (timekeeper_.joinable()) timekeeper_.join();
 }
 
+Scheduler::Lock Scheduler::lock() {
+  Lock lock(mutex_, std::defer_lock);
+  acquire(lock);
+  return lock;
+}
+
+void Scheduler::acquire(Lock& lock) {
+  for (int i = 0; i < kLockSpins; ++i) {
+    if (lock.try_lock()) return;
+    relax();
+  }
+  lock.lock();
+}
+
 // ---- streams ----
 
 void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work) {
@@ -74,10 +91,7 @@ void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Wo
   ++s.submitted;
   ++submissions_;
   if (added->kind == Work::Kind::kRecord) added->record->sequence = s.submitted;
-  if (s.state != Stream::State::kIdle) {
-    if (s.submitted - s.completed.load(std::memory_order_relaxed) == kLongQueue) hurry();
-    return;
-  }
+  if (s.state != Stream::State::kIdle) return;
   s.self = stream;
   devices_[s.device].busy.pushBack(s);
   advance(s);
@@ -127,11 +141,8 @@ void Scheduler::complete(Record& record) {
 }
 
 void Scheduler::finishHead(Stream& stream) {
-  const std::unique_ptr<Work> work(stream.head);
-  stream.head = work->next;
-  if (stream.head == nullptr) stream.tail = nullptr;
-  stream.completed.store(
-      stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  stream.dropHead();
+  stream.completed.fetch_add(1);
   if (stream.waiters > 0) stream.done.notify_all();
 }
 
@@ -149,46 +160,81 @@ void Scheduler::leaveReady(Stream& stream) {
 
 // ---- running ----
 
-/// Runs the head of a ready stream and moves the stream on.
-void Scheduler::execute(Lock& lock, Stream& stream) {
+/// Runs up to `most` pieces of work of a ready stream and moves the stream on. `comes_back`: the
+/// caller looks for ready streams again afterwards, so that no other worker has to be called.
+void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back) {
   const std::shared_ptr<Stream> keep = stream.self;
-  Work& work = *stream.head;
   leaveReady(stream);
   stream.state = Stream::State::kRunning;
   if (!stream.failed && !devices_[stream.device].lost) {
-    uint64_t lasts_ns = dawdle() + (work.kind == Work::Kind::kDevice ? latency_ns_ : 0);
+    const bool device_work = stream.head->kind == Work::Kind::kDevice;
+    uint64_t lasts_ns = dawdle() + (device_work ? latency_ns_ : 0);
     const uint64_t start = lasts_ns > 0 ? now() : 0;
-    if (auto error = runHead(lock, work, lasts_ns)) fail(stream, work, std::move(*error));
+    auto error = runBatch(lock, stream, lasts_ns > 0 ? 1 : batchLength(stream, most), lasts_ns);
+    if (error) fail(stream, *stream.head, std::move(*error));
     if (lasts_ns > 0 && !devices_[stream.device].lost) {
       finishAt((start > 0 ? start : now()) + lasts_ns, stream);
       return;
     }
   }
   finishHead(stream);
+  spinning_ += comes_back ? 1 : 0;
   advance(stream);
+  spinning_ -= comes_back ? 1 : 0;
 }
 
-/// Runs one piece of work without the lock. `lasts_ns`: raised to what the work asks for.
-std::optional<Error> Scheduler::runHead(Lock& lock, Work& work, uint64_t& lasts_ns) {
-  const bool host_function = work.kind == Work::Kind::kHostFunction;
+/// How many pieces at the head of the queue one thread may run without the lock. The adversary
+/// decides anew before each.
+uint64_t Scheduler::batchLength(const Stream& stream, uint64_t most) const {
+  if (adversarial_ || stream.head->kind != Work::Kind::kDevice) return 1;
+  uint64_t length = 1;
+  for (const Work* work = stream.head->next; work != nullptr && length < std::min(most, kBatch);
+       work = work->next) {
+    if (work->kind != Work::Kind::kDevice) break;
+    ++length;
+  }
+  return length;
+}
+
+/// Runs work without the lock: the head, and up to `length` - 1 pieces behind it as long as none
+/// fails or lasts, nobody waits for the stream and no other stream is ready. All but the last one
+/// that ran are complete and gone from the queue afterwards. Returns the error of the last one;
+/// `lasts_ns` is raised to the time that it asks for.
+std::optional<Error> Scheduler::runBatch(
+    Lock& lock, Stream& stream, uint64_t length, uint64_t& lasts_ns) {
+  const bool host_function = stream.head->kind == Work::Kind::kHostFunction;
   const uint64_t dawdle_ns = dawdle();
+  const std::atomic<bool>& lost = devices_[stream.device].lost;
   if (host_function) ++in_host_functions_;
   // This thread may be gone for long: somebody else has to look after what is still ready.
   hurry();
+  Work* work = stream.head;
   lock.unlock();
-  std::optional<Error> error;
-  try {
-    if (dawdle_ns > 0) std::this_thread::sleep_for(nanoseconds(dawdle_ns));
-    const Running running(work.name);
-    lasts_ns = std::max(lasts_ns, work.run());
-  } catch (Error& thrown) {
-    error = std::move(thrown);
-  } catch (const std::exception& thrown) {
-    error = Error{PUONE_INTERNAL, thrown.what()};
+  if (dawdle_ns > 0) std::this_thread::sleep_for(nanoseconds(dawdle_ns));
+  std::optional<Error> error = run(*work, lasts_ns);
+  // The queue's other end may grow meanwhile; the links inside the batch stay as they are.
+  for (; length > 1 && !error && lasts_ns == 0; --length) {
+    if (ready_count_.load(std::memory_order_relaxed) > 0 || stream.waiters > 0 || lost) break;
+    stream.completed.fetch_add(1);
+    work = work->next;
+    error = run(*work, lasts_ns);
   }
-  lock.lock();
+  acquire(lock);
+  while (stream.head != work) stream.dropHead();
   if (host_function) --in_host_functions_;
   return error;
+}
+
+std::optional<Error> Scheduler::run(Work& work, uint64_t& lasts_ns) {
+  try {
+    const Running running(work.name);
+    lasts_ns = std::max(lasts_ns, work.run());
+    return std::nullopt;
+  } catch (Error& thrown) {
+    return std::move(thrown);
+  } catch (const std::exception& thrown) {
+    return Error{PUONE_INTERNAL, thrown.what()};
+  }
 }
 
 void Scheduler::fail(Stream& stream, const Work& work, Error error) {
@@ -198,17 +244,19 @@ void Scheduler::fail(Stream& stream, const Work& work, Error error) {
   stream.failed = true;
 }
 
-/// Runs one piece of work that `stream` needs before it can go on. False if there is none that the
+/// Runs work that `stream` needs to complete `sequence` pieces. False if there is none that the
 /// calling thread may run.
-bool Scheduler::help(Lock& lock, Stream& stream) {
+bool Scheduler::help(Lock& lock, Stream& stream, uint64_t sequence) {
   Stream* candidate = &stream;
   while (candidate->state == Stream::State::kBlocked) {
-    candidate = candidate->head->record->stream.get();
+    const Record& record = *candidate->head->record;
+    sequence = record.sequence;
+    candidate = record.stream.get();
   }
   if (candidate->state != Stream::State::kReady) return false;
   // Host functions belong on a driver thread: they may need what the caller holds.
   if (candidate->head->kind != Work::Kind::kDevice) return false;
-  execute(lock, *candidate);
+  execute(lock, *candidate, sequence - candidate->completed.load(), /*comes_back=*/false);
   return true;
 }
 
@@ -251,18 +299,20 @@ uint64_t Scheduler::dawdle() {
 
 void Scheduler::wait(
     Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence, bool spin) {
-  const auto done = [&] { return stream->completed.load(std::memory_order_acquire) >= sequence; };
+  const auto done = [&] { return stream->completed.load() >= sequence; };
   while (!done()) {
-    if ((!adversarial_ || workers_.empty()) && help(lock, *stream)) continue;
+    if ((!adversarial_ || workers_.empty()) && help(lock, *stream, sequence)) continue;
     hurry();
     if (std::exchange(spin, false)) {
       lock.unlock();
       look(done);
-      lock.lock();
+      acquire(lock);
       continue;
     }
+    // Whoever completes work without the lock looks at `waiters` afterwards: one of the two sees
+    // the other.
     ++stream->waiters;
-    stream->done.wait(lock);
+    if (!done()) stream->done.wait(lock);
     --stream->waiters;
   }
 }
@@ -374,7 +424,7 @@ void Scheduler::serve(std::list<std::thread>::iterator self) {
   Lock lock(mutex_);
   for (;;) {
     if (Stream* stream = pickReady()) {
-      execute(lock, *stream);
+      execute(lock, *stream, kBatch, /*comes_back=*/true);
     } else if (stopping_) {
       return;
     } else if (!waitForWork(lock)) {
@@ -391,14 +441,7 @@ bool Scheduler::waitForWork(Lock& lock) {
            quit_.load(std::memory_order_relaxed);
   };
   const bool hopeless = called(); // what is ready must not be taken now: wait for something else
-  if (!hopeless) {
-    ++spinning_;
-    lock.unlock();
-    const bool soon = spinUntil(kWorkerSpin, called);
-    lock.lock();
-    --spinning_;
-    if (soon || (!napping_ && nap(lock, called))) return true;
-  }
+  if (!hopeless && !napping_ && nap(lock, called)) return true;
   ++sleeping_;
   const bool woken = hopeless ? work_ready_.wait_for(lock, kRetire) == std::cv_status::no_timeout
                               : work_ready_.wait_for(lock, kRetire, called);

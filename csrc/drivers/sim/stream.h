@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the scheduler schedules: streams, the work in their queues, and the records of events.
-// Plain data, all of it guarded by the scheduler's lock.
+// Plain data, guarded by the scheduler's lock except where a member says otherwise.
 #pragma once
 
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/sim/work_memory.h"
 #include "hal/hal.h"
 
 namespace puone::sim {
@@ -49,6 +50,23 @@ struct Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
+  static void* operator new(size_t bytes) {
+    return allocateWork(bytes);
+  }
+  struct Behind {
+    size_t bytes;
+  };
+  /// With more memory behind the object.
+  static void* operator new(size_t bytes, Behind behind) {
+    return allocateWork(bytes + behind.bytes);
+  }
+  static void operator delete(void* memory) noexcept {
+    freeWork(memory);
+  }
+  static void operator delete(void* memory, Behind) noexcept { // where the constructor throws
+    freeWork(memory);
+  }
+
   /// Runs without any lock. Returns how many ns the work has to last at least. May throw Error.
   virtual uint64_t run() {
     return 0;
@@ -77,6 +95,12 @@ struct Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  void dropHead() {
+    const std::unique_ptr<Work> work(head);
+    head = work->next;
+    if (head == nullptr) tail = nullptr;
+  }
+
   const int32_t device;
   const int32_t priority; // index of the ready list, 0 is the most urgent
   State state = State::kIdle;
@@ -84,8 +108,8 @@ struct Stream {
   Work* head = nullptr;
   Work* tail = nullptr;
   uint64_t submitted = 0;             // pieces of work queued so far
-  std::atomic<uint64_t> completed{0}; // and done; written under the lock, polled without it
-  int32_t waiters = 0;                // threads in done
+  std::atomic<uint64_t> completed{0}; // and done; written by the thread that runs them, or locked
+  std::atomic<int32_t> waiters{0};    // threads in done; changed under the lock, polled without it
   std::condition_variable done;
   std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
   Stream* ready_previous = nullptr;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <stdexcept>
+#include <type_traits>
 
 #include "kernels/args/normalization.h"
 #include "kernels/blocks.h"
@@ -38,6 +39,16 @@ struct Softmax {
         [=](int64_t i) { return cast<T>(x[i]); },
         [](T a, T b) { return a > b ? a : b; });
     const auto add = [](T a, T b) { return a + b; };
+    if constexpr (std::is_same_v<Out, T>) {
+      // The output can hold the exponentials: each is computed once.
+      if (!math.logarithm) {
+        block.each(size, [=](int64_t i) { y[i] = exponentialOrNan(cast<T>(x[i]) - top); });
+        const T scale =
+            math.normaliser(block.reduce(size, T(0), [=](int64_t i) { return y[i]; }, add));
+        block.each(size, [=](int64_t i) { y[i] *= scale; });
+        return;
+      }
+    }
     const auto power = [=](int64_t i) { return exponentialOrNan(cast<T>(x[i]) - top); };
     const T factor = math.normaliser(block.reduce(size, T(0), power, add));
     if (math.logarithm) {
