@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 
 from suites import ROOT, one_at_a_time
 
@@ -22,6 +23,8 @@ def build(sanitizer: str, folder_of: str = "test_cpp", target: str = "driver_tes
     """Build the tests with that sanitizer, incrementally; the executable."""
     folder = ROOT / "build" / ("drivers-" + (sanitizer.replace(",", "-") or "plain"))
     options = ["-DPUONE_DRIVER_TESTS=ON", f"-DPUONE_SANITIZE={sanitizer}"]
+    # The allocator's tests are the only ones that need torch.
+    options += ["-DPUONE_ALLOCATOR_TESTS=ON", f"-DPython_EXECUTABLE={sys.executable}"]
     # Kernels have tests of their own, through the backend and at every level.
     options += ["-DPUONE_KERNEL_LEVELS=baseline", "-DPUONE_KERNELS=basic"]
     configure = ["cmake", "-S", str(ROOT / "csrc" / "drivers"), "-B", str(folder), "-G", "Ninja"]

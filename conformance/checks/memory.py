@@ -10,7 +10,7 @@ import re
 import resource
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any
 
@@ -852,6 +852,43 @@ def recorded_blocks_stay_apart(dev: Device) -> None:
     again = [torch.empty(2048 * k, device=dev.device()).fill_(2) for k in (8, 6, 4, 2, 1)]
     dev.assert_equal(y, torch.ones(2048))
     assert all(z[-1].item() == 2 for z in again)
+
+
+@check(
+    "memory/record_stream_fails",
+    "MEM-036",
+    cases=("recording", "waiting"),
+    needs=("fault_injection", "record_stream", "streams", "delay"),
+)
+def blocks_in_unknown_use_are_not_reused(dev: Device, case: str) -> None:
+    """A block whose use by another stream cannot be tracked is handed out to nobody."""
+    with _on_first_device(dev):
+        before = _allocated() if dev.has("memory_stats") else 0
+        other = dev.stream()
+        live = [_bytes(dev, 512) for _ in range(9)]
+        address = live[4].data_ptr()
+        live[4].record_stream(other)
+        if case == "waiting":
+            with other:
+                dev.delay(LATE_MS)
+            del live[4]
+        dev.fault.device_lost(0)
+        try:
+            if case == "recording":
+                del live[4]
+            else:
+                with suppress(RuntimeError):  # a lost device may refuse
+                    _bytes(dev, 512)
+        finally:
+            dev.fault.reset()
+        del live[:]  # its neighbours, free at once
+        again = [_bytes(dev, size) for size in (512, 1024, 4096) for _ in range(20)]
+        for x in again:
+            end = x.data_ptr() + x.numel()
+            assert not x.data_ptr() <= address < end, "it was handed out while a stream may use it"
+        if dev.has("memory_stats"):
+            del x, again
+            assert _allocated() == before
 
 
 @check(

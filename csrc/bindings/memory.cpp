@@ -12,6 +12,14 @@ namespace py = pybind11;
 namespace puone {
 namespace {
 
+// The allocator's functions take locks and may wait for the device, while threads that hold those
+// locks may want the GIL (an observer in Python): none is called with it.
+template <typename F>
+auto withoutGil(F&& f) {
+  py::gil_scoped_release released;
+  return f();
+}
+
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
@@ -43,7 +51,7 @@ py::dict toDict(const c10::CachingAllocator::DurationStat& stat) {
 }
 
 py::dict memoryStats(c10::DeviceIndex device) {
-  const auto stats = deviceAllocator().getDeviceStats(device);
+  const auto stats = withoutGil([&] { return deviceAllocator().getDeviceStats(device); });
   py::dict dict;
   dict["num_alloc_retries"] = stats.num_alloc_retries;
   dict["num_ooms"] = stats.num_ooms;
@@ -66,7 +74,7 @@ py::dict memoryStats(c10::DeviceIndex device) {
 }
 
 py::dict hostMemoryStats() {
-  const auto stats = hostAllocator().get_stats();
+  const auto stats = withoutGil([] { return hostAllocator().get_stats(); });
   py::dict dict;
   dict["num_host_alloc"] = stats.num_host_alloc;
   dict["num_host_free"] = stats.num_host_free;
@@ -81,7 +89,7 @@ py::dict hostMemoryStats() {
 
 py::list snapshot() {
   py::list segments;
-  for (const auto& segment : memorySnapshot()) {
+  for (const auto& segment : withoutGil(memorySnapshot)) {
     py::list blocks;
     size_t address = segment.address;
     for (const auto& info : segment.blocks) {
@@ -112,7 +120,6 @@ py::list snapshot() {
 } // namespace
 
 void bindMemory(py::module_& m) {
-  // Giving memory back may wait for streams that record_stream() announced.
   m.def(
       "empty_cache",
       [] { deviceAllocator().emptyCache({0, 0}); },
@@ -121,20 +128,28 @@ void bindMemory(py::module_& m) {
   m.def(
       "reset_peak_memory_stats",
       [](c10::DeviceIndex device) { deviceAllocator().resetPeakStats(device); },
-      py::arg("device"));
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def(
       "reset_accumulated_memory_stats",
       [](c10::DeviceIndex device) { deviceAllocator().resetAccumulatedStats(device); },
-      py::arg("device"));
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def(
       "mem_get_info",
       [](c10::DeviceIndex device) {
-        const auto [unused, total] = deviceAllocator().getMemoryInfo(device);
+        const auto [unused, total] =
+            withoutGil([&] { return deviceAllocator().getMemoryInfo(device); });
         return py::make_tuple(unused, total);
       },
       py::arg("device"));
   m.def("memory_snapshot", &snapshot);
-  m.def("set_memory_fraction", &setMemoryFraction, py::arg("fraction"), py::arg("device"));
+  m.def(
+      "set_memory_fraction",
+      &setMemoryFraction,
+      py::arg("fraction"),
+      py::arg("device"),
+      py::call_guard<py::gil_scoped_release>());
   m.def("host_memory_stats", &hostMemoryStats);
   m.def(
       "host_empty_cache",

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "runtime/block_table.h"
 #include "runtime/device.h"
 #include "runtime/device_cache.h"
 #include "runtime/driver.h"
@@ -40,6 +41,9 @@ class CachingAllocator final : public c10::DeviceAllocator {
   DeviceCache& cache(c10::DeviceIndex device);
   std::vector<std::unique_ptr<DeviceCache>>& caches();
   void release(void* ptr) noexcept;
+
+ private:
+  BlockTable blocks_;
 };
 
 CachingAllocator& instance() {
@@ -52,15 +56,12 @@ void deleteDeviceMemory(void* ptr) {
   instance().release(ptr);
 }
 
+// `bytes` is negative for a free.
 void reportToProfiler(void* ptr, int64_t bytes, DeviceCache& cache, c10::DeviceIndex device) {
   if (C10_UNLIKELY(c10::memoryProfilingEnabled())) {
-    const auto stats = cache.stats();
+    const auto [allocated, reserved] = cache.totals();
     c10::reportMemoryUsageToProfiler(
-        ptr,
-        bytes,
-        stats.allocated_bytes[0].current,
-        stats.reserved_bytes[0].current,
-        c10::Device(kDeviceType, device));
+        ptr, bytes, allocated, reserved, c10::Device(kDeviceType, device));
   }
 }
 
@@ -89,8 +90,10 @@ c10::DataPtr CachingAllocator::allocate(size_t bytes) {
     return {nullptr, nullptr, &deleteDeviceMemory, where};
   }
   auto& devices_cache = *caches()[static_cast<size_t>(device)];
-  void* ptr = devices_cache.allocate(bytes, getCurrentStream(device).id());
-  reportToProfiler(ptr, static_cast<int64_t>(bytes), devices_cache, device);
+  Block* block = devices_cache.allocate(bytes, getCurrentStream(device));
+  void* ptr = block->ptr;
+  blocks_.insert(ptr, block);
+  reportToProfiler(ptr, static_cast<int64_t>(block->size), devices_cache, device);
   return {ptr, ptr, &deleteDeviceMemory, where};
 }
 
@@ -99,17 +102,15 @@ void CachingAllocator::release(void* ptr) noexcept {
   if (ptr == nullptr || driverIsDown() || inBadFork()) {
     return;
   }
-  try {
-    // The deleter knows no device; asking each cache is one hash lookup per device.
-    for (auto& devices_cache : caches()) {
-      devices_cache->free(ptr);
-    }
-  } catch (const c10::Error& e) {
-    // Recording an event on a lost device fails; its memory cannot be reused anyway.
-    TORCH_WARN(
-        "puone: memory is leaked because its last use cannot be tracked: ",
-        e.what_without_backtrace());
+  Block* block = blocks_.take(ptr);
+  if (block == nullptr) {
+    return; // not allocated here, or freed before
   }
+  auto& devices_cache = block->arena->cache;
+  const auto device = block->arena->stream.deviceIndex();
+  const auto bytes = static_cast<int64_t>(block->size);
+  devices_cache.free(block);
+  reportToProfiler(ptr, -bytes, devices_cache, device);
 }
 
 c10::DeleterFnPtr CachingAllocator::raw_deleter() const {
@@ -143,7 +144,9 @@ void CachingAllocator::recordStream(const c10::DataPtr& ptr, c10::Stream stream)
       ptr.device(),
       " but the stream is of ",
       stream.device());
-  cache(ptr.device().index()).recordStream(ptr.get(), Stream(stream).id());
+  if (Block* block = blocks_.find(ptr.get())) {
+    block->arena->cache.recordStream(block, Stream(stream).id());
+  }
 }
 
 std::pair<size_t, size_t> CachingAllocator::getMemoryInfo(c10::DeviceIndex device) {
@@ -162,6 +165,10 @@ c10::DeviceAllocator& deviceAllocator() {
   return instance();
 }
 
+DeviceCache& deviceCache(c10::DeviceIndex device) {
+  return instance().cache(device);
+}
+
 std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot() {
   std::vector<c10::CachingDeviceAllocator::SegmentInfo> segments;
   for (auto& devices_cache : instance().caches()) {
@@ -173,6 +180,33 @@ std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot() {
 void setMemoryFraction(double fraction, c10::DeviceIndex device) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "memory fraction must be in (0, 1], got ", fraction);
   instance().cache(device).setMemoryFraction(fraction);
+}
+
+void recordMemoryHistory(
+    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear) {
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->history().configure(enabled, recorder, max_entries, when, clear);
+  }
+}
+
+void attachAllocatorTraceTracker(const AllocatorTraceTracker& tracker) {
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->history().attachTracker(tracker);
+  }
+}
+
+void attachOutOfMemoryObserver(const OutOfMemoryObserver& observer) {
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->history().attachObserver(observer);
+  }
+}
+
+std::vector<std::vector<TraceEntry>> memoryTraces() {
+  std::vector<std::vector<TraceEntry>> traces;
+  for (auto& devices_cache : instance().caches()) {
+    traces.push_back(devices_cache->history().entries());
+  }
+  return traces;
 }
 
 } // namespace puone

@@ -5,558 +5,428 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
-#include <bit>
-#include <functional>
-#include <tuple>
+#include <exception>
+#include <limits>
+#include <optional>
+#include <utility>
 
+#include "runtime/block_size.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
-#include "runtime/primary_context.h"
+#include "runtime/out_of_memory.h"
 
 namespace puone {
 
 using c10::CachingAllocator::AcceleratorAllocatorConfig;
-using c10::CachingAllocator::StatType;
-namespace cfg = c10::CachingAllocator; // kMinBlockSize and friends: CUDA's policy, shared by c10
 
 namespace {
-
-size_t roundUp(size_t size, size_t multiple) {
-  return multiple * ((size + multiple - 1) / multiple);
-}
-
-// Bytes a request occupies: a multiple of 512, or a power-of-two division if so configured.
-size_t blockSize(size_t requested) {
-  if (requested < cfg::kMinBlockSize) {
-    return cfg::kMinBlockSize;
-  }
-  const size_t divisions = AcceleratorAllocatorConfig::roundup_power2_divisions(requested);
-  if (divisions > 1 && requested > cfg::kMinBlockSize * divisions) {
-    const size_t power = std::bit_floor(requested);
-    return power == requested ? requested : roundUp(requested, power / divisions);
-  }
-  return roundUp(requested, cfg::kMinBlockSize);
-}
-
-// Bytes to ask the driver for when a request of `size` finds no cached block.
-size_t segmentSize(size_t size) {
-  if (size <= cfg::kSmallSize) {
-    return cfg::kSmallBuffer;
-  }
-  if (size < cfg::kMinLargeAlloc) {
-    return AcceleratorAllocatorConfig::large_segment_size();
-  }
-  return roundUp(size, cfg::kRoundLarge);
-}
-
-std::string formatBytes(uint64_t bytes) {
-  const char* units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  size_t unit = 0;
-  double value = static_cast<double>(bytes);
-  while (value >= 1024 && unit + 1 < std::size(units)) {
-    value /= 1024;
-    ++unit;
-  }
-  char text[32];
-  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.2f %s", value, units[unit]);
-  return text;
-}
-
-template <typename F>
-void update(
-    c10::CachingAllocator::StatArray& array, const c10::CachingAllocator::StatTypes& types, F&& f) {
-  c10::CachingAllocator::for_each_selected_stat_type(types, [&](size_t type) { f(array[type]); });
-}
-
-void increase(
-    c10::CachingAllocator::StatArray& array,
-    const c10::CachingAllocator::StatTypes& types,
-    size_t amount) {
-  update(array, types, [&](auto& stat) { stat.increase(amount); });
-}
-
-void decrease(
-    c10::CachingAllocator::StatArray& array,
-    const c10::CachingAllocator::StatTypes& types,
-    size_t amount) {
-  update(array, types, [&](auto& stat) { stat.decrease(amount); });
-}
-
-int64_t current(const c10::CachingAllocator::StatArray& array) {
-  return array[static_cast<size_t>(StatType::AGGREGATE)].current;
-}
 
 Stream streamOf(c10::DeviceIndex device, c10::StreamId id) {
   return Stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, device), id));
 }
 
+bool collectsGarbage() {
+  return AcceleratorAllocatorConfig::garbage_collection_threshold() > 0;
+}
+
 } // namespace
 
-bool BlockOrder::operator()(const Block* a, const Block* b) const noexcept {
-  return std::tie(a->stream, a->size, a->ptr) < std::tie(b->stream, b->size, b->ptr);
+// ---- arenas ----
+
+Arena& DeviceCache::arenaOf(const Stream& stream) {
+  const auto id = static_cast<uint64_t>(stream.id());
+  Arena* arena = id < kDirect ? direct_[id].load(std::memory_order_acquire) : nullptr;
+  return C10_LIKELY(arena != nullptr) ? *arena : createArena(stream);
 }
 
-BlockPool& DeviceCache::poolFor(size_t size) {
-  return size <= cfg::kSmallSize ? small_ : large_;
+Arena& DeviceCache::createArena(const Stream& stream) {
+  std::lock_guard<std::mutex> lock(arenas_mutex_);
+  auto& arena = arenas_[stream.id()];
+  if (arena == nullptr) {
+    arena = std::make_unique<Arena>(*this, stream, c10::MempoolId_t{0, 0});
+  }
+  if (const auto id = static_cast<uint64_t>(stream.id()); id < kDirect) {
+    direct_[id].store(arena.get(), std::memory_order_release);
+  }
+  return *arena;
 }
 
-DeviceCache::StatTypes DeviceCache::statTypes(const BlockPool& pool) const {
-  StatTypes types{};
-  types[static_cast<size_t>(StatType::AGGREGATE)] = true;
-  types[static_cast<size_t>(pool.small ? StatType::SMALL_POOL : StatType::LARGE_POOL)] = true;
-  return types;
+// Arenas are never destroyed.
+std::vector<Arena*> DeviceCache::arenas() {
+  std::lock_guard<std::mutex> lock(arenas_mutex_);
+  std::vector<Arena*> all;
+  for (const auto& [id, arena] : arenas_) {
+    all.push_back(arena.get());
+  }
+  return all;
 }
 
-void* DeviceCache::allocate(size_t bytes, c10::StreamId stream) {
-  // Rounding up could wrap around: no device has half of the address space.
-  TORCH_CHECK_WITH(
-      OutOfMemoryError,
-      bytes < (size_t{1} << 62),
-      "puone out of memory. Tried to allocate ",
-      formatBytes(bytes),
-      ", more than any device can address.");
-  std::lock_guard<std::mutex> lock(mutex_);
-  processEvents(/*wait=*/false);
+// ---- allocation ----
 
-  const size_t size = blockSize(bytes);
-  BlockPool& pool = poolFor(size);
-  Block* block = findFree(size, stream, pool);
+Block* DeviceCache::allocate(size_t bytes, const Stream& stream) {
+  const Request request{blockSize(bytes), bytes, history_.gather(RecordContext::STATE)};
+  Arena& arena = arenaOf(stream);
+  if (C10_UNLIKELY(collectsGarbage())) {
+    clock_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Block* block = allocateCached(arena, request);
   if (block == nullptr) {
-    block = allocateSegment(size, stream, pool);
+    block = allocateSegment(arena, request);
   }
   if (block == nullptr) {
-    throwOutOfMemory(bytes, size);
-  }
-  if (shouldSplit(*block, size)) {
-    block = split(block, size);
-  }
-  block->allocated = true;
-  block->requested = bytes;
-  live_.emplace(block->ptr, block);
-
-  const auto types = statTypes(pool);
-  increase(stats_.allocation, types, 1);
-  increase(stats_.allocated_bytes, types, block->size);
-  increase(stats_.active, types, 1);
-  increase(stats_.active_bytes, types, block->size);
-  increase(stats_.requested_bytes, types, bytes);
-  if (block->size >= AcceleratorAllocatorConfig::max_split_size()) {
-    stats_.oversize_allocations.increase(1);
-  }
-  return block->ptr;
-}
-
-void DeviceCache::free(void* ptr) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = live_.find(ptr);
-  if (found == live_.end()) {
-    return;
-  }
-  Block* block = found->second;
-  block->allocated = false;
-
-  const auto types = statTypes(*block->pool);
-  decrease(stats_.allocation, types, 1);
-  decrease(stats_.allocated_bytes, types, block->size);
-  if (block->size >= AcceleratorAllocatorConfig::max_split_size()) {
-    stats_.oversize_allocations.decrease(1);
-  }
-  if (block->users.empty()) {
-    makeFree(block);
-  } else {
-    recordEvents(block);
-  }
-}
-
-void DeviceCache::recordStream(void* ptr, c10::StreamId stream) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = live_.find(ptr);
-  // Memory that is not ours (from_blob, another device) has nothing to be recorded on.
-  if (found != live_.end() && found->second->stream != stream) {
-    found->second->users.insert(stream);
-  }
-}
-
-// ---- free blocks ----
-
-Block* DeviceCache::findFree(size_t size, c10::StreamId stream, BlockPool& pool) {
-  if (AcceleratorAllocatorConfig::garbage_collection_threshold() > 0) {
-    for (Block* block : pool.free) {
-      ++block->gc_age;
-    }
-  }
-  Block key{.stream = stream, .ptr = nullptr, .size = size, .pool = &pool};
-  const auto it = pool.free.lower_bound(&key);
-  if (it == pool.free.end() || (*it)->stream != stream) {
-    return nullptr;
-  }
-  Block* block = *it;
-  // A block too large to be split would waste what the request leaves over.
-  const size_t max_split = AcceleratorAllocatorConfig::max_split_size();
-  if (size < max_split && block->size >= max_split) {
-    return nullptr;
-  }
-  if (size >= max_split &&
-      block->size >= size + AcceleratorAllocatorConfig::max_non_split_rounding_size()) {
-    return nullptr;
-  }
-  pool.free.erase(it);
-  block->gc_age = 0;
-  if (block->isSplit()) {
-    const auto types = statTypes(pool);
-    decrease(stats_.inactive_split, types, 1);
-    decrease(stats_.inactive_split_bytes, types, block->size);
+    runOutOfMemory(arena, request);
   }
   return block;
 }
 
-bool DeviceCache::shouldSplit(const Block& block, size_t size) const {
-  const size_t remaining = block.size - size;
-  if (block.pool->small) {
-    return remaining >= cfg::kMinBlockSize;
+Block* DeviceCache::allocateCached(Arena& arena, const Request& request) {
+  std::lock_guard<std::mutex> lock(arena.mutex);
+  if (!arena.pending.empty()) {
+    processEvents(arena);
   }
-  return size < AcceleratorAllocatorConfig::max_split_size() && remaining > cfg::kSmallSize;
-}
-
-// Cuts `size` bytes off the front; the rest becomes a free block of its own.
-Block* DeviceCache::split(Block* block, size_t size) {
-  auto* rest = new Block{
-      .stream = block->stream,
-      .ptr = block->ptr + size,
-      .size = block->size - size,
-      .pool = block->pool,
-      .prev = block,
-      .next = block->next};
-  if (rest->next != nullptr) {
-    rest->next->prev = rest;
+  SplitChange change;
+  Block* block = arena.take(request.size, change);
+  if (block != nullptr) {
+    handOut(block, request, change);
   }
-  block->next = rest;
-  block->size = size;
-  block->pool->free.insert(rest);
-
-  const auto types = statTypes(*block->pool);
-  increase(stats_.inactive_split, types, 1);
-  increase(stats_.inactive_split_bytes, types, rest->size);
   return block;
 }
 
-void DeviceCache::makeFree(Block* block) {
-  const auto types = statTypes(*block->pool);
-  decrease(stats_.active, types, 1);
-  decrease(stats_.active_bytes, types, block->size);
-  decrease(stats_.requested_bytes, types, block->requested);
-  live_.erase(block->ptr);
-
-  for (Block* neighbour : {block->prev, block->next}) {
-    if (const size_t merged = mergeWith(block, neighbour); merged > 0) {
-      decrease(stats_.inactive_split, types, 1);
-      decrease(stats_.inactive_split_bytes, types, merged);
-    }
+// Takes a new segment from the driver. NULL if there is no memory.
+Block* DeviceCache::allocateSegment(Arena& arena, const Request& request) {
+  std::lock_guard<std::mutex> growing(arena.growth);
+  // Another thread may have brought a segment, or a block may have been freed.
+  if (Block* block = allocateCached(arena, request)) {
+    return block;
   }
-  block->pool->free.insert(block);
-  if (block->isSplit()) {
-    increase(stats_.inactive_split, types, 1);
-    increase(stats_.inactive_split_bytes, types, block->size);
-  }
-}
-
-// Absorbs a free neighbour into `block`; returns the neighbour's size, 0 if it is in use.
-size_t DeviceCache::mergeWith(Block* block, Block* neighbour) {
-  if (neighbour == nullptr || neighbour->allocated || neighbour->pending_events > 0) {
-    return 0;
-  }
-  if (neighbour == block->prev) {
-    block->ptr = neighbour->ptr;
-    block->prev = neighbour->prev;
-    if (block->prev != nullptr) {
-      block->prev->next = block;
-    }
-  } else {
-    block->next = neighbour->next;
-    if (block->next != nullptr) {
-      block->next->prev = block;
-    }
-  }
-  const size_t size = neighbour->size;
-  block->size += size;
-  block->pool->free.erase(neighbour);
-  delete neighbour;
-  return size;
-}
-
-// ---- segments ----
-
-// Each step frees more than the one before; the first that lets the driver succeed ends the search.
-Block* DeviceCache::allocateSegment(size_t size, c10::StreamId stream, BlockPool& pool) {
-  const size_t bytes = segmentSize(size);
-  if (AcceleratorAllocatorConfig::garbage_collection_threshold() > 0) {
+  if (collectsGarbage()) {
     collectGarbage();
   }
-  void* ptr = driverMalloc(bytes);
-  if (ptr == nullptr && releaseAtLeast(bytes, stream, pool)) {
-    ptr = driverMalloc(bytes);
-  }
+  const size_t bytes = segmentSize(request.size);
+  void* ptr = memory_.allocate(bytes);
   if (ptr == nullptr) {
-    ++stats_.num_alloc_retries;
-    releaseCached();
-    ptr = driverMalloc(bytes);
+    ptr = allocateAfterRelease(arena, bytes);
   }
   if (ptr == nullptr) {
     return nullptr;
   }
-  const auto types = statTypes(pool);
-  increase(stats_.segment, types, 1);
-  increase(stats_.reserved_bytes, types, bytes);
-  if (bytes >= AcceleratorAllocatorConfig::max_split_size()) {
-    stats_.oversize_segments.increase(1);
-  }
-  return new Block{.stream = stream, .ptr = static_cast<char*>(ptr), .size = bytes, .pool = &pool};
+  const Segment segment{&arena, ptr, bytes, isSmall(request.size)};
+  std::lock_guard<std::mutex> lock(arena.mutex);
+  stats_.segmentAllocated(segment.small, bytes);
+  trace(TraceEntry::SEGMENT_ALLOC, arena, ptr, bytes, request.context);
+  SplitChange change;
+  Block* block = arena.takeFrom(segment, request.size, change);
+  handOut(block, request, change);
+  return block;
 }
 
-// NULL when the device, or the fraction of it that we may take, is full; throws on anything else.
-void* DeviceCache::driverMalloc(size_t bytes) {
-  if (limit_ > 0 && static_cast<size_t>(current(stats_.reserved_bytes)) + bytes > limit_) {
-    return nullptr;
-  }
-  DeviceScope scope(device_);
+// Each step frees more than the one before; the first that lets the driver succeed ends the search.
+void* DeviceCache::allocateAfterRelease(Arena& arena, size_t bytes) {
+  std::lock_guard<std::mutex> reclaiming(reclaiming_);
   void* ptr = nullptr;
-  const puone_status status = hal().malloc(bytes, &ptr);
-  if (status == PUONE_OUT_OF_MEMORY) {
-    return nullptr;
+  if (releaseAtLeast(arena, bytes) >= bytes) {
+    ptr = memory_.allocate(bytes);
   }
-  PUONE_CHECK_STATUS(status, "malloc");
-  primaryContextFlag(device_).store(true);
-  ++stats_.num_device_alloc;
-
-  // Once per segment: a driver that puts memory on another device would corrupt silently.
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(ptr, &where));
-  TORCH_CHECK(
-      where.kind == PUONE_MEMORY_DEVICE && where.device == device_,
-      "puone driver error in malloc: memory asked of puone:",
-      static_cast<int>(device_),
-      " was placed on puone:",
-      where.device);
+  if (ptr == nullptr) {
+    stats_.allocationRetried();
+  }
+  // Again while there is something to release: other threads take and free meanwhile.
+  for (bool released = true; ptr == nullptr && released;) {
+    released = releaseCached() > 0;
+    ptr = memory_.allocate(bytes);
+  }
   return ptr;
 }
 
-void DeviceCache::releaseSegment(Block* block) {
-  PUONE_CHECK(hal().free(block->ptr));
-  ++stats_.num_device_free;
-  const auto types = statTypes(*block->pool);
-  decrease(stats_.segment, types, 1);
-  decrease(stats_.reserved_bytes, types, block->size);
-  if (block->size >= AcceleratorAllocatorConfig::max_split_size()) {
-    stats_.oversize_segments.decrease(1);
-  }
-  block->pool->free.erase(block);
-  delete block;
+// The arena's mutex is held.
+void DeviceCache::handOut(Block* block, const Request& request, const SplitChange& change) {
+  block->requested = request.requested;
+  block->context = request.context;
+  stats_.blockAllocated(block->pool->small, block->size, block->requested, change);
+  trace(TraceEntry::ALLOC, *block->arena, block->ptr, block->size, request.context);
 }
 
-// Releases just enough oversize segments of the stream for a request of `size`, if that can do.
-bool DeviceCache::releaseAtLeast(size_t size, c10::StreamId stream, BlockPool& pool) {
-  const size_t max_split = AcceleratorAllocatorConfig::max_split_size();
-  if (max_split == std::numeric_limits<size_t>::max()) {
-    return false;
+void DeviceCache::runOutOfMemory(Arena& arena, const Request& request) {
+  stats_.ranOutOfMemory();
+  const auto [unused, total] = memoryInfo(device_);
+  const auto [allocated, reserved] = stats_.totals();
+  const size_t limit = memory_.limit();
+  c10::reportOutOfMemoryToProfiler(
+      static_cast<int64_t>(request.size), allocated, reserved, c10::Device(kDeviceType, device_));
+  history_.outOfMemory(
+      request.size,
+      limit > 0 ? limit : total,
+      unused,
+      history_.active() ? arena.stream.handle() : nullptr,
+      arena.mempool,
+      request.context);
+  throwOutOfMemory(device_, request.requested, {unused, total, limit, allocated, reserved});
+}
+
+// ---- free ----
+
+void DeviceCache::free(Block* block) {
+  auto context = history_.gather(RecordContext::ALL);
+  Arena& arena = *block->arena;
+  std::vector<c10::StreamId> users;
+  {
+    std::lock_guard<std::mutex> lock(arena.mutex);
+    if (context != nullptr) {
+      block->context = std::move(context);
+    }
+    trace(TraceEntry::FREE_REQUESTED, arena, block->ptr, block->size, block->context);
+    if (block->users.empty()) {
+      completeFree(block);
+      return;
+    }
+    stats_.blockReturned(block->pool->small, block->size);
+    // Until each stream has an event, the block looks as if all events were pending.
+    users = std::exchange(block->users, {});
+    block->state = BlockState::Pending;
+    block->pending_events = static_cast<int>(users.size());
   }
-  Block key{.stream = stream, .ptr = nullptr, .size = std::max(size, max_split), .pool = &pool};
-  size_t released = 0;
-  for (auto it = pool.free.lower_bound(&key); it != pool.free.end() && (*it)->stream == stream;) {
-    Block* block = *it++;
-    if (!block->isSplit()) {
-      released += block->size;
-      releaseSegment(block);
-      if (released >= size) {
-        return true;
+  recordEvents(arena, block, users);
+}
+
+// The arena's mutex is held; the block is allocated or pending.
+void DeviceCache::completeFree(Block* block) {
+  const bool returned = block->state == BlockState::Pending;
+  const bool small = block->pool->small;
+  const size_t size = block->size;
+  const size_t requested = block->requested;
+  trace(TraceEntry::FREE_COMPLETED, *block->arena, block->ptr, size, block->context);
+  SplitChange change;
+  block->arena->makeFree(block, change);
+  if (returned) {
+    stats_.blockReusable(small, size, requested, change);
+  } else {
+    stats_.blockFreed(small, size, requested, change);
+  }
+}
+
+void DeviceCache::completeFrees(const std::vector<Block*>& blocks) {
+  std::for_each(blocks.begin(), blocks.end(), [this](Block* block) { completeFree(block); });
+}
+
+void DeviceCache::recordStream(Block* block, c10::StreamId stream) {
+  std::lock_guard<std::mutex> lock(block->arena->mutex);
+  auto& users = block->users;
+  const bool known = std::find(users.begin(), users.end(), stream) != users.end();
+  if (block->arena->stream.id() != stream && !known) {
+    users.push_back(stream);
+  }
+}
+
+// Without a lock: recording may wait for room in the stream's queue.
+void DeviceCache::recordEvents(
+    Arena& arena, Block* block, const std::vector<c10::StreamId>& users) {
+  for (const c10::StreamId id : users) {
+    const Stream user = streamOf(device_, id);
+    std::unique_lock<std::mutex> lock(arena.mutex);
+    Event event = arena.pending.newEvent();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      event.record(user);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error == nullptr) {
+      arena.pending.add({std::move(event), block, user});
+    } else {
+      arena.pending.hold(block, user);
+      lock.unlock();
+      warnHeld(error);
+    }
+  }
+}
+
+// Frees the blocks whose events have completed. The arena's mutex is held. Throws a stream's
+// asynchronous error, once.
+void DeviceCache::processEvents(Arena& arena) {
+  std::vector<Block*> reusable;
+  const auto error = arena.pending.poll(reusable);
+  completeFrees(reusable);
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+}
+
+// ---- back to the driver; reclaiming_ is held ----
+
+// Releases every segment that is wholly free; returns their bytes.
+size_t DeviceCache::releaseCached() {
+  const auto all = arenas();
+  for (Arena* arena : all) {
+    waitForUses(*arena);
+  }
+  std::vector<Segment> segments;
+  for (Arena* arena : all) {
+    std::lock_guard<std::mutex> lock(arena->mutex);
+    arena->removeSegments(segments);
+  }
+  return release(segments);
+}
+
+// Releases just enough oversize segments of the arena for a request, if that can do.
+size_t DeviceCache::releaseAtLeast(Arena& arena, size_t bytes) {
+  if (maxSplitSize() == std::numeric_limits<size_t>::max()) {
+    return 0;
+  }
+  std::vector<Segment> segments;
+  {
+    std::lock_guard<std::mutex> lock(arena.mutex);
+    arena.removeOversize(bytes, segments);
+  }
+  return release(segments);
+}
+
+// What the driver does not take back returns to its arena.
+size_t DeviceCache::release(std::vector<Segment>& segments) {
+  size_t bytes = 0;
+  std::exception_ptr error;
+  for (const Segment& segment : segments) {
+    Arena& arena = *segment.arena;
+    trace(TraceEntry::SEGMENT_FREE, arena, segment.ptr, segment.bytes);
+    try {
+      memory_.free(segment.ptr, segment.bytes);
+      stats_.segmentFreed(segment.small, segment.bytes);
+      bytes += segment.bytes;
+    } catch (...) {
+      error = std::current_exception();
+      trace(TraceEntry::SEGMENT_ALLOC, arena, segment.ptr, segment.bytes);
+      std::lock_guard<std::mutex> lock(arena.mutex);
+      arena.addSegment(segment);
+    }
+  }
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+  return bytes;
+}
+
+// Waits for the other streams that use freed blocks of the arena, without its lock.
+void DeviceCache::waitForUses(Arena& arena) {
+  std::vector<PendingUse> uses;
+  std::vector<Block*> held;
+  std::vector<Stream> users; // of held blocks
+  {
+    std::lock_guard<std::mutex> lock(arena.mutex);
+    uses = arena.pending.takeUses();
+    held = arena.pending.takeHeld();
+    for (const Block* block : held) {
+      for (const c10::StreamId id : block->untracked) {
+        users.push_back(streamOf(device_, id));
       }
     }
   }
-  return false;
-}
-
-// Releases every segment that is wholly free. Waits for the streams that recordStream() announced.
-void DeviceCache::releaseCached() {
-  processEvents(/*wait=*/true);
-  for (BlockPool* pool : {&small_, &large_}) {
-    for (auto it = pool->free.begin(); it != pool->free.end();) {
-      Block* block = *it++;
-      if (!block->isSplit()) {
-        releaseSegment(block);
-      }
+  std::exception_ptr error;
+  std::vector<UseStatus> results;
+  for (const PendingUse& use : uses) {
+    results.push_back(PendingFrees::wait(use));
+  }
+  std::erase_if(users, [&](const Stream& user) {
+    const UseStatus result = PendingFrees::wait(user);
+    if (isAsynchronousError(result.status)) {
+      error = result.error;
     }
+    return result.status != PUONE_OK;
+  });
+
+  std::lock_guard<std::mutex> lock(arena.mutex);
+  std::vector<Block*> reusable;
+  for (size_t i = uses.size(); i-- > 0;) { // what returns to a queue goes to its front
+    if (auto thrown = arena.pending.settle(std::move(uses[i]), results[i], reusable)) {
+      error = std::move(thrown);
+    }
+  }
+  for (Block* block : held) {
+    arena.pending.release(block, users, reusable);
+  }
+  completeFrees(reusable);
+  if (error != nullptr) {
+    std::rethrow_exception(error);
   }
 }
 
 // Releases the segments unused for longest until the reserved share is below the threshold.
 void DeviceCache::collectGarbage() {
-  const uint64_t total = memoryInfo(device_).total;
+  std::lock_guard<std::mutex> reclaiming(reclaiming_);
   const double threshold = AcceleratorAllocatorConfig::garbage_collection_threshold();
-  const auto allowed = static_cast<int64_t>(
-      threshold * static_cast<double>(limit_ > 0 ? limit_ : static_cast<size_t>(total)));
-  std::vector<Block*> idle;
-  for (Block* block : large_.free) {
-    if (!block->isSplit() && block->gc_age > 0) {
-      idle.push_back(block);
-    }
+  const size_t limit = memory_.limit();
+  const auto whole = static_cast<double>(limit > 0 ? limit : memoryInfo(device_).total);
+  const auto allowed = static_cast<size_t>(threshold * whole);
+  size_t reserved = stats_.totals().reserved;
+  std::vector<std::pair<uint64_t, size_t>> idle; // (since when, bytes)
+  for (Arena* arena : arenas()) {
+    std::lock_guard<std::mutex> lock(arena->mutex);
+    arena->listIdle(idle);
   }
-  std::sort(idle.begin(), idle.end(), [](auto* a, auto* b) { return a->gc_age > b->gc_age; });
-  for (Block* block : idle) {
-    if (current(stats_.reserved_bytes) <= allowed) {
-      return;
+  std::sort(idle.begin(), idle.end());
+  std::optional<uint64_t> latest;
+  for (const auto& [since, bytes] : idle) {
+    if (reserved <= allowed || since >= now()) {
+      break;
     }
-    releaseSegment(block);
+    latest = since;
+    reserved -= bytes;
   }
-}
-
-void DeviceCache::throwOutOfMemory(size_t requested, size_t size) {
-  ++stats_.num_ooms;
-  const auto [unused, total] = memoryInfo(device_);
-  const auto allocated = static_cast<uint64_t>(current(stats_.allocated_bytes));
-  const auto reserved = static_cast<uint64_t>(current(stats_.reserved_bytes));
-  c10::reportOutOfMemoryToProfiler(
-      static_cast<int64_t>(size), allocated, reserved, c10::Device(kDeviceType, device_));
-  TORCH_CHECK_WITH(
-      OutOfMemoryError,
-      false,
-      "puone out of memory. Tried to allocate ",
-      formatBytes(requested),
-      ". puone:",
-      static_cast<int>(device_),
-      " has a total capacity of ",
-      formatBytes(total),
-      " of which ",
-      formatBytes(unused),
-      " is free. ",
-      limit_ > 0 ? c10::str(formatBytes(limit_), " allowed; ") : std::string(),
-      "Of the allocated memory ",
-      formatBytes(allocated),
-      " is allocated by PyTorch, and ",
-      formatBytes(reserved - allocated),
-      " is reserved by PyTorch but unallocated. If reserved but unallocated memory is large try "
-      "setting PYTORCH_ALLOC_CONF=max_split_size_mb to avoid fragmentation.");
-}
-
-// ---- other streams ----
-
-void DeviceCache::recordEvents(Block* block) {
-  for (const c10::StreamId user : block->users) {
-    Event event;
-    event.record(streamOf(device_, user));
-    ++block->pending_events;
-    events_.emplace_back(std::move(event), block);
+  if (!latest) {
+    return;
   }
-  block->users.clear();
-}
-
-// Frees the blocks whose events have passed. Events of different streams complete in any order, so
-// all are looked at.
-void DeviceCache::processEvents(bool wait) {
-  for (auto it = events_.begin(); it != events_.end();) {
-    // Either call may throw a stream's asynchronous error; the entry then stays for the next time.
-    if (wait) {
-      it->first.synchronize();
-    } else if (!it->first.query()) {
-      ++it;
-      continue;
-    }
-    Block* block = it->second;
-    it = events_.erase(it);
-    if (--block->pending_events == 0) {
-      makeFree(block);
-    }
+  std::vector<Segment> segments;
+  for (Arena* arena : arenas()) {
+    std::lock_guard<std::mutex> lock(arena->mutex);
+    arena->removeIdle(*latest, segments);
   }
+  release(segments);
 }
-
-// ---- the rest ----
 
 void DeviceCache::emptyCache() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<std::mutex> reclaiming(reclaiming_);
   releaseCached();
 }
 
-c10::CachingDeviceAllocator::DeviceStats DeviceCache::stats() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  stats_.max_split_size = static_cast<int64_t>(AcceleratorAllocatorConfig::max_split_size());
-  return stats_;
-}
+// ---- what is seen from outside ----
 
-namespace {
-
-template <typename F>
-void forEachStat(c10::CachingDeviceAllocator::DeviceStats& stats, F&& f) {
-  for (auto* array :
-       {&stats.allocation,
-        &stats.segment,
-        &stats.active,
-        &stats.inactive_split,
-        &stats.allocated_bytes,
-        &stats.reserved_bytes,
-        &stats.active_bytes,
-        &stats.inactive_split_bytes,
-        &stats.requested_bytes}) {
-    std::for_each(array->begin(), array->end(), f);
+void DeviceCache::trace(
+    TraceEntry::Action action,
+    const Arena& arena,
+    const void* ptr,
+    size_t size,
+    const MemoryHistory::Context& context) {
+  if (C10_UNLIKELY(history_.active())) {
+    history_.record(action, ptr, size, arena.stream.handle(), arena.mempool, context);
   }
-  f(stats.oversize_allocations);
-  f(stats.oversize_segments);
 }
 
-} // namespace
+c10::CachingDeviceAllocator::DeviceStats DeviceCache::stats() const {
+  return stats_.get();
+}
 
 void DeviceCache::resetAccumulatedStats() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  forEachStat(stats_, [](auto& stat) { stat.reset_accumulated(); });
-  stats_.num_alloc_retries = 0;
-  stats_.num_ooms = 0;
-  stats_.num_device_alloc = 0;
-  stats_.num_device_free = 0;
+  stats_.resetAccumulated();
 }
 
 void DeviceCache::resetPeakStats() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  forEachStat(stats_, [](auto& stat) { stat.reset_peak(); });
+  stats_.resetPeaks();
 }
 
 void DeviceCache::setMemoryFraction(double fraction) {
-  const uint64_t total = memoryInfo(device_).total;
-  std::lock_guard<std::mutex> lock(mutex_);
-  limit_ = fraction >= 1.0 ? 0 : static_cast<size_t>(fraction * static_cast<double>(total));
+  const auto total = static_cast<double>(memoryInfo(device_).total);
+  memory_.setLimit(fraction >= 1.0 ? 0 : static_cast<size_t>(fraction * total));
 }
 
 void DeviceCache::snapshot(std::vector<c10::CachingDeviceAllocator::SegmentInfo>& out) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  std::set<const Block*, BlockOrder> heads;
-  const auto collect = [&](const Block* block) {
-    while (block->prev != nullptr) {
-      block = block->prev;
-    }
-    heads.insert(block);
-  };
-  for (const BlockPool* pool : {&small_, &large_}) {
-    std::for_each(pool->free.begin(), pool->free.end(), collect);
+  const size_t first = out.size();
+  for (Arena* arena : arenas()) {
+    std::lock_guard<std::mutex> lock(arena->mutex);
+    arena->snapshot(out);
   }
-  for (const auto& [ptr, block] : live_) {
-    collect(block);
-  }
-  for (const Block* head : heads) {
-    c10::CachingDeviceAllocator::SegmentInfo segment;
-    segment.device = device_;
-    segment.address = reinterpret_cast<size_t>(head->ptr);
-    segment.stream = streamOf(device_, head->stream).handle();
-    segment.is_large = !head->pool->small;
-    for (const Block* block = head; block != nullptr; block = block->next) {
-      c10::CachingDeviceAllocator::BlockInfo info;
-      info.size = block->size;
-      info.allocated = block->allocated;
-      info.active = block->allocated || block->pending_events > 0;
-      info.requested_size = info.active ? block->requested : 0;
-      segment.total_size += info.size;
-      segment.allocated_size += info.allocated ? info.size : 0;
-      segment.active_size += info.active ? info.size : 0;
-      segment.requested_size += info.requested_size;
-      segment.blocks.push_back(std::move(info));
-    }
-    out.push_back(std::move(segment));
-  }
+  std::sort(out.begin() + static_cast<ptrdiff_t>(first), out.end(), [](auto& a, auto& b) {
+    return a.address < b.address;
+  });
 }
 
 } // namespace puone

@@ -1,111 +1,118 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cached memory of one device: segments taken from the driver, the blocks they are split into,
-// and the free blocks waiting to be reused. device_allocator.cpp puts c10's interface over it.
+// The cached memory of one device: an arena per stream, the driver's memory behind them, and what
+// concerns all of them: statistics, history, running out of memory. device_allocator.cpp puts c10's
+// interface over it.
+//
+// Locks, in the order in which they are taken: Arena::growth, reclaiming_, Arena::mutex; statistics
+// and history have leaf locks of their own. Only the first two are held while the driver allocates,
+// frees or waits; a free takes Arena::mutex only, and an allocation that finds a cached block too.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include <deque>
+#include <array>
+#include <atomic>
+#include <memory>
 #include <mutex>
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
-#include "runtime/event.h"
+#include "runtime/arena.h"
+#include "runtime/block.h"
+#include "runtime/device_memory.h"
+#include "runtime/memory_history.h"
+#include "runtime/memory_stats.h"
 #include "runtime/stream.h"
 
 namespace puone {
 
-struct BlockPool;
-
-// A part of a segment. Blocks of one segment form a list in address order; neighbours that are both
-// free are merged.
-struct Block {
-  c10::StreamId stream; // the stream it was allocated on
-  char* ptr;
-  size_t size;          // bytes, a multiple of 512
-  size_t requested = 0; // bytes the caller asked for
-  BlockPool* pool;
-  bool allocated = false; // in a caller's hands
-  int pending_events = 0; // events that other streams must pass before reuse
-  int gc_age = 0;         // allocations since it became free
-  Block* prev = nullptr;
-  Block* next = nullptr;
-  std::unordered_set<c10::StreamId> users{}; // other streams, from recordStream()
-
-  bool isSplit() const noexcept {
-    return prev != nullptr || next != nullptr;
-  }
-};
-
-// Smallest first within a stream, so lower_bound finds the best fit.
-struct BlockOrder {
-  bool operator()(const Block* a, const Block* b) const noexcept;
-};
-
-// Free blocks of small (<= 1 MiB) and of large requests are kept apart, against fragmentation.
-struct BlockPool {
-  explicit BlockPool(bool small_) : small(small_) {}
-  const bool small;
-  std::set<Block*, BlockOrder> free;
-};
-
 // Thread-safe.
 class DeviceCache {
  public:
-  explicit DeviceCache(c10::DeviceIndex device) : device_(device) {}
+  explicit DeviceCache(c10::DeviceIndex device)
+      : device_(device), memory_(device), history_(device) {}
 
-  // Returns device memory for `stream`, waiting for nothing. Throws c10::OutOfMemoryError after
-  // everything cached has been given back to the driver in vain.
-  void* allocate(size_t bytes, c10::StreamId stream);
+  // Memory for work on `stream`, which is of this device. Waits for nothing while there is memory.
+  // Throws c10::OutOfMemoryError after everything cached has been given back to the driver in vain.
+  Block* allocate(size_t bytes, const Stream& stream);
 
-  // Takes a block back; does nothing for a pointer that is not of this device.
-  void free(void* ptr);
+  // Takes a block back, for reuse in stream order.
+  void free(Block* block);
 
-  // `ptr` must not be reused before the work queued on `stream` so far when it is freed is done.
-  void recordStream(void* ptr, c10::StreamId stream);
+  // The block must not be reused before the work queued on `stream` when it is freed is done.
+  void recordStream(Block* block, c10::StreamId stream);
 
-  // Gives every unused segment back to the driver.
+  // Gives every unused segment back to the driver. Waits for the streams that recordStream()
+  // announced.
   void emptyCache();
 
-  c10::CachingDeviceAllocator::DeviceStats stats();
+  c10::CachingDeviceAllocator::DeviceStats stats() const;
+  MemoryStats::Totals totals() const {
+    return stats_.totals();
+  }
   void resetAccumulatedStats();
   void resetPeakStats();
   void setMemoryFraction(double fraction);
   void snapshot(std::vector<c10::CachingDeviceAllocator::SegmentInfo>& out);
 
+  MemoryHistory& history() noexcept {
+    return history_;
+  }
+
+  // Counts the requests; stands still unless garbage is collected.
+  uint64_t now() const noexcept {
+    return clock_.load(std::memory_order_relaxed);
+  }
+
  private:
-  using StatTypes = c10::CachingAllocator::StatTypes;
+  struct Request {
+    size_t size;      // of the block
+    size_t requested; // by the caller
+    MemoryHistory::Context context;
+  };
 
-  BlockPool& poolFor(size_t size);
-  StatTypes statTypes(const BlockPool& pool) const;
+  Arena& arenaOf(const Stream& stream);
+  Arena& createArena(const Stream& stream);
+  std::vector<Arena*> arenas();
 
-  Block* findFree(size_t size, c10::StreamId stream, BlockPool& pool);
-  Block* allocateSegment(size_t size, c10::StreamId stream, BlockPool& pool);
-  void* driverMalloc(size_t bytes);
-  void releaseCached();
-  bool releaseAtLeast(size_t size, c10::StreamId stream, BlockPool& pool);
+  Block* allocateCached(Arena& arena, const Request& request);
+  Block* allocateSegment(Arena& arena, const Request& request);
+  void* allocateAfterRelease(Arena& arena, size_t bytes);
+  void handOut(Block* block, const Request& request, const SplitChange& change);
+  [[noreturn]] void runOutOfMemory(Arena& arena, const Request& request);
+
+  void recordEvents(Arena& arena, Block* block, const std::vector<c10::StreamId>& users);
+  void processEvents(Arena& arena);
+  void completeFree(Block* block);
+  void completeFrees(const std::vector<Block*>& blocks);
+
+  size_t releaseCached();
+  size_t releaseAtLeast(Arena& arena, size_t bytes);
+  size_t release(std::vector<Segment>& segments);
+  void waitForUses(Arena& arena);
   void collectGarbage();
-  void releaseSegment(Block* block);
-  [[noreturn]] void throwOutOfMemory(size_t requested, size_t size);
 
-  bool shouldSplit(const Block& block, size_t size) const;
-  Block* split(Block* block, size_t size);
-  void makeFree(Block* block);
-  size_t mergeWith(Block* block, Block* neighbour);
+  void trace(
+      TraceEntry::Action action,
+      const Arena& arena,
+      const void* ptr,
+      size_t size,
+      const MemoryHistory::Context& context = nullptr);
 
-  void recordEvents(Block* block);
-  void processEvents(bool wait);
+  static constexpr size_t kDirect = 256; // stream ids with a place in direct_
 
   const c10::DeviceIndex device_;
-  std::mutex mutex_;
-  BlockPool small_{true};
-  BlockPool large_{false};
-  std::unordered_map<void*, Block*> live_; // allocated, or freed with events pending
-  std::deque<std::pair<Event, Block*>> events_;
-  c10::CachingDeviceAllocator::DeviceStats stats_;
-  size_t limit_ = 0; // bytes the driver may be asked for in total; 0 is no limit
+  DeviceMemory memory_;
+  MemoryStats stats_;
+  MemoryHistory history_;
+  std::atomic<uint64_t> clock_{0};
+
+  // Held while segments are on their way back to the driver: who runs out of memory waits for them.
+  std::mutex reclaiming_;
+
+  std::array<std::atomic<Arena*>, kDirect> direct_{};
+  std::mutex arenas_mutex_;
+  std::unordered_map<c10::StreamId, std::unique_ptr<Arena>> arenas_;
 };
 
 } // namespace puone

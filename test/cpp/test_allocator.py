@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The device allocator's C++ tests, plain and under the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import pytest
+from sanitizers import REPORTS, SANITIZERS, build, run
+
+
+@pytest.mark.parametrize("sanitizer", SANITIZERS, ids=lambda name: name or "plain")
+def test_the_device_allocator_is_clean(sanitizer: str) -> None:
+    executable = build(sanitizer, folder_of="lib", target="allocator_tests")
+    output = run([executable], SANITIZERS[sanitizer], at_least=19)
+    assert REPORTS.search(output) is None, output
