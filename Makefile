@@ -261,12 +261,15 @@ $(VENV)/.tools-%:
 	@rm -f $(VENV)/.tools-*
 	@touch $@
 
+# torch by itself: its index has no other package, and where it cannot be reached, or is not needed,
+# pip loses a moment only.
 $(VENV)/.suite-development-%:
 	$(virtual_environment)
 	@echo "$(if $(filter conformance,$(MAKECMDGOALS)),step 1 of 3: )install torch and what the suite needs into $(VENV): about 1 min and 1.2 GB"
 	@rm -f $(VENV)/.suite-*
-	@$(INSTALL) $(addprefix --extra-index-url=,$(TORCH_INDEX)) \
-	  $(patsubst %,--requirement requirements/%.txt,torch build run)
+	@$(INSTALL) --no-deps --retries=1 $(addprefix --extra-index-url=,$(TORCH_INDEX)) \
+	  --requirement requirements/torch.txt
+	@$(INSTALL) $(patsubst %,--requirement requirements/%.txt,build run) torch
 	@touch $@
 
 # torch first, by what the pin says of its file; then what it asks for, and the rest.

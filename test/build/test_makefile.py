@@ -36,6 +36,7 @@ class Checkout:
         self.folder = folder
         self.calls = folder / "calls"
         programs = folder / "programs"
+        folder.mkdir(exist_ok=True)
         for name in ("Makefile", "pyproject.toml", "requirements", "ci/pins", "test/ci/node"):
             source, copy = ROOT / name, folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,11 @@ class Checkout:
             program.write_text(text.format(calls=self.calls, python=sys.executable))
             program.chmod(0o755)
         self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "PIN", "PUONE"))},
+            **{
+                k: v
+                for k, v in os.environ.items()
+                if not k.startswith(("MAKE", "MFLAGS", "PIN", "PUONE"))
+            },
             "PATH": f"{programs}:/usr/bin:/bin",
         }
         self.environment.pop("CHROMIUM", None)
@@ -108,6 +113,14 @@ def test_the_first_result_needs_little_and_says_what_it_takes(checkout: Checkout
     plan, steps = made.text.partition("step 1 of 3")[::2]
     assert plan.count(" min on ") == 2 and "about 1 min and 1.2 GB" in plan
     assert steps.index("step 2 of 3") < steps.index("step 3 of 3")
+
+
+def test_the_index_of_torch_is_asked_for_torch_only(checkout: Checkout) -> None:
+    calls = checkout.make("suite-environment").calls.splitlines()
+    (asked,) = (line for line in calls if "--extra-index-url=https://download.pytorch.org" in line)
+    assert "--no-deps" in asked and asked.endswith("--requirement requirements/torch.txt")
+    other = Checkout(checkout.folder / "other")
+    assert "--extra-index-url" not in other.make("suite-environment", "TORCH_INDEX=").calls
 
 
 def test_the_second_time_only_what_changed_is_built(checkout: Checkout) -> None:

@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--config-settings", action="append")
     parser.add_argument("--extra-index-url")
     parser.add_argument("--progress-bar")
+    parser.add_argument("--retries")
     for switch in (
         *("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"),
         *("--no-compile", "--no-input", "--disable-pip-version-check"),
