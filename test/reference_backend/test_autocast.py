@@ -10,7 +10,8 @@ import torch, torch_puone
 
 def registered(key):
     has = torch._C._dispatch_has_kernel_for_dispatch_key
-    return {name for name in torch._C._dispatch_get_all_op_names() if has(name, key)}
+    names = torch._C._dispatch_get_all_op_names()
+    return {name for name in names if name.startswith("aten::") and has(name, key)}
 
 cuda, own = registered("AutocastCUDA"), registered("AutocastPrivateUse1")
 assert len(cuda) > 100
