@@ -23,6 +23,8 @@ from conformance.observe import LATE_MS, in_thread, raised, while_held, words
 MIB = 1 << 20
 #: Larger than any sensible small-block threshold, small enough for any device.
 LARGE = 32 * MIB
+# Blocks of LARGE bytes that a cache may have kept from the checks before.
+CACHED = 16
 
 
 def _bytes(dev: Device, count: int, index: int = 0) -> torch.Tensor:
@@ -436,7 +438,18 @@ def memory_is_booked_on_the_device_it_is_on(dev: Device, case: str) -> None:
         if case == "memory_info":
             dev.require("memory_info")
             assert info[0] == _free(0), "the memory was taken from device 0"
-            assert info[1] - _free(1) >= LARGE, "the memory was not taken from device 1"
+            assert _falls(dev, info[1], index=1), "the memory was not taken from device 1"
+
+
+def _falls(dev: Device, free: int, index: int = 0) -> bool:
+    """Whether free memory falls below `free` when much is allocated.
+
+    A cache that cannot be emptied may serve some of it: what it gives is held until it has no more.
+    """
+    held = []
+    while free - _free(index) < LARGE and len(held) < CACHED:
+        held.append(_bytes(dev, LARGE, index=index))
+    return free - _free(index) >= LARGE
 
 
 @check(
@@ -456,8 +469,7 @@ def free_and_total_memory_are_true(dev: Device, case: str) -> None:
         elif case == "parity":
             assert dev.module.mem_get_info(0)[1] == total
         else:
-            x = _bytes(dev, LARGE)
-            assert free - _free() >= LARGE, f"{x.numel()} bytes were taken from nowhere"
+            assert _falls(dev, free), f"{LARGE} bytes were taken from nowhere"
             assert torch.accelerator.get_memory_info(0)[1] == total
 
 
