@@ -12,12 +12,17 @@ execute_process(
   OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 if(NOT TORCH_DIR)
   message(FATAL_ERROR "torch is not installed for ${Python_EXECUTABLE}. Install it first "
-                      "(pip install torch==2.13.0), then build with --no-build-isolation.")
+                      "(pip install torch), then build with --no-build-isolation.")
 endif()
 
 file(READ "${TORCH_DIR}/version.py" torch_version_py)
-string(REGEX MATCH "__version__ = '([0-9]+)\\.([0-9]+)[^']*'" _ "${torch_version_py}")
-set(TORCH_VERSION_MAJOR_MINOR "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}")
+# Another torch in its place is another configuration.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${TORCH_DIR}/version.py")
+string(REGEX MATCH "git_version = '([^']*)'" _ "${torch_version_py}")
+set(TORCH_GIT_VERSION "${CMAKE_MATCH_1}")
+string(REGEX MATCH "__version__ = '(([0-9]+)\\.([0-9]+)[^']*)'" _ "${torch_version_py}")
+set(TORCH_VERSION "${CMAKE_MATCH_1}")
+set(TORCH_VERSION_MAJOR_MINOR "${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
 if(TORCH_VERSION_MAJOR_MINOR VERSION_LESS 2.11)
   message(FATAL_ERROR "torch ${TORCH_VERSION_MAJOR_MINOR} in ${TORCH_DIR} is too old: 2.11 or newer is needed.")
 endif()

@@ -11,7 +11,14 @@
  * - Status   Every entry that can fail returns a puone_status. On failure the out-parameters are
  *            untouched and last_error_message() holds the reason for the calling thread.
  * - Threads  Every entry may be called from any thread at any time after init() and before
- *            shutdown(). The only per-thread state is the current device and the last error.
+ *            shutdown(). The only per-thread state is the last error. There is no current device:
+ *            an entry that creates something takes the device as a parameter.
+ * - Misuse   NULL where something is required, an index outside [0, device_count), a dead handle, a
+ *            range outside its block, an unknown flag or a wrong size is undefined behaviour of the
+ *            driver alone. The validation layer (hal/validation.h) wraps any driver's table and
+ *            refuses such calls with INVALID_ARGUMENT or INVALID_DEVICE; the capability
+ *            PUONE_CAP_VALIDATION says that a table does. An "Errors" line below that names one of
+ *            these two statuses describes such a table.
  * - Blocks   An entry does not wait for device work. The entries that do wait are named: init,
  *            shutdown, free, host_free, device_synchronize, stream_synchronize, stream_destroy
  *            (may), event_synchronize.
@@ -25,8 +32,11 @@
  *            where the hardware itself runs a stream, copies, fills and kernels may run all the
  *            same, on whatever the failed piece has left.
  * - Handles  Opaque, owned by the driver, created and destroyed in pairs by the caller. Destroying
- *            NULL is a no-op. Using a destroyed handle is undefined; a strict driver should return
- *            INVALID_ARGUMENT.
+ *            NULL is a no-op. Using a destroyed handle is misuse.
+ * - Structs  A struct that an entry fills begins with struct_size, which the caller sets to the
+ * size that it was compiled with. The driver fills the members that both sides know, and leaves
+ * struct_size as it is. A struct_size below that of the ABI's first minor is INVALID_ARGUMENT.
+ * - Enums    Cross as integers of a fixed width.
  * - Memory   Device addresses are unified: one address belongs to at most one device. The host must
  *            never dereference one. Sizes are bytes.
  *
@@ -44,98 +54,141 @@
 extern "C" {
 #endif
 
-#define PUONE_HAL_ABI_MAJOR 1u
+#define PUONE_HAL_ABI_MAJOR 2u
 #define PUONE_HAL_ABI_MINOR 0u
 
+/* An enumeration whose values cross the boundary as `integer`: in C a typedef of it, in C++ a type
+ * of its own over it. */
+#ifdef __cplusplus
+#define PUONE_ENUM(name, integer) enum name : integer
+#else
+#define PUONE_ENUM(name, integer) \
+  typedef integer name;           \
+  enum
+#endif
+
 /* Result of a call. The values are ABI. */
-typedef enum puone_status {
-  PUONE_OK = 0,
-  /* stream_query/event_query only: work is still pending. Not an error. */
-  PUONE_NOT_READY = 1,
-  /* An argument is out of range, a handle is dead, a pointer is not of the kind claimed. */
-  PUONE_INVALID_ARGUMENT = 2,
-  /* A device index is outside [0, device_count). */
-  PUONE_INVALID_DEVICE = 3,
-  /* Not enough memory. The device stays usable; freeing memory and retrying may succeed. */
-  PUONE_OUT_OF_MEMORY = 4,
-  /* The driver does not implement this. Probing must be free of side effects. */
-  PUONE_UNSUPPORTED = 5,
-  /* The device is gone: every later call that touches it returns this until the process ends. */
-  PUONE_DEVICE_LOST = 6,
-  /* Anything else. The message carries the native code. */
-  PUONE_INTERNAL = 7
-} puone_status;
+PUONE_ENUM(puone_status, int32_t){
+    PUONE_OK = 0,
+    /* stream_query/event_query only: work is still pending. Not an error. */
+    PUONE_NOT_READY = 1,
+    /* An argument is out of range, a handle is dead, a pointer is not of the kind claimed. */
+    PUONE_INVALID_ARGUMENT = 2,
+    /* A device index is outside [0, device_count). */
+    PUONE_INVALID_DEVICE = 3,
+    /* Not enough memory. The device stays usable; freeing memory and retrying may succeed. */
+    PUONE_OUT_OF_MEMORY = 4,
+    /* The driver does not implement this. Probing must be free of side effects. */
+    PUONE_UNSUPPORTED = 5,
+    /* The device is gone: every later call that touches it returns this until the process ends. */
+    PUONE_DEVICE_LOST = 6,
+    /* Anything else. The message carries the native code. */
+    PUONE_INTERNAL = 7};
 
 /* What a driver offers; bits of puone_driver_info.capabilities. A bit stands for its entries: when
  * it is set all of them are non-NULL and do not return UNSUPPORTED, when it is clear they do. */
-typedef enum puone_capability {
-  PUONE_CAP_STREAMS = 1u << 0,           /* stream_* except stream_host_func */
-  PUONE_CAP_STREAM_PRIORITIES = 1u << 1, /* stream_priority_range gives a range wider than 0..0 */
-  PUONE_CAP_HOST_FUNC = 1u << 2,         /* stream_host_func */
-  PUONE_CAP_EVENTS = 1u << 3,            /* event_* except event_elapsed_ms, stream_wait_event */
-  PUONE_CAP_EVENT_TIMING = 1u << 4,      /* event_elapsed_ms */
-  PUONE_CAP_MEMORY = 1u << 5,            /* malloc, free, pointer_attributes, memcpy, memset */
-  PUONE_CAP_PINNED_MEMORY = 1u << 6,     /* host_malloc, host_free */
-  PUONE_CAP_PEER_ACCESS = 1u << 7,       /* device_can_access_peer may answer yes */
-  PUONE_CAP_KERNELS = 1u << 8            /* kernel_find, kernel_launch */
-} puone_capability;
+PUONE_ENUM(puone_capability, uint64_t){
+    PUONE_CAP_STREAMS = 1u << 0,           /* stream_* but the two named below */
+    PUONE_CAP_STREAM_PRIORITIES = 1u << 1, /* stream_priority_range gives a range wider than 0..0 */
+    PUONE_CAP_HOST_FUNC = 1u << 2,         /* stream_host_func */
+    PUONE_CAP_EVENTS = 1u << 3,            /* event_* except event_elapsed_ms, stream_wait_event */
+    PUONE_CAP_EVENT_TIMING = 1u << 4,      /* event_elapsed_ms */
+    PUONE_CAP_MEMORY = 1u << 5,            /* malloc, free, pointer_attributes, memcpy, memset */
+    PUONE_CAP_PINNED_MEMORY = 1u << 6,     /* host_malloc, host_free */
+    PUONE_CAP_PEER_ACCESS = 1u << 7,       /* device_can_access_peer may answer yes */
+    PUONE_CAP_KERNELS = 1u << 8,           /* kernel_find, kernel_launch */
+    PUONE_CAP_EXTERNAL_STREAMS = 1u << 9,  /* stream_from_native */
+    PUONE_CAP_VALIDATION = 1u << 10        /* misuse is refused, not undefined */
+};
 
 typedef struct puone_stream_s* puone_stream;
 typedef struct puone_event_s* puone_event;
 /* A kernel handle is valid until shutdown() and never destroyed. */
 typedef const struct puone_kernel_s* puone_kernel;
 
+/* Version of the set of kernels that this header was written for (csrc/hal/kernels.yaml). It is
+ * raised when a kernel of the set changes what it takes or computes. */
+#define PUONE_KERNEL_SET_VERSION 1u
+
 /* Filled by describe(). Strings are static for the life of the library. */
 typedef struct puone_driver_info {
-  const char* name;      /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
-  const char* vendor;    /* free text */
-  const char* version;   /* version of the driver library */
-  uint64_t capabilities; /* puone_capability bits */
+  uint32_t struct_size;
+  uint32_t kernel_set_version; /* PUONE_KERNEL_SET_VERSION that the driver was built with */
+  const char* name;            /* "sim", "cuda", ...: lower case, [a-z0-9_]+ */
+  const char* vendor;          /* free text */
+  const char* version;         /* version of the driver library */
+  uint64_t capabilities;       /* puone_capability bits */
 } puone_driver_info;
 
 #define PUONE_NAME_MAX 128
 
 /* Filled by device_properties(). */
 typedef struct puone_device_properties {
+  uint32_t struct_size;
+  int32_t memory_alignment;     /* every malloc() result is a multiple of this, at least 256 */
   char name[PUONE_NAME_MAX];    /* NUL-terminated, for people */
   uint64_t total_memory;        /* bytes */
   int32_t major, minor;         /* compute capability; 0.0 where the idea has no meaning */
   int32_t multiprocessor_count; /* units that run blocks in parallel; at least 1 */
   int32_t warp_size;            /* lanes that run in lock step; 1 where there are none */
-  int32_t memory_alignment;     /* every malloc() result is a multiple of this, at least 256 */
-  int32_t reserved[3];
 } puone_device_properties;
 
 /* Where a pointer lives. */
-typedef enum puone_memory_kind {
-  PUONE_MEMORY_UNREGISTERED = 0, /* not known to this driver: ordinary host memory */
-  PUONE_MEMORY_HOST = 1,         /* inside a live host_malloc() block */
-  PUONE_MEMORY_DEVICE = 2        /* inside a live malloc() block */
-} puone_memory_kind;
+PUONE_ENUM(puone_memory_kind, int32_t){
+    PUONE_MEMORY_UNREGISTERED = 0, /* not known to this driver: ordinary host memory */
+    PUONE_MEMORY_HOST = 1,         /* inside a live host_malloc() block */
+    PUONE_MEMORY_DEVICE = 2        /* inside a live malloc() block */
+};
 
+/* Filled by pointer_attributes(). */
 typedef struct puone_pointer_attributes {
+  uint32_t struct_size;
   puone_memory_kind kind;
   int32_t device; /* owner of DEVICE memory, -1 otherwise */
-  void* base;     /* start of the block, NULL when UNREGISTERED */
-  size_t size;    /* bytes of the block, 0 when UNREGISTERED */
+  int32_t reserved;
+  void* base;  /* start of the block, NULL when UNREGISTERED */
+  size_t size; /* bytes of the block, 0 when UNREGISTERED */
 } puone_pointer_attributes;
 
-typedef enum puone_memcpy_kind {
-  PUONE_MEMCPY_HOST_TO_HOST = 0,
-  PUONE_MEMCPY_HOST_TO_DEVICE = 1,
-  PUONE_MEMCPY_DEVICE_TO_HOST = 2,
-  PUONE_MEMCPY_DEVICE_TO_DEVICE = 3 /* same device or peer */
-} puone_memcpy_kind;
+PUONE_ENUM(puone_memcpy_kind, int32_t){
+    PUONE_MEMCPY_HOST_TO_HOST = 0,
+    PUONE_MEMCPY_HOST_TO_DEVICE = 1,
+    PUONE_MEMCPY_DEVICE_TO_HOST = 2,
+    PUONE_MEMCPY_DEVICE_TO_DEVICE = 3 /* same device or peer */
+};
 
 /* Flags of event_create(). */
-typedef enum puone_event_flags {
-  PUONE_EVENT_DEFAULT = 0,
-  PUONE_EVENT_TIMING = 1u << 0,       /* event_elapsed_ms may be asked of it */
-  PUONE_EVENT_BLOCKING_SYNC = 1u << 1 /* event_synchronize sleeps rather than spins */
-} puone_event_flags;
+PUONE_ENUM(puone_event_flags, uint32_t){
+    PUONE_EVENT_DEFAULT = 0,
+    PUONE_EVENT_TIMING = 1u << 0,       /* event_elapsed_ms may be asked of it */
+    PUONE_EVENT_BLOCKING_SYNC = 1u << 1 /* event_synchronize sleeps rather than spins */
+};
 
 /* Runs on a driver thread, in stream order. It must not call into the HAL and must not throw. */
 typedef void (*puone_host_func)(void* user_data);
+
+/* Filled by kernel_find(). */
+typedef struct puone_kernel_info {
+  uint32_t struct_size;
+  uint32_t version;       /* of the kernel's contract */
+  uint64_t element_types; /* bit (1 << puone_dtype) for each type that it takes; all bits for a
+                           * kernel without an element type */
+  uint64_t args_size;     /* bytes of its argument struct */
+} puone_kernel_info;
+
+/* What a launch may ask of its caller while kernel_launch() runs. */
+typedef struct puone_launch_context {
+  uint32_t struct_size;
+  uint32_t reserved;
+  /* Workspace for the kernel: `bytes` > 0 bytes on the stream's device, aligned to
+   * memory_alignment, contents undefined. It must stay valid for the work of this launch in stream
+   * order, so the caller may give it back to a stream-ordered cache when kernel_launch() returns;
+   * for a launch that is captured, as long as the graph may run. On failure *out is untouched and
+   * kernel_launch() returns the callback's status. Called on the thread of kernel_launch(), any
+   * number of times; it may call the HAL and must not throw. */
+  puone_status (*allocate)(void* user, size_t bytes, void** out);
+  void* user;
+} puone_launch_context;
 
 typedef struct puone_hal_api {
   /* ---- header: first, for ever ---- */
@@ -151,28 +204,21 @@ typedef struct puone_hal_api {
   puone_status (*init)(void);
 
   /* Finish all queued work, join every thread of the driver, release everything. All handles die.
-   * Called at most once, after the last other call. In a forked child it must return at once
-   * without joining. */
+   * Called at most once. Calls on other threads that have begun are waited for; calls that begin
+   * later fail with INTERNAL. In a forked child it must return at once without joining. */
   puone_status (*shutdown)(void);
 
   /* Never fails for a non-NULL out; usable before init(). */
   puone_status (*describe)(puone_driver_info* out);
 
-  /* Text of the calling thread's last failed call: entry, reason, native code. Valid until the
+  /* Text of the calling thread's last failed call, "entry: reason, native code". Valid until the
    * thread's next call. Never NULL; "" if nothing failed. Usable before init(). */
   const char* (*last_error_message)(void);
 
-  /* ---- device (8) ---- */
+  /* ---- device (6) ---- */
 
   /* Number of usable devices, 0 if there is none. Creates no context. */
   puone_status (*device_count)(int32_t* out);
-
-  /* The calling thread's current device; 0 on a new thread. */
-  puone_status (*device_get)(int32_t* out);
-
-  /* Set the calling thread's current device. Other threads are not affected.
-   * Errors: INVALID_DEVICE, DEVICE_LOST. */
-  puone_status (*device_set)(int32_t device);
 
   /* Errors: INVALID_DEVICE. */
   puone_status (*device_properties)(int32_t device, puone_device_properties* out);
@@ -185,8 +231,9 @@ typedef struct puone_hal_api {
    * Errors: INVALID_DEVICE, DEVICE_LOST, any asynchronous error. */
   puone_status (*device_synchronize)(int32_t device);
 
-  /* Numerically lower is more urgent. least >= 0 >= greatest; both 0 without priorities. */
-  puone_status (*stream_priority_range)(int32_t* least, int32_t* greatest);
+  /* Of the device's streams. Numerically lower is more urgent. least >= 0 >= greatest; both 0
+   * without priorities. Errors: INVALID_DEVICE. */
+  puone_status (*stream_priority_range)(int32_t device, int32_t* least, int32_t* greatest);
 
   /* *out = 1 if kernels and copies on `device` may address memory of `peer`. A device is its own
    * peer. Errors: INVALID_DEVICE. */
@@ -194,13 +241,12 @@ typedef struct puone_hal_api {
 
   /* ---- memory (7) ---- */
 
-  /* Allocate on the calling thread's current device, aligned to memory_alignment. bytes == 0 is
-   * INVALID_ARGUMENT. Contents are undefined. The caller owns it. Errors: OUT_OF_MEMORY,
-   * DEVICE_LOST. */
-  puone_status (*malloc)(size_t bytes, void** out);
+  /* Allocate on `device`, aligned to memory_alignment. bytes == 0 is INVALID_ARGUMENT. Contents are
+   * undefined. The caller owns it. Errors: OUT_OF_MEMORY, INVALID_DEVICE, DEVICE_LOST. */
+  puone_status (*malloc)(int32_t device, size_t bytes, void** out);
 
-  /* Release a malloc() result, whatever the current device. Waits for queued work of the owning
-   * device first. NULL is a no-op. Errors: INVALID_ARGUMENT (not a live block's start). */
+  /* Release a malloc() result. Waits for queued work of the owning device first. NULL is a no-op.
+   * Errors: INVALID_ARGUMENT (not a live block's start). */
   puone_status (*free)(void* ptr);
 
   /* Page-locked host memory, readable and writable by the host and by every device, at least 64
@@ -226,11 +272,17 @@ typedef struct puone_hal_api {
    * Errors: INVALID_ARGUMENT, DEVICE_LOST. */
   puone_status (*memset_async)(void* dst, int32_t value, size_t bytes, puone_stream stream);
 
-  /* ---- stream (7) ---- */
+  /* ---- stream (8) ---- */
 
-  /* New stream on the calling thread's current device. A priority outside stream_priority_range is
-   * clamped. The caller owns it. Errors: OUT_OF_MEMORY, DEVICE_LOST. */
-  puone_status (*stream_create)(int32_t priority, puone_stream* out);
+  /* New stream on `device`. A priority outside stream_priority_range is clamped. The caller owns
+   * it. Errors: OUT_OF_MEMORY, INVALID_DEVICE, DEVICE_LOST. */
+  puone_status (*stream_create)(int32_t device, int32_t priority, puone_stream* out);
+
+  /* A stream over a native one of `device` that stays its owner's and must outlive the handle and
+   * its work: what is queued on the one and on the other runs in one order. The caller owns the
+   * handle; destroying it leaves the native stream alone. What stream_native_handle() gives for any
+   * stream is accepted. Errors: INVALID_ARGUMENT (NULL), INVALID_DEVICE, DEVICE_LOST. */
+  puone_status (*stream_from_native)(int32_t device, void* native, puone_stream* out);
 
   /* The handle dies at once; queued work still runs to its end. May block. NULL is a no-op. */
   puone_status (*stream_destroy)(puone_stream stream);
@@ -257,9 +309,9 @@ typedef struct puone_hal_api {
 
   /* ---- event (6) ---- */
 
-  /* New event on the calling thread's current device. flags: puone_event_flags. The caller owns
-   * it. An event never recorded counts as complete. Errors: INVALID_ARGUMENT (unknown flag). */
-  puone_status (*event_create)(uint32_t flags, puone_event* out);
+  /* New event on `device`. flags: puone_event_flags. The caller owns it. An event never recorded
+   * counts as complete. Errors: INVALID_ARGUMENT (unknown flag), INVALID_DEVICE, DEVICE_LOST. */
+  puone_status (*event_create)(int32_t device, uint32_t flags, puone_event* out);
 
   /* The handle dies at once; waits already queued on it still hold. NULL is a no-op. */
   puone_status (*event_destroy)(puone_event event);
@@ -282,15 +334,24 @@ typedef struct puone_hal_api {
 
   /* ---- kernel (2) ---- */
 
-  /* Look a kernel up by name (csrc/kernels/README.md lists them and their argument structs).
-   * Errors: UNSUPPORTED if this driver lacks it. */
-  puone_status (*kernel_find)(const char* name, puone_kernel* out);
+  /* Look a kernel up by name (csrc/hal/kernels.yaml lists them and their argument structs) and, if
+   * info is not NULL, say what this driver's kernel takes. A driver may lack any kernel, and may
+   * take fewer element types than the contract names. Errors: UNSUPPORTED if this driver lacks it,
+   * INVALID_ARGUMENT (info->struct_size). */
+  puone_status (*kernel_find)(const char* name, puone_kernel_info* info, puone_kernel* out);
 
   /* Queue a kernel. `args` points to the kernel's argument struct of `bytes` bytes and is copied
    * before the call returns. Pointers inside it are device addresses valid on the stream's device.
-   * Errors: INVALID_ARGUMENT (bytes is not what the kernel takes), DEVICE_LOST. */
+   * `context` gives workspace; NULL where the caller has none, and a kernel that needs some then
+   * returns OUT_OF_MEMORY. A launch that fails may have queued a part of its work, which touches
+   * nothing but the kernel's outputs and the workspace. Errors: INVALID_ARGUMENT (bytes is not what
+   * the kernel takes), DEVICE_LOST, the status of context->allocate. */
   puone_status (*kernel_launch)(
-      puone_kernel kernel, const void* args, size_t bytes, puone_stream stream);
+      puone_kernel kernel,
+      const void* args,
+      size_t bytes,
+      puone_stream stream,
+      const puone_launch_context* context);
 
   /* ---- extension (1) ---- */
 
@@ -306,7 +367,7 @@ puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out);
 typedef puone_status (*puone_hal_get_fn)(uint32_t abi_major, const puone_hal_api** out);
 #define PUONE_HAL_GET_SYMBOL "puone_hal_get"
 
-/* ---- extension "fault": planted misfortune, for tests (simulated drivers only) ---- */
+/* ---- extension "fault": injected faults, for tests (simulated drivers only) ---- */
 
 #define PUONE_FAULT_EXTENSION "fault"
 #define PUONE_FAULT_VERSION 1u
@@ -329,7 +390,7 @@ typedef struct puone_fault_api {
   /* Every piece of device work takes at least this long. 0 clears it. */
   puone_status (*latency_ns)(uint64_t ns);
 
-  /* Clear all faults, lost devices included. */
+  /* Clear all injected faults, lost devices included. */
   puone_status (*reset)(void);
 } puone_fault_api;
 
@@ -415,13 +476,13 @@ typedef struct puone_graph_api {
 #define PUONE_TRACE_EXTENSION "trace"
 #define PUONE_TRACE_VERSION 1u
 
-typedef enum puone_trace_kind {
-  PUONE_TRACE_COPY = 0,
-  PUONE_TRACE_FILL = 1,
-  PUONE_TRACE_KERNEL = 2,
-  PUONE_TRACE_HOST_FUNC = 3,
-  PUONE_TRACE_GRAPH = 4 /* one launch of a graph */
-} puone_trace_kind;
+PUONE_ENUM(puone_trace_kind, int32_t){
+    PUONE_TRACE_COPY = 0,
+    PUONE_TRACE_FILL = 1,
+    PUONE_TRACE_KERNEL = 2,
+    PUONE_TRACE_HOST_FUNC = 3,
+    PUONE_TRACE_GRAPH = 4 /* one launch of a graph */
+};
 
 /* One piece of work that was queued while tracing was on. */
 typedef struct puone_trace_record {

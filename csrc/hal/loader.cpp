@@ -4,7 +4,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+
+#include "hal/validation.h"
 
 namespace puone {
 namespace {
@@ -35,8 +38,6 @@ void forEachEntry(puone_hal_api& api, F&& f) {
   ENTRY(shutdown, 0);
   ENTRY(describe, 0);
   ENTRY(device_count, 0);
-  ENTRY(device_get, PUONE_CAP_MEMORY);
-  ENTRY(device_set, PUONE_CAP_MEMORY);
   ENTRY(device_properties, PUONE_CAP_MEMORY);
   ENTRY(device_memory_info, PUONE_CAP_MEMORY);
   ENTRY(device_synchronize, PUONE_CAP_STREAMS);
@@ -50,6 +51,7 @@ void forEachEntry(puone_hal_api& api, F&& f) {
   ENTRY(memcpy_async, PUONE_CAP_MEMORY);
   ENTRY(memset_async, PUONE_CAP_MEMORY);
   ENTRY(stream_create, PUONE_CAP_STREAMS);
+  ENTRY(stream_from_native, PUONE_CAP_EXTERNAL_STREAMS);
   ENTRY(stream_destroy, PUONE_CAP_STREAMS);
   ENTRY(stream_query, PUONE_CAP_STREAMS);
   ENTRY(stream_synchronize, PUONE_CAP_STREAMS);
@@ -80,6 +82,34 @@ puone_hal_get_fn findSymbol(const std::string& path) {
   return reinterpret_cast<puone_hal_get_fn>(symbol);
 }
 
+// PUONE_VALIDATE: 1, or 0 and empty for no.
+bool validationIsAskedFor() {
+  const char* value = std::getenv("PUONE_VALIDATE");
+  if (value == nullptr || *value == '\0' || std::strcmp(value, "0") == 0) {
+    return false;
+  }
+  if (std::strcmp(value, "1") != 0) {
+    throw DriverError("PUONE_VALIDATE=" + std::string(value) + " is not valid: expected 0 or 1");
+  }
+  return true;
+}
+
+// The table to call through: the driver's, or the validation layer's around it.
+const puone_hal_api& outermost(const puone_hal_api& table, const std::string& path) {
+  puone_driver_info info{};
+  info.struct_size = sizeof info;
+  const bool is_asked_for = validationIsAskedFor();
+  if (!is_asked_for || table.describe == nullptr || table.describe(&info) != PUONE_OK ||
+      (info.capabilities & PUONE_CAP_VALIDATION) != 0) {
+    return table;
+  }
+  const puone_hal_api* wrapped = validated(table);
+  if (wrapped == nullptr) {
+    throw DriverError("driver " + path + " is a second one under validation");
+  }
+  return *wrapped;
+}
+
 const puone_hal_api& getTable(const std::string& path) {
   const puone_hal_api* table = nullptr;
   const puone_status status = findSymbol(path)(PUONE_HAL_ABI_MAJOR, &table);
@@ -106,15 +136,16 @@ const puone_hal_api& getTable(const std::string& path) {
 
 } // namespace
 
-Driver loadDriver(const std::string& path) {
-  const puone_hal_api& table = getTable(path);
-  Driver driver;
+LoadedDriver loadDriver(const std::string& path) {
+  const puone_hal_api& table = outermost(getTable(path), path);
+  LoadedDriver driver;
   driver.path = path;
   std::memcpy(&driver.api, &table, std::min<size_t>(table.struct_size, sizeof(driver.api)));
 
   if (driver.api.last_error_message == nullptr) {
     driver.api.last_error_message = &noErrorMessage;
   }
+  driver.info.struct_size = sizeof driver.info;
   if (table.describe == nullptr || table.describe(&driver.info) != PUONE_OK) {
     throw DriverError("driver " + path + " cannot describe itself");
   }

@@ -15,7 +15,8 @@ class DriverError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Driver {
+// A driver that is in use.
+struct LoadedDriver {
   std::string path;
   puone_driver_info info{};
   // The driver's table, completed: an entry that is NULL or beyond the driver's struct_size is
@@ -24,8 +25,10 @@ struct Driver {
 };
 
 // Opens `path` and initialises the driver; the library stays loaded for the life of the process.
-// Throws DriverError if the file or the symbol is missing, the ABI major differs, the table is too
-// short, an entry is absent although its capability is declared, or init() fails.
-Driver loadDriver(const std::string& path);
+// With PUONE_VALIDATE=1 in the environment the table is wrapped by the validation layer
+// (validation.h), unless the driver has it already. Throws DriverError if the file or the symbol is
+// missing, the ABI major differs, the table is too short, an entry is absent although its
+// capability is declared, or init() fails.
+LoadedDriver loadDriver(const std::string& path);
 
 } // namespace puone

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Activation functions and their gradients.
-#include "kernels/families.h"
+#include "kernels/families/activation.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -60,10 +60,10 @@ PUONE_FN T hardGate(T x) {
   return raised > 6 ? T(6) : raised;
 }
 
-/// log(1 / (1 + e^-x))
+/// log(1 / (1 + e^-x)); the second term is NaN where x is
 template <class T>
 PUONE_FN T logSigmoid(T x) {
-  return (x < 0 ? x : T(0) * x) - log1p(exp(-abs(x)));
+  return (x < 0 ? x : T(0)) - log1p(exp(-abs(x)));
 }
 template <class T>
 PUONE_FN T logSigmoidSlope(T x) {
@@ -124,7 +124,7 @@ struct Threshold : Scalars<T> {
     return x <= this->s0 ? this->s1 : x;
   }
 };
-/// PyTorch hands the operands of this gradient and the next in this order.
+/// PyTorch passes the operands of this gradient and the next one in this order.
 template <class T>
 struct ThresholdBackward : Scalars<T> {
   using Scalars<T>::Scalars;
@@ -216,7 +216,7 @@ struct ShrinkBackward : Scalars<T> {
   }
 };
 
-/// log(x / (1 - x)), x brought between low and high, the parameters, unless low is negative.
+/// log(x / (1 - x)), with x clamped to the parameters low and high unless low is negative.
 template <class T>
 struct Logit : Scalars<T> {
   using Scalars<T>::Scalars;
@@ -238,48 +238,42 @@ struct LogitBackward : Scalars<T> {
   }
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Relu, Ordered>("relu"),
-    elementwiseEntry<Threshold, Ordered>("threshold"),
-    elementwiseEntry<ThresholdBackward, Ordered>("threshold_backward"),
-    elementwiseEntry<LeakyRelu, Reals>("leaky_relu"),
-    elementwiseEntry<LeakyReluBackward, Reals>("leaky_relu_backward"),
-    elementwiseEntry<Elu, Reals>("elu"),
-    elementwiseEntry<EluBackward, Reals>("elu_backward"),
-    elementwiseEntry<Gelu, Reals>("gelu"),
-    elementwiseEntry<GeluBackward, Reals>("gelu_backward"),
-    elementwiseEntry<GeluTanh, Reals>("gelu_tanh"),
-    elementwiseEntry<GeluTanhBackward, Reals>("gelu_tanh_backward"),
-    elementwiseEntry<Silu, Inexact>("silu"),
-    elementwiseEntry<SiluBackward, Inexact>("silu_backward"),
-    elementwiseEntry<Mish, Reals>("mish"),
-    elementwiseEntry<MishBackward, Reals>("mish_backward"),
-    elementwiseEntry<Hardswish, Reals>("hardswish"),
-    elementwiseEntry<HardswishBackward, Reals>("hardswish_backward"),
-    elementwiseEntry<Hardsigmoid, Reals>("hardsigmoid"),
-    elementwiseEntry<HardsigmoidBackward, Reals>("hardsigmoid_backward"),
-    elementwiseEntry<HardtanhBackward, Reals>("hardtanh_backward"),
-    elementwiseEntry<Softplus, Reals>("softplus"),
-    elementwiseEntry<SoftplusBackward, Reals>("softplus_backward"),
-    elementwiseEntry<Softshrink, Reals>("softshrink"),
-    elementwiseEntry<Hardshrink, Reals>("hardshrink"),
-    elementwiseEntry<ShrinkBackward, Reals>("shrink_backward"),
-    elementwiseEntry<LogSigmoid, Reals>("log_sigmoid"),
-    elementwiseEntry<LogSigmoidBackward, Reals>("log_sigmoid_backward"),
-    elementwiseEntry<SigmoidBackward, Inexact>("sigmoid_backward"),
-    elementwiseEntry<TanhBackward, Inexact>("tanh_backward"),
-    elementwiseEntry<Logit, Reals>("logit"),
-    elementwiseEntry<LogitBackward, Reals>("logit_backward"),
-    elementwiseEntry<Glu, Reals>("glu"),
-    elementwiseEntry<GluBackward, Reals>("glu_backward"),
-    elementwiseEntry<Prelu, Reals>("prelu"),
-    elementwiseEntry<PreluBackward, Reals>("prelu_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> activationKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(relu) = elementwiseKernel<Relu, Ordered>;
+PUONE_KERNEL(threshold) = elementwiseKernel<Threshold, Ordered>;
+PUONE_KERNEL(threshold_backward) = elementwiseKernel<ThresholdBackward, Ordered>;
+PUONE_KERNEL(leaky_relu) = elementwiseKernel<LeakyRelu, Reals>;
+PUONE_KERNEL(leaky_relu_backward) = elementwiseKernel<LeakyReluBackward, Reals>;
+PUONE_KERNEL(elu) = elementwiseKernel<Elu, Reals>;
+PUONE_KERNEL(elu_backward) = elementwiseKernel<EluBackward, Reals>;
+PUONE_KERNEL(gelu) = elementwiseKernel<Gelu, Reals>;
+PUONE_KERNEL(gelu_backward) = elementwiseKernel<GeluBackward, Reals>;
+PUONE_KERNEL(gelu_tanh) = elementwiseKernel<GeluTanh, Reals>;
+PUONE_KERNEL(gelu_tanh_backward) = elementwiseKernel<GeluTanhBackward, Reals>;
+PUONE_KERNEL(silu) = elementwiseKernel<Silu, Inexact>;
+PUONE_KERNEL(silu_backward) = elementwiseKernel<SiluBackward, Inexact>;
+PUONE_KERNEL(mish) = elementwiseKernel<Mish, Reals>;
+PUONE_KERNEL(mish_backward) = elementwiseKernel<MishBackward, Reals>;
+PUONE_KERNEL(hardswish) = elementwiseKernel<Hardswish, Reals>;
+PUONE_KERNEL(hardswish_backward) = elementwiseKernel<HardswishBackward, Reals>;
+PUONE_KERNEL(hardsigmoid) = elementwiseKernel<Hardsigmoid, Reals>;
+PUONE_KERNEL(hardsigmoid_backward) = elementwiseKernel<HardsigmoidBackward, Reals>;
+PUONE_KERNEL(hardtanh_backward) = elementwiseKernel<HardtanhBackward, Reals>;
+PUONE_KERNEL(softplus) = elementwiseKernel<Softplus, Reals>;
+PUONE_KERNEL(softplus_backward) = elementwiseKernel<SoftplusBackward, Reals>;
+PUONE_KERNEL(softshrink) = elementwiseKernel<Softshrink, Reals>;
+PUONE_KERNEL(hardshrink) = elementwiseKernel<Hardshrink, Reals>;
+PUONE_KERNEL(shrink_backward) = elementwiseKernel<ShrinkBackward, Reals>;
+PUONE_KERNEL(log_sigmoid) = elementwiseKernel<LogSigmoid, Reals>;
+PUONE_KERNEL(log_sigmoid_backward) = elementwiseKernel<LogSigmoidBackward, Reals>;
+PUONE_KERNEL(sigmoid_backward) = elementwiseKernel<SigmoidBackward, Inexact>;
+PUONE_KERNEL(tanh_backward) = elementwiseKernel<TanhBackward, Inexact>;
+PUONE_KERNEL(logit) = elementwiseKernel<Logit, Reals>;
+PUONE_KERNEL(logit_backward) = elementwiseKernel<LogitBackward, Reals>;
+PUONE_KERNEL(glu) = elementwiseKernel<Glu, Reals>;
+PUONE_KERNEL(glu_backward) = elementwiseKernel<GluBackward, Reals>;
+PUONE_KERNEL(prelu) = elementwiseKernel<Prelu, Reals>;
+PUONE_KERNEL(prelu_backward) = elementwiseKernel<PreluBackward, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -4,8 +4,7 @@
 #include <cstdint>
 
 #include "kernels/args/multi_tensor.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/amp.h"
 #include "kernels/map.h"
 #include "kernels/types.h"
 
@@ -59,15 +58,9 @@ void ampUpdateScale(Launch& launch, const puone_amp_update_scale_args& args) {
   map(launch, 1, update);
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_amp_unscale_args, ampUnscale>("amp_unscale"),
-    entry<puone_amp_update_scale_args, ampUpdateScale>("amp_update_scale"),
-};
-
 } // namespace
 
-std::span<const Kernel> ampKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(amp_unscale) = ampUnscale;
+PUONE_KERNEL(amp_update_scale) = ampUpdateScale;
 
 } // namespace puone::kernels::PUONE_ISA

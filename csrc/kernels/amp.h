@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What unscaling does to one gradient.
+// Unscaling of one gradient.
 #pragma once
 
 #include "kernels/isa.h"
@@ -12,7 +12,7 @@ struct Unscale {
   PUONE_FN T operator()(T value) const {
     return inv_scale == 1 ? value : value * static_cast<T>(inv_scale);
   }
-  /// Infinity - infinity and NaN are not 0.
+  /// True of infinity and NaN: subtracted from itself, neither gives 0.
   PUONE_FN bool isBad(T value) const {
     return !(value - value == 0);
   }

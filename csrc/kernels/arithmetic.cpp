@@ -3,7 +3,7 @@
 #include "kernels/arithmetic.h"
 
 #include "kernels/elementwise.h"
-#include "kernels/families.h"
+#include "kernels/families/arithmetic.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
@@ -40,17 +40,11 @@ struct Div {
   }
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Add, Numbers>("add"),
-    elementwiseEntry<Sub, Numbers>("sub"),
-    elementwiseEntry<Mul, Numbers>("mul"),
-    elementwiseEntry<Div, Inexact>("div"),
-};
-
 } // namespace
 
-std::span<const Kernel> arithmeticKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(add) = elementwiseKernel<Add, Numbers>;
+PUONE_KERNEL(sub) = elementwiseKernel<Sub, Numbers>;
+PUONE_KERNEL(mul) = elementwiseKernel<Mul, Numbers>;
+PUONE_KERNEL(div) = elementwiseKernel<Div, Inexact>;
 
 } // namespace puone::kernels::PUONE_ISA

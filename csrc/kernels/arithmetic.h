@@ -22,7 +22,7 @@ PUONE_FN auto wrapping(T value) {
 }
 } // namespace detail
 
-/// What many elements of a type are added up in.
+/// The accumulator type for sums of many elements of a type.
 template <class T>
 struct Wider {
   using Type = T;

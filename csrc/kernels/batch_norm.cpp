@@ -2,8 +2,7 @@
 // Batch norm.
 #include "kernels/batch_norm.h"
 #include "kernels/args/normalization.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/batch_norm.h"
 #include "kernels/map.h"
 
 #ifdef PUONE_SIMT
@@ -29,17 +28,11 @@ void batchNormScale(Launch& launch, const puone_batch_norm_args& args) {
   });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_batch_norm_args, batchNormScale>("batch_norm_scale"),
-    entry<puone_batch_norm_args, batchNormApply>("batch_norm_apply"),
-    entry<puone_batch_norm_args, batchNormBackwardSums>("batch_norm_backward_sums"),
-    entry<puone_batch_norm_args, batchNormBackward>("batch_norm_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> batchNormKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(batch_norm_scale) = batchNormScale;
+PUONE_KERNEL(batch_norm_apply) = batchNormApply;
+PUONE_KERNEL(batch_norm_backward_sums) = batchNormBackwardSums;
+PUONE_KERNEL(batch_norm_backward) = batchNormBackward;
 
 } // namespace puone::kernels::PUONE_ISA

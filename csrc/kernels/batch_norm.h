@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch norm. The input is outer x channels x inner elements. What its kernels do per channel; over
-// which threads the elements are spread, host/batch_norm.h and simt/batch_norm.h say.
+// Batch norm, per channel. The input is outer x channels x inner elements; host/batch_norm.h and
+// simt/batch_norm.h spread them over threads.
 #pragma once
 
 #include <cmath>
@@ -103,7 +103,7 @@ struct BatchNorm {
   P *grad_weight, *grad_bias;
 };
 
-/// body(Norm<X, P>) for the types that occur together.
+/// Calls body(Norm<X, P>) for the combinations of types that occur.
 template <template <class, class> class Norm, class Body>
 void withNorm(Launch& launch, const puone_batch_norm_args& args, const Body& body) {
   const auto is = [&](int32_t x, int32_t p) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Functions of two elements, besides arithmetic.h's. Nothing here traps: an integer divided by zero
-// gives an unspecified number, as on other devices.
+// Functions of two elements, besides those of arithmetic.h. Nothing here traps: an integer divided
+// by zero gives an unspecified number, as on other devices.
 #include <type_traits>
 
-#include "kernels/families.h"
+#include "kernels/families/binary.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
 template <class T>
-PUONE_FN T larger(T a, T b) { // NaN wins
+PUONE_FN T larger(T a, T b) { // NaN if either is NaN
   return a > b || a != a ? a : b;
 }
 template <class T>
@@ -18,7 +18,7 @@ PUONE_FN T smaller(T a, T b) {
   return a < b || a != a ? a : b;
 }
 template <class T>
-PUONE_FN T largerNumber(T a, T b) { // NaN loses
+PUONE_FN T largerNumber(T a, T b) { // NaN only if both are NaN
   return a > b || b != b ? a : b;
 }
 template <class T>
@@ -63,7 +63,7 @@ PUONE_FN T floorQuotient(T a, T b) {
     const T q = quotient(a, b);
     return (a < 0) != (b < 0) && b != 0 && fmodOf(a, b) != 0 ? q - 1 : q;
   } else {
-    // By the remainder: a / b may round up to an integer.
+    // Use the remainder, because a / b may round up to an integer.
     if (b == 0) return a / b;
     const T rest = std::fmod(a, b);
     T q = (a - rest) / b;
@@ -166,39 +166,33 @@ struct PowScalar {
   T exponent;
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Maximum, Ordered>("maximum"),
-    elementwiseEntry<Minimum, Ordered>("minimum"),
-    elementwiseEntry<Fmax, Ordered>("fmax"),
-    elementwiseEntry<Fmin, Ordered>("fmin"),
-    elementwiseEntry<Fmod, Ordered>("fmod"),
-    elementwiseEntry<Remainder, Ordered>("remainder"),
-    elementwiseEntry<DivTrunc, Ordered>("div_trunc"),
-    elementwiseEntry<DivFloor, Ordered>("div_floor"),
-    elementwiseEntry<Pow, Numbers>("pow"),
-    elementwiseEntry<PowScalar, Numbers>("pow_scalar"),
-    elementwiseEntry<Atan2, Reals>("atan2"),
-    elementwiseEntry<Hypot, Reals>("hypot"),
-    elementwiseEntry<Copysign, Reals>("copysign"),
-    elementwiseEntry<Nextafter, Reals>("nextafter"),
-    elementwiseEntry<LogAddExp, Reals>("logaddexp"),
-    elementwiseEntry<LogAddExp2, Reals>("logaddexp2"),
-    elementwiseEntry<Xlogy, Reals>("xlogy"),
-    elementwiseEntry<Xlog1py, Reals>("xlog1py"),
-    elementwiseEntry<Heaviside, Ordered>("heaviside"),
-    elementwiseEntry<BitwiseAnd, Integers>("bitwise_and"),
-    elementwiseEntry<BitwiseOr, Integers>("bitwise_or"),
-    elementwiseEntry<BitwiseXor, Integers>("bitwise_xor"),
-    elementwiseEntry<LeftShift, Integers>("left_shift"),
-    elementwiseEntry<RightShift, Integers>("right_shift"),
-    elementwiseEntry<Gcd, Integers>("gcd"),
-    elementwiseEntry<Lcm, Integers>("lcm"),
-};
-
 } // namespace
 
-std::span<const Kernel> binaryKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(maximum) = elementwiseKernel<Maximum, Ordered>;
+PUONE_KERNEL(minimum) = elementwiseKernel<Minimum, Ordered>;
+PUONE_KERNEL(fmax) = elementwiseKernel<Fmax, Ordered>;
+PUONE_KERNEL(fmin) = elementwiseKernel<Fmin, Ordered>;
+PUONE_KERNEL(fmod) = elementwiseKernel<Fmod, Ordered>;
+PUONE_KERNEL(remainder) = elementwiseKernel<Remainder, Ordered>;
+PUONE_KERNEL(div_trunc) = elementwiseKernel<DivTrunc, Ordered>;
+PUONE_KERNEL(div_floor) = elementwiseKernel<DivFloor, Ordered>;
+PUONE_KERNEL(pow) = elementwiseKernel<Pow, Numbers>;
+PUONE_KERNEL(pow_scalar) = elementwiseKernel<PowScalar, Numbers>;
+PUONE_KERNEL(atan2) = elementwiseKernel<Atan2, Reals>;
+PUONE_KERNEL(hypot) = elementwiseKernel<Hypot, Reals>;
+PUONE_KERNEL(copysign) = elementwiseKernel<Copysign, Reals>;
+PUONE_KERNEL(nextafter) = elementwiseKernel<Nextafter, Reals>;
+PUONE_KERNEL(logaddexp) = elementwiseKernel<LogAddExp, Reals>;
+PUONE_KERNEL(logaddexp2) = elementwiseKernel<LogAddExp2, Reals>;
+PUONE_KERNEL(xlogy) = elementwiseKernel<Xlogy, Reals>;
+PUONE_KERNEL(xlog1py) = elementwiseKernel<Xlog1py, Reals>;
+PUONE_KERNEL(heaviside) = elementwiseKernel<Heaviside, Ordered>;
+PUONE_KERNEL(bitwise_and) = elementwiseKernel<BitwiseAnd, Integers>;
+PUONE_KERNEL(bitwise_or) = elementwiseKernel<BitwiseOr, Integers>;
+PUONE_KERNEL(bitwise_xor) = elementwiseKernel<BitwiseXor, Integers>;
+PUONE_KERNEL(left_shift) = elementwiseKernel<LeftShift, Integers>;
+PUONE_KERNEL(right_shift) = elementwiseKernel<RightShift, Integers>;
+PUONE_KERNEL(gcd) = elementwiseKernel<Gcd, Integers>;
+PUONE_KERNEL(lcm) = elementwiseKernel<Lcm, Integers>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements that are moved and not looked at: what counts is their size.
+// Elements that are only moved: only their size matters.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Bits128 {
   uint64_t words[2];
 };
 
-/// f(T{}) with a T of element_size bytes.
+/// Calls f(T{}) with a T of element_size bytes.
 template <class F>
 auto withBits(int32_t element_size, const F& f) {
   switch (element_size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows of elements cast from one type to another, the types known at run time only.
+// Casts of rows of elements between types that are known only at run time.
 #pragma once
 
 #include <cstddef>
@@ -53,7 +53,7 @@ inline constexpr int32_t kDtype = detail::typeIndex<T>();
 using RowFunction = void (*)(
     unsigned char* out, int64_t out_stride, const unsigned char* in, int64_t in_stride, int64_t n);
 
-/// out[i] = cast<out_dtype>(in[i]). Both throw std::invalid_argument for what is no puone_dtype.
+/// out[i] = cast<out_dtype>(in[i]). Throws std::invalid_argument for an invalid puone_dtype.
 RowFunction castRowOf(int32_t out_dtype, int32_t in_dtype);
 int32_t elementSize(int32_t dtype);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Comparisons of elements and logic on their truth.
-#include "kernels/families.h"
+// Comparisons of elements, and logical operations.
+#include "kernels/families/compare.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -16,22 +16,16 @@ PUONE_BINARY(LogicalAnd, truth(isNonzero(a) && isNonzero(b)));
 PUONE_BINARY(LogicalOr, truth(isNonzero(a) || isNonzero(b)));
 PUONE_BINARY(LogicalXor, truth(isNonzero(a) != isNonzero(b)));
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Eq, Numbers>("eq"),
-    elementwiseEntry<Ne, Numbers>("ne"),
-    elementwiseEntry<Lt, Ordered>("lt"),
-    elementwiseEntry<Le, Ordered>("le"),
-    elementwiseEntry<Gt, Ordered>("gt"),
-    elementwiseEntry<Ge, Ordered>("ge"),
-    elementwiseEntry<LogicalAnd, Numbers>("logical_and"),
-    elementwiseEntry<LogicalOr, Numbers>("logical_or"),
-    elementwiseEntry<LogicalXor, Numbers>("logical_xor"),
-};
-
 } // namespace
 
-std::span<const Kernel> compareKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(eq) = elementwiseKernel<Eq, Numbers>;
+PUONE_KERNEL(ne) = elementwiseKernel<Ne, Numbers>;
+PUONE_KERNEL(lt) = elementwiseKernel<Lt, Ordered>;
+PUONE_KERNEL(le) = elementwiseKernel<Le, Ordered>;
+PUONE_KERNEL(gt) = elementwiseKernel<Gt, Ordered>;
+PUONE_KERNEL(ge) = elementwiseKernel<Ge, Ordered>;
+PUONE_KERNEL(logical_and) = elementwiseKernel<LogicalAnd, Numbers>;
+PUONE_KERNEL(logical_or) = elementwiseKernel<LogicalOr, Numbers>;
+PUONE_KERNEL(logical_xor) = elementwiseKernel<LogicalXor, Numbers>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "kernels/elementwise.h"
-#include "kernels/families.h"
+#include "kernels/families/complex.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
@@ -22,15 +22,9 @@ struct Polar {
   }
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Cartesian, Reals>("complex"),
-    elementwiseEntry<Polar, Reals>("polar"),
-};
-
 } // namespace
 
-std::span<const Kernel> complexKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(complex) = elementwiseKernel<Cartesian, Reals>;
+PUONE_KERNEL(polar) = elementwiseKernel<Polar, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic and functions of complex numbers, under the same names as those of real ones. The
-// functions are the standard library's; simt_complex.h, beside simt_dialect.h, names another
-// namespace that has them for a device.
+// functions are the standard library's; for a device, simt_complex.h (next to simt_dialect.h) names
+// the namespace that has them.
 #pragma once
 
 #ifdef PUONE_SIMT
@@ -44,7 +44,7 @@ PUONE_FN bool operator==(Complex<T> a, Complex<T> b) {
   return a.real == b.real && a.imaginary == b.imaginary;
 }
 
-/// The number 1 and the like in any type kernels compute in.
+/// A constant in any compute type.
 template <class T>
 PUONE_FN T number(double value) {
   if constexpr (kIsComplex<T>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the linear algebra kernels compute in for each element type, and its arithmetic.
+// The compute types of the linear algebra kernels for each element type, and their arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace puone::kernels::PUONE_ISA {
 
 template <class E>
 struct ComputeOf {
-  /// Of integers: they wrap, which only unsigned ones may.
+  /// For integers: unsigned, because overflow of signed ones is undefined.
   using Real = std::conditional_t<sizeof(E) == 8, uint64_t, uint32_t>;
   using Value = Real;
 };
@@ -39,7 +39,7 @@ struct ComputeOf<Complex<T>> {
   using Value = Complex<T>;
 };
 
-/// The type of a sum of elements of type E before it is rounded to E, and of its parts.
+/// The type of a sum of elements of type E before it is rounded to E; the type of its real part.
 template <class E>
 using ComputeValue = typename ComputeOf<E>::Value;
 template <class E>
@@ -64,7 +64,7 @@ PUONE_FN T times(T x, T y) {
   }
 }
 
-/// Calls body(Type<E>()) for the element type of `dtype`, of those linear algebra is defined for.
+/// Calls body(Type<E>()) for the element type of `dtype`, one of those of linear algebra.
 template <class Body>
 void forComputeType(int32_t dtype, const Body& body) {
   switch (dtype) {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolutions as matrix products: of the weight and of the source seen through a sliding window,
-// which is never stored but read in the order that the product needs it.
+// Convolutions as matrix products of the weight and of the source seen through a sliding window.
+// The latter is never stored: its elements are read in the order that the product needs.
 #include <stdexcept>
 
 #include "kernels/args/convolution.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/convolution.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/convolution.h"
@@ -17,7 +16,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-/// Complex numbers are convolved by parts, which is the caller's business.
+/// Complex numbers are not supported: the caller convolves their parts.
 template <class Body>
 void forRealType(int32_t dtype, const Body& body) {
   forComputeType(dtype, [&]<class E>(Type<E> type) {
@@ -37,15 +36,9 @@ void convolutionWeight(Launch& launch, const puone_convolution_weight_args& args
   forRealType(args.dtype, [&]<class E>(Type<E>) { gatherWeightGradient<E>(launch, args); });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_convolution_args, convolution>("convolution"),
-    entry<puone_convolution_weight_args, convolutionWeight>("convolution_weight"),
-};
-
 } // namespace
 
-std::span<const Kernel> convolutionKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(convolution) = convolution;
+PUONE_KERNEL(convolution_weight) = convolutionWeight;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // "copy" casts between any two element types; "copy_bits" moves elements of any type unchanged.
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/copy.h"
 #include "kernels/strided.h"
 
 #ifdef PUONE_SIMT
@@ -27,15 +26,9 @@ void copyBits(Launch& launch, const puone_copy_bits_args& args) {
   copyBytes(launch, nest, args.element_size);
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_copy_args, copy>("copy"),
-    entry<puone_copy_bits_args, copyBits>("copy_bits"),
-};
-
 } // namespace
 
-std::span<const Kernel> copyKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(copy) = copy;
+PUONE_KERNEL(copy_bits) = copyBits;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/arithmetic.h"
-#include "kernels/families.h"
+#include "kernels/families/cumulative.h"
 #include "kernels/scan.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -46,7 +46,7 @@ struct CumulativeProduct {
   }
 };
 
-/// Of equal elements the last one counts.
+/// Of equal elements, the last one is taken.
 template <class T, bool kLargest>
 struct CumulativeExtreme {
   using In = T;
@@ -83,7 +83,7 @@ struct LogCumulativeSumExp {
   PUONE_FN Gathered combine(Gathered all, Gathered x) const {
     if ((all != all) | (x != x)) return std::numeric_limits<Gathered>::quiet_NaN();
     const Gathered low = x < all ? x : all, high = x < all ? all : x;
-    // Equal infinities: their difference is no number.
+    // Equal infinities: their difference is NaN.
     return low == high && std::isinf(low) ? low : high + std::log1p(std::exp(low - high));
   }
   PUONE_FN T result(Gathered all) const {
@@ -93,18 +93,12 @@ struct LogCumulativeSumExp {
 
 using Totals = ComputeTypes<int64_t, float, double, Complex<float>, Complex<double>>;
 
-constexpr Kernel kKernels[] = {
-    scanEntry<CumulativeSum, Totals>("cumsum"),
-    scanEntry<CumulativeProduct, Totals>("cumprod"),
-    scanEntry<CumulativeMaximum, Ordered>("cummax"),
-    scanEntry<CumulativeMinimum, Ordered>("cummin"),
-    scanEntry<LogCumulativeSumExp, Reals>("logcumsumexp"),
-};
-
 } // namespace
 
-std::span<const Kernel> cumulativeKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(cumsum) = scanKernel<CumulativeSum, Totals>;
+PUONE_KERNEL(cumprod) = scanKernel<CumulativeProduct, Totals>;
+PUONE_KERNEL(cummax) = scanKernel<CumulativeMaximum, Ordered>;
+PUONE_KERNEL(cummin) = scanKernel<CumulativeMinimum, Ordered>;
+PUONE_KERNEL(logcumsumexp) = scanKernel<LogCumulativeSumExp, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/delay.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
@@ -9,12 +8,8 @@ void delay(Launch& launch, const puone_delay_args& args) {
   launch.delay(args.ns);
 }
 
-constexpr Kernel kKernels[] = {entry<puone_delay_args, delay>("delay")};
-
 } // namespace
 
-std::span<const Kernel> delayKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(delay) = delay;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The dimensions of an input and two outputs, for loops that treat some of them differently from
-// others: reductions and scans.
+// The dimensions of an input and two outputs, for loops that distinguish dimensions: reductions and
+// scans.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Some of a launch's dimensions, innermost first, with those merged that continue each other.
+/// Some of a launch's dimensions, innermost first; adjacent contiguous ones are merged.
 struct Dimensions {
   static constexpr int kStrides = 3; // the input and two outputs
 
@@ -51,10 +51,10 @@ struct Dimensions {
   }
 };
 
-/// A place in the dimensions, on its way through all of them.
-class Walk {
+/// A position in the dimensions that can advance through all their elements.
+class Cursor {
  public:
-  PUONE_FN Walk(const Dimensions& dims, int64_t linear) : dims_(dims) {
+  PUONE_FN Cursor(const Dimensions& dims, int64_t linear) : dims_(dims) {
     for (int32_t d = 0; d < dims.ndim && linear > 0; ++d) {
       index_[d] = linear % dims.sizes[d];
       linear /= dims.sizes[d];
@@ -65,7 +65,7 @@ class Walk {
   PUONE_FN int64_t offset(int o) const {
     return offsets_[o];
   }
-  /// Elements from here to the end of the innermost dimension.
+  /// Number of elements from here to the end of the innermost dimension.
   PUONE_FN int64_t left() const {
     return dims_.ndim > 0 ? dims_.sizes[0] - index_[0] : 1;
   }
@@ -89,7 +89,7 @@ class Walk {
   std::array<int64_t, Dimensions::kStrides> offsets_{};
 };
 
-/// The dimensions from the smallest stride to the largest, then -1 to the end.
+/// The dimensions in order of increasing stride; the rest of the array is -1.
 inline std::array<int32_t, PUONE_MAX_DIMS + 1> byStride(int32_t ndim, const int64_t* strides) {
   std::array<int32_t, PUONE_MAX_DIMS + 1> order;
   order.fill(-1);
@@ -103,7 +103,7 @@ inline std::array<int32_t, PUONE_MAX_DIMS + 1> byStride(int32_t ndim, const int6
   return order;
 }
 
-/// The memory of an operand that may be missing.
+/// The address of an operand; null if it is missing.
 inline unsigned char* resolveOptional(Launch& launch, const puone_operand& operand) {
   return operand.data ? launch.resolve(operand.data) : nullptr;
 }

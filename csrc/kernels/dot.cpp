@@ -4,8 +4,7 @@
 
 #include "kernels/args/matmul.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/dot.h"
 
 namespace puone::kernels::PUONE_ISA {
 namespace {
@@ -19,12 +18,8 @@ void runDot(Launch& launch, const puone_dot_args& args) {
   forComputeType(args.dtype, [&]<class E>(Type<E>) { dotOf<E>(launch, args); });
 }
 
-constexpr Kernel kKernels[] = {entry<puone_dot_args, runDot>("dot")};
-
 } // namespace
 
-std::span<const Kernel> dotKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(dot) = runDot;
 
 } // namespace puone::kernels::PUONE_ISA

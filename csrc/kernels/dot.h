@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The sum of the products of two vectors. Either flavour cuts the vectors into chunks whose number
-// does not depend on what else runs, and adds the sums of the chunks in a fixed order.
+// The sum of the products of two vectors. Both flavours divide the vectors into a number of chunks
+// that does not depend on the load, and add the sums of the chunks in a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Factors {
 
   Factors(Launch& launch, const puone_dot_args& args)
       : n(args.n),
-        a(args.n > 0 ? launch.resolve(args.a) : nullptr), // no elements, no memory
+        a(args.n > 0 ? launch.resolve(args.a) : nullptr), // without elements there may be no memory
         b(args.n > 0 ? launch.resolve(args.b) : nullptr),
         a_stride(args.a_stride),
         b_stride(args.b_stride),

@@ -4,13 +4,13 @@
 //   template <class T> struct Add {
 //     PUONE_FN T operator()(T a, T b) const { return a + b; }
 //   };
-//   elementwiseEntry<Add, Numbers>("add")
+//   PUONE_KERNEL(add) = elementwiseKernel<Add, Numbers>;
 //
-// The functor's signature says how many operands there are and which types it computes in; those
-// of the operands may be others. A functor with a constructor from Parameters gets the operator's
-// scalars. Two results are returned as Pair<A, B>. A functor that is right for all but a few
-// arguments may say which, `bool rare(T...)`, and what holds for them, `slow(T...)`: its loop stays
-// free of branches.
+// The functor's signature says how many operands there are and which types it computes in; the
+// operands may have other types. A functor with a constructor from Parameters gets the operator's
+// scalars. Two results are returned as Pair<A, B>. If a few arguments need a slow computation, the
+// functor has `bool rare(T...)`, which detects them, and `slow(T...)`, which computes them: the
+// loop over all others stays free of branches.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// The types operators compute in, in the groups in which operators have them.
+/// Groups of compute types.
 template <class... T>
 struct ComputeTypes {};
 
@@ -39,7 +39,7 @@ using Complexes = ComputeTypes<Complex<float>, Complex<double>>;
 using Inexact = ComputeTypes<float, double, Complex<float>, Complex<double>>;
 using Numbers = ComputeTypes<int32_t, int64_t, float, double, Complex<float>, Complex<double>>;
 
-/// The scalars of an operator, in the type it computes in.
+/// The scalars of an operator, in its compute type.
 class Parameters {
  public:
   explicit Parameters(const unsigned char (*elements)[16]) : elements_(elements) {}
@@ -91,7 +91,7 @@ F functor(const unsigned char (*parameters)[16]) {
 
 namespace detail {
 
-/// Runs F over the operands; host/elementwise.h and simt/elementwise.h say how.
+/// Runs F over the operands. Defined in host/elementwise.h and simt/elementwise.h.
 template <class F>
 void runOf(Launch& launch, const puone_elementwise_args& args);
 
@@ -108,11 +108,9 @@ void runAny(Launch& launch, const puone_elementwise_args& args) {
 
 } // namespace detail
 
-/// The table entry of the elementwise kernel that applies F<T>, T one of the types it has.
+/// The elementwise kernel that applies F<T> with T in Types, for PUONE_KERNEL.
 template <template <class> class F, class Types>
-constexpr Kernel elementwiseEntry(const char* name) {
-  return entry<puone_elementwise_args, detail::runAny<F, Types>>(name);
-}
+constexpr Implementation<puone_elementwise_args> elementwiseKernel = detail::runAny<F, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

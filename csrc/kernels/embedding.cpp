@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// "embedding_bag": rows of a table, joined bag by bag.
+// "embedding_bag": rows of a table, combined per bag.
 #include <algorithm>
 #include <stdexcept>
 
 #include "kernels/args/embedding.h"
 #include "kernels/blocks.h"
 #include "kernels/cast.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/embedding.h"
 #include "kernels/index_check.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -129,14 +128,8 @@ void embeddingBag(Launch& launch, const puone_embedding_bag_args& args) {
   }
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_embedding_bag_args, embeddingBag>("embedding_bag"),
-};
-
 } // namespace
 
-std::span<const Kernel> embeddingKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(embedding_bag) = embeddingBag;
 
 } // namespace puone::kernels::PUONE_ISA

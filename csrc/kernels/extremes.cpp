@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Largest and smallest elements, and where they are. NaN counts as larger and as smaller than all.
+// Largest and smallest elements, and their positions. NaN is larger and smaller than all numbers.
 #include <limits>
 
-#include "kernels/families.h"
+#include "kernels/families/extremes.h"
 #include "kernels/reduce.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -80,17 +80,11 @@ using LargestOf = Extreme<Larger<T>>;
 template <class T>
 using SmallestOf = Extreme<Smaller<T>>;
 
-constexpr Kernel kKernels[] = {
-    reduceEntry<MaximumOf, Ordered>("amax"),
-    reduceEntry<MinimumOf, Ordered>("amin"),
-    reduceEntry<LargestOf, Ordered>("largest"),
-    reduceEntry<SmallestOf, Ordered>("smallest"),
-};
-
 } // namespace
 
-std::span<const Kernel> extremesKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(amax) = reduceKernel<MaximumOf, Ordered>;
+PUONE_KERNEL(amin) = reduceKernel<MinimumOf, Ordered>;
+PUONE_KERNEL(largest) = reduceKernel<LargestOf, Ordered>;
+PUONE_KERNEL(smallest) = reduceKernel<SmallestOf, Ordered>;
 
 } // namespace puone::kernels::PUONE_ISA

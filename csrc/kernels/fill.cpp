@@ -4,8 +4,7 @@
 #include <cstring>
 
 #include "kernels/bits.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/fill.h"
 #include "kernels/strided.h"
 #include "kernels/types.h"
 
@@ -42,7 +41,7 @@ void fillElements(Launch& launch, LoopNest<1> nest, T value) {
 
 #else
 
-/// `value` by value: the stores through `out` cannot change it, and the loop vectorises.
+/// `value` is passed by value: stores to `out` cannot change it, so the loop vectorises.
 template <class T>
 void fillRow(unsigned char* out, int64_t stride, int64_t n, T value) {
   if (stride == sizeof(T)) {
@@ -73,12 +72,8 @@ void fill(Launch& launch, const puone_fill_args& args) {
   withBits(args.element_size, [&]<class T>(T) { fillElements(launch, nest, load<T>(args.value)); });
 }
 
-constexpr Kernel kKernels[] = {entry<puone_fill_args, fill>("fill")};
-
 } // namespace
 
-std::span<const Kernel> fillKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(fill) = fill;
 
 } // namespace puone::kernels::PUONE_ISA

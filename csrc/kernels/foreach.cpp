@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The optimizers' operators on lists of tensors: elementwise functors over all of them at once.
-#include "kernels/families.h"
+#include "kernels/families/foreach.h"
 #include "kernels/functors.h"
 
 #ifdef PUONE_SIMT
@@ -61,28 +61,22 @@ struct Lerp {
   }
 };
 
-constexpr Kernel kKernels[] = {
-    entry<puone_foreach_args, foreachTensor<Sqrt>>("foreach_sqrt"),
-    entry<puone_foreach_args, foreachTensor<Exp>>("foreach_exp"),
-    entry<puone_foreach_args, foreachTensor<Abs>>("foreach_abs"),
-    entry<puone_foreach_args, foreachTensor<Neg>>("foreach_neg"),
-    entry<puone_foreach_args, foreachTensor<Reciprocal>>("foreach_reciprocal"),
-    entry<puone_foreach_args, foreachTensor<Add>>("foreach_add"),
-    entry<puone_foreach_args, foreachTensor<Sub>>("foreach_sub"),
-    entry<puone_foreach_args, foreachTensor<Mul>>("foreach_mul"),
-    entry<puone_foreach_args, foreachTensor<Div>>("foreach_div"),
-    entry<puone_foreach_args, foreachTensor<Pow>>("foreach_pow"),
-    entry<puone_foreach_args, foreachTensor<Maximum>>("foreach_maximum"),
-    entry<puone_foreach_args, foreachTensor<Minimum>>("foreach_minimum"),
-    entry<puone_foreach_args, foreachTensor<Addcmul>>("foreach_addcmul"),
-    entry<puone_foreach_args, foreachTensor<Addcdiv>>("foreach_addcdiv"),
-    entry<puone_foreach_args, foreachTensor<Lerp>>("foreach_lerp"),
-};
-
 } // namespace
 
-std::span<const Kernel> foreachKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(foreach_sqrt) = foreachTensor<Sqrt>;
+PUONE_KERNEL(foreach_exp) = foreachTensor<Exp>;
+PUONE_KERNEL(foreach_abs) = foreachTensor<Abs>;
+PUONE_KERNEL(foreach_neg) = foreachTensor<Neg>;
+PUONE_KERNEL(foreach_reciprocal) = foreachTensor<Reciprocal>;
+PUONE_KERNEL(foreach_add) = foreachTensor<Add>;
+PUONE_KERNEL(foreach_sub) = foreachTensor<Sub>;
+PUONE_KERNEL(foreach_mul) = foreachTensor<Mul>;
+PUONE_KERNEL(foreach_div) = foreachTensor<Div>;
+PUONE_KERNEL(foreach_pow) = foreachTensor<Pow>;
+PUONE_KERNEL(foreach_maximum) = foreachTensor<Maximum>;
+PUONE_KERNEL(foreach_minimum) = foreachTensor<Minimum>;
+PUONE_KERNEL(foreach_addcmul) = foreachTensor<Addcmul>;
+PUONE_KERNEL(foreach_addcdiv) = foreachTensor<Addcdiv>;
+PUONE_KERNEL(foreach_lerp) = foreachTensor<Lerp>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One optimizer step of many parameters at once.
+#include "kernels/families/fused_optimizer.h"
 #include "kernels/args/multi_tensor.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/fused_optimizer.h"
@@ -11,18 +10,8 @@
 #endif
 
 namespace puone::kernels::PUONE_ISA {
-namespace {
-
-constexpr Kernel kKernels[] = {
-    entry<puone_fused_args, fusedStep<fused::Adam>>("fused_adam"),
-    entry<puone_fused_args, fusedStep<fused::Sgd>>("fused_sgd"),
-    entry<puone_fused_args, fusedStep<fused::Adagrad>>("fused_adagrad"),
-};
-
-} // namespace
-
-std::span<const Kernel> fusedOptimizerKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(fused_adam) = fusedStep<fused::Adam>;
+PUONE_KERNEL(fused_sgd) = fusedStep<fused::Sgd>;
+PUONE_KERNEL(fused_adagrad) = fusedStep<fused::Adagrad>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an optimizer's step does to the elements of one parameter.
+// An optimizer's step on the elements of one parameter.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,7 @@ inline unsigned char* resolved(Launch& launch, void* address) {
   return address == nullptr ? nullptr : launch.resolve(address);
 }
 
-/// What a step is to do.
+/// The options of a step.
 struct Options {
   Options(Launch& launch, const puone_fused_args& args)
       : maximize(args.maximize != 0),
@@ -40,7 +40,7 @@ struct Options {
   const unsigned char *lr_tensor, *grad_scale, *found_inf; // or null
 };
 
-/// What a step reads from device memory besides the tensors.
+/// Values that a step reads from device memory besides the tensors.
 struct Settings {
   PUONE_FN explicit Settings(const Options& options) : lr(options.lr) {
     if (options.lr_tensor != nullptr) {
@@ -55,7 +55,7 @@ struct Settings {
   bool skip = false;
 };
 
-/// The gradient as the optimizers see it: unscaled, its sign for maximizing, with weight decay.
+/// The gradient that optimizers use: unscaled, negated to maximize, with weight decay.
 template <class T>
 struct Gradient {
   PUONE_FN Gradient(const Options& options, const Settings& settings, bool decays)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // "gemm": matrix products of every dtype, batched, with any strides.
+#include "kernels/families/gemm.h"
 #include "kernels/args/matmul.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/product.h"
@@ -18,14 +17,6 @@ void multiplyMatrices(Launch& launch, const puone_gemm_args& args) {
   forComputeType(args.dtype, [&]<class E>(Type<E>) { product<E>(launch, args); });
 }
 
-namespace {
-
-constexpr Kernel kKernels[] = {entry<puone_gemm_args, multiplyMatrices>("gemm")};
-
-} // namespace
-
-std::span<const Kernel> gemmKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(gemm) = multiplyMatrices;
 
 } // namespace puone::kernels::PUONE_ISA

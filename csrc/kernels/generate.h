@@ -3,7 +3,7 @@
 //
 //   generate<T>(launch, n, out, stride, dtype, f);
 //
-// f(i), a T, becomes the element of type `dtype` at out + i * stride, for every i in [0, n).
+// Stores f(i), a T, as the element of type `dtype` at out + i * stride, for every i in [0, n).
 #pragma once
 
 #ifdef PUONE_SIMT

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Indices come in device memory: only the kernel sees them, so only it can refuse one. As a device
-// assertion does, it lets the launch fail: the error arrives at the next synchronisation.
+// Indices are in device memory, so only the kernel can check them. An index that is out of bounds
+// makes the launch fail, like a device assertion: the next synchronisation reports the error.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,20 @@ namespace puone::kernels {
 /// Trivially copyable: an argument of device code.
 class IndexCheck {
  public:
-  /// `name` of the operator, for the message.
+  /// `name`: of the operator, for the message.
   IndexCheck(Launch& launch, const std::string& name)
-      : fault_(launch.fault(name + ": index {} is out of bounds for dimension with size {}")) {}
+      : error_(
+            launch.deviceError(name + ": index {} is out of bounds for dimension with size {}")) {}
 
-  /// Is 0 <= index < size? If not, nothing must be read or written there. Any thread may ask.
+  /// Whether 0 <= index < size. If not, the caller must not access the element. Thread-safe.
   PUONE_FN bool operator()(int64_t index, int64_t size) const {
     if (static_cast<uint64_t>(index) < static_cast<uint64_t>(size)) return true;
-    fault_.raise(index, size);
+    error_.raise(index, size);
     return false;
   }
 
  private:
-  Fault fault_;
+  DeviceError error_;
 };
 
 } // namespace puone::kernels

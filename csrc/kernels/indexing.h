@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is done with an element of a table and its counterpart, and how: host/indexing.h and
+// The operations between an element of a table and its counterpart. host/indexing.h and
 // simt/indexing.h have indexGet(), indexPut() and indexReduce().
 #pragma once
 
@@ -16,14 +16,14 @@ namespace puone::kernels::PUONE_ISA::indexed {
 
 template <class T>
 struct Get {
-  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+  PUONE_FN static void apply(unsigned char* table, unsigned char* element) {
     store(element, load<T>(table));
   }
 };
 
 template <class T>
 struct Put {
-  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+  PUONE_FN static void apply(unsigned char* table, unsigned char* element) {
     store(table, load<T>(element));
   }
 };
@@ -52,7 +52,7 @@ struct Product {
   }
 };
 
-/// NaN wins, on either side.
+/// NaN if either argument is NaN.
 struct Minimum {
   template <class T>
   PUONE_FN static T combine(T a, T b) {
@@ -69,7 +69,7 @@ struct Maximum {
 
 template <class T, class Reduction>
 struct Reduce {
-  PUONE_FN static void meet(unsigned char* table, unsigned char* element) {
+  PUONE_FN static void apply(unsigned char* table, unsigned char* element) {
     using C = Compute<T>;
     store(table, cast<T>(Reduction::combine(cast<C>(load<T>(table)), cast<C>(load<T>(element)))));
   }

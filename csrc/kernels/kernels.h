@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "kernels/launch.h"
@@ -11,7 +12,9 @@ namespace puone::kernels {
 
 struct Kernel {
   const char* name;
-  size_t args_size; // of the kernel's struct in args.h
+  uint32_t version;       // of its contract
+  uint64_t element_types; // bit (1 << puone_dtype): takes that type
+  size_t args_size;       // of its argument struct
   void (*run)(Launch& launch, const void* args);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a kernel may ask of the driver that runs it. The kernels are compiled in two flavours from
-// one source: for a host's cores (host/), and for a device that runs blocks of threads, "single
-// instruction, multiple threads" (simt/, where PUONE_SIMT is defined). An idiom that kernels are
-// written with has the same name in both.
+// The interface between a kernel and the driver that runs it. Kernels are compiled in two flavours
+// from one source: for a host's cores (host/), and for a device that runs blocks of threads,
+// "single instruction, multiple threads" (simt/, if PUONE_SIMT is defined). The idioms have the
+// same names in both.
 #pragma once
 
 #ifdef PUONE_SIMT

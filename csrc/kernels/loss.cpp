@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Losses per element and their gradients; sums and means over them are other kernels'.
-#include "kernels/families.h"
+// Losses per element and their gradients; other kernels compute sums and means over them.
+#include "kernels/families/loss.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -62,7 +62,7 @@ struct HuberLossBackward {
   T factor, delta;
 };
 
-/// A logarithm is never less than -100, so that a weight of 0 forgives it.
+/// Logarithms are clamped to -100, so that a weight of 0 gives 0 instead of NaN.
 template <class T>
 PUONE_FN T atLeast(T x, T low) {
   return x < low ? low : x;
@@ -83,21 +83,15 @@ struct BinaryCrossEntropyBackward {
   T factor;
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<MseLoss, Reals>("mse_loss"),
-    elementwiseEntry<MseLossBackward, Reals>("mse_loss_backward"),
-    elementwiseEntry<SmoothL1Loss, Reals>("smooth_l1_loss"),
-    elementwiseEntry<SmoothL1LossBackward, Reals>("smooth_l1_loss_backward"),
-    elementwiseEntry<HuberLoss, Reals>("huber_loss"),
-    elementwiseEntry<HuberLossBackward, Reals>("huber_loss_backward"),
-    elementwiseEntry<BinaryCrossEntropy, Reals>("binary_cross_entropy"),
-    elementwiseEntry<BinaryCrossEntropyBackward, Reals>("binary_cross_entropy_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> lossKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(mse_loss) = elementwiseKernel<MseLoss, Reals>;
+PUONE_KERNEL(mse_loss_backward) = elementwiseKernel<MseLossBackward, Reals>;
+PUONE_KERNEL(smooth_l1_loss) = elementwiseKernel<SmoothL1Loss, Reals>;
+PUONE_KERNEL(smooth_l1_loss_backward) = elementwiseKernel<SmoothL1LossBackward, Reals>;
+PUONE_KERNEL(huber_loss) = elementwiseKernel<HuberLoss, Reals>;
+PUONE_KERNEL(huber_loss_backward) = elementwiseKernel<HuberLossBackward, Reals>;
+PUONE_KERNEL(binary_cross_entropy) = elementwiseKernel<BinaryCrossEntropy, Reals>;
+PUONE_KERNEL(binary_cross_entropy_backward) = elementwiseKernel<BinaryCrossEntropyBackward, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements found by a mask, or by not being zero. Where the k-th of them lies is known in two
-// passes: each chunk is counted, then each chunk starts where those before it end.
+// Elements selected by a mask, or because they are not zero. Their positions in the output are
+// found in two passes: count each chunk, then start each chunk where those before it end.
 #include "kernels/masked.h"
 #include "kernels/args/indexing.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/masked.h"
 #include "kernels/map.h"
 #include "kernels/prefix.h"
 #include "kernels/target.h"
@@ -28,31 +27,25 @@ void nonzeroOffsets(Launch& launch, const puone_nonzero_offsets_args& args) {
 }
 
 template <class T>
-void assertNonzeroOf(Launch& launch, const unsigned char* in, const Fault& fault) {
+void assertNonzeroOf(Launch& launch, const unsigned char* in, const DeviceError& error) {
   map(launch, 1, [=] PUONE_DEVICE(int64_t) {
-    if (!isNonzero(load<T>(in))) fault.raise();
+    if (!isNonzero(load<T>(in))) error.raise();
   });
 }
 
 void assertNonzero(Launch& launch, const puone_assert_nonzero_args& args) {
   const unsigned char* const in = launch.resolve(args.in);
-  const Fault fault = launch.fault(args.message);
-  withType(args.dtype, [&]<class T>(T) { assertNonzeroOf<T>(launch, in, fault); });
+  const DeviceError error = launch.deviceError(args.message);
+  withType(args.dtype, [&]<class T>(T) { assertNonzeroOf<T>(launch, in, error); });
 }
-
-constexpr Kernel kKernels[] = {
-    entry<puone_assert_nonzero_args, assertNonzero>("assert_nonzero"),
-    entry<puone_masked_fill_args, maskedFill>("masked_fill"),
-    entry<puone_packing_args, maskedPack>("masked_pack"),
-    entry<puone_packing_args, maskedUnpack>("masked_unpack"),
-    entry<puone_nonzero_args, nonzero>("nonzero"),
-    entry<puone_nonzero_offsets_args, nonzeroOffsets>("nonzero_offsets"),
-};
 
 } // namespace
 
-std::span<const Kernel> maskedKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(assert_nonzero) = assertNonzero;
+PUONE_KERNEL(masked_fill) = maskedFill;
+PUONE_KERNEL(masked_pack) = maskedPack;
+PUONE_KERNEL(masked_unpack) = maskedUnpack;
+PUONE_KERNEL(nonzero) = nonzero;
+PUONE_KERNEL(nonzero_offsets) = nonzeroOffsets;
 
 } // namespace puone::kernels::PUONE_ISA

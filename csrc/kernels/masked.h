@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What host/masked.h and simt/masked.h share. They have maskedFill(), countNonzeros(), which puts
-// the number of each chunk's elements that are not zero at offsets[chunk], nonzero(), maskedPack()
-// and maskedUnpack().
+// What host/masked.h and simt/masked.h share. They have maskedFill(), countNonzeros(), which stores
+// the number of each chunk's nonzero elements in offsets[chunk], nonzero(), maskedPack() and
+// maskedUnpack().
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ PUONE_FN int64_t maskChunks(int64_t n) {
   return (n + kMaskChunk - 1) / kMaskChunk;
 }
 
-/// Of places in a packed array that is too short.
+/// Checks positions in the packed array, which may be too short.
 inline IndexCheck packedCheck(Launch& launch) {
   return {launch, "the mask is true more often than there are elements to take"};
 }
 
-/// f(T{}) for the element type.
+/// Calls f(T{}) for the element type.
 template <class F, size_t... kIndex>
 void withType(int32_t dtype, const F& f, std::index_sequence<kIndex...> /*all*/) {
   const bool found =

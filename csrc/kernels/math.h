@@ -2,8 +2,8 @@
 // Functions of real numbers, under their usual names. Those of a float are written without branches
 // and calls, so that loops over them vectorise at every instruction set; the error is below 2.5
 // units in the last place, below 4 for tan and the hyperbolic functions. Polynomials are minimax
-// fits (Remez) on the interval to which the argument is reduced. Those of a double, and what is
-// rare, are the standard library's.
+// fits (Remez) on the interval to which the argument is reduced. Functions of a double, and rare
+// ones, are the standard library's.
 #pragma once
 
 #include <bit>
@@ -78,7 +78,7 @@ PUONE_FN T polynomial(T x, T c, C... more) {
   return polynomial(x, more...) * x + c;
 }
 
-/// Adding it rounds a float below 2^22 to an integer, which then stands in the low bits.
+/// Adding it rounds a float below 2^22 to an integer, which is then in the low bits.
 constexpr float kRound = 0x1.8p23f;
 constexpr double kRoundDouble = 0x1.8p52;
 
@@ -113,7 +113,7 @@ PUONE_FN float expm1Kernel(float r) {
   return r * r * p + r;
 }
 
-/// m 2^n, also where 2^n is no float: in two steps.
+/// m 2^n in two steps, also where 2^n is not a float.
 PUONE_FN float scaled(float m, int32_t n) {
   const int32_t half = n >> 1;
   return m * powerOfTwo(half) * powerOfTwo(n - half);
@@ -140,7 +140,7 @@ PUONE_FN float exp2(float x) {
 
 PUONE_FN float expm1(float x) {
   const detail::Reduced reduced(detail::clamped(x, -20, 90));
-  // 2^n (e^r - 1) + 2^n - 1, halved: 2^128 is no float.
+  // 2^n (e^r - 1) + 2^n - 1, halved: 2^128 is not a float.
   const float half = detail::powerOfTwo(reduced.n - 1);
   const float result = 2 * (half * detail::expm1Kernel(reduced.r) + (half - 0.5f));
   const float small = reduced.n == 0 ? detail::expm1Kernel(reduced.r) : result;
@@ -178,7 +178,7 @@ struct Split {
   float f;
 };
 
-/// A logarithm's value where the general way does not give it.
+/// The logarithm of special values, else `general`.
 PUONE_FN float logSpecial(float x, float general) {
   const float positive = x < kInfinity<float> ? general : x;
   return x < 0 ? kNaN<float> : x == 0 ? -kInfinity<float> : positive;
@@ -198,7 +198,7 @@ PUONE_FN float log(float x) {
 PUONE_FN float log2(float x) {
   const detail::Split s(x);
   const float rest = detail::logRest(s.f);
-  // log2(e) = 1 + 0.4427; the 1 costs no rounding.
+  // log2(e) = 1 + 0.4427; the factor 1 causes no rounding.
   const float general = (rest + s.f) * 0.442695041f + rest + s.f + static_cast<float>(s.n);
   return detail::logSpecial(x, general);
 }
@@ -322,12 +322,12 @@ PUONE_FN float sinOf(const Quadrant& q, int32_t n) {
 
 } // namespace detail
 
-/// Whether sin, cos and tan of a float are not the functions here but the standard library's.
+/// Whether sin, cos and tan must use the standard library for this argument.
 PUONE_FN bool isFarAngle(float x) {
   return std::abs(x) >= detail::kQuadrantLimit;
 }
 
-/// These three where isFarAngle is false.
+/// sin, cos and tan, for arguments for which isFarAngle() is false.
 PUONE_FN float sin(float x) {
   const detail::Quadrant q(x);
   return detail::sinOf(q, q.n);

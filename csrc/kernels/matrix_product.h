@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A matrix product as vendors' libraries know it: columns are dense. Element (i, j) of a matrix is
-// at data[i + j * leading], in elements; so is that of each batch index, `batch_stride` further.
+// A matrix product in the form of vendors' libraries: columns are dense. Element (i, j) of the
+// matrix of batch index b is data[b * batch_stride + i + j * leading].
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ struct MatrixFactor {
   int64_t batch_stride;
 };
 
-/// out = beta * out + alpha * (a @ b) for each of `batch` indices; out is m x n, a m x k in the
-/// form that it has in the product. Nothing is read of `out` if beta is 0. Sums of 16-bit floats,
-/// and their factors alpha and beta, are floats; those of others are what their elements are.
+/// out = beta * out + alpha * (a @ b) for each of `batch` indices; out is m x n, a (after its
+/// transposition, if any) is m x k. `out` is not read if beta is 0. For 16-bit floats the sums,
+/// alpha and beta are floats; for other types they have the type of the elements.
 struct MatrixProduct {
   puone_dtype dtype;
   int64_t m;

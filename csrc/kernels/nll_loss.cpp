@@ -5,8 +5,7 @@
 #include <stdexcept>
 
 #include "kernels/args/normalization.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/nll_loss.h"
 #include "kernels/map.h"
 #include "kernels/target.h"
 
@@ -88,15 +87,9 @@ void nllLossBackward(Launch& launch, const puone_nll_loss_args& args) {
   });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_nll_loss_args, nllLoss>("nll_loss"),
-    entry<puone_nll_loss_args, nllLossBackward>("nll_loss_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> nllLossKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(nll_loss) = nllLoss;
+PUONE_KERNEL(nll_loss_backward) = nllLossBackward;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -36,7 +36,7 @@ struct NllLoss {
         target(elementsAt<unsigned char>(launch, args.target)),
         count(args.batch * args.inner) {}
 
-  /// The class of target i, or -1 where there is nothing to do.
+  /// The class of target i, or -1 if the target is ignored.
   PUONE_FN int64_t classOf(int64_t i) const {
     const int64_t t = args.target_dtype == PUONE_INT64 ? reinterpret_cast<const int64_t*>(target)[i]
                                                        : int64_t{target[i]};
@@ -45,11 +45,11 @@ struct NllLoss {
   PUONE_FN T weightOf(int64_t t) const {
     return weight ? cast<T>(weight[t]) : T(1);
   }
-  /// Where class t of target i lies in the input.
+  /// The index in the input of class t of target i.
   PUONE_FN int64_t place(int64_t i, int64_t t) const {
     return (i / args.inner * args.classes + t) * args.inner + i % args.inner;
   }
-  /// The result of the sums over all targets.
+  /// Stores the result, given the sums over all targets.
   PUONE_FN void keep(double losses, double weights) const {
     output[0] = cast<X>(static_cast<T>(args.reduction == kMean ? losses / weights : losses));
     total_weight[0] = cast<X>(static_cast<T>(weights));

@@ -2,24 +2,13 @@
 // Sorting and what follows from an order.
 #include "kernels/order.h"
 
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/order.h"
 
 namespace puone::kernels::PUONE_ISA {
-namespace {
-
-constexpr Kernel kKernels[] = {
-    entry<puone_order_args, order<Wanted::kSorted>>("sort"),
-    entry<puone_order_args, order<Wanted::kKth>>("kth"),
-    entry<puone_order_args, order<Wanted::kMedian>>("median"),
-    entry<puone_order_args, order<Wanted::kNanMedian>>("nanmedian"),
-    entry<puone_order_args, order<Wanted::kMode>>("mode"),
-};
-
-} // namespace
-
-std::span<const Kernel> orderKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sort) = order<Wanted::kSorted>;
+PUONE_KERNEL(kth) = order<Wanted::kKth>;
+PUONE_KERNEL(median) = order<Wanted::kMedian>;
+PUONE_KERNEL(nanmedian) = order<Wanted::kNanMedian>;
+PUONE_KERNEL(mode) = order<Wanted::kMode>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of elements in order: what is wanted of them; args/order.h says what each is.
+// Sorted lines of elements: the kinds of results. args/order.h documents them.
 #pragma once
 
 #include "kernels/args/order.h"

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random permutations: Fisher and Yates' shuffle, as Durstenfeld wrote it down (Algorithm 235, CACM
-// 1964), of all the ways to a permutation the one with the least traffic. From the numbers 0, 1 ...
-// n - 1 in order: for each i, from the first to the last, place i and place partner(i), one of
-// those up to i, change what they hold.
+// Random permutations: the Fisher-Yates shuffle in Durstenfeld's form (Algorithm 235, CACM 1964),
+// which needs the least memory traffic. It starts with the numbers 0, 1 ... n - 1 in order. For
+// each i in increasing order, position i and position partner(i) <= i exchange their numbers.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11): a function
-// from a 128-bit counter and a 64-bit key to 128 random bits. No state: any thread can have any
-// number of the sequence.
+// from a 128-bit counter and a 64-bit key to 128 random bits. It has no state: any thread can
+// compute any number of the sequence.
 #pragma once
 
 #include <cstdint>

@@ -3,9 +3,10 @@
 //
 //   forPlanes(launch, planes, extent, work, Body{...})
 //
-// body(row) gives what is called for the elements of a row along x, with their number in it: so
-// that what they share is computed once where a loop runs along the row. Both are trivially
-// copyable; `work` is what an element costs, in elements touched. No call may depend on another.
+// body(row) returns a function that is called with the x of each element of a row along x. Values
+// that depend only on the row are thus computed once where a loop runs along it. Both functions are
+// trivially copyable. `work`: cost of an element, as a number of accessed elements. Calls must be
+// independent.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ struct Extent {
   }
 };
 
-/// A row along x: of which plane, and where in it.
+/// A row along x: its plane, and its position there.
 struct Row {
   template <class Int>
   PUONE_FN static Row at(Int number, const Extent& extent) {

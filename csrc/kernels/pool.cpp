@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Pooling over windows, and its gradients: every element, of the result or of the gradient, gathers
-// what belongs to it, so that no two threads write one place.
+// Pooling over windows, and its gradients: every output element is gathered by one thread, so that
+// no two threads write the same element.
 #include <limits>
 #include <stdexcept>
 
 #include "kernels/args/pool.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/pool.h"
 #include "kernels/planes.h"
 #include "kernels/stored.h"
 #include "kernels/target.h"
@@ -15,7 +14,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-/// What is compared and averaged for elements of type E.
+/// The type in which elements of type E are compared and averaged.
 template <class E>
 using Value = std::conditional_t<kIsStorageFloat<E>, float, E>;
 
@@ -27,7 +26,7 @@ struct Span {
   int64_t padded; // elements, those of the padding included
 
   PUONE_FN int64_t size() const {
-    return end - begin; // of undilated spans, the only ones that are averaged
+    return end - begin; // correct without dilation; averages have none
   }
 };
 
@@ -35,7 +34,7 @@ PUONE_FN int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
-/// The elements of the source that result element `at` is made of.
+/// The elements of the source that belong to result element `at`.
 PUONE_FN Span spanOf(const puone_pool_axis& axis, int64_t at) {
   if (axis.kernel == 0) {
     const int64_t begin = at * axis.source / axis.result;
@@ -53,7 +52,7 @@ PUONE_FN Span spanOf(const puone_pool_axis& axis, int64_t at) {
       least(end, axis.source + axis.padding) - first};
 }
 
-/// The elements of the result that may be made of source element `at`: at most too many of them.
+/// The elements of the result that may use source element `at`; some of them may not.
 PUONE_FN Span usersOf(const puone_pool_axis& axis, int64_t at) {
   if (axis.kernel == 0) {
     const int64_t begin = at * axis.result / axis.source;
@@ -67,7 +66,7 @@ PUONE_FN Span usersOf(const puone_pool_axis& axis, int64_t at) {
   return {begin, end, 1, end - begin};
 }
 
-/// The number that an average over these spans is divided by.
+/// The divisor of an average over these spans.
 PUONE_FN int64_t
 divisorOf(const puone_pool_args& args, const Span& z, const Span& y, const Span& x) {
   if (args.divisor != 0) return args.divisor;
@@ -82,9 +81,8 @@ PUONE_FN int64_t planeSize(const puone_pool_args& args, Side side) {
   return args.axes[0].*side * args.axes[1].*side * args.axes[2].*side;
 }
 
-/// Calls body(row, source, result) for the rows of one side, the latter two being the numbers of
-/// the plane's first elements, and what it gives for their elements. Each costs its share of the
-/// other side.
+/// Calls body(row, source, result) for the rows of one side, and the function that it returns for
+/// each element of the row. `source` and `result` are the indices of the plane's first elements.
 template <class Body>
 void forRowsOf(
     Launch& launch, const puone_pool_args& args, Side side, Side other, const Body& body) {
@@ -271,17 +269,11 @@ void avgPoolBackward(Launch& launch, const puone_pool_args& args) {
   forPoolType(args.dtype, [&](auto type) { avgPoolBackwardOf(launch, args, type); });
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_pool_args, avgPool>("avg_pool"),
-    entry<puone_pool_args, avgPoolBackward>("avg_pool_backward"),
-    entry<puone_pool_args, maxPool>("max_pool"),
-    entry<puone_pool_args, maxPoolBackward>("max_pool_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> poolKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(avg_pool) = avgPool;
+PUONE_KERNEL(avg_pool_backward) = avgPoolBackward;
+PUONE_KERNEL(max_pool) = maxPool;
+PUONE_KERNEL(max_pool_backward) = maxPoolBackward;
 
 } // namespace puone::kernels::PUONE_ISA

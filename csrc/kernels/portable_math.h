@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Elementary functions made of plain IEEE operations: equal bits on every driver and instruction
 // set, if the compiler does not contract multiplications and additions (-ffp-contract=off; nvcc:
-// --fmad=false): for the sources that kernels.cmake compiles so, and no others, whose copies of
-// these functions the linker might take for theirs. A few units in the last place from the true
-// value, on the ranges that random numbers need; branch-free, so that loops vectorise.
+// --fmad=false). Only the sources that kernels.cmake compiles so may use them: the linker keeps one
+// copy of each function. The error is a few units in the last place, on the ranges that random
+// numbers need. Branch-free, so that loops vectorise.
 #pragma once
 
 #include <bit>
@@ -76,7 +76,7 @@ PUONE_FN T logarithm(T x) {
   return static_cast<T>(static_cast<int32_t>(exponent)) * T(0.693147180559945309417) + s * series;
 }
 
-/// exp(x); infinity and zero where it does not fit. NaN is not allowed.
+/// exp(x); infinity on overflow, zero on underflow. NaN is not allowed.
 template <class T>
 PUONE_FN T exponential(T x) {
   using Format = FloatFormat<T>;
@@ -87,7 +87,7 @@ PUONE_FN T exponential(T x) {
   x = x > kLimit ? kLimit : x;
   const T scaled = x * T(1.44269504088896340736);
   const int32_t k = static_cast<int32_t>(scaled + (scaled < 0 ? T(-0.5) : T(0.5)));
-  // log(2) in two parts, the first short enough for exact products.
+  // log(2) in two parts; the first has few bits, so that products are exact.
   const T high = kFloat ? T(0.693359375) : T(0.693147180369123816490);
   const T low = kFloat ? T(-2.12194440e-4) : T(1.90821492927058770002e-10);
   const T r = (x - static_cast<T>(k) * high) - static_cast<T>(k) * low;
@@ -113,7 +113,7 @@ PUONE_FN T exponential(T x) {
          1.0 / 479001600,
          1.0 / 6227020800});
   }
-  // 2^k in two factors: alone it would leave the exponent's range at both ends.
+  // 2^k as two factors: 2^k itself can be out of range at both ends.
   const auto power = [](int32_t exponent) {
     return std::bit_cast<T>((static_cast<Bits>(exponent) + Format::kBias) << Format::kMantissa);
   };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The prefix idiom: where each of several groups starts, from how many elements each has.
+// The prefix idiom: the start of each of several groups, from their sizes.
 //
 //   exclusiveSums(launch, values, n);   // values[i] = values[0] + ... + values[i - 1], in place
 //
-// With a 0 behind the last group, its sum is that of all.
+// With a 0 after the last group, the last value is the sum of all.
 #pragma once
 
 #ifdef PUONE_SIMT

@@ -12,15 +12,15 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Kernel "gemm", for other families too: its code for a device exists once.
+/// Kernel "gemm". Other families call it, so that its device code exists only once.
 void multiplyMatrices(Launch& launch, const puone_gemm_args& args);
 
-/// Whether `self` is a part of the result.
+/// Whether `self` is added to the result.
 inline bool hasSelf(const puone_gemm_args& args) {
   return isNonzero(args.beta.real) || isNonzero(args.beta.imaginary) || args.beta.integer != 0;
 }
 
-/// A factor as a value of T that is computed in.
+/// alpha or beta as a value of the compute type T.
 template <class T>
 T valueOf(const puone_factor& factor) {
   if constexpr (kIsComplex<T>) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Distributions with one number per element, and what applies them at once to a tensor.
+// Distributions with one number per element, and functions that apply them directly to a tensor.
 // Compiled without contraction of floating-point operations (kernels.cmake).
 #include "kernels/random.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/families.h"
+#include "kernels/families/random.h"
 #include "kernels/uniform_bits.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -18,7 +18,7 @@ PUONE_FN T clamped(T value, T low, T high) {
   return value > high ? high : value;
 }
 
-/// In [from, to): `last` is the output type's last number before `to`, which rounding might reach.
+/// In [from, to). `last` is the output type's largest number below `to`: rounding might give `to`.
 template <class T>
 struct Uniform {
   explicit Uniform(const Parameters& p)
@@ -79,8 +79,8 @@ struct Cauchy {
   T median, sigma, high;
 };
 
-/// An integer of [from, from + range); a range of 0 stands for 2^64. The range being cut into 2^64
-/// parts, two numbers' probabilities differ by 2^-64 at most.
+/// An integer of [from, from + range); a range of 0 means 2^64. The probabilities of two numbers
+/// differ by at most 2^-64.
 template <class T>
 struct Integer {
   explicit Integer(const Parameters& p)
@@ -130,7 +130,7 @@ struct DropoutBackward {
   T scale;
 };
 
-/// The output and the slope that it had.
+/// The output and the random slope that was used.
 template <class T>
 struct Rrelu {
   explicit Rrelu(const Parameters& p) : lower(p.get<T>(0)), range(p.get<T>(1)) {}
@@ -141,25 +141,19 @@ struct Rrelu {
   T lower, range;
 };
 
-constexpr Kernel kKernels[] = {
-    randomEntry<Bernoulli, Reals>("bernoulli"),
-    randomEntry<BernoulliScalar, ComputeTypes<float>>("bernoulli_scalar"),
-    randomEntry<Cauchy, Reals>("cauchy"),
-    randomEntry<Dropout, Reals>("dropout"),
-    elementwiseEntry<DropoutBackward, Reals>("dropout_backward"),
-    randomEntry<Exponential, Reals>("exponential"),
-    randomEntry<Geometric, Reals>("geometric"),
-    randomEntry<LogNormal, Reals>("log_normal"),
-    randomEntry<NormalDistribution, Reals>("normal"),
-    randomEntry<Integer, ComputeTypes<int64_t>>("random"),
-    randomEntry<Rrelu, Reals>("rrelu"),
-    randomEntry<Uniform, Reals>("uniform"),
-};
-
 } // namespace
 
-std::span<const Kernel> randomKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(bernoulli) = randomKernel<Bernoulli, Reals>;
+PUONE_KERNEL(bernoulli_scalar) = randomKernel<BernoulliScalar, ComputeTypes<float>>;
+PUONE_KERNEL(cauchy) = randomKernel<Cauchy, Reals>;
+PUONE_KERNEL(dropout) = randomKernel<Dropout, Reals>;
+PUONE_KERNEL(dropout_backward) = elementwiseKernel<DropoutBackward, Reals>;
+PUONE_KERNEL(exponential) = randomKernel<Exponential, Reals>;
+PUONE_KERNEL(geometric) = randomKernel<Geometric, Reals>;
+PUONE_KERNEL(log_normal) = randomKernel<LogNormal, Reals>;
+PUONE_KERNEL(normal) = randomKernel<NormalDistribution, Reals>;
+PUONE_KERNEL(random) = randomKernel<Integer, ComputeTypes<int64_t>>;
+PUONE_KERNEL(rrelu) = randomKernel<Rrelu, Reals>;
+PUONE_KERNEL(uniform) = randomKernel<Uniform, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

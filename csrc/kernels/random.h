@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elementwise idiom with random numbers: the functor's first parameter is what it draws.
+// The elementwise idiom with random numbers: the functor's first parameter is its random number.
 //
 //   template <class T> struct Bernoulli {
 //     PUONE_FN T operator()(BitsFor<T> bits, T p) const { return unit(bits) < p; }
 //   };
-//   randomEntry<Bernoulli, Reals>("bernoulli")
+//   PUONE_KERNEL(bernoulli) = randomKernel<Bernoulli, Reals>;
 //
-// It draws one of: uint32_t or uint64_t, random bits; Normal<T>, a standard normal number; Drawer,
-// from which it takes as many blocks as it likes, up to what the caller has reserved.
-// args/random.h says which number an element gets. A functor with a text kRefusal and a function
-// accepts(inputs) lets the launch fail, as a device assertion does, if that is false anywhere.
+// That parameter is one of: uint32_t or uint64_t, random bits; Normal<T>, a standard normal number;
+// Drawer, which gives any number of blocks, up to what the caller has reserved. args/random.h says
+// which number an element gets. A functor may have a message kRefusal and a function
+// accepts(inputs): the launch fails, as by a device assertion, if it returns false for any element.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct Normal {
   T value;
 };
 
-/// The blocks of one element, for a number of draws that its value decides.
+/// The Philox blocks of one element, for functors that need a varying number of draws.
 struct Drawer {
   uint64_t seed, counter, element;
   PUONE_FN PhiloxBlock next() {
@@ -43,7 +43,7 @@ PUONE_FN uint64_t join(uint32_t low, uint32_t high) {
   return uint64_t{high} << 32 | low;
 }
 
-/// The elements that share a block.
+/// The number of elements that share a block.
 template <class T>
 constexpr int64_t kPerBlock = 16 / static_cast<int64_t>(sizeof(T));
 template <>
@@ -70,14 +70,14 @@ PUONE_FN void split(const PhiloxBlock& block, Normal<double>* out) {
   out[1].value = p.y;
 }
 
-/// What is raised where the functor does not accept its inputs.
+/// The error that is raised if the functor does not accept its inputs.
 template <class F>
-Fault refusalOf(Launch& launch) {
-  if constexpr (requires { F::kRefusal; }) return launch.fault(F::kRefusal);
+DeviceError refusalOf(Launch& launch) {
+  if constexpr (requires { F::kRefusal; }) return launch.deviceError(F::kRefusal);
   return {};
 }
 
-/// Runs F over the operands; host/random.h and simt/random.h say how.
+/// Runs F over the operands. Defined in host/random.h and simt/random.h.
 template <class F>
 void randomOf(Launch& launch, const puone_random_args& args);
 
@@ -95,11 +95,9 @@ void runRandom(Launch& launch, const puone_random_args& args) {
 
 } // namespace drawing
 
-/// The table entry of the random kernel that applies F<T>, T one of the types it has.
+/// The random kernel that applies F<T> with T in Types, for PUONE_KERNEL.
 template <template <class> class F, class Types>
-constexpr Kernel randomEntry(const char* name) {
-  return entry<puone_random_args, drawing::runRandom<F, Types>>(name);
-}
+constexpr Implementation<puone_random_args> randomKernel = drawing::runRandom<F, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

@@ -3,15 +3,15 @@
 //
 // A reduction is a class over the type it computes in. There are three kinds:
 //
-//   Fold<Op>      Op::step puts one element to what a lane has gathered, Op::combine joins what
-//                 was gathered apart, in a wider type
-//   Extreme<Op>   the element that is better than all others, and its position
+//   Fold<Op>      Op::step adds an element to a lane's partial result, Op::combine combines partial
+//                 results, in a wider type
+//   Extreme<Op>   the best element, and its position
 //   Moments<T>    mean and sum of squared deviations
 //
-// They say what is gathered and how it is combined; host/reduce.h and simt/reduce.h, how the
-// elements are taken. The pieces and the order in which they are combined depend on the shape and
-// the device alone: equal inputs give equal bits. Pieces are short and combined in a wider type,
-// which keeps float sums accurate.
+// They define the partial results and how these are combined; host/reduce.h and simt/reduce.h
+// define how the elements are read. The pieces and the order in which they are combined depend only
+// on the shape and the device: equal inputs give equal bits. Pieces are short and are combined in a
+// wider type, which keeps float sums accurate.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// An element and where it was found; nothing yet if the position is negative.
+/// An element and its position; no element yet if the position is negative.
 template <class T>
 struct Found {
   T value;
@@ -60,7 +60,7 @@ class Fold {
   Op op;
 };
 
-/// Op::better(a, b): is `a` to be taken although `b` came before?
+/// Op::better(a, b): whether `a` replaces `b`, which came before it.
 template <class Op>
 class Extreme {
  public:
@@ -72,7 +72,7 @@ class Extreme {
   PUONE_FN Gathered nothing() const {
     return {In{}, -1};
   }
-  /// `a` lies before `b`.
+  /// `a` comes before `b`.
   PUONE_FN Gathered combine(Gathered a, Gathered b) const {
     if (a.position < 0) return b;
     return b.position >= 0 && Op::better(b.value, a.value) ? b : a;
@@ -82,7 +82,7 @@ class Extreme {
   }
 };
 
-/// parameters: what to subtract from the number of elements, whether to take the square root.
+/// parameters: number to subtract from the number of elements; whether to take the square root.
 template <class T>
 class Moments {
  public:
@@ -97,7 +97,7 @@ class Moments {
   PUONE_FN Gathered nothing() const {
     return {0, 0, 0};
   }
-  /// Of `count` elements, from their deviations from nearly the mean.
+  /// The moments of `count` elements, from sums of deviations from a value close to the mean.
   PUONE_FN static Gathered gathered(int64_t count, double middle, double off, double squares) {
     const double n = static_cast<double>(count);
     return {n, middle + off / n, squares - off * (off / n)};
@@ -124,17 +124,23 @@ class Moments {
   bool root_;
 };
 
+/// Whether elements must be read in the order of the dimensions, in which positions count.
+template <class R>
+constexpr bool kCountsPositions = false;
+template <class Op>
+constexpr bool kCountsPositions<Extreme<Op>> = true;
+
 namespace detail {
 
-/// The dimensions that stay and those that are reduced, innermost first.
+/// The dimensions that are kept and those that are reduced, in order of increasing stride; with
+/// `in_order`, the reduced ones keep their order.
 struct ReducedSpace {
-  explicit ReducedSpace(const puone_reduce_args& args) {
-    for (const int32_t d : byStride(args.ndim, args.in.strides)) {
-      if (d < 0) break;
-      (args.reduced >> d & 1 ? reduced : kept)
-          .add(
-              args.sizes[d],
-              {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
+  ReducedSpace(const puone_reduce_args& args, bool in_order) {
+    const auto by_stride = byStride(args.ndim, args.in.strides);
+    for (int32_t i = 0; i < args.ndim; ++i) {
+      const int32_t next = by_stride[static_cast<size_t>(i)], next_reduced = in_order ? i : next;
+      if (!(args.reduced >> next & 1)) add(kept, args, next);
+      if (args.reduced >> next_reduced & 1) add(reduced, args, next_reduced);
     }
     outputs = kept.elements();
     count = reduced.elements();
@@ -142,6 +148,11 @@ struct ReducedSpace {
 
   Dimensions kept, reduced;
   int64_t outputs, count;
+
+ private:
+  static void add(Dimensions& to, const puone_reduce_args& args, int32_t d) {
+    to.add(args.sizes[d], {args.in.strides[d], args.outs[0].strides[d], args.outs[1].strides[d]});
+  }
 };
 
 template <class R>
@@ -160,11 +171,9 @@ void runReduce(Launch& launch, const puone_reduce_args& args) {
 
 } // namespace detail
 
-/// The table entry of the reduction R<T>, T one of the types it computes in.
+/// The reduction R<T> with T in Types, for PUONE_KERNEL.
 template <template <class> class R, class Types>
-constexpr Kernel reduceEntry(const char* name) {
-  return entry<puone_reduce_args, detail::runReduce<R, Types>>(name);
-}
+constexpr Implementation<puone_reduce_args> reduceKernel = detail::runReduce<R, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

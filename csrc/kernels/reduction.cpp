@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums and products, what is true, vector norms.
+// Sums, products, logical reductions, vector norms.
 #include <cmath>
 #include <cstdint>
 
 #include "kernels/arithmetic.h"
-#include "kernels/families.h"
+#include "kernels/families/reduction.h"
 #include "kernels/reduce.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -17,7 +17,7 @@ struct FoldTypes {
   using Wide = typename Wider<T>::Type;
 };
 
-/// parameters: what to divide the sum by. Integers are not divided.
+/// parameters: divisor of the sum. Sums of integers are not divided.
 template <class T>
 struct Sum : FoldTypes<T> {
   using Wide = typename Wider<T>::Type;
@@ -113,7 +113,7 @@ struct All : TruthTypes {
 template <class T>
 struct CountNonzero {
   using In = Bool;
-  using Lane = int32_t; // a lane sees a piece or some rows of one chunk
+  using Lane = int32_t; // a lane counts a piece or some rows of one chunk
   using Wide = int64_t;
   explicit CountNonzero(const puone_reduce_args& /*args*/) {}
   PUONE_FN int32_t identity() const {
@@ -258,25 +258,19 @@ using NormMinusInfinityOf = Fold<NormMinusInfinity<T>>;
 using Totals = ComputeTypes<int64_t, float, double, Complex<float>, Complex<double>>;
 using Truth = ComputeTypes<Bool>;
 
-constexpr Kernel kKernels[] = {
-    reduceEntry<SumOf, Totals>("sum"),
-    reduceEntry<SumOfNumbersOf, Reals>("nansum"),
-    reduceEntry<ProductOf, Totals>("prod"),
-    reduceEntry<AnyOf, Truth>("any"),
-    reduceEntry<AllOf, Truth>("all"),
-    reduceEntry<CountNonzeroOf, Truth>("count_nonzero"),
-    reduceEntry<Norm1Of, Inexact>("norm_1"),
-    reduceEntry<Norm2Of, Inexact>("norm_2"),
-    reduceEntry<NormPOf, Inexact>("norm_p"),
-    reduceEntry<NormInfinityOf, Inexact>("norm_infinity"),
-    reduceEntry<NormMinusInfinityOf, Inexact>("norm_minus_infinity"),
-    reduceEntry<Moments, Reals>("moments"),
-};
-
 } // namespace
 
-std::span<const Kernel> reductionKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sum) = reduceKernel<SumOf, Totals>;
+PUONE_KERNEL(nansum) = reduceKernel<SumOfNumbersOf, Reals>;
+PUONE_KERNEL(prod) = reduceKernel<ProductOf, Totals>;
+PUONE_KERNEL(any) = reduceKernel<AnyOf, Truth>;
+PUONE_KERNEL(all) = reduceKernel<AllOf, Truth>;
+PUONE_KERNEL(count_nonzero) = reduceKernel<CountNonzeroOf, Truth>;
+PUONE_KERNEL(norm_1) = reduceKernel<Norm1Of, Inexact>;
+PUONE_KERNEL(norm_2) = reduceKernel<Norm2Of, Inexact>;
+PUONE_KERNEL(norm_p) = reduceKernel<NormPOf, Inexact>;
+PUONE_KERNEL(norm_infinity) = reduceKernel<NormInfinityOf, Inexact>;
+PUONE_KERNEL(norm_minus_infinity) = reduceKernel<NormMinusInfinityOf, Inexact>;
+PUONE_KERNEL(moments) = reduceKernel<Moments, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

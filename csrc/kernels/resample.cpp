@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Upsampling and padding: every element of the result is a weighted sum of a few elements of the
-// source. Backwards, every element of the source gathers from those it was used by, so that no two
-// threads write one place.
+// source. In the backward pass, every element of the source gathers from those that used it, so
+// that no two threads write the same element.
 #include <array>
 #include <cmath>
 #include <stdexcept>
 
 #include "kernels/args/resample.h"
 #include "kernels/compute.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/resample.h"
 #include "kernels/planes.h"
 #include "kernels/stored.h"
 #include "kernels/target.h"
@@ -18,8 +17,8 @@ namespace puone::kernels::PUONE_ISA {
 namespace {
 
 // One dimension of each mode. forSources(at, f) calls f(i, weight) for the source elements i that
-// result element `at` is made of; forUsers(i, f) calls f(at, weight) the other way round. W is the
-// type of weights.
+// result element `at` uses; forUsers(i, f) calls f(at, weight) for the result elements that use
+// source element i. W is the type of weights.
 
 template <class W>
 class Nearest {
@@ -37,8 +36,8 @@ class Nearest {
 
   template <class F>
   PUONE_FN void forUsers(int64_t i, const F& f) const {
-    // About the first one; then exactly, for the sources of consecutive positions do not decrease.
-    int64_t at = static_cast<int64_t>(static_cast<float>(i) / scale_);
+    // Estimate the first one, then correct it: sources of consecutive positions do not decrease.
+    int64_t at = scale_ > 0 ? static_cast<int64_t>(static_cast<float>(i) / scale_) : 0;
     if (at > result_) at = result_;
     while (at > 0 && sourceOf(at - 1) >= i) --at;
     while (at < result_ && sourceOf(at) < i) ++at;
@@ -166,7 +165,7 @@ class Cubic {
     return index < 0 ? 0 : index > last_ ? last_ : index;
   }
 
-  /// Of the k-th of the four elements: Keys' kernel of cubic convolution, with torch's a.
+  /// The weight of the k-th of the four elements: Keys' cubic convolution kernel, with torch's a.
   PUONE_FN static W weight(const Place& place, int k) {
     constexpr W a = W(-0.75);
     const W offset = place.beyond + W(1) - static_cast<W>(k);
@@ -239,7 +238,7 @@ class Replicate {
   int64_t before_;
 };
 
-/// What is summed for elements of type E, and the type of weights of a sum.
+/// The type of sums of elements of type E, and the type of their weights.
 template <class E>
 using SumOf = std::conditional_t<std::is_integral_v<E>, E, ComputeValue<E>>;
 template <class Sum>
@@ -254,7 +253,7 @@ PUONE_FN Sum weighted(Sum value, Weight<Sum> weight) {
   }
 }
 
-/// Sums for the elements of a row: of the elements of `from` that gather(axis, at, f) names.
+/// Computes the elements of a row: sums of the elements of `from` that gather(axis, at, f) gives.
 template <class S, class Axis, class Gather>
 struct RowSums {
   using Sum = typename S::Value;
@@ -326,7 +325,7 @@ void resampleAlong(Launch& launch, const puone_resample_args& args, S stored) {
   }
 }
 
-/// Upsampling is of real numbers, of bytes only by the nearest; padding of floating ones.
+/// Upsampling supports real numbers (bytes only by the nearest); padding supports floating types.
 template <bool kBackward, class S>
 void resampleAs(Launch& launch, const puone_resample_args& args, S stored) {
   using Sum = typename S::Value;
@@ -386,15 +385,9 @@ void resample(Launch& launch, const puone_resample_args& args) {
   throw std::invalid_argument("no resampling of this dtype");
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_resample_args, resample<false>>("resample"),
-    entry<puone_resample_args, resample<true>>("resample_backward"),
-};
-
 } // namespace
 
-std::span<const Kernel> resampleKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(resample) = resample<false>;
+PUONE_KERNEL(resample_backward) = resample<true>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What kernels over rows compute in and with.
+// Compute types and functions of kernels over rows.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,7 @@ namespace puone::kernels::PUONE_ISA {
 template <class Element>
 using RowType = std::conditional_t<std::is_same_v<Element, double>, double, float>;
 
-/// The elements behind a device address that may be null.
+/// The elements at a device address, which may be null.
 template <class T>
 T* elementsAt(Launch& launch, void* address) {
   return address ? reinterpret_cast<T*>(launch.resolve(address)) : nullptr;

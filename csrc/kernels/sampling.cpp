@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers whose count depends on their values (rejection), and those that make up a whole:
-// permutations, samples of a distribution given by its weights. All are computed in double.
+// Random numbers that need a varying number of draws (rejection), and those that depend on each
+// other: permutations, samples of a distribution given by its weights. All are computed in double.
 // Compiled without contraction of floating-point operations (kernels.cmake).
 #include "kernels/args/sampling.h"
 
 #include <cmath>
 #include <cstdint>
 
-#include "kernels/families.h"
+#include "kernels/families/sampling.h"
 #include "kernels/map.h"
 #include "kernels/permutation.h"
 #include "kernels/random.h"
@@ -16,7 +16,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-/// Blocks that an element may use. The chance to need more is below 2^-60 for every sampler.
+/// Maximum blocks per element. The probability of needing more is below 2^-60 for every sampler.
 constexpr int kTrials = 64;
 
 struct TwoUniforms {
@@ -43,7 +43,7 @@ PUONE_FN double logFactorial(double k) {
   return (k + 0.5) * logarithm(k) - k + 0.91893853320467274178 + tail; // log(2 pi) / 2
 }
 
-/// log(1 + x), exact to the last digits also near 0 (Kahan).
+/// log(1 + x), accurate also near 0 (Kahan).
 PUONE_FN double logarithmOfOnePlus(double x) {
   const double sum = 1 + x;
   return sum == 1 ? x : logarithm(sum) * (x / (sum - 1));
@@ -52,7 +52,7 @@ PUONE_FN double logarithmOfOnePlus(double x) {
 /// Transformed rejection with squeeze (Hoermann, "The generation of binomial random variates" and
 /// "The transformed rejection method for generating Poisson random variables", both 1993), for
 /// distributions over integers with mean 10 or more. `log_probability(k)` may be off by a constant
-/// that `scale` makes good.
+/// that `scale` corrects.
 struct Hat {
   double a, b, center, squeeze, scale;
 };
@@ -94,7 +94,7 @@ struct Poisson {
   PUONE_FN T operator()(Drawer drawer, T rate) const {
     if (rate == 0) return 0;
     if (rate < 10) {
-      // Where the sum of the probabilities ends in a double.
+      // With such a rate, probabilities from 150 on vanish in double.
       return inversion(drawer, exponential(-rate), 150, [=](T k) { return rate / (k + 1); });
     }
     const T b = 0.931 + 2.53 * std::sqrt(rate);
@@ -145,7 +145,7 @@ struct Gamma {
 
   PUONE_FN T operator()(Drawer drawer, T shape) const {
     if (shape == 0) return 0;
-    // A shape below 1 is raised by 1, which a power of a uniform number corrects.
+    // A shape below 1 is increased by 1; a power of a uniform number corrects for that.
     T scale = 1;
     if (shape < 1) {
       scale = exponential(logarithm(twoUniforms(drawer).first) / shape);
@@ -166,7 +166,7 @@ struct Gamma {
       const T root = 1 + c * z;
       if (root <= 0) continue;
       const T v = root * root * root;
-      if (u < 1 - 0.0331 * (z * z) * (z * z)) return d * v; // most of the time, without logarithms
+      if (u < 1 - 0.0331 * (z * z) * (z * z)) return d * v; // in most cases, without logarithms
       if (logarithm(u) < z * z / 2 + d * (1 - v + logarithm(v))) return d * v;
     }
     return d;
@@ -175,7 +175,7 @@ struct Gamma {
   T low;
 };
 
-/// The place of the first running sum above `value`.
+/// The index of the first running sum above `value`.
 PUONE_FN int64_t firstAbove(const double* sums, int64_t n, double value) {
   int64_t low = 0, high = n - 1;
   while (low < high) {
@@ -189,16 +189,16 @@ PUONE_FN int64_t firstAbove(const double* sums, int64_t n, double value) {
   return low;
 }
 
-/// Categories whose weights one thread adds up. About the root of all, so that there are as many
-/// runs; they decide how sums are rounded.
+/// Number of categories whose weights one thread adds up. About the square root of all, so that
+/// there are as many runs. It determines how sums are rounded.
 int64_t runLength(int64_t categories) {
   int64_t length = 1;
   while (length * length < categories) length *= 2;
   return length;
 }
 
-/// Running sums of rows of weights, in place and in the same order wherever they are computed: of
-/// each run, then from run to run; then every weight gets what was before its run.
+/// Running sums of rows of weights, in place, in the same order on every device: first within each
+/// run, then over the runs; then the sum before its run is added to every weight.
 class RunningSums {
  public:
   RunningSums(Launch& launch, const puone_multinomial_args& args)
@@ -207,8 +207,10 @@ class RunningSums {
         n_(args.categories),
         length_(runLength(n_)),
         runs_((n_ + length_ - 1) / length_),
-        invalid_(launch.fault("probability tensor contains either `inf`, `nan` or element < 0")),
-        empty_(launch.fault("invalid multinomial distribution (sum of probabilities <= 0)")) {}
+        invalid_(
+            launch.deviceError("probability tensor contains either `inf`, `nan` or element < 0")),
+        empty_(launch.deviceError("invalid multinomial distribution (sum of probabilities <= 0)")) {
+  }
 
   void compute(Launch& launch) const {
     const RunningSums self = *this;
@@ -219,7 +221,7 @@ class RunningSums {
   }
 
  private:
-  /// Loads that are under way at a time.
+  /// Loads in flight.
   static constexpr int kAhead = 8;
 
   /// Adds up weights[0], weights[step], ... in place.
@@ -259,13 +261,13 @@ class RunningSums {
 
   PUONE_FN void addBefore(int64_t i) const {
     const int64_t place = i % n_, run = place / length_;
-    if (run == 0 || place == endOf(run) - 1) return; // what is there already
+    if (run == 0 || place == endOf(run) - 1) return; // already complete
     sums_[i] += sums_[i - place + run * length_ - 1];
   }
 
   double* sums_;
   int64_t rows_, n_, length_, runs_;
-  Fault invalid_, empty_;
+  DeviceError invalid_, empty_;
 };
 
 void multinomial(Launch& launch, const puone_multinomial_args& args) {
@@ -286,18 +288,12 @@ void randperm(Launch& launch, const puone_randperm_args& args) {
   permute(launch, args, reinterpret_cast<int64_t*>(launch.resolve(args.out)));
 }
 
-constexpr Kernel kKernels[] = {
-    randomEntry<Binomial, ComputeTypes<double>>("binomial"),
-    randomEntry<Gamma, ComputeTypes<double>>("standard_gamma"),
-    entry<puone_multinomial_args, multinomial>("multinomial"),
-    randomEntry<Poisson, ComputeTypes<double>>("poisson"),
-    entry<puone_randperm_args, randperm>("randperm"),
-};
-
 } // namespace
 
-std::span<const Kernel> samplingKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(binomial) = randomKernel<Binomial, ComputeTypes<double>>;
+PUONE_KERNEL(standard_gamma) = randomKernel<Gamma, ComputeTypes<double>>;
+PUONE_KERNEL(multinomial) = multinomial;
+PUONE_KERNEL(poisson) = randomKernel<Poisson, ComputeTypes<double>>;
+PUONE_KERNEL(randperm) = randperm;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -6,11 +6,12 @@
 //     using Gathered = double;
 //     PUONE_FN Gathered nothing() const;
 //     PUONE_FN Gathered step(Gathered all, In x, int64_t position) const;
-//     PUONE_FN Gathered combine(Gathered a, Gathered b) const;    // a lies before b
+//     PUONE_FN Gathered combine(Gathered a, Gathered b) const;    // a comes before b
 //     PUONE_FN T result(Gathered all) const;      // or a Pair, for two outputs
 //   };
 //
-// host/scan.h walks along the lines; simt/scan.h gathers pieces of a line apart and combines them.
+// host/scan.h goes along the lines; simt/scan.h scans pieces of a line separately and combines
+// them.
 #pragma once
 
 #include <stdexcept>
@@ -27,7 +28,7 @@ namespace puone::kernels::PUONE_ISA {
 
 namespace detail {
 
-/// The dimension that is scanned and those that lines lie side by side in, innermost first.
+/// The scanned dimension, and the dimensions that number the lines, innermost first.
 struct ScannedSpace {
   explicit ScannedSpace(const puone_scan_args& args) {
     for (const int32_t d : byStride(args.ndim, args.in.strides)) {
@@ -58,11 +59,9 @@ void runScan(Launch& launch, const puone_scan_args& args) {
 
 } // namespace detail
 
-/// The table entry of the scan Op<T>, T one of the types it computes in.
+/// The scan Op<T> with T in Types, for PUONE_KERNEL.
 template <template <class> class Op, class Types>
-constexpr Kernel scanEntry(const char* name) {
-  return entry<puone_scan_args, detail::runScan<Op, Types>>(name);
-}
+constexpr Implementation<puone_scan_args> scanKernel = detail::runScan<Op, Types>;
 
 } // namespace puone::kernels::PUONE_ISA
 

@@ -5,8 +5,7 @@
 
 #include "kernels/args/search.h"
 #include "kernels/cast.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/search.h"
 #include "kernels/map.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -14,7 +13,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
-/// Values below which the search is not split over cores.
+/// With fewer values, the search is not split over cores.
 constexpr int64_t kSearchGrain = 1 << 10;
 
 template <class T>
@@ -38,7 +37,7 @@ class Search {
       const int64_t middle = begin + (end - begin) / 2;
       const int64_t place = first + (sorter_ == nullptr ? middle : sorter_[first + middle]);
       const C element = cast<C>(sequences_[place]);
-      const bool after = right_ ? element > value : element >= value; // never true of NaN
+      const bool after = right_ ? element > value : element >= value; // always false for NaN
       if (after) {
         end = middle;
       } else {
@@ -91,14 +90,8 @@ void searchSorted(Launch& launch, const puone_search_sorted_args& args) {
   searchOf<uint8_t, int8_t, int16_t, int32_t, int64_t, Half, BFloat16, float, double>(launch, args);
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_search_sorted_args, searchSorted>("search_sorted"),
-};
-
 } // namespace
 
-std::span<const Kernel> searchKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(search_sorted) = searchSorted;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// "sequence" and "triangle_indices": elements that depend on their position alone.
+// "sequence" and "triangle_indices": elements that depend only on their position.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -8,8 +8,7 @@
 #include "kernels/args/shape.h"
 #include "kernels/arithmetic.h"
 #include "kernels/blocks.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/sequence.h"
 #include "kernels/generate.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -34,7 +33,7 @@ PUONE_FN double powerOf(double base, double exponent) {
   return std::pow(base, exponent);
 }
 
-/// exp(exponent * log(base)), the logarithm of a negative base being complex.
+/// exp(exponent * log(base)). The logarithm of a negative base is complex.
 PUONE_FN Complex<double> powerOf(double base, Complex<double> exponent) {
   constexpr double kPi = 3.14159265358979323846;
   const Complex<double> logarithm{std::log(std::abs(base)), base < 0 ? kPi : 0.0};
@@ -43,8 +42,8 @@ PUONE_FN Complex<double> powerOf(double base, Complex<double> exponent) {
   return {magnitude * std::cos(product.imaginary), magnitude * std::sin(product.imaginary)};
 }
 
-/// The modified Bessel function of the first kind, of order 0, by its power series: every term is
-/// positive, so that no digit is lost.
+/// The modified Bessel function of the first kind, of order 0, by its power series: all terms are
+/// positive, so there is no cancellation.
 PUONE_FN double besselI0(double x) {
   const double square = x * x / 4;
   double sum = 1, term = 1;
@@ -110,7 +109,7 @@ void sequence(Launch& launch, const puone_sequence_args& args) {
   }
 }
 
-/// How many elements of rows before `row` lie on or below the diagonal.
+/// Number of elements on or below the diagonal in the rows before `row`.
 PUONE_FN int64_t below(int64_t row, int64_t columns, int64_t diagonal) {
   // Rows from `first` on have elements, those from `full` on have all.
   const int64_t first = std::clamp<int64_t>(-diagonal, 0, row);
@@ -158,15 +157,9 @@ void triangleIndices(Launch& launch, const puone_triangle_indices_args& args) {
   }
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_sequence_args, sequence>("sequence"),
-    entry<puone_triangle_indices_args, triangleIndices>("triangle_indices"),
-};
-
 } // namespace
 
-std::span<const Kernel> sequenceKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sequence) = sequence;
+PUONE_KERNEL(triangle_indices) = triangleIndices;
 
 } // namespace puone::kernels::PUONE_ISA

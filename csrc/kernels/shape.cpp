@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// "cat", "triangle" and "repeat_interleave": elements in another place.
+// "cat", "triangle" and "repeat_interleave": rearranged elements.
 #include "kernels/args/shape.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
+#include "kernels/families/shape.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/shape.h"
@@ -21,16 +20,10 @@ void repeatInterleave(Launch& launch, const puone_repeat_args& args) {
   }
 }
 
-constexpr Kernel kKernels[] = {
-    entry<puone_cat_args, cat>("cat"),
-    entry<puone_repeat_args, repeatInterleave>("repeat_interleave"),
-    entry<puone_triangle_args, triangle>("triangle"),
-};
-
 } // namespace
 
-std::span<const Kernel> shapeKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(cat) = cat;
+PUONE_KERNEL(repeat_interleave) = repeatInterleave;
+PUONE_KERNEL(triangle) = triangle;
 
 } // namespace puone::kernels::PUONE_ISA

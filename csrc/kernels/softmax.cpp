@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // softmax and log_softmax, forwards and backwards.
+#include "kernels/families/softmax.h"
 #include "kernels/args/normalization.h"
-#include "kernels/entry.h"
-#include "kernels/families.h"
 
 #ifdef PUONE_SIMT
 #include "kernels/simt/softmax.h"
@@ -11,17 +10,7 @@
 #endif
 
 namespace puone::kernels::PUONE_ISA {
-namespace {
-
-constexpr Kernel kKernels[] = {
-    entry<puone_softmax_args, softmaxForward>("softmax"),
-    entry<puone_softmax_args, softmaxBackward>("softmax_backward"),
-};
-
-} // namespace
-
-std::span<const Kernel> softmaxKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(softmax) = softmaxForward;
+PUONE_KERNEL(softmax_backward) = softmaxBackward;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What softmax and its gradient make of the elements of a row. Over which threads the rows are
-// spread, host/softmax.h and simt/softmax.h say.
+// softmax and its gradient for the elements of a row. host/softmax.h and simt/softmax.h spread the
+// rows over threads.
 #pragma once
 
 #include <cmath>
@@ -16,13 +16,13 @@ template <class T>
 struct SoftmaxMath {
   static constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
-  /// What x - top is diminished by, or its exponential multiplied with. Not x - (top + log_sum): a
-  /// large top would swallow the logarithm.
+  /// The number that is subtracted from x - top, or the factor of exp(x - top). Subtracting
+  /// top + log(sum) from x at once would lose the logarithm's digits if top is large.
   PUONE_FN T normaliser(T sum) const {
     return logarithm ? std::log(sum) : T(1) / sum;
   }
 
-  /// Backward: what is summed up over a row, and the gradient with that sum.
+  /// Backward: the summands of a row's sum; the gradient, given that sum.
   PUONE_FN T term(T grad, T y) const {
     return logarithm ? grad : grad * y;
   }

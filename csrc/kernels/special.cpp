@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Error functions, gamma functions and the like.
-#include "kernels/families.h"
+#include "kernels/families/special.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -93,20 +93,14 @@ PUONE_UNARY(Digamma, static_cast<T>(digammaOf(x)));
 PUONE_UNARY(Entr, entropyOf(x));
 PUONE_BINARY(Zeta, static_cast<T>(zetaOf(a, b)));
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Erf, Reals>("erf"),
-    elementwiseEntry<Erfc, Reals>("erfc"),
-    elementwiseEntry<Erfinv, Reals>("erfinv"),
-    elementwiseEntry<Lgamma, Reals>("lgamma"),
-    elementwiseEntry<Digamma, Reals>("digamma"),
-    elementwiseEntry<Zeta, Reals>("zeta"),
-    elementwiseEntry<Entr, Reals>("special_entr"),
-};
-
 } // namespace
 
-std::span<const Kernel> specialKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(erf) = elementwiseKernel<Erf, Reals>;
+PUONE_KERNEL(erfc) = elementwiseKernel<Erfc, Reals>;
+PUONE_KERNEL(erfinv) = elementwiseKernel<Erfinv, Reals>;
+PUONE_KERNEL(lgamma) = elementwiseKernel<Lgamma, Reals>;
+PUONE_KERNEL(digamma) = elementwiseKernel<Digamma, Reals>;
+PUONE_KERNEL(zeta) = elementwiseKernel<Zeta, Reals>;
+PUONE_KERNEL(special_entr) = elementwiseKernel<Entr, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements in memory and what is computed in for them: stored<E, T>(dtype) gives something with
+// Elements in memory and their compute type: stored<E, T>(dtype) returns an object with
 //
 //   Value                       T
 //   load(data, index)           the element as a T
 //   store(data, index, value)   rounds a T to an element
 //
-// whose type kernels are instantiated for: on a host one per type E, on a device one per T.
+// Kernels are instantiated for its type: on a host once per type E, on a device once per T.
 #pragma once
 
 #ifdef PUONE_SIMT

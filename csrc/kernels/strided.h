@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops over the elements of several strided operands: the nest of dimensions that both flavours
-// have. host/strided.h walks it row by row, simt/strided.h with a thread per element.
+// Loops over the elements of several strided operands: the nest of dimensions, for both flavours.
+// host/strided.h iterates row by row, simt/strided.h with one thread per element.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Elements below which a loop is not split over cores.
+/// Loops over fewer elements are not split over cores.
 constexpr int64_t kGrain = 32 << 10;
 
 /// A loop nest over `kOperands` operands. Dimension 0 is the innermost; ndim is at least 1.
@@ -38,8 +38,8 @@ struct LoopNest {
   }
 };
 
-/// The nest of a kernel's arguments, with dimensions of size 1 dropped and dimensions that continue
-/// each other merged, so that contiguous operands become one long row.
+/// The nest of a kernel's arguments. Dimensions of size 1 are dropped and contiguous dimensions are
+/// merged, so that contiguous operands become one long row.
 template <int kOperands>
 LoopNest<kOperands> loopNest(
     Launch& launch,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a function that touches elements is marked with: PUONE_FN for functions and members,
-// PUONE_DEVICE for lambdas that run on the device, [=] PUONE_DEVICE(int64_t i) {...}. The host's
-// compiler needs no marks. For a device, the header simt_dialect.h, which lies on the include path
-// of whoever compiles the kernels for one, says how its compiler spells them, and:
+// Marks of functions that run on the device: PUONE_FN for functions and members, PUONE_DEVICE for
+// lambdas, [=] PUONE_DEVICE(int64_t i) {...}. The host's compiler needs no marks. For a device, the
+// header simt_dialect.h on the include path defines them for its compiler, and also:
 //
 //   PUONE_GLOBAL, PUONE_SHARED    a function that a launch starts; memory of a block
 //   PUONE_RESIDENT(threads, blocks)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Choices, bounds and blends of elements.
-#include "kernels/families.h"
+#include "kernels/families/ternary.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -37,7 +37,7 @@ struct ClampTensor {
   }
 };
 
-/// From the nearer end, so that a weight of 1 gives exactly `end`.
+/// Interpolates from the nearer end, so that a weight of 1 gives exactly `end`.
 template <class T>
 PUONE_FN T blend(T start, T end, T weight) {
   const T difference = end - start;
@@ -86,20 +86,14 @@ struct Addcdiv {
   T value;
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Where, Numbers>("where"),
-    elementwiseEntry<Clamp, Ordered>("clamp"),
-    elementwiseEntry<ClampTensor, Ordered>("clamp_tensor"),
-    elementwiseEntry<Lerp, Inexact>("lerp"),
-    elementwiseEntry<LerpScalar, Inexact>("lerp_scalar"),
-    elementwiseEntry<Addcmul, Numbers>("addcmul"),
-    elementwiseEntry<Addcdiv, Inexact>("addcdiv"),
-};
-
 } // namespace
 
-std::span<const Kernel> ternaryKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(where) = elementwiseKernel<Where, Numbers>;
+PUONE_KERNEL(clamp) = elementwiseKernel<Clamp, Ordered>;
+PUONE_KERNEL(clamp_tensor) = elementwiseKernel<ClampTensor, Ordered>;
+PUONE_KERNEL(lerp) = elementwiseKernel<Lerp, Inexact>;
+PUONE_KERNEL(lerp_scalar) = elementwiseKernel<LerpScalar, Inexact>;
+PUONE_KERNEL(addcmul) = elementwiseKernel<Addcmul, Numbers>;
+PUONE_KERNEL(addcdiv) = elementwiseKernel<Addcdiv, Inexact>;
 
 } // namespace puone::kernels::PUONE_ISA

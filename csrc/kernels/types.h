@@ -37,7 +37,7 @@ inline constexpr bool kIsComplex = false;
 template <class T>
 inline constexpr bool kIsComplex<Complex<T>> = true;
 
-/// Types the language does not compute in: their arithmetic is float's.
+/// Types without arithmetic in C++: they are computed as float.
 template <class T>
 inline constexpr bool kIsStorageFloat = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
 
@@ -80,8 +80,8 @@ PUONE_FN Half fromFloat<Half>(float value) {
   return {static_cast<uint16_t>(result | sign)};
 }
 
-// Elements in a device's memory are aligned to their size. It must be said: there, memory is not
-// read at any address.
+// Elements in a device's memory are aligned to their size. The compiler must know that: devices
+// cannot access unaligned memory.
 template <class T>
 PUONE_FN T load(const void* address) {
 #ifdef PUONE_ON_DEVICE
@@ -100,7 +100,7 @@ PUONE_FN void store(void* address, T value) {
   std::memcpy(address, &value, sizeof value);
 }
 
-/// Is it true? NaN is.
+/// Whether the value is true; NaN is.
 template <class T>
 PUONE_FN bool isNonzero(T value) {
   if constexpr (kIsComplex<T>) {
@@ -149,7 +149,7 @@ PUONE_FN T negated(T value) {
   } else if constexpr (kIsStorageFloat<T>) {
     return {static_cast<uint16_t>(value.bits ^ 0x8000)};
   } else if constexpr (std::is_same_v<T, Bool>) {
-    return value; // torch has no negative view of bool
+    return value; // torch does not allow the negation of bool
   } else if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(0u - static_cast<std::make_unsigned_t<T>>(value));
   } else {
@@ -166,7 +166,7 @@ PUONE_FN T conjugated(T value) {
   }
 }
 
-/// A type as an argument: of a function that is called for one of several.
+/// A type as a function argument.
 template <class T>
 struct Type {};
 

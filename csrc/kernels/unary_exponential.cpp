@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Exponentials, logarithms and roots of elements.
-#include "kernels/families.h"
+#include "kernels/families/unary_exponential.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -17,23 +17,17 @@ PUONE_UNARY(Sqrt, sqrt(x));
 PUONE_UNARY(Rsqrt, number<T>(1) / sqrt(x));
 PUONE_UNARY(Sigmoid, sigmoid(x));
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Exp, Inexact>("exp"),
-    elementwiseEntry<Exp2, Inexact>("exp2"),
-    elementwiseEntry<Expm1, Inexact>("expm1"),
-    elementwiseEntry<Log, Inexact>("log"),
-    elementwiseEntry<Log2, Inexact>("log2"),
-    elementwiseEntry<Log10, Inexact>("log10"),
-    elementwiseEntry<Log1p, Inexact>("log1p"),
-    elementwiseEntry<Sqrt, Inexact>("sqrt"),
-    elementwiseEntry<Rsqrt, Inexact>("rsqrt"),
-    elementwiseEntry<Sigmoid, Inexact>("sigmoid"),
-};
-
 } // namespace
 
-std::span<const Kernel> unaryExponentialKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(exp) = elementwiseKernel<Exp, Inexact>;
+PUONE_KERNEL(exp2) = elementwiseKernel<Exp2, Inexact>;
+PUONE_KERNEL(expm1) = elementwiseKernel<Expm1, Inexact>;
+PUONE_KERNEL(log) = elementwiseKernel<Log, Inexact>;
+PUONE_KERNEL(log2) = elementwiseKernel<Log2, Inexact>;
+PUONE_KERNEL(log10) = elementwiseKernel<Log10, Inexact>;
+PUONE_KERNEL(log1p) = elementwiseKernel<Log1p, Inexact>;
+PUONE_KERNEL(sqrt) = elementwiseKernel<Sqrt, Inexact>;
+PUONE_KERNEL(rsqrt) = elementwiseKernel<Rsqrt, Inexact>;
+PUONE_KERNEL(sigmoid) = elementwiseKernel<Sigmoid, Inexact>;
 
 } // namespace puone::kernels::PUONE_ISA

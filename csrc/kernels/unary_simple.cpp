@@ -2,7 +2,7 @@
 // Signs, magnitudes, rounding and tests of elements.
 #include <type_traits>
 
-#include "kernels/families.h"
+#include "kernels/families/unary_simple.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -66,7 +66,7 @@ struct Signbit {
   }
 };
 
-/// Rounds to decimals: parameter 0 is 10 to their number's magnitude, 1 tells a negative number.
+/// Rounds to n decimals: parameter 0 is 10^|n|, parameter 1 says whether n is negative.
 template <class T>
 struct RoundDecimals {
   explicit RoundDecimals(const Parameters& p) : power(p.get<T>(0)), negative(p.get<T>(1) != 0) {}
@@ -77,7 +77,7 @@ struct RoundDecimals {
   bool negative;
 };
 
-/// Parameters: what stands for NaN, infinity and minus infinity.
+/// Parameters: replacements for NaN, infinity and minus infinity.
 template <class T>
 struct NanToNum {
   explicit NanToNum(const Parameters& p) : nan(p.get<T>(0)), top(p.get<T>(1)), low(p.get<T>(2)) {}
@@ -98,34 +98,28 @@ struct NanToNum {
   T nan, top, low;
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Abs, Numbers>("abs"),
-    elementwiseEntry<Neg, Numbers>("neg"),
-    elementwiseEntry<Reciprocal, Inexact>("reciprocal"),
-    elementwiseEntry<Square, Numbers>("square"),
-    elementwiseEntry<Cube, Numbers>("cube"),
-    elementwiseEntry<InverseSquare, Inexact>("inverse_square"),
-    elementwiseEntry<Sign, Numbers>("sign"),
-    elementwiseEntry<Angle, Inexact>("angle"),
-    elementwiseEntry<Conj, Complexes>("conj"),
-    elementwiseEntry<Ceil, Reals>("ceil"),
-    elementwiseEntry<Floor, Reals>("floor"),
-    elementwiseEntry<Round, Reals>("round"),
-    elementwiseEntry<RoundDecimals, Reals>("round_decimals"),
-    elementwiseEntry<Trunc, Reals>("trunc"),
-    elementwiseEntry<Frac, Reals>("frac"),
-    elementwiseEntry<NanToNum, Inexact>("nan_to_num"),
-    elementwiseEntry<BitwiseNot, Integers>("bitwise_not"),
-    elementwiseEntry<LogicalNot, Numbers>("logical_not"),
-    elementwiseEntry<Signbit, Ordered>("signbit"),
-    elementwiseEntry<IsPositiveInfinity, Reals>("isposinf"),
-    elementwiseEntry<IsNegativeInfinity, Reals>("isneginf"),
-};
-
 } // namespace
 
-std::span<const Kernel> unarySimpleKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(abs) = elementwiseKernel<Abs, Numbers>;
+PUONE_KERNEL(neg) = elementwiseKernel<Neg, Numbers>;
+PUONE_KERNEL(reciprocal) = elementwiseKernel<Reciprocal, Inexact>;
+PUONE_KERNEL(square) = elementwiseKernel<Square, Numbers>;
+PUONE_KERNEL(cube) = elementwiseKernel<Cube, Numbers>;
+PUONE_KERNEL(inverse_square) = elementwiseKernel<InverseSquare, Inexact>;
+PUONE_KERNEL(sign) = elementwiseKernel<Sign, Numbers>;
+PUONE_KERNEL(angle) = elementwiseKernel<Angle, Inexact>;
+PUONE_KERNEL(conj) = elementwiseKernel<Conj, Complexes>;
+PUONE_KERNEL(ceil) = elementwiseKernel<Ceil, Reals>;
+PUONE_KERNEL(floor) = elementwiseKernel<Floor, Reals>;
+PUONE_KERNEL(round) = elementwiseKernel<Round, Reals>;
+PUONE_KERNEL(round_decimals) = elementwiseKernel<RoundDecimals, Reals>;
+PUONE_KERNEL(trunc) = elementwiseKernel<Trunc, Reals>;
+PUONE_KERNEL(frac) = elementwiseKernel<Frac, Reals>;
+PUONE_KERNEL(nan_to_num) = elementwiseKernel<NanToNum, Inexact>;
+PUONE_KERNEL(bitwise_not) = elementwiseKernel<BitwiseNot, Integers>;
+PUONE_KERNEL(logical_not) = elementwiseKernel<LogicalNot, Numbers>;
+PUONE_KERNEL(signbit) = elementwiseKernel<Signbit, Ordered>;
+PUONE_KERNEL(isposinf) = elementwiseKernel<IsPositiveInfinity, Reals>;
+PUONE_KERNEL(isneginf) = elementwiseKernel<IsNegativeInfinity, Reals>;
 
 } // namespace puone::kernels::PUONE_ISA

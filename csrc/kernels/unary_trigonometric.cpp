@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Trigonometric and hyperbolic functions of elements, and their inverses.
-#include "kernels/families.h"
+#include "kernels/families/unary_trigonometric.h"
 #include "kernels/functors.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -28,7 +28,7 @@ struct SincOf {
   }
 };
 
-/// Some angles of floats math.h leaves to the standard library.
+/// Large angles need the standard library (math.h).
 template <class T>
 struct Sin : SinOf<T> {};
 template <>
@@ -77,26 +77,20 @@ struct Sinc<float> : SincOf<float> {
   }
 };
 
-constexpr Kernel kKernels[] = {
-    elementwiseEntry<Sin, Inexact>("sin"),
-    elementwiseEntry<Cos, Inexact>("cos"),
-    elementwiseEntry<Tan, Inexact>("tan"),
-    elementwiseEntry<Asin, Inexact>("asin"),
-    elementwiseEntry<Acos, Inexact>("acos"),
-    elementwiseEntry<Atan, Inexact>("atan"),
-    elementwiseEntry<Sinh, Inexact>("sinh"),
-    elementwiseEntry<Cosh, Inexact>("cosh"),
-    elementwiseEntry<Tanh, Inexact>("tanh"),
-    elementwiseEntry<Asinh, Inexact>("asinh"),
-    elementwiseEntry<Acosh, Inexact>("acosh"),
-    elementwiseEntry<Atanh, Inexact>("atanh"),
-    elementwiseEntry<Sinc, Inexact>("sinc"),
-};
-
 } // namespace
 
-std::span<const Kernel> unaryTrigonometricKernels() {
-  return kKernels;
-}
+PUONE_KERNEL(sin) = elementwiseKernel<Sin, Inexact>;
+PUONE_KERNEL(cos) = elementwiseKernel<Cos, Inexact>;
+PUONE_KERNEL(tan) = elementwiseKernel<Tan, Inexact>;
+PUONE_KERNEL(asin) = elementwiseKernel<Asin, Inexact>;
+PUONE_KERNEL(acos) = elementwiseKernel<Acos, Inexact>;
+PUONE_KERNEL(atan) = elementwiseKernel<Atan, Inexact>;
+PUONE_KERNEL(sinh) = elementwiseKernel<Sinh, Inexact>;
+PUONE_KERNEL(cosh) = elementwiseKernel<Cosh, Inexact>;
+PUONE_KERNEL(tanh) = elementwiseKernel<Tanh, Inexact>;
+PUONE_KERNEL(asinh) = elementwiseKernel<Asinh, Inexact>;
+PUONE_KERNEL(acosh) = elementwiseKernel<Acosh, Inexact>;
+PUONE_KERNEL(atanh) = elementwiseKernel<Atanh, Inexact>;
+PUONE_KERNEL(sinc) = elementwiseKernel<Sinc, Inexact>;
 
 } // namespace puone::kernels::PUONE_ISA

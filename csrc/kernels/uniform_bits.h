@@ -47,7 +47,7 @@ template <class T>
 PUONE_FN Point<T> circlePoint(BitsFor<T> bits) {
   constexpr int kBits = sizeof(bits) * 8;
   using Signed = std::make_signed_t<BitsFor<T>>;
-  // The two high bits are the quadrant, the others the place in it, from -1/2 to 1/2.
+  // The two high bits are the quadrant, the others the position in it, from -1/2 to 1/2.
   const auto place = static_cast<Signed>(bits << 2) >> 2;
   constexpr T kStep = kBits == 32 ? T(0x1p-30) : T(0x1p-62);
   const T half_pi = T(1.57079632679489661923);

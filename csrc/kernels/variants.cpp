@@ -3,7 +3,7 @@
 
 namespace puone::kernels {
 
-// Defined by registry.cpp, once per instruction set it is compiled for (kernels.cmake).
+// Defined by the generated registry, once per instruction set it is compiled for (kernels.cmake).
 namespace baseline {
 std::span<const Kernel> kernels();
 }
@@ -16,7 +16,9 @@ std::span<const Kernel> kernels();
 
 std::span<const Variant> variants() {
   static const Variant built[] = {
+#ifdef PUONE_KERNELS_baseline
       {"baseline", true, baseline::kernels()},
+#endif
 #ifdef PUONE_KERNELS_v3
       {"v3", __builtin_cpu_supports("x86-64-v3") != 0, v3::kernels()},
 #endif

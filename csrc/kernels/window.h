@@ -13,7 +13,7 @@ inline int64_t volume(const int64_t (&sizes)[3]) {
   return sizes[0] * sizes[1] * sizes[2];
 }
 
-/// Are these the strides of something contiguous?
+/// Whether these are the strides of contiguous memory.
 inline bool isDense(const int64_t (&sizes)[3], const int64_t (&strides)[3]) {
   int64_t expected = 1;
   for (int d = 2; d >= 0; --d) {
@@ -23,7 +23,7 @@ inline bool isDense(const int64_t (&sizes)[3], const int64_t (&strides)[3]) {
   return true;
 }
 
-/// With no more rows than this, and one channel, there is nothing to gain from a matrix product.
+/// With one channel and at most this many rows, a matrix product is not faster.
 constexpr int64_t kDepthwiseRows = 4;
 
 template <class Args>

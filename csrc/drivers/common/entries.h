@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of hal.h for a driver in C++: argument checks that need no driver, a method of the
-// driver for each entry, and exceptions turned into statuses.
+// The table of hal.h for a driver in C++: each entry calls a method of the driver, and turns an
+// exception into a status and a text. Arguments are not checked here: that is the validation layer
+// (hal/validation.h).
 #pragma once
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <span>
@@ -15,8 +18,19 @@
 
 namespace puone {
 
-inline void required(const void* out) {
-  if (out == nullptr) fail(PUONE_INVALID_ARGUMENT, "an out-parameter is NULL");
+/// What a driver says of itself in describe().
+struct Description {
+  const char* name; // lower case, [a-z0-9_]+
+  const char* vendor;
+  const char* version;
+  uint64_t capabilities; // but for PUONE_CAP_KERNELS
+};
+
+/// Fills a caller's struct with the members that both sides know.
+template <class T>
+void fillStruct(T* out, T values) {
+  values.struct_size = out->struct_size;
+  std::memcpy(out, &values, std::min<size_t>(out->struct_size, sizeof(T)));
 }
 
 /// A table that get_extension() gives.
@@ -57,13 +71,16 @@ class Entries {
   /// An entry whose body takes the driver.
   template <class Body>
   static puone_status entry(const char* name, const Body& body) noexcept {
-    return guarded(name, [&] { return body(Life<Traits>::driver()); });
+    return guarded(name, [&] {
+      const typename Life<Traits>::Call call;
+      return body(call.driver());
+    });
   }
 
   /// puone_hal_get()
   static puone_status get(uint32_t abi_major, const puone_hal_api** out) noexcept {
     return guarded("puone_hal_get", [=] {
-      required(out);
+      if (out == nullptr) fail(PUONE_INVALID_ARGUMENT, "out is NULL");
       if (abi_major != PUONE_HAL_ABI_MAJOR) {
         fail(
             PUONE_UNSUPPORTED, "this driver speaks ABI %u, not %u", PUONE_HAL_ABI_MAJOR, abi_major);
@@ -73,10 +90,12 @@ class Entries {
   }
 
  private:
-  static constexpr uint32_t kCapabilities =
-      PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC | PUONE_CAP_EVENTS |
-      PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY | PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS |
-      PUONE_CAP_KERNELS;
+  /// An entry that a driver without kernels does not have.
+  template <class Body>
+  static puone_status kernelEntry(const char* name, const Body& body) {
+    if (Traits::hasKernels()) return entry(name, body);
+    return guarded(name, [] { fail(PUONE_UNSUPPORTED, "this driver was built without kernels"); });
+  }
 
   // ---- driver ----
 
@@ -90,73 +109,54 @@ class Entries {
 
   static puone_status describe(puone_driver_info* out) {
     return guarded("describe", [=] {
-      required(out);
-      *out = {Traits::kName, "PUOne project", "0.1.0", kCapabilities};
+      constexpr const Description& own = Traits::kDescription;
+      const bool has_kernels = Traits::hasKernels();
+      fillStruct(
+          out,
+          puone_driver_info{
+              .struct_size = 0,
+              .kernel_set_version = has_kernels ? PUONE_KERNEL_SET_VERSION : 0,
+              .name = own.name,
+              .vendor = own.vendor,
+              .version = own.version,
+              .capabilities = own.capabilities | (has_kernels ? uint64_t{PUONE_CAP_KERNELS} : 0)});
     });
   }
 
   // ---- device ----
 
   static puone_status deviceCount(int32_t* out) {
-    return entry("device_count", [=](Driver& d) {
-      required(out);
-      *out = d.count();
-    });
-  }
-
-  static puone_status deviceGet(int32_t* out) {
-    return entry("device_get", [=](Driver& d) {
-      required(out);
-      *out = d.currentDevice();
-    });
-  }
-
-  static puone_status deviceSet(int32_t device) {
-    return entry("device_set", [=](Driver& d) { d.setDevice(device); });
+    return entry("device_count", [=](Driver& d) { *out = d.count(); });
   }
 
   static puone_status deviceProperties(int32_t device, puone_device_properties* out) {
-    return entry("device_properties", [=](Driver& d) {
-      required(out);
-      d.properties(device, out);
-    });
+    return entry("device_properties", [=](Driver& d) { fillStruct(out, d.properties(device)); });
   }
 
   static puone_status deviceMemoryInfo(
       int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
-    return entry("device_memory_info", [=](Driver& d) {
-      required(free_bytes);
-      required(total_bytes);
-      d.memoryInfo(device, free_bytes, total_bytes);
-    });
+    return entry(
+        "device_memory_info", [=](Driver& d) { d.memoryInfo(device, free_bytes, total_bytes); });
   }
 
   static puone_status deviceSynchronize(int32_t device) {
     return entry("device_synchronize", [=](Driver& d) { d.synchronizeDevice(device); });
   }
 
-  static puone_status streamPriorityRange(int32_t* least, int32_t* greatest) {
-    return entry("stream_priority_range", [=](Driver& d) {
-      required(least);
-      required(greatest);
-      d.priorityRange(least, greatest);
-    });
+  static puone_status streamPriorityRange(int32_t device, int32_t* least, int32_t* greatest) {
+    return entry(
+        "stream_priority_range", [=](Driver& d) { d.priorityRange(device, least, greatest); });
   }
 
   static puone_status deviceCanAccessPeer(int32_t device, int32_t peer, int32_t* out) {
-    return entry("device_can_access_peer", [=](Driver& d) {
-      required(out);
-      *out = d.canAccessPeer(device, peer);
-    });
+    return entry(
+        "device_can_access_peer", [=](Driver& d) { *out = d.canAccessPeer(device, peer); });
   }
 
   // ---- memory ----
 
-  static puone_status allocate(size_t bytes, void** out) {
-    return entry("malloc", [=](Driver& d) {
-      required(out);
-      *out = d.allocate(bytes);
-    });
+  static puone_status allocate(int32_t device, size_t bytes, void** out) {
+    return entry("malloc", [=](Driver& d) { *out = d.allocate(device, bytes); });
   }
 
   static puone_status release(void* pointer) {
@@ -166,10 +166,7 @@ class Entries {
   }
 
   static puone_status allocateHost(size_t bytes, void** out) {
-    return entry("host_malloc", [=](Driver& d) {
-      required(out);
-      *out = d.allocateHost(bytes);
-    });
+    return entry("host_malloc", [=](Driver& d) { *out = d.allocateHost(bytes); });
   }
 
   static puone_status releaseHost(void* pointer) {
@@ -179,10 +176,7 @@ class Entries {
   }
 
   static puone_status pointerAttributes(const void* pointer, puone_pointer_attributes* out) {
-    return entry("pointer_attributes", [=](Driver& d) {
-      required(out);
-      *out = d.attributes(pointer);
-    });
+    return entry("pointer_attributes", [=](Driver& d) { fillStruct(out, d.attributes(pointer)); });
   }
 
   static puone_status memcpyAsync(
@@ -196,11 +190,12 @@ class Entries {
 
   // ---- stream ----
 
-  static puone_status streamCreate(int32_t priority, puone_stream* out) {
-    return entry("stream_create", [=](Driver& d) {
-      required(out);
-      *out = d.createStream(priority);
-    });
+  static puone_status streamCreate(int32_t device, int32_t priority, puone_stream* out) {
+    return entry("stream_create", [=](Driver& d) { *out = d.createStream(device, priority); });
+  }
+
+  static puone_status streamFromNative(int32_t device, void* native, puone_stream* out) {
+    return entry("stream_from_native", [=](Driver& d) { *out = d.wrapStream(device, native); });
   }
 
   static puone_status streamDestroy(puone_stream stream) {
@@ -226,19 +221,13 @@ class Entries {
   }
 
   static puone_status streamNativeHandle(puone_stream stream, void** out) {
-    return entry("stream_native_handle", [=](Driver& d) {
-      required(out);
-      *out = d.nativeStream(stream);
-    });
+    return entry("stream_native_handle", [=](Driver& d) { *out = d.nativeStream(stream); });
   }
 
   // ---- event ----
 
-  static puone_status eventCreate(uint32_t flags, puone_event* out) {
-    return entry("event_create", [=](Driver& d) {
-      required(out);
-      *out = d.createEvent(flags);
-    });
+  static puone_status eventCreate(int32_t device, uint32_t flags, puone_event* out) {
+    return entry("event_create", [=](Driver& d) { *out = d.createEvent(device, flags); });
   }
 
   static puone_status eventDestroy(puone_event event) {
@@ -260,33 +249,34 @@ class Entries {
   }
 
   static puone_status eventElapsedMs(puone_event start, puone_event end, float* out) {
-    return entry("event_elapsed_ms", [=](Driver& d) {
-      required(out);
-      return d.elapsed(start, end, out);
-    });
+    return entry("event_elapsed_ms", [=](Driver& d) { return d.elapsed(start, end, out); });
   }
 
   // ---- kernel ----
 
-  static puone_status kernelFind(const char* name, puone_kernel* out) {
-    return entry("kernel_find", [=](Driver& d) {
-      required(name);
-      required(out);
-      *out = d.findKernel(name);
+  static puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel* out) {
+    return kernelEntry("kernel_find", [=](Driver& d) {
+      puone_kernel_info found{};
+      const puone_kernel kernel = d.findKernel(name, &found);
+      if (info != nullptr) fillStruct(info, found);
+      *out = kernel;
     });
   }
 
   static puone_status kernelLaunch(
-      puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-    return entry("kernel_launch", [=](Driver& d) { d.launch(kernel, args, bytes, stream); });
+      puone_kernel kernel,
+      const void* args,
+      size_t /*bytes*/,
+      puone_stream stream,
+      const puone_launch_context* context) {
+    return kernelEntry(
+        "kernel_launch", [=](Driver& d) { d.launch(kernel, args, stream, context); });
   }
 
   // ---- extension ----
 
   static puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
     return guarded("get_extension", [=] {
-      required(name);
-      required(out);
       for (const Extension& extension : Traits::extensions()) {
         if (extension.name != name || extension.version < min_version) continue;
         *out = extension.table;
@@ -305,8 +295,6 @@ class Entries {
       .describe = describe,
       .last_error_message = lastError,
       .device_count = deviceCount,
-      .device_get = deviceGet,
-      .device_set = deviceSet,
       .device_properties = deviceProperties,
       .device_memory_info = deviceMemoryInfo,
       .device_synchronize = deviceSynchronize,
@@ -320,6 +308,7 @@ class Entries {
       .memcpy_async = memcpyAsync,
       .memset_async = memsetAsync,
       .stream_create = streamCreate,
+      .stream_from_native = streamFromNative,
       .stream_destroy = streamDestroy,
       .stream_query = streamQuery,
       .stream_synchronize = streamSynchronize,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How failures travel inside the driver: thrown as Error, turned into a puone_status and a
-// per-thread text at the table's entries, never further.
+// Failures inside a driver are thrown as Error. The table's entries turn them into a puone_status
+// and a per-thread text; no exception leaves the driver.
 #pragma once
 
 #include <string>

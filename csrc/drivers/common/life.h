@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A driver's life in the process: made by init(), ended by shutdown(), of no use in a forked child
-// that misses what it needs.
+// A driver's life in the process: init() makes it, shutdown() ends it, and a forked child that
+// lacks the driver's threads cannot use it.
 #pragma once
 
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <mutex>
+#include <thread>
 
 #include "drivers/common/error.h"
 
@@ -15,12 +19,13 @@ namespace puone {
 /// `Traits` is what a driver says of itself:
 ///
 ///     using Driver = ...;
-///     static constexpr const char* kName;     // as describe() gives it
-///     static constexpr const char* kBadFork;  // the text of every failure in a useless child
+///     static constexpr Description kDescription; // for Entries, in entries.h
+///     static constexpr const char* kBadFork;  // the text of every failure in such a child
 ///     static Driver* create();
-///     static const char* runningWork();       // of the calling thread, that may call no entry; or
-///                                             // NULL
-///     static void beforeFork(Driver&);        // hold whatever must be whole in the child
+///     static const char* runningWork();       // what the calling thread runs that must not call
+///     an
+///                                             // entry; NULL if nothing
+///     static void beforeFork(Driver&);        // take the locks of what the child must find whole
 ///     static void afterFork(Driver&);         // in both processes
 ///     static bool survivesFork(const Driver&);
 ///     static std::span<const Extension> extensions(); // for Entries, in entries.h
@@ -38,11 +43,21 @@ class Life {
     driver_.store(Traits::create(), std::memory_order_release);
   }
 
+  /// Calls that have begun on other threads end first; later ones find no driver.
   static void end() {
     // The work to wait for is the parent's, and so is the memory.
     if (bad_fork_.load(std::memory_order_relaxed)) return;
+    if (const char* work = Traits::runningWork()) { // it would wait for itself
+      fail(PUONE_INTERNAL, "called from within %s", work);
+    }
     const std::lock_guard guard(mutex_);
-    delete driver_.exchange(nullptr, std::memory_order_acq_rel);
+    Driver* driver = driver_.exchange(nullptr, std::memory_order_seq_cst);
+    for (const Inside& part : inside_) {
+      while (part.calls.load(std::memory_order_seq_cst) > 0) {
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+      }
+    }
+    delete driver;
   }
 
   /// The driver between begin() and end(), else NULL.
@@ -50,18 +65,53 @@ class Life {
     return driver_.load(std::memory_order_acquire);
   }
 
-  /// The driver, for an entry that may use it here and now.
-  static Driver& driver() {
-    checkFork();
-    Driver* driver = current();
-    if (driver == nullptr) fail(PUONE_INTERNAL, "init() has not been called, or shutdown() has");
-    if (const char* work = Traits::runningWork()) {
-      fail(PUONE_INTERNAL, "called from within %s", work);
+  /// One call of an entry: the driver stays while it lasts.
+  class Call {
+   public:
+    Call() : inside_(ownPart()) {
+      inside_.fetch_add(1, std::memory_order_seq_cst);
+      try {
+        checkFork();
+        driver_ = Life::driver_.load(std::memory_order_seq_cst);
+        if (driver_ == nullptr) {
+          fail(PUONE_INTERNAL, "init() has not been called, or shutdown() has");
+        }
+        if (const char* work = Traits::runningWork()) {
+          fail(PUONE_INTERNAL, "called from within %s", work);
+        }
+      } catch (...) {
+        inside_.fetch_sub(1, std::memory_order_release);
+        throw;
+      }
     }
-    return *driver;
-  }
+    ~Call() {
+      inside_.fetch_sub(1, std::memory_order_release);
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    Driver& driver() const {
+      return *driver_;
+    }
+
+   private:
+    std::atomic<int32_t>& inside_;
+    Driver* driver_ = nullptr;
+  };
 
  private:
+  /// Calls that have begun and not ended. Threads count in different parts, on cache lines of their
+  /// own: one counter would go from core to core at every call.
+  struct alignas(64) Inside {
+    std::atomic<int32_t> calls{0};
+  };
+
+  static std::atomic<int32_t>& ownPart() {
+    static std::atomic<size_t> next{0};
+    thread_local const size_t own = next.fetch_add(1, std::memory_order_relaxed) % kParts;
+    return inside_[own].calls;
+  }
+
   static void checkFork() {
     if (bad_fork_.load(std::memory_order_relaxed)) fail(PUONE_INTERNAL, "%s", Traits::kBadFork);
   }
@@ -77,6 +127,7 @@ class Life {
   }
 
   static void afterForkInChild() {
+    for (Inside& part : inside_) part.calls.store(0, std::memory_order_relaxed); // the parent's
     const Driver* driver = current();
     if (driver != nullptr && !Traits::survivesFork(*driver)) {
       bad_fork_.store(true, std::memory_order_relaxed);
@@ -84,7 +135,10 @@ class Life {
     afterFork();
   }
 
-  // Never destroyed at process exit, when threads may still run its work, or the platform be gone.
+  static constexpr size_t kParts = 16;
+  static inline std::array<Inside, kParts> inside_;
+  // Not destroyed at process exit, when threads may still run its work and the platform may be
+  // gone.
   static inline std::atomic<Driver*> driver_{nullptr};
   static inline std::mutex mutex_; // of begin() and end()
   static inline std::atomic<bool> bad_fork_{false};

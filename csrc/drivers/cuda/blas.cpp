@@ -180,7 +180,7 @@ bool Blas::multiply(
   const std::lock_guard guard(mutex_);
   checkBlas("cublasSetStream", cublas.setStream(handle_, stream)); // forgets the workspace
   checkBlas("cublasSetWorkspace", cublas.setWorkspace(handle_, workspace, bytes));
-  // One product alone is more than a batch of one: the library has more ways of doing it.
+  // The library has more algorithms for a single product than for a batch of one.
   const bool alone = product.batch == 1;
   const CublasStatus status =
       alone ? multiplyOne(cublas, handle_, product) : multiplyBatch(cublas, handle_, product);

@@ -15,7 +15,8 @@ namespace puone::cuda {
 class Blas {
  public:
   /// Memory that a product may use while it runs: given to each, so that products on different
-  /// streams do not share it, and a graph owns what it replays with. As much as a Hopper likes.
+  /// streams do not share it, and a graph owns what it replays with. The size that NVIDIA
+  /// recommends for Hopper.
   static constexpr size_t kWorkspace = size_t{32} << 20;
 
   /// The library that PUONE_CUDA_BLAS names, found at the first product.

@@ -23,12 +23,11 @@ size_t totalMemory() {
 
 } // namespace
 
-Device::Device(int32_t i, Faults& faults)
+Device::Device(int32_t i, DeviceErrors& errors)
     : index(i),
       multiprocessors(attribute(cudaDevAttrMultiProcessorCount, i)),
       memory(totalMemory()),
-      scratch(i),
-      streams(faults) {}
+      streams(errors) {}
 
 void enablePeerAccess(int32_t device, int32_t peer) {
   int can = 0;

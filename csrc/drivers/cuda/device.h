@@ -1,33 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the driver keeps of a device in use.
+// What the driver keeps for a device in use.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "drivers/cuda/blas.h"
+#include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/event.h"
-#include "drivers/cuda/faults.h"
 #include "drivers/cuda/native_stream.h"
-#include "drivers/cuda/scratch.h"
 
 namespace puone::cuda {
 
 struct Device {
   /// The device is current for CUDA.
-  Device(int32_t index, Faults& faults);
+  Device(int32_t index, DeviceErrors& errors);
 
   const int32_t index;
   const int32_t multiprocessors;
   const size_t memory; // bytes in all
-  ScratchPool scratch;
   Blas blas;
   EventPool events;
   StreamPool streams;
 };
 
 /// Lets kernels and copies of `device`, which is current for CUDA, address memory of `peer`.
-/// Nothing happens where they cannot.
+/// Does nothing if the devices do not support it.
 void enablePeerAccess(int32_t device, int32_t peer);
 
 } // namespace puone::cuda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cuda driver: what the table's entries do, in C++. Failures are thrown as Error.
+// The cuda driver: what the table's entries do, in C++. Failures are thrown as Error. Arguments are
+// not checked: that is the validation layer's (hal/validation.h).
 #pragma once
 
 #include <array>
@@ -11,10 +12,10 @@
 #include <mutex>
 #include <vector>
 
-#include "drivers/common/handle_table.h"
+#include "drivers/common/handle_pool.h"
 #include "drivers/cuda/device.h"
+#include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/event.h"
-#include "drivers/cuda/faults.h"
 #include "drivers/cuda/graph.h"
 #include "drivers/cuda/launch.h"
 #include "drivers/cuda/memory.h"
@@ -24,9 +25,9 @@
 
 namespace puone::cuda {
 
-/// What a puone_stream stands for: a native stream on loan.
+/// What a puone_stream points to: a native stream on loan.
 struct Stream {
-  Stream(Device& d, int32_t priority) : device(d), native(d.streams.take(priority)) {}
+  Stream(Device& d, NativeStream& on_loan) : device(d), native(on_loan) {}
   ~Stream() {
     device.streams.give(native);
   }
@@ -35,6 +36,12 @@ struct Stream {
 
   Device& device;
   NativeStream& native;
+};
+
+/// What a puone_graph points to. Launches share the graph, and may end after the handle.
+struct GraphHandle {
+  explicit GraphHandle(std::shared_ptr<Graph> g) : graph(std::move(g)) {}
+  const std::shared_ptr<Graph> graph;
 };
 
 class Driver {
@@ -50,17 +57,14 @@ class Driver {
 
   // device
   int32_t count() const;
-  void checkDevice(int32_t device) const;
-  void setDevice(int32_t device);
-  int32_t currentDevice() const;
-  void properties(int32_t device, puone_device_properties* out);
+  puone_device_properties properties(int32_t device);
   void memoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
   void synchronizeDevice(int32_t device);
-  void priorityRange(int32_t* least, int32_t* greatest);
+  void priorityRange(int32_t device, int32_t* least, int32_t* greatest);
   int32_t canAccessPeer(int32_t device, int32_t peer);
 
   // memory
-  void* allocate(size_t bytes);
+  void* allocate(int32_t device, size_t bytes);
   void release(void* pointer);
   void* allocateHost(size_t bytes);
   void releaseHost(void* pointer);
@@ -69,7 +73,8 @@ class Driver {
   void set(void* to, int32_t value, size_t bytes, puone_stream handle);
 
   // stream
-  puone_stream createStream(int32_t priority);
+  puone_stream createStream(int32_t device, int32_t priority);
+  puone_stream wrapStream(int32_t device, void* native);
   void destroyStream(puone_stream handle);
   puone_status queryStream(puone_stream handle);
   void synchronizeStream(puone_stream handle);
@@ -78,7 +83,7 @@ class Driver {
   void* nativeStream(puone_stream handle);
 
   // event
-  puone_event createEvent(uint32_t flags);
+  puone_event createEvent(int32_t device, uint32_t flags);
   void destroyEvent(puone_event handle);
   void record(puone_event event, puone_stream stream);
   puone_status queryEvent(puone_event handle);
@@ -86,8 +91,14 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
-  puone_kernel findKernel(const char* name) const;
-  void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
+  /// Whether it was built with kernels.
+  static bool hasKernels();
+  puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
+  void launch(
+      puone_kernel kernel,
+      const void* args,
+      puone_stream handle,
+      const puone_launch_context* context);
 
   // extension "dlpack"
   void nativeWaitEvent(cudaStream_t stream, puone_event event);
@@ -106,23 +117,16 @@ class Driver {
   }
 
  private:
-  /// The device, opened at its first use. Checks that it is there and not lost.
+  /// The device, opened at its first use, current for CUDA. Checks that it is not lost.
   Device& use(int32_t device);
   Device& open(int32_t device);
   /// Until all work of the device is done, but for what is being captured.
   void waitForDevice(int32_t device);
-  /// Likewise, where what the work comes to is not to be told.
+  /// Likewise, where the work's errors are not reported.
   void finish(int32_t device) noexcept;
   /// Throws the oldest failure among `source`'s until then, which is thereby reported.
   template <class Source>
   void report(Source& source, Ticket until);
-
-  std::shared_ptr<Stream> stream(puone_stream handle);
-  std::shared_ptr<Event> event(puone_event handle);
-  std::shared_ptr<Graph> graph(puone_graph handle);
-  const NamedKernel& kernel(puone_kernel handle) const;
-
-  void checkCopy(const void* to, const void* from, size_t bytes, puone_memcpy_kind kind) const;
 
   /// One piece of work: what a trace says of it, and where it goes.
   struct Work {
@@ -135,28 +139,27 @@ class Driver {
   struct Target {
     Device& device;
     cudaStream_t stream;
-    FaultCell& cell; // where its faults go
+    ErrorCell& cell; // where its device errors go
     Graph* graph;    // that the stream is captured into, or NULL
   };
-  /// Calls queue(target) for the work, with its device current.
+  /// Calls queue(target) for the work, with its device current for CUDA.
   template <class Queue>
   void submit(const Work& work, const Queue& queue);
   void submitHostCall(const Work& work, std::function<void()> function);
 
   std::atomic<bool> used_{false};
   const std::vector<NamedKernel> kernels_; // never changed: handles point in
-  Faults faults_;
+  DeviceErrors errors_;
   Memory memory_;
   std::mutex opening_;
   std::vector<std::unique_ptr<Device>> opened_; // guarded by opening_
   std::array<std::atomic<Device*>, kMaxDevices> devices_{};
   Captures captures_;
   Tracer tracer_;
-  std::mutex reporting_; // held while a failure is read and cleared, so that it is told once
-  std::mutex mutex_;     // guards the tables
-  HandleTable<Stream> streams_{1, "stream"};
-  HandleTable<Event> events_{2, "event"};
-  HandleTable<Graph> graphs_{3, "graph"};
+  std::mutex reporting_; // held while a failure is read and cleared, so that it is reported once
+  HandlePool<Stream> streams_;
+  HandlePool<Event> events_;
+  HandlePool<GraphHandle> graphs_;
 };
 
 } // namespace puone::cuda

@@ -9,7 +9,13 @@ namespace {
 
 struct Cuda {
   using Driver = cuda::Driver;
-  static constexpr const char* kName = "cuda";
+  static constexpr Description kDescription{
+      .name = "cuda",
+      .vendor = "PUOne project",
+      .version = "0.2.0",
+      .capabilities = PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC |
+                      PUONE_CAP_EVENTS | PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY |
+                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_EXTERNAL_STREAMS};
   static constexpr const char* kBadFork =
       "puone cuda was used before fork(), and CUDA cannot be used in this child process: use the "
       "spawn or forkserver start method, or fork before the first use";
@@ -25,6 +31,9 @@ struct Cuda {
   static bool survivesFork(const Driver& driver) {
     return !driver.isUsed();
   }
+  static bool hasKernels() {
+    return Driver::hasKernels();
+  }
   static std::span<const Extension> extensions();
 };
 
@@ -37,17 +46,12 @@ puone_status captureBegin(puone_stream stream) {
 }
 
 puone_status captureEnd(puone_stream stream, puone_graph* out) {
-  return Table::entry("graph.capture_end", [=](Driver& d) {
-    required(out);
-    *out = d.endCapture(stream);
-  });
+  return Table::entry("graph.capture_end", [=](Driver& d) { *out = d.endCapture(stream); });
 }
 
 puone_status isCapturing(puone_stream stream, int32_t* out) {
-  return Table::entry("graph.is_capturing", [=](Driver& d) {
-    required(out);
-    *out = d.isCapturing(stream) ? 1 : 0;
-  });
+  return Table::entry(
+      "graph.is_capturing", [=](Driver& d) { *out = d.isCapturing(stream) ? 1 : 0; });
 }
 
 puone_status instantiate(puone_graph graph) {
@@ -83,8 +87,6 @@ puone_status traceStart() {
 
 puone_status traceStop(const puone_trace_record** out, uint64_t* count) {
   return Table::entry("trace.stop", [=](Driver& d) {
-    required(out);
-    required(count);
     const std::vector<puone_trace_record>& records = d.tracer().stop();
     *out = records.data();
     *count = records.size();
@@ -92,10 +94,7 @@ puone_status traceStop(const puone_trace_record** out, uint64_t* count) {
 }
 
 puone_status traceCorrelation(uint64_t* out) {
-  return Table::entry("trace.correlation", [=](Driver&) {
-    required(out);
-    *out = Tracer::lastCorrelation();
-  });
+  return Table::entry("trace.correlation", [=](Driver&) { *out = Tracer::lastCorrelation(); });
 }
 
 const puone_trace_api kTrace = {
@@ -110,15 +109,13 @@ const puone_trace_api kTrace = {
 
 puone_status dlpackDeviceId(int32_t device, int32_t* out) {
   return Table::entry("dlpack.device_id", [=](Driver& d) {
-    required(out);
-    d.checkDevice(device);
+    static_cast<void>(d); // a device has the same number for every user of CUDA
     *out = device;
   });
 }
 
 puone_status nativeStreamWaitEvent(void* native_stream, puone_event event) {
   return Table::entry("dlpack.native_stream_wait_event", [=](Driver& d) {
-    if (native_stream == nullptr) fail(PUONE_INVALID_ARGUMENT, "native_stream is NULL");
     d.nativeWaitEvent(static_cast<cudaStream_t>(native_stream), event);
   });
 }

@@ -11,16 +11,15 @@
 #include <utility>
 #include <vector>
 
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 #include "hal/hal.h"
 
 namespace puone::cuda {
 
 constexpr uint32_t kEventFlags = PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
 
-/// Native events of one device, by flags, kept for the next one that needs them. Waits that are
-/// queued on an event refer to the record they were queued for, so that an event can be used again
-/// at once. Thread-safe.
+/// Native events of one device, by flags, kept for later use. A wait that is queued on an event
+/// refers to the record that it was queued for, so an event can be used again at once. Thread-safe.
 class EventPool {
  public:
   ~EventPool();

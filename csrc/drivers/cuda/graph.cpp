@@ -34,8 +34,8 @@ HostCall& Graph::keep(std::unique_ptr<HostCall> call) {
   return *calls.back();
 }
 
-void Captures::begin(cudaStream_t stream, int32_t device, Faults& faults) {
-  auto graph = std::make_shared<Graph>(device, faults);
+void Captures::begin(cudaStream_t stream, int32_t device, DeviceErrors& errors) {
+  auto graph = std::make_shared<Graph>(device, errors);
   const std::lock_guard guard(mutex_);
   if (infoOf(stream).status != cudaStreamCaptureStatusNone) {
     fail(PUONE_INVALID_ARGUMENT, "the stream is being captured already");

@@ -11,13 +11,13 @@
 #include <mutex>
 #include <vector>
 
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/host_call.h"
 
 namespace puone::cuda {
 
 struct Graph {
-  Graph(int32_t d, Faults& faults) : device(d), cell(faults) {}
+  Graph(int32_t d, DeviceErrors& errors) : device(d), cell(errors) {}
   ~Graph();
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
@@ -26,26 +26,26 @@ struct Graph {
   HostCall& keep(std::unique_ptr<HostCall> call);
 
   const int32_t device;
-  FaultCell cell;   // the faults of its kernels, whatever stream it is launched on
+  ErrorCell cell;   // the device errors of its kernels, whatever stream it is launched on
   std::mutex mutex; // guards what follows
   std::vector<std::unique_ptr<HostCall>> calls;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr; // once instantiated
 };
 
-/// The captures that are under way. Thread-safe.
+/// The current captures. Thread-safe.
 ///
 /// They are of CUDA's relaxed mode: what other threads and streams do does not end them.
 class Captures {
  public:
-  void begin(cudaStream_t stream, int32_t device, Faults& faults);
+  void begin(cudaStream_t stream, int32_t device, DeviceErrors& errors);
   std::shared_ptr<Graph> end(cudaStream_t stream);
 
   /// The graph that work queued on the stream becomes part of; NULL if it is not being captured.
   Graph* of(cudaStream_t stream) {
     return active_.load(std::memory_order_relaxed) == 0 ? nullptr : find(stream);
   }
-  /// Whether anything is being captured anywhere.
+  /// Whether any stream is being captured.
   bool any() const {
     return active_.load(std::memory_order_relaxed) != 0;
   }

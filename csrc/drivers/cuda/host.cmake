@@ -10,14 +10,13 @@ set(PUONE_CUDA_HOST_SOURCES
   driver.cpp
   entries.cpp
   event.cpp
-  faults.cpp
+  device_errors.cpp
   graph.cpp
   host_call.cpp
   launch.cpp
   memory.cpp
   native_stream.cpp
   probe.cpp
-  scratch.cpp
   status.cpp
   trace.cpp)
 list(TRANSFORM PUONE_CUDA_HOST_SOURCES PREPEND "${PUONE_CUDA_DRIVER_DIR}/")

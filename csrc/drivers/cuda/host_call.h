@@ -7,13 +7,13 @@
 #include <functional>
 #include <memory>
 
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 
 namespace puone::cuda {
 
 struct HostCall {
   std::function<void()> function;
-  const FaultCell& cell; // once it has a failure that was not reported, the function is not run
+  const ErrorCell& cell; // once it has a failure that was not reported, the function is not run
 };
 
 /// Queues a call once; it destroys itself.

@@ -4,14 +4,11 @@
 #include <stdexcept>
 
 #include "drivers/common/error.h"
+#include "drivers/cuda/current_device.h"
 #include "drivers/cuda/spin.h"
 #include "drivers/cuda/status.h"
 
 namespace puone::cuda {
-
-CudaLaunch::~CudaLaunch() {
-  for (void* memory : scratch_) ScratchPool::free(memory, stream_);
-}
 
 void CudaLaunch::run(const void* args) {
   try {
@@ -27,21 +24,31 @@ void CudaLaunch::run(const void* args) {
 
 void* CudaLaunch::scratch(size_t bytes) {
   if (bytes == 0) return nullptr;
-  scratch_.reserve(scratch_.size() + 1); // so that no memory is lost
-  scratch_.push_back(device_.scratch.allocate(bytes, stream_));
-  return scratch_.back();
+  if (context_ == nullptr) {
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "it needs %s of workspace, and the launch has no context to take it from",
+        humanBytes(bytes).c_str());
+  }
+  void* memory = nullptr;
+  const puone_status status = context_->allocate(context_->user, bytes, &memory);
+  if (status != PUONE_OK) {
+    fail(status, "the launch context gave no %s of workspace", humanBytes(bytes).c_str());
+  }
+  makeCurrent(device_.index); // the callback may have called the driver for another device
+  return memory;
 }
 
 bool CudaLaunch::multiplies(const kernels::MatrixProduct& product) {
-  return device_.blas.takes(product);
+  return context_ != nullptr && device_.blas.takes(product);
 }
 
 bool CudaLaunch::multiply(const kernels::MatrixProduct& product) {
   return device_.blas.multiply(product, stream_, scratch(Blas::kWorkspace), Blas::kWorkspace);
 }
 
-kernels::Fault CudaLaunch::fault(std::string_view message) {
-  return {&cell_.record(), cell_.faults().code(kernel_.name, message)};
+kernels::DeviceError CudaLaunch::deviceError(std::string_view message) {
+  return {&cell_.record(), cell_.errors().code(kernel_.name, message)};
 }
 
 void CudaLaunch::delay(uint64_t ns) {

@@ -6,15 +6,14 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "drivers/cuda/device.h"
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 #include "kernels/kernels.h"
 
 namespace puone::cuda {
 
-/// What stands behind a puone_kernel: a kernel and the name its launches fail under.
+/// The object of a puone_kernel: a kernel and the name that error messages of its launches use.
 struct NamedKernel {
   kernels::Kernel kernel;
   std::string name; // "kernel copy"
@@ -22,10 +21,15 @@ struct NamedKernel {
 
 class CudaLaunch final : public kernels::Launch {
  public:
-  /// Faults go to `cell`: the stream's, or that of the graph which the stream is captured into.
-  CudaLaunch(const NamedKernel& kernel, Device& device, cudaStream_t stream, FaultCell& cell)
-      : kernel_(kernel), device_(device), stream_(stream), cell_(cell) {}
-  ~CudaLaunch();
+  /// Device errors go to `cell`: the stream's, or that of the graph which the stream is captured
+  /// into. Workspace comes from `context`, which may be NULL.
+  CudaLaunch(
+      const NamedKernel& kernel,
+      Device& device,
+      cudaStream_t stream,
+      ErrorCell& cell,
+      const puone_launch_context* context)
+      : kernel_(kernel), device_(device), stream_(stream), cell_(cell), context_(context) {}
   CudaLaunch(const CudaLaunch&) = delete;
   CudaLaunch& operator=(const CudaLaunch&) = delete;
 
@@ -41,15 +45,15 @@ class CudaLaunch final : public kernels::Launch {
   void* scratch(size_t bytes) override;
   bool multiplies(const kernels::MatrixProduct& product) override;
   bool multiply(const kernels::MatrixProduct& product) override;
-  kernels::Fault fault(std::string_view message) override;
+  kernels::DeviceError deviceError(std::string_view message) override;
   void delay(uint64_t ns) override;
 
  private:
   const NamedKernel& kernel_;
   Device& device_;
   cudaStream_t const stream_;
-  FaultCell& cell_;
-  std::vector<void*> scratch_;
+  ErrorCell& cell_;
+  const puone_launch_context* const context_;
 };
 
 } // namespace puone::cuda

@@ -80,26 +80,18 @@ void Memory::releaseHost(void* base) {
 }
 
 int32_t Memory::retire(void* base) {
-  return remove(base, false, "device memory");
+  return remove(base);
 }
 
 void Memory::retireHost(void* base) {
-  remove(base, true, "pinned memory");
+  remove(base);
 }
 
-int32_t Memory::remove(void* base, bool pinned, const char* what) {
+int32_t Memory::remove(void* base) {
   const std::lock_guard guard(mutex_);
-  const auto found = find(address(base));
-  if (found == blocks_.end() || (found->second.device < 0) != pinned) {
-    fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of %s", base, what);
-  }
-  if (found->first != address(base)) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%p is inside a block of %s, not its start %p",
-        base,
-        what,
-        pointer(found->first));
+  const auto found = blocks_.find(address(base));
+  if (found == blocks_.end()) {
+    fail(PUONE_INVALID_ARGUMENT, "%p is not the start of a live block", base);
   }
   const int32_t device = found->second.device;
   blocks_.erase(found);
@@ -114,8 +106,8 @@ Memory::Blocks::const_iterator Memory::find(uintptr_t address) const {
 }
 
 int32_t Memory::foreignDevice(uintptr_t at) const {
-  // CUDA may know no more than chunks. What lies beside blocks of ours, or where small ones have
-  // been, is nobody else's.
+  // CUDA may know only chunks. A chunk that contains one of our small blocks, or contained one, has
+  // no memory of another user.
   const uintptr_t chunk = at / kChunk;
   if (carved_.contains(chunk)) return -1;
   const auto after = blocks_.lower_bound((chunk + 1) * kChunk);
@@ -134,59 +126,12 @@ puone_pointer_attributes Memory::attributes(const void* p) const {
   const auto block = find(address(p));
   if (block != blocks_.end()) {
     const auto& [bytes, device] = block->second;
-    return {
-        device < 0 ? PUONE_MEMORY_HOST : PUONE_MEMORY_DEVICE, device, pointer(block->first), bytes};
+    const auto kind = device < 0 ? PUONE_MEMORY_HOST : PUONE_MEMORY_DEVICE;
+    return {0, kind, device, 0, pointer(block->first), bytes};
   }
   const int32_t device = foreignDevice(address(p));
-  if (device < 0) return {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
-  return {PUONE_MEMORY_DEVICE, device, const_cast<void*>(p), 0};
-}
-
-int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const {
-  const std::lock_guard guard(mutex_);
-  const auto block = find(address(p));
-  if (block == blocks_.end() || block->second.device < 0) {
-    const int32_t device = foreignDevice(address(p));
-    if (device >= 0) return device;
-    fail(PUONE_INVALID_ARGUMENT, "%s %p is not in a live block of device memory", what, p);
-  }
-  const size_t room = block->first + block->second.bytes - address(p);
-  if (bytes > room) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes runs %zu bytes over the end of its block (%p + %zu bytes, puone:%d)",
-        what,
-        p,
-        bytes,
-        bytes - room,
-        pointer(block->first),
-        block->second.bytes,
-        block->second.device);
-  }
-  return block->second.device;
-}
-
-void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
-  if (p == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s is NULL", what);
-  if (bytes - 1 > UINTPTR_MAX - address(p)) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes wraps around", what, p, bytes);
-  }
-  const std::lock_guard guard(mutex_);
-  const auto first = find(address(p));
-  const auto last = find(address(p) + bytes - 1);
-  for (const auto end : {first, last}) {
-    if (end != blocks_.end() && end->second.device >= 0) {
-      fail(PUONE_INVALID_ARGUMENT, "%s %p is device memory, host memory was claimed", what, p);
-    }
-  }
-  if (first != last) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes crosses the edge of pinned memory",
-        what,
-        p,
-        bytes);
-  }
+  if (device < 0) return {0, PUONE_MEMORY_UNREGISTERED, -1, 0, nullptr, 0};
+  return {0, PUONE_MEMORY_DEVICE, device, 0, const_cast<void*>(p), 0};
 }
 
 } // namespace puone::cuda

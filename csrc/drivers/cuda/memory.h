@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The table of live blocks: what the driver has allocated, so that addresses can be checked.
+// Device memory and pinned memory, and the table of live blocks that pointer_attributes() answers
+// from. Copies, fills and launches do not look into it.
 //
 // Device memory comes from cudaMalloc, one call per block. The runtime above caches, in large
 // segments, and reuses them in stream order; a stream-ordered pool underneath would keep a second
@@ -34,15 +35,9 @@ class Memory {
   void retireHost(void* base);
   static void releaseHost(void* base);
 
-  /// Of device memory that another user of CUDA in the process owns only the device is known: it
-  /// is said to be a block of unknown size 0 that starts at the pointer.
+  /// For device memory of another user of CUDA in the process, only the device is known: the result
+  /// is a block of size 0 (unknown) that starts at the pointer.
   puone_pointer_attributes attributes(const void* pointer) const;
-
-  /// Checks that [pointer, pointer + bytes) lies in one live block of a device; returns its device.
-  /// Memory of another user of CUDA in the process, wrapped without a copy, passes as well.
-  int32_t checkDevice(const char* what, const void* pointer, size_t bytes) const;
-  /// Checks that the range is host memory: in one live pinned block, or in no block at all.
-  void checkHost(const char* what, const void* pointer, size_t bytes) const;
 
  private:
   struct Block {
@@ -52,7 +47,7 @@ class Memory {
   using Blocks = std::map<uintptr_t, Block>; // by base address
 
   void add(void* base, const Block& block);
-  int32_t remove(void* base, bool pinned, const char* what);
+  int32_t remove(void* base);
   /// The block that `address` lies in, or end().
   Blocks::const_iterator find(uintptr_t address) const;
   /// The device of memory that is not in the table, -1 if it is no device memory either.

@@ -16,7 +16,11 @@ void keepOldest(std::optional<Failure>& oldest, std::optional<Failure> next) {
 
 } // namespace
 
-NativeStream::NativeStream(Faults& faults, int32_t priority) : priority_(priority), cell_(faults) {
+NativeStream::NativeStream(DeviceErrors& errors, cudaStream_t external)
+    : is_external_(true), priority_(0), cell_(errors), stream_(external) {}
+
+NativeStream::NativeStream(DeviceErrors& errors, int32_t priority)
+    : is_external_(false), priority_(priority), cell_(errors) {
   // Non-blocking: no order with the legacy default stream, which others in the process may use.
   check(
       "cudaStreamCreateWithPriority",
@@ -24,11 +28,11 @@ NativeStream::NativeStream(Faults& faults, int32_t priority) : priority_(priorit
 }
 
 NativeStream::~NativeStream() {
-  note("cudaStreamDestroy", cudaStreamDestroy(stream_));
+  if (!is_external_) note("cudaStreamDestroy", cudaStreamDestroy(stream_));
 }
 
-void NativeStream::watch(std::shared_ptr<FaultCell> cell) {
-  const Ticket now = cell->faults().draw();
+void NativeStream::watch(std::shared_ptr<ErrorCell> cell) {
+  const Ticket now = cell->errors().draw();
   const std::lock_guard guard(mutex_);
   for (Watched& watched : watched_) {
     if (watched.cell == cell) {
@@ -68,30 +72,49 @@ NativeStream& StreamPool::take(int32_t priority) {
   if (!resting.empty()) {
     NativeStream* stream = resting.front();
     resting.pop_front();
-    const Ticket now = faults_.latest();
+    const Ticket now = errors_.latest();
     if (isDone("cudaStreamQuery", cudaStreamQuery(stream->get())) && !stream->failure(now)) {
       stream->release(now);
+      ++users_[stream];
       return *stream;
     }
     resting.push_back(stream);
   }
-  all_.push_back(std::make_unique<NativeStream>(faults_, priority));
+  all_.push_back(std::make_unique<NativeStream>(errors_, priority));
+  ++users_[all_.back().get()];
   return *all_.back();
+}
+
+NativeStream& StreamPool::wrap(cudaStream_t native) {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::find_if(
+      all_.begin(), all_.end(), [=](const auto& stream) { return stream->get() == native; });
+  NativeStream* stream = found != all_.end() ? found->get() : nullptr;
+  if (stream == nullptr) {
+    all_.push_back(std::make_unique<NativeStream>(errors_, native));
+    stream = all_.back().get();
+  }
+  ++users_[stream];
+  return *stream;
 }
 
 void StreamPool::give(NativeStream& stream) {
   const std::lock_guard guard(mutex_);
-  resting_[stream.priority()].push_back(&stream);
+  if (--users_[&stream] > 0) return;
+  users_.erase(&stream);
+  if (!stream.isExternal()) resting_[stream.priority()].push_back(&stream);
 }
 
 std::optional<Failure> StreamPool::failure(Ticket until) const {
   std::optional<Failure> oldest;
-  forEach([&](const NativeStream& stream) { keepOldest(oldest, stream.failure(until)); });
+  const std::lock_guard guard(mutex_);
+  for (const auto& stream : all_) keepOldest(oldest, stream->failure(until));
   return oldest;
 }
 
 void StreamPool::release(Ticket until) {
-  forEach([=](NativeStream& stream) { stream.release(until); });
+  const std::lock_guard guard(mutex_);
+  for (const auto& stream : all_) stream->release(until);
 }
 
 } // namespace puone::cuda

@@ -2,15 +2,22 @@
 #include "drivers/cuda/probe.h"
 
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "drivers/common/error.h"
 #include "drivers/cuda/status.h"
@@ -19,6 +26,11 @@ namespace puone::cuda {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
+
+/// In the environment of a process that is started to ask: the descriptor that the answer goes to.
+constexpr const char* kAnswerTo = "PUONE_CUDA_PROBE";
+/// A program that does nothing if the library is not loaded into it.
+constexpr const char* kHost = "/bin/true";
 
 struct Answer {
   int32_t count;
@@ -43,16 +55,58 @@ std::optional<Answer> readAnswer(int from) {
   return answer;
 }
 
-/// What a forked child sees; nothing if there could be none or it did not answer.
+[[noreturn]] void sendAnswer(int to) {
+  const Answer answer = ask();
+  const bool sent = write(to, &answer, sizeof answer) == sizeof answer;
+  _exit(sent ? 0 : 1);
+}
+
+/// Runs when the library is loaded: in a process that was started to ask, and no other, it answers.
+__attribute__((constructor)) void answerIfAsked() {
+  if (const char* to = std::getenv(kAnswerTo)) sendAnswer(std::atoi(to));
+}
+
+/// The file that this code was loaded from; nullopt if it is linked into the program.
+std::optional<std::string> ownLibrary() {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<void*>(&answerIfAsked), &self) == 0) return std::nullopt;
+  char library[PATH_MAX];
+  char program[PATH_MAX];
+  if (realpath(self.dli_fname, library) == nullptr) return std::nullopt;
+  if (realpath("/proc/self/exe", program) == nullptr || std::strcmp(library, program) == 0) {
+    return std::nullopt;
+  }
+  return library;
+}
+
+/// A new process with `library` loaded into it, which answers to `to`. It inherits no lock that
+/// another thread of this process holds, as a forked one would.
+pid_t startWith(const std::string& library, int to) {
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  std::vector<std::string> variables = {
+      std::string("LD_PRELOAD=") + (preloaded != nullptr ? std::string(preloaded) + " " : "") +
+          library,
+      std::string(kAnswerTo) + "=" + std::to_string(to)};
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    if (std::strncmp(*variable, "LD_PRELOAD=", 11) != 0) environment.push_back(*variable);
+  }
+  environment.push_back(nullptr);
+  char name[] = "puone-probe";
+  char* const arguments[] = {name, nullptr};
+  pid_t child = -1;
+  return posix_spawn(&child, kHost, nullptr, nullptr, arguments, environment.data()) == 0 ? child
+                                                                                          : -1;
+}
+
+/// The answer of another process; nullopt if it could not be started or did not answer.
 std::optional<Answer> askInChild() {
   int ends[2];
   if (pipe(ends) != 0) return std::nullopt;
-  const pid_t child = fork();
-  if (child == 0) {
-    const Answer answer = ask();
-    const bool sent = write(ends[1], &answer, sizeof answer) == sizeof answer;
-    _exit(sent ? 0 : 1);
-  }
+  const std::optional<std::string> library = ownLibrary();
+  const pid_t child = library ? startWith(*library, ends[1]) : fork();
+  if (child == 0) sendAnswer(ends[1]);
   close(ends[1]);
   std::optional<Answer> answer;
   if (child > 0) {
@@ -67,7 +121,7 @@ std::optional<Answer> askInChild() {
 
 int32_t probe() {
   std::optional<Answer> answer = askInChild();
-  // The child of a process that uses CUDA already cannot; nothing is lost by asking here then.
+  // A forked child of a process that already uses CUDA cannot use it; then ask in this process.
   if (!answer || answer->error == cudaErrorInitializationError) answer = ask();
   switch (answer->error) {
     case cudaSuccess:

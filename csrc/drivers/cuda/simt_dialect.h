@@ -29,8 +29,8 @@ namespace puone::kernels::dialect {
 
 /// Whether the threads of a block wait for each other. Of interest to emulations.
 enum class Threads {
-  kApart,
-  kTogether
+  kIndependent,
+  kCooperating
 };
 
 /// Queues kernel(args...) on `blocks` blocks of `threads` threads.

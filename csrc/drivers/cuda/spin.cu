@@ -14,7 +14,7 @@ __global__ void spinKernel(uint64_t ns) {
   const uint64_t start = nowNs();
   for (uint64_t passed = 0; passed < ns; passed = nowNs() - start) {
     const uint64_t left = ns - passed;
-    // Long waits give the multiprocessor away; the sleep may last twice what is asked for.
+    // Long waits release the multiprocessor; a sleep may last twice the requested time.
     if (left > 20'000) __nanosleep(5'000);
   }
 }

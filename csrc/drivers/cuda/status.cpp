@@ -115,7 +115,7 @@ void note(const char* call, cudaError_t native) noexcept {
   try {
     isDone(call, native);
   } catch (...) {
-    // Told already to the registry of losses, if it is one.
+    // A loss has been noted by check().
   }
 }
 

@@ -21,7 +21,7 @@ puone_status statusOf(cudaError_t native);
 std::string errorText(const char* call, cudaError_t native);
 
 /// Throws an Error unless `native`, the result of `call`, is cudaSuccess. A sticky error loses the
-/// device that is current for CUDA.
+/// device that is current for CUDA on the calling thread.
 void check(const char* call, cudaError_t native);
 
 /// As check() of a query: false for cudaErrorNotReady.
@@ -30,7 +30,7 @@ bool isDone(const char* call, cudaError_t native);
 /// check() of a kernel's start; what starts kernels declares it too (simt_dialect.h).
 void checkStart(cudaError_t native);
 
-/// As check() where nobody can be told: a loss is noted, anything else is forgotten.
+/// As check() where no error can be returned: a loss is noted, anything else is ignored.
 void note(const char* call, cudaError_t native) noexcept;
 
 /// Throws Error(DEVICE_LOST) with the reason if the device is lost.

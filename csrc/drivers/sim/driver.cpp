@@ -12,12 +12,10 @@
 namespace puone::sim {
 namespace {
 
-thread_local int32_t current_device = 0;
-
-/// Bytes whose transfer takes longer than waking a thread for it.
+/// Transfers of at least this many bytes take longer than waking a thread.
 constexpr size_t kLargeTransfer = 128 << 10;
 
-/// A copy or fill: `body` is called with the launch that can spread it.
+/// A copy or fill. `body` is called with the launch, which can spread it over cores.
 template <class Body>
 struct TransferWork final : Work {
   TransferWork(const char* name, size_t bytes, const Memory& m, Parallel& p, Body b)
@@ -52,33 +50,42 @@ struct HostFunctionWork final : Work {
   void* const user_data;
 };
 
+/// A kernel and its arguments, which follow the object in the same allocation.
 struct alignas(std::max_align_t) KernelWork final : Work {
-  KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool f)
-      : Work(Kind::kDevice, k.name.c_str(), false),
-        kernel(k.kernel),
-        memory(m),
-        parallel(p),
-        planted_failure(f) {
-    std::memcpy(args(), a, kernel.args_size);
+  static std::unique_ptr<Work> make(
+      const NamedKernel& k, const void* args, const Memory& m, Parallel& p, bool fails) {
+    const Behind behind{k.kernel.args_size};
+    return std::unique_ptr<Work>(new (behind) KernelWork(k, args, m, p, fails));
   }
-  /// The kernel's arguments, behind the object.
-  void* args() {
-    return this + 1;
-  }
+
   uint64_t run() override {
-    if (planted_failure) fail(PUONE_INTERNAL, "planted by the fault extension");
+    if (injected_error) fail(PUONE_INTERNAL, "injected by the fault extension");
     SimLaunch launch(memory, parallel);
     kernel.run(launch, args());
-    launch.throwFault();
+    launch.throwDeviceError();
     return launch.delayNs();
+  }
+  void* args() {
+    return this + 1;
   }
   const kernels::Kernel& kernel;
   const Memory& memory;
   Parallel& parallel;
-  const bool planted_failure;
-};
+  const bool injected_error;
 
-/// The kernels of the instruction set asked for, or of the best that this processor has.
+ private:
+  KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool fails)
+      : Work(Kind::kDevice, k.name.c_str(), false),
+        kernel(k.kernel),
+        memory(m),
+        parallel(p),
+        injected_error(fails) {
+    std::memcpy(args(), a, kernel.args_size);
+  }
+};
+static_assert(alignof(KernelWork) >= alignof(uint64_t), "as the argument structs are aligned");
+
+/// The kernels of the requested instruction set, by default the best one of this processor.
 std::vector<NamedKernel> namedKernels(const std::string& isa) {
   const kernels::Variant* chosen = nullptr;
   std::string known;
@@ -118,75 +125,52 @@ Driver::~Driver() {
 
 // ---- device ----
 
-void Driver::checkDevice(int32_t device) const {
-  if (device < 0 || device >= options_.devices) {
-    fail(PUONE_INVALID_DEVICE, "device %d is not in [0, %d)", device, options_.devices);
-  }
-}
-
-void Driver::setDevice(int32_t device) {
-  checkDevice(device);
-  const Lock lock = scheduler_.lock();
-  scheduler_.checkAlive(device);
-  current_device = device;
-}
-
-int32_t Driver::currentDevice() const {
-  return current_device;
-}
-
-void Driver::properties(int32_t device, puone_device_properties* out) const {
-  checkDevice(device);
-  *out = {};
-  std::snprintf(out->name, sizeof out->name, "PUOne simulated accelerator %d", device);
-  out->total_memory = memory_.capacity();
-  out->multiprocessor_count = options_.cores;
-  out->warp_size = 1;
-  out->memory_alignment = Memory::kAlignment;
+puone_device_properties Driver::properties(int32_t device) const {
+  puone_device_properties properties{};
+  std::snprintf(properties.name, sizeof properties.name, "PUOne simulated accelerator %d", device);
+  properties.total_memory = memory_.capacity();
+  properties.multiprocessor_count = options_.cores;
+  properties.warp_size = 1;
+  properties.memory_alignment = Memory::kAlignment;
+  return properties;
 }
 
 void Driver::memoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) const {
-  checkDevice(device);
   *free_bytes = memory_.freeBytes(device);
   *total_bytes = memory_.capacity();
 }
 
 void Driver::synchronizeDevice(int32_t device) {
-  checkDevice(device);
   Lock lock = scheduler_.lock();
   scheduler_.waitDevice(lock, device);
   scheduler_.checkAlive(device);
   scheduler_.reportDevice(device);
 }
 
-void Driver::priorityRange(int32_t* least, int32_t* greatest) const {
+void Driver::priorityRange(int32_t /*device*/, int32_t* least, int32_t* greatest) const {
   *least = 0;
   *greatest = -(Scheduler::kPriorities - 1);
 }
 
-int32_t Driver::canAccessPeer(int32_t device, int32_t peer) const {
-  checkDevice(device);
-  checkDevice(peer);
+int32_t Driver::canAccessPeer(int32_t /*device*/, int32_t /*peer*/) const {
   return 1;
 }
 
 // ---- memory ----
 
-void* Driver::allocate(size_t bytes) {
-  checkDevice(current_device);
+void* Driver::allocate(int32_t device, size_t bytes) {
   {
     const Lock lock = scheduler_.lock();
-    scheduler_.checkAlive(current_device);
+    scheduler_.checkAlive(device);
   }
-  if (bytes == 0) fail(PUONE_INVALID_ARGUMENT, "bytes is 0");
   if (faults_.out_of_memory.fires()) {
     fail(
         PUONE_OUT_OF_MEMORY,
-        "puone:%d: tried to allocate %s: planted by the fault extension",
-        current_device,
+        "puone:%d: tried to allocate %s: injected by the fault extension",
+        device,
         humanBytes(bytes).c_str());
   }
-  return memory_.allocate(current_device, bytes);
+  return memory_.allocate(device, bytes);
 }
 
 void Driver::release(void* pointer) {
@@ -216,39 +200,16 @@ puone_pointer_attributes Driver::attributes(const void* pointer) const {
   return memory_.attributes(pointer);
 }
 
-/// `devices`: which ones the two ranges are on, -1 for the host.
-void Driver::checkCopy(
-    const void* to,
-    const void* from,
-    size_t bytes,
-    puone_memcpy_kind kind,
-    int32_t devices[2]) const {
-  if (kind < PUONE_MEMCPY_HOST_TO_HOST || kind > PUONE_MEMCPY_DEVICE_TO_DEVICE) {
-    fail(PUONE_INVALID_ARGUMENT, "%d is not a puone_memcpy_kind", static_cast<int>(kind));
-  }
-  const auto check = [&](const char* what, const void* pointer, bool device) {
-    if (device) return memory_.checkDevice(what, pointer, bytes);
-    memory_.checkHost(what, pointer, bytes);
-    return -1;
-  };
-  devices[0] = check("dst", to, (kind & 1) != 0);
-  devices[1] = check("src", from, (kind & 2) != 0);
-  const auto a = reinterpret_cast<uintptr_t>(to);
-  const auto b = reinterpret_cast<uintptr_t>(from);
-  if (a - b < bytes || b - a < bytes) {
-    fail(PUONE_INVALID_ARGUMENT, "the ranges %p and %p of %zu bytes overlap", to, from, bytes);
-  }
+void Driver::checkAlive(const void* address) const {
+  if (memory_.isDevice(address)) scheduler_.checkAlive(memory_.deviceOf(address));
 }
 
 void Driver::copy(
-    void* to, const void* from, size_t bytes, puone_memcpy_kind kind, puone_stream handle) {
-  int32_t devices[2] = {-1, -1};
-  if (bytes > 0) checkCopy(to, from, bytes, kind, devices);
+    void* to, const void* from, size_t bytes, puone_memcpy_kind /*kind*/, puone_stream handle) {
   queue(handle, [&]() -> std::unique_ptr<Work> {
     if (bytes == 0) return nullptr;
-    for (const int32_t device : devices) {
-      if (device >= 0) scheduler_.checkAlive(device);
-    }
+    checkAlive(to);
+    checkAlive(from);
     return transfer(
         "memcpy_async",
         bytes,
@@ -261,10 +222,9 @@ void Driver::copy(
 }
 
 void Driver::set(void* to, int32_t value, size_t bytes, puone_stream handle) {
-  const int32_t device = bytes > 0 ? memory_.checkDevice("dst", to, bytes) : -1;
   queue(handle, [&]() -> std::unique_ptr<Work> {
     if (bytes == 0) return nullptr;
-    scheduler_.checkAlive(device);
+    checkAlive(to);
     return transfer(
         "memset_async",
         bytes,
@@ -278,40 +238,71 @@ void Driver::set(void* to, int32_t value, size_t bytes, puone_stream handle) {
 
 // ---- stream ----
 
+namespace {
+
+const std::shared_ptr<Stream>& streamOf(puone_stream handle) {
+  return reinterpret_cast<const StreamHandle*>(handle)->stream;
+}
+Event& eventOf(puone_event handle) {
+  return *reinterpret_cast<Event*>(handle);
+}
+
+} // namespace
+
 template <class Make>
 void Driver::queue(puone_stream handle, const Make& make) {
+  const std::shared_ptr<Stream>& stream = streamOf(handle);
   const Lock lock = scheduler_.lock();
-  const std::shared_ptr<Stream>& stream = streams_.get(handle);
   scheduler_.checkAlive(stream->device);
   if (std::unique_ptr<Work> work = make()) scheduler_.submit(stream, std::move(work));
 }
 
-puone_stream Driver::createStream(int32_t priority) {
-  checkDevice(current_device);
+puone_stream Driver::addHandle(std::shared_ptr<Stream> stream) {
+  auto handle = std::make_unique<StreamHandle>(std::move(stream));
+  StreamHandle* const raw = handle.get();
+  streams_.emplace(raw, std::move(handle));
+  return reinterpret_cast<puone_stream>(raw);
+}
+
+puone_stream Driver::createStream(int32_t device, int32_t priority) {
   const Lock lock = scheduler_.lock();
-  scheduler_.checkAlive(current_device);
+  scheduler_.checkAlive(device);
   const int32_t least_urgent = Scheduler::kPriorities - 1;
   const int32_t list = std::clamp(priority, -least_urgent, 0) + least_urgent;
-  return static_cast<puone_stream>(streams_.add(std::make_shared<Stream>(current_device, list)));
+  return addHandle(std::make_shared<Stream>(device, list));
+}
+
+puone_stream Driver::wrapStream(int32_t device, void* native) {
+  const Lock lock = scheduler_.lock();
+  scheduler_.checkAlive(device);
+  for (const auto& [raw, handle] : streams_) {
+    if (handle->stream.get() == native && handle->stream->device == device) {
+      return addHandle(std::shared_ptr<Stream>(handle->stream));
+    }
+  }
+  fail(PUONE_INVALID_ARGUMENT, "%p is not a native stream of puone:%d", native, device);
 }
 
 void Driver::destroyStream(puone_stream handle) {
-  // With work queued the stream lives on until it is idle; an unreported error keeps it for the
-  // next device_synchronize.
-  std::shared_ptr<Stream> last;
+  // A stream with queued work exists until it is idle; one with an unreported error, until the next
+  // device_synchronize.
+  std::shared_ptr<Stream> last; // may be deleted after the lock is released
   const Lock lock = scheduler_.lock();
-  last = streams_.remove(handle);
+  const auto found = streams_.find(reinterpret_cast<const StreamHandle*>(handle));
+  last = std::move(found->second->stream);
+  destroyed_streams_.add(std::move(found->second));
+  streams_.erase(found);
 }
 
 void* Driver::nativeStream(puone_stream handle) {
   const Lock lock = scheduler_.lock();
-  scheduler_.checkAlive(streams_.get(handle)->device);
-  return handle;
+  scheduler_.checkAlive(streamOf(handle)->device);
+  return streamOf(handle).get();
 }
 
 puone_status Driver::queryStream(puone_stream handle) {
   const Lock lock = scheduler_.lock();
-  const Stream& stream = *streams_.get(handle);
+  const Stream& stream = *streamOf(handle);
   scheduler_.checkAlive(stream.device);
   scheduler_.report(stream, stream.submitted);
   if (stream.state == Stream::State::kIdle) return PUONE_OK;
@@ -321,7 +312,7 @@ puone_status Driver::queryStream(puone_stream handle) {
 
 void Driver::synchronizeStream(puone_stream handle) {
   Lock lock = scheduler_.lock();
-  const std::shared_ptr<Stream> stream = streams_.get(handle);
+  const std::shared_ptr<Stream> stream = streamOf(handle);
   const uint64_t sequence = stream->submitted;
   scheduler_.wait(lock, stream, sequence, true);
   scheduler_.checkAlive(stream->device);
@@ -330,8 +321,8 @@ void Driver::synchronizeStream(puone_stream handle) {
 
 void Driver::waitEvent(puone_stream stream_handle, puone_event event_handle) {
   const Lock lock = scheduler_.lock();
-  const std::shared_ptr<Stream>& stream = streams_.get(stream_handle);
-  const Event& event = *events_.get(event_handle);
+  const std::shared_ptr<Stream>& stream = streamOf(stream_handle);
+  const Event& event = eventOf(event_handle);
   scheduler_.checkAlive(stream->device);
   if (event.last == nullptr || event.last->done) return;
   scheduler_.submit(
@@ -339,39 +330,33 @@ void Driver::waitEvent(puone_stream stream_handle, puone_event event_handle) {
 }
 
 void Driver::hostFunction(puone_stream handle, puone_host_func function, void* user_data) {
-  if (function == nullptr) fail(PUONE_INVALID_ARGUMENT, "fn is NULL");
   queue(handle, [&] { return std::make_unique<HostFunctionWork>(function, user_data); });
 }
 
 // ---- event ----
 
-puone_event Driver::createEvent(uint32_t flags) {
-  checkDevice(current_device);
-  constexpr uint32_t known = PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
-  if ((flags & ~known) != 0) fail(PUONE_INVALID_ARGUMENT, "unknown event flags 0x%x", flags);
+puone_event Driver::createEvent(int32_t device, uint32_t flags) {
   const Lock lock = scheduler_.lock();
-  scheduler_.checkAlive(current_device);
-  return static_cast<puone_event>(
-      events_.add(std::make_shared<Event>(Event{current_device, flags, nullptr})));
+  scheduler_.checkAlive(device);
+  auto event = std::make_unique<Event>(Event{device, flags, nullptr});
+  Event* const raw = event.get();
+  events_.emplace(raw, std::move(event));
+  return reinterpret_cast<puone_event>(raw);
 }
 
 void Driver::destroyEvent(puone_event handle) {
-  std::shared_ptr<Event> last;
+  std::shared_ptr<Record> last; // may be deleted after the lock is released
   const Lock lock = scheduler_.lock();
-  last = events_.remove(handle);
+  const auto found = events_.find(&eventOf(handle));
+  last = std::move(found->second->last);
+  destroyed_events_.add(std::move(found->second));
+  events_.erase(found);
 }
 
 void Driver::record(puone_event event_handle, puone_stream stream_handle) {
   const Lock lock = scheduler_.lock();
-  Event& event = *events_.get(event_handle);
-  const std::shared_ptr<Stream>& stream = streams_.get(stream_handle);
-  if (event.device != stream->device) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "the event is of puone:%d, the stream of puone:%d",
-        event.device,
-        stream->device);
-  }
+  Event& event = eventOf(event_handle);
+  const std::shared_ptr<Stream>& stream = streamOf(stream_handle);
   scheduler_.checkAlive(event.device);
   auto record = std::make_shared<Record>();
   record->stream = stream;
@@ -382,7 +367,7 @@ void Driver::record(puone_event event_handle, puone_stream stream_handle) {
 
 puone_status Driver::queryEvent(puone_event handle) {
   const Lock lock = scheduler_.lock();
-  const Event& event = *events_.get(handle);
+  const Event& event = eventOf(handle);
   scheduler_.checkAlive(event.device);
   if (event.last == nullptr) return PUONE_OK;
   scheduler_.report(*event.last->stream, event.last->sequence);
@@ -393,33 +378,21 @@ puone_status Driver::queryEvent(puone_event handle) {
 
 void Driver::synchronizeEvent(puone_event handle) {
   Lock lock = scheduler_.lock();
-  const std::shared_ptr<Event> event = events_.get(handle);
-  if (const std::shared_ptr<Record> record = event->last) {
-    const bool spin = (event->flags & PUONE_EVENT_BLOCKING_SYNC) == 0;
+  const Event& event = eventOf(handle);
+  const int32_t device = event.device; // the event may be destroyed during the wait
+  const bool spin = (event.flags & PUONE_EVENT_BLOCKING_SYNC) == 0;
+  if (const std::shared_ptr<Record> record = event.last) {
     scheduler_.wait(lock, record->stream, record->sequence, spin);
-    scheduler_.checkAlive(event->device);
+    scheduler_.checkAlive(device);
     scheduler_.report(*record->stream, record->sequence);
   }
-  scheduler_.checkAlive(event->device);
+  scheduler_.checkAlive(device);
 }
 
 puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, float* out) {
   const Lock lock = scheduler_.lock();
-  const Event& start = *events_.get(start_handle);
-  const Event& end = *events_.get(end_handle);
-  if ((start.flags & end.flags & PUONE_EVENT_TIMING) == 0) {
-    fail(PUONE_INVALID_ARGUMENT, "both events need PUONE_EVENT_TIMING");
-  }
-  if (start.last == nullptr || end.last == nullptr) {
-    fail(PUONE_INVALID_ARGUMENT, "both events must have been recorded");
-  }
-  if (start.device != end.device) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "the events are of puone:%d and puone:%d",
-        start.device,
-        end.device);
-  }
+  const Event& start = eventOf(start_handle);
+  const Event& end = eventOf(end_handle);
   scheduler_.checkAlive(start.device);
   if (!start.last->done || !end.last->done) return PUONE_NOT_READY;
   const auto ns = static_cast<int64_t>(end.last->time_ns - start.last->time_ns);
@@ -429,37 +402,31 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 
 // ---- kernel ----
 
-puone_kernel Driver::findKernel(const char* name) const {
+puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
   for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) == 0) return reinterpret_cast<puone_kernel>(&named);
+    if (std::strcmp(named.kernel.name, name) != 0) continue;
+    info->version = named.kernel.version;
+    info->element_types = named.kernel.element_types;
+    info->args_size = named.kernel.args_size;
+    return reinterpret_cast<puone_kernel>(&named);
   }
   fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
 }
 
-void Driver::launch(puone_kernel handle, const void* args, size_t bytes, puone_stream stream) {
-  const auto* named = reinterpret_cast<const NamedKernel*>(handle);
-  if (std::none_of(kernels_.begin(), kernels_.end(), [&](const auto& k) { return &k == named; })) {
-    fail(PUONE_INVALID_ARGUMENT, "%p is not a kernel", static_cast<const void*>(handle));
-  }
-  if (args == nullptr) fail(PUONE_INVALID_ARGUMENT, "args is NULL");
-  if (bytes != named->kernel.args_size) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s takes %zu bytes of arguments, not %zu",
-        named->name.c_str(),
-        named->kernel.args_size,
-        bytes);
-  }
+void Driver::launch(
+    puone_kernel kernel,
+    const void* args,
+    puone_stream stream,
+    const puone_launch_context* /*context*/) {
+  const auto& named = *reinterpret_cast<const NamedKernel*>(kernel);
   queue(stream, [&] {
-    return std::unique_ptr<KernelWork>(new (Work::Behind{bytes}) KernelWork(
-        *named, args, memory_, parallel_, faults_.kernel_error.fires()));
+    return KernelWork::make(named, args, memory_, parallel_, faults_.kernel_error.fires());
   });
 }
 
-// ---- faults ----
+// ---- injected faults ----
 
 void Driver::loseDevice(int32_t device) {
-  checkDevice(device);
   const Lock lock = scheduler_.lock();
   scheduler_.loseDevice(device);
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The simulated accelerator: what the table's entries do, in C++. Failures are thrown as Error.
+// Arguments are valid: the table is wrapped by the validation layer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
-#include "drivers/common/handle_table.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/memory.h"
 #include "drivers/sim/options.h"
@@ -20,10 +22,30 @@
 
 namespace puone::sim {
 
-/// What stands behind a puone_kernel: a kernel and the name its launches fail under.
+/// The object of a puone_kernel: a kernel and the name that error messages of its launches use.
 struct NamedKernel {
   kernels::Kernel kernel;
   std::string name;
+};
+
+/// The object of a puone_stream. A stream can have several handles (stream_from_native).
+struct StreamHandle {
+  std::shared_ptr<Stream> stream;
+};
+
+/// Destroyed handles. Their addresses are reused as late as possible, so that a use after destroy
+/// is detected, and does not reach a new handle at the same address.
+template <class T>
+class Quarantine {
+ public:
+  void add(std::unique_ptr<T> handle) {
+    resting_.push_back(std::move(handle));
+    if (resting_.size() > kMost) resting_.pop_front();
+  }
+
+ private:
+  static constexpr size_t kMost = 4096;
+  std::deque<std::unique_ptr<T>> resting_;
 };
 
 class Driver {
@@ -35,17 +57,14 @@ class Driver {
   int32_t count() const {
     return options_.devices;
   }
-  void checkDevice(int32_t device) const;
-  void setDevice(int32_t device);
-  int32_t currentDevice() const;
-  void properties(int32_t device, puone_device_properties* out) const;
+  puone_device_properties properties(int32_t device) const;
   void memoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) const;
   void synchronizeDevice(int32_t device);
-  void priorityRange(int32_t* least, int32_t* greatest) const;
+  void priorityRange(int32_t device, int32_t* least, int32_t* greatest) const;
   int32_t canAccessPeer(int32_t device, int32_t peer) const;
 
   // memory
-  void* allocate(size_t bytes);
+  void* allocate(int32_t device, size_t bytes);
   void release(void* pointer);
   void* allocateHost(size_t bytes);
   void releaseHost(void* pointer);
@@ -54,7 +73,8 @@ class Driver {
   void set(void* to, int32_t value, size_t bytes, puone_stream handle);
 
   // stream
-  puone_stream createStream(int32_t priority);
+  puone_stream createStream(int32_t device, int32_t priority);
+  puone_stream wrapStream(int32_t device, void* native);
   void destroyStream(puone_stream handle);
   puone_status queryStream(puone_stream handle);
   void synchronizeStream(puone_stream handle);
@@ -63,7 +83,7 @@ class Driver {
   void* nativeStream(puone_stream handle);
 
   // event
-  puone_event createEvent(uint32_t flags);
+  puone_event createEvent(int32_t device, uint32_t flags);
   void destroyEvent(puone_event handle);
   void record(puone_event event, puone_stream stream);
   puone_status queryEvent(puone_event handle);
@@ -71,11 +91,16 @@ class Driver {
   puone_status elapsed(puone_event start, puone_event end, float* out);
 
   // kernel
-  puone_kernel findKernel(const char* name) const;
-  void launch(puone_kernel kernel, const void* args, size_t bytes, puone_stream handle);
+  puone_kernel findKernel(const char* name, puone_kernel_info* info) const;
+  /// Host kernels allocate their workspace on the heap, not through `context`.
+  void launch(
+      puone_kernel kernel,
+      const void* args,
+      puone_stream handle,
+      const puone_launch_context* context);
 
-  // faults
-  Faults& faults() {
+  // injected faults
+  InjectedFaults& faults() {
     return faults_;
   }
   void loseDevice(int32_t device);
@@ -87,8 +112,8 @@ class Driver {
     scheduler_.abandon();
   }
 
-  // fork(): hold all locks across it, so that the child finds whole tables; and whether the child
-  // will miss threads.
+  // fork(): hold all locks across it, so that the child's tables are consistent; and whether there
+  // are threads, which do not exist in the child.
   void lockAll();
   void unlockAll();
   bool hasThreads() const {
@@ -98,25 +123,25 @@ class Driver {
  private:
   using Lock = Scheduler::Lock;
 
-  puone_stream addStream(std::shared_ptr<Stream> stream);
-  /// Checks a handle and its device and queues what `make` returns.
+  /// A new handle of the stream. Takes no lock: the caller holds the scheduler's.
+  puone_stream addHandle(std::shared_ptr<Stream> stream);
+  /// Queues what `make` returns, unless the stream's device is lost.
   template <class Make>
   void queue(puone_stream handle, const Make& make);
-  void checkCopy(
-      const void* to,
-      const void* from,
-      size_t bytes,
-      puone_memcpy_kind kind,
-      int32_t devices[2]) const;
+  /// Throws Error(DEVICE_LOST) if the address is of a lost device.
+  void checkAlive(const void* address) const;
 
   const Options options_;
-  const std::vector<NamedKernel> kernels_; // never changed: handles and queued work point in
-  Faults faults_;
+  const std::vector<NamedKernel> kernels_; // never changed: handles and queued work point into it
+  InjectedFaults faults_;
   Memory memory_;
   Parallel parallel_;
   Scheduler scheduler_;
-  HandleTable<Stream> streams_{1, "stream"}; // guarded by the scheduler's lock
-  HandleTable<Event> events_{2, "event"};    // likewise
+  // Objects that the caller has created and not destroyed; guarded by the scheduler's lock.
+  std::unordered_map<const StreamHandle*, std::unique_ptr<StreamHandle>> streams_;
+  std::unordered_map<const Event*, std::unique_ptr<Event>> events_;
+  Quarantine<StreamHandle> destroyed_streams_; // guarded by the same lock
+  Quarantine<Event> destroyed_events_;
 };
 
 } // namespace puone::sim

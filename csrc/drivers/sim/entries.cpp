@@ -1,19 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the sim driver adds to the table of entries: its life and its extension.
+// What the sim driver adds to the table of entries: initialisation, its extension and validation.
 #include "drivers/common/entries.h"
 #include "drivers/sim/driver.h"
 #include "drivers/sim/host_guard.h"
+#include "hal/validation.h"
+#include "kernels/kernels.h"
 
 namespace puone::sim {
 namespace {
 
 struct Sim {
   using Driver = sim::Driver;
-  static constexpr const char* kName = "sim";
+  static constexpr Description kDescription{
+      .name = "sim",
+      .vendor = "PUOne project",
+      .version = "0.2.0",
+      .capabilities = PUONE_CAP_STREAMS | PUONE_CAP_STREAM_PRIORITIES | PUONE_CAP_HOST_FUNC |
+                      PUONE_CAP_EVENTS | PUONE_CAP_EVENT_TIMING | PUONE_CAP_MEMORY |
+                      PUONE_CAP_PINNED_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_EXTERNAL_STREAMS};
   static constexpr const char* kBadFork =
       "puone sim was used before fork() and its threads do not exist in this child process: use "
-      "the "
-      "spawn or forkserver start method, or fork before the first use";
+      "the spawn or forkserver start method, or fork before the first use";
 
   static Driver* create() {
     return new Driver(Options::fromEnvironment());
@@ -29,6 +36,9 @@ struct Sim {
   }
   static bool survivesFork(const Driver& driver) {
     return !driver.hasThreads();
+  }
+  static bool hasKernels() {
+    return !kernels::variants().front().kernels.empty();
   }
   static std::span<const Extension> extensions();
 };
@@ -84,5 +94,7 @@ std::span<const Extension> Sim::extensions() {
 
 extern "C" __attribute__((visibility("default"))) puone_status
 puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
-  return puone::sim::Table::get(abi_major, out);
+  const puone_status status = puone::sim::Table::get(abi_major, out);
+  if (status == PUONE_OK) *out = puone::validated(**out);
+  return status;
 }

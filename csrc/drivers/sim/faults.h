@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Planted misfortune: what the "fault" extension of hal.h arms and the driver's entries consult.
-// Lost devices are the scheduler's, because pending work has to be dropped with them.
+// Injected faults: what the "fault" extension of hal.h arms and the driver's entries consult. Lost
+// devices belong to the scheduler, because pending work has to be dropped with them.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace puone::sim {
 
-/// Goes off once, at the nth call of fires() after arm(n). Thread-safe.
+/// Fires once, at the nth call of fires() after arm(n). Thread-safe.
 class Countdown {
  public:
   void arm(uint64_t nth) {
@@ -27,7 +27,7 @@ class Countdown {
   std::atomic<uint64_t> left_{0}; // 0: not armed
 };
 
-struct Faults {
+struct InjectedFaults {
   Countdown out_of_memory;
   Countdown kernel_error;
 };

@@ -12,9 +12,9 @@
 namespace puone::sim {
 namespace {
 
-// All the handler reads: plain atomics, so that it is async-signal-safe.
+// All data that the handler reads. Plain atomics, so that it is async-signal-safe.
 std::atomic<uintptr_t> front{0};
-std::atomic<size_t> half{0}; // bytes of the user's half; 0: nothing to watch
+std::atomic<size_t> half{0}; // size of the user's half in bytes; 0: nothing to watch
 std::atomic<size_t> span{1}; // bytes per device
 struct sigaction previous_action;
 
@@ -36,7 +36,7 @@ class Line {
   }
   void write() {
     text("\n");
-    // Nothing can be done about a failed write here.
+    // A failed write cannot be handled here.
     [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, buffer_, used_);
   }
 
@@ -81,7 +81,7 @@ void explain(uintptr_t fault) {
   line.write();
 }
 
-/// Passes the signal on as if we had not been there.
+/// Passes the signal to the previous handler.
 void chain(int signal, siginfo_t* info, void* context) {
   if ((previous_action.sa_flags & SA_SIGINFO) != 0 && previous_action.sa_sigaction != nullptr) {
     previous_action.sa_sigaction(signal, info, context);
@@ -91,12 +91,13 @@ void chain(int signal, siginfo_t* info, void* context) {
     struct sigaction standard = {};
     standard.sa_handler = SIG_DFL;
     sigaction(signal, &standard, nullptr);
-    // A real fault happens again on return, now with the default action; a sent signal does not.
+    // A real segmentation fault occurs again on return, now with the default action; a sent signal
+    // must be raised again.
     if (info->si_code <= 0) raise(signal);
   }
 }
 
-/// Stack pointer of the interrupted code.
+/// The stack pointer of the interrupted code.
 uintptr_t stackPointer(const ucontext_t& interrupted) {
 #if defined(__x86_64__)
   return static_cast<uintptr_t>(interrupted.uc_mcontext.gregs[REG_RSP]);
@@ -107,8 +108,9 @@ uintptr_t stackPointer(const ucontext_t& interrupted) {
 #endif
 }
 
-/// A handler installed after ours handled a fault on the signal stack, put us back and raised the
-/// signal again. The address is lost, but returning lets the instruction fault once more, for us.
+/// Whether a handler that was installed later has handled a segmentation fault on the signal stack,
+/// restored this handler and raised the signal again. The address is lost, but after a return the
+/// instruction faults again, and this handler gets it.
 bool raisedByLaterHandler(const siginfo_t* info, const void* context) {
   const auto& interrupted = *static_cast<const ucontext_t*>(context);
   const auto stack = reinterpret_cast<uintptr_t>(interrupted.uc_stack.ss_sp);
@@ -157,7 +159,7 @@ SignalStack::SignalStack()
   if (memory_ == MAP_FAILED) return;
   stack_t current = {};
   sigaltstack(nullptr, &current);
-  if ((current.ss_flags & SS_DISABLE) == 0) { // a sanitizer's, which will also release it
+  if ((current.ss_flags & SS_DISABLE) == 0) { // it belongs to a sanitizer, which releases it
     munmap(memory_, kSignalStackBytes);
     memory_ = MAP_FAILED;
     return;

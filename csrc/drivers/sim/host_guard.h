@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Names the culprit when a bad access to device memory faults: the host dereferencing a device
-// address, or a kernel running out of its blocks.
+// Reports the cause of a segmentation fault in device memory: the host dereferenced a device
+// address, or a kernel accessed memory outside of its blocks.
 #pragma once
 
 #include "drivers/sim/memory.h"
 
 namespace puone::sim {
 
-/// Installs the SIGSEGV handler (once per process, in front of whatever is there) and tells it
-/// which addresses are the devices'. The handler writes one line and then gives the signal to the
-/// handler that was there before.
+/// Installs the SIGSEGV handler (once per process, in front of the current one) and gives it the
+/// devices' addresses. The handler writes one line and then passes the signal to the previous
+/// handler.
 void watchAccesses(const Memory& memory);
-/// Forgets the addresses. The handler stays, and only passes signals on.
+/// Removes the addresses. The handler stays and only passes signals on.
 void forgetAccesses();
 
-/// Gives the calling thread an alternate signal stack while it lives. With one, our line is also
-/// written when another handler (Python's faulthandler) was installed later and raises the signal
-/// again for us.
+/// Gives the calling thread an alternate signal stack for the lifetime of this object. With it, the
+/// line is also written if another handler (Python's faulthandler) was installed later and raises
+/// the signal again.
 class SignalStack {
  public:
   SignalStack();
@@ -28,7 +28,8 @@ class SignalStack {
   void* memory_;
 };
 
-/// Names the work the calling thread runs, for the handler. Restores the outer name at its end.
+/// Sets the name of the calling thread's work, for the handler. Restores the previous name at the
+/// end.
 class Running {
  public:
   explicit Running(const char* name);
@@ -40,7 +41,7 @@ class Running {
   const char* outer_;
 };
 
-/// Name of the work the calling thread runs, nullptr for none.
+/// The name of the calling thread's work; nullptr if it runs none.
 const char* runningWork();
 
 } // namespace puone::sim

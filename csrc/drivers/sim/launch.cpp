@@ -8,7 +8,7 @@
 namespace puone::sim {
 namespace {
 
-/// Bytes below which a second core costs more than it brings.
+/// Below this number of bytes a second core costs more time than it saves.
 constexpr int64_t kGrainBytes = 128 << 10;
 
 } // namespace
@@ -32,14 +32,14 @@ unsigned char* SimLaunch::resolve(void* device_address) const {
   return static_cast<unsigned char*>(memory_.resolve(device_address));
 }
 
-kernels::Fault SimLaunch::fault(std::string_view message) {
-  fault_messages_.emplace_back(message);
-  return {&fault_, static_cast<uint32_t>(fault_messages_.size())};
+kernels::DeviceError SimLaunch::deviceError(std::string_view message) {
+  error_messages_.emplace_back(message);
+  return {&error_, static_cast<uint32_t>(error_messages_.size())};
 }
 
-void SimLaunch::throwFault() const {
-  if (fault_.code == 0) return;
-  fail(PUONE_INTERNAL, "%s", kernels::faultText(fault_messages_[fault_.code - 1], fault_).c_str());
+void SimLaunch::throwDeviceError() const {
+  if (error_.code == 0) return;
+  fail(PUONE_INTERNAL, "%s", kernels::errorText(error_messages_[error_.code - 1], error_).c_str());
 }
 
 void SimLaunch::spread(int64_t n, int64_t grain, RangeBody body, const void* context) {

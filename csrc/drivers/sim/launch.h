@@ -17,9 +17,9 @@ class SimLaunch final : public kernels::Launch {
   SimLaunch(const Memory& memory, Parallel& parallel) : memory_(memory), parallel_(parallel) {}
 
   unsigned char* resolve(void* device_address) const override;
-  kernels::Fault fault(std::string_view message) override;
-  /// After the kernel: fails if it has raised its fault.
-  void throwFault() const;
+  kernels::DeviceError deviceError(std::string_view message) override;
+  /// After the kernel: throws the device error that it has raised, if any.
+  void throwDeviceError() const;
 
   void delay(uint64_t ns) override {
     delay_ns_ = ns;
@@ -28,7 +28,7 @@ class SimLaunch final : public kernels::Launch {
     return delay_ns_;
   }
 
-  /// memcpy/memset of backing memory, over the cores when large.
+  /// memcpy/memset of backing memory, spread over the cores if it is large.
   void copyBytes(void* to, const void* from, size_t bytes);
   void fillBytes(void* to, int value, size_t bytes);
 
@@ -38,8 +38,8 @@ class SimLaunch final : public kernels::Launch {
   const Memory& memory_;
   Parallel& parallel_;
   uint64_t delay_ns_ = 0;
-  kernels::FaultRecord fault_{};
-  std::vector<std::string> fault_messages_; // of the codes 1, 2, ...
+  kernels::ErrorRecord error_{};
+  std::vector<std::string> error_messages_; // of the codes 1, 2, ...
 };
 
 } // namespace puone::sim

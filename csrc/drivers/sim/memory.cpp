@@ -35,13 +35,13 @@ void* pointer(uintptr_t address) {
 Memory::Memory(int32_t devices, uint64_t capacity, bool poison)
     : capacity_(roundUp(capacity, kPage)), poison_(poison), arenas_(devices) {
   if (devices == 0) return;
-  // Address space beyond the capacity is room for guards and for addresses that rest before reuse.
-  // Where it is scarce (ulimit -v, valgrind), do with less.
+  // Address space beyond the capacity is for guard pages and for delaying the reuse of addresses.
+  // If address space is scarce (ulimit -v, valgrind), use less.
   void* base = MAP_FAILED;
   for (uint64_t room = 4; base == MAP_FAILED && room > 0; room /= 2) {
     span_ = roundUp(room * capacity_ + kHugePage, kHugePage);
     offset_ = span_ * static_cast<size_t>(devices);
-    // One huge page more, so that the front half can start on a huge page.
+    // One additional huge page, so that the front half can start at a huge page.
     base = mmap(
         nullptr,
         2 * offset_ + kHugePage,
@@ -76,7 +76,7 @@ Memory::~Memory() {
 }
 
 uintptr_t Memory::reserve(Arena& arena, size_t pages) {
-  // Large blocks end on a huge page: sizes that are multiples of it then start on one as well.
+  // Large blocks end at a huge page; if their size is a multiple of it, they also start at one.
   const size_t multiple = pages >= kHugePage ? kHugePage : kPage;
   const auto take = [&](Ranges::iterator range, uintptr_t from) -> uintptr_t {
     const auto [begin, bytes] = *range;
@@ -89,7 +89,7 @@ uintptr_t Memory::reserve(Arena& arena, size_t pages) {
     arena.cursor = high;
     return low;
   };
-  // From the cursor up, first inside the range it points into, then around from the bottom.
+  // Search upwards from the cursor, starting in the range that contains it, then from the bottom.
   auto range = arena.free.upper_bound(arena.cursor);
   if (range != arena.free.begin()) {
     if (const uintptr_t low = take(std::prev(range), arena.cursor)) return low;
@@ -165,17 +165,6 @@ void* Memory::allocate(int32_t device, size_t bytes) {
 Memory::Retired Memory::retire(void* base) {
   const std::lock_guard guard(mutex_);
   const auto found = blocks_.find(address(base));
-  if (found == blocks_.end()) {
-    const auto around = findBlock(address(base));
-    if (around != blocks_.end()) {
-      fail(
-          PUONE_INVALID_ARGUMENT,
-          "%p is inside a block, not its start %p",
-          base,
-          pointer(around->first));
-    }
-    fail(PUONE_INVALID_ARGUMENT, "%p is not a live block of device memory", base);
-  }
   const Block& block = found->second;
   const Retired retired{block.device, block.low, block.pages};
   blocks_.erase(found);
@@ -183,8 +172,8 @@ Memory::Retired Memory::retire(void* base) {
 }
 
 void Memory::release(const Retired& block) {
-  // A fresh PROT_NONE mapping over the pages: they go back to the host, a late access faults, and
-  // the kernel merges it with the guards around, so that mappings do not add up.
+  // Map PROT_NONE over the pages: they return to the host, a late access faults, and the kernel
+  // merges the mapping with the guards next to it, so that the number of mappings stays small.
   void* backing = pointer(block.low + offset_);
   if (mmap(
           backing,
@@ -193,7 +182,7 @@ void Memory::release(const Retired& block) {
           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
           -1,
           0) == MAP_FAILED) {
-    // Out of mappings: at least give the pages back.
+    // The limit of mappings is reached: at least return the pages.
     madvise(backing, block.bytes, MADV_DONTNEED);
   }
   const std::lock_guard guard(mutex_);
@@ -222,9 +211,7 @@ void* Memory::allocateHost(size_t bytes) {
 
 void* Memory::retireHost(void* base) {
   const std::lock_guard guard(mutex_);
-  if (pinned_.erase(address(base)) == 0) {
-    fail(PUONE_INVALID_ARGUMENT, "%p is not the start of a live block of pinned memory", base);
-  }
+  pinned_.erase(address(base));
   return base;
 }
 
@@ -251,62 +238,18 @@ puone_pointer_attributes Memory::attributes(const void* p) const {
   if (isDevice(p)) {
     const auto block = findBlock(address(p));
     if (block != blocks_.end()) {
-      return {
-          PUONE_MEMORY_DEVICE, block->second.device, pointer(block->first), block->second.bytes};
+      const auto& [base, found] = *block;
+      return {0, PUONE_MEMORY_DEVICE, found.device, 0, pointer(base), found.bytes};
     }
   } else if (const auto pinned = findPinned(address(p)); pinned != pinned_.end()) {
-    return {PUONE_MEMORY_HOST, -1, pointer(pinned->first), pinned->second};
+    return {0, PUONE_MEMORY_HOST, -1, 0, pointer(pinned->first), pinned->second};
   }
-  return {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+  return {0, PUONE_MEMORY_UNREGISTERED, -1, 0, nullptr, 0};
 }
 
 uint64_t Memory::freeBytes(int32_t device) const {
   const std::lock_guard guard(mutex_);
   return capacity_ - arenas_[device].used;
-}
-
-int32_t Memory::checkDevice(const char* what, const void* p, size_t bytes) const {
-  const std::lock_guard guard(mutex_);
-  const auto block = isDevice(p) ? findBlock(address(p)) : blocks_.end();
-  if (block == blocks_.end()) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p is not in a live block of device memory", what, p);
-  }
-  const size_t room = block->first + block->second.bytes - address(p);
-  if (bytes > room) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes runs %zu bytes over the end of its block "
-        "(%p + %zu bytes, puone:%d)",
-        what,
-        p,
-        bytes,
-        bytes - room,
-        pointer(block->first),
-        block->second.bytes,
-        block->second.device);
-  }
-  return block->second.device;
-}
-
-void Memory::checkHost(const char* what, const void* p, size_t bytes) const {
-  if (p == nullptr) fail(PUONE_INVALID_ARGUMENT, "%s is NULL", what);
-  if (bytes - 1 > UINTPTR_MAX - address(p)) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p + %zu bytes wraps around", what, p, bytes);
-  }
-  const void* last = pointer(address(p) + bytes - 1);
-  if (isDevice(p) || isDevice(last)) {
-    fail(PUONE_INVALID_ARGUMENT, "%s %p is device memory, host memory was claimed", what, p);
-  }
-  const std::lock_guard guard(mutex_);
-  const auto first = findPinned(address(p));
-  if (first != findPinned(address(last))) {
-    fail(
-        PUONE_INVALID_ARGUMENT,
-        "%s %p + %zu bytes crosses the edge of pinned memory",
-        what,
-        p,
-        bytes);
-  }
 }
 
 void* Memory::resolve(const void* p) const {

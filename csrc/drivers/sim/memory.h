@@ -3,12 +3,12 @@
 //
 // One reservation of address space holds two halves of equal size:
 //
-//   | puone:0 | puone:1 | ...    addresses the user sees: PROT_NONE for ever, a host access faults
-//   | puone:0 | puone:1 | ...    backing store, at a constant offset: readable where a block lives
+//   | puone:0 | puone:1 | ...    addresses of the user: always PROT_NONE, a host access faults
+//   | puone:0 | puone:1 | ...    backing store, at a constant offset: accessible in live blocks
 //
 // Only the driver's copies, fills and kernels add the offset (backing()), so protection costs
-// nothing per launch. Blocks end flush with a guard page, so running over the end of one faults in
-// the backing store too; addresses are reused as late as possible, so use after free does as well.
+// nothing per launch. Blocks end at a guard page, so an access after the end faults in the backing
+// store as well; addresses are reused as late as possible, so use after free faults, too.
 #pragma once
 
 #include <cstddef>
@@ -36,20 +36,20 @@ class Memory {
   /// `bytes` of device memory, or Error(OUT_OF_MEMORY).
   void* allocate(int32_t device, size_t bytes);
 
-  /// A block taken out of the live set: no longer accepted by any entry, its pages still there for
-  /// the work that is using them.
+  /// A block that was removed from the live set: no entry accepts it any more, but its pages stay
+  /// for the work that uses them.
   struct Retired {
     int32_t device;
     uintptr_t low; // first page, in user addresses
     size_t bytes;  // of pages, without the guard
   };
-  /// Takes the block that starts at `base` out of the live set. Error(INVALID_ARGUMENT) if none.
+  /// Removes the block that starts at `base` from the live set.
   Retired retire(void* base);
-  /// Gives the pages of a retired block back.
+  /// Returns the pages of a retired block to the system.
   void release(const Retired& block);
 
   void* allocateHost(size_t bytes);
-  /// Takes a pinned block out of the live set; the caller frees it with releaseHost().
+  /// Removes a pinned block from the live set; the caller frees it with releaseHost().
   void* retireHost(void* base);
   static void releaseHost(void* base);
 
@@ -59,16 +59,11 @@ class Memory {
     return capacity_;
   }
 
-  /// Checks that [pointer, pointer + bytes) lies in one live device block; returns its device.
-  int32_t checkDevice(const char* what, const void* pointer, size_t bytes) const;
-  /// Checks that the range is host memory: in one live pinned block, or in no block at all.
-  void checkHost(const char* what, const void* pointer, size_t bytes) const;
-
-  /// Where a kernel finds what a user address names: device memory at the offset, pinned memory
-  /// where it is. Error(INTERNAL) for any other address.
+  /// The address that a kernel uses for a user address: with the offset for device memory, the same
+  /// for pinned memory. Throws Error(INTERNAL) for any other address.
   void* resolve(const void* pointer) const;
 
-  /// As resolve(), for an address already checked.
+  /// resolve() for an address that is known to be valid.
   template <class T>
   T* backing(T* pointer) const {
     return isDevice(pointer) ? reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + offset_)
@@ -77,6 +72,11 @@ class Memory {
 
   bool isDevice(const void* pointer) const {
     return reinterpret_cast<uintptr_t>(pointer) - front_ < offset_;
+  }
+
+  /// The device of an address for which isDevice() is true.
+  int32_t deviceOf(const void* pointer) const {
+    return static_cast<int32_t>((reinterpret_cast<uintptr_t>(pointer) - front_) / span_);
   }
 
   uintptr_t front() const {
@@ -89,7 +89,7 @@ class Memory {
     return static_cast<int32_t>(arenas_.size());
   }
 
-  /// fork(): hold the lock across it, so that the child finds the tables whole.
+  /// fork(): hold the lock across it, so that the child's tables are consistent.
   void lock() const {
     mutex_.lock();
   }
@@ -100,14 +100,14 @@ class Memory {
  private:
   struct Block {
     uintptr_t low; // first page
-    size_t pages;  // bytes of pages
-    size_t bytes;  // as asked for
+    size_t pages;  // size of its pages in bytes
+    size_t bytes;  // requested size
     int32_t device;
   };
   using Ranges = std::map<uintptr_t, size_t>; // start, bytes
   struct Arena {
     Ranges free;      // unused addresses
-    uintptr_t cursor; // next-fit: the addresses above it have rested longest
+    uintptr_t cursor; // next-fit: the addresses above it have been unused longest
     uint64_t used = 0;
   };
   using Blocks = std::map<uintptr_t, Block>; // by the user's base address

@@ -63,7 +63,7 @@ constexpr std::string_view kPrefix = "PUONE_SIM_";
 constexpr std::string_view kKnown[] = {
     "CORES", "DEVICES", "ISA", "LATENCY_US", "MEMORY", "POISON", "SEED"};
 
-/// A misspelt option must not pass for one that has no effect.
+/// Refuses unknown variables: a misspelt option must not be ignored silently.
 void refuseUnknown() {
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view variable(*entry);

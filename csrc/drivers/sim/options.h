@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment decides about the simulated accelerator. Read once, by init().
+// The options of the simulated accelerator, from the environment. Read once, by init().
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct Options {
   std::string isa;                     // PUONE_SIM_ISA, a kernel variant; default: the best
   int32_t cores = 1;                   // PUONE_SIM_CORES, default: those the process may use
 
-  /// Reads the environment. Throws Error(INTERNAL) that names a bad variable, its value, and what
-  /// would be right.
+  /// Reads the environment. Throws Error(INTERNAL) with the name and value of an invalid variable,
+  /// and the valid values.
   static Options fromEnvironment();
 };
 

@@ -11,9 +11,9 @@
 namespace puone::sim {
 namespace {
 
-/// Chunks per thread: enough to even out a core that is busy with something else.
+/// Chunks per thread: enough to balance the load if a core is busy with other work.
 constexpr int64_t kChunksPerThread = 8;
-/// How long a helper looks for the next loop before it sleeps.
+/// How long a helper polls for the next loop before it sleeps.
 constexpr auto kSpin = std::chrono::microseconds(30);
 
 } // namespace
@@ -56,7 +56,7 @@ void Parallel::run(int64_t n, int64_t grain, Body body, const void* context) {
   }
   loop_posted_.notify_all();
   loop.runChunks(0);
-  // No helper may join any more; those inside still use `loop`.
+  // No helper may join any more; helpers that have joined still use `loop`.
   std::unique_lock lock(mutex_);
   loop_ = nullptr;
   spread_.store(false, std::memory_order_relaxed);
@@ -73,7 +73,7 @@ void Parallel::startHelpers() {
       helpers_.emplace_back([this, own = helpers_.size() + 1] { help(own); });
     }
   } catch (const std::system_error&) {
-    // Fewer helpers, or none: the caller does the work.
+    // With fewer helpers, or none, the caller does the work.
   }
 }
 
@@ -101,7 +101,7 @@ void Parallel::assist(uint64_t& seen) {
   if (loop_ != nullptr) join(lock, loop_->shares.size() - 1);
 }
 
-/// Works in the loop that is spread now. Its poster waits for everybody inside.
+/// Joins the current loop. Its caller waits for all threads in it.
 void Parallel::join(std::unique_lock<std::mutex>& lock, size_t own) {
   Loop& loop = *loop_;
   inside_.fetch_add(1, std::memory_order_relaxed);

@@ -15,26 +15,26 @@ class Parallel {
  public:
   using Body = void (*)(const void* context, int64_t begin, int64_t end);
 
-  /// Starts no thread: they come with the first loop that is worth it.
+  /// Starts no thread: the first large loop starts them.
   explicit Parallel(int32_t cores) : helpers_wanted_(cores - 1) {}
   ~Parallel();
   Parallel(const Parallel&) = delete;
   Parallel& operator=(const Parallel&) = delete;
 
-  /// body(context, begin, end) over disjoint ranges that cover [0, n), on the calling thread and on
-  /// idle helpers. One loop at a time is spread; one that comes meanwhile runs on its caller alone,
-  /// since the cores are busy anyway. `body` must not throw.
+  /// Calls body(context, begin, end) for disjoint ranges that cover [0, n), on the calling thread
+  /// and on idle helpers. One loop is spread at a time; another one runs only on its caller
+  /// meanwhile, because the cores are busy anyway. `body` must not throw.
   void run(int64_t n, int64_t grain, Body body, const void* context);
 
-  /// For a thread that waits: whether there is a loop it has not been in (`seen`: the last one it
-  /// was in, at first 0), and joining that loop.
+  /// For a waiting thread: whether there is a loop that it has not joined yet, and joining that
+  /// loop. `seen`: the last loop that it joined, initially 0.
   bool canAssist(uint64_t seen) const {
     return spread_.load(std::memory_order_relaxed) &&
            posted_.load(std::memory_order_acquire) != seen;
   }
   void assist(uint64_t& seen);
 
-  /// Threads that exist now.
+  /// Current number of threads.
   size_t threads() const {
     return helpers_.size();
   }
@@ -44,21 +44,21 @@ class Parallel {
   void unlock();
 
  private:
-  /// The share of one thread. Whoever is done with its own takes chunks from the others'.
+  /// The share of one thread. A thread that has finished its own share takes chunks of others.
   struct alignas(64) Share {
     std::atomic<int64_t> next;
     int64_t end;
   };
   struct Loop {
     Loop(int64_t n, int64_t grain, size_t threads, Body body, const void* context);
-    /// A thread keeps its place from loop to loop, and with it the memory its caches hold.
+    /// A thread has the same share in every loop, so that its caches stay useful.
     void runChunks(size_t own);
 
     std::vector<Share> shares;
     int64_t chunk;
     const Body body;
     const void* const context;
-    const char* const work; // for the fault message of a helper
+    const char* const work; // for the message about a segmentation fault in a helper
   };
 
   void startHelpers();
@@ -67,13 +67,13 @@ class Parallel {
 
   const int32_t helpers_wanted_;
   std::mutex one_loop_; // held by the caller whose loop is spread
-  std::mutex mutex_;    // of all below
+  std::mutex mutex_;    // guards the members below
   std::condition_variable loop_posted_;
   std::condition_variable helpers_left_;
-  std::atomic<uint64_t> posted_{0}; // loops posted so far; helpers spin on it for a while
+  std::atomic<uint64_t> posted_{0}; // number of posted loops; helpers spin on it for a while
   std::atomic<bool> spread_{false}; // loop_ is set
-  Loop* loop_ = nullptr;            // the loop helpers may join
-  std::atomic<int32_t> inside_{0};  // helpers in it; its poster spins on it for a while
+  Loop* loop_ = nullptr;            // the loop that helpers may join
+  std::atomic<int32_t> inside_{0};  // helpers in the loop; its caller spins on it for a while
   bool stopping_ = false;
   std::vector<std::thread> helpers_;
 };

@@ -17,22 +17,22 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-/// Host functions that may block at once; more of them wait their turn.
+/// Maximum number of host functions that run at the same time; others wait.
 constexpr size_t kMaxHostFunctions = 64;
-/// An idle worker naps, then sleeps, and ends after kRetire. A worker that looked for work instead
-/// would take each small piece by itself, and meet the thread that submits at the lock each time.
+/// An idle worker first waits for short times (naps), then sleeps, and ends after kRetire. A worker
+/// that polled instead would take each small piece separately, and compete for the lock each time.
 constexpr nanoseconds kFirstNap = std::chrono::microseconds(50);
 constexpr nanoseconds kLastNap = std::chrono::microseconds(200);
 constexpr nanoseconds kRetire = std::chrono::seconds(5);
-/// A thread that synchronises looks this long before it sleeps.
+/// A thread that synchronises polls this long before it sleeps.
 constexpr nanoseconds kWaitSpin = std::chrono::microseconds(30);
 /// Pieces of work of one stream that a thread runs before it takes the lock again.
 constexpr uint64_t kBatch = 16;
-/// How often a thread looks for the lock before it sleeps: the lock is mostly held for less time
-/// than the system call takes.
+/// How often a thread tries to lock before it sleeps: the lock is usually held for less time than
+/// the system call takes.
 constexpr int kLockSpins = 100;
-/// Longest the adversary holds up a worker or a piece of work.
-constexpr uint64_t kMaxDawdleNs = 200'000;
+/// Maximum random delay of a worker or a piece of work, in an adversarial schedule.
+constexpr uint64_t kMaxDelayNs = 200'000;
 
 uint64_t now() {
   return static_cast<uint64_t>(
@@ -97,7 +97,7 @@ void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Wo
   advance(s);
 }
 
-/// Moves the stream on as far as no thread is needed, and with it every stream this unblocks.
+/// Processes the stream's queue until work needs a thread; then every stream that this unblocked.
 void Scheduler::advance(Stream& stream) {
   settle(stream);
   while (!unblocked_.empty()) {
@@ -130,7 +130,7 @@ void Scheduler::settle(Stream& stream) {
   }
   stream.state = Stream::State::kIdle;
   devices_[stream.device].busy.erase(stream);
-  stream.self.reset(); // may end the stream: callers hold it as long as they need it
+  stream.self.reset(); // may delete the stream: callers hold a reference while they need it
 }
 
 void Scheduler::complete(Record& record) {
@@ -160,15 +160,15 @@ void Scheduler::leaveReady(Stream& stream) {
 
 // ---- running ----
 
-/// Runs up to `most` pieces of work of a ready stream and moves the stream on. `comes_back`: the
-/// caller looks for ready streams again afterwards, so that no other worker has to be called.
+/// Runs up to `most` pieces of work of a ready stream and advances the stream. `comes_back`: the
+/// caller will look for ready streams afterwards, so that no other worker is needed.
 void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back) {
   const std::shared_ptr<Stream> keep = stream.self;
   leaveReady(stream);
   stream.state = Stream::State::kRunning;
   if (!stream.failed && !devices_[stream.device].lost) {
     const bool device_work = stream.head->kind == Work::Kind::kDevice;
-    uint64_t lasts_ns = dawdle() + (device_work ? latency_ns_ : 0);
+    uint64_t lasts_ns = randomDelay() + (device_work ? latency_ns_ : 0);
     const uint64_t start = lasts_ns > 0 ? now() : 0;
     auto error = runBatch(lock, stream, lasts_ns > 0 ? 1 : batchLength(stream, most), lasts_ns);
     if (error) fail(stream, *stream.head, std::move(*error));
@@ -183,8 +183,8 @@ void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_ba
   spinning_ -= comes_back ? 1 : 0;
 }
 
-/// How many pieces at the head of the queue one thread may run without the lock. The adversary
-/// decides anew before each.
+/// How many pieces at the head of the queue one thread may run without the lock. An adversarial
+/// schedule decides again before each piece.
 uint64_t Scheduler::batchLength(const Stream& stream, uint64_t most) const {
   if (adversarial_ || stream.head->kind != Work::Kind::kDevice) return 1;
   uint64_t length = 1;
@@ -196,23 +196,23 @@ uint64_t Scheduler::batchLength(const Stream& stream, uint64_t most) const {
   return length;
 }
 
-/// Runs work without the lock: the head, and up to `length` - 1 pieces behind it as long as none
-/// fails or lasts, nobody waits for the stream and no other stream is ready. All but the last one
-/// that ran are complete and gone from the queue afterwards. Returns the error of the last one;
-/// `lasts_ns` is raised to the time that it asks for.
+/// Runs work without the lock: the head, and up to `length` - 1 pieces after it while none fails or
+/// needs a deadline, no thread waits for the stream and no other stream is ready. All of them but
+/// the last are complete and removed from the queue afterwards. Returns the error of the last one;
+/// `lasts_ns` is increased to the duration that it asks for.
 std::optional<Error> Scheduler::runBatch(
     Lock& lock, Stream& stream, uint64_t length, uint64_t& lasts_ns) {
   const bool host_function = stream.head->kind == Work::Kind::kHostFunction;
-  const uint64_t dawdle_ns = dawdle();
+  const uint64_t delay_ns = randomDelay();
   const std::atomic<bool>& lost = devices_[stream.device].lost;
   if (host_function) ++in_host_functions_;
-  // This thread may be gone for long: somebody else has to look after what is still ready.
+  // This thread may be busy for a long time: another one must run the other ready streams.
   hurry();
   Work* work = stream.head;
   lock.unlock();
-  if (dawdle_ns > 0) std::this_thread::sleep_for(nanoseconds(dawdle_ns));
+  if (delay_ns > 0) std::this_thread::sleep_for(nanoseconds(delay_ns));
   std::optional<Error> error = run(*work, lasts_ns);
-  // The queue's other end may grow meanwhile; the links inside the batch stay as they are.
+  // The queue may grow at its end meanwhile; the links inside the batch do not change.
   for (; length > 1 && !error && lasts_ns == 0; --length) {
     if (ready_count_.load(std::memory_order_relaxed) > 0 || stream.waiters > 0 || lost) break;
     stream.completed.fetch_add(1);
@@ -244,8 +244,8 @@ void Scheduler::fail(Stream& stream, const Work& work, Error error) {
   stream.failed = true;
 }
 
-/// Runs work that `stream` needs to complete `sequence` pieces. False if there is none that the
-/// calling thread may run.
+/// Runs work that `stream` needs to complete `sequence` pieces. Returns false if there is none that
+/// the calling thread may run.
 bool Scheduler::help(Lock& lock, Stream& stream, uint64_t sequence) {
   Stream* candidate = &stream;
   while (candidate->state == Stream::State::kBlocked) {
@@ -254,7 +254,7 @@ bool Scheduler::help(Lock& lock, Stream& stream, uint64_t sequence) {
     candidate = record.stream.get();
   }
   if (candidate->state != Stream::State::kReady) return false;
-  // Host functions belong on a driver thread: they may need what the caller holds.
+  // Host functions run only on a driver thread: they may need a lock that the caller holds.
   if (candidate->head->kind != Work::Kind::kDevice) return false;
   execute(lock, *candidate, sequence - candidate->completed.load(), /*comes_back=*/false);
   return true;
@@ -264,7 +264,8 @@ bool Scheduler::mayTake(const Stream& stream) const {
   return stream.head->kind != Work::Kind::kHostFunction || in_host_functions_ < kMaxHostFunctions;
 }
 
-/// The stream to serve next: the most urgent, the longest ready; or, for the adversary, any.
+/// The next stream: of the most urgent ones, the one that has been ready longest; a random one in
+/// an adversarial schedule.
 Stream* Scheduler::pickReady() {
   const size_t count = ready_count_.load(std::memory_order_relaxed);
   if (count == 0 || quit_.load(std::memory_order_relaxed)) return nullptr;
@@ -288,11 +289,11 @@ uint64_t Scheduler::random() {
   return bits ^ (bits >> 31);
 }
 
-/// A random time to waste, mostly none; 0 without an adversary.
-uint64_t Scheduler::dawdle() {
+/// A random delay, mostly 0; always 0 unless the schedule is adversarial.
+uint64_t Scheduler::randomDelay() {
   if (!adversarial_) return 0;
   const uint64_t draw = random();
-  return draw % 4 == 0 ? (draw >> 8) % kMaxDawdleNs : 0;
+  return draw % 4 == 0 ? (draw >> 8) % kMaxDelayNs : 0;
 }
 
 // ---- waiting ----
@@ -309,15 +310,15 @@ void Scheduler::wait(
       acquire(lock);
       continue;
     }
-    // Whoever completes work without the lock looks at `waiters` afterwards: one of the two sees
-    // the other.
+    // A thread that completes work without the lock reads `waiters` afterwards: so either it sees
+    // this thread, or this thread sees the completed work.
     ++stream->waiters;
     if (!done()) stream->done.wait(lock);
     --stream->waiters;
   }
 }
 
-/// Looks for a moment whether the work is done, and lends a hand meanwhile if it is spread.
+/// Polls for a short time whether the work is complete, and helps if it is spread over cores.
 template <class Done>
 void Scheduler::look(const Done& done) {
   uint64_t seen = 0;
@@ -352,7 +353,7 @@ void Scheduler::reportDevice(int32_t device) {
   if (!errors.empty()) report(*errors.front().stream, UINT64_MAX);
 }
 
-// ---- misfortune ----
+// ---- injected faults ----
 
 void Scheduler::checkAlive(int32_t device) const {
   if (devices_[device].lost) puone::fail(PUONE_DEVICE_LOST, "puone:%d is lost", device);
@@ -361,13 +362,13 @@ void Scheduler::checkAlive(int32_t device) const {
 void Scheduler::loseDevice(int32_t device) {
   Device& lost = devices_[device];
   lost.lost = true;
-  // What runs or is ready is dropped by execute(); the rest has to be set going to be dropped.
+  // execute() drops work that runs or is ready; blocked streams must be advanced to drop theirs.
   std::vector<std::shared_ptr<Stream>> blocked;
   for (Stream* s = lost.busy.first(); s != nullptr; s = BusyList::after(*s)) {
     if (s->state == Stream::State::kBlocked) blocked.push_back(s->self);
   }
   for (const auto& stream : blocked) {
-    if (stream->state != Stream::State::kBlocked) continue; // freed by one before it
+    if (stream->state != Stream::State::kBlocked) continue; // unblocked by an earlier one
     std::erase(stream->head->record->blocked, stream.get());
     advance(*stream);
   }
@@ -384,15 +385,15 @@ void Scheduler::clearFaults() {
 }
 
 void Scheduler::abandon() {
-  // Not under the lock: the thread that exits may have been stopped while holding it.
+  // Without the lock: a thread may have been stopped while it held the lock.
   quit_.store(true, std::memory_order_relaxed);
 }
 
 // ---- threads ----
 
-/// Something is ready: make sure that a worker comes for it, at once if it is urgent. Waking a
-/// thread costs its caller more than most work takes, so what is not urgent is left to a worker
-/// that naps, or to the thread that waits for it.
+/// Ensures that a worker takes ready work, at once if it is urgent. Waking a thread costs more than
+/// most work takes, so work that is not urgent is left to a worker that naps, or to the thread that
+/// waits for it.
 void Scheduler::callWorker(bool urgent) {
   if (spinning_ >= ready_count_.load(std::memory_order_relaxed)) return;
   if (napping_ && !urgent) return;
@@ -408,7 +409,7 @@ void Scheduler::hurry() {
 }
 
 void Scheduler::startWorker() {
-  for (std::thread& thread : retired_) thread.join(); // they are past their last use of the lock
+  for (std::thread& thread : retired_) thread.join(); // they do not use the lock any more
   retired_.clear();
   const auto self = workers_.emplace(workers_.end());
   try {
@@ -434,22 +435,23 @@ void Scheduler::serve(std::list<std::thread>::iterator self) {
   }
 }
 
-/// False if nothing came for so long that the worker may end.
+/// Returns false if there was no work for so long that the worker may end.
 bool Scheduler::waitForWork(Lock& lock) {
   const auto called = [this] {
     return ready_count_.load(std::memory_order_relaxed) > 0 ||
            quit_.load(std::memory_order_relaxed);
   };
-  const bool hopeless = called(); // what is ready must not be taken now: wait for something else
-  if (!hopeless && !napping_ && nap(lock, called)) return true;
+  const bool blocked = called(); // ready work may not be taken now: wait for other work
+  if (!blocked && !napping_ && nap(lock, called)) return true;
   ++sleeping_;
-  const bool woken = hopeless ? work_ready_.wait_for(lock, kRetire) == std::cv_status::no_timeout
-                              : work_ready_.wait_for(lock, kRetire, called);
+  const bool woken = blocked ? work_ready_.wait_for(lock, kRetire) == std::cv_status::no_timeout
+                             : work_ready_.wait_for(lock, kRetire, called);
   --sleeping_;
   return woken;
 }
 
-/// Sleeps for short times as long as work keeps coming, even if others take it. One worker does.
+/// Waits for short times while work is being submitted, even if other threads take it. Only one
+/// worker does so at a time.
 template <class Called>
 bool Scheduler::nap(Lock& lock, const Called& called) {
   napping_ = true;
@@ -474,7 +476,7 @@ void Scheduler::finishAt(uint64_t time_ns, Stream& stream) {
   }
 }
 
-/// The timekeeper's thread: finishes work that lasts longer than it ran, when its time has come.
+/// The timekeeper's thread: completes work that lasts longer than it ran, at its deadline.
 void Scheduler::keepTime() {
   prctl(PR_SET_TIMERSLACK, 1);
   Lock lock(mutex_);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Runs what is queued on streams, asynchronously and in each stream's order.
+// Runs the work that is queued on streams, asynchronously and in each stream's order.
 //
-// A stream whose head can run is *ready* and sits in a ready list by priority. A pool of worker
-// threads, started when there is work and grown while it blocks in host functions, takes ready
-// streams one piece of work at a time. Records and waits need no thread: whoever completes the work
-// before them moves the stream on. A thread that synchronises helps: it runs the work it waits for
-// itself when no worker has taken it yet, which spares two context switches, or a share of it when
-// one has.
+// A stream whose first piece of work can run is *ready* and is in a ready list by priority. Worker
+// threads take ready streams, one piece of work at a time. They are started when there is work, and
+// more are started while some block in host functions. Records and waits need no thread: the thread
+// that completes the work before them also processes them. A thread that synchronises helps: it
+// runs the work itself if no worker has taken it yet, which saves two context switches, or else
+// joins it.
 //
-// One lock guards all of it. Work runs without the lock, several small pieces of one stream in a
-// row, so that the thread that submits and the one that runs rarely meet at the lock.
+// One lock guards everything. Work runs without the lock, several small pieces of one stream in
+// sequence, so that submitting and running threads rarely compete for the lock.
 //
-// With PUONE_SIM_SEED the schedule is adversarial: any ready stream may be next whatever its
-// priority, workers dawdle, work lasts longer than it runs, and nobody helps.
+// With PUONE_SIM_SEED the schedule is adversarial: any ready stream may be next, independent of its
+// priority, workers are delayed, work lasts longer than it runs, and no thread helps.
 #pragma once
 
 #include <array>
@@ -37,7 +37,7 @@ class Scheduler {
  public:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// Numerically lower is more urgent; stream priorities run from -(kPriorities - 1) to 0.
+  /// A lower number is more urgent; stream priorities are from -(kPriorities - 1) to 0.
   static constexpr int32_t kPriorities = 3;
 
   Scheduler(const Options& options, Parallel& parallel);
@@ -46,8 +46,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// The lock that guards streams, events and records. Methods that take a Lock& may let go of it
-  /// meanwhile; the others want it held.
+  /// The lock that guards streams, events and records. Methods that take a Lock& may release it
+  /// temporarily; the other methods require the caller to hold it.
   [[nodiscard]] Lock lock();
   std::mutex& mutex() {
     return mutex_;
@@ -56,33 +56,33 @@ class Scheduler {
   /// Queues work. Throws Error(DEVICE_LOST).
   void submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work);
 
-  /// Waits until the stream has completed `sequence` pieces of work. `spin`: look for a moment
-  /// before sleeping.
+  /// Waits until the stream has completed `sequence` pieces of work. `spin`: poll for a
+  /// short time before sleeping.
   void wait(Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence, bool spin);
-  /// Waits until all that is queued on the device now is done.
+  /// Waits until all work that is now queued on the device is complete.
   void waitDevice(Lock& lock, int32_t device);
 
-  /// Somebody is waiting: a worker has to come at once for what is ready.
+  /// Wakes or starts a worker for ready work at once, because a thread waits for it.
   void hurry();
 
-  /// Throws the stream's unreported error, if work up to `sequence` caused one, and forgets it.
+  /// Throws the stream's unreported error, if work up to `sequence` caused one, and clears it.
   void report(const Stream& stream, uint64_t sequence);
-  /// Throws the device's oldest unreported error, if any, and forgets it.
+  /// Throws the device's oldest unreported error, if any, and clears it.
   void reportDevice(int32_t device);
 
-  /// Throws Error(DEVICE_LOST) if it is.
+  /// Throws Error(DEVICE_LOST) if the device is lost.
   void checkAlive(int32_t device) const;
   void loseDevice(int32_t device);
-  /// Brings lost devices back and forgets the latency set by setLatency().
+  /// Restores lost devices and the initial latency.
   void clearFaults();
   void setLatency(uint64_t ns) {
     latency_ns_ = ns;
   }
 
-  /// Process exit without shutdown(): let no thread begin anything more. Does not wait.
+  /// Process exit without shutdown(): threads start no more work. Does not wait.
   void abandon();
 
-  /// Threads that exist now.
+  /// Current number of threads.
   size_t threads() const {
     return workers_.size() + (timekeeper_.joinable() ? 1 : 0);
   }
@@ -94,7 +94,7 @@ class Scheduler {
     Error error;
   };
   struct Device {
-    std::atomic<bool> lost = false; // read without the lock between two pieces of work
+    std::atomic<bool> lost = false; // read without the lock, between two pieces of work
     BusyList busy;
     std::list<AsyncError> errors; // oldest first
   };
@@ -108,7 +108,7 @@ class Scheduler {
 
   static void acquire(Lock& lock);
 
-  // Moving a stream along its queue.
+  // Processing a stream's queue.
   void advance(Stream& stream);
   void settle(Stream& stream);
   void complete(Record& record);
@@ -128,7 +128,7 @@ class Scheduler {
   Stream* pickReady();
   bool mayTake(const Stream& stream) const;
   uint64_t random();
-  uint64_t dawdle();
+  uint64_t randomDelay();
 
   // Threads.
   void callWorker(bool urgent);
@@ -145,22 +145,22 @@ class Scheduler {
   const uint64_t base_latency_ns_;
   const size_t busy_workers_wanted_; // workers not blocked in a host function
 
-  std::mutex mutex_; // of all below
+  std::mutex mutex_; // guards the members below
   std::vector<Device> devices_;
   std::array<ReadyList, kPriorities> ready_;
   std::atomic<size_t> ready_count_{0}; // polled by idle workers
   std::deque<std::shared_ptr<Stream>> unblocked_;
-  uint64_t random_state_; // the adversary's
+  uint64_t random_state_; // of the adversarial schedule
   uint64_t latency_ns_;
   uint64_t submissions_ = 0; // to all streams
   bool stopping_ = false;
   std::atomic<bool> quit_{false}; // stopping or abandoned; polled by idle workers
 
   std::condition_variable work_ready_;
-  size_t spinning_ = 0;          // idle workers that look
-  bool napping_ = false;         // an idle worker is in work_ready_ for a short time
-  size_t sleeping_ = 0;          // idle workers in work_ready_ for long
-  size_t in_host_functions_ = 0; // workers that may be blocked for long
+  size_t spinning_ = 0;          // workers that will look for ready streams
+  bool napping_ = false;         // an idle worker waits for work_ready_ for a short time
+  size_t sleeping_ = 0;          // idle workers that wait for work_ready_ for a long time
+  size_t in_host_functions_ = 0; // workers that may be blocked for a long time
   std::list<std::thread> workers_;
   std::list<std::thread> retired_; // to be joined
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A short look before a sleep: a futex wake and a context switch cost more than most waits last.
+// Polling before sleeping: a futex wake and a context switch cost more than most waits last.
 #pragma once
 
 #include <chrono>

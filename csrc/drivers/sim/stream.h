@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the scheduler schedules: streams, the work in their queues, and the records of events.
-// Plain data, guarded by the scheduler's lock except where a member says otherwise.
+// The data of the scheduler: streams, the work in their queues, and the records of events. Guarded
+// by the scheduler's lock except where a member says otherwise.
 #pragma once
 
 #include <atomic>
@@ -17,13 +17,13 @@ namespace puone::sim {
 
 struct Stream;
 
-/// One event_record(): a place in a stream's order. Outlives the event while waits need it.
+/// One event_record(): a position in a stream's order. Outlives the event while waits need it.
 struct Record {
   std::shared_ptr<Stream> stream;
-  uint64_t sequence = 0; // done when the stream has completed this many pieces of work
+  uint64_t sequence = 0; // complete when the stream has completed this many pieces of work
   bool done = false;
   bool timed = false;
-  uint64_t time_ns = 0;         // steady clock, when done and timed
+  uint64_t time_ns = 0;         // steady clock, if complete and timed
   std::vector<Stream*> blocked; // streams whose head waits for this record
 };
 
@@ -56,7 +56,7 @@ struct Work {
   struct Behind {
     size_t bytes;
   };
-  /// With more memory behind the object.
+  /// Allocates additional memory after the object.
   static void* operator new(size_t bytes, Behind behind) {
     return allocateWork(bytes + behind.bytes);
   }
@@ -67,7 +67,7 @@ struct Work {
     freeWork(memory);
   }
 
-  /// Runs without any lock. Returns how many ns the work has to last at least. May throw Error.
+  /// Runs without any lock. Returns the minimum duration of the work in ns. May throw Error.
   virtual uint64_t run() {
     return 0;
   }
@@ -82,9 +82,9 @@ struct Work {
 struct Stream {
   enum class State : uint8_t {
     kIdle,    // nothing queued
-    kReady,   // in the ready set: the head can run as soon as a thread takes it
+    kReady,   // in a ready list: the head can run as soon as a thread takes it
     kRunning, // a thread runs the head
-    kTimed,   // the head ran and lasts until a deadline
+    kTimed,   // the head has run and is complete at a deadline
     kBlocked  // the head waits for a record of another stream
   };
 
@@ -107,9 +107,11 @@ struct Stream {
   bool failed = false; // an error waits to be reported; queued work is skipped until then
   Work* head = nullptr;
   Work* tail = nullptr;
-  uint64_t submitted = 0;             // pieces of work queued so far
-  std::atomic<uint64_t> completed{0}; // and done; written by the thread that runs them, or locked
-  std::atomic<int32_t> waiters{0};    // threads in done; changed under the lock, polled without it
+  uint64_t submitted = 0; // pieces of work queued so far
+  std::atomic<uint64_t> completed{
+      0}; // completed pieces; written by the thread that runs them, or under the lock
+  std::atomic<int32_t> waiters{
+      0}; // threads that wait for `done`; changed under the lock, read without it
   std::condition_variable done;
   std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
   Stream* ready_previous = nullptr;

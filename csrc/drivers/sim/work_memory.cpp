@@ -9,23 +9,23 @@
 namespace puone::sim {
 namespace {
 
-/// Before each chunk.
+/// The header of a chunk.
 struct alignas(std::max_align_t) Header {
   Header* next;
-  bool recycled; // of kChunk bytes, header included; others go back to the C library
+  bool recycled; // has kChunk bytes, header included; other sizes are freed by the C library
 };
 
-/// Takes an elementwise launch, the most frequent work.
+/// Large enough for an elementwise launch, the most frequent work.
 constexpr size_t kChunk = 2048;
-/// Chunks kept beyond this many go back to the C library.
+/// Maximum number of free chunks; more are returned to the C library.
 constexpr size_t kKept = 4096;
 
-/// Chunks that were freed, by any thread.
+/// The list of freed chunks, of all threads.
 std::atomic<Header*> freed{nullptr};
 std::atomic<size_t> freed_count{0};
 
-/// Chunks that this thread took from `freed`, all at once: nothing is ever taken from the middle of
-/// a list that others change.
+/// Chunks that this thread has taken from `freed`. It takes the whole list at once, so that it
+/// never removes an element from a list that other threads change.
 struct Taken {
   Header* first = nullptr;
   ~Taken() {

@@ -5,23 +5,20 @@
  *
  * Loading it is safe: it has no device, so is_available() is False and nothing throws. An entry
  * that is not implemented returns UNSUPPORTED with a message, without side effects, and describe()
- * does not declare its capability: the two must change together.
+ * does not declare its capability: the two must change together. Arguments need no checks: the
+ * validation layer (hal/validation.h) is around every driver that runs with PUONE_VALIDATE=1.
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "hal/hal.h"
 
-/* The contract about last_error_message() is per thread. */
+/* last_error_message() is per thread. */
 static __thread char last_error[128] = "";
 
 static puone_status unsupported(const char* entry) {
   snprintf(last_error, sizeof last_error, "%s: the template driver does not implement this", entry);
   return PUONE_UNSUPPORTED;
-}
-
-static puone_status null_argument(const char* entry) {
-  snprintf(last_error, sizeof last_error, "%s: an out-parameter is NULL", entry);
-  return PUONE_INVALID_ARGUMENT;
 }
 
 static puone_status no_device(const char* entry, int32_t device) {
@@ -39,11 +36,15 @@ static puone_status driver_shutdown(void) {
 }
 
 static puone_status describe(puone_driver_info* out) {
-  if (out == NULL) return null_argument("describe");
-  out->name = "template";
-  out->vendor = "your company";
-  out->version = "0.1.0";
-  out->capabilities = 0; /* grows with the steps below */
+  puone_driver_info own = {
+      .struct_size = out->struct_size, /* the caller's; fill no more than it covers */
+      .kernel_set_version = 0,         /* PUONE_KERNEL_SET_VERSION once there are kernels */
+      .name = "template",
+      .vendor = "your company",
+      .version = "0.1.0",
+      .capabilities = 0, /* grows with the steps below */
+  };
+  memcpy(out, &own, out->struct_size < sizeof own ? out->struct_size : sizeof own);
   return PUONE_OK;
 }
 
@@ -54,29 +55,18 @@ static const char* last_error_message(void) {
 /* ---- step 2: device ---- */
 
 static puone_status device_count(int32_t* out) {
-  if (out == NULL) return null_argument("device_count");
   *out = 0;
   return PUONE_OK;
 }
 
-static puone_status device_get(int32_t* out) {
-  if (out == NULL) return null_argument("device_get");
-  *out = 0; /* a thread-local that device_set writes */
-  return PUONE_OK;
-}
-
-static puone_status device_set(int32_t device) {
-  return no_device("device_set", device);
-}
-
 static puone_status device_properties(int32_t device, puone_device_properties* out) {
-  if (out == NULL) return null_argument("device_properties");
+  (void)out;
   return no_device("device_properties", device);
 }
 
 static puone_status device_memory_info(
     int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
-  if (free_bytes == NULL || total_bytes == NULL) return null_argument("device_memory_info");
+  (void)free_bytes, (void)total_bytes;
   return no_device("device_memory_info", device);
 }
 
@@ -84,24 +74,26 @@ static puone_status device_synchronize(int32_t device) {
   return no_device("device_synchronize", device);
 }
 
-static puone_status stream_priority_range(int32_t* least, int32_t* greatest) {
-  if (least == NULL || greatest == NULL) return null_argument("stream_priority_range");
-  *least = 0;
-  *greatest = 0;
-  return PUONE_OK;
+static puone_status stream_priority_range(int32_t device, int32_t* least, int32_t* greatest) {
+  (void)least, (void)greatest;
+  return no_device("stream_priority_range", device);
 }
 
 static puone_status device_can_access_peer(int32_t device, int32_t peer, int32_t* out) {
-  (void)peer;
-  if (out == NULL) return null_argument("device_can_access_peer");
+  (void)peer, (void)out;
   return no_device("device_can_access_peer", device);
 }
 
 /* ---- step 3: streams (PUONE_CAP_STREAMS, PUONE_CAP_HOST_FUNC) ---- */
 
-static puone_status stream_create(int32_t priority, puone_stream* out) {
-  (void)priority, (void)out;
+static puone_status stream_create(int32_t device, int32_t priority, puone_stream* out) {
+  (void)device, (void)priority, (void)out;
   return unsupported("stream_create");
+}
+
+static puone_status stream_from_native(int32_t device, void* native, puone_stream* out) {
+  (void)device, (void)native, (void)out;
+  return unsupported("stream_from_native"); /* PUONE_CAP_EXTERNAL_STREAMS */
 }
 
 static puone_status stream_destroy(puone_stream stream) {
@@ -135,8 +127,8 @@ static puone_status stream_native_handle(puone_stream stream, void** out) {
 
 /* ---- step 4: memory (PUONE_CAP_MEMORY, PUONE_CAP_PINNED_MEMORY) ---- */
 
-static puone_status memory_malloc(size_t bytes, void** out) {
-  (void)bytes, (void)out;
+static puone_status memory_malloc(int32_t device, size_t bytes, void** out) {
+  (void)device, (void)bytes, (void)out;
   return unsupported("malloc");
 }
 
@@ -171,8 +163,8 @@ static puone_status memset_async(void* dst, int32_t value, size_t bytes, puone_s
 
 /* ---- step 5: events (PUONE_CAP_EVENTS, PUONE_CAP_EVENT_TIMING) ---- */
 
-static puone_status event_create(uint32_t flags, puone_event* out) {
-  (void)flags, (void)out;
+static puone_status event_create(int32_t device, uint32_t flags, puone_event* out) {
+  (void)device, (void)flags, (void)out;
   return unsupported("event_create");
 }
 
@@ -202,22 +194,27 @@ static puone_status event_elapsed_ms(puone_event start, puone_event end, float* 
 
 /* ---- step 6: kernels (PUONE_CAP_KERNELS) ---- */
 
-static puone_status kernel_find(const char* name, puone_kernel* out) {
-  (void)name, (void)out;
+static puone_status kernel_find(const char* name, puone_kernel_info* info, puone_kernel* out) {
+  (void)name, (void)info, (void)out;
   return unsupported("kernel_find");
 }
 
 static puone_status kernel_launch(
-    puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-  (void)kernel, (void)args, (void)bytes, (void)stream;
+    puone_kernel kernel,
+    const void* args,
+    size_t bytes,
+    puone_stream stream,
+    const puone_launch_context* context) {
+  (void)kernel, (void)args, (void)bytes, (void)stream, (void)context;
   return unsupported("kernel_launch");
 }
 
 /* ---- step 7: extensions ---- */
 
 static puone_status get_extension(const char* name, uint32_t min_version, const void** out) {
-  (void)name, (void)min_version, (void)out;
-  return unsupported("get_extension");
+  (void)min_version, (void)out;
+  snprintf(last_error, sizeof last_error, "get_extension: there is no extension %.64s", name);
+  return PUONE_UNSUPPORTED;
 }
 
 static const puone_hal_api table = {
@@ -229,8 +226,6 @@ static const puone_hal_api table = {
     .describe = describe,
     .last_error_message = last_error_message,
     .device_count = device_count,
-    .device_get = device_get,
-    .device_set = device_set,
     .device_properties = device_properties,
     .device_memory_info = device_memory_info,
     .device_synchronize = device_synchronize,
@@ -244,6 +239,7 @@ static const puone_hal_api table = {
     .memcpy_async = memcpy_async,
     .memset_async = memset_async,
     .stream_create = stream_create,
+    .stream_from_native = stream_from_native,
     .stream_destroy = stream_destroy,
     .stream_query = stream_query,
     .stream_synchronize = stream_synchronize,
@@ -263,7 +259,7 @@ static const puone_hal_api table = {
 
 __attribute__((visibility("default"))) puone_status
 puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
-  if (out == NULL) return null_argument("puone_hal_get");
+  if (out == NULL) return PUONE_INVALID_ARGUMENT;
   if (abi_major != PUONE_HAL_ABI_MAJOR) return unsupported("puone_hal_get (ABI)");
   *out = &table;
   return PUONE_OK;

@@ -13,7 +13,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Multiplies, and says whether an element was not finite.
+/// Multiplies; returns whether an element was not finite.
 template <class T>
 bool unscaleAll(T* data, int64_t n, const Unscale<T> unscale) {
   int bad = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch norm on a host: a block per channel or row. Where inner is 1 (channels last, or no
-// dimension behind the channels), neighbouring channels are worked on together.
+// Batch norm on a host: one block per channel or row. Where inner is 1 (channels last, or no
+// dimension after the channels), neighbouring channels are processed together.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct HostNorm : BatchNorm<X, P> {
   void sumsOfStrip(const Block& block, int64_t strip) const {
     const int64_t first = strip * kStrip;
     const int64_t n = channels - first < kStrip ? channels - first : kStrip;
-    double sum[kStrip] = {}, product[kStrip] = {}; // element j is always the same thread's
+    double sum[kStrip] = {}, product[kStrip] = {}; // element j belongs to one thread
     T mean[kStrip];
     block.each(n, [&](int64_t j) { mean[j] = meanAt(first + j); });
     for (int64_t o = 0; o < outer; ++o) {

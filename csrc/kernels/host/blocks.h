@@ -22,8 +22,8 @@ class Block {
     for (int64_t i = 0; i < n; ++i) f(i);
   }
 
-  /// combine(...combine(load(0), load(1))..., load(n-1)) in a fixed, unspecified order; `identity`
-  /// if n is 0. Every thread gets the result.
+  /// Combines load(0) ... load(n - 1) in a fixed, unspecified order; `identity` if n is 0. Every
+  /// thread gets the result.
   template <class T, class Load, class Combine>
   T reduce(int64_t n, T identity, const Load& load, const Combine& combine) const {
     constexpr int kLanes = 16;
@@ -40,7 +40,7 @@ class Block {
     return lanes[0];
   }
 
-  /// store(i, combine of load(0) ... load(i)) for every i in [0, n), in order.
+  /// Calls store(i, combination of load(0) ... load(i)) for every i in [0, n), in order.
   template <class T, class Load, class Combine, class Store>
   void scan(
       int64_t n, T identity, const Load& load, const Combine& combine, const Store& store) const {
@@ -51,7 +51,7 @@ class Block {
     }
   }
 
-  /// Puts the first `wanted` of n items in order by `before`, a total order.
+  /// Sorts the first `wanted` of n items to the front by `before`, a total order.
   template <class Item, class Before>
   void sort(Item* items, int64_t n, int64_t wanted, const Before& before) const {
     if (wanted <= n / 16) return std::partial_sort(items, items + wanted, items + n, before);
@@ -59,7 +59,7 @@ class Block {
     std::sort(items, items + (wanted <= n / 2 ? wanted : n), before);
   }
 
-  /// Puts the item with `rank` others before it at items[rank].
+  /// Partitions the items so that items[rank] is the one with `rank` items before it.
   template <class Item, class Before>
   void select(Item* items, int64_t n, int64_t rank, const Before& before) const {
     std::nth_element(items, items + rank, items + n, before);
@@ -72,8 +72,8 @@ class Block {
   }
 };
 
-/// body(block, index) for every index in [0, count), spread over cores. `work` is the number of
-/// elements a block touches.
+/// Calls body(block, index) for every index in [0, count), spread over cores. `work`: number of
+/// elements per block.
 template <class Body>
 void blocks(Launch& launch, int64_t count, int64_t work, const Body& body) {
   const int64_t grain = kGrain / (work > 0 ? work : 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolutions on host cores: runs of positions are copied from the source as the packing of the
-// matrix product wants them.
+// Convolutions on host cores: runs of positions are copied from the source in the layout of the
+// matrix product's packed panels.
 #pragma once
 
 #include <algorithm>
@@ -40,16 +40,16 @@ inline int64_t dot(const Index& index, const int64_t (&strides)[3]) {
   return index.z * strides[0] + index.y * strides[1] + index.x * strides[2];
 }
 
-/// Positions [first, first + count) that meet source elements `source`, `source` + stride ..., the
-/// stride being the window's step along x.
+/// Positions [first, first + count), whose source elements are `source`, `source` + stride, ... The
+/// stride is the window's step along x.
 struct Run {
   int64_t first;
   int64_t count;
   int64_t source;
 };
 
-/// visit(run) for the runs among the n positions from `position` on; at all others, the tap lies
-/// outside of the source. Positions are counted from 0.
+/// Calls visit(run) for the runs among the n positions from `position` on; at all others, the tap
+/// lies outside of the source. `position` is number 0.
 template <class Visit>
 void forRuns(
     const puone_window& window, const Index& tap, Index position, int64_t n, const Visit& visit) {
@@ -93,7 +93,7 @@ void copyRun(T* out, int64_t step, const unsigned char* data, int64_t stride, co
   }
 }
 
-/// The right factor of a convolution: positions times (channel, tap), of one image and group.
+/// The right factor of a convolution: positions times (channel, tap) of one image and group.
 template <class T, class Storage>
 class PositionFactor final : public Gemm<T>::Factor {
  public:
@@ -102,19 +102,19 @@ class PositionFactor final : public Gemm<T>::Factor {
     if constexpr (sizeof(T) == sizeof(Storage)) {
       if (!isPointwise(window)) return;
       this->in_place = reinterpret_cast<const T*>(data);
-      this->lane_step = 1;
+      this->row_step = 1;
       this->depth_step = volume(window.source);
     }
   }
 
-  void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
-    const Index position(lane, window_.positions);
+  void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const override {
+    const Index position(row, window_.positions);
     std::fill_n(out, depth * width, T(0));
     Run runs[Gemm<T>::kPanelColumns];
     for (int64_t p = 0; p < std::min(depth, taps_); ++p) {
       int count = 0;
       const Index tap((k + p) % taps_, window_.taps);
-      forRuns(window_, tap, position, lanes, [&](const Run& run) { runs[count++] = run; });
+      forRuns(window_, tap, position, rows, [&](const Run& run) { runs[count++] = run; });
       for (int64_t q = p; q < depth; q += taps_) {
         const int64_t channel = (k + q) / taps_ * volume(window_.source);
         const unsigned char* data = data_ + channel * static_cast<int64_t>(sizeof(Storage));
@@ -148,12 +148,12 @@ class TapFactor final : public Gemm<T>::Factor {
   TapFactor(const unsigned char* data, const puone_window& window)
       : data_(data), window_(window), taps_(volume(window.taps)) {}
 
-  void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
+  void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const override {
     const Index position(k, window_.positions);
     std::fill_n(out, depth * width, T(0));
-    for (int j = 0; j < lanes; ++j) {
-      const Index tap((lane + j) % taps_, window_.taps);
-      const int64_t channel = (lane + j) / taps_ * volume(window_.source);
+    for (int j = 0; j < rows; ++j) {
+      const Index tap((row + j) % taps_, window_.taps);
+      const int64_t channel = (row + j) / taps_ * volume(window_.source);
       const unsigned char* data = data_ + channel * static_cast<int64_t>(sizeof(Storage));
       forRuns(window_, tap, position, depth, [&](const Run& run) {
         copyRun<T, Storage>(out + j, width, data, window_.position_step[2], run);
@@ -174,16 +174,16 @@ class WeightFactor final : public Gemm<T>::Factor {
   WeightFactor(const unsigned char* data, const puone_convolution_args& args)
       : data_(data), args_(args), taps_(volume(args.window.taps)) {}
 
-  void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
+  void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const override {
     for (int64_t p = k; p < k + depth; ++p, out += width) {
       const Index tap(p % taps_, args_.window.taps);
-      const int64_t first = lane * args_.weight_row_stride +
+      const int64_t first = row * args_.weight_row_stride +
                             p / taps_ * args_.weight_channel_stride +
                             dot(tap, args_.weight_tap_strides);
-      for (int j = 0; j < lanes; ++j) {
+      for (int j = 0; j < rows; ++j) {
         out[j] = valueAt<T, Storage>(data_, first + j * args_.weight_row_stride);
       }
-      for (int j = lanes; j < width; ++j) out[j] = T(0);
+      for (int j = rows; j < width; ++j) out[j] = T(0);
     }
   }
 
@@ -193,7 +193,7 @@ class WeightFactor final : public Gemm<T>::Factor {
   int64_t taps_;
 };
 
-/// Rows of a result with elements of type E: what is summed into them, and where it goes then.
+/// Rows of a result with elements of type E: their sums, and where they are stored.
 template <class E>
 class Rows {
   using T = ComputeReal<E>;
@@ -209,7 +209,7 @@ class Rows {
     pitch = row_stride;
   }
 
-  /// Writes the sums, unless they are the result already; the strides are those of its columns.
+  /// Stores the sums, unless they were computed in place. `strides` are those of the columns.
   void store(const int64_t (&sizes)[3], const int64_t (&strides)[3]) const {
     if (sums != buffer_) return;
     for (int64_t i = 0; i < tile_.rows; ++i) {
@@ -308,7 +308,7 @@ class Convolution {
     Gemm<T>::multiply(left, right, tile, depth, rows.sums, rows.pitch, true, scratch);
   }
 
-  /// The taps one after the other, each along whole runs of positions.
+  /// Adds the taps one after the other, each along whole runs of positions.
   void slide(Rows<E>& rows, const Tile& tile, int64_t image) const {
     const unsigned char* source = sourceOf(image);
     const int64_t stride = args_.window.position_step[2];
@@ -396,6 +396,11 @@ class WeightGradient {
 
   void multiply(
       Rows<E>& rows, const Tile& tile, int64_t group, typename Gemm<T>::Scratch& scratch) const {
+    if (args_.batch == 0) { // an empty sum
+      for (int64_t i = 0; i < tile.rows; ++i) {
+        std::fill_n(rows.sums + i * rows.pitch, tile.columns, T(0));
+      }
+    }
     for (int64_t n = 0; n < args_.batch; ++n) {
       const int64_t image = n * args_.groups + group;
       Gemm<T>::multiply(
@@ -410,7 +415,7 @@ class WeightGradient {
     }
   }
 
-  /// A column is a tap: a sum over the runs of positions at which it meets the source.
+  /// A column is a tap: its sum over the runs of positions at which it lies inside of the source.
   void slide(Rows<E>& rows, const Tile& tile, int64_t group) const {
     constexpr int64_t kLanes = 16;
     const int64_t stride = args_.window.position_step[2];

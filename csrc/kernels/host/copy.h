@@ -63,8 +63,8 @@ inline RowFunction copyRowOf(int32_t element_size) {
   return withBits(element_size, []<class T>(T) -> RowFunction { return copyRow<T>; });
 }
 
-/// A dimension other than 0 along which the input is dense, if 0 is not one: its rows would touch a
-/// cache line per element. 0 if there is none worth it.
+/// The dimension along which the input is dense, if that is not 0 and copying by tiles is worth it:
+/// rows along 0 would touch a cache line per element. Else 0.
 inline int32_t transposedDimension(const LoopNest<2>& nest, int32_t in_size) {
   if (nest.stride(1) == in_size || nest.stride(1) == 0 || nest.sizes[0] < kTileD) return 0;
   for (int32_t d = 1; d < nest.ndim; ++d) {
@@ -73,7 +73,7 @@ inline int32_t transposedDimension(const LoopNest<2>& nest, int32_t in_size) {
   return 0;
 }
 
-/// Gathers each tile along the input's dense dimension, then casts it along the output's.
+/// Reads each tile along the input's dense dimension, then casts it along the output's.
 inline void forTilePairs(
     Launch& launch,
     const LoopNest<2>& nest,
@@ -104,7 +104,7 @@ inline void forRowPairs(
   });
 }
 
-/// conj and neg, in pieces through a small buffer of the input's type.
+/// Applies conj and neg in pieces, through a small buffer of the input's type.
 inline void forAdjustedRowPairs(
     Launch& launch, const LoopNest<2>& nest, RowFunction cast_row, const puone_copy_args& args) {
   constexpr int64_t kPiece = 256;

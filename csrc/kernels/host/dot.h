@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of products on a host: a core per chunk.
+// Sums of products on a host: one core per chunk.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// The vectors are cut into at most this many chunks, of at least this many elements.
+/// Maximum number of chunks of the vectors; minimum elements per chunk.
 constexpr int64_t kDotChunks = 256;
 constexpr int64_t kDotChunk = 16 << 10;
-/// Sums kept side by side, so that the loop over them is a vector operation.
+/// Independent sums, so that the loop over them vectorises.
 constexpr int kDotSums = 32;
 
 namespace detail {

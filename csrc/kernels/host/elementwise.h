@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elementwise idiom on a host. It works on pieces of a row that fit the nearest cache, casting
-// what is not yet, or not densely, in the functor's types; the functor's own loop is then over
-// dense arrays and vectorises. That loop is all that is compiled per functor.
+// The elementwise idiom on a host. It processes pieces of a row that fit the first-level cache, and
+// casts operands that are not dense or not of the functor's types. The functor's own loop is over
+// dense arrays and vectorises; only that loop is compiled per functor.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// A functor as the machinery sees it.
+/// A functor with its types erased.
 struct ElementwiseLoop {
   const void* functor;
-  /// Applies it to `n` elements; an address per operand, each of dense elements of its type.
+  /// Applies the functor to `n` elements. `data` has the address of each operand's dense elements.
   void (*apply)(const void* functor, unsigned char* const* data, int64_t n);
   /// The functor's types, as puone_dtype: outputs first.
   const int32_t* dtypes;
@@ -30,7 +30,7 @@ namespace detail {
 
 template <class F, class... In>
 bool anyRare(const F& f, int64_t n, const In*... in) {
-  int any = 0; // not bool: so it vectorises
+  int any = 0; // int, not bool, so that the loop vectorises
   for (int64_t i = 0; i < n; ++i) any |= f.rare(in[i]...) ? 1 : 0;
   return any != 0;
 }
@@ -44,7 +44,8 @@ void apply(const F& f, int64_t n, std::tuple<Out*> out, const In*... in) {
       return;
     }
   }
-  // An output may be an input, never another part of it: no iteration depends on another.
+  // An output may be the same memory as an input, but never overlap it otherwise: iterations are
+  // independent.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) to[i] = f(in[i]...);
 }
@@ -83,7 +84,7 @@ ElementwiseLoop loopOf(
 
 } // namespace detail
 
-/// The loop of a functor, which must outlive it.
+/// The loop of a functor. The functor must outlive it.
 template <class F>
 ElementwiseLoop loopOf(const F& functor) {
   using Types = detail::Signature<decltype(&F::operator())>;

@@ -14,7 +14,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace foreaching {
 
-/// One operand of one tensor as dense elements of the functor's type.
+/// One operand of one tensor, as dense elements of the functor's type.
 struct Operand {
   unsigned char* data;
   int64_t stride; // 0: one element for all
@@ -26,13 +26,13 @@ struct Operand {
 inline Operand operandOf(
     Launch& launch, const puone_foreach_args& args, const ElementwiseLoop& loop, int t, int o) {
   const bool immediate = (args.immediate >> o & 1) != 0;
-  const bool still = immediate || (args.broadcast >> o & 1) != 0;
+  const bool broadcast = immediate || (args.broadcast >> o & 1) != 0;
   const auto& tensor = args.tensors[t];
   return {
       immediate ? const_cast<unsigned char*>(tensor.immediate) : launch.resolve(tensor.data[o]),
-      still ? 0 : elementSize(args.dtypes[o]),
+      broadcast ? 0 : elementSize(args.dtypes[o]),
       elementSize(loop.dtypes[o]),
-      !still && args.dtypes[o] == loop.dtypes[o],
+      !broadcast && args.dtypes[o] == loop.dtypes[o],
       castRowOf(loop.dtypes[o], args.dtypes[o]),
       castRowOf(args.dtypes[o], loop.dtypes[o])};
 }

@@ -12,7 +12,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace fused {
 
-/// The loops: each array is dense and another's neighbour, so no iteration depends on another.
+/// The loops over the arrays. Arrays are dense and do not overlap: iterations are independent.
 template <class T>
 void loop(const Adam<T>& step, const std::array<T*, 5>& a, int64_t n) {
   if (a[4] != nullptr) {

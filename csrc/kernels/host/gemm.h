@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The matrix product on host cores: panels of both factors are packed so that the innermost loop
 // reads them in order, and that loop keeps a small tile of the result in vector registers. Used by
-// everything that is a matrix product in disguise (gemm.cpp, convolution.cpp, attention.cpp), which
-// differ in how they read the factors and in what they do with the result.
+// matrix products, convolutions and attention, which differ in how they read the factors and in
+// what they do with the result.
 //
-// The order of the sums depends on the sizes and strides alone, never on the number of cores.
+// The order of the sums depends only on the sizes and strides, never on the number of cores.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr int kVectorBytes = 16;
 constexpr int kPanelRows = 6;
 #endif
 
-/// Step of the sums over k: what is added up in registers before it joins the tile in memory.
+/// Products that are added up in registers before the sum is added to the tile in memory.
 constexpr int64_t kDepth = 256;
 
 template <class T>
@@ -37,21 +37,21 @@ struct Gemm {
       __attribute__((vector_size(kVectorBytes), aligned(alignof(T)), may_alias));
   static constexpr int kLanes = kVectorBytes / sizeof(T);
   static constexpr int kPanelColumns = 2 * kLanes;
-  /// The largest tile one core works on: with its packed factors it fits the second-level cache.
+  /// The largest tile of one core: it fits the second-level cache together with its packed factors.
   static constexpr int64_t kTileRows = 768 / sizeof(T);
   static constexpr int64_t kTileColumns = 1024 / sizeof(T);
 
-  /// A factor, seen as `lanes` (rows of the left one, columns of the right one) times depth.
+  /// A factor is seen as rows times depth: the right one is seen transposed, so that its columns
+  /// are rows here.
   class Factor {
    public:
-    /// out[p * width + j] = element (lane + j, k + p) for j < lanes, p < depth; 0 for other j <
+    /// out[p * width + j] = element (row + j, k + p) for j < rows, p < depth; 0 for other j <
     /// width.
-    virtual void pack(
-        T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const = 0;
+    virtual void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const = 0;
 
-    /// Where the factor can be read in place: its first element and its strides in elements.
+    /// If the factor can be read in place: its first element, and its strides in elements.
     const T* in_place = nullptr;
-    int64_t lane_step = 0;
+    int64_t row_step = 0;
     int64_t depth_step = 0;
 
    protected:
@@ -84,25 +84,25 @@ struct Gemm {
       Scratch& scratch);
 };
 
-/// A factor that lies in memory with constant strides, in any storage type.
+/// A factor in memory with constant strides, in any storage type.
 template <class T, class Storage>
 class StridedFactor final : public Gemm<T>::Factor {
  public:
-  StridedFactor(const unsigned char* data, int64_t lane_stride, int64_t depth_stride)
-      : data_(data), lane_stride_(lane_stride), depth_stride_(depth_stride) {
+  StridedFactor(const unsigned char* data, int64_t row_stride, int64_t depth_stride)
+      : data_(data), row_stride_(row_stride), depth_stride_(depth_stride) {
     if constexpr (sizeof(T) == sizeof(Storage)) {
       this->in_place = reinterpret_cast<const T*>(data);
-      this->lane_step = lane_stride / static_cast<int64_t>(sizeof(T));
+      this->row_step = row_stride / static_cast<int64_t>(sizeof(T));
       this->depth_step = depth_stride / static_cast<int64_t>(sizeof(T));
     }
   }
 
-  void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
-    const unsigned char* in = data_ + lane * lane_stride_ + k * depth_stride_;
-    if (depth_stride_ == sizeof(Storage) && lane_stride_ != sizeof(Storage)) {
-      packAcross(out, in, lanes, width, depth);
+  void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const override {
+    const unsigned char* in = data_ + row * row_stride_ + k * depth_stride_;
+    if (depth_stride_ == sizeof(Storage) && row_stride_ != sizeof(Storage)) {
+      packAcross(out, in, rows, width, depth);
     } else {
-      packAlong(out, in, lanes, width, depth);
+      packAlong(out, in, rows, width, depth);
     }
   }
 
@@ -111,21 +111,21 @@ class StridedFactor final : public Gemm<T>::Factor {
     return cast<T>(load<Storage>(in));
   }
 
-  void packAlong(T* out, const unsigned char* in, int lanes, int width, int64_t depth) const {
+  void packAlong(T* out, const unsigned char* in, int rows, int width, int64_t depth) const {
     for (int64_t p = 0; p < depth; ++p, out += width, in += depth_stride_) {
-      if (lane_stride_ == sizeof(Storage)) {
-        for (int j = 0; j < lanes; ++j) out[j] = read(in + j * sizeof(Storage));
+      if (row_stride_ == sizeof(Storage)) {
+        for (int j = 0; j < rows; ++j) out[j] = read(in + j * sizeof(Storage));
       } else {
-        for (int j = 0; j < lanes; ++j) out[j] = read(in + j * lane_stride_);
+        for (int j = 0; j < rows; ++j) out[j] = read(in + j * row_stride_);
       }
-      for (int j = lanes; j < width; ++j) out[j] = T(0);
+      for (int j = rows; j < width; ++j) out[j] = T(0);
     }
   }
 
-  /// Reads along the depth, where the elements lie side by side.
-  void packAcross(T* out, const unsigned char* in, int lanes, int width, int64_t depth) const {
-    for (int j = 0; j < width; ++j, in += lane_stride_) {
-      if (j < lanes) {
+  /// Reads along the depth, if elements are contiguous along it.
+  void packAcross(T* out, const unsigned char* in, int rows, int width, int64_t depth) const {
+    for (int j = 0; j < width; ++j, in += row_stride_) {
+      if (j < rows) {
         for (int64_t p = 0; p < depth; ++p) out[p * width + j] = read(in + p * sizeof(Storage));
       } else {
         for (int64_t p = 0; p < depth; ++p) out[p * width + j] = T(0);
@@ -134,15 +134,15 @@ class StridedFactor final : public Gemm<T>::Factor {
   }
 
   const unsigned char* data_;
-  int64_t lane_stride_;
+  int64_t row_stride_;
   int64_t depth_stride_;
 };
 
-/// How a result of rows x columns is cut into equal tiles.
+/// How a result of rows x columns is divided into equal tiles.
 template <class T>
 struct Tiling {
-  /// `depth` is the length of the sums; `copies` how many such results there are. Cut finer while
-  /// there is work enough in a tile and too few of them to keep the cores of a machine busy.
+  /// `depth`: length of the sums; `copies`: number of such results. Tiles become smaller while a
+  /// tile has enough work and there are too few tiles to keep all cores busy.
   Tiling(int64_t rows, int64_t columns, int64_t depth, int64_t copies)
       : rows(rows), columns(columns) {
     constexpr int64_t kTiles = 16;
@@ -166,7 +166,7 @@ struct Tiling {
     return row_tiles * column_tiles;
   }
 
-  /// Tiles that one core should do at least, the sums being `depth` long.
+  /// Minimum number of tiles per core, for sums of length `depth`.
   int64_t grain(int64_t depth) const {
     constexpr int64_t kWork = 64 << 10; // products
     return std::max<int64_t>(1, kWork / (tile_rows * tile_columns * (depth + 1) + 1));

@@ -17,7 +17,7 @@ struct Step {
   int64_t depth;
   T* out;
   int64_t pitch;
-  int columns; // those wanted of the vectors
+  int columns; // used columns of the vectors
   bool add;
 };
 
@@ -42,7 +42,7 @@ void accumulate(const Step<T>& step) {
     left += step.left_depth;
     right += step.right_depth;
   }
-  // Fewer columns than the vectors have, then by way of a buffer.
+  // With fewer columns than the vectors have, the result goes through a buffer.
   T buffer[kRows * kWidth];
   const bool whole = step.columns == kWidth;
   T* out = whole ? step.out : buffer;
@@ -64,7 +64,7 @@ void accumulate(const Step<T>& step) {
   }
 }
 
-/// Rows per step: as many as fit the registers, then fewer for what is left.
+/// Rows per step: as many as fit the registers, then fewer for the rest.
 constexpr std::array<int, 3> kRowSteps{kPanelRows, kPanelRows / 3, 1};
 
 constexpr int rowStep(int64_t rows) {
@@ -74,7 +74,7 @@ constexpr int rowStep(int64_t rows) {
 template <class T>
 using StepFunction = void (*)(const Step<T>&);
 
-/// By row step, number of vectors, whether the left factor is packed.
+/// Indices: row step, number of vectors - 1, whether the left factor is packed.
 template <class T>
 constexpr StepFunction<T> kSteps[3][2][2] = {
     {{accumulate<T, kRowSteps[0], 1, false>, accumulate<T, kRowSteps[0], 1, true>},
@@ -90,9 +90,9 @@ constexpr StepFunction<T> kSteps[3][2][2] = {
 template <class T>
 struct Dots {
   const T* left;
-  int64_t left_lane;
+  int64_t left_row;
   const T* right;
-  int64_t right_lane;
+  int64_t right_row;
   int64_t depth;
 };
 
@@ -106,11 +106,11 @@ void multiplyAlongDepth(const Dots<T>& dots, T* out, int64_t pitch, bool add) {
   for (; p + kLanes <= dots.depth; p += kLanes) {
 #pragma GCC unroll 4
     for (int i = 0; i < kRows; ++i) {
-      const Vector row = *reinterpret_cast<const Unaligned*>(dots.left + i * dots.left_lane + p);
+      const Vector row = *reinterpret_cast<const Unaligned*>(dots.left + i * dots.left_row + p);
 #pragma GCC unroll 4
       for (int j = 0; j < kColumns; ++j) {
         sums[i][j] +=
-            row * *reinterpret_cast<const Unaligned*>(dots.right + j * dots.right_lane + p);
+            row * *reinterpret_cast<const Unaligned*>(dots.right + j * dots.right_row + p);
       }
     }
   }
@@ -121,7 +121,7 @@ void multiplyAlongDepth(const Dots<T>& dots, T* out, int64_t pitch, bool add) {
       T sum = add ? out[i * pitch + j] : T(0);
       for (int lane = 0; lane < kLanes; ++lane) sum += sums[i][j][lane];
       for (int64_t q = p; q < dots.depth; ++q) {
-        sum += dots.left[i * dots.left_lane + q] * dots.right[j * dots.right_lane + q];
+        sum += dots.left[i * dots.left_row + q] * dots.right[j * dots.right_row + q];
       }
       out[i * pitch + j] = sum;
     }
@@ -131,14 +131,14 @@ void multiplyAlongDepth(const Dots<T>& dots, T* out, int64_t pitch, bool add) {
 template <class T>
 using DotsFunction = void (*)(const Dots<T>&, T*, int64_t, bool);
 
-/// By how many rows and columns it does at once: 4 or 1, and 4, 2 or 1.
+/// Indices: 4 rows or 1 at a time; 4, 2 or 1 columns at a time.
 template <class T>
 constexpr DotsFunction<T> kDots[2][3] = {
     {multiplyAlongDepth<T, 4, 4>, multiplyAlongDepth<T, 4, 2>, multiplyAlongDepth<T, 4, 1>},
     {multiplyAlongDepth<T, 1, 4>, multiplyAlongDepth<T, 1, 2>, multiplyAlongDepth<T, 1, 1>},
 };
 
-/// More columns than this are better packed.
+/// Results with more columns than this are faster with packing.
 constexpr int64_t kThinColumns = 16;
 
 template <class T>
@@ -148,11 +148,11 @@ void multiplyThin(
   const T* right = dots.right;
   for (int64_t i = 0; i < tile.rows;) {
     const int few_rows = tile.rows - i < 4;
-    dots.left = left + i * dots.left_lane;
+    dots.left = left + i * dots.left_row;
     for (int64_t j = 0; j < tile.columns;) {
       const int64_t rest = tile.columns - j;
       const int few_columns = rest >= 4 && kPanelRows > 6 ? 0 : rest >= 2 ? 1 : 2;
-      dots.right = right + j * dots.right_lane;
+      dots.right = right + j * dots.right_row;
       kDots<T>[few_rows][few_columns](dots, out + i* pitch + j, pitch, add);
       j += 4 >> few_columns;
     }
@@ -160,7 +160,7 @@ void multiplyThin(
   }
 }
 
-/// Packing pays for a factor that is read more often than this.
+/// Packing is worth it for a factor that is read more often than this.
 constexpr int64_t kReadsInPlace = 4;
 
 } // namespace
@@ -178,10 +178,10 @@ void Gemm<T>::multiply(
   if (tile.columns <= kThinColumns && left.in_place != nullptr && left.depth_step == 1 &&
       right.in_place != nullptr && right.depth_step == 1) {
     const Dots<T> dots{
-        left.in_place + tile.row * left.lane_step,
-        left.lane_step,
-        right.in_place + tile.column * right.lane_step,
-        right.lane_step,
+        left.in_place + tile.row * left.row_step,
+        left.row_step,
+        right.in_place + tile.column * right.row_step,
+        right.row_step,
         k};
     multiplyThin(dots, tile, out, pitch, add);
     return;
@@ -189,7 +189,7 @@ void Gemm<T>::multiply(
   const int64_t panels = (tile.columns + kPanelColumns - 1) / kPanelColumns;
   const bool pack_left = left.in_place == nullptr || panels > kReadsInPlace;
   const bool pack_right =
-      right.in_place == nullptr || right.lane_step != 1 || tile.rows > kReadsInPlace * kPanelRows;
+      right.in_place == nullptr || right.row_step != 1 || tile.rows > kReadsInPlace * kPanelRows;
   for (int64_t k0 = 0; k0 < k; k0 += kDepth) {
     const int64_t depth = std::min(kDepth, k - k0);
     if (pack_left) {
@@ -222,8 +222,8 @@ void Gemm<T>::multiply(
           step.left = scratch.left + i * depth;
           step.left_depth = rows;
         } else {
-          step.left = left.in_place + (tile.row + i) * left.lane_step + k0 * left.depth_step;
-          step.left_row = left.lane_step;
+          step.left = left.in_place + (tile.row + i) * left.row_step + k0 * left.depth_step;
+          step.left_row = left.row_step;
           step.left_depth = left.depth_step;
         }
         step.out = out + i * pitch + j;

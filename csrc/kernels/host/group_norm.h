@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Group norm on a host: a block per group.
+// Group norm on a host: one block per group.
 #pragma once
 
 #include <cmath>
@@ -83,7 +83,7 @@ struct GroupNorm {
     }
   }
 
-  /// The group's part of the input's gradient; and for group norms, of each channel the sums of the
+  /// The group's part of the input's gradient; for group norms also, per channel, the sums of the
   /// gradient (shifts) and of its products with the normalised input (scales).
   void backward(const Block& block, int64_t index) const {
     const X *const x = in + index * size, *const dy = out + index * size;
@@ -160,12 +160,12 @@ struct GroupNorm {
     if (grad_weight) grad_weight[channel] = cast<P>(static_cast<T>(scales));
   }
 
-  /// The parameters' gradients of layer norms, of kStrip neighbours.
+  /// The parameters' gradients of layer norms, for kStrip neighbouring parameters.
   static constexpr int64_t kStrip = 64;
   void parametersOfStrip(const Block& block, int64_t strip) const {
     const int64_t first = strip * kStrip;
     const int64_t n = channels - first < kStrip ? channels - first : kStrip;
-    double shifts[kStrip] = {}, scales[kStrip] = {}; // element j is always the same thread's
+    double shifts[kStrip] = {}, scales[kStrip] = {}; // element j belongs to one thread
     for (int64_t row = 0; row < count; ++row) {
       const X *const x = in + row * size + first, *const dy = out + row * size + first;
       const T center = cast<T>(mean[row]), scale = cast<T>(rstd[row]);
@@ -191,7 +191,7 @@ struct GroupNorm {
   int64_t count; // groups of all rows
 };
 
-/// body.template operator()<X, P, S>() for the types that occur together.
+/// Calls body.template operator()<X, P, S>() for the combinations of types that occur.
 template <class Body>
 void withTypes(const puone_group_norm_args& args, const Body& body) {
   const auto is = [&](int32_t x, int32_t p, int32_t s) {

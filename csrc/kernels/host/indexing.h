@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements found by indices on a host: rows of them, and what may meet by one core.
+// Elements found by indices on a host, row by row. One core performs all writes that can have the
+// same destination.
 #pragma once
 
 #include <algorithm>
@@ -17,20 +18,20 @@
 namespace puone::kernels::PUONE_ISA {
 namespace indexed {
 
-/// Elements whose offsets are computed at a time.
+/// Number of offsets that are computed at a time.
 constexpr int64_t kPiece = 256;
 
 /// The dimension that a single int64 index chooses from.
 struct Dimension {
   int64_t size;
   int64_t stride; // bytes
-  int64_t wrap;   // what is added to negative indices
+  int64_t wrap;   // added to negative indices
 };
 
-/// What happens between an element of the table and its counterpart: for a row in one place of the
-/// table, and for elements that each have their own, by offsets or, the most usual case, by one
-/// index. Strides and offsets are bytes.
-struct Meeting {
+/// The operation between elements of the table and their counterparts: `row` for a row whose
+/// elements have the same index, `each` for elements with an offset each, and `indexed` for the
+/// most frequent case, one int64 index per element. Strides and offsets are in bytes.
+struct ElementOperation {
   void (*row)(unsigned char* table, int64_t, unsigned char* elements, int64_t, int64_t n);
   void (*each)(
       unsigned char* table,
@@ -39,7 +40,7 @@ struct Meeting {
       unsigned char* elements,
       int64_t,
       int64_t n);
-  /// False if an index was out of bounds; its element is left out.
+  /// Returns false if an index was out of bounds; such elements are skipped.
   bool (*indexed)(
       unsigned char* table,
       int64_t,
@@ -52,15 +53,15 @@ struct Meeting {
 };
 
 template <class T, class F>
-constexpr Meeting meeting() {
+constexpr ElementOperation elementOperation() {
   return {
       [](unsigned char* table, int64_t stride, unsigned char* elements, int64_t step, int64_t n) {
         constexpr int64_t kSize = sizeof(T);
         if (stride == kSize && step == kSize) {
 #pragma GCC ivdep
-          for (int64_t i = 0; i < n; ++i) F::meet(table + i * kSize, elements + i * kSize);
+          for (int64_t i = 0; i < n; ++i) F::apply(table + i * kSize, elements + i * kSize);
         } else {
-          for (int64_t i = 0; i < n; ++i) F::meet(table + i * stride, elements + i * step);
+          for (int64_t i = 0; i < n; ++i) F::apply(table + i * stride, elements + i * step);
         }
       },
       [](unsigned char* table,
@@ -70,7 +71,7 @@ constexpr Meeting meeting() {
          int64_t step,
          int64_t n) {
         for (int64_t i = 0; i < n; ++i) {
-          F::meet(table + i * stride + offsets[i], elements + i * step);
+          F::apply(table + i * stride + offsets[i], elements + i * step);
         }
       },
       [](unsigned char* table,
@@ -87,7 +88,7 @@ constexpr Meeting meeting() {
           const int64_t given = load<int64_t>(index + i * index_stride);
           const int64_t k = given < 0 ? given + d.wrap : given;
           if (static_cast<uint64_t>(k) < static_cast<uint64_t>(d.size)) {
-            F::meet(table + i * stride + k * d.stride, elements + i * step);
+            F::apply(table + i * stride + k * d.stride, elements + i * step);
           } else {
             valid = false;
           }
@@ -97,21 +98,21 @@ constexpr Meeting meeting() {
 }
 
 template <class T>
-Meeting reductionOf(int32_t reduction) {
+ElementOperation reductionOf(int32_t reduction) {
   switch (reduction) {
     case PUONE_REDUCE_SUM:
-      return meeting<T, Reduce<T, Sum>>();
+      return elementOperation<T, Reduce<T, Sum>>();
     case PUONE_REDUCE_PRODUCT:
-      return meeting<T, Reduce<T, Product>>();
+      return elementOperation<T, Reduce<T, Product>>();
     default:
       break;
   }
   if constexpr (!kIsComplex<T>) {
     switch (reduction) {
       case PUONE_REDUCE_MINIMUM:
-        return meeting<T, Reduce<T, Minimum>>();
+        return elementOperation<T, Reduce<T, Minimum>>();
       case PUONE_REDUCE_MAXIMUM:
-        return meeting<T, Reduce<T, Maximum>>();
+        return elementOperation<T, Reduce<T, Maximum>>();
       default:
         break;
     }
@@ -120,8 +121,8 @@ Meeting reductionOf(int32_t reduction) {
 }
 
 template <class... T>
-Meeting reductionOf(const puone_indexing_args& args) {
-  Meeting result{};
+ElementOperation reductionOf(const puone_indexing_args& args) {
+  ElementOperation result{};
   const bool found =
       ((args.dtype == kDtype<T> && (result = reductionOf<T>(args.reduction), true)) || ...);
   if (!found) throw std::invalid_argument("the kernel does not reduce in this dtype");
@@ -145,34 +146,34 @@ class Indexing {
       nest_.data[1] = const_cast<unsigned char*>(args.value);
       nest_.strides[1] = {};
     }
-    for (int k = 0; k < args.index_count; ++k) one_place_ &= nest_.stride(kFirst + k) == 0;
+    for (int k = 0; k < args.index_count; ++k) one_index_per_row_ &= nest_.stride(kFirst + k) == 0;
   }
 
-  void inAnyOrder(Launch& launch, const Meeting& meeting) {
-    forRows(launch, nest_, [&](const auto& data, int64_t n) { run(meeting, data, n); });
+  void inAnyOrder(Launch& launch, const ElementOperation& operation) {
+    forRows(launch, nest_, [&](const auto& data, int64_t n) { run(operation, data, n); });
   }
 
-  void inOrder(Launch& launch, const Meeting& meeting) {
-    forRowsInOrder(launch, nest_, 0, [&](const auto& data, int64_t n) { run(meeting, data, n); });
+  void inOrder(Launch& launch, const ElementOperation& operation) {
+    forRowsInOrder(launch, nest_, 0, [&](const auto& data, int64_t n) { run(operation, data, n); });
   }
 
  private:
-  static constexpr int kFirst = 2; // operand that is the first index
+  static constexpr int kFirst = 2; // the operand of the first index
   static constexpr int kOperands = kFirst + kIndices;
   using Addresses = std::array<unsigned char*, kOperands>;
 
-  void run(const Meeting& meeting, Addresses data, int64_t n) {
+  void run(const ElementOperation& operation, Addresses data, int64_t n) {
     std::array<int64_t, kPiece> offsets;
-    if (one_place_) {
+    if (one_index_per_row_) {
       if (!findOffsets(data, offsets.data(), 1)) return;
-      meeting.row(data[0] + offsets[0], nest_.stride(0), data[1], nest_.stride(1), n);
+      operation.row(data[0] + offsets[0], nest_.stride(0), data[1], nest_.stride(1), n);
       return;
     }
     if (kIndices == 1 && args_.index_dtype == PUONE_INT64) {
       const Dimension dimension{args_.index_sizes[0], args_.index_strides[0], wrap(0)};
       const unsigned char* index = data[kFirst];
       const int64_t step = nest_.stride(kFirst);
-      if (!meeting.indexed(
+      if (!operation.indexed(
               data[0], nest_.stride(0), index, step, dimension, data[1], nest_.stride(1), n)) {
         report<int64_t>(index, step, dimension.size, dimension.wrap, n);
       }
@@ -181,7 +182,7 @@ class Indexing {
     for (int64_t left = n, m = 0; left > 0; left -= m) {
       m = std::min(left, kPiece);
       if (findOffsets(data, offsets.data(), m)) {
-        meeting.each(data[0], nest_.stride(0), offsets.data(), data[1], nest_.stride(1), m);
+        operation.each(data[0], nest_.stride(0), offsets.data(), data[1], nest_.stride(1), m);
       }
       for (int o = 0; o < kOperands; ++o) data[o] += m * nest_.stride(o);
     }
@@ -191,7 +192,7 @@ class Indexing {
     return args_.wraps != 0 ? args_.index_sizes[k] : 0;
   }
 
-  /// False if one is out of bounds.
+  /// Returns false if an index is out of bounds.
   bool findOffsets(const Addresses& data, int64_t* offsets, int64_t n) {
     std::fill_n(offsets, n, 0);
     bool valid = true;
@@ -232,7 +233,7 @@ class Indexing {
 
   const puone_indexing_args& args_;
   LoopNest<kOperands> nest_;
-  bool one_place_ = true; // all elements of a row
+  bool one_index_per_row_ = true; // the elements of a row share their indices
   const IndexCheck check_;
 };
 
@@ -249,19 +250,21 @@ void withIndexing(Launch& launch, const puone_indexing_args& args, const F& f) {
 
 inline void indexGet(Launch& launch, const puone_indexing_args& args) {
   using namespace indexed;
-  const Meeting get = withBits(args.element_size, []<class T>(T) { return meeting<T, Get<T>>(); });
+  const ElementOperation get =
+      withBits(args.element_size, []<class T>(T) { return elementOperation<T, Get<T>>(); });
   withIndexing(launch, args, [&](auto&& indexing) { indexing.inAnyOrder(launch, get); });
 }
 
 inline void indexPut(Launch& launch, const puone_indexing_args& args) {
   using namespace indexed;
-  const Meeting put = withBits(args.element_size, []<class T>(T) { return meeting<T, Put<T>>(); });
+  const ElementOperation put =
+      withBits(args.element_size, []<class T>(T) { return elementOperation<T, Put<T>>(); });
   withIndexing(launch, args, [&](auto&& indexing) { indexing.inOrder(launch, put); });
 }
 
 inline void indexReduce(Launch& launch, const puone_indexing_args& args) {
   using namespace indexed;
-  const Meeting reduce = reductionOf<
+  const ElementOperation reduce = reductionOf<
       Bool,
       uint8_t,
       int8_t,

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/fault.h"
+#include "kernels/device_error.h"
 
 namespace puone::kernels {
 
@@ -15,8 +15,8 @@ class Launch {
   /// once, at kernel entry; on a device it is the identity.
   virtual unsigned char* resolve(void* device_address) const = 0;
 
-  /// Calls body(begin, end) for disjoint ranges that cover [0, n), on several cores when there are
-  /// at least two times `grain` of them; no range but the last is shorter than `grain`.
+  /// Calls body(begin, end) for disjoint ranges that cover [0, n), on several cores if n is at
+  /// least 2 * `grain`. Only the last range may be shorter than `grain`.
   template <class Body>
   void forRanges(int64_t n, int64_t grain, const Body& body) {
     if (n < 2 * grain) {
@@ -32,10 +32,11 @@ class Launch {
         &body);
   }
 
-  /// A fault that the kernel may raise; faultText() says what `message` may hold. The first counts.
-  virtual Fault fault(std::string_view message) = 0;
+  /// An error that the kernel may raise; errorText() documents `message`. Only the first one of a
+  /// launch is reported.
+  virtual DeviceError deviceError(std::string_view message) = 0;
 
-  /// The work counts as finished no sooner than `ns` after it started. Holds no core.
+  /// The work takes at least `ns` nanoseconds. It occupies no core meanwhile.
   virtual void delay(uint64_t ns) = 0;
 
  protected:

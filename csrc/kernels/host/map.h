@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The map idiom on a host: a loop over each core's share, which the compiler may vectorise.
+// The map idiom on a host: one loop per core, which the compiler may vectorise.
 #pragma once
 
 #include <cstdint>

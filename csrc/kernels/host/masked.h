@@ -14,7 +14,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Chunks below which the work is not split over cores.
+/// With fewer chunks, the work is not split over cores.
 constexpr int64_t kMaskGrain = kGrain / kMaskChunk;
 
 template <class T>
@@ -99,9 +99,9 @@ inline void nonzero(Launch& launch, const puone_nonzero_args& args) {
   });
 }
 
-/// meet(spread + i, packed + k) for each i at which the mask is true, the k-th of them.
-template <class Meet>
-void forMasked(Launch& launch, const puone_packing_args& args, const Meet& meet) {
+/// Calls visit(spread + i, packed + k) for each i at which the mask is true; it is the k-th one.
+template <class Visit>
+void forMasked(Launch& launch, const puone_packing_args& args, const Visit& visit) {
   const unsigned char* mask = launch.resolve(args.mask);
   const auto* offsets = reinterpret_cast<const int64_t*>(launch.resolve(args.offsets));
   unsigned char* spread = launch.resolve(args.spread);
@@ -117,7 +117,7 @@ void forMasked(Launch& launch, const puone_packing_args& args, const Meet& meet)
         for (int64_t i = chunk * kMaskChunk; i < end; ++i) {
           if (mask[i] == 0) continue;
           if (!check(k, limit)) return;
-          meet(spread + i * size, packed + k++ * size);
+          visit(spread + i * size, packed + k++ * size);
         }
       },
       kMaskGrain);

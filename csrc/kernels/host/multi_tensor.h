@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elements of many tensors as one range, spread over the cores in pieces that fit the nearest
-// cache.
+// The elements of many tensors as one range, spread over the cores in pieces that fit the
+// first-level cache.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// run(tensor, begin, end) for ranges of elements that cover all tensors; `args.tensors[t].n` is
-/// their number in tensor t.
+/// Calls run(tensor, begin, end) for ranges of elements that cover all tensors; tensor t has
+/// `args.tensors[t].n` elements.
 template <class Args, class Run>
 void forTensors(Launch& launch, const Args& args, const Run& run) {
   std::array<int64_t, PUONE_MAX_TENSORS + 1> start{};
@@ -30,8 +30,8 @@ void forTensors(Launch& launch, const Args& args, const Run& run) {
   });
 }
 
-/// Several arrays of one tensor, updated in place: update(pointers, n) sees pieces as dense T,
-/// whatever `dtype` the arrays are of. Null arrays stay null.
+/// Updates several arrays of one tensor in place: update(pointers, n) gets pieces as dense T; they
+/// are cast from and to `dtype`. Null arrays stay null.
 template <class T, size_t kArrays, class Update>
 void updateArrays(
     std::array<unsigned char*, kArrays> data,

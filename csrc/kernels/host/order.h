@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines of elements in order on a host: a core per line.
+// Sorted lines of elements on a host: one core per line.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Item {
   int64_t position;
 };
 
-/// A total order, so that a sort by it is stable whatever its method.
+/// A total order, so that every sorting method is stable.
 template <class T>
 struct Before {
   bool descending;
@@ -32,7 +32,7 @@ struct Before {
   }
 };
 
-/// The lines of a launch, each in the workspace when it is worked on.
+/// The lines of a launch. A line is in the workspace while it is processed.
 template <class T>
 class Lines {
  public:
@@ -54,33 +54,33 @@ class Lines {
     size = along_.elements();
   }
 
-  /// body(block, line, items) for each line.
+  /// Calls body(block, line, items) for each line.
   template <class Body>
   void each(Launch& launch, const Body& body) const {
     blocks(launch, lines_.elements(), size * 16, [&, this](const Block& block, int64_t line) {
       Item<T>* const items = items_ + line * size;
-      const Walk place(lines_, line);
+      const Cursor cursor(lines_, line);
       castRowOf(kDtype<T>, dtype_)(
           reinterpret_cast<unsigned char*>(items),
           sizeof *items,
-          in_ + place.offset(0),
+          in_ + cursor.offset(0),
           along_.stride(0),
           size);
       block.each(size, [=](int64_t i) { items[i].position = i; });
-      body(block, place, items);
+      body(block, cursor, items);
     });
   }
 
   /// Writes n items as the line's result.
-  void write(const Walk& place, const Item<T>* items, int64_t n) const {
+  void write(const Cursor& cursor, const Item<T>* items, int64_t n) const {
     castRowOf(dtype_, kDtype<T>)(
-        outs_[0] + place.offset(1),
+        outs_[0] + cursor.offset(1),
         along_.stride(1),
         reinterpret_cast<const unsigned char*>(&items->key),
         sizeof *items,
         n);
     castRowOf(PUONE_INT64, PUONE_INT64)(
-        outs_[1] + place.offset(2),
+        outs_[1] + cursor.offset(2),
         along_.stride(2),
         reinterpret_cast<const unsigned char*>(&items->position),
         sizeof *items,
@@ -105,9 +105,9 @@ template <>
 struct Operation<Wanted::kSorted> {
   template <class T>
   void operator()(
-      const Block& block, const Lines<T>& lines, const Walk& place, Item<T>* items) const {
+      const Block& block, const Lines<T>& lines, const Cursor& cursor, Item<T>* items) const {
     block.sort(items, lines.size, lines.count, lines.before);
-    lines.write(place, items, lines.count);
+    lines.write(cursor, items, lines.count);
   }
 };
 
@@ -115,9 +115,9 @@ template <>
 struct Operation<Wanted::kKth> {
   template <class T>
   void operator()(
-      const Block& block, const Lines<T>& lines, const Walk& place, Item<T>* items) const {
+      const Block& block, const Lines<T>& lines, const Cursor& cursor, Item<T>* items) const {
     block.select(items, lines.size, lines.count - 1, lines.before);
-    lines.write(place, items + lines.count - 1, 1);
+    lines.write(cursor, items + lines.count - 1, 1);
   }
 };
 
@@ -125,17 +125,17 @@ template <bool kIgnoreNan>
 struct Median {
   template <class T>
   void operator()(
-      const Block& block, const Lines<T>& lines, const Walk& place, Item<T>* items) const {
+      const Block& block, const Lines<T>& lines, const Cursor& cursor, Item<T>* items) const {
     const int64_t numbers = block.reduce(
         lines.size,
         int64_t{0},
         [=](int64_t i) { return static_cast<int64_t>(items[i].key == items[i].key); },
         [](int64_t a, int64_t b) { return a + b; });
-    // The first NaN is behind all numbers.
+    // The first NaN comes after all numbers.
     const bool nan = kIgnoreNan ? numbers == 0 : numbers < lines.size;
     const int64_t middle = nan ? numbers : (numbers - 1) / 2;
     block.select(items, lines.size, middle, lines.before);
-    lines.write(place, items + middle, 1);
+    lines.write(cursor, items + middle, 1);
   }
 };
 
@@ -148,7 +148,7 @@ template <>
 struct Operation<Wanted::kMode> {
   template <class T>
   void operator()(
-      const Block& block, const Lines<T>& lines, const Walk& place, Item<T>* items) const {
+      const Block& block, const Lines<T>& lines, const Cursor& cursor, Item<T>* items) const {
     block.sort(items, lines.size, lines.size, lines.before);
     block.once([&] {
       int64_t best = 0, most = 0, run = 0;
@@ -159,7 +159,7 @@ struct Operation<Wanted::kMode> {
           best = i;
         }
       }
-      lines.write(place, items + best, 1);
+      lines.write(cursor, items + best, 1);
     });
   }
 };
@@ -167,8 +167,8 @@ struct Operation<Wanted::kMode> {
 template <class Operation, class... T>
 void dispatch(Launch& launch, const puone_order_args& args, ComputeTypes<T...> /*types*/) {
   const auto on = [&](const auto& lines) {
-    lines.each(launch, [&](const Block& block, const Walk& place, auto* items) {
-      Operation()(block, lines, place, items);
+    lines.each(launch, [&](const Block& block, const Cursor& cursor, auto* items) {
+      Operation()(block, lines, cursor, items);
     });
     return true;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random permutations on a host: one core does it.
+// Random permutations on a host, on one core.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The planes idiom on a host: a loop per row.
+// The planes idiom on a host: one loop per row.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prefix sums on a host: one core, which memory keeps busy.
+// Prefix sums on a host, on one core: memory bandwidth is the limit.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// A complex factor as a real one of twice the depth: all of one part, then all of the other.
+/// A complex factor as a real one of twice the depth: first all of one part, then of the other.
 template <class T>
 class PartsFactor final : public Gemm<T>::Factor {
  public:
@@ -26,17 +26,17 @@ class PartsFactor final : public Gemm<T>::Factor {
   PartsFactor(const Part& first, const Part& second, int64_t k)
       : first_(first), second_(second), k_(k) {}
 
-  void pack(T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) const override {
+  void pack(T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) const override {
     const int64_t in_first = std::clamp<int64_t>(k_ - k, 0, depth);
-    pack(first_, out, lane, lanes, width, k, in_first);
-    pack(second_, out + in_first * width, lane, lanes, width, k + in_first - k_, depth - in_first);
+    pack(first_, out, row, rows, width, k, in_first);
+    pack(second_, out + in_first * width, row, rows, width, k + in_first - k_, depth - in_first);
   }
 
  private:
   static void pack(
-      const Part& part, T* out, int64_t lane, int lanes, int width, int64_t k, int64_t depth) {
+      const Part& part, T* out, int64_t row, int rows, int width, int64_t k, int64_t depth) {
     if (depth == 0) return;
-    part.factor.pack(out, lane, lanes, width, k, depth);
+    part.factor.pack(out, row, rows, width, k, depth);
     if (!part.negated) return;
     for (int64_t i = 0; i < depth * width; ++i) out[i] = -out[i];
   }
@@ -62,7 +62,8 @@ class Product {
         has_self_(hasSelf(args)),
         out_(launch.resolve(args.out.data)),
         self_(has_self_ ? launch.resolve(args.self.data) : nullptr),
-        a_(args.k > 0 ? launch.resolve(args.a.data) : nullptr), // no elements, no memory
+        a_(args.k > 0 ? launch.resolve(args.a.data)
+                      : nullptr), // without elements there may be no memory
         b_(args.k > 0 ? launch.resolve(args.b.data) : nullptr) {}
 
   void run(Launch& launch) const {
@@ -197,9 +198,9 @@ class Product {
   unsigned char* b_;
 };
 
-/// The right factor is read along rows in vectors, the left one element by element. When one is
-/// thin, it is the other that takes the time, and it is best read in place; else the result's rows
-/// should be dense.
+/// The right factor is read in vectors along its rows, the left one element by element. If one
+/// factor is thin, reading the other takes most of the time, and it should be read in place; else
+/// the result's rows should be dense.
 inline bool isBetterTransposed(const puone_gemm_args& args) {
   const auto is_dense = [](int64_t stride, int64_t other) { return stride <= other; };
   constexpr int64_t kThin = 32;

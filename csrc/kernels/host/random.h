@@ -15,16 +15,16 @@
 
 namespace puone::kernels::PUONE_ISA::drawing {
 
-/// Elements of a row that are worked on at a time.
+/// Elements of a row that are processed at a time.
 constexpr int64_t kPiece = 256;
 
 template <class T>
 struct Buffer {
-  Buffer() {} // leaves the elements uninitialised
+  Buffer() {} // does not initialise the elements
   alignas(64) T elements[kPiece];
 };
 
-/// One operand as dense elements of T, piece by piece: those in memory, or a buffer of casts.
+/// One operand as dense elements of T, piece by piece: in place, or cast into a buffer.
 template <class T>
 class Dense {
  public:
@@ -41,7 +41,7 @@ class Dense {
     return buffer_;
   }
 
-  /// Where to put `n` elements that belong to `data`; finish() brings them there.
+  /// Where the caller writes the elements of `data`; finish() stores them.
   T* write(unsigned char* data) const {
     return direct_ ? reinterpret_cast<T*>(data) : buffer_;
   }
@@ -57,7 +57,7 @@ class Dense {
   const RowFunction in_, out_;
 };
 
-/// What the elements [first, first + n) draw; `n` is at most kPiece.
+/// The random numbers of the elements [first, first + n); `n` is at most kPiece.
 template <class T>
 class Draws {
  public:
@@ -93,12 +93,13 @@ class Draws<Drawer> {
 template <class F, class Draw, class Out, class... In>
 void apply(const F& f, int64_t n, const Draw* draws, std::tuple<Out*> out, const In*... in) {
   Out* const to = std::get<0>(out);
-  // An output may be an input, never another part of it: no iteration depends on another.
+  // An output may be the same memory as an input, but never overlap it otherwise: iterations are
+  // independent.
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) to[i] = f(draws[i], in[i]...);
 }
 
-/// Assigns so that loops over it vectorise: GCC does not vectorise copies of structs.
+/// Assignment that vectorises: GCC does not vectorise copies of structs.
 template <class T>
 void put(T& to, T value) {
   if constexpr (std::is_same_v<T, Bool>) {
@@ -143,7 +144,7 @@ void random(
       operands.ndim,
       operands.sizes,
       {&operands.operands[kOut]..., &operands.operands[kOuts + kIn]...});
-  const Fault refusal = refusalOf<F>(launch);
+  const DeviceError refusal = refusalOf<F>(launch);
   launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
     Draws<Draw> draws;
     std::tuple<Buffer<Out>..., Buffer<In>...> buffers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions on a host. The reduced space is taken in pieces that vectorise: along the reduced
-// dimension where that is the dense one, else whole rows of neighbouring outputs at once. Neither
-// depends on the number of cores.
+// Reductions on a host, in pieces that vectorise: along the reduced dimension if that is the dense
+// one, else whole rows of neighbouring outputs at a time. The pieces do not depend on the number of
+// cores.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Elements of one output that are reduced at a time, and outputs that are worked on together.
+/// Elements of one output that are reduced at a time; outputs that are reduced together.
 constexpr int64_t kReducePiece = 1024;
 constexpr int64_t kReduceColumns = 512;
 /// Rows of outputs that are reduced at a time.
@@ -26,10 +26,9 @@ constexpr int64_t kReduceChunk = 64 << 10;
 
 namespace detail {
 
-/// How a reduction takes elements:
-///   piece   combines n neighbouring elements, of which x[0] has position `first`, with what was
-///           gathered
-///   rows    combines the elements of some rows with what each column has gathered
+/// How a reduction adds elements:
+///   piece   combines n contiguous elements with `gathered`; x[0] has position `first`
+///   rows    combines the elements of some rows with the columns' results so far, `all`
 template <class R>
 class Pieces;
 
@@ -94,7 +93,7 @@ class Pieces<Extreme<Op>> {
   explicit Pieces(const Extreme<Op>& extreme) : extreme_(extreme) {}
 
   void piece(const In* x, int64_t n, int64_t first, Gathered& all) const {
-    // The value first, which vectorises; then where it is.
+    // Find the value first, in a loop that vectorises; then its position.
     constexpr int kLanes = 32;
     In lanes[kLanes];
     for (In& lane : lanes) lane = x[0];
@@ -184,12 +183,13 @@ class Pieces<Moments<T>> {
   const Moments<T>& moments_;
 };
 
-/// The work: outputs in strips along their innermost dimension, what they are made of in chunks.
+/// The work: outputs in strips along their innermost dimension, their elements in chunks.
 struct ReducePlan : ReducedSpace {
-  ReducePlan(Launch& launch, const puone_reduce_args& args, int64_t element) : ReducedSpace(args) {
+  ReducePlan(Launch& launch, const puone_reduce_args& args, int64_t element, bool in_order)
+      : ReducedSpace(args, in_order) {
     in = resolveOptional(launch, args.in);
     to_element = castRowOf(static_cast<int32_t>(element), args.in_dtype);
-    // Along the reduced dimension only where that is dense, or there is nothing else to go along.
+    // Go along the reduced dimension only if it is dense, or if there is no other dimension.
     const int64_t along_reduced = std::abs(reduced.stride(0)),
                   along_kept = std::abs(kept.stride(0));
     by_rows = kept.ndim > 0 && reduced.ndim > 0 &&
@@ -206,11 +206,11 @@ struct ReducePlan : ReducedSpace {
     chunks = std::max<int64_t>((count + chunk - 1) / chunk, 1);
   }
 
-  /// The place of a strip's first output, and the number of its outputs.
-  Walk strip(int64_t index, int64_t& n) const {
+  /// A cursor at a strip's first output; `n` becomes the number of its outputs.
+  Cursor strip(int64_t index, int64_t& n) const {
     const int64_t first = index % strips_per_row * columns;
     n = std::min(columns, kept.length() - first);
-    return Walk(kept, index / strips_per_row * kept.length() + first);
+    return Cursor(kept, index / strips_per_row * kept.length() + first);
   }
 
   const unsigned char* in;
@@ -239,23 +239,23 @@ void reducePieces(
     }
     return;
   }
-  Walk walk(plan.reduced, begin);
+  Cursor cursor(plan.reduced, begin);
   while (begin < end) {
     const int64_t wanted = std::min(kReducePiece, end - begin);
     const In* x = buffer;
-    if (direct && walk.left() >= wanted) {
-      x = reinterpret_cast<const In*>(in + walk.offset(0));
-      walk.advance(wanted);
+    if (direct && cursor.left() >= wanted) {
+      x = reinterpret_cast<const In*>(in + cursor.offset(0));
+      cursor.advance(wanted);
     } else {
       for (int64_t n = 0, m = 0; n < wanted; n += m) {
-        m = std::min(walk.left(), wanted - n);
+        m = std::min(cursor.left(), wanted - n);
         plan.to_element(
             reinterpret_cast<unsigned char*>(buffer + n),
             sizeof(In),
-            in + walk.offset(0),
+            in + cursor.offset(0),
             stride,
             m);
-        walk.advance(m);
+        cursor.advance(m);
       }
     }
     Pieces<R>(op).piece(x, wanted, begin, all);
@@ -277,18 +277,18 @@ void reduceRows(
   alignas(64) In buffer[kReduceRows][kReduceColumns];
   const int64_t stride = plan.kept.stride(0);
   direct = direct && stride == static_cast<int64_t>(sizeof(In));
-  Walk walk(plan.reduced, begin);
+  Cursor cursor(plan.reduced, begin);
   for (int64_t n = 0; begin < end; begin += n) {
     const In* rows[kReduceRows];
     n = std::min(kReduceRows, end - begin);
     for (int64_t r = 0; r < n; ++r) {
-      const unsigned char* row = in + walk.offset(0);
+      const unsigned char* row = in + cursor.offset(0);
       if (!direct) {
         plan.to_element(
             reinterpret_cast<unsigned char*>(buffer[r]), sizeof(In), row, stride, columns);
       }
       rows[r] = direct ? reinterpret_cast<const In*>(row) : buffer[r];
-      walk.advance(1);
+      cursor.advance(1);
     }
     Pieces<R>(op).rows(rows, static_cast<int>(n), columns, begin, all);
   }
@@ -303,24 +303,28 @@ class StripWriter {
   }
 
   template <class R>
-  void write(const R& op, const Walk& place, const typename R::Gathered* all, int64_t n) const {
+  void write(const R& op, const Cursor& cursor, const typename R::Gathered* all, int64_t n) const {
     using Result = decltype(op.finish(*all, 0));
-    finish(op, place, all, n, static_cast<const Result*>(nullptr));
+    finish(op, cursor, all, n, static_cast<const Result*>(nullptr));
   }
 
  private:
   template <class R, class A>
   void finish(
-      const R& op, const Walk& place, const typename R::Gathered* all, int64_t n, const A*) const {
+      const R& op, const Cursor& cursor, const typename R::Gathered* all, int64_t n, const A*)
+      const {
     A results[kReduceColumns];
     for (int64_t j = 0; j < n; ++j) results[j] = op.finish(all[j], plan_.count);
-    store(0, place, results, n);
+    store(0, cursor, results, n);
   }
 
   template <class R, class A, class B>
   void finish(
-      const R& op, const Walk& place, const typename R::Gathered* all, int64_t n, const Pair<A, B>*)
-      const {
+      const R& op,
+      const Cursor& cursor,
+      const typename R::Gathered* all,
+      int64_t n,
+      const Pair<A, B>*) const {
     A first[kReduceColumns];
     B second[kReduceColumns];
     for (int64_t j = 0; j < n; ++j) {
@@ -328,14 +332,14 @@ class StripWriter {
       first[j] = result.first;
       second[j] = result.second;
     }
-    if (args_.outs[0].data) store(0, place, first, n);
-    if (args_.outs[1].data) store(1, place, second, n);
+    if (args_.outs[0].data) store(0, cursor, first, n);
+    if (args_.outs[1].data) store(1, cursor, second, n);
   }
 
   template <class A>
-  void store(int o, const Walk& place, const A* results, int64_t n) const {
+  void store(int o, const Cursor& cursor, const A* results, int64_t n) const {
     castRowOf(args_.out_dtypes[o], kDtype<A>)(
-        outs_[o] + place.offset(1 + o),
+        outs_[o] + cursor.offset(1 + o),
         plan_.kept.stride(1 + o),
         reinterpret_cast<const unsigned char*>(results),
         sizeof(A),
@@ -351,7 +355,7 @@ template <class R>
 void reduce(Launch& launch, const puone_reduce_args& args) {
   using Gathered = typename R::Gathered;
   const R op(args);
-  const ReducePlan plan(launch, args, kDtype<typename R::In>);
+  const ReducePlan plan(launch, args, kDtype<typename R::In>, kCountsPositions<R>);
   const StripWriter writer(launch, plan, args);
   const bool direct = args.in_dtype == kDtype<typename R::In>;
   const std::unique_ptr<Gathered[]> parts(
@@ -365,11 +369,11 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
       int64_t n;
       const int64_t strip = task / plan.chunks, begin = task % plan.chunks * plan.chunk;
       const int64_t end = std::min(begin + plan.chunk, plan.count);
-      const Walk place = plan.strip(strip, n);
+      const Cursor cursor = plan.strip(strip, n);
       Gathered local[kReduceColumns];
       Gathered* const all = parts ? &parts[task * plan.columns] : local;
       for (int64_t j = 0; j < n; ++j) all[j] = op.nothing();
-      const unsigned char* const in = plan.in + place.offset(0);
+      const unsigned char* const in = plan.in + cursor.offset(0);
       if (plan.by_rows) {
         reduceRows(op, plan, in, begin, end, direct, n, all);
       } else {
@@ -377,7 +381,7 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
           reducePieces(op, plan, in + j * plan.kept.stride(0), begin, end, direct, all[j]);
         }
       }
-      if (!parts) writer.write(op, place, all, n);
+      if (!parts) writer.write(op, cursor, all, n);
     }
   });
   if (!parts) return;
@@ -385,13 +389,13 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   launch.forRanges(plan.strips, few, [&](int64_t strip, int64_t last_strip) {
     for (; strip < last_strip; ++strip) {
       int64_t n;
-      const Walk place = plan.strip(strip, n);
+      const Cursor cursor = plan.strip(strip, n);
       Gathered* const all = &parts[strip * plan.chunks * plan.columns];
       for (int64_t c = 1; c < plan.chunks; ++c) {
         const Gathered* const more = all + c * plan.columns;
         for (int64_t j = 0; j < n; ++j) all[j] = op.combine(all[j], more[j]);
       }
-      writer.write(op, place, all, n);
+      writer.write(op, cursor, all, n);
     }
   });
 }

@@ -10,7 +10,7 @@ namespace puone::kernels::PUONE_ISA {
 /// exp(x) that vectorises, NaN for NaN.
 template <class T>
 PUONE_FN T exponentialOrNan(T x) {
-  // A selection of results would become a jump around the computation.
+  // Select the inputs: selecting results would compile to a branch.
   const T number = x == x ? x : T(0), factor = x == x ? T(1) : x;
   return exponential(number) * factor;
 }

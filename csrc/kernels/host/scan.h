@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans on a host: lines of neighbouring elements advance together, so that steps vectorise; where
-// the scanned dimension is the dense one, one line at a time.
+// Scans on a host: neighbouring lines are scanned together, so that steps vectorise; if the scanned
+// dimension is the dense one, one line at a time.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Elements of a line, or lines side by side, that are worked on at a time.
+/// Elements of a line, or neighbouring lines, that are processed at a time.
 constexpr int64_t kScanPiece = 256;
 
 namespace detail {
@@ -44,23 +44,23 @@ class Scan {
     launch.forRanges(lines_.elements() / length * strips, grain, [&](int64_t i, int64_t end) {
       for (; i < end; ++i) {
         const int64_t first = i % strips * columns;
-        const Walk place(lines_, i / strips * length + first);
+        const Cursor cursor(lines_, i / strips * length + first);
         if (side_by_side) {
-          sideBySide(place, std::min(columns, length - first), count);
+          sideBySide(cursor, std::min(columns, length - first), count);
         } else {
-          oneLine(place, count);
+          oneLine(cursor, count);
         }
       }
     });
   }
 
-  void sideBySide(const Walk& place, int64_t columns, int64_t count) const {
+  void sideBySide(const Cursor& cursor, int64_t columns, int64_t count) const {
     In x[kScanPiece];
     Gathered all[kScanPiece];
     Result results[kScanPiece];
     for (int64_t j = 0; j < columns; ++j) all[j] = op_.nothing();
     for (int64_t i = 0; i < count; ++i) {
-      const auto at = [&](int o) { return place.offset(o) + i * along_.stride(o); };
+      const auto at = [&](int o) { return cursor.offset(o) + i * along_.stride(o); };
       read_(bytes(x), sizeof(In), in_ + at(0), lines_.stride(0), columns);
       for (int64_t j = 0; j < columns; ++j) {
         all[j] = op_.step(all[j], x[j], i);
@@ -70,13 +70,13 @@ class Scan {
     }
   }
 
-  void oneLine(const Walk& place, int64_t count) const {
+  void oneLine(const Cursor& cursor, int64_t count) const {
     In x[kScanPiece];
     Result results[kScanPiece];
     Gathered all = op_.nothing();
     for (int64_t i = 0, n = 0; i < count; i += n) {
       n = std::min(kScanPiece, count - i);
-      const auto at = [&](int o) { return place.offset(o) + i * along_.stride(o); };
+      const auto at = [&](int o) { return cursor.offset(o) + i * along_.stride(o); };
       read_(bytes(x), sizeof(In), in_ + at(0), along_.stride(0), n);
       for (int64_t j = 0; j < n; ++j) {
         all = op_.step(all, x[j], i + j);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements in another place, on a host: row by row.
+// Rearranged elements on a host: row by row.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Bytes below which a copy is not split over cores.
+/// Smaller copies (bytes) are not split over cores.
 constexpr int64_t kByteGrain = 128 << 10;
 
 inline void cat(Launch& launch, const puone_cat_args& args) {
@@ -30,7 +30,7 @@ inline void cat(Launch& launch, const puone_cat_args& args) {
   }
   unsigned char* out = launch.resolve(args.out);
   const int64_t first = parts[0].offset;
-  // Over the bytes of the output, so that parts of any size are spread evenly.
+  // Ranges are bytes of the output, so that parts of any size are spread evenly.
   launch.forRanges(args.rows * width, kByteGrain, [&](int64_t begin, int64_t end) {
     int64_t row = begin / width;
     int64_t at = first + begin % width;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// softmax on a host: a block per row.
+// softmax on a host: one block per row.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace softmaxing {
 
-/// Rows that lie side by side and are worked on together, where elements of a row lie apart.
+/// Number of interleaved rows that are processed together, if a row's elements are not contiguous.
 constexpr int64_t kStrip = 64;
 
 template <class In, class Out>
@@ -40,7 +40,7 @@ struct Softmax {
         [](T a, T b) { return a > b ? a : b; });
     const auto add = [](T a, T b) { return a + b; };
     if constexpr (std::is_same_v<Out, T>) {
-      // The output can hold the exponentials: each is computed once.
+      // Store the exponentials in the output, so that each is computed once.
       if (!math.logarithm) {
         block.each(size, [=](int64_t i) { y[i] = exponentialOrNan(cast<T>(x[i]) - top); });
         const T scale =
@@ -59,7 +59,7 @@ struct Softmax {
   }
 
   void strip(const Block& block, int64_t offset, int64_t n) const {
-    T top[kStrip], sum[kStrip]; // element j is always the same thread's
+    T top[kStrip], sum[kStrip]; // element j belongs to one thread
     block.each(n, [&](int64_t j) {
       top[j] = math.kLowest;
       sum[j] = 0;
@@ -91,7 +91,7 @@ struct Softmax {
 
   SoftmaxMath<T> math;
   int64_t size, inner;
-  In *in, *result; // backward: the gradient and what the forward pass gave
+  In *in, *result; // backward: the gradient and the result of the forward pass
   Out* out;
 };
 
@@ -115,7 +115,7 @@ struct SoftmaxBackward : Softmax<In, Out> {
   }
 
   void strip(const Block& block, int64_t offset, int64_t n) const {
-    T sum[kStrip]; // element j is always the same thread's
+    T sum[kStrip]; // element j belongs to one thread
     block.each(n, [&](int64_t j) { sum[j] = 0; });
     for (int64_t i = 0; i < size; ++i) {
       const In *const grad = in + offset + i * inner, *const y = result + offset + i * inner;
@@ -131,7 +131,7 @@ struct SoftmaxBackward : Softmax<In, Out> {
   }
 };
 
-/// All rows: each on its own where it is dense, else in strips.
+/// Processes all rows: one by one if they are dense, else in strips.
 template <class Op>
 void forAllRows(Launch& launch, const puone_softmax_args& args) {
   const Op op(launch, args);
@@ -148,7 +148,7 @@ void forAllRows(Launch& launch, const puone_softmax_args& args) {
   });
 }
 
-/// body.template operator()<In, Out>() for the pairs of types that occur.
+/// Calls body.template operator()<In, Out>() for the pairs of types that occur.
 template <class Body>
 void withTypes(const puone_softmax_args& args, const Body& body) {
   const auto is = [&](int32_t in, int32_t out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements on a host that are computed in as T: loops know their type E.
+// Elements on a host with compute type T: loops know their type E in memory.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Stored {
   }
 };
 
-/// Elements of type E, to be computed in as T.
+/// Elements of type E with compute type T.
 template <class E, class T>
 Stored<E, T> stored(int32_t /*dtype*/) {
   return {};

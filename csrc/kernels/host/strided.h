@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loops over the elements of strided operands on a host, handed to the kernel row by row. A row is
-// a run along the innermost dimension: the kernel's inner loop sees a count and one byte stride per
-// operand, and the compiler can vectorise it.
+// Loops over the elements of strided operands on a host, row by row. A row is a run along the
+// innermost dimension: the kernel's inner loop gets a count and one byte stride per operand, and
+// the compiler can vectorise it.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// row(data, n) for the runs from element `begin` to `end` of the nest whose first element is at
-/// `data`. Runs need not be whole rows; the strides are nest.stride(i).
+/// Calls row(data, n) for the runs from element `begin` to `end` of the nest whose first element is
+/// at `data`. Runs need not be whole rows; the strides are nest.stride(i).
 template <int kOperands, class Row>
 void rowsBetween(
     const LoopNest<kOperands>& nest,
@@ -34,7 +34,7 @@ void rowsBetween(
     const int64_t n = std::min(left, nest.sizes[0] - index[0]);
     row(data, n);
     left -= n;
-    // Back to the start of the row, then on to the next one.
+    // Go back to the start of the row, then to the next one.
     for (int o = 0; o < kOperands; ++o) data[o] -= index[0] * nest.strides[o][0];
     index[0] = 0;
     for (int32_t d = 1; d < nest.ndim; ++d) {
@@ -46,8 +46,8 @@ void rowsBetween(
   }
 }
 
-/// row(data, n) for runs that cover the nest, spread over cores; `data` are the operands' addresses
-/// at the start of the run and the strides are nest.stride(i). Runs need not be whole rows.
+/// Calls row(data, n) for runs that cover the nest, spread over cores. `data` has the operands'
+/// addresses at the start of the run; the strides are nest.stride(i). Runs need not be whole rows.
 template <int kOperands, class Row>
 void forRows(Launch& launch, const LoopNest<kOperands>& nest, const Row& row) {
   launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
@@ -55,38 +55,39 @@ void forRows(Launch& launch, const LoopNest<kOperands>& nest, const Row& row) {
   });
 }
 
-/// forRows for rows that may write the same place: operand `shared` stands still along some
-/// dimensions (stride 0), and what moves along these is run by one core, in order.
+/// forRows() for rows that may write the same destination: along dimensions in which operand
+/// `shared` has stride 0, one core processes all elements, in order.
 template <int kOperands, class Row>
 void forRowsInOrder(Launch& launch, const LoopNest<kOperands>& nest, int shared, const Row& row) {
   if (nest.elements() == 0) return;
-  LoopNest<kOperands> apart, meeting;
-  int32_t apart_dims = 0, meeting_dims = 0;
+  LoopNest<kOperands> parallel, ordered;
+  int32_t parallel_dims = 0, ordered_dims = 0;
   for (int32_t d = 0; d < nest.ndim; ++d) {
-    const bool meets = nest.strides[shared][d] == 0;
-    LoopNest<kOperands>& part = meets ? meeting : apart;
-    const int32_t last = meets ? meeting_dims++ : apart_dims++;
+    const bool is_ordered = nest.strides[shared][d] == 0;
+    LoopNest<kOperands>& part = is_ordered ? ordered : parallel;
+    const int32_t last = is_ordered ? ordered_dims++ : parallel_dims++;
     part.sizes[last] = nest.sizes[d];
     for (int o = 0; o < kOperands; ++o) part.strides[o][last] = nest.strides[o][d];
   }
-  apart.ndim = std::max(apart_dims, 1);
-  meeting.ndim = std::max(meeting_dims, 1);
-  const bool rows_meet = nest.strides[shared][0] == 0;
-  const LoopNest<kOperands>& step = rows_meet ? apart : meeting; // of whose rows are single steps
-  const int64_t all_meeting = meeting.elements();
+  parallel.ndim = std::max(parallel_dims, 1);
+  ordered.ndim = std::max(ordered_dims, 1);
+  const bool rows_are_ordered = nest.strides[shared][0] == 0;
+  // The nest whose rows are processed element by element.
+  const LoopNest<kOperands>& step = rows_are_ordered ? parallel : ordered;
+  const int64_t all_ordered = ordered.elements();
   const auto steps = [&](auto data, int64_t n, const auto& body) {
     for (int64_t i = 0; i < n; ++i) {
       body(data);
       for (int o = 0; o < kOperands; ++o) data[o] += step.stride(o);
     }
   };
-  const int64_t grain = std::max<int64_t>(1, kGrain / all_meeting);
-  launch.forRanges(apart.elements(), grain, [&](int64_t begin, int64_t end) {
-    rowsBetween(apart, nest.data, begin, end, [&](const auto& at, int64_t n) {
-      if (rows_meet) {
-        steps(at, n, [&](const auto& data) { rowsBetween(meeting, data, 0, all_meeting, row); });
+  const int64_t grain = std::max<int64_t>(1, kGrain / all_ordered);
+  launch.forRanges(parallel.elements(), grain, [&](int64_t begin, int64_t end) {
+    rowsBetween(parallel, nest.data, begin, end, [&](const auto& at, int64_t n) {
+      if (rows_are_ordered) {
+        steps(at, n, [&](const auto& data) { rowsBetween(ordered, data, 0, all_ordered, row); });
       } else {
-        rowsBetween(meeting, at, 0, all_meeting, [&](const auto& data, int64_t m) {
+        rowsBetween(ordered, at, 0, all_ordered, [&](const auto& data, int64_t m) {
           steps(data, m, [&](const auto& start) { row(start, n); });
         });
       }
@@ -94,9 +95,9 @@ void forRowsInOrder(Launch& launch, const LoopNest<kOperands>& nest, int shared,
   });
 }
 
-/// tile(data, n0, nd) for tiles of at most kTile0 x kTileD elements along dimension 0 and `d`,
-/// which cover the nest, spread over cores. For operands that run along different dimensions: a
-/// tile of both fits the nearest cache.
+/// Calls tile(data, n0, nd) for tiles of at most kTile0 x kTileD elements along dimensions 0 and
+/// `d`, which cover the nest, spread over cores. For operands that are dense along different
+/// dimensions: a tile of both fits the first-level cache.
 constexpr int64_t kTile0 = 64;
 constexpr int64_t kTileD = 16;
 

@@ -22,19 +22,19 @@ template <class T>
 struct UnscaleChunk {
   PUONE_DEVICE void operator()(const Tensor& tensor, int64_t begin, int64_t end) const {
     const Unscale<T> unscale{load<float>(inv_scale)};
-    const bool aligned = isPacketAligned(tensor.data);
+    const bool aligned = isVectorAligned(tensor.data);
     bool bad = false;
     StoredAs<T>{dtype}.visit([&]<class E>(Type<E>) {
       constexpr int kElements = 16 / sizeof(E);
       forChunk<kElements>(begin, end, aligned, [&]<int kAtOnce>(Packed<kAtOnce>, int64_t i) {
         T x[kAtOnce];
-        readPacket<E>(x, tensor.data, i);
+        readVector<E>(x, tensor.data, i);
         PUONE_UNROLL
         for (int e = 0; e < kAtOnce; ++e) {
           bad = bad || unscale.isBad(x[e]);
           x[e] = unscale(x[e]);
         }
-        writePacket<E>(x, tensor.data, i);
+        writeVector<E>(x, tensor.data, i);
       });
     });
     if (bad) store(found_inf, 1.0f); // by any thread, never cleared: the order does not matter

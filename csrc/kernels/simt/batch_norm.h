@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batch norm on a device. Rows are planes, the elements of one channel that lie together, or parts
-// of one; where inner is 1 they are the channels of one place.
+// Batch norm on a device. A row is a plane (the contiguous elements of one channel) or a part of a
+// plane; where inner is 1, a row is the channels of one position.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Channels {
 
   int64_t channels;
   int64_t splits;  // rows of a plane
-  bool neighbours; // element c of a row is of channel c; else all are of one
+  bool neighbours; // element c of a row belongs to channel c; else all belong to one
 };
 
 /// How the elements are divided into rows.
@@ -37,9 +37,13 @@ struct Division {
     if (args.inner == 1) {
       return {
           {args.channels, 1, true},
-          {args.outer, args.channels, 1, fitPackets<X, T>(args.channels, elements), kTwoRows}};
+          {args.outer,
+           args.channels,
+           1,
+           canVectorizeRows<X, T>(args.channels, elements),
+           kTwoRows}};
     }
-    // Few planes: parts of them, so that there is something to do for the whole device.
+    // Few planes: split them, so that the whole device has work.
     constexpr int64_t kLeast = 4096;
     int64_t size = args.inner, planes = args.outer * args.channels, splits = 1;
     while (planes * splits < 8 * launch.multiprocessors() && size % 16 == 0 && size / 2 >= kLeast) {
@@ -48,14 +52,14 @@ struct Division {
     }
     return {
         {args.channels, splits, false},
-        {planes * splits, size, 1, fitPackets<X, T>(size, elements), kTwoRows}};
+        {planes * splits, size, 1, canVectorizeRows<X, T>(size, elements), kTwoRows}};
   }
 
   Channels channels;
   Rows rows;
 };
 
-/// What the channels of a part's elements have in `of`.
+/// The values of `of` for the channels of a part's elements.
 template <class X, int kElements, int kPart, class T>
 PUONE_DEVICE void perChannel(
     T (&values)[kPart],
@@ -95,7 +99,7 @@ struct Apply : RowBody<X, kTwoRows> {
   const T* affine;
 };
 
-/// What the gradient consists of, by channel.
+/// The terms of the gradient, per channel.
 template <class Norm>
 struct Coefficients {
   using T = typename Norm::T;
@@ -162,7 +166,7 @@ struct Means {
   typename Norm::T* to;
 };
 
-/// Of a row: the channel's mean, and 1.
+/// For a row: the channel's mean, and 1.
 template <class T>
 struct RowNormal {
   PUONE_DEVICE Pair<T, T> operator()(int64_t row) const {
@@ -172,7 +176,7 @@ struct RowNormal {
   const T* means;
 };
 
-/// What is summed up: the gradient, and its product with the centred input.
+/// The summands: the gradient, and its product with the centred input.
 template <class T>
 struct ElementTerms {
   PUONE_DEVICE TwoSums operator()(int64_t row, int64_t column) const {

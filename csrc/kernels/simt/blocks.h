@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The block idiom on a device. Equal inputs give equal bits: who combines what depends on n and on
-// the number of threads alone, and that on `work`.
+// The block idiom on a device. Equal inputs give equal bits: the order of combination depends only
+// on n and on the number of threads, which depends only on `work`.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr uint32_t kWarpThreads = 32;
 constexpr uint32_t kAllLanes = 0xffffffff;
 constexpr uint32_t kMaxBlockThreads = 512;
 
-/// What `shuffle` gives for a value of any trivially copyable type, 4 bytes at a time.
+/// Applies `shuffle` to a value of any trivially copyable type, 4 bytes at a time.
 template <class T, class Shuffle>
 PUONE_DEVICE T inWords(const T& value, const Shuffle& shuffle) {
   constexpr int kWords = (sizeof(T) + 3) / 4;
@@ -53,7 +53,7 @@ class Block {
     return all(mine, combine);
   }
 
-  /// Combines what each thread has.
+  /// Combines the values of all threads.
   template <class T, class Combine>
   PUONE_DEVICE T all(T mine, const Combine& combine) const {
     for (int bits = kWarpThreads / 2; bits > 0; bits /= 2) {
@@ -72,7 +72,7 @@ class Block {
   template <class T, class Load, class Combine, class Store>
   PUONE_DEVICE void scan(
       int64_t n, T identity, const Load& load, const Combine& combine, const Store& store) const {
-    T before = identity; // of all elements so far
+    T before = identity; // of all elements before this step
     for (int64_t first = 0; first < n; first += blockDim.x) {
       const int64_t i = first + threadIdx.x;
       T sum = i < n ? load(i) : identity;
@@ -94,7 +94,7 @@ class Block {
     }
   }
 
-  /// A bitonic sort whose comparisons all point the same way: items behind the n-th need not exist.
+  /// A bitonic sort whose comparisons all have the same direction: n need not be a power of two.
   template <class Item, class Before>
   PUONE_DEVICE void sort(Item* items, int64_t n, int64_t /*wanted*/, const Before& before) const {
     for (int64_t length = 2; length / 2 < n; length *= 2) {
@@ -174,7 +174,7 @@ inline uint32_t blockThreads(int64_t work) {
 template <class Body>
 void blocks(Launch& launch, int64_t count, int64_t work, const Body& body) {
   if (count <= 0) return;
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       detail::blocksKernel<Body>,
       static_cast<uint32_t>(count < kMaxBlocks ? count : kMaxBlocks),

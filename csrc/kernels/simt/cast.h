@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Single elements cast from and to types that are known at run time only. Not inlined: a kernel
-// has a fast way for the types that matter, and this one for all others.
+// Casts of single elements from and to types that are known only at run time. Not inlined: kernels
+// have a fast path for the frequent types and use these functions for all others.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,7 @@ PUONE_DEVICE void storeAs(unsigned char* at, int32_t dtype, T value) {
   detail::storeAny(at, dtype, value);
 }
 
-/// What is left of a value, in the type that is computed in, by way of a narrower one: 44 of 300 by
-/// way of uint8.
+/// The value after a cast to the narrower type `via` and back: 300 becomes 44 through uint8.
 template <class T>
 PUONE_DEVICE T narrowed(T value, int32_t via) {
   if constexpr (std::is_integral_v<T>) {

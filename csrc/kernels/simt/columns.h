@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums over the columns of a matrix on a device, in two stages whose order depends on the sizes and
-// the device alone.
+// Sums over the columns of a matrix on a device, in two stages. The order of the sums depends only
+// on the sizes and the device.
 #pragma once
 
 #include <algorithm>
@@ -22,13 +22,13 @@ constexpr int64_t kColumnWarps = 8;
 
 struct Columns {
   int64_t rows, columns;
-  int64_t splits; // parts of the rows: a block each
+  int64_t splits; // parts of the rows, one block each
   PUONE_FN int64_t tiles() const {
     return (columns + kWarpThreads - 1) / kWarpThreads;
   }
 };
 
-/// put(split, column, sums of value(row, column) over the split's rows).
+/// Calls put(split, column, sums of value(row, column) over the split's rows).
 template <class Value, class Put>
 PUONE_GLOBAL void columnsKernel(Columns matrix, Value value, Put put) {
   constexpr int kAtOnce = 4;
@@ -69,7 +69,7 @@ PUONE_GLOBAL void columnsKernel(Columns matrix, Value value, Put put) {
 
 template <class Value, class Put>
 void startColumns(Launch& launch, const Columns& matrix, const Value& value, const Put& put) {
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       columnsKernel<Value, Put>,
       static_cast<uint32_t>(matrix.tiles() * matrix.splits),
@@ -97,13 +97,13 @@ struct KeptSums {
 
 } // namespace detail
 
-/// finish(0, column, sums) for each column, of the sums of value(row, column) over all rows.
+/// Calls finish(0, column, sums of value(row, column) over all rows) for each column.
 template <class Value, class Finish>
 void columnSums(
     Launch& launch, int64_t rows, int64_t columns, const Value& value, const Finish& finish) {
   if (columns <= 0) return;
   detail::Columns matrix{rows, columns, 1};
-  // Enough blocks to fill the device, of at least four rows per thread.
+  // Enough blocks to fill the device, but at least four rows per thread.
   const int64_t wanted = (8 * launch.multiprocessors() + matrix.tiles() - 1) / matrix.tiles();
   const int64_t possible = rows / (4 * detail::kColumnWarps);
   matrix.splits = std::max<int64_t>(1, std::min(wanted, possible));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Convolutions on a device: products of tiles whose right factor is the source, read through the
-// window as it is fetched. The products of a group are one, of all images' positions at once.
+// Convolutions on a device: matrix products by tiles. The right factor is the source, read through
+// the sliding window. One product covers the positions of all images of a group.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// Elements at `offsets` from the index `first` on; 0 for those below 0.
+/// Loads the elements first + offsets[e]; 0 where the offset is negative.
 template <class T, int kCount>
 PUONE_DEVICE void gather(
     const StoredAs<T>& stored,
@@ -41,10 +41,10 @@ PUONE_DEVICE void gather(
   });
 }
 
-/// A source seen through its window: positions of all images times (channel, tap). In a convolution
-/// positions are the lanes, in a weight's gradient the depth. Neighbouring threads take
-/// neighbouring positions.
-template <class T, bool kPositionsAreLanes>
+/// A source seen through its window: positions of all images times (channel, tap). Positions are
+/// the factor's rows in a convolution and its depth in the gradient of a weight. Neighbouring
+/// threads take neighbouring positions.
+template <class T, bool kPositionsAreRows>
 struct WindowFactor {
   StoredAs<T> stored;
   const unsigned char* data;
@@ -53,18 +53,18 @@ struct WindowFactor {
   int64_t channels; // per group
 
   bool isAlongDepth() const {
-    return !kPositionsAreLanes;
+    return !kPositionsAreRows;
   }
 
   template <int kCount>
   PUONE_DEVICE void fetch(const Piece& piece, T (&out)[kCount]) const {
-    const Point position = window.position(kPositionsAreLanes ? piece.lane : piece.k);
-    const int64_t channel_tap = kPositionsAreLanes ? piece.k : piece.lane;
-    const int32_t step = kPositionsAreLanes ? piece.k_step : piece.lane_step;
+    const Point position = window.position(kPositionsAreRows ? piece.row : piece.k);
+    const int64_t channel_tap = kPositionsAreRows ? piece.k : piece.row;
+    const int32_t step = kPositionsAreRows ? piece.k_step : piece.row_step;
     int64_t offsets[kCount];
     PUONE_UNROLL
     for (int e = 0; e < kCount; ++e) {
-      offsets[e] = piece.has(e) ? window.meeting(position, channel_tap + e * step) : -1;
+      offsets[e] = piece.has(e) ? window.sourceIndex(position, channel_tap + e * step) : -1;
     }
     const int64_t image = position.outer * groups + piece.image;
     gather(stored, data, image * channels * window.channel(), offsets, out);
@@ -93,13 +93,13 @@ struct WeightFactor {
   template <int kCount>
   PUONE_DEVICE void fetch(const Piece& piece, T (&out)[kCount]) const {
     const Point tap = taps.at(piece.k);
-    const int64_t first = piece.image * group_stride + piece.lane * row_stride +
+    const int64_t first = piece.image * group_stride + piece.row * row_stride +
                           tap.outer * channel_stride + tapOffset(tap);
-    // A tap may lie before the first one, in a flipped weight: `first` is where none are lost.
+    // In a flipped weight a tap's offset can be negative; gather() would skip it in `offsets`.
     int64_t offsets[kCount];
     PUONE_UNROLL
     for (int e = 0; e < kCount; ++e) {
-      offsets[e] = piece.has(e) ? e * piece.lane_step * row_stride : -1;
+      offsets[e] = piece.has(e) ? e * piece.row_step * row_stride : -1;
     }
     gather(stored, data, first, offsets, out);
   }
@@ -110,7 +110,7 @@ template <class T>
 struct GradientFactor {
   StoredAs<T> stored;
   const unsigned char* data;
-  WideDivider images; // by positions
+  WideDivider images; // division by `positions`
   int64_t groups;
   int64_t rows;
   int64_t positions;
@@ -126,9 +126,9 @@ struct GradientFactor {
     int64_t offsets[kCount];
     PUONE_UNROLL
     for (int e = 0; e < kCount; ++e) {
-      offsets[e] = piece.has(e) ? e * piece.lane_step * positions : -1;
+      offsets[e] = piece.has(e) ? e * piece.row_step * positions : -1;
     }
-    gather(stored, data, (image * rows + piece.lane) * positions + position, offsets, out);
+    gather(stored, data, (image * rows + piece.row) * positions + position, offsets, out);
   }
 };
 
@@ -165,7 +165,7 @@ struct FinishWeight {
   int64_t columns;
 };
 
-/// An element of a depthwise convolution's result.
+/// Computes an element of a depthwise convolution's result.
 template <class T>
 struct DepthwiseElement {
   PUONE_DEVICE void operator()(int64_t i) const {
@@ -187,7 +187,7 @@ struct DepthwiseElement {
       for (tap.z = 0; tap.z < taps[0]; ++tap.z) {
         for (tap.y = 0; tap.y < taps[1]; ++tap.y) {
           for (tap.x = 0; tap.x < taps[2]; ++tap.x) {
-            const int64_t offset = window.meeting(at, tap);
+            const int64_t offset = window.sourceIndex(at, tap);
             if (offset < 0) continue;
             const T factor = cast<T>(load<E>(row_weight + weight.tapOffset(tap) * kSize));
             sum = plus(sum, times(factor, cast<T>(load<E>(source + offset * kSize))));
@@ -207,7 +207,7 @@ struct DepthwiseElement {
   int32_t taps[3];
 };
 
-/// An element of a depthwise weight's gradient.
+/// Computes an element of the gradient of a depthwise weight.
 template <class T>
 struct DepthwiseWeight {
   PUONE_DEVICE void operator()(const Block& block, int64_t index) const {
@@ -216,7 +216,7 @@ struct DepthwiseWeight {
     const int64_t group = index / taps / gradient.rows;
     const auto product = [&](int64_t k) {
       const Point at = source.window.position(k);
-      const int64_t offset = source.window.meeting(at, tap);
+      const int64_t offset = source.window.sourceIndex(at, tap);
       if (offset < 0) return T{};
       const int64_t image = at.outer * source.groups + group;
       const int64_t position = k - at.outer * gradient.positions;
@@ -236,7 +236,7 @@ struct DepthwiseWeight {
   int64_t depth;
 };
 
-/// A convolution of one group with one tap that misses nothing is a plain product per image.
+/// With one group, one tap and no padding or stride, each image is a plain matrix product.
 inline bool isProduct(const puone_convolution_args& args) {
   const puone_window& window = args.window;
   for (int d = 0; d < 3; ++d) {

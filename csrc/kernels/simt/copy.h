@@ -23,7 +23,7 @@ struct MoveBits {
   }
 };
 
-/// Copies the part of a dense pair that consists of whole 16 bytes; the rest is left in `nest`.
+/// Copies the whole 16-byte words of a dense pair of operands; `nest` becomes the rest.
 inline void copyWords(Launch& launch, LoopNest<2>& nest, int32_t size) {
   constexpr int64_t kWord = sizeof(Bits128);
   if (nest.ndim > 1 || nest.stride(0) != size || nest.stride(1) != size) return;
@@ -49,7 +49,7 @@ struct CastElement {
   bool conj, neg;
 };
 
-/// Casts between floating types come in packets.
+/// Casts between floating types are vectorised.
 template <class T>
 struct Same {
   PUONE_FN T operator()(T x) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Products of factors that are computed as they are fetched, by the vendor's library: the factors
-// are written out as dense matrices first. Pays where the library is many times as fast as the
-// tiles of gemm.h: for 16-bit floats.
+// Products by the vendor's library of factors that are not stored as matrices (convolutions): the
+// factors are first written to memory as dense matrices. Worth it only where the library is much
+// faster than the tiles of gemm.h: for 16-bit floats.
 #pragma once
 
 #include <algorithm>
@@ -20,15 +20,15 @@
 namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
-/// Writes lanes of a factor out, in the order in which they are best fetched.
+/// Writes rows of a factor to memory, in the order in which fetching them is fastest.
 template <class T, class Factor>
 struct StoreFactor {
   PUONE_DEVICE void operator()(int64_t i) const {
     int64_t inner = i;
     const int64_t outer = by_inner.divide(inner);
-    const int64_t lane = along_depth ? outer : inner, k = along_depth ? inner : outer;
+    const int64_t row = along_depth ? outer : inner, k = along_depth ? inner : outer;
     T value[1];
-    factor.fetch(Piece{0, first_lane + lane, k, 0, 0, 1, 1}, value);
+    factor.fetch(Piece{0, first_row + row, k, 0, 0, 1, 1}, value);
     stored.store(out, i, value[0]);
   }
 
@@ -36,11 +36,11 @@ struct StoreFactor {
   Factor factor;
   unsigned char* out;
   WideDivider by_inner;
-  int64_t first_lane;
+  int64_t first_row;
   bool along_depth;
 };
 
-/// Reads elements of a dense product back.
+/// Passes the elements of a dense product to `finish`.
 template <class T, class Finish>
 struct FinishMatrix {
   PUONE_DEVICE void operator()(int64_t i) const {
@@ -58,11 +58,10 @@ struct FinishMatrix {
 
 template <class Factor>
 puone_matrix matrixOf(
-    const Factor& factor, bool lanes_are_rows, int64_t lanes, int64_t depth, int64_t size) {
-  const int64_t lane = factor.isAlongDepth() ? depth * size : size;
-  const int64_t k = factor.isAlongDepth() ? size : lanes * size;
-  return lanes_are_rows ? puone_matrix{nullptr, lane, k, 0, 0}
-                        : puone_matrix{nullptr, k, lane, 0, 0};
+    const Factor& factor, bool is_left, int64_t rows, int64_t depth, int64_t size) {
+  const int64_t row = factor.isAlongDepth() ? depth * size : size;
+  const int64_t k = factor.isAlongDepth() ? size : rows * size;
+  return is_left ? puone_matrix{nullptr, row, k, 0, 0} : puone_matrix{nullptr, k, row, 0, 0};
 }
 
 template <class T, class Factor>
@@ -70,25 +69,25 @@ void storeFactor(
     Launch& launch,
     const Factor& factor,
     void* out,
-    int64_t first_lane,
-    int64_t lanes,
+    int64_t first_row,
+    int64_t rows,
     int64_t depth) {
   const bool along_depth = factor.isAlongDepth();
   map(launch,
-      lanes * depth,
+      rows * depth,
       StoreFactor<T, Factor>{
           {factor.stored},
           factor,
           static_cast<unsigned char*>(out),
-          WideDivider(along_depth ? depth : lanes, lanes * depth),
-          first_lane,
+          WideDivider(along_depth ? depth : rows, rows * depth),
+          first_row,
           along_depth});
 }
 
 } // namespace detail
 
-/// finish(0, row, column, sum) for every element of a product of rows x columns; false if the
-/// library does not take it, then elements may be finished or not.
+/// Calls finish(0, row, column, sum) for every element of a product of rows x columns. Returns
+/// false if the library does not support the product; some elements may then be finished already.
 template <class E, class Left, class Right, class Finish>
 bool multiplyDense(
     Launch& launch,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sums of products on a device: many blocks go over the vectors side by side, then one adds up what
-// they have.
+// Sums of products on a device: many blocks compute partial sums, then one block adds them up.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,7 @@ namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
 constexpr uint32_t kDotThreads = 512;
-/// Products that a thread has under way, each added to a sum of its own.
+/// Independent sums per thread, so that several loads are in flight.
 constexpr int kDotAhead = 8;
 
 template <class Value>
@@ -71,14 +70,14 @@ void dot(Launch& launch, const Factors<E>& factors, unsigned char* out) {
       (factors.n + kPerBlock - 1) / kPerBlock, 1, int64_t{launch.multiprocessors()} * 4);
   auto* const parts = static_cast<ComputeValue<E>*>(
       launch.scratch(static_cast<size_t>(blocks) * sizeof(ComputeValue<E>)));
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       detail::dotParts<E>,
       static_cast<uint32_t>(blocks),
       detail::kDotThreads,
       factors,
       parts);
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       detail::dotTotal<E>,
       uint32_t{1},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elementwise idiom on a device. Dense, aligned operands are read and written in 16 bytes at a
-// time (8 where an element takes half of what is computed in); all others element by element.
-// Operands may have any type: the way to it is chosen at run time, by all threads alike.
+// The elementwise idiom on a device. Dense, aligned operands are read and written as vectors of 16
+// bytes (8 where an element has half the size of the compute type), all others element by element.
+// Operands may have any type: the cast is chosen at run time, the same for all threads.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@ namespace detail {
 
 /// An operand as device code sees it.
 struct ElementOperand {
-  alignas(16) unsigned char immediate[16]; // if it is one: the element, in the functor's type
-  unsigned char* data;                     // dense ones: the first element; null: an immediate
+  alignas(16) unsigned char immediate[16]; // the value of an immediate, in the functor's type
+  unsigned char* data;                     // the first element; null: an immediate
   int32_t dtype;
-  int32_t via;  // the type by way of which it is cast, or -1
-  int32_t size; // of an element in memory
-  bool still;   // dense ones: one element for all
+  int32_t via;    // casts go through this type; -1: directly
+  int32_t size;   // of an element in memory
+  bool broadcast; // stride 0: one element for all
 };
 
 template <int kAll>
@@ -53,7 +53,7 @@ PUONE_DEVICE void writeElement(const ElementOperand& operand, unsigned char* at,
   storeAs(at, operand.dtype, operand.via < 0 ? value : narrowed(value, operand.via));
 }
 
-/// f(in...), taking the rare way where the functor has one.
+/// f(in...), or f.slow(in...) for the rare arguments of a functor that has them.
 template <class F, class... In>
 PUONE_DEVICE auto evaluate(const F& f, In... in) {
   if constexpr (requires { f.rare(in...); }) {
@@ -91,7 +91,7 @@ PUONE_DEVICE void applyAt(
   }
 }
 
-/// The functor at one place: what forElements calls.
+/// Applies the functor to one element, for forElements.
 template <class F, int kAll>
 struct ElementAt {
   PUONE_DEVICE void operator()(unsigned char* const* at, int64_t /*i*/) const {
@@ -110,72 +110,73 @@ struct ElementAt {
 // ---- dense operands ----
 
 template <class T, int kElements>
-struct alignas(sizeof(T) * kElements) Packet {
+struct alignas(sizeof(T) * kElements) AlignedVector {
   T elements[kElements];
 };
 
-/// What a thread works on: kPackets packets of kElements elements, a block of threads apart.
-template <class T, int kPackets, int kElements>
-struct Share {
-  T elements[kPackets][kElements];
+/// The elements of one thread: kVectors vectors of kElements elements. The vectors of the other
+/// threads of the block lie between them.
+template <class T, int kVectors, int kElements>
+struct ThreadVectors {
+  T elements[kVectors][kElements];
 };
 
-/// Elements below which packets bring nothing.
+/// With fewer elements, vectors are not faster.
 constexpr int64_t kDenseLeast = 4096;
 constexpr uint32_t kDenseThreads = 256;
-constexpr int kDensePackets = 2;
+constexpr int kDenseVectors = 2;
 
-/// Stored, of which T is computed: its packets are read and cast in registers.
-template <class Stored, class T, int kPackets, int kElements>
-PUONE_DEVICE void readPackets(
-    Share<T, kPackets, kElements>& share,
+/// Loads vectors of type Stored and casts them to T in registers.
+template <class Stored, class T, int kVectors, int kElements>
+PUONE_DEVICE void loadVectors(
+    ThreadVectors<T, kVectors, kElements>& vectors,
     const unsigned char* data,
     int64_t first,
     int64_t step,
     int64_t left) {
-  using In = Packet<Stored, kElements>;
-  In packets[kPackets];
+  using In = AlignedVector<Stored, kElements>;
+  In loaded[kVectors];
   PUONE_UNROLL
-  for (int p = 0; p < kPackets; ++p) {
+  for (int p = 0; p < kVectors; ++p) {
     if (p * step >= left) break;
-    packets[p] = *reinterpret_cast<const In*>(
+    loaded[p] = *reinterpret_cast<const In*>(
         data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
   }
   PUONE_UNROLL
-  for (int p = 0; p < kPackets; ++p) {
+  for (int p = 0; p < kVectors; ++p) {
     PUONE_UNROLL
-    for (int e = 0; e < kElements; ++e) share.elements[p][e] = cast<T>(packets[p].elements[e]);
+    for (int e = 0; e < kElements; ++e) vectors.elements[p][e] = cast<T>(loaded[p].elements[e]);
   }
 }
 
-template <class Stored, class T, int kPackets, int kElements>
-PUONE_DEVICE void writePackets(
-    const Share<T, kPackets, kElements>& share,
+template <class Stored, class T, int kVectors, int kElements>
+PUONE_DEVICE void storeVectors(
+    const ThreadVectors<T, kVectors, kElements>& vectors,
     unsigned char* data,
     int64_t first,
     int64_t step,
     int64_t left) {
-  using Out = Packet<Stored, kElements>;
+  using Out = AlignedVector<Stored, kElements>;
   PUONE_UNROLL
-  for (int p = 0; p < kPackets; ++p) {
+  for (int p = 0; p < kVectors; ++p) {
     if (p * step >= left) break;
-    Out packet;
+    Out vector;
     PUONE_UNROLL
-    for (int e = 0; e < kElements; ++e) packet.elements[e] = cast<Stored>(share.elements[p][e]);
+    for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(vectors.elements[p][e]);
     *reinterpret_cast<Out*>(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored))) =
-        packet;
+        vector;
   }
 }
 
-/// Whether packets of the operand can be read and written as T.
+/// Whether the operand can be read and written in vectors that become T.
 template <class T>
-bool hasPackets(const ElementOperand& operand) {
+bool canVectorize(const ElementOperand& operand) {
   if (operand.via >= 0) return false;
   const bool halved = operand.dtype == PUONE_FLOAT16 || operand.dtype == PUONE_BFLOAT16;
   return operand.dtype == kDtype<T> || (std::is_same_v<T, float> && halved);
 }
 
-/// f(Stored{}) with the type that the operand's elements have in memory.
+/// Calls f(Stored{}) with the type of the operand's elements in memory.
 template <class T, class F>
 PUONE_DEVICE void withStored(const ElementOperand& operand, const F& f) {
   if constexpr (std::is_same_v<T, float>) {
@@ -185,52 +186,52 @@ PUONE_DEVICE void withStored(const ElementOperand& operand, const F& f) {
   f(T{});
 }
 
-/// Of `left` elements from `first` to the end of the operands.
-template <class T, int kPackets, int kElements>
-PUONE_DEVICE Share<T, kPackets, kElements> readShare(
+/// `left`: the number of elements from `first` to the end of the operand.
+template <class T, int kVectors, int kElements>
+PUONE_DEVICE ThreadVectors<T, kVectors, kElements> readVectors(
     const ElementOperand& operand, int64_t first, int64_t step, int64_t left) {
-  Share<T, kPackets, kElements> share;
-  if (operand.still) {
+  ThreadVectors<T, kVectors, kElements> vectors;
+  if (operand.broadcast) {
     const T value = readElement<T>(operand, operand.data);
     PUONE_UNROLL
-    for (int p = 0; p < kPackets; ++p) {
+    for (int p = 0; p < kVectors; ++p) {
       PUONE_UNROLL
-      for (int e = 0; e < kElements; ++e) share.elements[p][e] = value;
+      for (int e = 0; e < kElements; ++e) vectors.elements[p][e] = value;
     }
   } else {
     withStored<T>(operand, [&]<class Stored>(Stored) {
-      readPackets<Stored>(share, operand.data, first, step, left);
+      loadVectors<Stored>(vectors, operand.data, first, step, left);
     });
   }
-  return share;
+  return vectors;
 }
 
-template <class T, int kPackets, int kElements>
-PUONE_DEVICE void writeShare(
+template <class T, int kVectors, int kElements>
+PUONE_DEVICE void writeVectors(
     const ElementOperand& operand,
-    const Share<T, kPackets, kElements>& share,
+    const ThreadVectors<T, kVectors, kElements>& vectors,
     int64_t first,
     int64_t step,
     int64_t left) {
   withStored<T>(operand, [&]<class Stored>(Stored) {
-    writePackets<Stored>(share, operand.data, first, step, left);
+    storeVectors<Stored>(vectors, operand.data, first, step, left);
   });
 }
 
-template <int kPackets, int kElements, class F, class... In>
-PUONE_DEVICE void applyShares(
+template <int kVectors, int kElements, class F, class... In>
+PUONE_DEVICE void applyVectors(
     const F& f,
     const ElementOperand* operands,
     int64_t first,
     int64_t step,
     int64_t left,
-    const Share<In, kPackets, kElements>&... in) {
+    const ThreadVectors<In, kVectors, kElements>&... in) {
   using Result = decltype(f(std::declval<In>()...));
   if constexpr (ResultCount<Result>::value == 2) {
-    Share<decltype(Result::first), kPackets, kElements> a;
-    Share<decltype(Result::second), kPackets, kElements> b;
+    ThreadVectors<decltype(Result::first), kVectors, kElements> a;
+    ThreadVectors<decltype(Result::second), kVectors, kElements> b;
     PUONE_UNROLL
-    for (int p = 0; p < kPackets; ++p) {
+    for (int p = 0; p < kVectors; ++p) {
       PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
         const Result result = evaluate(f, in.elements[p][e]...);
@@ -238,23 +239,23 @@ PUONE_DEVICE void applyShares(
         b.elements[p][e] = result.second;
       }
     }
-    writeShare(operands[0], a, first, step, left);
-    writeShare(operands[1], b, first, step, left);
+    writeVectors(operands[0], a, first, step, left);
+    writeVectors(operands[1], b, first, step, left);
   } else {
-    Share<Result, kPackets, kElements> out;
+    ThreadVectors<Result, kVectors, kElements> out;
     PUONE_UNROLL
-    for (int p = 0; p < kPackets; ++p) {
+    for (int p = 0; p < kVectors; ++p) {
       PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
         out.elements[p][e] = evaluate(f, in.elements[p][e]...);
       }
     }
-    writeShare(operands[0], out, first, step, left);
+    writeVectors(operands[0], out, first, step, left);
   }
 }
 
 template <class... T>
-constexpr int packetElements() {
+constexpr int vectorElements() {
   size_t largest = 1;
   ((largest = sizeof(T) > largest ? sizeof(T) : largest), ...);
   return static_cast<int>(16 / largest);
@@ -269,19 +270,19 @@ PUONE_DEVICE void applyDense(
     std::index_sequence<kIn...> /*inputs*/) {
   using Result = decltype(f(std::declval<In>()...));
   constexpr int kOuts = ResultCount<Result>::value;
-  constexpr int kElements = kOuts == 2 ? packetElements<In...>() : packetElements<Result, In...>();
+  constexpr int kElements = kOuts == 2 ? vectorElements<In...>() : vectorElements<Result, In...>();
   constexpr int64_t kStep = static_cast<int64_t>(kDenseThreads) * kElements;
   const int64_t first =
-      blockIdx.x * (kStep * kDensePackets) + static_cast<int64_t>(threadIdx.x) * kElements;
+      blockIdx.x * (kStep * kDenseVectors) + static_cast<int64_t>(threadIdx.x) * kElements;
   const int64_t left = n - first;
   if (left <= 0) return;
-  applyShares<kDensePackets, kElements>(
+  applyVectors<kDenseVectors, kElements>(
       f,
       operands,
       first,
       kStep,
       left,
-      readShare<In, kDensePackets, kElements>(operands[kOuts + kIn], first, kStep, left)...);
+      readVectors<In, kDenseVectors, kElements>(operands[kOuts + kIn], first, kStep, left)...);
 }
 
 template <class F, int kAll>
@@ -297,8 +298,9 @@ PUONE_GLOBAL void denseKernel(int64_t n, F f, ElementOperands<kAll> operands) {
 
 // ---- the launch ----
 
-/// Whether the operand may hold what the common type does not, or show that a result has wrapped.
-inline bool isNarrowed(
+/// Whether values must be cast through the common type: the operand can hold values that the common
+/// type cannot, or would show that a result has not wrapped around.
+inline bool castsThroughCommon(
     const puone_elementwise_args& args, int32_t functor_dtype, int o, bool output) {
   const int32_t dtype = args.dtypes[o];
   if (args.common == args.compute || functor_dtype != args.compute) return false;
@@ -307,7 +309,7 @@ inline bool isNarrowed(
   return output ? size > common : size >= common;
 }
 
-/// The bytes `immediate` of type `dtype` as the functor's type, by way of the common one.
+/// Casts the immediate `in` of type `dtype` to the functor's type, through `via` unless it is -1.
 inline void castImmediate(
     unsigned char* out,
     int32_t functor_dtype,
@@ -329,9 +331,9 @@ bool isDense(const LoopNest<kAll>& nest, ElementOperands<kAll>& operands) {
   for (int o = 0; o < kAll; ++o) {
     ElementOperand& operand = operands.all[o];
     if (operand.data == nullptr) continue;
-    operand.still = nest.stride(o) == 0;
+    operand.broadcast = nest.stride(o) == 0;
     const bool aligned = reinterpret_cast<uintptr_t>(operand.data) % 16 == 0;
-    if (!operand.still && (nest.stride(o) != operand.size || !aligned)) return false;
+    if (!operand.broadcast && (nest.stride(o) != operand.size || !aligned)) return false;
   }
   return true;
 }
@@ -346,27 +348,27 @@ void runElementwise(
     std::index_sequence<kOperand...> /*operands*/) {
   constexpr int kAll = sizeof...(T);
   constexpr int32_t dtypes[] = {kDtype<T>...};
-  constexpr int kElements = packetElements<T...>();
+  constexpr int kElements = vectorElements<T...>();
   ElementOperands<kAll> operands{};
-  std::array<const puone_operand*, kAll> places;
+  std::array<const puone_operand*, kAll> strided;
   for (int o = 0; o < kAll; ++o) {
     ElementOperand& operand = operands.all[o];
     const bool immediate = (args.immediate >> o & 1) != 0;
     operand.dtype = args.dtypes[o];
-    operand.via = isNarrowed(args, dtypes[o], o, o < outputs) ? args.common : -1;
+    operand.via = castsThroughCommon(args, dtypes[o], o, o < outputs) ? args.common : -1;
     operand.size = elementSize(args.dtypes[o]);
-    operand.still = immediate;
+    operand.broadcast = immediate;
     operand.data = immediate ? nullptr : launch.resolve(args.operands[o].data);
     if (immediate) {
       castImmediate(operand.immediate, dtypes[o], args.immediates[o], operand.dtype, operand.via);
     }
-    places[o] = &args.operands[immediate ? 0 : o]; // it is nowhere: the output's place will do
+    strided[o] = &args.operands[immediate ? 0 : o]; // an immediate has no address: use the output's
   }
-  LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, places);
-  if ((hasPackets<T>(operands.all[kOperand]) && ...) && isDense(nest, operands)) {
+  LoopNest<kAll> nest = loopNest<kAll>(launch, args.ndim, args.sizes, strided);
+  if ((canVectorize<T>(operands.all[kOperand]) && ...) && isDense(nest, operands)) {
     const int64_t n = nest.elements() / kElements * kElements;
-    constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDensePackets;
-    dialect::start<dialect::Threads::kApart>(
+    constexpr int64_t kPerBlock = int64_t{kDenseThreads} * kElements * kDenseVectors;
+    dialect::start<dialect::Threads::kIndependent>(
         launch.stream(),
         denseKernel<F, kAll>,
         static_cast<uint32_t>((n + kPerBlock - 1) / kPerBlock),
@@ -374,7 +376,7 @@ void runElementwise(
         n,
         f,
         operands);
-    // What does not fill a packet.
+    // The rest that does not fill a vector.
     nest.sizes[0] -= n;
     for (int o = 0; o < kAll; ++o) nest.data[o] += n * nest.stride(o);
   }

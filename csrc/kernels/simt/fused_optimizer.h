@@ -13,7 +13,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace fused {
 
-/// The arrays: parameter, gradient, states. Null ones are not there.
+/// The arrays: parameter, gradient, states. Null: absent.
 constexpr int kArrays = 5;
 
 struct Tensor {
@@ -43,7 +43,7 @@ struct Update {
     const Step<T> step(options, settings, tensor.step);
     bool aligned = true;
     PUONE_UNROLL
-    for (int a = 0; a < kArrays; ++a) aligned = aligned && isPacketAligned(tensor.arrays[a]);
+    for (int a = 0; a < kArrays; ++a) aligned = aligned && isVectorAligned(tensor.arrays[a]);
     StoredAs<T>{dtype}.visit([&]<class E>(Type<E>) {
       constexpr int kElements = 16 / sizeof(T);
       forChunk<kElements>(begin, end, aligned, [&]<int kAtOnce>(Packed<kAtOnce>, int64_t i) {
@@ -57,7 +57,7 @@ struct Update {
     T x[kArrays][kElements] = {};
     PUONE_UNROLL
     for (int a = 0; a < kArrays; ++a) {
-      if (tensor.arrays[a] != nullptr) readPacket<Stored>(x[a], tensor.arrays[a], i);
+      if (tensor.arrays[a] != nullptr) readVector<Stored>(x[a], tensor.arrays[a], i);
     }
     PUONE_UNROLL
     for (int e = 0; e < kElements; ++e) {
@@ -69,7 +69,7 @@ struct Update {
     PUONE_UNROLL
     for (int a = 0; a < kArrays; ++a) {
       const bool changes = tensor.arrays[a] != nullptr && (a != 1 || step.gradient.scale != 1);
-      if (changes) writePacket<Stored>(x[a], tensor.arrays[a], i);
+      if (changes) writeVector<Stored>(x[a], tensor.arrays[a], i);
     }
   }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The matrix product on a device: a block computes a tile of the result. Both factors' parts of it
-// go through shared memory, a few steps of the depth at a time, while the next ones are on their
-// way; every thread keeps a small tile of sums in registers. Used by everything that is a matrix
-// product in disguise (product.h, convolution.h), which differ in how they fetch the factors and in
-// what they do with a sum.
+// go through shared memory, one step of the depth at a time, while the next step is being fetched;
+// every thread keeps a small tile of sums in registers. Used by product.h and convolution.h, which
+// differ in how they fetch the factors and in what they do with a sum.
 //
-// A result of few tiles is cut along the depth as well, its partial sums being added up by a second
-// kernel. The order of the sums depends on the sizes and the device alone.
+// A result of few tiles is split along the depth as well, and a second kernel adds up the partial
+// sums. The order of the sums depends only on the sizes and the device.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +32,7 @@ struct TileShape {
   static constexpr int kThreadsDown = kRows / kThreadRows;
   static constexpr int kThreadsAcross = kColumns / kThreadColumns;
   static constexpr int kThreads = kThreadsDown * kThreadsAcross;
-  static constexpr int kBlocks = sizeof(T) == 16 ? 1 : 2; // of a multiprocessor, at a time
+  static constexpr int kBlocks = sizeof(T) == 16 ? 1 : 2; // resident on a multiprocessor
 };
 
 using WideTile = TileShape<float, 128, 128, 16, 8, 8>;
@@ -41,10 +40,10 @@ using FlatTile = TileShape<float, 32, 128, 16, 4, 4>;
 template <class T>
 using SquareTile = TileShape<T, 64, 64, sizeof(T) == 16 ? 8 : 16, 4, 4>;
 
-/// More rows than this fill a wide tile.
+/// Results with more rows than this use the wide tile.
 constexpr int64_t kFlatRows = 32;
 
-/// Calls body(shape) with the tile's shape for results of so many rows.
+/// Calls body(shape) with the shape of the tiles for results of `rows` rows.
 template <class T, class Body>
 void withTileShape(int64_t rows, const Body& body) {
   if constexpr (!std::is_same_v<T, float>) {
@@ -56,43 +55,43 @@ void withTileShape(int64_t rows, const Body& body) {
   }
 }
 
-/// The elements of a factor that a thread fetches in one step. A factor is seen as lanes (rows of
-/// the left one, columns of the right one) times depth.
+/// The elements of a factor that a thread fetches in one step. A factor is seen as rows times
+/// depth: the right one is seen transposed, so that its columns are rows here.
 struct Piece {
-  int64_t image; // which product of a batch
-  int64_t lane;  // the first element
+  int64_t image; // index in the batch
+  int64_t row;   // of the first element
   int64_t k;
-  int32_t lane_step; // from each to the next
+  int32_t row_step; // from each element to the next
   int32_t k_step;
-  int32_t lanes; // that there are from `lane` on
+  int32_t rows; // of the factor, from `row` on
   int32_t depth;
 
-  /// Is there an e-th one? Others are zero.
+  /// Whether the e-th element exists; missing ones are zero.
   PUONE_DEVICE bool has(int e) const {
-    return e * lane_step < lanes && e * k_step < depth;
+    return e * row_step < rows && e * k_step < depth;
   }
 };
 
-/// A factor that lies in memory with constant strides, in bytes.
+/// A factor in memory with constant strides, in bytes.
 template <class T>
 struct StridedFactor {
   StoredAs<T> stored;
   const unsigned char* data;
   int64_t image_stride;
-  int64_t lane_stride;
+  int64_t row_stride;
   int64_t depth_stride;
   bool conj;
 
   /// Whether neighbouring threads should fetch elements along the depth.
   bool isAlongDepth() const {
-    return std::abs(depth_stride) < std::abs(lane_stride);
+    return std::abs(depth_stride) < std::abs(row_stride);
   }
 
   template <int kCount>
   PUONE_DEVICE void fetch(const Piece& piece, T (&out)[kCount]) const {
     const unsigned char* at =
-        data + piece.image * image_stride + piece.lane * lane_stride + piece.k * depth_stride;
-    const int64_t step = piece.lane_step * lane_stride + piece.k_step * depth_stride;
+        data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
+    const int64_t step = piece.row_step * row_stride + piece.k_step * depth_stride;
     stored.visit([&]<class E>(Type<E>) {
       PUONE_UNROLL
       for (int e = 0; e < kCount; ++e) {
@@ -107,7 +106,7 @@ struct StridedFactor {
   }
 };
 
-/// How the work on `images` results of rows x columns is cut into blocks.
+/// How the work on `images` results of rows x columns is divided into blocks.
 struct TileGrid {
   int64_t images;
   int64_t rows;
@@ -126,7 +125,7 @@ struct TileGrid {
   }
 };
 
-/// Cuts the depth if there are too few tiles to keep the device busy.
+/// Splits the depth if there are too few tiles to fill the device.
 template <class Shape>
 TileGrid tileGrid(
     const Launch& launch, int64_t images, int64_t rows, int64_t columns, int64_t depth) {
@@ -151,81 +150,81 @@ TileGrid tileGrid(
 
 namespace detail {
 
-/// What a thread fetches of a factor's kLanes x kDepth elements per step.
-template <int kLanes, int kDepth, int kThreads>
-struct Share {
-  static constexpr int kCount = kLanes * kDepth / kThreads;
-  static_assert(kThreads % kLanes == 0 && kThreads % kDepth == 0 && kCount > 0);
+/// What a thread fetches of a factor's kRows x kDepth elements per step.
+template <int kRows, int kDepth, int kThreads>
+struct FetchPlan {
+  static constexpr int kCount = kRows * kDepth / kThreads;
+  static_assert(kThreads % kRows == 0 && kThreads % kDepth == 0 && kCount > 0);
 
-  PUONE_DEVICE explicit Share(bool along_depth) {
+  PUONE_DEVICE explicit FetchPlan(bool along_depth) {
     const int t = static_cast<int>(threadIdx.x);
-    lane = along_depth ? t / kDepth : t % kLanes;
-    k = along_depth ? t % kDepth : t / kLanes;
-    lane_step = along_depth ? kThreads / kDepth : 0;
-    k_step = along_depth ? 0 : kThreads / kLanes;
+    row = along_depth ? t / kDepth : t % kRows;
+    k = along_depth ? t % kDepth : t / kRows;
+    row_step = along_depth ? kThreads / kDepth : 0;
+    k_step = along_depth ? 0 : kThreads / kRows;
   }
 
   PUONE_DEVICE Piece
-  piece(int64_t image, int64_t first_lane, int64_t lanes, int64_t first_k, int64_t end) const {
+  piece(int64_t image, int64_t first_row, int64_t rows, int64_t first_k, int64_t end) const {
     const auto left = [](int64_t all, int64_t from) {
-      return static_cast<int32_t>(all - from < kLanes + kDepth ? all - from : kLanes + kDepth);
+      return static_cast<int32_t>(all - from < kRows + kDepth ? all - from : kRows + kDepth);
     };
     return {
         image,
-        first_lane + lane,
+        first_row + row,
         first_k + k,
-        lane_step,
+        row_step,
         k_step,
-        left(lanes, first_lane + lane),
+        left(rows, first_row + row),
         left(end, first_k + k)};
   }
 
   template <class T, int kPitch>
-  PUONE_DEVICE void put(const T (&elements)[kCount], T (&panel)[kDepth][kPitch]) const {
+  PUONE_DEVICE void store(const T (&elements)[kCount], T (&panel)[kDepth][kPitch]) const {
     PUONE_UNROLL
-    for (int e = 0; e < kCount; ++e) panel[k + e * k_step][lane + e * lane_step] = elements[e];
+    for (int e = 0; e < kCount; ++e) panel[k + e * k_step][row + e * row_step] = elements[e];
   }
 
-  int lane, k, lane_step, k_step;
+  int row, k, row_step, k_step;
 };
 
-/// 16 bytes of shared memory, or an element.
+/// Elements in 16 bytes of shared memory, at least one.
 template <class T>
-constexpr int kPacket = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
+constexpr int kVectorElements = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
 template <class T>
-struct alignas(16) TilePacket {
-  T values[kPacket<T>];
+struct alignas(16) TileVector {
+  T values[kVectorElements<T>];
 };
 
-/// Both factors' parts of two steps: one that is computed with, one that is being fetched.
+/// Both factors' parts of two steps: the current one and the one that is being fetched.
 template <class Shape>
 struct Panels {
   using T = typename Shape::Value;
-  static constexpr int kPad = kPacket<T>;
+  static constexpr int kPad = kVectorElements<T>;
   alignas(16) T left[2][Shape::kDepth][Shape::kRows + kPad];
   alignas(16) T right[2][Shape::kDepth][Shape::kColumns + kPad];
 };
 
-/// The place in a tile of the i-th of the lanes of a thread: packets that lie side by side are read
-/// by neighbouring threads.
+/// The index in a tile of a thread's i-th row (or column): neighbouring threads read neighbouring
+/// vectors.
 template <class T, int kThreads>
-PUONE_DEVICE int laneOf(int thread, int i) {
-  constexpr int kWidth = kPacket<T>;
+PUONE_DEVICE int indexInTile(int thread, int i) {
+  constexpr int kWidth = kVectorElements<T>;
   return i / kWidth * kThreads * kWidth + thread * kWidth + i % kWidth;
 }
 
-template <class T, int kThreads, int kLanes>
-PUONE_DEVICE void readLanes(const T* panel, int thread, T (&out)[kLanes]) {
+template <class T, int kThreads, int kRows>
+PUONE_DEVICE void readPanel(const T* panel, int thread, T (&out)[kRows]) {
   PUONE_UNROLL
-  for (int i = 0; i < kLanes; i += kPacket<T>) {
-    const T* from = panel + laneOf<T, kThreads>(thread, i);
-    const auto packet = *reinterpret_cast<const TilePacket<T>*>(from);
+  for (int i = 0; i < kRows; i += kVectorElements<T>) {
+    const T* from = panel + indexInTile<T, kThreads>(thread, i);
+    const auto vector = *reinterpret_cast<const TileVector<T>*>(from);
     PUONE_UNROLL
-    for (int j = 0; j < kPacket<T>; ++j) out[i + j] = packet.values[j];
+    for (int j = 0; j < kVectorElements<T>; ++j) out[i + j] = vector.values[j];
   }
 }
 
-/// Adds up a step's products in a thread's registers.
+/// Adds the products of one step to a thread's sums.
 template <class Shape, class T = typename Shape::Value>
 PUONE_DEVICE void accumulate(
     const Panels<Shape>& panels,
@@ -233,15 +232,15 @@ PUONE_DEVICE void accumulate(
     int down,
     int across,
     T (&sums)[Shape::kThreadRows][Shape::kThreadColumns]) {
-  constexpr int kUnrolled = 4; // more costs time to compile, and registers
+  constexpr int kUnrolled = 4; // more costs compile time and registers
   static_assert(Shape::kDepth % kUnrolled == 0);
   PUONE_ROLLED
   for (int first = 0; first < Shape::kDepth; first += kUnrolled) {
     PUONE_UNROLL
     for (int k = 0; k < kUnrolled; ++k) {
       T left[Shape::kThreadRows], right[Shape::kThreadColumns];
-      readLanes<T, Shape::kThreadsDown>(panels.left[buffer][first + k], down, left);
-      readLanes<T, Shape::kThreadsAcross>(panels.right[buffer][first + k], across, right);
+      readPanel<T, Shape::kThreadsDown>(panels.left[buffer][first + k], down, left);
+      readPanel<T, Shape::kThreadsAcross>(panels.right[buffer][first + k], across, right);
       PUONE_UNROLL
       for (int i = 0; i < Shape::kThreadRows; ++i) {
         PUONE_UNROLL
@@ -253,7 +252,7 @@ PUONE_DEVICE void accumulate(
   }
 }
 
-/// finish(image, row, column, sum) for every element of a tile, or its partial sum to `partial`.
+/// Calls finish(image, row, column, sum) for every element, or stores partial sums in `partial`.
 template <class Shape, class Left, class Right, class Finish>
 struct TileProduct {
   using T = typename Shape::Value;
@@ -261,7 +260,7 @@ struct TileProduct {
   Left left;
   Right right;
   Finish finish;
-  T* partial; // [split][image][row][column], unless there is one split
+  T* partial; // [split][image][row][column]; unused with one split
   bool left_along_depth;
   bool right_along_depth;
 };
@@ -270,8 +269,8 @@ template <class Shape, class Left, class Right, class Finish>
 PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
     TileProduct<Shape, Left, Right, Finish> product) {
   using T = typename Shape::Value;
-  using LeftShare = Share<Shape::kRows, Shape::kDepth, Shape::kThreads>;
-  using RightShare = Share<Shape::kColumns, Shape::kDepth, Shape::kThreads>;
+  using LeftPlan = FetchPlan<Shape::kRows, Shape::kDepth, Shape::kThreads>;
+  using RightPlan = FetchPlan<Shape::kColumns, Shape::kDepth, Shape::kThreads>;
   PUONE_SHARED Panels<Shape> panels;
 
   const TileGrid& grid = product.grid;
@@ -285,9 +284,9 @@ PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
   const int64_t begin = split * grid.split_depth;
   const int64_t end = begin + grid.split_depth < grid.depth ? begin + grid.split_depth : grid.depth;
 
-  const LeftShare left_share(product.left_along_depth);
-  const RightShare right_share(product.right_along_depth);
-  T left[LeftShare::kCount], right[RightShare::kCount];
+  const LeftPlan left_plan(product.left_along_depth);
+  const RightPlan right_plan(product.right_along_depth);
+  T left[LeftPlan::kCount], right[RightPlan::kCount];
   const int down = static_cast<int>(threadIdx.x) / Shape::kThreadsAcross;
   const int across = static_cast<int>(threadIdx.x) % Shape::kThreadsAcross;
   T sums[Shape::kThreadRows][Shape::kThreadColumns] = {};
@@ -295,19 +294,19 @@ PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
   for (int64_t k = begin; k < end + Shape::kDepth; k += Shape::kDepth) {
     const bool more = k < end;
     if (more) {
-      product.left.fetch(left_share.piece(image, row, grid.rows, k, end), left);
-      product.right.fetch(right_share.piece(image, column, grid.columns, k, end), right);
+      product.left.fetch(left_plan.piece(image, row, grid.rows, k, end), left);
+      product.right.fetch(right_plan.piece(image, column, grid.columns, k, end), right);
     }
     if (k > begin) accumulate<Shape>(panels, buffer, down, across, sums);
     if (more) {
       buffer ^= 1;
-      left_share.put(left, panels.left[buffer]);
-      right_share.put(right, panels.right[buffer]);
+      left_plan.store(left, panels.left[buffer]);
+      right_plan.store(right, panels.right[buffer]);
     }
     __syncthreads();
   }
 
-  // Some of the tile's rows at a time, so that neighbouring threads finish neighbouring columns.
+  // A few rows of the tile at a time, so that neighbouring threads finish neighbouring columns.
   using Stage = T[Shape::kThreadsDown][Shape::kColumns];
   static_assert(sizeof(Stage) <= sizeof panels.left);
   auto& stage = reinterpret_cast<Stage&>(panels.left);
@@ -316,12 +315,12 @@ PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
   for (int i = 0; i < Shape::kThreadRows; ++i) {
     PUONE_UNROLL
     for (int j = 0; j < Shape::kThreadColumns; ++j) {
-      stage[down][laneOf<T, Shape::kThreadsAcross>(across, j)] = sums[i][j];
+      stage[down][indexInTile<T, Shape::kThreadsAcross>(across, j)] = sums[i][j];
     }
     __syncthreads();
     constexpr int kStaged = Shape::kThreadsDown * Shape::kColumns;
     for (int e = static_cast<int>(threadIdx.x); e < kStaged; e += Shape::kThreads) {
-      const int64_t r = row + laneOf<T, Shape::kThreadsDown>(e / Shape::kColumns, i);
+      const int64_t r = row + indexInTile<T, Shape::kThreadsDown>(e / Shape::kColumns, i);
       const int64_t c = column + e % Shape::kColumns;
       if (r >= grid.rows || c >= grid.columns) continue;
       const T sum = stage[e / Shape::kColumns][e % Shape::kColumns];
@@ -335,7 +334,7 @@ PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
   }
 }
 
-/// Adds the partial sums of an element up.
+/// Adds up the partial sums of an element.
 template <class T, class Finish>
 struct SumSplits {
   PUONE_DEVICE void operator()(int64_t i) const {
@@ -354,7 +353,7 @@ struct SumSplits {
 
 } // namespace detail
 
-/// finish(image, row, column, sum) for every element of `images` products of rows x columns.
+/// Calls finish(image, row, column, sum) for every element of the products that `grid` describes.
 template <class Shape, class Left, class Right, class Finish>
 void multiply(
     Launch& launch,
@@ -367,7 +366,7 @@ void multiply(
   if (grid.splits > 1) {
     partial = static_cast<T*>(launch.scratch(grid.splits * grid.elements() * sizeof(T)));
   }
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       detail::tileKernel<Shape, Left, Right, Finish>,
       static_cast<uint32_t>(grid.blocks()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generated elements on a device: a thread each.
+// Generated elements on a device: one thread per element.
 #pragma once
 
 #include <cstdint>

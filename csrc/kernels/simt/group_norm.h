@@ -38,13 +38,14 @@ struct Norm {
         grad_weight(launch, args.grad_weight, args.parameter_dtype),
         grad_bias(launch, args.grad_bias, args.parameter_dtype) {}
 
-  /// A row per group. A packet is of one channel, or of channels of one element each.
+  /// One row per group. A vector lies in one channel, or each channel has one element.
   Rows rows() const {
     const int64_t run = inner == 1 ? channels : inner;
-    return {count, size, 1, fitPackets<X, T>(run, {in, out, weight, bias, grad_in}), kTwoRows};
+    return {
+        count, size, 1, canVectorizeRows<X, T>(run, {in, out, weight, bias, grad_in}), kTwoRows};
   }
 
-  /// What the channels of a part of group number `group` have in `of`, or `other` without it.
+  /// The values of `of` for the channels of a part of group `group`; `other` if `of` is missing.
   template <int kElements, int kPart>
   PUONE_DEVICE void ofNeighbours(
       T (&values)[kPart],
@@ -67,13 +68,13 @@ struct Norm {
     const int64_t into = part.first() % inner;
     T value = other;
     part.each([&](int k) {
-      if (of.data != nullptr && part.startsPacket(k)) {
+      if (of.data != nullptr && part.startsVector(k)) {
         value = of.at(channel + quotient(into + part.offset(k)));
       }
       values[k] = value;
     });
   }
-  /// at / inner, of what is less than a piece away from the first channel.
+  /// at / inner, for positions less than a piece after the first channel.
   PUONE_DEVICE int64_t quotient(int64_t at) const {
     if (inner >= int64_t{kTwoRows} * kMaxBlockThreads) return at < inner ? 0 : 1;
     auto index = static_cast<uint32_t>(at);
@@ -82,7 +83,7 @@ struct Norm {
 
   int64_t groups, channels, inner, size;
   int64_t count;   // groups of all rows
-  Divider divider; // by inner
+  Divider divider; // division by `inner`
   T epsilon;
   Elements<T> in, out, weight, bias, mean, rstd, grad_in, grad_weight, grad_bias;
 };
@@ -98,8 +99,8 @@ struct Merge {
   PUONE_FN Moments<T> operator()(const Moments<T>& a, const Moments<T>& b) const {
     const T n = a.n + b.n;
     if (n == 0) return a;
-    const T share = b.n / n, apart = b.mean - a.mean;
-    return {n, a.mean + apart * share, a.squares + b.squares + apart * apart * a.n * share};
+    const T share = b.n / n, delta = b.mean - a.mean;
+    return {n, a.mean + delta * share, a.squares + b.squares + delta * delta * a.n * share};
   }
 };
 
@@ -231,7 +232,7 @@ struct Backward : RowBody<X, kTwoRows> {
   Norm<X> norm;
 };
 
-/// Of a plane, that is a channel of a group: mean and rstd.
+/// Mean and rstd of a plane (a channel of a group).
 template <class X>
 struct PlaneNormal {
   using T = RowType<X>;
@@ -242,7 +243,7 @@ struct PlaneNormal {
   Norm<X> norm;
 };
 
-/// The input's gradient, of the planes' sums.
+/// The input's gradient, computed from the planes' sums.
 template <class X>
 struct PlaneBackward : RowBody<X, kTwoRows> {
   using Body = RowBody<X, kTwoRows>;
@@ -285,7 +286,7 @@ struct PlaneBackward : RowBody<X, kTwoRows> {
   const T* sums;
 };
 
-/// What the parameters' gradients are sums of: of the elements, or of the planes' sums.
+/// The summands of the parameters' gradients: elements, or the planes' sums.
 template <class X>
 struct ElementTerms {
   using T = RowType<X>;
@@ -347,7 +348,7 @@ void backward(Launch& launch, const puone_group_norm_args& args) {
       planes,
       norm.inner,
       1,
-      fitPackets<X, T>(norm.inner, {norm.in, norm.out, norm.grad_in}),
+      canVectorizeRows<X, T>(norm.inner, {norm.in, norm.out, norm.grad_in}),
       kTwoRows};
   forRows(launch, rows, PlaneSums<X, PlaneNormal<X>>{{}, norm.in, norm.out, {norm}, sums});
   if (norm.grad_in.data) forRows(launch, rows, PlaneBackward<X>{{}, norm, sums});

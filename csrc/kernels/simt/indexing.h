@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements found by indices on a device. What is only read has a thread per element. Writes may
-// meet: which place of the table each index chooses is found first; then a thread walks along all
-// that may meet, in order, where there are many such threads or not much to walk along. Otherwise
-// the writes are sorted by place, stably, and each place has a thread for its own.
+// Elements found by indices on a device. Reads use one thread per element. Several writes may have
+// the same destination in the table, so the destination of each write is computed first. Writes are
+// divided into segments; only writes of the same segment can conflict. With many or short segments,
+// one thread performs all writes of a segment in order. Otherwise a stable sort groups the writes
+// by destination, and one thread performs all writes to a destination.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +26,12 @@
 namespace puone::kernels::PUONE_ISA {
 namespace indexed {
 
-/// Writes that may meet up to which walking along them is always best.
-constexpr int64_t kShortWalk = 16;
-/// Threads that keep a device busy.
-constexpr int64_t kManyWalks = 16384;
+/// Segments of at most this many writes are always processed by one thread each.
+constexpr int64_t kShortSegment = 16;
+/// With at least this many segments, one thread per segment fills the device.
+constexpr int64_t kManySegments = 16384;
 
-/// The places of a table that indices choose from, numbered; the last index is the fastest.
+/// The destinations in a table that indices choose from, numbered; the last index is the fastest.
 template <int kIndices>
 class Choices {
  public:
@@ -56,7 +57,7 @@ class Choices {
     return strides_[k];
   }
 
-  /// Bytes from the table's beginning.
+  /// Offset in the table, in bytes.
   PUONE_FN int64_t offset(int64_t number) const {
     int64_t offset = 0;
     for (int k = indices() - 1; k > 0; --k) {
@@ -77,16 +78,16 @@ class Chooser {
  public:
   Chooser(Launch& launch, const puone_indexing_args& args)
       : choices_(args),
-        wide_(args.index_dtype == PUONE_INT64),
+        int64_(args.index_dtype == PUONE_INT64),
         wraps_(args.wraps != 0),
         check_(launch, args.name) {}
 
-  /// each(k, index) for the indices at `at`; false if one is out of bounds.
+  /// Calls each(k, index) for the indices at `at`. Returns false if one is out of bounds.
   template <class Each>
   PUONE_DEVICE bool read(unsigned char* const* at, const Each& each) const {
     bool valid = true;
     for (int k = 0; k < choices_.indices(); ++k) {
-      const int64_t given = wide_ ? load<int64_t>(at[k]) : int64_t{load<int32_t>(at[k])};
+      const int64_t given = int64_ ? load<int64_t>(at[k]) : int64_t{load<int32_t>(at[k])};
       const int64_t index = given < 0 && wraps_ ? given + choices_.size(k) : given;
       if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(choices_.size(k))) {
         valid = check_(given, choices_.size(k)); // false
@@ -96,7 +97,7 @@ class Chooser {
     return valid;
   }
 
-  /// The number of the place, or -1.
+  /// The number of the destination; -1 if an index is out of bounds.
   PUONE_DEVICE int64_t number(unsigned char* const* at) const {
     int64_t number = 0;
     const bool valid =
@@ -104,7 +105,7 @@ class Chooser {
     return valid ? number : -1;
   }
 
-  /// Its bytes from the table's beginning; false if there is no such place.
+  /// The destination's offset in bytes. Returns false if an index is out of bounds.
   PUONE_DEVICE bool offset(unsigned char* const* at, int64_t& offset) const {
     offset = 0;
     return read(at, [&](int k, int64_t index) { offset += index * choices_.stride(k); });
@@ -112,14 +113,14 @@ class Chooser {
 
  private:
   Choices<kIndices> choices_;
-  bool wide_, wraps_;
+  bool int64_, wraps_;
   IndexCheck check_;
 };
 
-/// The table, the elements and the indices. With `writes_meet` the dimensions along which they may
-/// are the innermost.
+/// The table, the elements and the indices. With `for_writing`, the dimensions along which writes
+/// can conflict are the innermost.
 template <int kIndices>
-LoopNest<2 + kIndices> nestOf(Launch& launch, const puone_indexing_args& args, bool writes_meet) {
+LoopNest<2 + kIndices> nestOf(Launch& launch, const puone_indexing_args& args, bool for_writing) {
   std::array<puone_operand, 2 + kIndices> operands;
   operands[0] = args.table;
   operands[1] = args.immediate != 0 ? args.table : args.elements;
@@ -128,8 +129,8 @@ LoopNest<2 + kIndices> nestOf(Launch& launch, const puone_indexing_args& args, b
   }
   std::array<int64_t, PUONE_MAX_DIMS> order, sizes;
   for (int32_t d = 0; d < args.ndim; ++d) order[d] = d;
-  const auto meets = [&](int64_t d) { return args.table.strides[d] == 0; };
-  if (writes_meet) std::stable_partition(order.begin(), order.begin() + args.ndim, meets);
+  const auto conflicts = [&](int64_t d) { return args.table.strides[d] == 0; };
+  if (for_writing) std::stable_partition(order.begin(), order.begin() + args.ndim, conflicts);
   auto ordered = operands;
   std::array<const puone_operand*, 2 + kIndices> pointers;
   for (int o = 0; o < 2 + kIndices; ++o) {
@@ -140,7 +141,7 @@ LoopNest<2 + kIndices> nestOf(Launch& launch, const puone_indexing_args& args, b
   return loopNest<2 + kIndices>(launch, args.ndim, sizes.data(), pointers);
 }
 
-/// Makes elements of 16 bytes of rows that consist of whole ones; returns an element's size.
+/// Treats rows of whole 16-byte words as rows of such words. Returns the size of an element.
 template <int kOperands>
 int32_t widened(LoopNest<kOperands>& nest, const puone_indexing_args& args) {
   constexpr int64_t kWord = sizeof(Bits128);
@@ -187,14 +188,14 @@ void get(Launch& launch, const puone_indexing_args& args) {
 
 // ---- writing ----
 
-/// How the elements of a nest are numbered, and the writes to it: number = apart * meeting + write,
-/// where only writes with the same `apart` may meet.
+/// The writes of a nest and their numbers: number = segment * segment_size + index in the segment.
+/// Only writes of the same segment can have the same destination.
 struct Writes {
-  int64_t meeting, apart;
-  int64_t keyed;   // writes that have a key of their own: all, or those of apart 0, which the
-  int64_t columns; // others share
-  int64_t places;  // a key is apart * places + number of the place, for `keys` of them
-  int64_t keys;    // the key of a write that is left out
+  int64_t segment_size, segments;
+  int64_t keyed;        // writes with a key: all, or only segment 0 if all segments share its keys
+  int64_t columns;      // segments that share the keys, else 1
+  int64_t destinations; // that indices choose from; key = segment * destinations + destination
+  int64_t keys;         // number of keys; also the key of a write whose index is out of bounds
 };
 
 template <int kIndices>
@@ -203,16 +204,17 @@ struct KeyWrite {
     unsigned char* at[2 + kIndices];
     nest.at(static_cast<uint32_t>(i), at);
     const int64_t number = chooser.number(at + 2);
-    const int64_t key = number < 0 ? writes.keys : i / writes.meeting * writes.places + number;
+    const int64_t key =
+        number < 0 ? writes.keys : i / writes.segment_size * writes.destinations + number;
     items[i] = {static_cast<uint64_t>(key), i};
   }
-  Places<2 + kIndices> nest;
+  ElementAddresses<2 + kIndices> nest;
   Chooser<kIndices> chooser;
   Writes writes;
   KeyedItem<uint64_t>* items;
 };
 
-/// What is written: an element, or one value.
+/// The values to write: elements, or one value for all.
 template <class T>
 struct Elements {
   explicit Elements(const puone_indexing_args& args)
@@ -224,22 +226,22 @@ struct Elements {
   bool immediate;
 };
 
-/// A thread per `apart`: all its writes, in order.
+/// One thread per segment: performs its writes in order.
 template <class T, class F>
-struct WriteAlong {
-  PUONE_DEVICE void operator()(int64_t apart) const {
-    const int64_t own = writes.columns == 1 ? apart : 0;
-    const KeyedItem<uint64_t>* const mine = items + own * writes.meeting;
-    for (int64_t i = 0; i < writes.meeting; ++i) {
+struct WriteSegment {
+  PUONE_DEVICE void operator()(int64_t segment) const {
+    const int64_t own = writes.columns == 1 ? segment : 0;
+    const KeyedItem<uint64_t>* const mine = items + own * writes.segment_size;
+    for (int64_t i = 0; i < writes.segment_size; ++i) {
       const auto key = static_cast<int64_t>(mine[i].key);
       if (key == writes.keys) continue;
       unsigned char* at[2];
-      nest.at(static_cast<uint32_t>(apart * writes.meeting + i), at);
-      unsigned char* const table = at[0] + choices.offset(key - own * writes.places);
+      nest.at(static_cast<uint32_t>(segment * writes.segment_size + i), at);
+      unsigned char* const table = at[0] + choices.offset(key - own * writes.destinations);
       store(table, f(load<T>(table), elements.at(at[1])));
     }
   }
-  Places<2> nest;
+  ElementAddresses<2> nest;
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
   const KeyedItem<uint64_t>* items;
@@ -247,7 +249,8 @@ struct WriteAlong {
   F f;
 };
 
-/// A thread per place that is written to, and per column: the first of its writes does them all.
+/// One thread per write and column. The thread of the first write to a destination performs all
+/// writes to it; the others do nothing.
 template <class T, class F>
 struct WriteSorted {
   static constexpr int kAhead = 4;
@@ -258,10 +261,11 @@ struct WriteSorted {
     const uint64_t key = items[first].key;
     if (static_cast<int64_t>(key) == writes.keys) return;
     if (first > 0 && items[first - 1].key == key) return;
-    const int64_t before = column * writes.meeting;
+    const int64_t before = column * writes.segment_size;
     unsigned char* at[2];
     nest.at(static_cast<uint32_t>(before + items[first].position), at);
-    unsigned char* const table = at[0] + choices.offset(static_cast<int64_t>(key) % writes.places);
+    unsigned char* const table =
+        at[0] + choices.offset(static_cast<int64_t>(key) % writes.destinations);
     T value = load<T>(table);
     for (int64_t s = first, n = kAhead; n == kAhead; s += kAhead) {
       T next[kAhead];
@@ -280,7 +284,7 @@ struct WriteSorted {
     }
     store(table, value);
   }
-  Places<2> nest;
+  ElementAddresses<2> nest;
   Choices<PUONE_MAX_INDICES> choices;
   Writes writes;
   Divider columns;
@@ -294,17 +298,17 @@ Writes writesOf(const LoopNest<2 + kIndices>& nest, const puone_indexing_args& a
   Writes writes{1, 1, 0, 1, Choices<kIndices>(args).count(), 0};
   bool shared = true;
   for (int32_t d = 0; d < nest.ndim; ++d) {
-    const bool meets = nest.strides[0][d] == 0;
-    (meets ? writes.meeting : writes.apart) *= nest.sizes[d];
-    for (int k = 0; k < args.index_count; ++k) shared &= meets || nest.strides[2 + k][d] == 0;
+    const bool conflicts = nest.strides[0][d] == 0;
+    (conflicts ? writes.segment_size : writes.segments) *= nest.sizes[d];
+    for (int k = 0; k < args.index_count; ++k) shared &= conflicts || nest.strides[2 + k][d] == 0;
   }
-  writes.keyed = writes.meeting * (shared ? 1 : writes.apart);
-  writes.columns = shared ? writes.apart : 1;
-  writes.keys = writes.places * (shared ? 1 : writes.apart);
+  writes.keyed = writes.segment_size * (shared ? 1 : writes.segments);
+  writes.columns = shared ? writes.segments : 1;
+  writes.keys = writes.destinations * (shared ? 1 : writes.segments);
   return writes;
 }
 
-/// table = f(table, element), in order.
+/// table = f(table, element), for all writes in order.
 template <class T, int kIndices, class F>
 void write(
     Launch& launch,
@@ -313,23 +317,25 @@ void write(
     const Chooser<kIndices>& chooser,
     const F& f) {
   const Choices<PUONE_MAX_INDICES> choices(args);
-  // Pieces follow each other in order, too.
+  // Pieces run one after the other, so their writes are in order, too.
   forPieces(nest, [&](const LoopNest<2 + kIndices>& piece, int64_t) {
     const Writes writes = writesOf<kIndices>(piece, args);
     const size_t bytes = static_cast<size_t>(writes.keyed) * sizeof(KeyedItem<uint64_t>);
     auto* const items = static_cast<KeyedItem<uint64_t>*>(launch.scratch(bytes));
     map(launch,
         writes.keyed,
-        KeyWrite<kIndices>{Places<2 + kIndices>(piece), chooser, writes, items});
+        KeyWrite<kIndices>{ElementAddresses<2 + kIndices>(piece), chooser, writes, items});
     LoopNest<2> pair;
     pair.ndim = piece.ndim;
     pair.sizes = piece.sizes;
     pair.data = {piece.data[0], piece.data[1]};
     pair.strides = {piece.strides[0], piece.strides[1]};
-    const Places<2> at(pair);
-    const bool shared = writes.columns == writes.apart;
-    if (writes.meeting <= kShortWalk || (!shared && writes.apart >= kManyWalks)) {
-      map(launch, writes.apart, WriteAlong<T, F>{at, choices, writes, items, Elements<T>(args), f});
+    const ElementAddresses<2> at(pair);
+    const bool shared = writes.columns == writes.segments;
+    if (writes.segment_size <= kShortSegment || (!shared && writes.segments >= kManySegments)) {
+      map(launch,
+          writes.segments,
+          WriteSegment<T, F>{at, choices, writes, items, Elements<T>(args), f});
       return;
     }
     const KeyedItem<uint64_t>* const sorted = radixSort(
@@ -362,7 +368,7 @@ void put(Launch& launch, const puone_indexing_args& args) {
   });
 }
 
-/// Which reduction it is, all threads know alike.
+/// The reduction is chosen at run time; it is the same for all threads.
 template <class T>
 struct Join {
   using C = Compute<T>;

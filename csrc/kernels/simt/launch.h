@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/fault.h"
+#include "kernels/device_error.h"
 #include "kernels/matrix_product.h"
 
 namespace puone::kernels {
@@ -19,29 +19,29 @@ class Launch {
     return static_cast<unsigned char*>(device_address);
   }
 
-  /// The native stream, in whose order everything runs.
+  /// The native stream on which everything runs.
   virtual void* stream() const = 0;
   /// Multiprocessors of the stream's device.
   virtual int32_t multiprocessors() const = 0;
 
-  /// Device memory for what this launch starts, aligned to 256 bytes, its contents undefined. The
-  /// driver takes it back in stream order. Throws what the driver turns into OUT_OF_MEMORY.
+  /// Temporary device memory for the kernels of this launch, aligned to 256 bytes, uninitialised.
+  /// The driver frees it in stream order. Throws what the driver reports as OUT_OF_MEMORY.
   virtual void* scratch(size_t bytes) = 0;
 
-  /// Whether the vendor's library can be had and is to be asked for this product.
+  /// Whether the vendor's library is available and should compute this product.
   virtual bool multiplies(const MatrixProduct& /*product*/) {
     return false;
   }
-  /// Asks it to queue the product; false: it cannot, nothing was queued.
+  /// Queues the product by the library. Returns false if it cannot; then nothing was queued.
   virtual bool multiply(const MatrixProduct& /*product*/) {
     return false;
   }
 
-  /// A fault that device code may raise; faultText() says what `message` may hold. The first
-  /// counts.
-  virtual Fault fault(std::string_view message) = 0;
+  /// An error that device code may raise; errorText() documents `message`. Only the first one of a
+  /// launch is reported.
+  virtual DeviceError deviceError(std::string_view message) = 0;
 
-  /// What was started so far counts as finished no sooner than `ns` from its start on.
+  /// The work of this launch takes at least `ns` nanoseconds.
   virtual void delay(uint64_t ns) = 0;
 
  protected:

@@ -10,7 +10,7 @@
 namespace puone::kernels::PUONE_ISA {
 
 constexpr uint32_t kMapThreads = 256;
-/// The most blocks that a launch may have.
+/// Maximum number of blocks of a launch.
 constexpr int64_t kMaxBlocks = 0x7fffffff;
 
 namespace detail {
@@ -26,7 +26,7 @@ PUONE_GLOBAL void mapKernel(int64_t n, F f) {
 template <class F>
 void map(Launch& launch, int64_t n, const F& f, int64_t /*grain*/ = 0) {
   if (n <= 0) return;
-  dialect::start<dialect::Threads::kApart>(
+  dialect::start<dialect::Threads::kIndependent>(
       launch.stream(),
       detail::mapKernel<F>,
       static_cast<uint32_t>((n + kMapThreads - 1) / kMapThreads),

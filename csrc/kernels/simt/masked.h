@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Masks on a device: a block per chunk finds the places of its elements by a scan.
+// Masks on a device: one block per chunk finds the positions of its elements by a scan.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace masked {
 
-/// Neighbouring elements of one thread.
+/// Contiguous elements per thread.
 constexpr int64_t kRun = 8;
 constexpr int64_t kRuns = kMaskChunk / kRun;
 
@@ -31,7 +31,7 @@ struct FillElement {
   bool immediate;
 };
 
-/// Which of a run's elements are not zero: one bit each.
+/// A bit mask of the run's elements that are not zero.
 template <class T>
 PUONE_DEVICE uint32_t nonzerosOf(const unsigned char* in, int64_t first, int64_t n) {
   uint32_t bits = 0;
@@ -55,7 +55,7 @@ template <class T>
 struct CountChunk {
   PUONE_DEVICE void operator()(const Block& block, int64_t chunk) const {
     const int64_t first = chunk * kMaskChunk;
-    // Neighbouring threads read neighbouring elements: the order of a sum of integers is free.
+    // Neighbouring threads read neighbouring elements: integer sums may have any order.
     const int64_t length = detail::smaller(kMaskChunk, n - first);
     const int64_t found = block.reduce(
         length,
@@ -72,8 +72,8 @@ struct CountChunk {
   int64_t* offsets;
 };
 
-/// meet(i, k) for each i at which `in` is not zero, the k-th of them.
-template <class T, class Meet>
+/// Calls visit(i, k) for each i with in[i] != 0; it is the k-th such element.
+template <class T, class Visit>
 struct ForChunk {
   PUONE_DEVICE void operator()(const Block& block, int64_t chunk) const {
     const int64_t start = chunk * kMaskChunk, before = offsets[chunk];
@@ -88,21 +88,21 @@ struct ForChunk {
           const uint32_t bits = nonzerosOf<T>(in, first, n);
           int64_t k = before + sum - bitCount(bits);
           for (int64_t e = 0; e < kRun; ++e) {
-            if ((bits >> e & 1) != 0) meet(first + e, k++);
+            if ((bits >> e & 1) != 0) visit(first + e, k++);
           }
         });
   }
   const unsigned char* in;
   int64_t n;
   const int64_t* offsets;
-  Meet meet;
+  Visit visit;
 };
 
-template <class T, class Meet>
+template <class T, class Visit>
 void forNonzeros(
-    Launch& launch, const unsigned char* in, int64_t n, void* offsets, const Meet& meet) {
+    Launch& launch, const unsigned char* in, int64_t n, void* offsets, const Visit& visit) {
   const auto* const starts = reinterpret_cast<const int64_t*>(launch.resolve(offsets));
-  blocks(launch, maskChunks(n), kMaskChunk, ForChunk<T, Meet>{in, n, starts, meet});
+  blocks(launch, maskChunks(n), kMaskChunk, ForChunk<T, Visit>{in, n, starts, visit});
 }
 
 struct WriteCoordinates {
@@ -125,7 +125,7 @@ struct WriteCoordinates {
   int64_t sizes[64];
 };
 
-/// Elements of a spread and a packed array.
+/// Copies elements between an unpacked and a packed array.
 template <class T, bool kPack>
 struct MovePacked {
   PUONE_DEVICE void operator()(int64_t i, int64_t k) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many tensors on a device: each is cut into chunks, and a block takes a chunk. Which one, a table
-// says that travels with the launch's arguments.
+// Many tensors on a device: each is divided into chunks, one block per chunk. A table in the
+// launch's arguments says which chunk a block has.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Tensors of one launch, whose arguments have to fit into 4 KB.
+/// Tensors per launch: the arguments of a launch must fit into 4 KB.
 constexpr int kTensorsAtOnce = 32;
 constexpr uint32_t kTensorThreads = 256;
-/// Elements that a block works on.
+/// Elements per block.
 constexpr int64_t kChunk = 8192;
 
 template <class Tensor>
@@ -40,8 +40,8 @@ PUONE_GLOBAL void tensorsKernel(TensorTable<Tensor> table, Body body) {
 
 } // namespace detail
 
-/// body(tensor, begin, end) for chunks that cover all `count` tensors, by all threads of a block.
-/// Tensor(t) describes one of them and has a number of elements, n.
+/// Calls body(tensor, begin, end), with all threads of a block, for chunks that cover all `count`
+/// tensors. describe(t) gives a Tensor, whose member n is the number of elements.
 template <class Tensor, class Describe, class Body>
 void forTensors(Launch& launch, int count, const Describe& describe, const Body& body) {
   for (int first = 0; first < count; first += kTensorsAtOnce) {
@@ -55,13 +55,13 @@ void forTensors(Launch& launch, int count, const Describe& describe, const Body&
     static_assert(sizeof table + sizeof body < 4096);
     const uint32_t blocks = table.first_block[table.count];
     if (blocks == 0) continue;
-    dialect::start<dialect::Threads::kApart>(
+    dialect::start<dialect::Threads::kIndependent>(
         launch.stream(), detail::tensorsKernel<Tensor, Body>, blocks, kTensorThreads, table, body);
   }
 }
 
-/// step(Packed<kElements>{}, i) for the elements from `begin` on, kElements at a time where memory
-/// allows it.
+/// Calls step(Packed<kElements>{}, i) for the elements from `begin` on, kElements at a time where
+/// the alignment allows it, else one at a time.
 template <int kElements>
 struct Packed {};
 
@@ -77,24 +77,24 @@ PUONE_DEVICE void forChunk(int64_t begin, int64_t end, bool aligned, const Step&
   for (int64_t i = first + threadIdx.x; i < end; i += kTensorThreads) step(Packed<1>{}, i);
 }
 
-/// x = what `from` has from element i on, as T; and back.
+/// Loads the elements of `from` from index i on as T; writeVector stores them.
 template <class Stored, int kElements, class T>
-PUONE_DEVICE void readPacket(T (&x)[kElements], const unsigned char* from, int64_t i) {
-  using In = detail::Packet<Stored, kElements>;
-  const In packet = *reinterpret_cast<const In*>(reinterpret_cast<const Stored*>(from) + i);
+PUONE_DEVICE void readVector(T (&x)[kElements], const unsigned char* from, int64_t i) {
+  using In = detail::AlignedVector<Stored, kElements>;
+  const In vector = *reinterpret_cast<const In*>(reinterpret_cast<const Stored*>(from) + i);
   PUONE_UNROLL
-  for (int e = 0; e < kElements; ++e) x[e] = cast<T>(packet.elements[e]);
+  for (int e = 0; e < kElements; ++e) x[e] = cast<T>(vector.elements[e]);
 }
 template <class Stored, int kElements, class T>
-PUONE_DEVICE void writePacket(const T (&x)[kElements], unsigned char* to, int64_t i) {
-  using Out = detail::Packet<Stored, kElements>;
-  Out packet;
+PUONE_DEVICE void writeVector(const T (&x)[kElements], unsigned char* to, int64_t i) {
+  using Out = detail::AlignedVector<Stored, kElements>;
+  Out vector;
   PUONE_UNROLL
-  for (int e = 0; e < kElements; ++e) packet.elements[e] = cast<Stored>(x[e]);
-  *reinterpret_cast<Out*>(reinterpret_cast<Stored*>(to) + i) = packet;
+  for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(x[e]);
+  *reinterpret_cast<Out*>(reinterpret_cast<Stored*>(to) + i) = vector;
 }
 
-PUONE_FN bool isPacketAligned(const unsigned char* address) {
+PUONE_FN bool isVectorAligned(const unsigned char* address) {
   return reinterpret_cast<uintptr_t>(address) % 16 == 0;
 }
 

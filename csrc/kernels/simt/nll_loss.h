@@ -14,7 +14,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace nll {
 
-/// Of losses and weights.
+/// The sums of losses and of weights.
 using Sums = Pair<double, double>;
 
 /// The sums of a part of the targets.
@@ -51,7 +51,7 @@ struct SumParts {
 
 template <class X>
 void sumUp(Launch& launch, const NllLoss<X>& loss) {
-  constexpr int64_t kLeast = 2048, kMost = 1024; // targets of a part, parts
+  constexpr int64_t kLeast = 2048, kMost = 1024; // minimum targets per part, maximum parts
   const int64_t size = std::max(kLeast, (loss.count + kMost - 1) / kMost);
   const int64_t count = (loss.count + size - 1) / size;
   auto* const parts =

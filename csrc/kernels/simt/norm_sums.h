@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the gradients of norms sum up over planes, the neighbouring elements of one channel: the
-// gradient that comes in, and its products with the input, which is centred and scaled.
+// Sums over planes (the contiguous elements of one channel) for the gradients of norms: of the
+// incoming gradient, and of its products with the centred and scaled input.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// to[plane] and to[planes + plane] become the sums.
+/// Writes the sums to to[plane] and to[planes + plane].
 template <class X, class Normal>
 struct PlaneSums : RowBody<X, kTwoRows> {
   using Body = RowBody<X, kTwoRows>;
@@ -40,7 +40,7 @@ struct PlaneSums : RowBody<X, kTwoRows> {
   }
 
   Elements<T> in, gradient;
-  Normal normals; // of a plane: what x is diminished by, and then multiplied with
+  Normal normals; // of a plane: the number subtracted from x, then the factor
   T* to;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lines of elements in order on a device. Elements become keys: unsigned integers in the wanted
-// order. A short line is sorted by a block, in its memory; long ones by radix. All is done with the
-// keys' bits, so that there are two kinds of items, whatever the types.
+// order. A block sorts a short line in shared memory; long lines use radix sort. Only the keys'
+// size matters, so that there are two kinds of items for all element types.
 #pragma once
 
 #include <algorithm>
@@ -29,13 +29,13 @@ namespace ordering {
 template <class Bits>
 constexpr Bits kTopBit = static_cast<Bits>(Bits{1} << (sizeof(Bits) * 8 - 1));
 
-/// Negative integers lie behind positive ones, as bits; here before.
+/// Flips the sign bit, so that negative integers come before positive ones as unsigned keys.
 template <class Bits>
 PUONE_FN Bits signedKey(Bits bits) {
   return bits ^ kTopBit<Bits>;
 }
 
-/// `infinity`: its bits. NaN is the largest of all, and zeros are equal.
+/// `infinity`: its bits. NaN is the largest key, and zeros are equal.
 template <class Bits>
 PUONE_FN Bits floatKey(Bits bits, Bits infinity) {
   const Bits magnitude = bits & static_cast<Bits>(~kTopBit<Bits>);
@@ -66,7 +66,7 @@ PUONE_FN Bits keyOf(const unsigned char* at, int32_t dtype) {
   return bits;
 }
 
-/// A total order, so that a sort by it is stable whatever its method.
+/// A total order, so that every sorting method is stable.
 template <class Key>
 struct Before {
   PUONE_FN bool operator()(const KeyedItem<Key>& a, const KeyedItem<Key>& b) const {
@@ -74,7 +74,7 @@ struct Before {
   }
 };
 
-/// Lines of at most this many elements are sorted in a block's memory.
+/// Lines of at most this many elements are sorted in shared memory.
 template <class Key>
 constexpr uint32_t kShort = 16384 / sizeof(KeyedItem<Key>);
 
@@ -102,7 +102,7 @@ struct Lines {
   const unsigned char* in;
   unsigned char* outs[2];
   int32_t dtype, element; // bytes of an element
-  int64_t size, wanted;   // elements of a line, and of those the first that are wanted
+  int64_t size, wanted;   // elements of a line; how many of the first are wanted
   int64_t number;         // of lines
   bool descending, has_nan;
   int64_t steps[Dimensions::kStrides]; // from an element of a line to the next
@@ -117,7 +117,7 @@ struct Lines {
     if (element == 4) return directed(keyOf<uint32_t>(at, dtype));
     return directed(keyOf<uint64_t>(at, dtype));
   }
-  /// The key of NaN, of lines in ascending order.
+  /// The key of NaN in ascending order.
   PUONE_FN Key nan() const {
     return static_cast<Key>(~Key{0}) >> (sizeof(Key) - element) * 8;
   }
@@ -137,7 +137,7 @@ struct Lines {
     store(outs[1] + at[2] + to * steps[2], position);
   }
 
-  /// The first of `size` items in order whose key is not less.
+  /// The index of the first of `end` sorted items whose key is not less than `key`.
   PUONE_FN int64_t lowerBound(const KeyedItem<Key>* items, int64_t end, Key key) const {
     int64_t begin = 0;
     while (begin < end) {
@@ -152,7 +152,7 @@ struct Lines {
   }
 };
 
-/// What is wanted of lines that are in order, items of a line at items + line * stride.
+/// Writes the wanted results of sorted lines; the items of a line are at items + line * stride.
 template <class Key>
 class Results {
  public:
@@ -178,12 +178,12 @@ class Results {
   PUONE_DEVICE int64_t median(const KeyedItem<Key>* items) const {
     const int64_t numbers =
         lines.has_nan ? lines.lowerBound(items, lines.size, lines.nan()) : lines.size;
-    // The first NaN is behind all numbers.
+    // The first NaN comes after all numbers.
     const bool nan = wanted == Wanted::kNanMedian ? numbers == 0 : numbers < lines.size;
     return nan ? numbers : (numbers - 1) / 2;
   }
 
-  /// The end of the longest run of equal items, the first of such. No NaN equals another.
+  /// The end of the first of the longest runs of equal items. NaNs are not equal.
   PUONE_DEVICE int64_t mode(const Block& block, const KeyedItem<Key>* items) const {
     struct Run {
       int64_t length, last;
@@ -269,7 +269,7 @@ void order(Launch& launch, const puone_order_args& args, Wanted wanted) {
   if (args.dtype > PUONE_FLOAT64) throw std::invalid_argument("the elements have no order");
   if (lines.size > 0xffffffff) throw std::invalid_argument("a line is too long to be ordered");
   if (lines.size <= kShort<Key>) {
-    dialect::start<dialect::Threads::kTogether>(
+    dialect::start<dialect::Threads::kCooperating>(
         launch.stream(),
         orderShort<Key>,
         static_cast<uint32_t>(std::min(lines.number, kMaxBlocks)),

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random permutations on a device: a thread per place finds what the shuffle leaves there.
+// Random permutations on a device: one thread per position finds the number that the shuffle leaves
+// there.
 //
-// No step before i touches place i, so step i takes number i to its partner, and to place i what
-// the partner held: the number of the last step before i with the same partner; if there is none,
-// what the partner's own step brought it. In the end a place holds the number of the last step that
-// had it as a partner, or what its own step brought. Such steps are few (log n at most, on
-// average): each place has a list of them, in any order.
+// No step before i changes position i. So step i moves number i to its partner, and moves to
+// position i what the partner held: the number of the last step before i with the same partner, or,
+// if there is none, the number that the partner's own step moved there. In the end a position holds
+// the number of the last step that had it as its partner, or else what its own step moved there.
+// Each position has an unordered list of the steps that had it as their partner; its average length
+// is at most log n.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +23,8 @@ namespace detail {
 
 class Shuffle {
  public:
-  using Link = unsigned long long; // what atomicExch takes: the number of a step + 1, or 0
+  using Link =
+      unsigned long long; // the number of a step + 1, or 0; a type that atomicExch supports
 
   Shuffle(Launch& launch, const puone_randperm_args& args)
       : seed_(args.seed),
@@ -60,7 +63,7 @@ class Shuffle {
     return last;
   }
 
-  /// What a place's own step brings it.
+  /// The number that a position's own step moves there.
   PUONE_DEVICE int64_t broughtTo(int64_t place) const {
     for (;;) {
       const int64_t with = partnerOf(place);

@@ -18,7 +18,7 @@ struct PlaneElement {
     const int64_t row =
         few ? static_cast<uint32_t>(i) / static_cast<uint32_t>(extent.x) : i / extent.x;
     const int64_t x = i - row * extent.x;
-    // Narrow divisions take a fraction of the time.
+    // 32-bit divisions are much faster.
     body(few ? Row::at(static_cast<uint32_t>(row), extent) : Row::at(row, extent))(x);
   }
   Extent extent;

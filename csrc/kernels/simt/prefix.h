@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Prefix sums on a device: each chunk is added up, the chunks' sums get prefix sums of their own,
-// and from these each chunk's are made.
+// Prefix sums on a device: add up each chunk, compute prefix sums of the chunks' sums, then compute
+// each chunk's prefix sums from there.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +53,7 @@ struct ChunkPrefixes {
   }
   int64_t* values;
   int64_t n;
-  const int64_t* sums; // of what is before each chunk; null: there is one chunk
+  const int64_t* sums; // of all values before each chunk; null: there is one chunk
 };
 
 } // namespace detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The matrix product of a launch's arguments on a device: by the vendor's library where there is
-// one that takes it, else by the tiles of gemm.h.
+// The matrix product of a launch's arguments on a device: by the vendor's library if it supports
+// the product, else by the tiles of gemm.h.
 #pragma once
 
 #include <cstdint>
@@ -45,12 +45,12 @@ struct FinishProduct {
 template <class E, class T = ComputeValue<E>>
 void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   const StoredAs<T> stored{args.dtype};
-  const auto factor = [&](const puone_matrix& matrix, int64_t lane_stride, int64_t depth_stride) {
+  const auto factor = [&](const puone_matrix& matrix, int64_t row_stride, int64_t depth_stride) {
     return StridedFactor<T>{
         stored,
         static_cast<const unsigned char*>(matrix.data),
         matrix.batch_stride,
-        lane_stride,
+        row_stride,
         depth_stride,
         matrix.conj != 0};
   };
@@ -64,14 +64,14 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   });
 }
 
-/// Wide results, and of those the ones with dense rows, make the best use of tiles.
+/// Tiles are used best by wide results, and among these by results with dense rows.
 inline bool isBetterTransposed(const puone_gemm_args& args) {
   const bool is_flat = args.m <= kFlatRows, becomes_flat = args.n <= kFlatRows;
   if (is_flat != becomes_flat) return becomes_flat;
   return std::abs(args.out.column_stride) > std::abs(args.out.row_stride);
 }
 
-/// A matrix whose columns (or rows, then it is transposed) are dense.
+/// A matrix with dense columns, or a transposed one with dense rows.
 struct DenseMatrix {
   bool transposed;
   int64_t leading;
@@ -106,7 +106,7 @@ inline std::optional<MatrixFactor> libraryFactor(
   return MatrixFactor{matrix.data, form, dense->leading, dense->batch_stride};
 }
 
-/// The product as a library wants it, if it can be described so.
+/// The product in the form of a library's arguments, if it has one.
 inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, int64_t size) {
   if (args.k == 0) return std::nullopt;
   const auto out = denseMatrix(args.out, args.m, args.n, args.batch, size);
@@ -133,7 +133,7 @@ inline bool isSame(const puone_matrix& x, const puone_matrix& y) {
          x.batch_stride == y.batch_stride;
 }
 
-/// out = self: libraries add to what is there.
+/// out = self: libraries add to the output.
 template <class T>
 struct CopySelf {
   PUONE_DEVICE void operator()(int64_t i) const {

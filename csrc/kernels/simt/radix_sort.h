@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A stable sort of lines of many items by integer keys, from the lowest digit to the highest. Every
-// pass counts the digits of each tile, adds the counts up to places, and moves the items of each
-// tile there.
+// A stable radix sort of long lines of items by integer keys, from the lowest digit to the highest.
+// Every pass counts the digits of each tile, turns the counts into destinations by a prefix sum,
+// and moves the items of each tile there.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// A key and what it belongs to.
+/// A key and the position of its element.
 template <class Key>
 struct KeyedItem {
   Key key;
@@ -28,7 +28,7 @@ struct KeyedItem {
 namespace detail {
 
 constexpr uint32_t kSortThreads = kScanThreads;
-constexpr uint32_t kSortRun = 8; // items of a tile that a thread ranks in a row
+constexpr uint32_t kSortRun = 8; // contiguous items of a tile that a thread ranks
 constexpr uint32_t kSortTile = kSortThreads * kSortRun;
 constexpr uint32_t kDigits = 256, kDigitBits = 8;
 
@@ -49,19 +49,19 @@ struct RunningCount {
   }
 };
 
-/// One move of all items, by a digit of their keys.
+/// One pass: moves all items by one digit of their keys.
 template <class Key>
 struct Move {
   const KeyedItem<Key>* from;
   KeyedItem<Key>* to;
-  uint32_t* counts; // of each line, digit and tile; then those up to and with it
+  uint32_t* counts; // per line, digit and tile; then their inclusive prefix sums
   int64_t size, tiles;
   int32_t shift; // of the digit
 
   PUONE_FN uint32_t digit(const KeyedItem<Key>& item) const {
     return static_cast<uint32_t>(item.key >> shift) % kDigits;
   }
-  /// Where a tile's count of a digit is.
+  /// The index of a tile's count of a digit.
   PUONE_FN int64_t count(int64_t line, uint32_t digit, int64_t tile) const {
     return (line * kDigits + digit) * tiles + tile;
   }
@@ -91,8 +91,8 @@ PUONE_GLOBAL void countDigits(Move<Key> move) {
   move.counts[move.count(line, threadIdx.x, tile)] = counts[threadIdx.x];
 }
 
-/// Puts the n items of a tile in the order of 4 bits of their keys, what is equal as it was.
-/// counts: one per value of the bits and thread.
+/// Sorts the n items of a tile by 4 bits of their keys, stably. `counts` has one element per value
+/// of these bits and thread.
 template <class Key>
 PUONE_DEVICE void rankSortTile(KeyedItem<Key>* items, uint32_t n, int32_t shift, uint16_t* counts) {
   constexpr uint32_t kValues = 16;
@@ -110,7 +110,7 @@ PUONE_DEVICE void rankSortTile(KeyedItem<Key>* items, uint32_t n, int32_t shift,
     ++place(own[e]);
   }
   __syncthreads();
-  // Counts become places.
+  // Counts become destinations.
   uint16_t* const row = counts + threadIdx.x * kValues;
   uint32_t sum = 0;
   for (uint32_t v = 0; v < kValues; ++v) sum += row[v];
@@ -161,7 +161,7 @@ PUONE_GLOBAL void moveItems(Move<Key> move) {
   }
 }
 
-/// Makes counts[line][...] the sums of what is there up to and with it.
+/// Replaces counts[line][...] by their inclusive prefix sums.
 inline void addUp(Launch& launch, uint32_t* counts, int64_t lines, int64_t length) {
   puone_scan_args args{};
   args.ndim = 2;
@@ -177,8 +177,8 @@ inline void addUp(Launch& launch, uint32_t* counts, int64_t lines, int64_t lengt
 
 } // namespace detail
 
-/// Sorts each of some lines of n items, fewer than 2^32, by the lowest `bits` of their keys, above
-/// which there are none. Returns where the items are then: `items`, or `others`.
+/// Sorts each line of n items (n below 2^32) by the lowest `bits` of their keys; higher bits are 0.
+/// Returns the array that then has the items: `items` or `others`.
 template <class Key>
 KeyedItem<Key>* radixSort(
     Launch& launch,
@@ -193,7 +193,7 @@ KeyedItem<Key>* radixSort(
   auto* const counts = static_cast<uint32_t*>(
       launch.scratch(static_cast<size_t>(lines * tiles) * kDigits * sizeof(uint32_t)));
   const auto start = [&](void (*kernel)(Move<Key>), const Move<Key>& move) {
-    dialect::start<dialect::Threads::kTogether>(
+    dialect::start<dialect::Threads::kCooperating>(
         launch.stream(), kernel, static_cast<uint32_t>(lines * tiles), kSortThreads, move);
   };
   for (int32_t shift = 0; shift < bits; shift += static_cast<int32_t>(kDigitBits)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Random numbers on a device: a thread per Philox block, for all elements that share it.
+// Random numbers on a device: one thread per Philox block, for all elements that share it.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace puone::kernels::PUONE_ISA::drawing {
 
-/// The blocks of a launch.
+/// The Philox blocks of a launch.
 struct Source {
   uint64_t seed, counter;
 
@@ -29,12 +29,12 @@ struct Source {
   }
 };
 
-/// A functor with what it is applied to.
+/// A functor and its operands.
 template <class F, int kAll>
 struct Task {
   F f;
   Source source;
-  Fault refusal;
+  DeviceError refusal;
   detail::ElementOperands<kAll> operands;
 
   template <class Draw, class... In>
@@ -62,7 +62,7 @@ struct AnyGroups {
       const int64_t i = group * kGroup + e - first;
       if (i < 0 || i >= n) continue;
       unsigned char* at[kAll];
-      places.at(static_cast<uint32_t>(i), at);
+      addresses.at(static_cast<uint32_t>(i), at);
       element(
           draws[e],
           at,
@@ -90,8 +90,8 @@ struct AnyGroups {
   }
 
   Task<F, kAll> task;
-  Places<kAll> places;
-  int64_t first, n; // elements: the number of the first, how many
+  ElementAddresses<kAll> addresses;
+  int64_t first, n; // the first element's number; the number of elements
 };
 
 // ---- dense operands ----
@@ -204,8 +204,8 @@ void run(
   int64_t done = 0;
   if constexpr (kGroup > 1) {
     const auto& all = task.operands.all;
-    if ((detail::hasPackets<T>(all[kOperand]) && ...) && detail::isDense(nest, task.operands) &&
-        (!all[kOperand].still && ...)) {
+    if ((detail::canVectorize<T>(all[kOperand]) && ...) && detail::isDense(nest, task.operands) &&
+        (!all[kOperand].broadcast && ...)) {
       const int64_t groups = nest.elements() / kGroup;
       map(launch, groups, DenseGroups<F, kAll>{task});
       done = groups * kGroup;
@@ -218,7 +218,7 @@ void run(
       [&](const LoopNest<kAll>& piece, int64_t first) {
         const int64_t n = piece.elements();
         const int64_t groups = (first + n - 1) / kGroup - first / kGroup + 1;
-        map(launch, groups, Any{task, Places<kAll>(piece), first, n});
+        map(launch, groups, Any{task, ElementAddresses<kAll>(piece), first, n});
       },
       done);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Reductions on a device. Where the dense dimension is reduced, a team of threads has an output:
-// some of a warp, a block, or - an output in several chunks - many blocks. Else a thread has one,
-// its neighbours the neighbouring ones, and some threads of a block share the rows. What many
-// blocks have gathered of an output, a second launch combines.
+// Reductions on a device. Where the dense dimension is reduced, a team of threads computes an
+// output: part of a warp, a block, or (for an output in several chunks) many blocks. Else
+// neighbouring threads compute neighbouring outputs, and several threads of a block share the rows
+// of an output. If many blocks work on one output, a second launch combines their results.
 #pragma once
 
 #include <algorithm>
@@ -20,20 +20,20 @@ namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
 constexpr uint32_t kReduceThreads = 256;
-/// Elements far apart that a thread has under way.
-constexpr int kReduceApart = 8;
-/// Runs of InMemory<T>::kRun elements that a thread has under way: 64 bytes in registers.
+/// Strided elements that a thread has in flight.
+constexpr int kReduceStrided = 8;
+/// Runs of InMemory<T>::kRun elements that a thread has in flight: 64 bytes in registers.
 template <class T>
 constexpr int kReduceRuns = InMemory<T>::kRun == 8 ? 2 : 4;
 
-/// What a thread has read: element e of run r has position first + r * step + e.
+/// Elements read by a thread: element e of run r has position first + r * step + e.
 template <class T, int kRuns, int kRun>
 struct Taken {
   T x[kRuns][kRun];
   int64_t first, step;
 };
 
-// ---- how each kind takes elements ----
+// ---- how each kind adds elements ----
 
 template <class Op, class T, int kRuns, int kRun>
 PUONE_DEVICE void take(
@@ -89,7 +89,7 @@ template <class R, class Gathered>
 PUONE_DEVICE Gathered join(const R& op, const Gathered& a, const Gathered& b) {
   return op.combine(a, b);
 }
-/// Threads take turns: neither may lie before the other.
+/// Combines two threads, whose elements are interleaved: neither comes first.
 template <class Op, class T>
 PUONE_DEVICE Found<T> join(const Extreme<Op>& op, const Found<T>& a, const Found<T>& b) {
   return b.position < a.position ? op.combine(b, a) : op.combine(a, b);
@@ -108,23 +108,23 @@ struct Reduction {
   int32_t out_dtypes[2];
   int64_t outputs, count; // elements of an output
   int64_t chunk, chunks;  // elements of a chunk, chunks of an output
-  Gathered* parts;        // of each chunk of each output, if there are several
-  uint32_t team;          // threads that have an output or a chunk of it together
-  int64_t columns;        // outputs of a block side by side
+  Gathered* parts;        // per output and chunk, if outputs have several chunks
+  uint32_t team;          // threads that share an output, or a chunk of it
+  int64_t columns;        // neighbouring outputs per block
   bool across;
-  int64_t row, within;  // elements of a row of the reduced dimensions; the stride in it
+  int64_t row, within;  // elements of a row of the reduced dimensions; their stride
   int32_t outer_ndim;   // dimensions outside of rows
   int64_t outer_stride; // of the first of them
   Axes<1> outer;        // all of them
   Axes<Dimensions::kStrides> kept;
 
-  /// Takes runs begin, begin + step, ... that start before end.
+  /// Adds the runs at begin, begin + step, ... that start before end.
   template <int kRuns, int kRun>
   PUONE_DEVICE void gather(
       const unsigned char* from, int64_t begin, int64_t end, int64_t step, Gathered& all) const {
     int64_t first = begin;
     if (outer_ndim <= 1) {
-      // The way from row to row, without divisions: how many rows and elements a step leads on.
+      // Moves from row to row without divisions: a step is some rows and some elements.
       int64_t in_row = first, row_number = 0, step_in_row = step, step_rows = 0;
       if (outer_ndim == 1) {
         row_number = first / row;
@@ -148,7 +148,7 @@ struct Reduction {
         takeFrom<kRuns, kRun>(at, first, step, all);
       }
     }
-    // What is left, and what has rows in several dimensions.
+    // The rest, and rows in several dimensions.
     PUONE_ROLLED
     for (; first < end; first += step) {
       const int64_t row_number = outer_ndim == 0 ? 0 : first / row;
@@ -193,7 +193,7 @@ struct Reduction {
     }
   }
 
-  /// What is gathered of a chunk is complete.
+  /// Stores the result of a chunk.
   PUONE_DEVICE void done(int64_t output, int64_t index, const Gathered& all) const {
     if (parts == nullptr) {
       write(output, all);
@@ -203,7 +203,7 @@ struct Reduction {
   }
 };
 
-/// What the threads of a team have, for its first thread.
+/// Combines the threads of a team; the first thread gets the result.
 template <class R>
 PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename R::Gathered all) {
   const auto combine = [&](const auto& a, const auto& b) { return join(op, a, b); };
@@ -214,7 +214,7 @@ PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename 
   return all;
 }
 
-/// The part of the work that a thread has a share in.
+/// The part of the work that a thread's team computes.
 struct Chunk {
   template <class R>
   PUONE_DEVICE Chunk(const Reduction<R>& task, int64_t strip_or_number, int64_t output_in_strip) {
@@ -230,7 +230,7 @@ struct Chunk {
   bool exists;
 };
 
-/// Runs of dense elements: a team per chunk.
+/// Runs of dense elements: one team per chunk.
 template <class R>
 PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task) {
   constexpr int kRun = InMemory<typename R::In>::kRun;
@@ -251,8 +251,8 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task
   if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
 }
 
-/// Single elements, along the reduced dimensions or, if `across`, with neighbouring outputs side by
-/// side: then the team of an output takes its rows in turns.
+/// Single elements: neighbouring threads take neighbouring elements of the reduced dimensions or,
+/// if `across`, neighbouring outputs; then the team of an output takes its rows in turns.
 template <class R>
 PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> task) {
   using Gathered = typename R::Gathered;
@@ -269,20 +269,20 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> 
       across ? threadIdx.x % columns : 0);
   Gathered all = task.op.nothing();
   if (chunk.exists) {
-    task.template gather<kReduceApart, 1>(
+    task.template gather<kReduceStrided, 1>(
         task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
   }
-  const uint32_t apart = across ? columns : 1; // threads of a team
+  const uint32_t stride = across ? columns : 1; // between the threads of a team
   for (uint32_t half = task.team / 2; half > 0; half /= 2) {
     shared[threadIdx.x] = all;
     __syncthreads();
-    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * apart]);
+    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * stride]);
     __syncthreads();
   }
   if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
 }
 
-/// The second stage: a warp per output.
+/// The second stage: one warp per output.
 template <class R>
 PUONE_GLOBAL void reduceParts(Reduction<R> task) {
   const int64_t output =
@@ -300,7 +300,7 @@ PUONE_GLOBAL void reduceParts(Reduction<R> task) {
 
 // ---- the launch ----
 
-/// Whether runs of kRun elements can be read in one go: those of each output, one after the other.
+/// Whether runs of kRun elements can be read as vectors: each output's elements are contiguous.
 template <class T>
 bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
   constexpr int64_t kRun = InMemory<T>::kRun;
@@ -324,10 +324,10 @@ struct Spread {
   int64_t chunks = 1, chunk;
 };
 
-/// `share`: elements that keep a thread busy. `wanted`: threads that keep the device busy.
+/// `share`: wanted elements per thread. `wanted`: threads that fill the device.
 inline Spread spreadAlong(const ReducedSpace& space, int64_t share, int64_t wanted) {
   Spread spread;
-  const auto each = [&] { return space.count / spread.team; }; // elements of a thread
+  const auto each = [&] { return space.count / spread.team; }; // elements per thread
   while (spread.team < kReduceThreads &&
          (each() > 4 * share || (each() > share && space.outputs * spread.team < wanted))) {
     spread.team *= 2;
@@ -343,7 +343,7 @@ inline Spread spreadAcross(const ReducedSpace& space, int64_t share, int64_t wan
   Spread spread;
   const auto columns = [&] { return kReduceThreads / spread.team; };
   const auto threads = [&] { return (space.outputs + columns() - 1) / columns() * kReduceThreads; };
-  // A team of more threads shares the rows, as long as warps still read lines of memory.
+  // Enlarge the team that shares the rows, as long as warps read whole cache lines.
   const auto wider = [&] { return columns() > kWarpThreads || columns() / 2 >= space.outputs; };
   while (columns() > 1 && wider() && spread.team < space.count &&
          (threads() < wanted || columns() / 2 >= space.outputs)) {
@@ -357,16 +357,16 @@ template <class R>
 void reduce(Launch& launch, const puone_reduce_args& args) {
   using In = typename R::In;
   constexpr int64_t kRun = InMemory<In>::kRun;
-  const ReducedSpace space(args);
+  const ReducedSpace space(args, kCountsPositions<R>);
   if (space.outputs == 0) return;
   const bool across = space.kept.ndim > 0 && space.reduced.ndim > 0 &&
                       std::abs(space.kept.stride(0)) < std::abs(space.reduced.stride(0));
   const bool packed = !across && hasRuns<In>(args, space);
-  // Twice what fits at a time evens out the end.
+  // Twice the number of resident threads balances the load at the end.
   const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
-  Spread spread = across
-                      ? spreadAcross(space, kReduceApart, wanted)
-                      : spreadAlong(space, packed ? kReduceRuns<In> * kRun : kReduceApart, wanted);
+  Spread spread =
+      across ? spreadAcross(space, kReduceStrided, wanted)
+             : spreadAlong(space, packed ? kReduceRuns<In> * kRun : kReduceStrided, wanted);
   spread.chunks = std::max<int64_t>(spread.chunks, 1);
   spread.chunk = (space.count + spread.chunks - 1) / spread.chunks;
   spread.chunk = std::max<int64_t>((spread.chunk + kRun - 1) / kRun * kRun, 1);
@@ -400,7 +400,7 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
       Axes<1>(outer),
       Axes<Dimensions::kStrides>(space.kept)};
   const auto start = [&](void (*kernel)(Reduction<R>), int64_t items, int64_t per_block) {
-    dialect::start<dialect::Threads::kTogether>(
+    dialect::start<dialect::Threads::kCooperating>(
         launch.stream(),
         kernel,
         static_cast<uint32_t>((items + per_block - 1) / per_block),

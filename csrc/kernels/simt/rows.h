@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows on a device: teams of threads that hold a row in their registers, so that memory is read
-// once and written once. X is the type of a row's elements, T the type that is computed in.
+// Rows on a device: a team of threads holds a row in its registers, so that memory is read once and
+// written once. X is the type of a row's elements, T the compute type.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Elements of a type that is known when a kernel is launched.
+/// Elements whose type is known only at run time.
 template <class T>
 struct Elements {
   Elements() = default;
@@ -34,11 +34,11 @@ struct Elements {
     Stored<T>{dtype}.store(data, i, value);
   }
 
-  unsigned char* data = nullptr; // null: there are none
+  unsigned char* data = nullptr; // null: missing
   int32_t dtype = kDtype<T>;
 };
 
-/// f(X{}) with the type of elements that norms work on.
+/// Calls f(X{}) with the element type, one of those of norms.
 template <class F>
 void withFloating(int32_t dtype, const F& f) {
   switch (dtype) {
@@ -54,13 +54,13 @@ void withFloating(int32_t dtype, const F& f) {
   throw std::invalid_argument("norms do not compute in this dtype");
 }
 
-/// Elements that a thread reads at once: 16 bytes.
+/// Elements of a vector of 16 bytes.
 template <class X>
 constexpr int kWidth = 16 / sizeof(X);
 
-/// Whether rows of `size` elements of all of these can be read kWidth<X> elements at once.
+/// Whether rows of `size` elements of all operands can be read in vectors of kWidth<X> elements.
 template <class X, class T>
-bool fitPackets(int64_t size, std::initializer_list<Elements<T>> all) {
+bool canVectorizeRows(int64_t size, std::initializer_list<Elements<T>> all) {
   if (size % kWidth<X> != 0) return false;
   return std::all_of(all.begin(), all.end(), [](const Elements<T>& elements) {
     const auto bytes = static_cast<uintptr_t>(elementSize(elements.dtype) * kWidth<X>);
@@ -68,7 +68,7 @@ bool fitPackets(int64_t size, std::initializer_list<Elements<T>> all) {
   });
 }
 
-/// What teams combine by: sums, also two at a time.
+/// Sums, for RowTeam::combine(); also of pairs.
 struct Plus {
   template <class T>
   PUONE_FN T operator()(T a, T b) const {
@@ -80,18 +80,19 @@ struct Plus {
   }
 };
 
-/// Elements of a row that a thread holds, where it holds one row, or two.
+/// Elements of a row that a thread holds: if it holds one row, and if it holds two.
 constexpr int kOneRow = 16;
 constexpr int kTwoRows = 8;
 
-/// Rows and who works on them. Dense ones (inner is 1): teams of neighbouring threads, within a
-/// warp or a whole block. Others: the lanes of a warp have neighbouring rows each, and a row's team
-/// is one thread of every warp of a block.
+/// Rows and how they are mapped to threads. Dense rows (inner is 1): a team is neighbouring threads
+/// of a warp, or a whole block. Other rows: the lanes of a warp have neighbouring rows, and a row's
+/// team is one thread of every warp of a block.
 struct Rows {
-  Rows(int64_t outer, int64_t size, int64_t inner, bool in_packets, int part)
-      : count(outer * inner), size(size), inner(inner), in_packets(in_packets), part(part) {
+  Rows(int64_t outer, int64_t size, int64_t inner, bool vectorized, int part)
+      : count(outer * inner), size(size), inner(inner), vectorized(vectorized), part(part) {
     const bool dense = inner == 1;
-    // Few elements per thread while that fills a warp; then as many as it can hold.
+    // First use all threads of a warp with few elements each; then increase the elements per
+    // thread.
     const auto reached = [&](int32_t bits) {
       const int64_t each = dense && bits <= kWarpBits ? kTwoRows : part;
       return each << bits >= size;
@@ -103,7 +104,7 @@ struct Rows {
   static constexpr int32_t kWarpBits = 5, kBlockBits = 9;
   static_assert(1 << kWarpBits == kWarpThreads && 1 << kBlockBits == kMaxBlockThreads);
 
-  /// Elements of a row that its team holds at a time; whether these are all.
+  /// Elements of a row that its team holds at a time; whether that is the whole row.
   PUONE_FN int64_t held() const {
     return int64_t{part} << team_bits;
   }
@@ -120,12 +121,12 @@ struct Rows {
   }
 
   int64_t count, size, inner;
-  bool in_packets;
+  bool vectorized;
   int32_t part; // elements that a thread holds
   int32_t team_bits = 0;
 };
 
-/// A thread's place in a team, whose threads all make the same calls in the same order.
+/// A thread's view of its team. All threads of a team must make the same calls in the same order.
 class RowTeam {
  public:
   PUONE_DEVICE explicit RowTeam(const Rows& rows) : rows_(rows) {
@@ -145,20 +146,21 @@ class RowTeam {
   PUONE_DEVICE int32_t rank() const {
     return rank_;
   }
-  /// Threads of warps go together, also those behind the last row.
+  /// Whether the row exists. Threads after the last row take part as well: a warp must stay
+  /// together.
   PUONE_DEVICE bool isThere() const {
     return row_ < rows_.count;
   }
   PUONE_DEVICE bool isFirst() const {
     return rank_ == 0 && isThere();
   }
-  /// Where the row's elements begin.
+  /// The index of the row's first element.
   PUONE_DEVICE int64_t start() const {
     if (rows_.inner == 1) return row_ * rows_.size;
     return row_ / rows_.inner * rows_.inner * rows_.size + row_ % rows_.inner;
   }
 
-  /// Combines what each thread of the team has.
+  /// Combines the values of the team's threads.
   template <class T, class Combine>
   PUONE_DEVICE T all(T mine, const Combine& combine) const {
     if (rows_.inner > 1) return acrossWarps(mine, combine);
@@ -190,7 +192,8 @@ class RowTeam {
   int32_t rank_;
 };
 
-/// A thread's elements of a piece of a row that its team can hold, kElements next to each other.
+/// A thread's elements of a piece of a row, in vectors of kElements. A piece is what a team can
+/// hold.
 template <class X, int kElements, int kPart>
 class RowPart {
  public:
@@ -206,11 +209,11 @@ class RowPart {
     if (!team.isThere()) return;
     const int64_t left = rows.size - first;
     const auto size = static_cast<int>(left < rows.held() ? left : rows.held());
-    const int packets = size / kElements - rank_ + (1 << team_bits_) - 1;
-    if (packets > 0) count_ = (packets >> team_bits_) * kElements;
+    const int vectors = size / kElements - rank_ + (1 << team_bits_) - 1;
+    if (vectors > 0) count_ = (vectors >> team_bits_) * kElements;
   }
 
-  /// f(k) for the elements x[k] of a thread's array x.
+  /// Calls f(k) for the elements x[k] of a thread's array x.
   template <class F>
   PUONE_DEVICE void each(const F& f) const {
     PUONE_UNROLL
@@ -219,19 +222,19 @@ class RowPart {
     }
   }
 
-  /// Where the piece begins, x[k] lies in it, and whether that is the first of what is read at
-  /// once.
+  /// The index of the piece's first element, the index of x[k] in the piece, and whether x[k] is
+  /// the first of a vector.
   PUONE_DEVICE int64_t first() const {
     return first_;
   }
   PUONE_DEVICE int offset(int k) const {
     return place(k / kElements) + k % kElements;
   }
-  PUONE_DEVICE bool startsPacket(int k) const {
+  PUONE_DEVICE bool startsVector(int k) const {
     return k % kElements == 0;
   }
 
-  /// The row's elements of `from`, which are of type X.
+  /// Reads the row's elements from `from`, whose type is X.
   PUONE_DEVICE void read(T (&x)[kPart], const Elements<T>& from) const {
     read(x, reinterpret_cast<const X*>(from.data) + start_, stride_);
   }
@@ -239,7 +242,7 @@ class RowPart {
     write(x, reinterpret_cast<X*>(to.data) + start_);
   }
 
-  /// What `from`, of type X or T, has at the indices of the row's elements, from `start` on.
+  /// Reads from `from`, of type X or T, at the indices of the row's elements plus `start`.
   PUONE_DEVICE void readParameters(T (&x)[kPart], const Elements<T>& from, int64_t start) const {
     constexpr int64_t kDense = 1;
     if (from.dtype == kDtype<X>) {
@@ -251,7 +254,7 @@ class RowPart {
   PUONE_DEVICE void readParameters(T (&x)[kPart], const T* from) const {
     read(x, from, 1);
   }
-  /// Writes elements of type X or, where one of the two is a half, of another.
+  /// Writes elements of type X or, where one of the two types is a 16-bit float, of another type.
   PUONE_DEVICE void writeAny(const T (&x)[kPart], const Elements<T>& to) const {
     if (to.dtype == kDtype<X>) return write(x, to);
     if constexpr (sizeof(X) < sizeof(T)) {
@@ -265,37 +268,38 @@ class RowPart {
  private:
   template <class Stored>
   PUONE_DEVICE void read(T (&x)[kPart], const Stored* from, int64_t stride) const {
-    using In = detail::Packet<Stored, kElements>;
-    In packets[kPart / kElements];
+    using In = detail::AlignedVector<Stored, kElements>;
+    In loaded[kPart / kElements];
     from += first_ * stride;
     PUONE_UNROLL
     for (int p = 0; p < kPart / kElements; ++p) {
       if (p * kElements >= count_) break;
-      packets[p] = *reinterpret_cast<const In*>(from + place(p, stride));
+      loaded[p] = *reinterpret_cast<const In*>(from + place(p, stride));
     }
     PUONE_UNROLL
     for (int k = 0; k < kPart; ++k) {
-      x[k] = cast<T>(packets[k / kElements].elements[k % kElements]);
+      x[k] = cast<T>(loaded[k / kElements].elements[k % kElements]);
     }
   }
 
   template <class Stored>
   PUONE_DEVICE void write(const T (&x)[kPart], Stored* to) const {
-    using Out = detail::Packet<Stored, kElements>;
+    using Out = detail::AlignedVector<Stored, kElements>;
     to += first_ * stride_;
     PUONE_UNROLL
     for (int p = 0; p < kPart / kElements; ++p) {
       if (p * kElements >= count_) break;
-      Out packet;
+      Out vector;
       PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
-        packet.elements[e] = cast<Stored>(x[p * kElements + e]);
+        vector.elements[e] = cast<Stored>(x[p * kElements + e]);
       }
-      *reinterpret_cast<Out*>(to + place(p, stride_)) = packet;
+      *reinterpret_cast<Out*>(to + place(p, stride_)) = vector;
     }
   }
 
-  /// Where a packet begins in the piece; in memory. Rows of packets are dense.
+  /// The index of a vector's first element in the piece; its offset in memory. Vectorised rows are
+  /// dense.
   PUONE_DEVICE int place(int p) const {
     return ((p << team_bits_) + rank_) * kElements;
   }
@@ -318,7 +322,7 @@ PUONE_GLOBAL PUONE_RESIDENT(kMaxBlockThreads, Body::kBlocks) void rowsKernel(Row
 
 template <class Body, int kElements>
 void startRows(Launch& launch, const Rows& rows, const Body& body) {
-  dialect::start<dialect::Threads::kTogether>(
+  dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
       rowsKernel<Body, kElements>,
       rows.blockCount(),
@@ -329,18 +333,19 @@ void startRows(Launch& launch, const Rows& rows, const Body& body) {
 
 } // namespace detail
 
-/// body.run<kElements>(rows, team) for each row, by all threads of its team; Body is a RowBody.
+/// Calls body.run<kElements>(rows, team) for each row, with all threads of its team; Body is a
+/// RowBody.
 template <class Body>
 void forRows(Launch& launch, const Rows& rows, const Body& body) {
   if (rows.count <= 0) return;
-  if (rows.in_packets) {
+  if (rows.vectorized) {
     detail::startRows<Body, kWidth<typename Body::Element>>(launch, rows, body);
   } else {
     detail::startRows<Body, 1>(launch, rows, body);
   }
 }
 
-/// What is done with rows of X by threads that hold kHeld elements of each.
+/// Base of the functions over rows of X, for threads that hold kHeld elements of each row.
 template <class X, int kHeld>
 struct RowBody {
   using Element = X;
@@ -348,7 +353,7 @@ struct RowBody {
   template <int kElements>
   using Part = RowPart<X, kElements, kHeld>;
   static constexpr int kPart = kHeld;
-  /// Blocks that a multiprocessor has registers for.
+  /// Blocks whose registers fit on a multiprocessor.
   static constexpr int kBlocks = sizeof(T) == sizeof(float) ? 2 : 1;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements read and written as the type that is computed in, several at a time. What they often
-// have as a type in memory is cast inline; the rest is simt/cast.h's.
+// Elements read and written as the compute type, several at a time. Casts of frequent types are
+// inlined; simt/cast.h has the others.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// The types that are cast inline to and from T, and the elements in a row that a thread takes at a
-/// time where they are dense.
+/// The types that are cast inline to and from T, and the number of contiguous elements that a
+/// thread reads at a time.
 template <class T>
 struct InMemory {
   using Types = ComputeTypes<T>;
@@ -41,7 +41,7 @@ struct InMemory<Bool> {
   static constexpr int kRun = 8;
 };
 
-/// Memory of a block for n elements of any trivially copyable type.
+/// Shared memory of a block for n elements of any trivially copyable type.
 template <class T, uint32_t n>
 struct SharedArray {
   alignas(16) unsigned char bytes[n * sizeof(T)];
@@ -59,7 +59,7 @@ PUONE_FN bool withTypeInMemory(int32_t dtype, const F& f, ComputeTypes<S...> /*t
 
 } // namespace detail
 
-/// f(S{}) with the type S of `dtype`, if that is one of InMemory<T>.
+/// Calls f(S{}) with the type S of `dtype`, if it is in InMemory<T>; else returns false.
 template <class T, class F>
 PUONE_FN bool withTypeInMemory(int32_t dtype, const F& f) {
   return detail::withTypeInMemory(dtype, f, typename InMemory<T>::Types{});
@@ -71,7 +71,7 @@ bool isInMemory(int32_t dtype) {
 }
 
 /// Reads kRuns runs of kRun elements each, run r from at[r] on. Runs of several elements are
-/// aligned to 16 bytes, or to their own if they have fewer. False if the type is not in
+/// aligned to 16 bytes, or to their size if that is less. Returns false if the type is not in
 /// InMemory<T>.
 template <class T, int kRuns, int kRun>
 PUONE_DEVICE bool readRuns(
@@ -79,7 +79,7 @@ PUONE_DEVICE bool readRuns(
   return withTypeInMemory<T>(dtype, [&]<class S>(S) {
     constexpr int kWhole = static_cast<int>(16 / sizeof(S));
     constexpr int kElements = kRun < kWhole ? kRun : kWhole;
-    using Part = detail::Packet<S, kElements>;
+    using Part = detail::AlignedVector<S, kElements>;
     Part parts[kRuns][kRun / kElements];
     PUONE_UNROLL
     for (int r = 0; r < kRuns; ++r) {
@@ -98,7 +98,7 @@ PUONE_DEVICE bool readRuns(
   });
 }
 
-/// The same of single elements of any type.
+/// The same for single elements of any type.
 template <class T, int kElements>
 PUONE_DEVICE void readElements(
     T (&x)[kElements][1], const unsigned char* const (&at)[kElements], int32_t dtype) {

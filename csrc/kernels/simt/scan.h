@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Scans on a device. A line is scanned by a block, tile after tile; where lines lie side by side,
-// or are short, by a thread. Where that leaves the device idle, lines are cut into chunks: what
-// each chunk comes to is gathered first, then scanned, then the chunks are scanned from there on.
+// Scans on a device. A block scans a line, tile by tile; if the lines' elements are interleaved, or
+// the lines are short, a thread scans a line. If that leaves the device idle, lines are divided
+// into chunks: the totals of the chunks are computed first, then scanned, then each chunk is
+// scanned with the total of those before it.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +19,15 @@ namespace puone::kernels::PUONE_ISA {
 namespace detail {
 
 constexpr uint32_t kScanThreads = 256;
-/// Elements that a thread of a block scans on its own.
+/// Contiguous elements per thread, where a block scans a line.
 constexpr int kScanItems = 4;
 constexpr int64_t kScanTile = kScanThreads * kScanItems;
-/// Elements that a thread with a line of its own has under way.
+/// Elements in flight per thread, where a thread scans a line.
 constexpr int kScanAhead = 8;
-/// Lines that are no longer than this are scanned by a thread each.
+/// A thread scans a line of at most this length.
 constexpr int64_t kScanShort = 128;
 
-/// The scan of some elements that the threads of a block have, in order: for each thread, what lies
-/// before it; `all` becomes what all have together.
+/// The exclusive scan of the values of a block's threads. `all` becomes their total.
 template <class Op, class Gathered>
 PUONE_DEVICE Gathered before(const Op& op, Gathered mine, Gathered& all) {
   constexpr uint32_t kWarps = kScanThreads / kWarpThreads;
@@ -60,14 +60,14 @@ struct ScanTask {
   unsigned char* outs[2];
   int32_t in_dtype;
   int32_t out_dtypes[2];
-  int64_t count, steps[Dimensions::kStrides]; // elements of a line, and from one to the next
+  int64_t count, steps[Dimensions::kStrides]; // elements of a line; strides along it
   int64_t chunk, chunks;                      // elements of a chunk, chunks of a line
   int64_t number;                             // of lines
-  Gathered* totals; // of each chunk of each line and those before it, if there are several
-  bool only_totals; // gather what each chunk comes to
+  Gathered* totals; // per line and chunk, with those before it; if lines have several chunks
+  bool only_totals; // compute only the chunks' totals
   Axes<Dimensions::kStrides> lines;
 
-  /// The line and chunk that a thread or block works on.
+  /// The line and chunk of a thread or block.
   struct Part {
     int64_t line, begin, end;
     int64_t at[Dimensions::kStrides]; // offsets of the line
@@ -80,18 +80,18 @@ struct ScanTask {
     return part;
   }
 
-  /// What lies before a chunk.
+  /// The total before a chunk.
   PUONE_DEVICE Gathered carried(int64_t line, int64_t index) const {
     return index == 0 || only_totals ? Op().nothing() : totals[line * chunks + index - 1];
   }
 
-  /// Reads n elements, each `apart` from the one before; for what is behind the end, the last one.
+  /// Reads n elements at distance `step`; after the end, repeats the last one.
   template <int n>
-  PUONE_DEVICE void read(const Part& part, int64_t first, int64_t apart, In (&x)[n][1]) const {
+  PUONE_DEVICE void read(const Part& part, int64_t first, int64_t step, In (&x)[n][1]) const {
     const unsigned char* at[n];
     PUONE_UNROLL
     for (int e = 0; e < n; ++e) {
-      const int64_t i = first + e * apart;
+      const int64_t i = first + e * step;
       at[e] = in + part.at[0] + (i < part.end ? i : part.end - 1) * steps[0];
     }
     readElements(x, at, in_dtype);
@@ -108,9 +108,9 @@ struct ScanTask {
   }
 };
 
-/// A thread per chunk, neighbours in neighbouring lines.
+/// One thread per chunk; neighbouring threads have neighbouring lines.
 template <class Op>
-PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanApart(ScanTask<Op> task) {
+PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanByThread(ScanTask<Op> task) {
   const Op op{};
   const int64_t number = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t line = number % task.number, index = number / task.number;
@@ -131,13 +131,13 @@ PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanApart(ScanTask<Op> task) {
   if (task.only_totals) task.totals[line * task.chunks + index] = all;
 }
 
-/// A block per chunk. Elements and results pass through the block's memory, so that threads read
-/// and write neighbouring elements, but scan some in a row.
+/// One block per chunk. Elements and results pass through shared memory, so that neighbouring
+/// threads access neighbouring elements, although each thread scans contiguous ones.
 template <class Op>
-PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanTogether(ScanTask<Op> task) {
+PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanByBlock(ScanTask<Op> task) {
   using In = typename Op::In;
   using Result = decltype(Op().result(Op().nothing()));
-  constexpr uint32_t kPad = kScanThreads / 8; // spreads rows over banks
+  constexpr uint32_t kPad = kScanThreads / 8; // avoids bank conflicts
   PUONE_SHARED SharedArray<In, kScanTile + kPad> in_memory;
   PUONE_SHARED SharedArray<Result, kScanTile + kPad> out_memory;
   In* const ins = in_memory.data();
@@ -156,7 +156,7 @@ PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanTogether(ScanTask<Op> task
     for (int e = 0; e < kScanItems; ++e) ins[slot(e * kScanThreads + threadIdx.x)] = x[e][0];
     __syncthreads();
 
-    const uint32_t own = threadIdx.x * kScanItems; // of the tile
+    const uint32_t own = threadIdx.x * kScanItems; // index in the tile
     typename Op::Gathered sums[kScanItems], sum = op.nothing();
     PUONE_UNROLL
     for (int e = 0; e < kScanItems; ++e) {
@@ -182,7 +182,7 @@ PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanTogether(ScanTask<Op> task
   if (task.only_totals && threadIdx.x == 0) task.totals[line * task.chunks + index] = all;
 }
 
-/// Makes what each chunk comes to what it and all before it come to.
+/// Turns the chunks' totals into their inclusive prefix sums.
 template <class Op>
 struct ScanTotals {
   PUONE_DEVICE void operator()(const Block& block, int64_t line) const {
@@ -208,13 +208,13 @@ void scan(Launch& launch, const puone_scan_args& args) {
   if (count == 0 || lines == 0) return;
   const bool side_by_side =
       space.lines.ndim > 0 && std::abs(space.lines.stride(0)) < std::abs(space.along.stride(0));
-  const bool apart = side_by_side || count <= kScanShort;
+  const bool by_thread = side_by_side || count <= kScanShort;
   const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
-  const int64_t least = apart ? 4 * kScanAhead : 4 * kScanTile; // elements of a chunk
-  int64_t chunks = std::min(wanted / (apart ? lines : lines * kScanThreads), count / least);
-  if (chunks <= 3) chunks = 1; // not worth to read everything twice
+  const int64_t least = by_thread ? 4 * kScanAhead : 4 * kScanTile; // minimum elements per chunk
+  int64_t chunks = std::min(wanted / (by_thread ? lines : lines * kScanThreads), count / least);
+  if (chunks <= 3) chunks = 1; // not worth reading everything twice
   int64_t chunk = (count + chunks - 1) / chunks;
-  if (!apart) chunk = (chunk + kScanTile - 1) / kScanTile * kScanTile;
+  if (!by_thread) chunk = (chunk + kScanTile - 1) / kScanTile * kScanTile;
   chunks = (count + chunk - 1) / chunk;
 
   ScanTask<Op> task{
@@ -232,10 +232,10 @@ void scan(Launch& launch, const puone_scan_args& args) {
       Axes<Dimensions::kStrides>(space.lines)};
   const auto run = [&] {
     const int64_t parts = lines * chunks;
-    dialect::start<dialect::Threads::kTogether>(
+    dialect::start<dialect::Threads::kCooperating>(
         launch.stream(),
-        apart ? scanApart<Op> : scanTogether<Op>,
-        static_cast<uint32_t>(apart ? (parts + kScanThreads - 1) / kScanThreads : parts),
+        by_thread ? scanByThread<Op> : scanByBlock<Op>,
+        static_cast<uint32_t>(by_thread ? (parts + kScanThreads - 1) / kScanThreads : parts),
         kScanThreads,
         task);
   };

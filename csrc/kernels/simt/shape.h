@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements in another place, on a device: a thread per element of the output.
+// Rearranged elements on a device: one thread per element of the output.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace puone::kernels::PUONE_ISA {
 namespace shape {
 
-/// Rows of `length`: splits a number into row and place. Cheap up to kMaxElements.
+/// Rows of `length`: splits an index into row and column. Fast up to kMaxElements.
 class RowsOf {
  public:
   RowsOf(int64_t length, int64_t n)
@@ -23,7 +23,7 @@ class RowsOf {
         small_(n < kMaxElements && length < kMaxElements),
         divider_(small_ ? static_cast<uint32_t>(length) : 1) {}
 
-  /// The row; `i` becomes the place in it.
+  /// Returns the row; `i` becomes the column.
   PUONE_FN int64_t split(int64_t& i) const {
     if (small_) {
       auto rest = static_cast<uint32_t>(i);
@@ -85,7 +85,7 @@ struct TriangleElement {
   bool upper, in_place;
 };
 
-/// The number of the first end behind k.
+/// The index of the first element of `ends` above k.
 PUONE_FN int64_t firstBehind(const int64_t* ends, int64_t n, int64_t k) {
   int64_t low = 0, high = n - 1;
   while (low < high) {
@@ -107,7 +107,7 @@ inline void cat(Launch& launch, const puone_cat_args& given) {
   args.out = launch.resolve(args.out);
   args.count = 0;
   int64_t width = 0;
-  // What divides all these is the length of a word.
+  // The word length is a divisor of all of these.
   uint64_t all = reinterpret_cast<uintptr_t>(args.out) | static_cast<uint64_t>(args.out_row_bytes);
   for (int64_t p = 0; p < given.count; ++p) {
     puone_part part = given.parts[p];
@@ -128,7 +128,7 @@ inline void cat(Launch& launch, const puone_cat_args& given) {
 }
 
 inline void triangle(Launch& launch, const puone_triangle_args& args) {
-  // Rows and columns are not to be merged.
+  // Do not merge rows and columns.
   LoopNest<2> nest;
   nest.ndim = args.ndim;
   nest.data = {launch.resolve(args.out.data), launch.resolve(args.in.data)};

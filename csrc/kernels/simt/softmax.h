@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// softmax on a device: a team per row. Rows that fit into its registers are read once, longer ones
-// twice.
+// softmax on a device: one team of threads per row. Rows that fit into its registers are read once,
+// longer ones twice.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ struct Forward : RowBody<X, kOneRow> {
     }
   }
 
-  /// The sum of the powers of what is above `low`, and of x, as powers of what is above `high`.
+  /// Rescales `sum` from the maximum `low` to the maximum `high`, and adds exp(x - high).
   template <int kElements>
   PUONE_DEVICE T
   grown(const Part<kElements>& part, const T (&x)[kPart], T sum, T low, T high) const {
@@ -118,10 +118,10 @@ void runOf(Launch& launch, const puone_softmax_args& args) {
   const Elements<T> in(launch, args.in, args.in_dtype);
   const Elements<T> result(launch, args.result, args.in_dtype);
   const Elements<T> out(launch, args.out, args.out_dtype);
-  const bool in_packets = args.inner == 1 && fitPackets<X, T>(args.size, {in, result, out});
+  const bool vectorized = args.inner == 1 && canVectorizeRows<X, T>(args.size, {in, result, out});
   forRows(
       launch,
-      Rows(args.outer, args.size, args.inner, in_packets, Pass<X>::kPart),
+      Rows(args.outer, args.size, args.inner, vectorized, Pass<X>::kPart),
       Pass<X>{{}, {args.logarithm != 0}, in, result, out});
 }
 

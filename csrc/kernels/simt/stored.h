@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Elements on a device that are computed in as T. Types that are computed in alike share one
-// kernel, which finds out at run time, all threads alike, how they lie in memory.
+// Elements on a device whose compute type is T. Types with the same compute type share one kernel,
+// which chooses the type in memory at run time, the same for all threads.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// visit(f) calls f(Type<E>()) for the elements' type E.
+/// visit(f) calls f(Type<E>()) with the elements' type E in memory.
 template <class T>
 struct StoredAs {
   int32_t dtype;
@@ -54,7 +54,7 @@ struct Stored : StoredAs<T> {
   }
 };
 
-/// Elements of type E, to be computed in as T.
+/// Elements of type E with compute type T.
 template <class E, class T>
 Stored<T> stored(int32_t dtype) {
   return {dtype};

@@ -13,7 +13,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Division by a number that is known when a kernel is launched, as a multiplication (Granlund and
+/// Division by a number that is constant during a launch, as a multiplication (Granlund and
 /// Montgomery, "Division by invariant integers using multiplication", PLDI 1994). For dividends
 /// and divisors below 2^31.
 class Divider {
@@ -37,14 +37,14 @@ class Divider {
   uint32_t divisor_ = 1, factor_ = 1, shift_ = 0;
 };
 
-/// Elements that one launch can count.
+/// Maximum number of elements per launch.
 constexpr int64_t kMaxElements = int64_t{1} << 31;
 
-/// Where the elements of a nest of fewer than kMaxElements are.
+/// The addresses of the elements of a nest of fewer than kMaxElements.
 template <int kOperands>
-class Places {
+class ElementAddresses {
  public:
-  explicit Places(const LoopNest<kOperands>& nest) : ndim_(nest.ndim) {
+  explicit ElementAddresses(const LoopNest<kOperands>& nest) : ndim_(nest.ndim) {
     for (int32_t d = 0; d < ndim_; ++d) {
       sizes_[d] = Divider(static_cast<uint32_t>(nest.sizes[d]));
       for (int o = 0; o < kOperands; ++o) strides_[o][d] = nest.strides[o][d];
@@ -69,8 +69,8 @@ class Places {
   unsigned char* data_[kOperands];
 };
 
-/// piece(nest, first) for nests of fewer than kMaxElements that make up `nest`; `first` is the
-/// number of the piece's first element.
+/// Calls piece(part, first) for parts of `nest` of fewer than kMaxElements each; `first` is the
+/// number of the part's first element.
 template <int kOperands, class Piece>
 void forPieces(LoopNest<kOperands> nest, const Piece& piece, int64_t first = 0) {
   const int64_t n = nest.elements();
@@ -93,23 +93,24 @@ template <int kOperands, class F>
 struct AtElement {
   PUONE_DEVICE void operator()(int64_t i) const {
     unsigned char* data[kOperands];
-    places.at(static_cast<uint32_t>(i), data);
+    addresses.at(static_cast<uint32_t>(i), data);
     f(data, first + i);
   }
-  Places<kOperands> places;
+  ElementAddresses<kOperands> addresses;
   int64_t first;
   F f;
 };
 
 } // namespace detail
 
-/// f(data, i) for every element of the nest: data[o] is where element i of operand o is.
+/// Calls f(data, i) for every element of the nest: data[o] is the address of element i of operand
+/// o.
 template <int kOperands, class F>
 void forElements(Launch& launch, const LoopNest<kOperands>& nest, const F& f) {
   forPieces(nest, [&](const LoopNest<kOperands>& piece, int64_t first) {
     map(launch,
         piece.elements(),
-        detail::AtElement<kOperands, F>{Places<kOperands>(piece), first, f});
+        detail::AtElement<kOperands, F>{ElementAddresses<kOperands>(piece), first, f});
   });
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A sliding window on a device: from the numbers of a position and of a (channel, tap) to the
-// element of the source where they meet.
+// A sliding window on a device: maps a position and a (channel, tap) to an element of the source.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Division of numbers below `end`, fast where they have few bits.
+/// Division of 64-bit numbers below `end`, faster if `end` is at most 2^31.
 class WideDivider {
  public:
   WideDivider(int64_t divisor, int64_t end)
@@ -45,7 +44,7 @@ class WideDivider {
 
 /// Indices along three dimensions.
 struct Point {
-  int64_t outer; // what is left of the number
+  int64_t outer; // the quotient: image or channel
   int32_t z;
   int32_t y;
   int32_t x;
@@ -86,7 +85,7 @@ class Window {
     }
   }
 
-  /// A position, of which image (outer), and where the first tap's source would be.
+  /// The image of a position (outer), and the source coordinates of its first tap.
   PUONE_DEVICE Point position(int64_t number) const {
     Point point = positions_.at(number);
     point.z = point.z * position_step_[0] + offset_[0];
@@ -95,13 +94,13 @@ class Window {
     return point;
   }
 
-  /// The element that (channel, tap) meets at a position, counted from the image's first; -1: it
-  /// lies outside.
-  PUONE_DEVICE int64_t meeting(const Point& position, int64_t channel_tap) const {
+  /// The source element of (channel, tap) at a position, relative to the image's first; -1 if it
+  /// lies outside of the source.
+  PUONE_DEVICE int64_t sourceIndex(const Point& position, int64_t channel_tap) const {
     const Point tap = taps_.at(channel_tap);
-    return meeting(position, tap);
+    return sourceIndex(position, tap);
   }
-  PUONE_DEVICE int64_t meeting(const Point& position, const Point& tap) const {
+  PUONE_DEVICE int64_t sourceIndex(const Point& position, const Point& tap) const {
     const int32_t z = position.z + tap.z * tap_step_[0];
     const int32_t y = position.y + tap.y * tap_step_[1];
     const int32_t x = position.x + tap.x * tap_step_[2];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "drivers/cuda/faults.h"
+#include "drivers/cuda/device_errors.h"
 
 #include <cuda_runtime_api.h>
 
@@ -13,7 +13,7 @@ constexpr uint32_t kTicketBits = 20;
 constexpr uint32_t kTickets = 1u << kTicketBits;
 constexpr uint32_t kNotLong = kTickets / 16;
 constexpr uint32_t kMaxMessages = (1u << (32 - kTicketBits)) - 1;
-constexpr size_t kSlab = 4096 / sizeof(kernels::FaultRecord);
+constexpr size_t kSlab = 4096 / sizeof(kernels::ErrorRecord);
 
 } // namespace
 
@@ -27,11 +27,11 @@ bool isAfter(Ticket a, Ticket b) {
   return apart != 0 && apart < kNotLong;
 }
 
-Faults::~Faults() {
-  for (kernels::FaultRecord* slab : slabs_) note("cudaFreeHost", cudaFreeHost(slab));
+DeviceErrors::~DeviceErrors() {
+  for (kernels::ErrorRecord* slab : slabs_) note("cudaFreeHost", cudaFreeHost(slab));
 }
 
-kernels::FaultRecord* Faults::take() {
+kernels::ErrorRecord* DeviceErrors::take() {
   const std::lock_guard guard(mutex_);
   if (free_.empty()) {
     void* slab = nullptr;
@@ -39,24 +39,24 @@ kernels::FaultRecord* Faults::take() {
         "cudaHostAlloc",
         cudaHostAlloc(
             &slab,
-            kSlab * sizeof(kernels::FaultRecord),
+            kSlab * sizeof(kernels::ErrorRecord),
             cudaHostAllocPortable | cudaHostAllocMapped));
-    slabs_.push_back(static_cast<kernels::FaultRecord*>(slab));
+    slabs_.push_back(static_cast<kernels::ErrorRecord*>(slab));
     free_.reserve(kSlab * slabs_.size()); // so that give() cannot throw
     for (size_t i = 0; i < kSlab; ++i) free_.push_back(slabs_.back() + i);
   }
-  kernels::FaultRecord* record = free_.back();
+  kernels::ErrorRecord* record = free_.back();
   free_.pop_back();
   *record = {};
   return record;
 }
 
-void Faults::give(kernels::FaultRecord* record) {
+void DeviceErrors::give(kernels::ErrorRecord* record) {
   const std::lock_guard guard(mutex_);
   free_.push_back(record);
 }
 
-uint32_t Faults::code(const std::string& kernel, std::string_view message) {
+uint32_t DeviceErrors::code(const std::string& kernel, std::string_view message) {
   std::string text = kernel;
   text.append(": ").append(message);
   const std::lock_guard guard(mutex_);
@@ -65,21 +65,21 @@ uint32_t Faults::code(const std::string& kernel, std::string_view message) {
   if (is_new) {
     if (messages_.size() == kMaxMessages) {
       numbers_.erase(found);
-      fail(PUONE_INTERNAL, "more than %u messages of faults", kMaxMessages);
+      fail(PUONE_INTERNAL, "more than %u messages of device errors", kMaxMessages);
     }
     messages_.push_back(std::move(text));
   }
   return found->second << kTicketBits | draw() % kTickets;
 }
 
-std::optional<Failure> Faults::read(kernels::FaultRecord& record) const {
+std::optional<Failure> DeviceErrors::read(kernels::ErrorRecord& record) const {
   const uint32_t code = record.code;
   if (code == 0) return std::nullopt;
   const std::lock_guard guard(mutex_);
   return Failure{
       code % kTickets,
       &record,
-      kernels::faultText(messages_.at((code >> kTicketBits) - 1), record)};
+      kernels::errorText(messages_.at((code >> kTicketBits) - 1), record)};
 }
 
 } // namespace puone::cuda

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a fault that device code raises finds its way to a synchronisation.
+// How a synchronisation learns of the errors that device code raises.
 //
 // Every native stream, and every graph, has one record in pinned memory that device code writes to.
 // The code written there names the message and when the launch was: 12 bits of message and 20 of a
-// ticket that counts the launches which may fault. That is enough to tell which of several faults
+// ticket that counts the launches which may raise one. That is enough to tell which of several
 // is the oldest, and whether an event covers one.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "kernels/fault.h"
+#include "kernels/device_error.h"
 
 namespace puone::cuda {
 
@@ -31,20 +31,20 @@ bool isAfter(Ticket a, Ticket b);
 
 struct Failure {
   Ticket ticket;
-  kernels::FaultRecord* record; // to be cleared when this has been reported
+  kernels::ErrorRecord* record; // to be cleared when this has been reported
   std::string text;
 };
 
-class Faults {
+class DeviceErrors {
  public:
-  Faults() = default;
-  ~Faults();
-  Faults(const Faults&) = delete;
-  Faults& operator=(const Faults&) = delete;
+  DeviceErrors() = default;
+  ~DeviceErrors();
+  DeviceErrors(const DeviceErrors&) = delete;
+  DeviceErrors& operator=(const DeviceErrors&) = delete;
 
-  /// A record, zeroed, that every device may write to. Thread-safe, like all here.
-  kernels::FaultRecord* take();
-  void give(kernels::FaultRecord* record);
+  /// A zeroed record that every device can write to. Thread-safe, like all members.
+  kernels::ErrorRecord* take();
+  void give(kernels::ErrorRecord* record);
 
   /// The code that a launch of `kernel` raises for `message`, with a fresh ticket.
   uint32_t code(const std::string& kernel, std::string_view message);
@@ -56,44 +56,45 @@ class Faults {
     return tickets_.load(std::memory_order_relaxed);
   }
 
-  /// What the record holds, if anything. Only when the work that may write to it is done.
-  std::optional<Failure> read(kernels::FaultRecord& record) const;
+  /// The failure in the record, if any. Call it only when the work that may write to it is
+  /// complete.
+  std::optional<Failure> read(kernels::ErrorRecord& record) const;
 
  private:
   mutable std::mutex mutex_;
-  std::vector<kernels::FaultRecord*> slabs_;
-  std::vector<kernels::FaultRecord*> free_;
+  std::vector<kernels::ErrorRecord*> slabs_;
+  std::vector<kernels::ErrorRecord*> free_;
   std::vector<std::string> messages_; // "kernel NAME: message", by number - 1
   std::unordered_map<std::string, uint32_t> numbers_;
   std::atomic<Ticket> tickets_{0};
 };
 
 /// A record of its own, given back at the end.
-class FaultCell {
+class ErrorCell {
  public:
-  explicit FaultCell(Faults& faults) : faults_(faults), record_(faults.take()) {}
-  ~FaultCell() {
-    faults_.give(record_);
+  explicit ErrorCell(DeviceErrors& errors) : errors_(errors), record_(errors.take()) {}
+  ~ErrorCell() {
+    errors_.give(record_);
   }
-  FaultCell(const FaultCell&) = delete;
-  FaultCell& operator=(const FaultCell&) = delete;
+  ErrorCell(const ErrorCell&) = delete;
+  ErrorCell& operator=(const ErrorCell&) = delete;
 
-  kernels::FaultRecord& record() const {
+  kernels::ErrorRecord& record() const {
     return *record_;
   }
   bool isRaised() const {
     return *static_cast<const volatile uint32_t*>(&record_->code) != 0;
   }
   std::optional<Failure> read() const {
-    return isRaised() ? faults_.read(*record_) : std::nullopt;
+    return isRaised() ? errors_.read(*record_) : std::nullopt;
   }
-  Faults& faults() const {
-    return faults_;
+  DeviceErrors& errors() const {
+    return errors_;
   }
 
  private:
-  Faults& faults_;
-  kernels::FaultRecord* const record_;
+  DeviceErrors& errors_;
+  kernels::ErrorRecord* const record_;
 };
 
 } // namespace puone::cuda

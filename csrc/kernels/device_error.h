@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a kernel refuses what only it can see, as an index that is out of bounds: it raises a fault,
-// goes on without touching anything there, and the error arrives at the next synchronisation.
+// How a kernel reports an error that only it can detect, for example an index that is out of
+// bounds: it raises a device error and continues without the invalid access. The next
+// synchronisation reports the error.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,20 @@
 
 namespace puone::kernels {
 
-/// The first fault of a launch, in memory that both the kernel and the driver see.
-struct FaultRecord {
-  uint32_t code; // 0: none so far
+/// The first error of a launch, in memory that both the kernel and the driver can access.
+struct ErrorRecord {
+  uint32_t code; // 0: none
   uint32_t reserved;
   int64_t values[2];
 };
 
-/// What a kernel raises: trivially copyable, an argument of device code.
-struct Fault {
-  FaultRecord* record;
-  uint32_t code; // says to the driver which message it is
+/// An error that a kernel can raise. Trivially copyable: an argument of device code.
+struct DeviceError {
+  ErrorRecord* record;
+  uint32_t code; // identifies the message for the driver
 
-  /// Any thread may; the first counts. `a` and `b` replace the message's two "{}".
+  /// May be called by any thread; only the first call of a launch counts. `a` and `b` replace the
+  /// message's two "{}".
   PUONE_FN void raise(int64_t a = 0, int64_t b = 0) const {
 #ifdef PUONE_ON_DEVICE
     if (atomicCAS(&record->code, 0u, code) != 0u) return;
@@ -41,7 +43,7 @@ struct Fault {
 };
 
 /// The message with the record's values in place of each "{}".
-inline std::string faultText(std::string_view message, const FaultRecord& record) {
+inline std::string errorText(std::string_view message, const ErrorRecord& record) {
   std::string text;
   for (const int64_t value : record.values) {
     const size_t place = message.find("{}");

@@ -1,0 +1,963 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "hal/validation.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "hal/live_set.h"
+
+namespace puone {
+namespace {
+
+const puone_hal_api* driver = nullptr; // what is wrapped; set once
+
+// ---- refusals ----
+
+// The text of the calling thread's last refusal, and whether it is newer than the driver's text.
+thread_local char refusal[512] = "";
+thread_local bool was_refused = false;
+
+__attribute__((format(printf, 3, 4), cold)) puone_status
+refuse(puone_status status, const char* entry, const char* format, ...) {
+  const int used = std::snprintf(refusal, sizeof refusal, "%s: ", entry);
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(refusal + used, sizeof refusal - static_cast<size_t>(used), format, arguments);
+  va_end(arguments);
+  was_refused = true;
+  return status;
+}
+
+/// What the driver answered; a failure of its own makes its text the last one.
+puone_status answered(puone_status status) {
+  if (status != PUONE_OK && status != PUONE_NOT_READY) was_refused = false;
+  return status;
+}
+
+/// OK, or what the driver answered to a question of this layer, in the name of the caller's entry.
+puone_status passedOn(puone_status status, const char* entry) {
+  if (status == PUONE_OK) return status;
+  const char* const text = driver->last_error_message();
+  const char* const reason = std::strstr(text, ": ");
+  return refuse(status, entry, "%s", reason != nullptr ? reason + 2 : text);
+}
+
+const char* lastErrorMessage() {
+  return was_refused ? refusal : driver->last_error_message();
+}
+
+// ---- what is alive ----
+
+/// Bits of a stream: its device. Of an event: its device, its flags, whether it was recorded. Of a
+/// kernel: the bytes of its arguments. Of a graph: nothing.
+struct Live {
+  LiveSet streams;
+  LiveSet events;
+  LiveSet kernels;
+  LiveSet graphs;
+
+  template <class F>
+  void forEachSet(const F& f) {
+    f(streams);
+    f(events);
+    f(kernels);
+    f(graphs);
+  }
+};
+
+Live& live() {
+  static auto* const all = new Live(); // leaked: threads may use it while the process exits
+  return *all;
+}
+
+constexpr uint64_t kRecorded = uint64_t{1} << 63;
+
+uint64_t eventBits(int32_t device, uint32_t flags) {
+  return uint64_t{flags} << 32 | static_cast<uint32_t>(device);
+}
+int32_t deviceOf(uint64_t bits) {
+  return static_cast<int32_t>(static_cast<uint32_t>(bits));
+}
+bool isTimed(uint64_t bits) {
+  return (bits >> 32 & PUONE_EVENT_TIMING) != 0;
+}
+
+std::atomic<bool> running{false};     // between init() and shutdown()
+std::atomic<int32_t> known_count{-1}; // of devices, which does not change in between
+
+// ---- checks: OK, or the refusal ----
+
+// PUONE_OK is 0: a check's result is true if it refused.
+#define CHECKED(check)                                        \
+  do {                                                        \
+    if (const puone_status refused_ = (check)) [[unlikely]] { \
+      return refused_;                                        \
+    }                                                         \
+  } while (false)
+
+puone_status checkRunning(const char* entry) {
+  if (running.load(std::memory_order_acquire)) return PUONE_OK;
+  return refuse(PUONE_INTERNAL, entry, "init() has not been called, or shutdown() has");
+}
+
+puone_status checkOut(const char* entry, const void* out) {
+  if (out != nullptr) return PUONE_OK;
+  return refuse(PUONE_INVALID_ARGUMENT, entry, "an out-parameter is NULL");
+}
+
+/// A struct that the driver fills.
+template <class T>
+puone_status checkStruct(const char* entry, const T* out) {
+  CHECKED(checkOut(entry, out));
+  if (out->struct_size >= sizeof(T)) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "struct_size is %u, and the struct of this ABI has %zu bytes",
+      out->struct_size,
+      sizeof(T));
+}
+
+puone_status checkDevice(const char* entry, int32_t device) {
+  int32_t count = known_count.load(std::memory_order_relaxed);
+  if (count < 0) {
+    CHECKED(passedOn(driver->device_count(&count), entry));
+    known_count.store(count, std::memory_order_relaxed);
+  }
+  if (device >= 0 && device < count) return PUONE_OK;
+  return refuse(PUONE_INVALID_DEVICE, entry, "device %d is not in [0, %d)", device, count);
+}
+
+/// `bits`: the bits stored with the handle, if it is alive.
+puone_status checkHandle(
+    const char* entry, const char* what, const LiveSet& set, const void* handle, uint64_t& bits) {
+  if (const std::optional<uint64_t> found = set.get(handle)) [[likely]] {
+    bits = *found;
+    return PUONE_OK;
+  }
+  CHECKED(checkRunning(entry));
+  if (handle == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "%s is NULL", what);
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "%p is not a live %s: it has been destroyed, or never was one",
+      handle,
+      what);
+}
+
+puone_status checkStream(const char* entry, puone_stream stream, uint64_t& bits) {
+  return checkHandle(entry, "stream", live().streams, stream, bits);
+}
+puone_status checkStream(const char* entry, puone_stream stream) {
+  uint64_t bits = 0;
+  return checkStream(entry, stream, bits);
+}
+puone_status checkEvent(const char* entry, puone_event event, uint64_t& bits) {
+  return checkHandle(entry, "event", live().events, event, bits);
+}
+puone_status checkEvent(const char* entry, puone_event event) {
+  uint64_t bits = 0;
+  return checkEvent(entry, event, bits);
+}
+puone_status checkGraph(const char* entry, puone_graph graph) {
+  uint64_t bits = 0;
+  return checkHandle(entry, "graph", live().graphs, graph, bits);
+}
+
+/// Makes a new handle live; where there is no memory to keep it in, `destroy` takes it back.
+template <class Handle>
+puone_status keep(
+    const char* entry,
+    LiveSet& set,
+    Handle handle,
+    uint64_t bits,
+    puone_status (*destroy)(Handle)) {
+  try {
+    set.insert(handle, bits);
+    return PUONE_OK;
+  } catch (const std::bad_alloc&) {
+    if (destroy != nullptr) destroy(handle);
+    return refuse(PUONE_OUT_OF_MEMORY, entry, "the host is out of memory");
+  }
+}
+
+/// A destroy entry. The handle leaves the set first, so that one of two threads that destroy it is
+/// refused. If the driver refuses, it is alive again.
+template <class Handle>
+puone_status destroy(
+    const char* entry,
+    const char* what,
+    LiveSet& set,
+    Handle handle,
+    puone_status (*inner)(Handle)) {
+  if (handle == nullptr) return PUONE_OK;
+  uint64_t bits = 0;
+  CHECKED(checkHandle(entry, what, set, handle, bits));
+  if (!set.erase(handle)) return checkHandle(entry, what, set, handle, bits);
+  const puone_status status = answered(inner(handle));
+  if (status != PUONE_OK) keep<Handle>(entry, set, handle, bits, nullptr);
+  return status;
+}
+
+// ---- memory ----
+
+puone_status attributesOf(const char* entry, const void* pointer, puone_pointer_attributes& found) {
+  found = puone_pointer_attributes{};
+  found.struct_size = sizeof found;
+  return passedOn(driver->pointer_attributes(pointer, &found), entry);
+}
+
+uintptr_t address(const void* pointer) {
+  return reinterpret_cast<uintptr_t>(pointer);
+}
+
+/// A range of device memory that work of `stream_device` may address.
+puone_status checkDeviceRange(
+    const char* entry, const char* what, const void* pointer, size_t bytes, int32_t stream_device) {
+  puone_pointer_attributes block;
+  CHECKED(attributesOf(entry, pointer, block));
+  if (block.kind != PUONE_MEMORY_DEVICE) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "%s %p is not in a live block of device memory",
+        what,
+        pointer);
+  }
+  const size_t room = address(block.base) + block.size - address(pointer);
+  if (block.size != 0 && bytes > room) { // of memory that is not the driver's own it is 0
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "%s %p + %zu bytes runs %zu bytes over the end of its block (%p + %zu bytes, device %d)",
+        what,
+        pointer,
+        bytes,
+        bytes - room,
+        block.base,
+        block.size,
+        block.device);
+  }
+  if (block.device == stream_device || driver->device_can_access_peer == nullptr) return PUONE_OK;
+  int32_t can = 0;
+  CHECKED(passedOn(driver->device_can_access_peer(stream_device, block.device, &can), entry));
+  if (can != 0) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "%s %p is on device %d, which the stream's device %d cannot access",
+      what,
+      pointer,
+      block.device,
+      stream_device);
+}
+
+/// A range of host memory: inside one live pinned block, or touching none.
+puone_status checkHostRange(
+    const char* entry, const char* what, const void* pointer, size_t bytes) {
+  if (pointer == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "%s is NULL", what);
+  if (bytes - 1 > UINTPTR_MAX - address(pointer)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT, entry, "%s %p + %zu bytes wraps around", what, pointer, bytes);
+  }
+  puone_pointer_attributes first;
+  puone_pointer_attributes last;
+  CHECKED(attributesOf(entry, pointer, first));
+  CHECKED(attributesOf(entry, static_cast<const char*>(pointer) + (bytes - 1), last));
+  if (first.kind == PUONE_MEMORY_DEVICE || last.kind == PUONE_MEMORY_DEVICE) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "%s %p is device memory, host memory was claimed",
+        what,
+        pointer);
+  }
+  if (first.base == last.base) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "%s %p + %zu bytes crosses the edge of pinned memory",
+      what,
+      pointer,
+      bytes);
+}
+
+puone_status checkCopy(
+    const char* entry,
+    const void* to,
+    const void* from,
+    size_t bytes,
+    puone_memcpy_kind kind,
+    int32_t stream_device) {
+  if (kind < PUONE_MEMCPY_HOST_TO_HOST || kind > PUONE_MEMCPY_DEVICE_TO_DEVICE) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT, entry, "%d is not a puone_memcpy_kind", static_cast<int>(kind));
+  }
+  if (bytes == 0) return PUONE_OK;
+  CHECKED(
+      (kind & 1) != 0 ? checkDeviceRange(entry, "dst", to, bytes, stream_device)
+                      : checkHostRange(entry, "dst", to, bytes));
+  CHECKED(
+      (kind & 2) != 0 ? checkDeviceRange(entry, "src", from, bytes, stream_device)
+                      : checkHostRange(entry, "src", from, bytes));
+  if (address(to) - address(from) >= bytes && address(from) - address(to) >= bytes) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT, entry, "the ranges %p and %p of %zu bytes overlap", to, from, bytes);
+}
+
+/// The start of a live block of this kind.
+puone_status checkBlock(const char* entry, const void* pointer, puone_memory_kind kind) {
+  const char* const what = kind == PUONE_MEMORY_DEVICE ? "device memory" : "pinned memory";
+  puone_pointer_attributes block;
+  CHECKED(attributesOf(entry, pointer, block));
+  if (block.kind != kind || block.size == 0) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "%p is not a live block of %s", pointer, what);
+  }
+  if (block.base == pointer) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "%p is inside a block of %s, not its start %p",
+      pointer,
+      what,
+      block.base);
+}
+
+/// Blocks that a thread is giving back: of two that give one back, the second is refused.
+class Releasing {
+ public:
+  explicit Releasing(const void* block) : block_(block) {
+    const std::lock_guard guard(mutex());
+    auto& all = blocks();
+    is_first_ = std::find(all.begin(), all.end(), block) == all.end();
+    if (is_first_) all.push_back(block);
+  }
+  ~Releasing() {
+    if (!is_first_) return;
+    const std::lock_guard guard(mutex());
+    std::erase(blocks(), block_);
+  }
+  Releasing(const Releasing&) = delete;
+  Releasing& operator=(const Releasing&) = delete;
+
+  bool isFirst() const {
+    return is_first_;
+  }
+  static std::mutex& mutex() {
+    static auto* const only = new std::mutex();
+    return *only;
+  }
+
+ private:
+  static std::vector<const void*>& blocks() {
+    static auto* const all = new std::vector<const void*>();
+    return *all;
+  }
+
+  const void* const block_;
+  bool is_first_ = false;
+};
+
+puone_status release(
+    const char* entry, void* pointer, puone_memory_kind kind, puone_status (*inner)(void*)) {
+  if (pointer == nullptr) return PUONE_OK;
+  CHECKED(checkRunning(entry));
+  const Releasing releasing(pointer);
+  if (!releasing.isFirst()) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "%p is being freed on another thread", pointer);
+  }
+  CHECKED(checkBlock(entry, pointer, kind));
+  return answered(inner(pointer));
+}
+
+// ---- driver ----
+
+void beforeFork() {
+  live().forEachSet([](const LiveSet& set) { set.lock(); });
+  Releasing::mutex().lock();
+}
+void afterFork() {
+  Releasing::mutex().unlock();
+  live().forEachSet([](const LiveSet& set) { set.unlock(); });
+}
+
+puone_status init() {
+  const puone_status status = answered(driver->init());
+  if (status != PUONE_OK) return status;
+  static const int watches_forks = pthread_atfork(beforeFork, afterFork, afterFork);
+  if (watches_forks != 0) return refuse(PUONE_INTERNAL, "init", "pthread_atfork failed");
+  running.store(true, std::memory_order_release);
+  return PUONE_OK;
+}
+
+puone_status shutdown() {
+  running.store(false, std::memory_order_release);
+  const puone_status status = answered(driver->shutdown());
+  if (status != PUONE_OK) { // it refuses, as from within a host function, and lives on
+    running.store(true, std::memory_order_release);
+    return status;
+  }
+  live().forEachSet([](LiveSet& set) { set.clear(); });
+  known_count.store(-1, std::memory_order_relaxed);
+  return status;
+}
+
+puone_status describe(puone_driver_info* out) {
+  CHECKED(checkStruct("describe", out));
+  const puone_status status = answered(driver->describe(out));
+  if (status == PUONE_OK) out->capabilities |= PUONE_CAP_VALIDATION;
+  return status;
+}
+
+// ---- device ----
+
+puone_status deviceCount(int32_t* out) {
+  CHECKED(checkOut("device_count", out));
+  return answered(driver->device_count(out));
+}
+
+puone_status deviceProperties(int32_t device, puone_device_properties* out) {
+  constexpr const char* entry = "device_properties";
+  CHECKED(checkStruct(entry, out));
+  CHECKED(checkDevice(entry, device));
+  return answered(driver->device_properties(device, out));
+}
+
+puone_status deviceMemoryInfo(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
+  constexpr const char* entry = "device_memory_info";
+  CHECKED(checkOut(entry, free_bytes));
+  CHECKED(checkOut(entry, total_bytes));
+  CHECKED(checkDevice(entry, device));
+  return answered(driver->device_memory_info(device, free_bytes, total_bytes));
+}
+
+puone_status deviceSynchronize(int32_t device) {
+  CHECKED(checkDevice("device_synchronize", device));
+  return answered(driver->device_synchronize(device));
+}
+
+puone_status streamPriorityRange(int32_t device, int32_t* least, int32_t* greatest) {
+  constexpr const char* entry = "stream_priority_range";
+  CHECKED(checkOut(entry, least));
+  CHECKED(checkOut(entry, greatest));
+  CHECKED(checkDevice(entry, device));
+  return answered(driver->stream_priority_range(device, least, greatest));
+}
+
+puone_status deviceCanAccessPeer(int32_t device, int32_t peer, int32_t* out) {
+  constexpr const char* entry = "device_can_access_peer";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  CHECKED(checkDevice(entry, peer));
+  return answered(driver->device_can_access_peer(device, peer, out));
+}
+
+// ---- memory ----
+
+puone_status allocate(int32_t device, size_t bytes, void** out) {
+  constexpr const char* entry = "malloc";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if (bytes == 0) return refuse(PUONE_INVALID_ARGUMENT, entry, "bytes is 0");
+  return answered(driver->malloc(device, bytes, out));
+}
+
+puone_status release(void* pointer) {
+  return release("free", pointer, PUONE_MEMORY_DEVICE, driver->free);
+}
+
+puone_status allocateHost(size_t bytes, void** out) {
+  constexpr const char* entry = "host_malloc";
+  CHECKED(checkOut(entry, out));
+  if (bytes == 0) return refuse(PUONE_INVALID_ARGUMENT, entry, "bytes is 0");
+  return answered(driver->host_malloc(bytes, out));
+}
+
+puone_status releaseHost(void* pointer) {
+  return release("host_free", pointer, PUONE_MEMORY_HOST, driver->host_free);
+}
+
+puone_status pointerAttributes(const void* pointer, puone_pointer_attributes* out) {
+  CHECKED(checkStruct("pointer_attributes", out));
+  return answered(driver->pointer_attributes(pointer, out));
+}
+
+puone_status memcpyAsync(
+    void* to, const void* from, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+  constexpr const char* entry = "memcpy_async";
+  uint64_t bits = 0;
+  CHECKED(checkStream(entry, stream, bits));
+  CHECKED(checkCopy(entry, to, from, bytes, kind, deviceOf(bits)));
+  return answered(driver->memcpy_async(to, from, bytes, kind, stream));
+}
+
+puone_status memsetAsync(void* to, int32_t value, size_t bytes, puone_stream stream) {
+  constexpr const char* entry = "memset_async";
+  uint64_t bits = 0;
+  CHECKED(checkStream(entry, stream, bits));
+  if (bytes > 0) CHECKED(checkDeviceRange(entry, "dst", to, bytes, deviceOf(bits)));
+  return answered(driver->memset_async(to, value, bytes, stream));
+}
+
+// ---- stream ----
+
+puone_status streamCreate(int32_t device, int32_t priority, puone_stream* out) {
+  constexpr const char* entry = "stream_create";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  puone_stream made = nullptr;
+  CHECKED(answered(driver->stream_create(device, priority, &made)));
+  CHECKED(keep(entry, live().streams, made, eventBits(device, 0), driver->stream_destroy));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status streamFromNative(int32_t device, void* native, puone_stream* out) {
+  constexpr const char* entry = "stream_from_native";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if (native == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "native is NULL");
+  puone_stream made = nullptr;
+  CHECKED(answered(driver->stream_from_native(device, native, &made)));
+  CHECKED(keep(entry, live().streams, made, eventBits(device, 0), driver->stream_destroy));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status streamDestroy(puone_stream stream) {
+  return destroy("stream_destroy", "stream", live().streams, stream, driver->stream_destroy);
+}
+
+puone_status streamQuery(puone_stream stream) {
+  CHECKED(checkStream("stream_query", stream));
+  return answered(driver->stream_query(stream));
+}
+
+puone_status streamSynchronize(puone_stream stream) {
+  CHECKED(checkStream("stream_synchronize", stream));
+  return answered(driver->stream_synchronize(stream));
+}
+
+puone_status streamWaitEvent(puone_stream stream, puone_event event) {
+  constexpr const char* entry = "stream_wait_event";
+  CHECKED(checkStream(entry, stream));
+  CHECKED(checkEvent(entry, event));
+  return answered(driver->stream_wait_event(stream, event));
+}
+
+puone_status streamHostFunc(puone_stream stream, puone_host_func function, void* user_data) {
+  constexpr const char* entry = "stream_host_func";
+  CHECKED(checkStream(entry, stream));
+  if (function == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "fn is NULL");
+  return answered(driver->stream_host_func(stream, function, user_data));
+}
+
+puone_status streamNativeHandle(puone_stream stream, void** out) {
+  constexpr const char* entry = "stream_native_handle";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkStream(entry, stream));
+  return answered(driver->stream_native_handle(stream, out));
+}
+
+// ---- event ----
+
+puone_status eventCreate(int32_t device, uint32_t flags, puone_event* out) {
+  constexpr const char* entry = "event_create";
+  constexpr uint32_t known = PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if ((flags & ~known) != 0) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "unknown event flags 0x%x", flags);
+  }
+  puone_event made = nullptr;
+  CHECKED(answered(driver->event_create(device, flags, &made)));
+  CHECKED(keep(entry, live().events, made, eventBits(device, flags), driver->event_destroy));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status eventDestroy(puone_event event) {
+  return destroy("event_destroy", "event", live().events, event, driver->event_destroy);
+}
+
+puone_status eventRecord(puone_event event, puone_stream stream) {
+  constexpr const char* entry = "event_record";
+  uint64_t event_bits = 0;
+  uint64_t stream_bits = 0;
+  CHECKED(checkEvent(entry, event, event_bits));
+  CHECKED(checkStream(entry, stream, stream_bits));
+  if (deviceOf(event_bits) != deviceOf(stream_bits)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the event is of device %d, the stream of device %d",
+        deviceOf(event_bits),
+        deviceOf(stream_bits));
+  }
+  const puone_status status = answered(driver->event_record(event, stream));
+  if (status == PUONE_OK && (event_bits & kRecorded) == 0) live().events.add(event, kRecorded);
+  return status;
+}
+
+puone_status eventQuery(puone_event event) {
+  CHECKED(checkEvent("event_query", event));
+  return answered(driver->event_query(event));
+}
+
+puone_status eventSynchronize(puone_event event) {
+  CHECKED(checkEvent("event_synchronize", event));
+  return answered(driver->event_synchronize(event));
+}
+
+puone_status eventElapsedMs(puone_event start, puone_event end, float* out) {
+  constexpr const char* entry = "event_elapsed_ms";
+  uint64_t from = 0;
+  uint64_t to = 0;
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkEvent(entry, start, from));
+  CHECKED(checkEvent(entry, end, to));
+  if (!isTimed(from & to)) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "both events need PUONE_EVENT_TIMING");
+  }
+  if ((from & to & kRecorded) == 0) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "both events must have been recorded");
+  }
+  if (deviceOf(from) != deviceOf(to)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the events are of devices %d and %d",
+        deviceOf(from),
+        deviceOf(to));
+  }
+  return answered(driver->event_elapsed_ms(start, end, out));
+}
+
+// ---- kernel ----
+
+puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel* out) {
+  constexpr const char* entry = "kernel_find";
+  CHECKED(checkOut(entry, out));
+  if (info != nullptr) CHECKED(checkStruct(entry, info));
+  if (name == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "name is NULL");
+  puone_kernel_info found{};
+  found.struct_size = sizeof found;
+  puone_kernel kernel = nullptr;
+  CHECKED(answered(driver->kernel_find(name, info != nullptr ? info : &found, &kernel)));
+  const uint64_t args_size = info != nullptr ? info->args_size : found.args_size;
+  CHECKED(keep<puone_kernel>(entry, live().kernels, kernel, args_size, nullptr));
+  *out = kernel;
+  return PUONE_OK;
+}
+
+/// No memory_alignment is less.
+constexpr size_t kLeastAlignment = 256;
+
+/// Stands between the driver and the caller's callback.
+struct CheckedContext {
+  const puone_launch_context* callers;
+  int32_t device;
+
+  static puone_status allocate(void* user, size_t bytes, void** out) {
+    constexpr const char* entry = "kernel_launch";
+    const auto& self = *static_cast<const CheckedContext*>(user);
+    void* made = nullptr;
+    CHECKED(self.callers->allocate(self.callers->user, bytes, &made));
+    puone_pointer_attributes block;
+    CHECKED(attributesOf(entry, made, block));
+    if (block.kind != PUONE_MEMORY_DEVICE || block.device != self.device) {
+      return refuse(
+          PUONE_INVALID_ARGUMENT,
+          entry,
+          "the workspace %p that the launch context gave is not memory of device %d",
+          made,
+          self.device);
+    }
+    const size_t room = address(block.base) + block.size - address(made);
+    if (block.size != 0 && room < bytes) {
+      return refuse(
+          PUONE_INVALID_ARGUMENT,
+          entry,
+          "the workspace %p that the launch context gave has %zu bytes, not %zu",
+          made,
+          room,
+          bytes);
+    }
+    if (address(made) % kLeastAlignment != 0) {
+      return refuse(
+          PUONE_INVALID_ARGUMENT,
+          entry,
+          "the workspace %p that the launch context gave is not aligned to %zu bytes",
+          made,
+          kLeastAlignment);
+    }
+    *out = made;
+    return PUONE_OK;
+  }
+};
+
+puone_status kernelLaunch(
+    puone_kernel kernel,
+    const void* args,
+    size_t bytes,
+    puone_stream stream,
+    const puone_launch_context* context) {
+  constexpr const char* entry = "kernel_launch";
+  uint64_t args_size = 0;
+  uint64_t stream_bits = 0;
+  CHECKED(checkHandle(entry, "kernel", live().kernels, kernel, args_size));
+  CHECKED(checkStream(entry, stream, stream_bits));
+  if (args == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "args is NULL");
+  if (bytes != args_size) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the kernel takes %llu bytes of arguments, not %zu",
+        static_cast<unsigned long long>(args_size),
+        bytes);
+  }
+  if (context == nullptr) {
+    return answered(driver->kernel_launch(kernel, args, bytes, stream, nullptr));
+  }
+  CHECKED(checkStruct(entry, context));
+  if (context->allocate == nullptr) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "the launch context has no allocate");
+  }
+  CheckedContext checked{context, deviceOf(stream_bits)};
+  const puone_launch_context passed{
+      sizeof(puone_launch_context), 0, &CheckedContext::allocate, &checked};
+  was_refused = false; // the callback may refuse; the driver then passes on what it returned
+  const puone_status status = driver->kernel_launch(kernel, args, bytes, stream, &passed);
+  return was_refused ? status : answered(status);
+}
+
+// ---- extension "fault" ----
+
+const puone_fault_api* fault = nullptr;
+
+puone_status deviceLost(int32_t device) {
+  CHECKED(checkDevice("fault.device_lost", device));
+  return answered(fault->device_lost(device));
+}
+
+puone_fault_api wrapped(const puone_fault_api& api) {
+  puone_fault_api result = api;
+  result.device_lost = deviceLost;
+  return result;
+}
+
+// ---- extension "dlpack" ----
+
+const puone_dlpack_api* dlpack = nullptr;
+
+puone_status deviceId(int32_t device, int32_t* out) {
+  constexpr const char* entry = "dlpack.device_id";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  return answered(dlpack->device_id(device, out));
+}
+
+puone_status nativeStreamWaitEvent(void* native_stream, puone_event event) {
+  constexpr const char* entry = "dlpack.native_stream_wait_event";
+  if (native_stream == nullptr) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "native_stream is NULL");
+  }
+  CHECKED(checkEvent(entry, event));
+  return answered(dlpack->native_stream_wait_event(native_stream, event));
+}
+
+puone_dlpack_api wrapped(const puone_dlpack_api& api) {
+  puone_dlpack_api result = api;
+  result.device_id = deviceId;
+  result.native_stream_wait_event = nativeStreamWaitEvent;
+  return result;
+}
+
+// ---- extension "graph" ----
+
+const puone_graph_api* graphs = nullptr;
+
+puone_status captureBegin(puone_stream stream) {
+  CHECKED(checkStream("graph.capture_begin", stream));
+  return answered(graphs->capture_begin(stream));
+}
+
+puone_status captureEnd(puone_stream stream, puone_graph* out) {
+  constexpr const char* entry = "graph.capture_end";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkStream(entry, stream));
+  puone_graph made = nullptr;
+  CHECKED(answered(graphs->capture_end(stream, &made)));
+  CHECKED(keep(entry, live().graphs, made, 0, graphs->destroy));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status isCapturing(puone_stream stream, int32_t* out) {
+  constexpr const char* entry = "graph.is_capturing";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkStream(entry, stream));
+  return answered(graphs->is_capturing(stream, out));
+}
+
+puone_status instantiate(puone_graph graph) {
+  CHECKED(checkGraph("graph.instantiate", graph));
+  return answered(graphs->instantiate(graph));
+}
+
+puone_status launchGraph(puone_graph graph, puone_stream stream) {
+  constexpr const char* entry = "graph.launch";
+  CHECKED(checkGraph(entry, graph));
+  CHECKED(checkStream(entry, stream));
+  return answered(graphs->launch(graph, stream));
+}
+
+puone_status destroyGraph(puone_graph graph) {
+  return destroy("graph.destroy", "graph", live().graphs, graph, graphs->destroy);
+}
+
+puone_graph_api wrapped(const puone_graph_api& api) {
+  puone_graph_api result = api;
+  result.capture_begin = captureBegin;
+  result.capture_end = captureEnd;
+  result.is_capturing = isCapturing;
+  result.instantiate = instantiate;
+  result.launch = launchGraph;
+  result.destroy = destroyGraph;
+  return result;
+}
+
+// ---- extension "trace" ----
+
+const puone_trace_api* tracing = nullptr;
+
+puone_status traceStop(const puone_trace_record** out, uint64_t* count) {
+  constexpr const char* entry = "trace.stop";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkOut(entry, count));
+  return answered(tracing->stop(out, count));
+}
+
+puone_status traceCorrelation(uint64_t* out) {
+  CHECKED(checkOut("trace.correlation", out));
+  return answered(tracing->correlation(out));
+}
+
+puone_trace_api wrapped(const puone_trace_api& api) {
+  puone_trace_api result = api;
+  result.stop = traceStop;
+  result.correlation = traceCorrelation;
+  return result;
+}
+
+// ---- extensions ----
+
+/// The wrapped table of an extension, created at the first request. Its entries call the driver's
+/// through `inner`.
+template <class Api>
+const void* wrappedOnce(const void* found, const Api*& inner) {
+  static std::once_flag once;
+  static Api table;
+  std::call_once(once, [&] {
+    inner = static_cast<const Api*>(found);
+    table = wrapped(*inner);
+  });
+  return &table;
+}
+
+puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+  constexpr const char* entry = "get_extension";
+  CHECKED(checkOut(entry, out));
+  if (name == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "name is NULL");
+  const void* found = nullptr;
+  CHECKED(answered(driver->get_extension(name, min_version, &found)));
+  const std::string_view asked = name;
+  if (asked == PUONE_FAULT_EXTENSION) {
+    found = wrappedOnce(found, fault);
+  } else if (asked == PUONE_DLPACK_EXTENSION) {
+    found = wrappedOnce(found, dlpack);
+  } else if (asked == PUONE_GRAPH_EXTENSION) {
+    found = wrappedOnce(found, graphs);
+  } else if (asked == PUONE_TRACE_EXTENSION) {
+    found = wrappedOnce(found, tracing);
+  }
+  *out = found;
+  return PUONE_OK;
+}
+
+#undef CHECKED
+
+// ---- the table ----
+
+puone_hal_api wrapped(const puone_hal_api& inner) {
+  puone_hal_api table{};
+  const size_t known = std::min<size_t>(inner.struct_size, sizeof table);
+  std::memcpy(&table, &inner, known);
+  table.struct_size = static_cast<uint32_t>(known);
+  puone_driver_info info{};
+  info.struct_size = sizeof info;
+  if (inner.describe == nullptr || inner.describe(&info) != PUONE_OK) info.capabilities = 0;
+  // An entry that no capability promises is the driver's to refuse: UNSUPPORTED comes first.
+  const auto wrap = [&](uint64_t capability, auto& entry, auto checked) {
+    const bool is_promised = (info.capabilities & capability) == capability;
+    if (entry != nullptr && is_promised) entry = checked;
+  };
+  wrap(0, table.init, &init);
+  wrap(0, table.shutdown, &shutdown);
+  wrap(0, table.describe, &describe);
+  wrap(0, table.last_error_message, &lastErrorMessage);
+  wrap(0, table.device_count, &deviceCount);
+  wrap(PUONE_CAP_MEMORY, table.device_properties, &deviceProperties);
+  wrap(PUONE_CAP_MEMORY, table.device_memory_info, &deviceMemoryInfo);
+  wrap(PUONE_CAP_STREAMS, table.device_synchronize, &deviceSynchronize);
+  wrap(PUONE_CAP_STREAM_PRIORITIES, table.stream_priority_range, &streamPriorityRange);
+  wrap(PUONE_CAP_PEER_ACCESS, table.device_can_access_peer, &deviceCanAccessPeer);
+  wrap(PUONE_CAP_MEMORY, table.malloc, &allocate);
+  wrap(PUONE_CAP_MEMORY, table.free, static_cast<puone_status (*)(void*)>(&release));
+  wrap(PUONE_CAP_PINNED_MEMORY, table.host_malloc, &allocateHost);
+  wrap(PUONE_CAP_PINNED_MEMORY, table.host_free, &releaseHost);
+  wrap(PUONE_CAP_MEMORY, table.pointer_attributes, &pointerAttributes);
+  wrap(PUONE_CAP_MEMORY, table.memcpy_async, &memcpyAsync);
+  wrap(PUONE_CAP_MEMORY, table.memset_async, &memsetAsync);
+  wrap(PUONE_CAP_STREAMS, table.stream_create, &streamCreate);
+  wrap(PUONE_CAP_EXTERNAL_STREAMS, table.stream_from_native, &streamFromNative);
+  wrap(PUONE_CAP_STREAMS, table.stream_destroy, &streamDestroy);
+  wrap(PUONE_CAP_STREAMS, table.stream_query, &streamQuery);
+  wrap(PUONE_CAP_STREAMS, table.stream_synchronize, &streamSynchronize);
+  wrap(PUONE_CAP_EVENTS, table.stream_wait_event, &streamWaitEvent);
+  wrap(PUONE_CAP_HOST_FUNC, table.stream_host_func, &streamHostFunc);
+  wrap(PUONE_CAP_STREAMS, table.stream_native_handle, &streamNativeHandle);
+  wrap(PUONE_CAP_EVENTS, table.event_create, &eventCreate);
+  wrap(PUONE_CAP_EVENTS, table.event_destroy, &eventDestroy);
+  wrap(PUONE_CAP_EVENTS, table.event_record, &eventRecord);
+  wrap(PUONE_CAP_EVENTS, table.event_query, &eventQuery);
+  wrap(PUONE_CAP_EVENTS, table.event_synchronize, &eventSynchronize);
+  wrap(PUONE_CAP_EVENT_TIMING, table.event_elapsed_ms, &eventElapsedMs);
+  wrap(PUONE_CAP_KERNELS, table.kernel_find, &kernelFind);
+  wrap(PUONE_CAP_KERNELS, table.kernel_launch, &kernelLaunch);
+  wrap(0, table.get_extension, &getExtension);
+  return table;
+}
+
+} // namespace
+
+const puone_hal_api* validated(const puone_hal_api& inner) {
+  static const puone_hal_api* const table = [&] {
+    driver = &inner;
+    live();
+    return new puone_hal_api(wrapped(inner)); // leaked: it lives as long as the process
+  }();
+  return driver == &inner ? table : nullptr;
+}
+
+} // namespace puone
