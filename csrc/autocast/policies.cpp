@@ -28,11 +28,13 @@ Tensor refuse_binary_cross_entropy(
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+  // [quote: policies]
   AT_FORALL_LOWER_PRECISION_FP(PUONE_LOWER)
   AT_FORALL_FP32(PUONE_FP32)
   AT_FORALL_FP32_SET_OPT_DTYPE(PUONE_FP32_DTYPE)
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(PUONE_OTHER_SIGNATURE)
   AT_FORALL_PROMOTE(PUONE_PROMOTE)
+  // [end: policies]
   m.impl("binary_cross_entropy", TORCH_FN(refuse_binary_cross_entropy));
 }
 

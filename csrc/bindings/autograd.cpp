@@ -11,8 +11,8 @@ namespace py = pybind11;
 namespace puone {
 namespace {
 
-// Sends one task through each of autograd's threads, of which there is one per device. Everything
-// the task holds is C++'s alone, so a thread that is done with it never asks for the GIL again.
+// Sends one task through each of autograd's threads, of which there is one per device. The
+// task holds no Python object, so a thread that has finished it never needs the GIL again.
 void settleAutograd() {
   for (c10::DeviceIndex index = 0; index < deviceCount(); ++index) {
     const auto options = at::TensorOptions().device(c10::Device(kDeviceType, index));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One function per concept; module.cpp calls them all. reference_backend/_C.pyi is the
+// One function per concept; module.cpp calls them all. reference_backend/torch_puone/_C.pyi is the
 // documentation.
 #pragma once
 

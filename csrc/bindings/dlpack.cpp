@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// DLPack capsules under the name of the device that other libraries know the driver's memory by.
-// torch writes and reads the capsules, and calls a device of PrivateUse1 kDLExtDev, which nobody
-// else takes; what is done here is to change that label, and to order streams of other libraries.
+// DLPack capsules with the device type that other libraries use for the driver's memory. torch
+// writes and reads the capsules, but labels PrivateUse1 devices kDLExtDev, which no other library
+// accepts; this file changes that label, and orders the streams of other libraries.
 #include <ATen/dlpack.h>
 #include <c10/util/StringUtil.h>
 
@@ -64,8 +64,8 @@ Managed* managedBy(py::handle capsule, const char* name) {
   return static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), name));
 }
 
-// The tensor in a capsule that nobody has consumed. Of a version yet to come nothing but how to
-// delete it is known.
+// The tensor in a capsule that was not consumed yet. Refuses unknown major versions, of which only
+// the deleter is defined.
 DLTensor& tensorOf(py::handle capsule) {
   if (PyCapsule_IsValid(capsule.ptr(), kUnversioned)) {
     return managedBy<DLManagedTensor>(capsule, kUnversioned)->dl_tensor;
@@ -86,13 +86,12 @@ void relabelExport(py::handle capsule, int32_t device) {
   tensorOf(capsule).device = {static_cast<DLDeviceType>(api.device_type), deviceId(api, device)};
 }
 
-// Kernels will be given the address, so the driver must own up to it.
+// Kernels will get the address, so the driver must know it.
 void relabelImport(py::handle capsule, int32_t device) {
   DLTensor& tensor = tensorOf(capsule);
-  // torch reads the address alone.
+  // torch reads only the address.
   char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(data, &where));
+  const auto where = pointerAttributes(data);
   const bool empty =
       std::any_of(tensor.shape, tensor.shape + tensor.ndim, [](int64_t size) { return size == 0; });
   if (!empty && (where.kind != PUONE_MEMORY_DEVICE || where.device != device)) {

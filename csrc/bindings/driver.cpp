@@ -9,7 +9,7 @@
 namespace puone {
 namespace {
 
-constexpr std::array<std::pair<puone_capability, const char*>, 9> kCapabilityNames{{
+constexpr std::array<std::pair<puone_capability, const char*>, 11> kCapabilityNames{{
     {PUONE_CAP_STREAMS, "streams"},
     {PUONE_CAP_STREAM_PRIORITIES, "stream_priorities"},
     {PUONE_CAP_HOST_FUNC, "host_func"},
@@ -19,6 +19,8 @@ constexpr std::array<std::pair<puone_capability, const char*>, 9> kCapabilityNam
     {PUONE_CAP_PINNED_MEMORY, "pinned_memory"},
     {PUONE_CAP_PEER_ACCESS, "peer_access"},
     {PUONE_CAP_KERNELS, "kernels"},
+    {PUONE_CAP_EXTERNAL_STREAMS, "external_streams"},
+    {PUONE_CAP_VALIDATION, "validation"},
 }};
 
 pybind11::dict driverInfo() {

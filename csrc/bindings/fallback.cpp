@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "aten/fallback.h"
+#include "aten/core/fallback.h"
 
 #include <pybind11/stl.h>
 

@@ -23,6 +23,14 @@ auto withoutGil(F&& f) {
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
+// The allocators' locks may be held while a device is waited for: other Python threads go on
+// meanwhile.
+template <typename F>
+auto withoutGil(const F& f) {
+  const py::gil_scoped_release released;
+  return f();
+}
+
 py::dict toDict(const Stat& stat) {
   py::dict dict;
   dict["current"] = stat.current;

@@ -6,6 +6,7 @@
 
 namespace {
 
+// [quote: errors]
 // c10's exceptions become torch's Python exceptions, as in torch's own bindings; all others are
 // left to pybind11.
 void translateTorchErrors(std::exception_ptr error) {
@@ -17,6 +18,7 @@ void translateTorchErrors(std::exception_ptr error) {
     torch::translate_exception_to_python(std::current_exception());
   }
 }
+// [end: errors]
 
 } // namespace
 

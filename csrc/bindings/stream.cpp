@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/stream.h"
 
+#include <torch/csrc/Event.h>
+
 #include "bindings/bindings.h"
 #include "kernels/args.h"
 #include "runtime/device.h"
+#include "runtime/event.h"
 #include "runtime/kernel.h"
 
 namespace py = pybind11;
@@ -22,6 +25,15 @@ py::tuple pack(const Stream& stream) {
 
 Stream unpack(int64_t id, c10::DeviceIndex index, int64_t type) {
   return Stream(c10::Stream::unpack3(id, index, static_cast<c10::DeviceType>(type)));
+}
+
+// torch.Event's constructor takes `blocking` and drops it.
+py::object blockingEvent() {
+  auto* event = THPEvent_new(kDeviceType, kBlockingEvent);
+  if (event == nullptr) {
+    throw py::error_already_set();
+  }
+  return py::reinterpret_steal<py::object>(event);
 }
 
 void delay(uint64_t ns, c10::DeviceIndex device) {
@@ -48,6 +60,13 @@ void bindStream(py::module_& m) {
       py::arg("device"),
       py::arg("priority"));
   m.def(
+      "stream_from_external",
+      [](uintptr_t native, c10::DeviceIndex device) {
+        return pack(getStreamFromExternal(reinterpret_cast<void*>(native), device));
+      },
+      py::arg("native"),
+      py::arg("device"));
+  m.def(
       "set_stream",
       [](int64_t id, c10::DeviceIndex index, int64_t type) {
         setCurrentStream(unpack(id, index, type));
@@ -67,6 +86,7 @@ void bindStream(py::module_& m) {
     const auto [least, greatest] = streamPriorityRange();
     return py::make_tuple(least, greatest);
   });
+  m.def("blocking_event", &blockingEvent);
   m.def("delay", &delay, py::arg("ns"), py::arg("device"));
 }
 

@@ -37,11 +37,11 @@ class Arena {
   const Stream stream;
   const c10::MempoolId_t mempool; // {0, 0}: the memory that all operations share
 
-  // Held by whoever asks the driver for a segment of this arena, and before `mutex`: two threads
-  // that find no free block do not both ask.
+  // Held by the thread that requests a segment of this arena from the driver; locked before
+  // `mutex`. If two threads find no free block, only one of them requests a segment.
   std::mutex growth;
 
-  // Guards all that follows, and the blocks of the arena. Nothing is waited for while it is held.
+  // Guards all members below, and the blocks of the arena. No thread waits while it holds it.
   std::mutex mutex;
 
   PendingFrees pending;

@@ -9,6 +9,8 @@
 namespace puone {
 namespace {
 
+thread_local c10::DeviceIndex current_device = 0;
+
 void checkIndex(c10::DeviceIndex index) {
   TORCH_CHECK(
       index >= 0 && index < deviceCount(),
@@ -26,14 +28,18 @@ c10::DeviceIndex deviceCount() noexcept {
 }
 
 c10::DeviceIndex currentDevice() {
-  int32_t device = 0;
-  PUONE_CHECK(hal().device_get(&device));
-  return static_cast<c10::DeviceIndex>(device);
+  hal(); // there is none without a driver, after shutdown or in a bad fork
+  return current_device;
 }
 
 void setCurrentDevice(c10::DeviceIndex index) {
   checkIndex(index);
-  PUONE_CHECK(hal().device_set(index));
+  hal();
+  current_device = index;
+}
+
+void restoreCurrentDevice(c10::DeviceIndex previous) noexcept {
+  current_device = previous;
 }
 
 c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) {
@@ -59,6 +65,7 @@ c10::DeviceIndex resolveDevice(c10::DeviceIndex index) {
 puone_device_properties deviceProperties(c10::DeviceIndex index) {
   checkIndex(index);
   puone_device_properties properties{};
+  properties.struct_size = sizeof properties;
   PUONE_CHECK(hal().device_properties(index, &properties));
   return properties;
 }
@@ -67,6 +74,13 @@ MemoryInfo memoryInfo(c10::DeviceIndex index) {
   MemoryInfo info{};
   PUONE_CHECK(hal().device_memory_info(index, &info.free, &info.total));
   return info;
+}
+
+puone_pointer_attributes pointerAttributes(const void* pointer) {
+  puone_pointer_attributes attributes{};
+  attributes.struct_size = sizeof attributes;
+  PUONE_CHECK(hal().pointer_attributes(pointer, &attributes));
+  return attributes;
 }
 
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
@@ -84,13 +98,6 @@ void synchronizeDevice(c10::DeviceIndex index) {
 
 bool hasPrimaryContext(c10::DeviceIndex index) noexcept {
   return index >= 0 && index < deviceCount() && primaryContextFlag(index).load();
-}
-
-DeviceScope::~DeviceScope() {
-  // A destructor must not throw, and a driver that is shutting down has no current device.
-  if (changed_ && !driverIsDown() && !inBadFork()) {
-    hal().device_set(previous_);
-  }
 }
 
 } // namespace puone

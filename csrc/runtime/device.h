@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Devices: how many there are and which one this thread uses. The current device is per-thread
-// state of the driver (hal.h, device_set); nothing is cached here.
+// Devices: how many there are and which one this thread uses. The current device is kept here, per
+// thread: the HAL has none, its entries take the device as a parameter.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -14,10 +14,14 @@ constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 // Number of devices; 0 without a driver. Never throws, creates nothing.
 c10::DeviceIndex deviceCount() noexcept;
 
+// The calling thread's current device, 0 on a new thread. Throws where hal() does.
 c10::DeviceIndex currentDevice();
 
 // Throws unless 0 <= index < deviceCount().
 void setCurrentDevice(c10::DeviceIndex index);
+
+// Sets the current device to one that was current before. For destructors: it calls nothing.
+void restoreCurrentDevice(c10::DeviceIndex index) noexcept;
 
 // Sets the current device and returns the previous one.
 c10::DeviceIndex exchangeDevice(c10::DeviceIndex index);
@@ -37,6 +41,9 @@ struct MemoryInfo {
 
 MemoryInfo memoryInfo(c10::DeviceIndex index);
 
+// Where a pointer lives; any address may be asked about.
+puone_pointer_attributes pointerAttributes(const void* pointer);
+
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 
 // Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold
@@ -51,7 +58,9 @@ class DeviceScope {
  public:
   explicit DeviceScope(c10::DeviceIndex index)
       : previous_(maybeExchangeDevice(index)), changed_(index >= 0 && index != previous_) {}
-  ~DeviceScope();
+  ~DeviceScope() {
+    if (changed_) restoreCurrentDevice(previous_);
+  }
   DeviceScope(const DeviceScope&) = delete;
   DeviceScope& operator=(const DeviceScope&) = delete;
 

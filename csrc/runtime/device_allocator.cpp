@@ -83,6 +83,7 @@ DeviceCache& CachingAllocator::cache(c10::DeviceIndex device) {
   return *caches()[static_cast<size_t>(resolveDevice(device))];
 }
 
+// [quote: allocate]
 c10::DataPtr CachingAllocator::allocate(size_t bytes) {
   const c10::DeviceIndex device = currentDevice();
   const c10::Device where(kDeviceType, device);
@@ -96,6 +97,7 @@ c10::DataPtr CachingAllocator::allocate(size_t bytes) {
   reportToProfiler(ptr, static_cast<int64_t>(block->size), devices_cache, device);
   return {ptr, ptr, &deleteDeviceMemory, where};
 }
+// [end: allocate]
 
 void CachingAllocator::release(void* ptr) noexcept {
   // After shutdown and in a forked child the memory is not ours to manage any more.
@@ -154,10 +156,12 @@ std::pair<size_t, size_t> CachingAllocator::getMemoryInfo(c10::DeviceIndex devic
   return {unused, total};
 }
 
+// [quote: registration]
 const bool registered = [] {
   c10::SetAllocator(kDeviceType, &instance());
   return true;
 }();
+// [end: registration]
 
 } // namespace
 

@@ -6,10 +6,15 @@
 // c10/cuda/CUDACachingAllocator.h, and PYTORCH_ALLOC_CONF configures it through
 // c10::CachingAllocator::AcceleratorAllocatorConfig.
 //
-//   device_allocator  this interface, for tensors       stream_memory  the same for a launch
-//   device_cache      one device: its arenas, history   arena          one stream: segments, blocks
-//   block_table       address -> block, all devices     pending_frees  blocks that streams still
-//   use device_memory     the driver's malloc and free      block_size     the policy
+// Files:
+//   device_allocator  this interface, for tensors
+//   stream_memory     the same for the memory of a launch
+//   device_cache      one device: its arenas and its history
+//   arena             one stream: its segments and blocks
+//   block_table       from an address to its block, for all devices
+//   pending_frees     freed blocks that streams still use
+//   device_memory     the driver's malloc and free
+//   block_size        the policy
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

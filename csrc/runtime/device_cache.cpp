@@ -66,6 +66,9 @@ std::vector<Arena*> DeviceCache::arenas() {
 Block* DeviceCache::allocate(size_t bytes, const Stream& stream) {
   const Request request{blockSize(bytes), bytes, history_.gather(RecordContext::STATE)};
   Arena& arena = arenaOf(stream);
+  if (C10_UNLIKELY(history_.active())) {
+    stream.handle(); // creates the stream that entries name, while nothing has changed
+  }
   if (C10_UNLIKELY(collectsGarbage())) {
     clock_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -157,7 +160,7 @@ void DeviceCache::runOutOfMemory(Arena& arena, const Request& request) {
       request.size,
       limit > 0 ? limit : total,
       unused,
-      history_.active() ? arena.stream.handle() : nullptr,
+      arena.stream.handleIfCreated(),
       arena.mempool,
       request.context);
   throwOutOfMemory(device_, request.requested, {unused, total, limit, allocated, reserved});
@@ -306,14 +309,46 @@ size_t DeviceCache::release(std::vector<Segment>& segments) {
   return bytes;
 }
 
-// Waits for the other streams that use freed blocks of the arena, without its lock.
+// Waits for the other streams that use freed blocks of the arena, without its lock. Events come
+// first: a block whose event fails is then held, and its streams are waited for.
 void DeviceCache::waitForUses(Arena& arena) {
+  std::exception_ptr error = waitForEvents(arena);
+  if (auto thrown = waitForStreams(arena)) {
+    error = std::move(thrown);
+  }
+  if (error != nullptr) {
+    std::rethrow_exception(error);
+  }
+}
+
+std::exception_ptr DeviceCache::waitForEvents(Arena& arena) {
   std::vector<PendingUse> uses;
-  std::vector<Block*> held;
-  std::vector<Stream> users; // of held blocks
   {
     std::lock_guard<std::mutex> lock(arena.mutex);
     uses = arena.pending.takeUses();
+  }
+  std::vector<UseStatus> results;
+  for (const PendingUse& use : uses) {
+    results.push_back(PendingFrees::wait(use));
+  }
+
+  std::lock_guard<std::mutex> lock(arena.mutex);
+  std::exception_ptr error;
+  std::vector<Block*> reusable;
+  for (size_t i = uses.size(); i-- > 0;) { // what returns to a queue goes to its front
+    if (auto thrown = arena.pending.settle(std::move(uses[i]), results[i], reusable)) {
+      error = std::move(thrown);
+    }
+  }
+  completeFrees(reusable);
+  return error;
+}
+
+std::exception_ptr DeviceCache::waitForStreams(Arena& arena) {
+  std::vector<Block*> held;
+  std::vector<Stream> users;
+  {
+    std::lock_guard<std::mutex> lock(arena.mutex);
     held = arena.pending.takeHeld();
     for (const Block* block : held) {
       for (const c10::StreamId id : block->untracked) {
@@ -322,10 +357,6 @@ void DeviceCache::waitForUses(Arena& arena) {
     }
   }
   std::exception_ptr error;
-  std::vector<UseStatus> results;
-  for (const PendingUse& use : uses) {
-    results.push_back(PendingFrees::wait(use));
-  }
   std::erase_if(users, [&](const Stream& user) {
     const UseStatus result = PendingFrees::wait(user);
     if (isAsynchronousError(result.status)) {
@@ -336,18 +367,11 @@ void DeviceCache::waitForUses(Arena& arena) {
 
   std::lock_guard<std::mutex> lock(arena.mutex);
   std::vector<Block*> reusable;
-  for (size_t i = uses.size(); i-- > 0;) { // what returns to a queue goes to its front
-    if (auto thrown = arena.pending.settle(std::move(uses[i]), results[i], reusable)) {
-      error = std::move(thrown);
-    }
-  }
   for (Block* block : held) {
     arena.pending.release(block, users, reusable);
   }
   completeFrees(reusable);
-  if (error != nullptr) {
-    std::rethrow_exception(error);
-  }
+  return error;
 }
 
 // Releases the segments unused for longest until the reserved share is below the threshold.
@@ -390,6 +414,7 @@ void DeviceCache::emptyCache() {
 
 // ---- what is seen from outside ----
 
+// Creates no stream, which could fail halfway through a change.
 void DeviceCache::trace(
     TraceEntry::Action action,
     const Arena& arena,
@@ -397,7 +422,7 @@ void DeviceCache::trace(
     size_t size,
     const MemoryHistory::Context& context) {
   if (C10_UNLIKELY(history_.active())) {
-    history_.record(action, ptr, size, arena.stream.handle(), arena.mempool, context);
+    history_.record(action, ptr, size, arena.stream.handleIfCreated(), arena.mempool, context);
   }
 }
 

@@ -32,8 +32,8 @@ class DeviceCache {
   explicit DeviceCache(c10::DeviceIndex device)
       : device_(device), memory_(device), history_(device) {}
 
-  // Memory for work on `stream`, which is of this device. Waits for nothing while there is memory.
-  // Throws c10::OutOfMemoryError after everything cached has been given back to the driver in vain.
+  // Memory for work on `stream`, a stream of this device. Does not wait while there is free memory.
+  // Throws c10::OutOfMemoryError if there is not enough even after the whole cache was released.
   Block* allocate(size_t bytes, const Stream& stream);
 
   // Takes a block back, for reuse in stream order.
@@ -59,7 +59,7 @@ class DeviceCache {
     return history_;
   }
 
-  // Counts the requests; stands still unless garbage is collected.
+  // Number of requests so far; only counted if garbage collection is on.
   uint64_t now() const noexcept {
     return clock_.load(std::memory_order_relaxed);
   }
@@ -90,6 +90,8 @@ class DeviceCache {
   size_t releaseAtLeast(Arena& arena, size_t bytes);
   size_t release(std::vector<Segment>& segments);
   void waitForUses(Arena& arena);
+  std::exception_ptr waitForEvents(Arena& arena);
+  std::exception_ptr waitForStreams(Arena& arena);
   void collectGarbage();
 
   void trace(

@@ -13,8 +13,7 @@ namespace {
 
 // A driver that puts memory on another device would corrupt silently.
 void checkPlace(void* ptr, c10::DeviceIndex device) {
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(ptr, &where));
+  const puone_pointer_attributes where = pointerAttributes(ptr);
   TORCH_CHECK(
       where.kind == PUONE_MEMORY_DEVICE && where.device == device,
       "puone driver error in malloc: memory asked of puone:",
@@ -48,8 +47,7 @@ void* DeviceMemory::allocate(size_t bytes) {
     }
     claimed_.fetch_sub(bytes);
   });
-  DeviceScope scope(device_);
-  const puone_status status = driver.malloc(bytes, &ptr);
+  const puone_status status = driver.malloc(device_, bytes, &ptr);
   if (status == PUONE_OUT_OF_MEMORY) {
     return nullptr;
   }

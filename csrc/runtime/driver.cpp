@@ -10,9 +10,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
-#include <set>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "hal/loader.h"
 
@@ -26,26 +26,29 @@ std::atomic<bool> driver_down{false};
 constexpr std::string_view kPrefix = "libpuone_";
 constexpr std::string_view kSuffix = ".so";
 
-// Our own drivers are installed beside the library this function lives in.
-std::filesystem::path driverFolder() {
+// Our own drivers are installed beside the library that this function lives in.
+std::filesystem::path driverDirectory() {
   Dl_info self{};
-  TORCH_INTERNAL_ASSERT(dladdr(reinterpret_cast<void*>(&driverFolder), &self) != 0);
+  TORCH_INTERNAL_ASSERT(dladdr(reinterpret_cast<void*>(&driverDirectory), &self) != 0);
   return std::filesystem::path(self.dli_fname).parent_path();
 }
 
 std::string bundledDriver(std::string_view name) {
-  return (driverFolder() / c10::str(kPrefix, name, kSuffix)).string();
+  return (driverDirectory() / c10::str(kPrefix, name, kSuffix)).string();
 }
 
-// The names of our own drivers, for people.
+// False also where it cannot be known: a name that is too long, a directory that cannot be read.
+bool exists(const std::string& path) noexcept {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+// The names of our own drivers that were built, for people. Drivers for tests are not among them.
 std::string bundledNames() {
-  std::set<std::string> names;
-  std::error_code unreadable;
-  for (const auto& file : std::filesystem::directory_iterator(driverFolder(), unreadable)) {
-    const auto name = file.path().filename().string();
-    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) {
-      const auto length = name.size() - kPrefix.size() - kSuffix.size();
-      names.insert(name.substr(kPrefix.size(), length));
+  std::vector<std::string> names;
+  for (const auto& name : c10::split(PUONE_DRIVER_NAMES, ',')) {
+    if (exists(bundledDriver(name))) {
+      names.emplace_back(name);
     }
   }
   return names.empty() ? "none" : c10::Join(", ", names);
@@ -55,11 +58,22 @@ bool isPath(std::string_view choice) {
   return choice.find('/') != std::string_view::npos || choice.ends_with(".so");
 }
 
-struct LoadedDriver {
+// Thrown exceptions end here, as the reason why there is no usable driver.
+struct ChosenDriver {
   DriverState state;
-  std::optional<Driver> driver;
+  std::optional<LoadedDriver> driver;
 
-  LoadedDriver() {
+  ChosenDriver() noexcept {
+    try {
+      choose();
+    } catch (const std::exception& e) {
+      state = {};
+      state.error = e.what();
+    }
+  }
+
+ private:
+  void choose() {
     const char* choice = std::getenv("PUONE_DRIVER");
     if (choice != nullptr && *choice != '\0') {
       load(choice);
@@ -67,7 +81,7 @@ struct LoadedDriver {
     }
     // Unset: the accelerator that is really there, else the simulated one.
     const auto hardware = bundledDriver("cuda");
-    if (std::filesystem::exists(hardware)) {
+    if (exists(hardware)) {
       tryLoad(hardware);
     }
     if (!state.available()) {
@@ -77,10 +91,10 @@ struct LoadedDriver {
     }
   }
 
-  // What somebody chose: a path, or the name of one of ours.
+  // Loads the chosen driver: a path, or the name of a bundled driver.
   void load(const std::string& choice) {
     const auto path = isPath(choice) ? choice : bundledDriver(choice);
-    if (isPath(choice) || std::filesystem::exists(path)) {
+    if (isPath(choice) || exists(path)) {
       tryLoad(path);
     } else {
       state.error = c10::str("there is no driver ", choice);
@@ -117,11 +131,11 @@ struct LoadedDriver {
   }
 };
 
-LoadedDriver& loaded() noexcept {
+ChosenDriver& chosen() noexcept {
   // Leaked: deleters of device memory may run during static destruction.
   static auto* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { forked_after_use = device_used.load(); });
-    return new LoadedDriver();
+    return new ChosenDriver();
   }();
   return *instance;
 }
@@ -130,16 +144,15 @@ LoadedDriver& loaded() noexcept {
   TORCH_CHECK(
       !inBadFork(),
       "Cannot re-initialize puone in forked subprocess. To use puone with multiprocessing, you "
-      "must "
-      "use the 'spawn' start method");
+      "must use the 'spawn' start method");
   TORCH_CHECK(!driverIsDown(), "puone was shut down: the process is exiting");
-  TORCH_CHECK(false, "puone has no usable driver: ", loaded().state.error);
+  TORCH_CHECK(false, "puone has no usable driver: ", chosen().state.error);
 }
 
 } // namespace
 
 const DriverState& driverState() noexcept {
-  return loaded().state;
+  return chosen().state;
 }
 
 bool inBadFork() noexcept {
@@ -150,8 +163,9 @@ bool driverIsDown() noexcept {
   return driver_down.load(std::memory_order_acquire);
 }
 
+// [quote: table]
 const puone_hal_api& hal() {
-  auto& instance = loaded();
+  auto& instance = chosen();
   if (C10_UNLIKELY(inBadFork() || driverIsDown() || !instance.state.available())) {
     throwUnusable();
   }
@@ -161,13 +175,20 @@ const puone_hal_api& hal() {
   }
   return instance.driver->api;
 }
+// [end: table]
+
+const puone_hal_api* halOrNull() noexcept {
+  const auto& instance = chosen();
+  const bool usable = !inBadFork() && !driverIsDown() && instance.state.available();
+  return usable ? &instance.driver->api : nullptr;
+}
 
 void shutdownDriver() noexcept {
-  if (!loaded().driver || driver_down.exchange(true)) {
+  if (!chosen().driver || driver_down.exchange(true)) {
     return;
   }
   if (!inBadFork()) {
-    loaded().driver->api.shutdown();
+    chosen().driver->api.shutdown();
   }
 }
 
@@ -186,19 +207,20 @@ std::string_view entryName(std::string_view call) {
 } // namespace
 
 void throwStatus(puone_status status, const char* call) {
-  const char* reason = loaded().driver->api.last_error_message();
-  const auto message = c10::str(
-      "puone driver error in ",
-      entryName(call),
-      ": ",
-      *reason != '\0' ? reason : "no reason given");
+  // The driver's text begins with the entry's name.
+  const std::string_view reason = chosen().driver->api.last_error_message();
+  const auto entry = entryName(call);
+  const auto message =
+      reason.empty()              ? c10::str("puone driver error in ", entry, ": no reason given")
+      : reason.starts_with(entry) ? c10::str("puone driver error in ", reason)
+                                  : c10::str("puone driver error in ", entry, ": ", reason);
   switch (status) {
     case PUONE_OUT_OF_MEMORY:
       C10_THROW_ERROR(OutOfMemoryError, message);
     case PUONE_UNSUPPORTED:
       C10_THROW_ERROR(
           NotImplementedError,
-          c10::str(message, " (driver ", loaded().state.name, " does not support it)"));
+          c10::str(message, " (driver ", chosen().state.name, " does not support it)"));
     case PUONE_INVALID_ARGUMENT:
     case PUONE_INVALID_DEVICE:
       C10_THROW_ERROR(Error, message);

@@ -36,6 +36,9 @@ const DriverState& driverState() noexcept;
 // counts as using the device; driverState() does not.
 const puone_hal_api& hal();
 
+// The same, but NULL where hal() throws: for destructors and other functions that must not throw.
+const puone_hal_api* halOrNull() noexcept;
+
 // What the result of the HAL's stream_query or event_query says: true if the work is done, false if
 // it is pending. Throws on anything else. `entry` names the HAL entry.
 bool isDone(puone_status status, const char* entry);

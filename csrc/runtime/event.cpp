@@ -3,21 +3,23 @@
 
 #include <c10/util/Exception.h>
 
-#include "runtime/device.h"
 #include "runtime/driver.h"
 
 namespace puone {
 
 Event::~Event() {
-  if (handle_ != nullptr && !driverIsDown() && !inBadFork()) {
-    hal().event_destroy(handle_);
+  if (handle_ == nullptr) {
+    return;
+  }
+  if (const auto* api = halOrNull()) {
+    api->event_destroy(handle_);
   }
 }
 
+// [quote: record]
 void Event::record(const Stream& stream) {
   if (handle_ == nullptr) {
-    DeviceScope scope(stream.deviceIndex());
-    PUONE_CHECK(hal().event_create(flags_, &handle_));
+    PUONE_CHECK(hal().event_create(stream.deviceIndex(), flags_, &handle_));
     device_ = stream.deviceIndex();
   }
   TORCH_CHECK(
@@ -28,6 +30,7 @@ void Event::record(const Stream& stream) {
       stream.device());
   PUONE_CHECK(hal().event_record(handle_, stream.handle()));
 }
+// [end: record]
 
 void Event::block(const Stream& stream) const {
   if (handle_ != nullptr) {

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An event that owns its driver handle: created on first record, destroyed with the object.
+// An event that owns its driver handle: created on first record, destroyed with the object. And the
+// flag of a c10::Event, whose handle the guard makes, of a kind that c10 does not know.
 #pragma once
+
+#include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include <utility>
 
 #include "runtime/stream.h"
 
 namespace puone {
+
+// Of a c10::Event without timing whose synchronize() sleeps rather than spins. c10 measures between
+// events of its BACKEND_DEFAULT alone, so events with timing always sleep.
+constexpr auto kBlockingEvent = static_cast<c10::EventFlag>(16);
 
 class Event {
  public:

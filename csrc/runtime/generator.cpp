@@ -75,12 +75,14 @@ c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
   return state.getIntrusivePtr();
 }
 
+// [quote: reserve]
 std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t numbers) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t before = offset_;
   offset_ += (numbers + 3) / 4 * 4;
   return {seed_, before};
 }
+// [end: reserve]
 
 GeneratorImpl* GeneratorImpl::clone_impl() const {
   auto* copy = new GeneratorImpl(device().index());

@@ -7,17 +7,26 @@
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
+#include "runtime/event.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
-// Every dtype but the quantized ones, whose kernels need a quantizer that knows the device.
+// The types that can be filled, converted and compared. Those of float8 are for storage, as on
+// every device. Tensors of the others (bits, integers of 1 to 7 bits, float4, quantized) can only
+// be moved.
 c10::DeviceCapability supportedDtypes() {
   c10::DeviceCapability capability;
+  capability.capability_data.capability_bits = 0;
   auto& types = capability.capability_data.supported_scalar_types;
-  types.has_QInt8 = types.has_QUInt8 = types.has_QInt32 = false;
-  types.has_QUInt4x2 = types.has_QUInt2x4 = false;
+  types.has_Bool = true;
+  types.has_Byte = types.has_UInt16 = types.has_UInt32 = types.has_UInt64 = true;
+  types.has_Char = types.has_Short = types.has_Int = types.has_Long = true;
+  types.has_Half = types.has_BFloat16 = types.has_Float = types.has_Double = true;
+  types.has_ComplexHalf = types.has_ComplexFloat = types.has_ComplexDouble = true;
+  types.has_Float8_e4m3fn = types.has_Float8_e4m3fnuz = types.has_Float8_e5m2 = true;
+  types.has_Float8_e5m2fnuz = types.has_Float8_e8m0fnu = true;
   return capability;
 }
 
@@ -48,8 +57,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     // Runs in destructors, also in those of static objects after shutdown.
-    if (device.has_index() && !driverIsDown() && !inBadFork()) {
-      hal().device_set(device.index());
+    if (device.has_index()) {
+      restoreCurrentDevice(device.index());
     }
   }
 
@@ -67,6 +76,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   // ---- stream ----
 
+  // [quote: streams]
   c10::Stream getStream(c10::Device device) const override {
     return getCurrentStream(device.index()).unwrap();
   }
@@ -88,6 +98,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
     setCurrentStream(Stream(stream));
     return previous.unwrap();
   }
+  // [end: streams]
 
   bool queryStream(const c10::Stream& stream) const override {
     return Stream(stream).query();
@@ -121,9 +132,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
         " cannot be recorded on a stream of ",
         stream.device());
     if (*event == nullptr) {
-      DeviceScope scope(stream.device_index());
       puone_event created = nullptr;
-      PUONE_CHECK(hal().event_create(eventFlags(flag), &created));
+      PUONE_CHECK(hal().event_create(stream.device_index(), eventFlags(flag), &created));
       *event = created;
     }
     PUONE_CHECK(hal().event_record(asEvent(*event), Stream(stream).handle()));
@@ -159,8 +169,11 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   }
 
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override {
-    if (event != nullptr && !driverIsDown() && !inBadFork()) {
-      hal().event_destroy(asEvent(event));
+    if (event == nullptr) {
+      return;
+    }
+    if (const auto* api = halOrNull()) {
+      api->event_destroy(asEvent(event));
     }
   }
 
@@ -170,7 +183,9 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
       case c10::EventFlag::PYTORCH_DEFAULT:
         return PUONE_EVENT_DEFAULT;
       case c10::EventFlag::BACKEND_DEFAULT:
-        return PUONE_EVENT_TIMING;
+        return PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC;
+      case kBlockingEvent:
+        return PUONE_EVENT_BLOCKING_SYNC;
       default:
         TORCH_CHECK(false, "puone: unknown event flag");
     }

@@ -63,8 +63,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   }
 
   c10::Device getDeviceFromPtr(void* data) const override {
-    puone_pointer_attributes where{};
-    PUONE_CHECK(hal().pointer_attributes(data, &where));
+    const auto where = pointerAttributes(data);
     TORCH_CHECK(
         where.kind == PUONE_MEMORY_DEVICE, "the pointer ", data, " is not puone device memory");
     return {kDeviceType, static_cast<c10::DeviceIndex>(where.device)};
@@ -78,6 +77,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     return newGenerator(device);
   }
 
+  // [quote: resize]
   // Keeps the common prefix. The old block is freed at once: the copy out of it is queued on the
   // current stream, so only if the block came from another stream must the allocator be told.
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t new_bytes) const override {
@@ -95,6 +95,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
     impl->set_data_ptr_noswap(std::move(data));
     impl->set_nbytes(new_bytes);
   }
+  // [end: resize]
 };
 
 const bool registered = [] {

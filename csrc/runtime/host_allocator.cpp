@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/host_allocator.h"
 
+#include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/event.h"
 #include "runtime/stream.h"
@@ -70,9 +71,7 @@ bool isPinned(const void* ptr) {
   if (!driverState().available() || inBadFork() || driverIsDown()) {
     return false;
   }
-  puone_pointer_attributes where{};
-  PUONE_CHECK(hal().pointer_attributes(ptr, &where));
-  return where.kind == PUONE_MEMORY_HOST;
+  return pointerAttributes(ptr).kind == PUONE_MEMORY_HOST;
 }
 
 } // namespace puone

@@ -136,7 +136,13 @@ UseStatus PendingFrees::wait(const PendingUse& use) {
 }
 
 UseStatus PendingFrees::wait(const Stream& stream) {
-  return withError(hal().stream_synchronize(stream.handle()), "stream_synchronize");
+  puone_stream handle = nullptr;
+  try {
+    handle = stream.handle(); // may have to create the stream
+  } catch (...) {
+    return {PUONE_DEVICE_LOST, std::current_exception()};
+  }
+  return withError(hal().stream_synchronize(handle), "stream_synchronize");
 }
 
 void PendingFrees::release(

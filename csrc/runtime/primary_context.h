@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which devices this process has really used. Set by whatever first creates something on a device
-// (a segment, a stream), read by hasPrimaryContext().
+// Which devices this process has used. Set when the first object (a segment, a stream) is created
+// on a device; read by hasPrimaryContext().
 #pragma once
 
 #include <c10/core/Device.h>

@@ -21,16 +21,23 @@ constexpr int kStreamsPerPool = 32;
 constexpr int kMaxPriorities = 4;
 constexpr c10::StreamId kDefaultStreamId = 0;
 
-// A stream id is 0 for the default stream, else 1 + pool * 32 + position, where pool p holds the
-// streams of priority -p.
+// A stream id is 0 for the default stream; then 1 + pool * 32 + position, where pool p holds the
+// streams of priority -p; then external streams, in the order in which they were wrapped.
+constexpr c10::StreamId kFirstExternalId = 1 + kMaxPriorities * kStreamsPerPool;
 constexpr int poolOf(c10::StreamId id) {
   return static_cast<int>((id - 1) / kStreamsPerPool);
 }
 
+struct ExternalStream {
+  void* native;
+  puone_stream handle;
+};
+
 struct DeviceStreams {
-  std::array<std::atomic<puone_stream>, 1 + kMaxPriorities * kStreamsPerPool> handles{};
+  std::array<std::atomic<puone_stream>, kFirstExternalId> handles{};
   std::array<std::atomic<uint32_t>, kMaxPriorities> next{};
   std::mutex creation;
+  std::vector<ExternalStream> external; // guarded by `creation`
 };
 
 DeviceStreams& deviceStreams(c10::DeviceIndex device) {
@@ -60,19 +67,28 @@ Stream makeStream(c10::DeviceIndex device, c10::StreamId id) {
   return Stream(c10::Stream(c10::Stream::UNSAFE, c10::Device(kDeviceType, device), id));
 }
 
+// [quote: handle]
 C10_NOINLINE puone_stream
 createStream(DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) {
   std::lock_guard<std::mutex> lock(streams.creation);
   auto& slot = streams.handles[static_cast<size_t>(id)];
   puone_stream handle = slot.load(std::memory_order_acquire);
   if (handle == nullptr) {
-    DeviceScope scope(device);
     const int priority = id == kDefaultStreamId ? 0 : -poolOf(id);
-    PUONE_CHECK(hal().stream_create(priority, &handle));
+    PUONE_CHECK(hal().stream_create(device, priority, &handle));
     slot.store(handle, std::memory_order_release);
     primaryContextFlag(device).store(true);
   }
   return handle;
+}
+// [end: handle]
+
+// NULL: there is no such external stream.
+C10_NOINLINE puone_stream externalHandle(c10::DeviceIndex device, c10::StreamId id) {
+  auto& streams = deviceStreams(device);
+  std::lock_guard<std::mutex> lock(streams.creation);
+  const auto position = static_cast<size_t>(id - kFirstExternalId);
+  return position < streams.external.size() ? streams.external[position].handle : nullptr;
 }
 
 } // namespace
@@ -83,12 +99,21 @@ Stream::Stream(c10::Stream stream) : stream_(stream) {
       "expected a puone stream, got a stream of ",
       stream.device());
   TORCH_CHECK(
-      stream.id() >= 0 && stream.id() <= kMaxPriorities * kStreamsPerPool,
+      stream.id() >= 0 && (C10_LIKELY(stream.id() < kFirstExternalId) ||
+                           externalHandle(stream.device_index(), stream.id()) != nullptr),
       "not a puone stream id: ",
       stream.id());
 }
 
+puone_stream Stream::handleIfCreated() const noexcept {
+  return id() >= kFirstExternalId ? externalHandle(deviceIndex(), id())
+                                  : deviceStreams(deviceIndex())
+                                        .handles[static_cast<size_t>(id())]
+                                        .load(std::memory_order_acquire);
+}
+
 puone_stream Stream::handle() const {
+  if (C10_UNLIKELY(id() >= kFirstExternalId)) return externalHandle(deviceIndex(), id());
   auto& streams = deviceStreams(deviceIndex());
   const puone_stream handle =
       streams.handles[static_cast<size_t>(id())].load(std::memory_order_acquire);
@@ -104,7 +129,7 @@ void Stream::synchronize() const {
 }
 
 int Stream::priority() const {
-  return id() == kDefaultStreamId ? 0 : -poolOf(id());
+  return id() == kDefaultStreamId || id() >= kFirstExternalId ? 0 : -poolOf(id());
 }
 
 Stream getDefaultStream(c10::DeviceIndex device) {
@@ -123,6 +148,26 @@ Stream getStreamFromPool(int priority, c10::DeviceIndex device) {
   return makeStream(device, 1 + pool * kStreamsPerPool + turn % kStreamsPerPool);
 }
 
+Stream getStreamFromExternal(void* native, c10::DeviceIndex device) {
+  device = resolveDevice(device);
+  auto& streams = deviceStreams(device);
+  std::unique_lock<std::mutex> lock(streams.creation);
+  auto& external = streams.external;
+  auto known = std::find_if(external.begin(), external.end(), [&](const ExternalStream& stream) {
+    return stream.native == native;
+  });
+  if (known == external.end()) {
+    external.reserve(external.size() + 1);
+    puone_stream handle = nullptr;
+    PUONE_CHECK(hal().stream_from_native(device, native, &handle));
+    known = external.insert(external.end(), {native, handle});
+    primaryContextFlag(device).store(true);
+  }
+  const c10::StreamId id = kFirstExternalId + (known - external.begin());
+  lock.unlock(); // the constructor takes it
+  return makeStream(device, id);
+}
+
 void setCurrentStream(const Stream& stream) {
   currentStreamId(resolveDevice(stream.deviceIndex())) = stream.id();
 }
@@ -130,7 +175,7 @@ void setCurrentStream(const Stream& stream) {
 std::pair<int, int> streamPriorityRange() {
   int32_t least = 0;
   int32_t greatest = 0;
-  const puone_status status = hal().stream_priority_range(&least, &greatest);
+  const puone_status status = hal().stream_priority_range(0, &least, &greatest); // as on any device
   if (status != PUONE_UNSUPPORTED) {
     PUONE_CHECK_STATUS(status, "stream_priority_range");
   }

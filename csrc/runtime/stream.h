@@ -2,7 +2,7 @@
 // Streams: a default stream per device, a pool of 32 per device and priority, and the current
 // stream of each (thread, device). Streams are created on first use and live as long as the
 // process, so a Stream is a plain value that may be copied and kept. The model is
-// c10/cuda/CUDAStream.h's.
+// c10/cuda/CUDAStream.h's. Streams that another library made can be wrapped.
 #pragma once
 
 #include <c10/core/Stream.h>
@@ -36,6 +36,8 @@ class Stream {
 
   // The driver's stream; created on first use.
   puone_stream handle() const;
+  // The same, or NULL if nothing has used the stream yet.
+  puone_stream handleIfCreated() const noexcept;
 
   bool query() const;
   void synchronize() const;
@@ -55,6 +57,12 @@ Stream getCurrentStream(c10::DeviceIndex device = -1);
 
 // Round robin over the pool; a negative priority is more urgent, out of range is clamped.
 Stream getStreamFromPool(int priority = 0, c10::DeviceIndex device = -1);
+
+// A stream over a native one (what the HAL's stream_native_handle() gives) that stays its owner's
+// and has to outlive its use here: work queued on either runs in one order. Wrapping it again gives
+// the same stream; a wrapper lives as long as the process. Its priority reads as 0. Throws
+// NotImplementedError where the driver lacks PUONE_CAP_EXTERNAL_STREAMS.
+Stream getStreamFromExternal(void* native, c10::DeviceIndex device = -1);
 
 // Makes `stream` the calling thread's current stream of its device; the current device stays.
 void setCurrentStream(const Stream& stream);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "aten/core/mirror.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/_copy_from.h>
+#include <ATen/ops/empty_strided.h>
+
+#include "aten/core/launch.h"
+#include "aten/core/transfer.h"
+
+namespace puone {
+namespace {
+
+// Up to here a detour over pinned memory is cheaper than waiting for the stream.
+constexpr size_t kStagingLimit = size_t{64} << 10;
+
+// A tensor with gaps is copied gaps and all, which keeps its strides, unless the gaps dominate.
+bool worthCopyingWhole(const at::Tensor& tensor) {
+  constexpr size_t kMaxWaste = 4;
+  return tensor.is_non_overlapping_and_dense() ||
+         spanBytes(tensor) <= std::max<size_t>(kMaxWaste * tensor.nbytes(), 4096);
+}
+
+at::Tensor hostLike(const at::Tensor& tensor) {
+  at::Tensor host =
+      at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
+  copyMathBits(host, tensor);
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
+    host.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+  return host;
+}
+
+void requireStrided(const at::Tensor& tensor) {
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      tensor.layout() == c10::kStrided && !tensor.is_quantized() && tensor.has_storage(),
+      "puone: only plain strided tensors are supported on the device, not ",
+      tensor.toString(),
+      " with layout ",
+      tensor.layout());
+}
+
+// For destructors. A second error during the unwinding of a first has nobody to tell.
+void waitQuietly(const Stream& stream) noexcept {
+  try {
+    stream.synchronize();
+  } catch (const std::exception&) {
+  }
+}
+
+} // namespace
+
+ToHost::~ToHost() {
+  if (pending_) waitQuietly(stream_);
+}
+
+ToDevice::~ToDevice() {
+  if (pending_) waitQuietly(stream_);
+}
+
+at::Tensor ToHost::copy(const at::Tensor& tensor, bool read) {
+  requireStrided(tensor);
+  // Without a kernel that leaves the gaps out, they are copied however large they are.
+  const bool whole = worthCopyingWhole(tensor) || !kernel::copy_bits.available();
+  const at::Tensor source = whole ? tensor : tensor.contiguous();
+  at::Tensor host = hostLike(source);
+  if (read && source.numel() != 0) {
+    // `source` may die before the copy has run: its memory is reused in the order of this stream.
+    queueToHost(host.data_ptr(), source.const_data_ptr(), spanBytes(source), stream_);
+    pending_ = true;
+  }
+  return host;
+}
+
+void ToHost::wait() {
+  if (std::exchange(pending_, false)) stream_.synchronize();
+}
+
+void ToDevice::send(const at::Tensor& device, const at::Tensor& host) {
+  const size_t bytes = spanBytes(host);
+  if (bytes == 0) return;
+  if (bytes <= kStagingLimit) {
+    stageToDevice(device.data_ptr(), host.const_data_ptr(), bytes, stream_);
+  } else {
+    queueToDevice(device.data_ptr(), host.const_data_ptr(), bytes, stream_);
+    pending_ = true;
+  }
+}
+
+at::Tensor ToDevice::copy(const at::Tensor& host) {
+  requireStrided(host);
+  const at::Tensor source = worthCopyingWhole(host) ? host : host.contiguous();
+  at::Tensor device = at::empty_strided(
+      source.sizes(), source.strides(), source.options().device(stream_.device()));
+  copyMathBits(device, source);
+  send(device, source);
+  if (!source.is_same(host)) wait();
+  return device;
+}
+
+void ToDevice::update(const at::Tensor& device, const at::Tensor& host) {
+  if (device.sizes() != host.sizes()) {
+    device.resize_(host.sizes());
+    if (host.is_non_overlapping_and_dense()) device.as_strided_(host.sizes(), host.strides());
+  }
+  if (device.is_non_overlapping_and_dense() && device.strides() == host.strides() &&
+      sameMathBits(device, host)) {
+    send(device, host);
+  } else {
+    // Gaps belong to somebody else and must not be written.
+    at::_copy_from(host, device, /*non_blocking=*/true);
+  }
+}
+
+void ToDevice::wait() {
+  if (std::exchange(pending_, false)) stream_.synchronize();
+}
+
+} // namespace puone

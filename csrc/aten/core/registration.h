@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the generated registrations (NAME_registrations.inc, of csrc/aten/operators.yaml) are made
+// of:
+//
+//   implement<at::_ops::where_self, Kernels<...>, &where>(m);
+//
+// registers the function for the overload. Where the driver lacks one of the kernels, the overload
+// runs on the CPU, and is counted.
+#pragma once
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/native/CPUFallback.h>
+#include <torch/library.h>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "aten/core/fallback.h"
+#include "aten/core/launch.h"
+
+namespace puone {
+
+// The type of a pointer to a function that implements the overload (at::_ops::add_out). Sizes may
+// be plain integers instead of symbolic ones.
+template <class Overload>
+using Signature = std::add_pointer_t<typename Overload::schema>;
+template <class Overload>
+using SignatureWithoutSymInt =
+    std::add_pointer_t<typename c10::fn_remove_symint<typename Overload::schema>::type>;
+
+// Whether a function of that type implements the overload.
+template <class Overload, class Function>
+inline constexpr bool kImplements = std::is_same_v<Function, Signature<Overload>> ||
+                                    std::is_same_v<Function, SignatureWithoutSymInt<Overload>>;
+
+// Runs one overload on the CPU, and counts it. Sizes may be symbolic or plain.
+template <class Overload, class... A>
+decltype(auto) fallBack(A&&... arguments) {
+  using WithSymInt = at::native::call_fallback_fn_symint<&cpuFallback, Overload>;
+  using WithoutSymInt = at::native::call_fallback_fn<&cpuFallback, Overload>;
+  if constexpr (std::is_invocable_v<decltype(&WithSymInt::call), A...>) {
+    return WithSymInt::call(std::forward<A>(arguments)...);
+  } else {
+    return WithoutSymInt::call(std::forward<A>(arguments)...);
+  }
+}
+
+// The kernels that an operator launches, from runtime/kernels.h.
+template <const auto&... kKernels>
+struct Kernels {
+  // Whether the driver has all of them.
+  static bool available() {
+    static const bool result = (kKernels.available() && ...);
+    return result;
+  }
+};
+
+// The name of an overload, as registrations have it: "add.out".
+template <class Overload>
+std::string overloadName() {
+  std::string name = Overload::name;
+  if (*Overload::overload_name != '\0') name += std::string(".") + Overload::overload_name;
+  return name;
+}
+
+namespace registration_detail {
+
+// The function, or the CPU where the driver lacks one of the kernels or its element type.
+template <class Overload, class Kernels, auto kFunction, auto kOnHost, class Function>
+struct Guarded;
+
+template <class Overload, class Kernels, auto kFunction, auto kOnHost, class R, class... A>
+struct Guarded<Overload, Kernels, kFunction, kOnHost, R(A...)> {
+  static R call(A... arguments) {
+    if (C10_LIKELY(Kernels::available())) {
+      try {
+        return kFunction(arguments...);
+      } catch (const UnsupportedElementType&) {
+        // Nothing was queued that the caller can see.
+      }
+    }
+    if constexpr (kOnHost != nullptr) {
+      return kOnHost(arguments...);
+    } else if constexpr (std::is_same_v<R(A...), typename Overload::schema>) {
+      return fallBack<Overload>(arguments...);
+    } else {
+      return at::native::call_fallback_fn<&cpuFallback, Overload>::call(arguments...);
+    }
+  }
+};
+
+} // namespace registration_detail
+
+// Registers a function, which is a constant, for the overload. kOnHost stands for it where the
+// driver lacks a kernel and the CPU has no such operator.
+template <class Overload, class Kernels, auto kFunction, auto kOnHost = nullptr>
+void implement(torch::Library& m) {
+  using Function = std::remove_pointer_t<decltype(kFunction)>;
+  const std::string name = overloadName<Overload>();
+  if constexpr (std::is_same_v<Kernels, puone::Kernels<>>) {
+    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kFunction>());
+  } else {
+    constexpr auto kEntry =
+        &registration_detail::Guarded<Overload, Kernels, kFunction, kOnHost, Function>::call;
+    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kEntry>());
+  }
+}
+
+} // namespace puone

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "aten/core/transfer.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include <cstring>
+
+#include "runtime/driver.h"
+#include "runtime/host_allocator.h"
+
+namespace puone {
+
+void queueToDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_HOST_TO_DEVICE, stream.handle()));
+}
+
+void queueToHost(void* dst, const void* src, size_t bytes, const Stream& stream) {
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_HOST, stream.handle()));
+}
+
+void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
+  PUONE_CHECK(hal().memcpy_async(dst, src, bytes, PUONE_MEMCPY_DEVICE_TO_DEVICE, stream.handle()));
+}
+
+void stageToDevice(void* dst, const void* src, size_t bytes, const Stream& stream) {
+  if ((driverState().capabilities & PUONE_CAP_PINNED_MEMORY) == 0) {
+    queueToDevice(dst, src, bytes, stream);
+    stream.synchronize();
+    return;
+  }
+  const at::DataPtr block = hostAllocator().allocate(bytes);
+  std::memcpy(block.get(), src, bytes);
+  queueToDevice(dst, block.get(), bytes, stream);
+  // The allocator gives the block out again only after the stream has passed the copy.
+  hostAllocator().record_event(block.get(), block.get_context(), stream.unwrap());
+}
+
+size_t spanBytes(const at::Tensor& tensor) {
+  return at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize());
+}
+
+} // namespace puone
