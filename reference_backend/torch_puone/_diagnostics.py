@@ -33,7 +33,7 @@ def _reset_fallback_counts() -> None:
 
 
 class _FaultInjection:
-    """Misfortunes that a simulated driver can plant; NotImplementedError on a real one."""
+    """Faults that a simulated driver can inject; NotImplementedError on a real one."""
 
     @staticmethod
     def out_of_memory_at(nth: int) -> None:

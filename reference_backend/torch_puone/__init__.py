@@ -17,15 +17,29 @@ def _autoload() -> None:
     """
 
 
+import typing
+
 import torch
 
 from . import _registration
 
 _registration.claim_name()
 
-from . import _C, _exit, _utils, amp, interop, memory, random, streams, tensor_tags
+from . import (
+    _C,
+    _exit,
+    _inductor,
+    _utils,
+    amp,
+    interop,
+    memory,
+    random,
+    streams,
+    tensor_tags,
+)
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
+from ._version import __version__
 from .amp import get_amp_supported_dtype, is_bf16_supported
 from .devices import (
     _exchange_device,
@@ -39,11 +53,14 @@ from .devices import (
     get_device_name,
     get_device_properties,
     is_available,
+    is_tf32_supported,
     set_device,
     synchronize,
 )
 from .memory import (
+    device_memory_used,
     empty_cache,
+    get_per_process_memory_fraction,
     host_empty_cache,
     host_memory_stats,
     host_memory_stats_as_nested_dict,
@@ -77,10 +94,12 @@ from .random import (
 )
 from .streams import (
     Event,
+    ExternalStream,
     Stream,
     StreamContext,
     current_stream,
     default_stream,
+    get_stream_from_external,
     is_current_stream_capturing,
     set_stream,
     stream,
@@ -91,12 +110,21 @@ OutOfMemoryError = torch.OutOfMemoryError
 AcceleratorError = torch.AcceleratorError
 
 
-def __getattr__(name: str) -> object:
-    # torch.utils.checkpoint reads `_initialized` to decide whether the device has a random state to
-    # save; it must be the state of now, not a copy taken at import.
-    if name == "_initialized":
-        return is_initialized()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not typing.TYPE_CHECKING:  # to a type checker it would mean that every name is there
+
+    def __getattr__(name: str) -> object:
+        # torch.utils.checkpoint reads `_initialized` to decide whether the device has a random
+        # state to save; it must be the state of now, not a copy taken at import.
+        if name == "_initialized":
+            return is_initialized()
+        if name in _inductor.NAMES:
+            return _inductor.NoCodegen
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    # Not what this module itself imports, such as torch.
+    return sorted([*__all__, *(name for name in globals() if name.startswith("_"))])
 
 
 _registration.register()
@@ -104,6 +132,7 @@ _registration.register()
 __all__ = [
     "AcceleratorError",
     "Event",
+    "ExternalStream",
     "OutOfMemoryError",
     "Stream",
     "StreamContext",
@@ -115,6 +144,7 @@ __all__ = [
     "default_stream",
     "device",
     "device_count",
+    "device_memory_used",
     "device_of",
     "driver_info",
     "empty_cache",
@@ -122,8 +152,10 @@ __all__ = [
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
+    "get_per_process_memory_fraction",
     "get_rng_state",
     "get_rng_state_all",
+    "get_stream_from_external",
     "get_tensor_tags",
     "host_empty_cache",
     "host_memory_stats",
@@ -135,6 +167,7 @@ __all__ = [
     "is_bf16_supported",
     "is_current_stream_capturing",
     "is_initialized",
+    "is_tf32_supported",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

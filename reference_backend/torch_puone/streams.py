@@ -54,6 +54,27 @@ class Stream(torch.Stream, metaclass=_OnThisDevice):
         return f"<torch.{NAME}.Stream device={self.device} id={self.stream_id:#x}>"
 
 
+class ExternalStream(Stream):
+    """A stream that another library made, of its native handle.
+
+    Work queued here and work that the library queues run in one order. The library keeps the stream
+    and has to keep it alive while it is used here. The same handle gives the same stream.
+
+    Args:
+        stream_ptr: the native handle, as the library's driver gives it (for driver `cuda`, a
+            `cudaStream_t`).
+        device: of the stream; the current device if None.
+
+    Raises NotImplementedError where the driver cannot wrap streams, RuntimeError for a handle that
+    is no stream of the device. As torch.cuda.ExternalStream.
+    """
+
+    def __new__(cls, stream_ptr: int, device: Device = None) -> Self:
+        _lazy_init()
+        index = _get_device_index(device, optional=True)
+        return super().__new__(cls, **_triple(_C.stream_from_external(stream_ptr, index)))
+
+
 class Event(torch.Event, metaclass=_OnThisDevice):
     """A mark in a stream's work, which the host and other streams can wait for.
 
@@ -62,7 +83,7 @@ class Event(torch.Event, metaclass=_OnThisDevice):
 
     Args:
         enable_timing: whether `elapsed_time()` may be asked of it.
-        blocking: whether `synchronize()` sleeps rather than spins.
+        blocking: `synchronize()` sleeps rather than spins. With `enable_timing` it always does.
         interprocess: not supported; raises NotImplementedError.
     """
 
@@ -72,7 +93,9 @@ class Event(torch.Event, metaclass=_OnThisDevice):
         if interprocess:
             raise NotImplementedError(f"{NAME} has no events between processes")
         _lazy_init()
-        return torch.Event(device=NAME, enable_timing=enable_timing, blocking=blocking)
+        if blocking and not enable_timing:  # torch.Event takes `blocking` and drops it
+            return _C.blocking_event()
+        return torch.Event(device=NAME, enable_timing=enable_timing)
 
 
 class StreamContext:
@@ -119,6 +142,11 @@ def default_stream(device: Device = None) -> Stream:
     """The stream of the device that is current until another one is set."""
     _lazy_init()
     return _wrap(_C.default_stream(_get_device_index(device, optional=True)))
+
+
+def get_stream_from_external(data_ptr: int, device: Device = None) -> Stream:
+    """The ExternalStream of a native handle, by the name that torch.xpu and torch.cuda have."""
+    return ExternalStream(data_ptr, device)
 
 
 def set_stream(stream: torch.Stream) -> None:

@@ -102,6 +102,11 @@ def get_device_capability(device: Device = None) -> tuple[int, int]:
     return properties.major, properties.minor
 
 
+def is_tf32_supported() -> bool:
+    """Whether float32 matrix products may be computed in TF32: never, they are exact float32."""
+    return False
+
+
 def can_device_access_peer(device: Device, peer_device: Device) -> bool:
     """Whether kernels and copies on `device` may address the memory of `peer_device`."""
     _lazy_init()

@@ -13,6 +13,9 @@ from . import _C
 from ._lazy import _lazy_init, is_initialized
 from ._utils import _get_device_index
 
+#: What `set_per_process_memory_fraction()` has set, by device.
+_fractions: dict[int, float] = {}
+
 
 def empty_cache() -> None:
     """Give cached device memory that nobody uses back to the driver."""
@@ -102,6 +105,12 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
     return _C.mem_get_info(_get_device_index(device, optional=True))
 
 
+def device_memory_used(device: Device = None) -> int:
+    """Bytes of the device that are in use, by this process and others, as its driver sees them."""
+    free, total = mem_get_info(device)
+    return total - free
+
+
 def memory_snapshot() -> list[dict[str, Any]]:
     """Every segment of every device's allocator, with its blocks."""
     return _C.memory_snapshot() if is_initialized() else []
@@ -114,7 +123,17 @@ def set_per_process_memory_fraction(fraction: float, device: Device = None) -> N
     if not 0 < fraction <= 1:
         raise ValueError(f"fraction must be in (0, 1], but got {fraction}")
     _lazy_init()
-    _C.set_memory_fraction(fraction, _get_device_index(device, optional=True))
+    index = _get_device_index(device, optional=True)
+    _C.set_memory_fraction(fraction, index)
+    _fractions[index] = fraction
+
+
+def get_per_process_memory_fraction(device: Device = None) -> float:
+    """The part of the device's memory that the allocator may take; 1.0 unless it was set."""
+    _lazy_init()
+    index = _get_device_index(device, optional=True)
+    mem_get_info(index)  # which checks it
+    return _fractions.get(index, 1.0)
 
 
 # (key of memory_stats, what people call it, whether it counts bytes)

@@ -8,19 +8,22 @@ import importlib
 import sys
 
 import torch
+from torch.utils import backend_registration
 from torch.utils.backend_registration import (
     generate_methods_for_privateuse1_backend,
     rename_privateuse1_backend,
 )
 
+from ._compatibility import TorchBuild, mismatch
+
 NAME = "puone"
 UNCLAIMED = "privateuseone"
-PACKAGE = __package__ or "reference_backend"
+PACKAGE = __package__ or "torch_puone"
 PUBLIC_SUBMODULES = ("amp", "interop", "memory", "random", "streams")
 
 
 def claim_name() -> None:
-    """Load the extension and give PrivateUse1 our name, unless another backend was here first.
+    """Load the extension, which gives PrivateUse1 our name, unless another backend has it.
 
     The check comes before the extension is loaded, because loading registers our kernels for the
     same dispatch key as the other backend's.
@@ -32,6 +35,7 @@ def claim_name() -> None:
             f"{taken!r} has it already. Import only one of the two; if {taken!r} was loaded by "
             "`import torch` itself, set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
         )
+    _require_the_right_torch()
     try:
         importlib.import_module(f"{PACKAGE}._C")
     except ImportError as error:
@@ -41,8 +45,22 @@ def claim_name() -> None:
             "checkout, `make build` does that. TORCH_DEVICE_BACKEND_AUTOLOAD=0 keeps `import "
             "torch` from loading it."
         ) from error
-    if taken != NAME:
+    # The extension has named the device in C++. This adds the half that only Python knows, such as
+    # DeviceType.PUONE; a second time would wrap the same functions again.
+    if backend_registration._privateuse1_backend_name != NAME:
         rename_privateuse1_backend(NAME)
+
+
+def _require_the_right_torch() -> None:
+    try:
+        from . import _build
+    except ImportError:
+        return  # It is not built, and loading the extension says so.
+    compiled = TorchBuild(_build.TORCH_VERSION, _build.TORCH_GIT_VERSION)
+    installed = TorchBuild(str(torch.__version__), torch.version.git_version or "")
+    wrong = mismatch(compiled, installed)
+    if wrong:
+        raise ImportError(wrong)
 
 
 def register() -> None:
@@ -52,6 +70,7 @@ def register() -> None:
         raise ImportError(f"torch.{NAME} is already {getattr(torch, NAME)!r}")
     if hasattr(torch, NAME):
         return
+    # [quote: module]
     torch._register_device_module(NAME, package)
     # torch registers the package's name but not its parts: `import torch.puone.amp` would load a
     # second copy of each, with state of its own.
@@ -60,5 +79,6 @@ def register() -> None:
     generate_methods_for_privateuse1_backend(
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )
+    # [end: module]
     # Work may still be queued. Registered this early, it runs after the program's own handlers.
     atexit.register(sys.modules[f"{PACKAGE}._exit"].shutdown)

@@ -26,12 +26,16 @@ def get_tensor_tags(tensor: Tensor) -> frozenset[str]:
 def set_tensor_tags(tensor: Tensor, tags: Iterable[str]) -> None:
     """Replace the tags of this tensor; those that took theirs from it before keep them.
 
-    Raises RuntimeError for a tensor of another device, TypeError for a single string. Not
-    thread-safe: it changes the tensor.
+    Raises RuntimeError for a tensor of another device, TypeError for a single string and for tags
+    that are not strings. Not thread-safe: it changes the tensor.
     """
     if isinstance(tags, str):
         raise TypeError(f"tags must be several strings, not the one string {tags!r}")
-    _C.set_tensor_tags(tensor, set(tags))
+    words = set(tags)
+    for word in words:
+        if not isinstance(word, str):  # bytes, too, would be taken, and could not be read again
+            raise TypeError(f"a tag must be a string, not {word!r}")
+    _C.set_tensor_tags(tensor, words)
 
 
 def _attach_backend_meta(tensor: Tensor) -> None:
