@@ -29,8 +29,11 @@ def exit_code(backend: Session) -> int:
     return 1 if any(is_bad(record) for record in records) else 0
 
 
-def lines(session: Session, fallback: str) -> Iterator[str]:
-    """What there is to say, from the outcomes to the place of the report."""
+def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterator[str]:
+    """What there is to say, from the outcomes to the path of the report.
+
+    Reasons for which checks neither passed nor failed are counted by kind, or each is shown.
+    """
     report = session.report
     assert report is not None
     name = session.descriptor.name
@@ -41,9 +44,10 @@ def lines(session: Session, fallback: str) -> Iterator[str]:
         return
     yield f"backend {name}: {len(records)} checks"
     yield from summary.table(records)
-    excuses = list(summary.excuses(records))
+    excuses = list((summary.reasons if show_reasons else summary.excuses)(records))
     if excuses:
-        yield f"neither passed nor failed on {name}, by reason"
+        more = "" if show_reasons else " (--show-reasons: each, with its checks)"
+        yield f"neither passed nor failed on {name}, by reason{more}"
         yield from excuses
     if fallback == WARN:
         yield f"operators that {name} ran by CPU fallback, by the number of checks that used them"

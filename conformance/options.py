@@ -120,6 +120,12 @@ def add_options(parser: pytest.Parser) -> None:
         "fails, naming them. The last two need a backend that counts them",
     )
     add(
+        "--show-reasons",
+        action="store_true",
+        help="list at the end each reason for which checks neither passed nor failed, with its "
+        "checks, instead of one line for each kind; -v does so too",
+    )
+    add(
         "--next",
         action="store_true",
         help="tell at the end what to implement next: missing operators, functions and "

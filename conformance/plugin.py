@@ -252,7 +252,7 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[Any, s
         return (PHASES, "", "") if hasattr(report, "conformance") else None
     outcome = Outcome(record["outcome"])
     category = {Outcome.PASS: "passed"}.get(outcome, "failed" if is_bad(record) else outcome.value)
-    if config.stash[KEY].shows_live_line:
+    if config.stash[KEY].shows_progress:
         return category, "", ""
     return category, LETTERS[outcome], outcome.value.upper()
 
@@ -275,9 +275,10 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    show_reasons = bool(config.getoption("--show-reasons")) or terminalreporter.verbosity > 0
     for session in config.stash[KEY].sessions.values():
         if session.report is not None:
-            for line in closing.lines(session, config.stash[KEY].fallback):
+            for line in closing.lines(session, config.stash[KEY].fallback, show_reasons):
                 terminalreporter.write_line(line)
             if config.getoption("--next") and not session.cannot_load:
                 content = session.report.content(session.complete)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How far a run is: a live line on a terminal, a line now and then elsewhere.
 
-On a terminal the line takes the place of pytest's letters, and what goes wrong is shown above it at
-once. With -q and -v pytest's own output is left as it is.
+The lines replace pytest's letters: checks of all files run at the same time, so letters would be
+interleaved. What goes wrong is shown at once. With -q and -v pytest's own output is left as it is.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Seconds between two looks of the live line, and between two lines elsewhere.
 LIVE_INTERVAL, LOG_INTERVAL = 0.1, 30.0
+# What goes wrong after so many is only counted until the end.
+MAX_SHOWN = 20
 
 
 class Estimate:
@@ -84,8 +86,8 @@ class Progress:
         self._durations: dict[str, Mapping[str, float]] = {}
         self._estimates: dict[str, tuple[Estimate, float]] = {}
         self._written = now()
-        if self.is_live or suite.verify:
-            reporter.showfspath = False  # Files take turns in a shuffled order.
+        self._shown = 0
+        reporter.showfspath = False  # Checks of all files take turns.
 
     def pytest_collection_finish(self) -> None:
         """Before the new report replaces the old one."""
@@ -100,7 +102,7 @@ class Progress:
             return
         estimate, begin = self._estimate(session)
         estimate.done(record["id"])
-        if self.is_live and is_bad(record):
+        if is_bad(record):
             self._write_bad(record)
         now = self._now()
         if now - self._written >= self._interval:
@@ -123,8 +125,12 @@ class Progress:
             self._reporter.write_line(text)
 
     def _write_bad(self, record: Mapping[str, Any]) -> None:
+        self._shown += 1
+        if self._shown > MAX_SHOWN:
+            return
         message, _, _ = str(record["message"]).partition("\n")
         self._clear()
+        self._reporter.ensure_newline()
         self._reporter.write_line(f"{record['outcome']} {record['id']}: {message}", red=True)
 
     @pytest.hookimpl(tryfirst=True)
@@ -147,4 +153,5 @@ def register(session: pytest.Session, suite: Suite) -> None:
     if config.getini("console_output_style") != "classic":
         plugin = Progress(reporter, suite)
         suite.shows_live_line = plugin.is_live
+        suite.shows_progress = True
         config.pluginmanager.register(plugin, "conformance-progress")

@@ -123,6 +123,8 @@ class Suite:
         ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)
         self.shows_live_line = False
+        self.shows_progress = False
+        """Whether lines about the progress are shown in the place of pytest's letters."""
         self.available: set[Check] = set()
         """The checks of the files that were collected, whether selected or not."""
         self.collected_files: set[Path] = set()

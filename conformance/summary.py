@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The end of the terminal output: outcomes per surface, and why what did not pass did not."""
+"""The end of the terminal output: outcomes per surface, and why what did not pass did not.
+
+A run without failures fits on one screen; the reasons of checks that neither passed nor failed are
+listed one by one on request only.
+"""
 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -12,7 +17,9 @@ from conformance.outcome import Outcome, is_bad
 
 Record = dict[str, Any]
 MAX_CAUSES = 20
+MAX_KINDS = 10
 MAX_NAMED = 3
+WIDTH = 100
 
 # What varies between failures of one cause, from what always does to what may be the cause itself:
 # values; names of operators, dtypes and whatever else is quoted; all but the type of the exception.
@@ -33,19 +40,28 @@ _VARIABLE = (
 
 
 def table(records: Iterable[Record]) -> list[str]:
-    """One line for each surface with the count of every outcome that occurs."""
+    """The count of every outcome that occurs: a line for each surface where not every check passed,
+    and the others together."""
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         counts[record["surface"]][record["outcome"]] += 1
+    passed = {name: row for name, row in counts.items() if set(row) == {Outcome.PASS.value}}
+    mixed = {name: row for name, row in counts.items() if name not in passed}
+    lines = list(_rows(mixed)) if mixed else []
+    if passed:
+        title = f"all passed in the other {len(passed)}" if mixed else "all passed"
+        text = ", ".join(f"{name} {passed[name].total()}" for name in sorted(passed))
+        lines += textwrap.wrap(f"{title}: {text}", WIDTH, subsequent_indent="  ")
+    return lines
+
+
+def _rows(counts: dict[str, Counter[str]]) -> Iterator[str]:
     used = [o.value for o in Outcome if any(row[o.value] for row in counts.values())]
     widths = [max(len(name), 5) for name in used]
-    lines = [f"{'surface':<14}" + "".join(f"  {n:>{w}}" for n, w in zip(used, widths, strict=True))]
+    yield f"{'surface':<15}" + "".join(f"  {n:>{w}}" for n, w in zip(used, widths, strict=True))
     for surface in sorted(counts):
         cells = (str(counts[surface][name] or "-") for name in used)
-        lines.append(
-            f"{surface:<14}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True))
-        )
-    return lines
+        yield f"{surface:<15}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True))
 
 
 def cause(record: Record, coarseness: int = 0) -> str:
@@ -104,16 +120,39 @@ def ran_once(records: Iterable[Record]) -> Iterator[str]:
 
 
 def excuses(records: Iterable[Record]) -> Iterator[str]:
+    """A line for each kind of reason for which checks neither passed nor failed, with their number.
+
+    The kind is the outcome and the reason up to its first colon: what follows is the case.
+    """
+    groups: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in _excused(records):
+        reason = str(record.get("reason", ""))
+        groups[f"{record['outcome']}: {reason.partition(': ')[0]}"][reason] += 1
+    ranked = sorted(groups.items(), key=lambda group: (-group[1].total(), group[0]))
+    for kind, reasons in ranked[:MAX_KINDS]:
+        variants = f" ({len(reasons)} variants)" if len(reasons) > 1 else ""
+        text = textwrap.shorten(kind, WIDTH - 7 - len(variants), placeholder=" ...")
+        yield f"{reasons.total():>5}  {text}{variants}"
+    if len(ranked) > MAX_KINDS:
+        rest = sum(reasons.total() for _, reasons in ranked[MAX_KINDS:])
+        yield f"{rest:>5}  for {len(ranked) - MAX_KINDS} more kinds of reasons"
+
+
+def reasons(records: Iterable[Record]) -> Iterator[str]:
     """Lines that say of every check that neither passed nor failed why, grouped by reason."""
     groups: dict[str, list[str]] = defaultdict(list)
-    for record in records:
-        outcome = Outcome(record["outcome"])
-        if not is_bad(record) and outcome is not Outcome.PASS:
-            groups[f"{outcome}: {record.get('reason', '')}"].append(str(record["id"]))
+    for record in _excused(records):
+        groups[f"{record['outcome']}: {record.get('reason', '')}"].append(str(record["id"]))
     for text, ids in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
         others = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
         yield f"{len(ids):>5}  {text}"
         yield f"       {', '.join(sorted(ids)[:MAX_NAMED])}{others}"
+
+
+def _excused(records: Iterable[Record]) -> Iterator[Record]:
+    for record in records:
+        if not is_bad(record) and Outcome(record["outcome"]) is not Outcome.PASS:
+            yield record
 
 
 def fallbacks(records: Iterable[Record]) -> list[str]:

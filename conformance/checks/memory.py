@@ -446,7 +446,7 @@ def _falls(dev: Device, free: int, index: int = 0) -> bool:
 
     A cache that cannot be emptied may serve some of it: what it gives is held until it has no more.
     """
-    held = []
+    held: list[torch.Tensor] = []
     while free - _free(index) < LARGE and len(held) < CACHED:
         held.append(_bytes(dev, LARGE, index=index))
     return free - _free(index) >= LARGE

@@ -236,6 +236,65 @@ def out_variants_write_into_views(dev: Device, case: str) -> None:
     _agree(dev, program)
 
 
+#: Programs that write to `y`, a lazy clone, in place or by out=.
+_WRITES: dict[str, Callable[[torch.device, Tensor], Any]] = {
+    "add": lambda d, y: torch.add(_x(d), 1, out=y),
+    "add_in_place": lambda d, y: y.add_(1),
+    "fill": lambda d, y: y.fill_(3),
+    "zero": lambda d, y: y.zero_(),
+    "copy": lambda d, y: y.copy_(_x(d) * 2),
+    "copy_from_host": lambda d, y: y.copy_(ramp((4, 6)) * 2),
+    "matmul": lambda d, y: torch.mm(_x(d)[:, :4], _x(d), out=y),
+    "softmax": lambda d, y: torch.softmax(_x(d), 1, out=y),
+    "log_softmax": lambda d, y: torch.log_softmax(_x(d), 1, out=y),
+    "cumsum": lambda d, y: torch.cumsum(_x(d), 1, out=y),
+    "cummax": lambda d, y: torch.cummax(
+        _x(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))
+    ),
+    "sort": lambda d, y: torch.sort(_x(d), 1, out=(y, torch.empty(0, dtype=torch.int64, device=d))),
+    "cat": lambda d, y: torch.cat([_x(d)[:2], _x(d)[:2]], out=y),
+    "tril": lambda d, y: y.tril_(),
+    "index_put": lambda d, y: y.index_put_((_i(d, 1, 3),), torch.tensor(9.0, device=d)),
+    "scatter": lambda d, y: y.scatter_(1, _i(d, 0, 5, 2, 3).view(4, 1), 9.0),
+    "masked_fill": lambda d, y: y.masked_fill_(_x(d) > 3, 9.0),
+    "normal": lambda d, y: y.normal_().mul_(0),
+    "foreach": lambda d, y: torch._foreach_add_([y], 1),
+    "view": lambda d, y: y[1:, 2:4].mul_(2),
+    "fallback": lambda d, y: torch.special.bessel_j0(_x(d), out=y),
+    "batch_norm_mean": lambda d, y: functional.batch_norm(
+        ramp((3, 24)).to(d), y.view(-1), torch.ones(24, device=d), training=True
+    ),
+    "batch_norm_var": lambda d, y: functional.batch_norm(
+        ramp((3, 24)).to(d), torch.ones(24, device=d), y.view(-1), training=True
+    ),
+    "avg_pool": lambda d, y: torch.ops.aten.avg_pool2d.out(
+        ramp((1, 4, 2, 12)).to(d), [2, 2], out=y.view(1, 4, 1, 6)
+    ),
+    "nll_loss": lambda d, y: torch.ops.aten.nll_loss_forward.output(
+        _x(d),
+        _i(d, 0, 1, 2, 3),
+        None,
+        0,
+        -100,
+        output=y.view(-1)[:4],
+        total_weight=torch.empty((), device=d),
+    ),
+}
+
+
+@check("operator/copy_on_write", "OP-033", cases=tuple(_WRITES))
+def writing_to_a_lazy_clone_leaves_the_original(dev: Device, case: str) -> None:
+    """An operator that writes to a lazy clone changes the clone and nothing else, as on the CPU."""
+
+    def program(device: torch.device) -> list[Tensor]:
+        original = ramp((4, 6)).to(device, copy=True)
+        clone = torch._lazy_clone(original)
+        _WRITES[case](device, clone)
+        return [clone, original]
+
+    _agree(dev, program)
+
+
 @check("operator/out_wrong_size", "OP-002", cases=("add", "matmul", "sum", "cat"))
 def out_of_the_wrong_size_is_resized_with_a_warning(dev: Device, case: str) -> None:
     """out= with elements of another shape is resized, with the warning the CPU gives."""

@@ -14,7 +14,6 @@ from ctypes import (
     c_char,
     c_char_p,
     c_float,
-    c_int,
     c_int32,
     c_size_t,
     c_uint16,
@@ -22,11 +21,13 @@ from ctypes import (
     c_uint64,
     c_void_p,
 )
+from typing import Any
 
-ABI_MAJOR = 1
+ABI_MAJOR = 2
 ABI_MINOR = 0
 GET_SYMBOL = "puone_hal_get"
 NAME_MAX = 128
+KERNEL_SET_VERSION = 1
 FAULT_EXTENSION = b"fault"
 FAULT_VERSION = 1
 DLPACK_EXTENSION = b"dlpack"
@@ -58,6 +59,8 @@ class Capability(enum.IntFlag):
     PINNED_MEMORY = 1 << 6
     PEER_ACCESS = 1 << 7
     KERNELS = 1 << 8
+    EXTERNAL_STREAMS = 1 << 9
+    VALIDATION = 1 << 10
 
 
 ALL_CAPABILITIES = sum(Capability.__members__.values())
@@ -90,12 +93,24 @@ class TraceKind(enum.IntEnum):
     GRAPH = 4
 
 
-class DriverInfo(ctypes.Structure):
+class Sized(ctypes.Structure):
+    """A struct that a driver fills: it begins with its size, which the caller sets."""
+
+    struct_size: int
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**{"struct_size": ctypes.sizeof(self), **values})
+
+
+class DriverInfo(Sized):
+    kernel_set_version: int
     name: bytes | None
     vendor: bytes | None
     version: bytes | None
     capabilities: int
     _fields_ = [
+        ("struct_size", c_uint32),
+        ("kernel_set_version", c_uint32),
         ("name", c_char_p),
         ("vendor", c_char_p),
         ("version", c_char_p),
@@ -103,36 +118,64 @@ class DriverInfo(ctypes.Structure):
     ]
 
 
-class DeviceProperties(ctypes.Structure):
+class DeviceProperties(Sized):
+    memory_alignment: int
     name: bytes
     total_memory: int
     major: int
     minor: int
     multiprocessor_count: int
     warp_size: int
-    memory_alignment: int
     _fields_ = [
+        ("struct_size", c_uint32),
+        ("memory_alignment", c_int32),
         ("name", c_char * NAME_MAX),
         ("total_memory", c_uint64),
         ("major", c_int32),
         ("minor", c_int32),
         ("multiprocessor_count", c_int32),
         ("warp_size", c_int32),
-        ("memory_alignment", c_int32),
-        ("reserved", c_int32 * 3),
     ]
 
 
-class PointerAttributes(ctypes.Structure):
+class PointerAttributes(Sized):
     kind: int
     device: int
     base: int | None
     size: int
     _fields_ = [
-        ("kind", c_int),
+        ("struct_size", c_uint32),
+        ("kind", c_int32),
         ("device", c_int32),
+        ("reserved", c_int32),
         ("base", c_void_p),
         ("size", c_size_t),
+    ]
+
+
+class KernelInfo(Sized):
+    version: int
+    element_types: int
+    args_size: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        ("element_types", c_uint64),
+        ("args_size", c_uint64),
+    ]
+
+
+Allocate = ctypes.CFUNCTYPE(c_int32, c_void_p, c_size_t, POINTER(c_void_p))
+
+
+class LaunchContext(Sized):
+    """What a launch may ask of its caller: workspace."""
+
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("allocate", Allocate),
+        ("user", c_void_p),
     ]
 
 
@@ -147,40 +190,39 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "describe": (POINTER(DriverInfo),),
     "last_error_message": (),
     "device_count": (POINTER(c_int32),),
-    "device_get": (POINTER(c_int32),),
-    "device_set": (c_int32,),
     "device_properties": (c_int32, POINTER(DeviceProperties)),
     "device_memory_info": (c_int32, POINTER(c_uint64), POINTER(c_uint64)),
     "device_synchronize": (c_int32,),
-    "stream_priority_range": (POINTER(c_int32), POINTER(c_int32)),
+    "stream_priority_range": (c_int32, POINTER(c_int32), POINTER(c_int32)),
     "device_can_access_peer": (c_int32, c_int32, POINTER(c_int32)),
-    "malloc": (c_size_t, POINTER(c_void_p)),
+    "malloc": (c_int32, c_size_t, POINTER(c_void_p)),
     "free": (c_void_p,),
     "host_malloc": (c_size_t, POINTER(c_void_p)),
     "host_free": (c_void_p,),
     "pointer_attributes": (c_void_p, POINTER(PointerAttributes)),
-    "memcpy_async": (c_void_p, c_void_p, c_size_t, c_int, c_void_p),
+    "memcpy_async": (c_void_p, c_void_p, c_size_t, c_int32, c_void_p),
     "memset_async": (c_void_p, c_int32, c_size_t, c_void_p),
-    "stream_create": (c_int32, POINTER(c_void_p)),
+    "stream_create": (c_int32, c_int32, POINTER(c_void_p)),
+    "stream_from_native": (c_int32, c_void_p, POINTER(c_void_p)),
     "stream_destroy": (c_void_p,),
     "stream_query": (c_void_p,),
     "stream_synchronize": (c_void_p,),
     "stream_wait_event": (c_void_p, c_void_p),
     "stream_host_func": (c_void_p, HostFunc, c_void_p),
     "stream_native_handle": (c_void_p, POINTER(c_void_p)),
-    "event_create": (c_uint32, POINTER(c_void_p)),
+    "event_create": (c_int32, c_uint32, POINTER(c_void_p)),
     "event_destroy": (c_void_p,),
     "event_record": (c_void_p, c_void_p),
     "event_query": (c_void_p,),
     "event_synchronize": (c_void_p,),
     "event_elapsed_ms": (c_void_p, c_void_p, POINTER(c_float)),
-    "kernel_find": (c_char_p, POINTER(c_void_p)),
-    "kernel_launch": (c_void_p, c_void_p, c_size_t, c_void_p),
+    "kernel_find": (c_char_p, POINTER(KernelInfo), POINTER(c_void_p)),
+    "kernel_launch": (c_void_p, c_void_p, c_size_t, c_void_p, POINTER(LaunchContext)),
     "get_extension": (c_char_p, c_uint32, POINTER(c_void_p)),
 }
 
 # Which entries a capability bit stands for. Bits that only widen the values of an entry
-# (stream_priorities, peer_access) stand for none.
+# (stream_priorities, peer_access), or say how misuse is answered (validation), stand for none.
 ENTRIES_OF: dict[Capability, tuple[str, ...]] = {
     Capability.STREAMS: (
         "stream_create",
@@ -203,6 +245,7 @@ ENTRIES_OF: dict[Capability, tuple[str, ...]] = {
     Capability.MEMORY: ("malloc", "free", "pointer_attributes", "memcpy_async", "memset_async"),
     Capability.PINNED_MEMORY: ("host_malloc", "host_free"),
     Capability.KERNELS: ("kernel_find", "kernel_launch"),
+    Capability.EXTERNAL_STREAMS: ("stream_from_native",),
 }
 
 # Entries no capability bit covers: a driver that offers anything offers all of these.
@@ -212,8 +255,6 @@ MANDATORY = (
     "describe",
     "last_error_message",
     "device_count",
-    "device_get",
-    "device_set",
     "device_properties",
     "device_memory_info",
     "device_synchronize",
@@ -224,7 +265,7 @@ MANDATORY = (
 
 
 def _function(name: str, arguments: tuple[type, ...]) -> type:
-    result = c_char_p if name == "last_error_message" else c_int
+    result = c_char_p if name == "last_error_message" else c_int32
     return ctypes.CFUNCTYPE(result, *arguments)
 
 
@@ -252,7 +293,7 @@ FAULT_ENTRIES: dict[str, tuple[type, ...]] = {
 
 
 class FaultApi(ctypes.Structure):
-    """puone_fault_api: the optional table of planted misfortune."""
+    """puone_fault_api: the optional table of injected faults."""
 
     struct_size: int
     version: int
@@ -348,4 +389,4 @@ class TraceApi(ctypes.Structure):
     ]
 
 
-Get = ctypes.CFUNCTYPE(c_int, c_uint32, POINTER(POINTER(HalApi)))
+Get = ctypes.CFUNCTYPE(c_int32, c_uint32, POINTER(POINTER(HalApi)))

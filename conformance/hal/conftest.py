@@ -7,13 +7,16 @@ import copy
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.runner import runtestprotocol
 
+from conformance.hal import contract
 from conformance.hal.abi import Status
 from conformance.hal.covers import FOLDER, Covered, catalogue, covered_by
 from conformance.hal.driver import Driver
+from conformance.hal.known_answers import known_answers
 from conformance.hal.process import Ending, run_in_child
 
 HERE = Path(__file__).parent
@@ -42,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="ID",
         help="run only the tests of this requirement, HAL-014 say; repeatable",
     )
+    group.addoption(
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run only the known answers of this kernel; repeatable",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -53,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in _option(config, "requirement"):
         if name not in catalogue():
             raise pytest.UsageError(f"--requirement: {name} is not in {FOLDER}")
+    for name in _option(config, "kernel"):
+        if name not in contract.kernels():
+            raise pytest.UsageError(f"--kernel: {name} is not in {contract.PATH}")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -72,6 +85,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "driver_path" in metafunc.fixturenames:
         paths = _drivers(metafunc.config)
         metafunc.parametrize("driver_path", paths, ids=[path.stem for path in paths])
+    if "answered_kernel" in metafunc.fixturenames:
+        metafunc.parametrize("answered_kernel", contract.kernels())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -79,14 +94,57 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         requirements = _covered(item).requirements
         # JUnit's XML then says which requirements a test is of.
         item.user_properties += [("requirement", name) for name in requirements]
+        kernel = _kernel_of(item)
+        if kernel is not None:
+            item.user_properties.append(("kernel", kernel))
         levels = {catalogue()[name].level for name in requirements}
         if levels:
             item.add_marker("must" if "must" in levels else "should")
     wanted = set(_option(config, "requirement"))
-    if wanted:
-        chosen = [item for item in items if wanted & set(_covered(item).requirements)]
+    kernels = set(_option(config, "kernel"))
+    if wanted or kernels:
+        chosen = [
+            item
+            for item in items
+            if (not wanted or wanted & set(_covered(item).requirements))
+            and (not kernels or _kernel_of(item) in kernels)
+        ]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.option.collectonly:
+        return
+    for kernel in sorted(filter(None, map(_kernel_of, session.items))):
+        known_answers(kernel)  # the forked tests inherit the cases and need not make them again
+
+
+def _kernel_of(item: pytest.Item) -> str | None:
+    """The kernel whose known answers the test runs."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None
+    name = item.callspec.params.get("answered_kernel")
+    return name if isinstance(name, str) else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many kernels give the known answers, by driver."""
+    outcomes: dict[str, dict[str, set[str]]] = {}
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            kernel = dict(getattr(report, "user_properties", ())).get("kernel")
+            if kernel is not None:
+                driver = report.nodeid.rsplit("[", 1)[1].split("-")[0]
+                outcomes.setdefault(driver, {}).setdefault(outcome, set()).add(kernel)
+    for driver, kernels in sorted(outcomes.items()):
+        wrong = kernels.get("failed", set())
+        right = len(kernels.get("passed", set()) - wrong)
+        lacking = len(kernels.get("skipped", set()))
+        terminalreporter.write_line(
+            f"{driver}: {right} of {len(contract.kernels())} kernels answer correctly, "
+            f"{len(wrong)} do not, {lacking} are not offered"
+        )
 
 
 def _covered(item: pytest.Item) -> Covered:

@@ -68,6 +68,30 @@ class Flag:
         return value.value
 
 
+class Workspace:
+    """A launch context whose memory comes from malloc(), and goes back when the launch is done."""
+
+    def __init__(self, driver: Driver, device: int) -> None:
+        self._driver = driver
+        self._device = device
+        self._blocks: list[int] = []
+        # A ctypes callback is kept alive by its struct.
+        self.context = abi.LaunchContext(allocate=abi.Allocate(self._allocate))
+
+    def _allocate(self, _: int | None, size: int, out: Any) -> int:
+        status = int(self._driver.api.malloc(self._device, size, out))
+        if status == Status.OK:
+            self._blocks.append(out[0])
+        return status
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for block in self._blocks:
+            self._driver.free(block)
+
+
 class Driver:
     """One loaded driver library. `api` is its table; the methods assert that a call succeeds."""
 
@@ -140,7 +164,7 @@ class Driver:
         out = c_void_p()
         name = need.removeprefix("kernel_").encode()
         return Capability.KERNELS in self.capabilities() and (
-            self.api.kernel_find(name, byref(out)) == Status.OK
+            self.api.kernel_find(name, None, byref(out)) == Status.OK
         )
 
     def _extension(self, name: str) -> int | None:
@@ -174,21 +198,6 @@ class Driver:
         self.ok(status)
         return out.value
 
-    def device(self) -> int:
-        out = c_int32()
-        self.ok(self.api.device_get(byref(out)))
-        return out.value
-
-    @contextmanager
-    def on(self, device: int) -> Iterator[None]:
-        """Make `device` current for the calling thread, then restore the one before."""
-        before = self.device()
-        self.ok(self.api.device_set(device))
-        try:
-            yield
-        finally:
-            self.ok(self.api.device_set(before))
-
     def properties(self, device: int = 0) -> abi.DeviceProperties:
         out = abi.DeviceProperties()
         self.ok(self.api.device_properties(device, byref(out)))
@@ -208,8 +217,7 @@ class Driver:
 
     def malloc(self, size: int, device: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.malloc(size, byref(out)))
+        self.ok(self.api.malloc(device, size, byref(out)))
         assert out.value, "malloc returned OK and NULL"
         return out.value
 
@@ -249,9 +257,21 @@ class Driver:
 
     def stream(self, device: int = 0, priority: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.stream_create(priority, byref(out)))
+        self.ok(self.api.stream_create(device, priority, byref(out)))
         assert out.value, "stream_create returned OK and NULL"
+        return out.value
+
+    def native(self, stream: int) -> int:
+        """The native object behind a stream."""
+        out = c_void_p()
+        self.ok(self.api.stream_native_handle(stream, byref(out)))
+        assert out.value, "stream_native_handle returned OK and NULL"
+        return out.value
+
+    def from_native(self, native: int, device: int = 0) -> int:
+        out = c_void_p()
+        self.ok(self.api.stream_from_native(device, native, byref(out)))
+        assert out.value, "stream_from_native returned OK and NULL"
         return out.value
 
     def synchronize(self, stream: int) -> None:
@@ -280,8 +300,7 @@ class Driver:
 
     def event(self, flags: EventFlags = EventFlags.DEFAULT, device: int = 0) -> int:
         out = c_void_p()
-        with self.on(device):
-            self.ok(self.api.event_create(flags, byref(out)))
+        self.ok(self.api.event_create(device, flags, byref(out)))
         assert out.value, "event_create returned OK and NULL"
         return out.value
 
@@ -303,13 +322,34 @@ class Driver:
 
     def kernel(self, name: str) -> int:
         out = c_void_p()
-        self.ok(self.api.kernel_find(name.encode(), byref(out)))
+        self.ok(self.api.kernel_find(name.encode(), None, byref(out)))
         assert out.value, "kernel_find returned OK and NULL"
         return out.value
 
-    def launch(self, name: str, args: ctypes.Structure, stream: int) -> None:
-        size = ctypes.sizeof(args)
-        self.ok(self.api.kernel_launch(self.kernel(name), byref(args), size, stream))
+    def kernel_info(self, name: str) -> abi.KernelInfo | None:
+        """What the driver's kernel takes, or None if the driver lacks it."""
+        info, out = abi.KernelInfo(), c_void_p()
+        status = self.api.kernel_find(name.encode(), byref(info), byref(out))
+        if status == Status.UNSUPPORTED:
+            return None
+        self.ok(status)
+        return info
+
+    def launch(self, name: str, args: ctypes.Structure, stream: int, device: int = 0) -> None:
+        """Launch a kernel. Waits for it only if it asks for workspace."""
+        status, message = self.try_launch(name, args, stream, device)
+        assert status is Status.OK, f"{status.name}: {message}"
+
+    def try_launch(
+        self, name: str, args: ctypes.Structure, stream: int, device: int = 0
+    ) -> tuple[Status, str]:
+        """As launch(), but returns what kernel_launch() says, and its message if it fails."""
+        kernel, size = self.kernel(name), ctypes.sizeof(args)
+        with Workspace(self, device) as workspace:
+            status = Status(
+                self.api.kernel_launch(kernel, byref(args), size, stream, byref(workspace.context))
+            )
+            return status, "" if status is Status.OK else self.message()
 
     def delay(self, stream: int, milliseconds: float) -> None:
         self.launch("delay", kernels.delay(milliseconds), stream)

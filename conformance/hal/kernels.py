@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The argument structs of the four kernels the suite launches, mirrored from kernels/args.h."""
+"""Element types, and the arguments of the four kernels by which the suite tests launches."""
 
 from __future__ import annotations
 
 import ctypes
 import enum
 from collections.abc import Sequence
-from ctypes import c_int32, c_int64, c_ubyte, c_uint64, c_void_p
+from ctypes import c_int64, c_ubyte
+
+from conformance.hal import contract
 
 MAX_DIMS = 25
 
@@ -30,56 +32,13 @@ class DType(enum.IntEnum):
     COMPLEX128 = 15
 
 
-class Operand(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("strides", c_int64 * MAX_DIMS)]
-
-
-class CopyArgs(ctypes.Structure):
-    _fields_ = [
-        ("ndim", c_int32),
-        ("out_dtype", c_int32),
-        ("in_dtype", c_int32),
-        ("conj", c_int32),
-        ("neg", c_int32),
-        ("reserved", c_int32),
-        ("sizes", c_int64 * MAX_DIMS),
-        ("out", Operand),
-        ("in", Operand),
-    ]
-
-
-class CopyBitsArgs(ctypes.Structure):
-    _fields_ = [
-        ("ndim", c_int32),
-        ("element_size", c_int32),
-        ("sizes", c_int64 * MAX_DIMS),
-        ("out", Operand),
-        ("in", Operand),
-    ]
-
-
-class FillArgs(ctypes.Structure):
-    value: ctypes.Array[c_ubyte]
-    _fields_ = [
-        ("ndim", c_int32),
-        ("element_size", c_int32),
-        ("sizes", c_int64 * MAX_DIMS),
-        ("out", Operand),
-        ("value", c_ubyte * 16),
-    ]
-
-
-class DelayArgs(ctypes.Structure):
-    _fields_ = [("ns", c_uint64)]
-
-
 def _dims(values: Sequence[int]) -> ctypes.Array[c_int64]:
     return (c_int64 * MAX_DIMS)(*values)
 
 
-def operand(data: int, strides: Sequence[int]) -> Operand:
+def operand(data: int, strides: Sequence[int]) -> ctypes.Structure:
     """An operand at `data` with byte strides, innermost dimension first."""
-    return Operand(data, _dims(strides))
+    return contract.struct("puone_operand")(data, _dims(strides))
 
 
 def copy(
@@ -89,9 +48,9 @@ def copy(
     *,
     conj: bool = False,
     neg: bool = False,
-) -> CopyArgs:
+) -> ctypes.Structure:
     """Arguments of "copy"; an operand is (address, byte strides, dtype)."""
-    return CopyArgs(
+    return contract.struct("puone_copy_args")(
         len(sizes),
         out[2],
         src[2],
@@ -109,17 +68,19 @@ def copy_bits(
     element_size: int,
     out: tuple[int, Sequence[int]],
     src: tuple[int, Sequence[int]],
-) -> CopyBitsArgs:
+) -> ctypes.Structure:
     """Arguments of "copy_bits"; an operand is (address, byte strides)."""
-    return CopyBitsArgs(len(sizes), element_size, _dims(sizes), operand(*out), operand(*src))
+    arguments = (len(sizes), element_size, _dims(sizes), operand(*out), operand(*src))
+    return contract.struct("puone_copy_bits_args")(*arguments)
 
 
-def fill(sizes: Sequence[int], out: tuple[int, Sequence[int]], value: bytes) -> FillArgs:
+def fill(sizes: Sequence[int], out: tuple[int, Sequence[int]], value: bytes) -> ctypes.Structure:
     """Arguments of "fill": every element becomes the bytes of `value`."""
     padded = (c_ubyte * 16)(*value)
-    return FillArgs(len(sizes), len(value), _dims(sizes), operand(*out), padded)
+    arguments = (len(sizes), len(value), _dims(sizes), operand(*out), padded)
+    return contract.struct("puone_fill_args")(*arguments)
 
 
-def delay(milliseconds: float) -> DelayArgs:
+def delay(milliseconds: float) -> ctypes.Structure:
     """Arguments of "delay"."""
-    return DelayArgs(int(milliseconds * 1e6))
+    return contract.struct("puone_delay_args")(int(milliseconds * 1e6))

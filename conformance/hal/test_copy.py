@@ -155,7 +155,7 @@ def test_a_memset_of_no_bytes_is_fine(hal: Driver) -> None:
     assert hal.read(block, SIZE, stream) == b"\x01" * SIZE
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 @pytest.mark.parametrize("kind", [H2D, D2H, D2D])
 @pytest.mark.parametrize(
     ("offset", "size"),
@@ -176,7 +176,7 @@ def test_a_copy_that_leaves_its_block_is_refused(
     assert ctypes.string_at(memory, 4 * SIZE) == b"\xee" * 4 * SIZE
 
 
-@covers("HAL-065", needs=("pinned_memory",))
+@covers("HAL-065", needs=("pinned_memory", "validation"))
 def test_a_copy_that_leaves_its_pinned_block_is_refused(hal: Driver) -> None:
     stream, block = hal.stream(), hal.malloc(2 * SIZE)
     memory = hal.host_malloc(SIZE)
@@ -186,7 +186,7 @@ def test_a_copy_that_leaves_its_pinned_block_is_refused(hal: Driver) -> None:
         assert (down, up) == (Status.INVALID_ARGUMENT, Status.INVALID_ARGUMENT)
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 @pytest.mark.parametrize("kind", list(MemcpyKind))
 def test_a_pointer_of_another_kind_is_refused(hal: Driver, kind: MemcpyKind) -> None:
     """The kind says which side is device memory; each side is tried with the other sort."""
@@ -200,7 +200,7 @@ def test_a_pointer_of_another_kind_is_refused(hal: Driver, kind: MemcpyKind) -> 
         assert hal.api.memcpy_async(dst, src, 64, kind, stream) == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 @pytest.mark.parametrize("kind", [-1, 4, 99])
 def test_an_unknown_kind_is_refused(hal: Driver, kind: int) -> None:
     stream, blocks = hal.stream(), (hal.malloc(SIZE), hal.malloc(SIZE))
@@ -208,7 +208,7 @@ def test_an_unknown_kind_is_refused(hal: Driver, kind: int) -> None:
     assert status == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 def test_null_pointers_are_refused(hal: Driver) -> None:
     stream, block, memory = hal.stream(), hal.malloc(SIZE), host(hal, bytes(SIZE))
     answers = [
@@ -221,7 +221,7 @@ def test_null_pointers_are_refused(hal: Driver) -> None:
     assert answers == [Status.INVALID_ARGUMENT] * len(answers)
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 def test_a_freed_block_is_refused(hal: Driver) -> None:
     stream, block, memory = hal.stream(), hal.malloc(SIZE), host(hal, bytes(SIZE))
     hal.free(block)
@@ -233,7 +233,7 @@ def test_a_freed_block_is_refused(hal: Driver) -> None:
     assert answers == [Status.INVALID_ARGUMENT] * len(answers)
 
 
-@covers("HAL-065")
+@covers("HAL-065", needs=("validation",))
 def test_a_memset_that_leaves_its_block_is_refused(hal: Driver) -> None:
     stream, block, memory = hal.stream(), hal.malloc(SIZE), host(hal, bytes(SIZE))
     answers = [
@@ -286,7 +286,7 @@ def test_a_memset_takes_the_low_8_bits(hal: Driver, value: int) -> None:
     assert hal.read(block, SIZE, stream) == bytes([value & 0xFF]) * SIZE
 
 
-@covers("HAL-068")
+@covers("HAL-068", needs=("validation",))
 @pytest.mark.parametrize("shift", [0, 1, 64, SIZE // 2 - 1])
 def test_an_overlapping_copy_is_refused(hal: Driver, shift: int) -> None:
     stream, block = hal.stream(), hal.malloc(SIZE)

@@ -237,7 +237,7 @@ def test_a_graph_stays_on_its_device(hal: Driver) -> None:
     assert status == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-154")
+@covers("HAL-154", needs=("validation",))
 def test_null_is_refused(hal: Driver) -> None:
     graph, stream = hal.graph(), hal.stream()
     answers = [

@@ -14,7 +14,7 @@ from ctypes import byref, c_void_p
 import pytest
 
 from conformance.hal import kernels
-from conformance.hal.abi import Status
+from conformance.hal.abi import KernelInfo, LaunchContext, Status
 from conformance.hal.covers import covers
 from conformance.hal.driver import Driver
 from conformance.hal.kernels import DType
@@ -28,13 +28,37 @@ ELEMENT_SIZES = (1, 2, 4, 8, 16)
 @pytest.mark.parametrize("name", ["", "no_such_kernel", "COPY", "copy ", "copy_bit"])
 def test_an_unknown_kernel_is_unsupported(hal: Driver, name: str) -> None:
     out = c_void_p(0x5A5A)
-    assert hal.api.kernel_find(name.encode(), byref(out)) == Status.UNSUPPORTED
+    assert hal.api.kernel_find(name.encode(), None, byref(out)) == Status.UNSUPPORTED
     assert out.value == 0x5A5A
 
 
-@covers("HAL-120")
+@covers("HAL-120", needs=("validation",))
 def test_a_null_name_is_refused(hal: Driver) -> None:
-    assert hal.api.kernel_find(None, byref(c_void_p())) == Status.INVALID_ARGUMENT
+    assert hal.api.kernel_find(None, None, byref(c_void_p())) == Status.INVALID_ARGUMENT
+
+
+@covers("HAL-128", needs=("kernel_delay",))
+def test_a_kernel_is_described(hal: Driver) -> None:
+    """ "delay" has no element type: all bits are set."""
+    info = KernelInfo(version=0x5A5A)
+    assert hal.api.kernel_find(b"delay", byref(info), byref(c_void_p())) == Status.OK
+    assert (info.version, info.element_types) == (1, (1 << 64) - 1)
+    assert info.struct_size == ctypes.sizeof(info)
+    assert info.args_size == ctypes.sizeof(kernels.delay(0))
+
+
+@covers("HAL-128", needs=("kernel_delay", "validation"))
+def test_too_small_a_description_is_refused(hal: Driver) -> None:
+    info, out = KernelInfo(struct_size=8, version=0x5A5A, element_types=0x5A5A), c_void_p(0x5A5A)
+    assert hal.api.kernel_find(b"delay", byref(info), byref(out)) == Status.INVALID_ARGUMENT
+    assert (info.version, info.element_types, out.value) == (0x5A5A, 0x5A5A, 0x5A5A)
+
+
+@covers("HAL-128")
+def test_an_unknown_kernel_is_not_described(hal: Driver) -> None:
+    info = KernelInfo(version=0x5A5A, element_types=0x5A5A)
+    found = hal.api.kernel_find(b"no_such_kernel", byref(info), byref(c_void_p()))
+    assert (found, info.version, info.element_types) == (Status.UNSUPPORTED, 0x5A5A, 0x5A5A)
 
 
 @covers("HAL-120", needs=("kernel_delay",))
@@ -44,21 +68,29 @@ def test_every_thread_finds_the_same_kernel(hal: Driver) -> None:
     assert found == {hal.kernel("delay")}
 
 
-@covers("HAL-121")
+@covers("HAL-121", needs=("validation",))
 @pytest.mark.parametrize("size", [0, 7, 9, 4096])
 def test_arguments_of_the_wrong_size_are_refused(hal: Driver, size: int) -> None:
     stream, memory = hal.stream(), ctypes.create_string_buffer(4096)
-    status = hal.api.kernel_launch(hal.kernel("delay"), memory, size, stream)
+    status = hal.api.kernel_launch(hal.kernel("delay"), memory, size, stream, None)
     assert status == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-121")
+@covers("HAL-121", needs=("validation",))
+def test_a_launch_context_without_a_size_or_a_callback_is_refused(hal: Driver) -> None:
+    stream, args, kernel = hal.stream(), kernels.delay(0), hal.kernel("delay")
+    for context in (LaunchContext(struct_size=8), LaunchContext()):
+        status = hal.api.kernel_launch(kernel, byref(args), 8, stream, byref(context))
+        assert status == Status.INVALID_ARGUMENT
+
+
+@covers("HAL-121", needs=("validation",))
 def test_null_arguments_are_refused(hal: Driver) -> None:
     stream, args, kernel = hal.stream(), kernels.delay(0), hal.kernel("delay")
     answers = [
-        hal.api.kernel_launch(None, byref(args), 8, stream),
-        hal.api.kernel_launch(kernel, None, 8, stream),
-        hal.api.kernel_launch(kernel, byref(args), 8, None),
+        hal.api.kernel_launch(None, byref(args), 8, stream, None),
+        hal.api.kernel_launch(kernel, None, 8, stream, None),
+        hal.api.kernel_launch(kernel, byref(args), 8, None, None),
     ]
     assert answers == [Status.INVALID_ARGUMENT] * 3
 

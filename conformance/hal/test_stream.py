@@ -45,7 +45,7 @@ def test_streams_are_distinct_and_work(hal: Driver) -> None:
 @covers("HAL-080", needs=("memory",))
 def test_every_priority_gives_a_working_stream(hal: Driver) -> None:
     least, greatest = c_int32(), c_int32()
-    hal.ok(hal.api.stream_priority_range(byref(least), byref(greatest)))
+    hal.ok(hal.api.stream_priority_range(0, byref(least), byref(greatest)))
     inside = range(greatest.value, least.value + 1)
     outside = (-(2**31), greatest.value - 1, least.value + 1, 2**31 - 1)
     block = hal.malloc(SIZE)
@@ -314,7 +314,7 @@ def byte_at(address: int) -> int:
     return int(ctypes.c_ubyte.from_address(address).value)
 
 
-@covers("HAL-089")
+@covers("HAL-089", needs=("validation",))
 def test_a_null_host_function_is_refused(hal: Driver) -> None:
     status = hal.api.stream_host_func(hal.stream(), abi.HostFunc(), None)
     assert status == Status.INVALID_ARGUMENT
@@ -332,6 +332,57 @@ def test_the_native_handle_is_stable(hal: Driver) -> None:
     assert None not in handles
     assert handles == [first, first, second, second]
     assert first != second
+
+
+@covers("HAL-096")
+def test_a_stream_over_a_native_one_shares_its_order(hal: Driver) -> None:
+    stream = hal.stream()
+    over = hal.from_native(hal.native(stream))
+    assert over != stream
+    with hal.held(stream):
+        flag = hal.flag(over)
+        time.sleep(BRIEFLY)
+        assert flag.times() == 0, "the two streams are not one"
+        assert hal.query(over) == Status.NOT_READY
+    hal.synchronize(over)
+    assert flag.times() == 1
+    assert hal.native(over) == hal.native(stream)
+
+
+@covers("HAL-096")
+def test_destroying_a_stream_over_a_native_one_leaves_the_native_one(hal: Driver) -> None:
+    stream = hal.stream()
+    for _ in range(3):
+        over = hal.from_native(hal.native(stream))
+        hal.flag(over)
+        hal.ok(hal.api.stream_destroy(over))
+    flag = hal.flag(stream)
+    hal.synchronize(stream)
+    assert flag.times() == 1
+
+
+@covers("HAL-096", needs=("events",))
+def test_a_stream_over_a_native_one_takes_part_in_events(hal: Driver) -> None:
+    stream, consumer, event = hal.stream(), hal.stream(), hal.event()
+    over = hal.from_native(hal.native(stream))
+    with hal.held(stream):
+        hal.record(event, over)
+        hal.wait(consumer, event)
+        flag = hal.flag(consumer)
+        time.sleep(BRIEFLY)
+        assert flag.times() == 0
+    hal.synchronize(consumer)
+    assert flag.times() == 1
+
+
+@covers("HAL-096", needs=("validation",))
+def test_a_stream_over_nothing_is_refused(hal: Driver) -> None:
+    out = c_void_p(0x5A5A)
+    assert hal.api.stream_from_native(0, None, byref(out)) == Status.INVALID_ARGUMENT
+    index = hal.count()
+    native = hal.native(hal.stream())
+    assert hal.api.stream_from_native(index, native, byref(out)) == Status.INVALID_DEVICE
+    assert out.value == 0x5A5A
 
 
 @covers("HAL-091")
@@ -471,14 +522,14 @@ NULL_STREAM = {
 }
 
 
-@covers("HAL-094")
+@covers("HAL-094", needs=("validation",))
 @pytest.mark.parametrize("entry", NULL_STREAM)
 def test_a_null_stream_is_refused(hal: Driver, entry: str) -> None:
     arguments = [byref(a) if isinstance(a, c_void_p) else a for a in NULL_STREAM[entry]]
     assert getattr(hal.api, entry)(*arguments) == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-094", needs=("memory",))
+@covers("HAL-094", needs=("memory", "validation"))
 def test_work_on_a_null_stream_is_refused(hal: Driver) -> None:
     block, other = hal.malloc(SIZE), hal.malloc(SIZE)
     kind = MemcpyKind.DEVICE_TO_DEVICE
@@ -486,7 +537,7 @@ def test_work_on_a_null_stream_is_refused(hal: Driver) -> None:
     assert hal.api.memcpy_async(block, other, 1, kind, None) == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-094", needs=("events",))
+@covers("HAL-094", needs=("events", "validation"))
 def test_events_and_null_handles_are_refused(hal: Driver) -> None:
     stream, event = hal.stream(), hal.event()
     answers = [
@@ -500,13 +551,13 @@ def test_events_and_null_handles_are_refused(hal: Driver) -> None:
     assert answers == [Status.INVALID_ARGUMENT] * len(answers)
 
 
-@covers("HAL-094", needs=("host_func",))
+@covers("HAL-094", needs=("host_func", "validation"))
 def test_a_host_function_on_a_null_stream_is_refused(hal: Driver) -> None:
     callback = hal.keep(abi.HostFunc(lambda _: None))
     assert hal.api.stream_host_func(None, callback, None) == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-095")
+@covers("HAL-095", needs=("validation",))
 def test_a_destroyed_stream_is_refused(hal: Driver) -> None:
     stream, out = hal.stream(), c_void_p()
     hal.ok(hal.api.stream_destroy(stream))
@@ -519,7 +570,7 @@ def test_a_destroyed_stream_is_refused(hal: Driver) -> None:
     assert answers == [Status.INVALID_ARGUMENT] * len(answers)
 
 
-@covers("HAL-095", needs=("events",))
+@covers("HAL-095", needs=("events", "validation"))
 def test_a_destroyed_event_is_refused(hal: Driver) -> None:
     stream, event = hal.stream(), hal.event()
     hal.ok(hal.api.event_destroy(event))

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import threading
-from ctypes import POINTER, byref, c_float, c_int, c_int32, c_size_t, c_uint32, c_void_p
+from ctypes import POINTER, byref, c_float, c_int32, c_size_t, c_uint32, c_void_p
 from typing import Any
 
 import pytest
@@ -59,7 +59,7 @@ TAKES_NULL = ("free", "host_free", "stream_destroy", "event_destroy")
 def _probe_arguments(name: str) -> list[Any]:
     """Arguments that would be harmless if the entry did something after all."""
     harmless: dict[type, Any] = {c_void_p: None, ctypes.c_char_p: b"puone_probe"}
-    harmless |= {c_int32: 0, c_uint32: 0, c_int: 0, c_size_t: 0, c_float: 0.0}
+    harmless |= {c_int32: 0, c_uint32: 0, c_size_t: 0, c_float: 0.0}
     harmless |= {abi.HostFunc: abi.HostFunc()}
     return [harmless[kind] if kind in harmless else _pointee(kind) for kind in abi.ENTRIES[name]]
 
@@ -90,6 +90,9 @@ def _covered_by_another(entry: str, declared: Capability) -> bool:
 def test_describe_works_before_init(library: Driver) -> None:
     info = library.info()
     assert re.fullmatch(r"[a-z0-9_]+", (info.name or b"").decode())
+    assert info.struct_size == ctypes.sizeof(info)
+    has_kernels = Capability.KERNELS in library.capabilities()
+    assert info.kernel_set_version == (abi.KERNEL_SET_VERSION if has_kernels else 0)
     assert info.vendor
     assert info.version
     unknown = info.capabilities & ~abi.ALL_CAPABILITIES
@@ -97,7 +100,7 @@ def test_describe_works_before_init(library: Driver) -> None:
     assert library.info().name == info.name
 
 
-@covers("HAL-016")
+@covers("HAL-016", needs=("validation",))
 def test_describe_refuses_null(library: Driver) -> None:
     assert library.api.describe(None) == Status.INVALID_ARGUMENT
 

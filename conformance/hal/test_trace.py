@@ -145,7 +145,7 @@ def test_traces_are_started_and_stopped_in_pairs(hal: Driver) -> None:
     assert trace.stop(byref(records), byref(count)) == Status.INVALID_ARGUMENT
 
 
-@covers("HAL-163")
+@covers("HAL-163", needs=("validation",))
 def test_null_is_refused(hal: Driver) -> None:
     trace, records, count = hal.trace(), POINTER(TraceRecord)(), c_uint64()
     hal.ok(trace.start())
