@@ -22,9 +22,9 @@ from typing import Any
 
 import torch
 
-import reference_backend
+import torch_puone
 from bench.gpu.steps.exchange import ABSENT
-from reference_backend.interop import export, from_dlpack
+from torch_puone.interop import export, from_dlpack
 
 DELAY_MS = 80
 CYCLES_PER_MS = 2_000_000  # of a GPU, more than that rather than less
@@ -68,19 +68,19 @@ class _Queued:
         return device
 
     def __dlpack__(self, **options: Any) -> object:
-        with reference_backend.stream(self.stream):
+        with torch_puone.stream(self.stream):
             return self.given.__dlpack__(**options)
 
 
 def _puone(delay_ms: float) -> Peer:
-    ours = reference_backend.current_stream(0)
+    ours = torch_puone.current_stream(0)
     return Peer(
         "puone:0",
-        lambda tensor: _Queued(reference_backend.current_stream(0), export(tensor)),
+        lambda tensor: _Queued(torch_puone.current_stream(0), export(tensor)),
         lambda given: from_dlpack(_Queued(ours, given)),
-        lambda: reference_backend.stream(reference_backend.Stream(0)),
-        lambda: reference_backend.stream(ours),
-        reference_backend._sleep_ms,
+        lambda: torch_puone.stream(torch_puone.Stream(0)),
+        lambda: torch_puone.stream(ours),
+        torch_puone._sleep_ms,
         delay_ms,
     )
 
@@ -123,7 +123,7 @@ def views_keep_their_geometry(peer: Peer) -> None:
 def they_wait_for_us(peer: Peer) -> None:
     """What is queued on puone before the exchange is seen by the peer's stream."""
     ours = torch.zeros(4096, device="puone:0")
-    reference_backend._sleep_ms(peer.delay_ms)
+    torch_puone._sleep_ms(peer.delay_ms)
     ours.fill_(7)
     with peer.stream():
         seen = peer.take(export(ours)) + 1
@@ -145,14 +145,14 @@ def we_wait_for_them(peer: Peer) -> None:
 def memory_is_let_go(peer: Peer) -> None:
     """Memory lives as long as the last tensor on either side, and no longer."""
     torch.accelerator.synchronize()
-    before = reference_backend.memory_allocated(0)
+    before = torch_puone.memory_allocated(0)
     theirs = peer.take(export(torch.ones(1 << 20, device="puone:0")))
     gc.collect()
-    assert reference_backend.memory_allocated(0) > before
+    assert torch_puone.memory_allocated(0) > before
     assert torch.equal(theirs.cpu(), torch.ones(1 << 20))
     del theirs
     gc.collect()
-    assert reference_backend.memory_allocated(0) == before
+    assert torch_puone.memory_allocated(0) == before
 
 
 def both_compute(peer: Peer) -> None:

@@ -53,7 +53,8 @@ class Run:
         inherited = {
             key: value for key, value in os.environ.items() if not key.startswith("PUONE_")
         }
-        paths = [str(self.root), str(self.site), *filter(None, [os.environ.get("PYTHONPATH")])]
+        own = (self.root, self.root / "reference_backend", self.site)
+        paths = [*map(str, own), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {
             **inherited,
             "PATH": machine.path(),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``python -m bench.gpu.wheels``: fetch what a machine without a network may lack.
 
-Downloads pure-Python wheels into build/wheels, in the versions of requirements/dev.txt. Carry that
+Downloads pure-Python wheels into build/wheels, in the versions of requirements/run.txt. Carry that
 folder to the machine with the GPU; `make gpu` unpacks it into its own folder and installs nothing.
 """
 
@@ -43,8 +43,8 @@ def unpack(site: Path, folder: Path = FOLDER) -> list[str]:
 
 
 def pinned(names: Iterable[str]) -> list[str]:
-    """The requirements of these packages as requirements/dev.txt pins them."""
-    text = (ROOT / "requirements" / "dev.txt").read_text()
+    """The requirements of these packages as requirements/run.txt pins them."""
+    text = (ROOT / "requirements" / "run.txt").read_text()
     pins = {line.split("==")[0].lower(): line for line in re.findall(r"^[\w.-]+==\S+", text, re.M)}
     return [pins[name] for name in names]
 

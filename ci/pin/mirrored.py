@@ -8,7 +8,7 @@ import re
 from ci.errors import CiError
 from ci.pin.model import Pin
 
-FILES = {"development": "requirements/dev.txt"}  # by pin; in the repository
+FILES = {"development": "requirements/torch.txt"}  # by pin; in the repository
 
 _LINE = re.compile(rb"^torch==(\S+)[ \t]*\r?$", re.MULTILINE)
 

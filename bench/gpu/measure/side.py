@@ -40,8 +40,8 @@ class Side:
 
 def sides() -> Iterator[Side]:
     """Ours first; the peer only if this torch has it and sees a card."""
-    import reference_backend
+    import torch_puone
 
-    yield Side(OURS, reference_backend)
+    yield Side(OURS, torch_puone)
     if torch.cuda.is_available():
         yield Side(PEER, torch.cuda)

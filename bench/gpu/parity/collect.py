@@ -26,10 +26,10 @@ Found = tuple[str, "tuple[Tensor, ...] | str"]
 def main() -> int:
     """Compute and write."""
     arguments = _parser().parse_args()
-    import reference_backend
+    import torch_puone
 
-    print("driver:", reference_backend.driver_info()["path"], flush=True)
-    device = torch.device(reference_backend._registration.NAME, 0)
+    print("driver:", torch_puone.driver_info()["path"], flush=True)
+    device = torch.device(torch_puone._registration.NAME, 0)
     with Path(arguments.out).open("wb") as out:
         for found in compute(device, arguments.small):
             pickle.dump(found, out)

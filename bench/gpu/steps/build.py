@@ -53,6 +53,4 @@ def _announce(run: Run) -> None:
     folder = run.site / "torch_puone-0.dist-info"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: torch-puone\nVersion: 0\n")
-    (folder / "entry_points.txt").write_text(
-        "[torch.backends]\npuone = reference_backend:_autoload\n"
-    )
+    (folder / "entry_points.txt").write_text("[torch.backends]\npuone = torch_puone:_autoload\n")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hold pins against the world: is the version on the index and not yanked, has each wheel the hash
 that was pinned, was it built from the pinned commit, does upstream still have that commit, and does
-requirements/dev.txt ask for the torch of `development`? Status 1 if not."""
+requirements/torch.txt ask for the torch of `development`? Status 1 if not."""
 
 from __future__ import annotations
 

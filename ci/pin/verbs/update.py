@@ -24,7 +24,7 @@ who give --to.
 
 examples:
   python -m ci pin update --dry-run                 the diff, and nothing is written
-  python -m ci pin update development --to 2.14.1   requirements/dev.txt changes with it
+  python -m ci pin update development --to 2.14.1   requirements/torch.txt changes with it
   python -m ci pin update newest --reason 'hangs at exit, https://...'    back from a yanked version
 """
 
