@@ -33,7 +33,11 @@ def python() -> Python:
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         inherited = {key: value for key, value in os.environ.items() if key != "PUONE_DRIVER"}
-        paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+        paths = [
+            str(ROOT),
+            str(ROOT / "reference_backend"),
+            *filter(None, [os.environ.get("PYTHONPATH")]),
+        ]
         return subprocess.run(
             [sys.executable, "-c", code],
             env={

@@ -44,7 +44,7 @@ def run_pytest(
     environment: Mapping[str, str] | None = None,
     *,
     launcher: Iterable[str] = ("-m", "pytest"),
-    timeout: float = 300,
+    timeout: float = 900,
 ) -> subprocess.CompletedProcess[str]:
     """`pytest arguments...` in the checkout, with no PUONE_* variable but those given."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("PUONE_")}

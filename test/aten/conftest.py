@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 @pytest.fixture(autouse=True)

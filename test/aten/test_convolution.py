@@ -129,7 +129,7 @@ def test_operands_of_different_types_or_devices_are_refused() -> None:
 
 PROGRAM = """
 import torch
-import reference_backend as puone
+import torch_puone as puone
 from torch.nn import functional
 
 torch.manual_seed(0)

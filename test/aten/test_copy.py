@@ -11,7 +11,7 @@ import pytest
 import torch
 from interpreter import Python
 
-import reference_backend as puone
+import torch_puone as puone
 
 DTYPES = [
     torch.bool,
@@ -104,8 +104,7 @@ class TestDtypes:
     def test_discarding_an_imaginary_part_warns(self, python: Python) -> None:
         # In a fresh interpreter: torch warns once per process.
         result = python(
-            "import torch, reference_backend\n"
-            "torch.ones(1, dtype=torch.complex64).to('puone').float()"
+            "import torch, torch_puone\ntorch.ones(1, dtype=torch.complex64).to('puone').float()"
         )
         assert "discards the imaginary part" in result.stderr
 

@@ -13,7 +13,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-import reference_backend as puone
+import torch_puone as puone
 
 UTILITIES = ("test_schema", "test_faketensor", "test_aot_dispatch_dynamic")
 FLOATING = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 # How to call each factory; L stands for a tensor on the device to be like, S for a
 # scalar tensor there, H for one on the host.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 Operators = Any  # torch.ops.puone_test
 
@@ -20,8 +20,8 @@ def ops() -> Iterator[Operators]:
     """Operators with every kind of argument the fallback has to carry, each with a CPU kernel."""
     library = torch.library.Library("puone_test", "DEF")
 
-    def define(schema: str, kernel: Any) -> None:
-        name = library.define(schema)
+    def define(schema: str, kernel: Any, *tags: torch.Tag) -> None:
+        name = library.define(schema, tags=tags)
         library.impl(name.split("::")[-1] if "::" in name else name, kernel, "CPU")
 
     def total(xs: list[torch.Tensor | None]) -> torch.Tensor:
@@ -57,6 +57,7 @@ def ops() -> Iterator[Operators]:
     define("fresh(int n, Device? device=None) -> Tensor", fresh)
     define("move(Tensor x, Device? device=None) -> Tensor", lambda x, device: x + 1)
     define("draw(Tensor x, Generator? generator=None) -> Tensor", draw)
+    define("noise(Tensor x) -> Tensor", torch.rand_like, torch.Tag.nondeterministic_seeded)
     define("peek(Tensor(a) x) -> Tensor(a)", lambda x: x.view(-1))
     define("same(Tensor x, Tensor y) -> bool", lambda x, y: x is y)
     define("strides(Tensor x) -> int[]", lambda x: list(x.stride()))
@@ -304,6 +305,25 @@ class TestRandom:
         assert torch.equal(puone.get_rng_state(), before)
         ops.draw(torch.empty(700, device="puone"))
         assert not torch.equal(puone.get_rng_state(), before)
+
+    def test_an_operator_without_a_generator_argument_draws_from_the_devices(
+        self, ops: Operators
+    ) -> None:
+        x = torch.empty(5, device="puone")
+        torch.randn(1)  # the CPU's generator keeps the second number of a pair
+        cpu_state, state = torch.get_rng_state(), puone.get_rng_state()
+        first = ops.noise(x).cpu()
+        assert torch.equal(torch.get_rng_state(), cpu_state)
+        assert not torch.equal(puone.get_rng_state(), state)
+        assert not torch.equal(ops.noise(x).cpu(), first)
+        puone.set_rng_state(state)
+        torch.rand(100)
+        assert torch.equal(ops.noise(x).cpu(), first)
+        x = x.new_empty(5, dtype=torch.int64)
+        state = puone.get_rng_state()
+        with pytest.raises(RuntimeError):
+            ops.noise(x)
+        assert torch.equal(puone.get_rng_state(), state)
 
     def test_devices_draw_from_generators_of_their_own(self) -> None:
         puone.manual_seed_all(5)

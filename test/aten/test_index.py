@@ -9,7 +9,7 @@ import pytest
 import torch
 from interpreter import Python
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_the_last_of_several_writes_to_one_place_stays() -> None:
 
 
 PROGRAM = """
-import hashlib, torch, reference_backend
+import hashlib, torch, torch_puone
 generator = torch.Generator().manual_seed(0)
 source = torch.randn(2000, 64, generator=generator).to("puone")
 index = torch.randint(0, 50, (2000,), generator=generator).to("puone")

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 FLOATING = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 COMPLEX = (torch.complex64, torch.complex128)

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import reference_backend as puone
+import torch_puone as puone
 
 # More than a launch holds, one empty.
 SHAPES = [(3, 5), (1,), (0,), (17, 2, 3), (), *[(n,) for n in range(1, 90)]]

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-import reference_backend as puone
+import torch_puone as puone
 
 Pool = Callable[..., Any]
 SIZES = (9, 8, 7)

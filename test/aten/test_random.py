@@ -17,7 +17,7 @@ import torch
 from interpreter import Python
 from torch import Tensor
 
-import reference_backend as puone
+import torch_puone as puone
 
 DEVICE = "puone"
 MASK = 2**32 - 1
@@ -214,7 +214,7 @@ def here() -> str:
 def test_neither_cores_nor_schedule_nor_instruction_set_change_a_bit(
     here: str, environment: dict[str, str], python: Python
 ) -> None:
-    code = "import sys; sys.path += ['test', 'test/aten']; import reference_backend, test_random\n"
+    code = "import sys; sys.path += ['test', 'test/aten']; import torch_puone, test_random\n"
     done = python(code + "print(test_random.everything())", env=environment, timeout=300)
     if "PUONE_SIM_ISA" in done.stderr:
         pytest.skip(f"not built or not usable here: {environment['PUONE_SIM_ISA']}")

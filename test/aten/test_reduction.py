@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-import reference_backend as puone
+import torch_puone as puone
 
 LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "contiguous": lambda x: x,
@@ -100,7 +100,7 @@ def test_elements_of_any_type_and_alignment_are_reduced(dtype: torch.dtype) -> N
 
 
 BITS = """
-import torch, reference_backend
+import torch, torch_puone
 torch.manual_seed(0)
 x = torch.randn(1500, 701).to("puone")
 ops = (torch.sum, torch.mean, torch.var, torch.linalg.vector_norm, torch.prod)

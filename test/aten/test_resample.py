@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-import reference_backend as puone
+import torch_puone as puone
 
 MODES = {1: "linear", 2: "bilinear", 3: "trilinear"}
 SIZES = (7, 6, 5)

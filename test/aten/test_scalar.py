@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 VALUES = {
     torch.bool: True,

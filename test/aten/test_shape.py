@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 @pytest.fixture(autouse=True)

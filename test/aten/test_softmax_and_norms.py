@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 def grad_of(x: Tensor) -> Tensor:
@@ -61,8 +61,8 @@ def test_softmax_of_extremes_is_the_cpus() -> None:
         torch.testing.assert_close(f(x.to("puone"), 1).cpu(), f(x, 1), equal_nan=True)
 
 
-# Devices hold short rows in registers, read whole packets where rows begin at a multiple of their
-# size, and go over long ones again: 8192 and 4096 elements are where two of them stop holding.
+# Devices hold short rows in registers, read vectors where rows begin at a multiple of their size,
+# and read long rows twice: 8192 and 4096 elements are where two of them stop holding.
 LENGTHS = [1, 10, 64, 257, 1000, 4096, 4104, 8192, 8195]
 
 

@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 DTYPES = [
     torch.bool,

@@ -86,10 +86,10 @@ def pin(torch: Torch | None, name: str = "newest", source: Source = Source.RELEA
 
 
 def put(root: Path, *pins: Pin) -> None:
-    """Write pins, and a requirements/dev.txt, into a repository."""
+    """Write pins, and a requirements/torch.txt, into a repository."""
     for one in pins:
         path = root / file.place(one.name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.render(one))
     (root / "requirements").mkdir(exist_ok=True)
-    (root / "requirements/dev.txt").write_text(REQUIREMENTS)
+    (root / "requirements/torch.txt").write_text(REQUIREMENTS)

@@ -110,7 +110,7 @@ def test_every_alternative_of_a_glob_names_a_file_of_pytorch(surface: catalogue.
 
 
 def test_the_globs_of_the_reference_backend_name_it_here_and_in_pytorch() -> None:
-    here = ["csrc/runtime/guard.cpp", "csrc/hal/hal.h", "reference_backend/__init__.py"]
+    here = ["csrc/runtime/guard.cpp", "csrc/hal/hal.h", "reference_backend/torch_puone/__init__.py"]
     assert all((ROOT / path).is_file() for path in here)
     openreg = [path for path in PATHS if "open_registration_extension/" in path]
     assert len(openreg) > 3

@@ -50,7 +50,7 @@ def run(verb: Verb, tmp_path: Path) -> Run:
 def pushed(fake: GitHubFake, *pins: Pin) -> str:
     """The pins on the default branch."""
     files = {file.place(one.name): file.render(one) for one in pins}
-    return fake.person("maintainer").pushes(files | {"requirements/dev.txt": REQUIREMENTS})
+    return fake.person("maintainer").pushes(files | {"requirements/torch.txt": REQUIREMENTS})
 
 
 def on(fake: GitHubFake, branch: str, name: str = "newest") -> Pin:
@@ -352,7 +352,9 @@ def test_the_requirements_move_with_the_development_pin(
     assert run("development", "--no-surface-diff").status == 0
     assert pulls(github_fake) == []
     assert run("development", "--to", "2.14.0", "--no-surface-diff").status == 0
-    dev = github_fake.world.file(github_fake.repository, "pin/development", "requirements/dev.txt")
+    dev = github_fake.world.file(
+        github_fake.repository, "pin/development", "requirements/torch.txt"
+    )
     assert dev == b"# ours\ntorch==2.14.0\nnumpy==2.4.6\n"
 
 

@@ -186,7 +186,7 @@ def test_people_s_pins_move_when_they_say_so_and_the_requirements_with_them(
     assert resolved(file.read("development", root)).version == "2.13.0"
     assert update(root, "development", "--to", "2.14.0rc1") == 0
     assert file.read("development", root).torch == later
-    dev = (root / "requirements/dev.txt").read_text()
+    dev = (root / "requirements/torch.txt").read_text()
     assert dev == "# ours\ntorch==2.14.0rc1\nnumpy==2.4.6\n"
 
 
@@ -194,9 +194,9 @@ def test_one_who_was_killed_between_the_two_files_is_caught_up_with(
     index: PinIndex, root: Path
 ) -> None:
     put(root, pin(index.add("2.14.0"), "development", Source.PEOPLE))
-    assert "torch==2.13.0" in (root / "requirements/dev.txt").read_text()
+    assert "torch==2.13.0" in (root / "requirements/torch.txt").read_text()
     assert update(root) == 0
-    assert "torch==2.14.0\n" in (root / "requirements/dev.txt").read_text()
+    assert "torch==2.14.0\n" in (root / "requirements/torch.txt").read_text()
 
 
 @pytest.mark.parametrize(
@@ -401,7 +401,7 @@ def test_requirements_that_do_not_say_the_version_once_are_refused(
     text: str, index: PinIndex, root: Path, capsys: Capture
 ) -> None:
     put(root, pin(index.add("2.13.0"), "development", Source.PEOPLE))
-    (root / "requirements/dev.txt").write_text(text)
+    (root / "requirements/torch.txt").write_text(text)
     assert update(root) == 2
     assert "torch==VERSION" in capsys.readouterr().err
 
@@ -480,6 +480,6 @@ def test_each_way_to_be_wrong_is_told(
         case "commit":
             put(root, replace(good, torch=replace(good.torch, git_version="d" * 40)))
         case "requirements":
-            (root / "requirements/dev.txt").write_text("torch==2.12.0\n")
+            (root / "requirements/torch.txt").write_text("torch==2.12.0\n")
     assert check(root) == 1
     assert capsys.readouterr().out.startswith(f"development: {kind}: ")

@@ -66,9 +66,9 @@ int main() {
   void* a = nullptr;
   void* b = nullptr;
   void* pinned = nullptr;
-  ok(hal->stream_create(0, &stream));
-  ok(hal->malloc(bytes, &a));
-  ok(hal->malloc(bytes, &b));
+  ok(hal->stream_create(0, 0, &stream));
+  ok(hal->malloc(0, bytes, &a));
+  ok(hal->malloc(0, bytes, &b));
   ok(hal->host_malloc(4096, &pinned));
   std::vector<char> host_a(bytes, 1);
   std::vector<char> host_b(bytes, 2);
@@ -79,7 +79,7 @@ int main() {
   const double one = measure(
       "device_synchronize, idle, 1 stream", 101, 1000, [] { ok(hal->device_synchronize(0)); });
   std::vector<puone_stream> more(63);
-  for (puone_stream& s : more) ok(hal->stream_create(0, &s));
+  for (puone_stream& s : more) ok(hal->stream_create(0, 0, &s));
   const double many = measure(
       "device_synchronize, idle, 64 streams", 101, 1000, [] { ok(hal->device_synchronize(0)); });
   std::printf("%-44s %12.2f x\n", "  ratio", many / one);
@@ -102,21 +102,21 @@ int main() {
       [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); });
   measure("submission of a 4-byte copy", 101, 200, tiny, sync);
   puone_kernel fill = nullptr;
-  ok(hal->kernel_find("fill", &fill));
+  ok(hal->kernel_find("fill", nullptr, &fill));
   puone_fill_args args{};
   args.ndim = 1;
   args.element_size = 4;
   args.sizes[0] = 1;
   args.out = {a, {4}};
   args.value[0] = 7;
-  const auto launch = [&] { ok(hal->kernel_launch(fill, &args, sizeof args, stream)); };
+  const auto launch = [&] { ok(hal->kernel_launch(fill, &args, sizeof args, stream, nullptr)); };
   measure("submission of a kernel", 101, 200, launch, sync);
   puone_event event = nullptr;
-  ok(hal->event_create(PUONE_EVENT_TIMING, &event));
+  ok(hal->event_create(0, PUONE_EVENT_TIMING, &event));
   measure("event_record, idle stream", 101, 1000, [&] { ok(hal->event_record(event, stream)); });
   measure("malloc + free of 2 MiB", 101, 10, [] {
     void* block = nullptr;
-    ok(hal->malloc(2 << 20, &block));
+    ok(hal->malloc(0, 2 << 20, &block));
     ok(hal->free(block));
   });
 
@@ -148,7 +148,7 @@ int main() {
     sync();
   });
   puone_kernel cast = nullptr;
-  ok(hal->kernel_find("copy", &cast));
+  ok(hal->kernel_find("copy", nullptr, &cast));
   const auto measureCopy = [&](const char* what,
                                puone_dtype out,
                                puone_dtype in,
@@ -164,7 +164,7 @@ int main() {
     copy_args.in = {a, {in_size, 1024 * in_size}};
     if (transposed) std::swap(copy_args.in.strides[0], copy_args.in.strides[1]);
     measure(what, 51, 1, [&] {
-      ok(hal->kernel_launch(cast, &copy_args, sizeof copy_args, stream));
+      ok(hal->kernel_launch(cast, &copy_args, sizeof copy_args, stream, nullptr));
       sync();
     });
   };

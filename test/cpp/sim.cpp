@@ -62,25 +62,19 @@ Sim::~Sim() {
 
 puone_stream Sim::stream(int32_t device, int32_t priority) {
   puone_stream created = nullptr;
-  OK(hal().device_set(device));
-  OK(hal().stream_create(priority, &created));
-  OK(hal().device_set(0));
+  OK(hal().stream_create(device, priority, &created));
   return created;
 }
 
 puone_event Sim::event(uint32_t flags, int32_t device) {
   puone_event created = nullptr;
-  OK(hal().device_set(device));
-  OK(hal().event_create(flags, &created));
-  OK(hal().device_set(0));
+  OK(hal().event_create(device, flags, &created));
   return created;
 }
 
 void* Sim::allocate(size_t bytes, int32_t device) {
   void* block = nullptr;
-  OK(hal().device_set(device));
-  OK(hal().malloc(bytes, &block));
-  OK(hal().device_set(0));
+  OK(hal().malloc(device, bytes, &block));
   REQUIRE(block != nullptr);
   return block;
 }
@@ -99,8 +93,8 @@ void Sim::move(void* to, const void* from, size_t bytes, puone_stream stream) {
 
 void Sim::launch(const char* kernel, const void* args, size_t bytes, puone_stream stream) {
   puone_kernel handle = nullptr;
-  OK(hal().kernel_find(kernel, &handle));
-  OK(hal().kernel_launch(handle, args, bytes, stream));
+  OK(hal().kernel_find(kernel, nullptr, &handle));
+  OK(hal().kernel_launch(handle, args, bytes, stream, nullptr));
 }
 
 void Sim::delay(puone_stream stream, uint64_t ns) {

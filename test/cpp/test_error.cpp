@@ -134,15 +134,15 @@ TEST(out_of_memory_strikes_once_at_the_nth_allocation) {
   Sim sim;
   void* block = nullptr;
   OK(fault().out_of_memory_at(2));
-  OK(hal().malloc(16, &block));
+  OK(hal().malloc(0, 16, &block));
   void* second = nullptr;
-  STATUS(hal().malloc(16, &second), PUONE_OUT_OF_MEMORY);
-  CHECK(errorSays("planted"));
+  STATUS(hal().malloc(0, 16, &second), PUONE_OUT_OF_MEMORY);
+  CHECK(errorSays("injected"));
   CHECK(second == nullptr);
-  OK(hal().malloc(16, &second));
+  OK(hal().malloc(0, 16, &second));
   OK(fault().out_of_memory_at(1));
   OK(fault().out_of_memory_at(0));
-  OK(hal().malloc(16, &block));
+  OK(hal().malloc(0, 16, &block));
 }
 
 TEST(latency_makes_work_last_and_goes_away) {
@@ -184,15 +184,15 @@ TEST(a_lost_device_drops_its_work_and_answers_lost_until_reset) {
   STATUS(hal().device_synchronize(1), PUONE_DEVICE_LOST);
   STATUS(hal().event_query(event), PUONE_DEVICE_LOST);
   STATUS(hal().stream_query(lost), PUONE_DEVICE_LOST);
-  STATUS(hal().device_set(1), PUONE_DEVICE_LOST);
+  puone_stream none = nullptr;
+  STATUS(hal().stream_create(1, 0, &none), PUONE_DEVICE_LOST);
+  CHECK(none == nullptr);
   STATUS(hal().memset_async(byte, 1, 1, lost), PUONE_DEVICE_LOST);
   STATUS(hal().memset_async(byte, 1, 1, fine), PUONE_DEVICE_LOST);
   CHECK(errorSays("puone:1 is lost"));
   gate.open();
   OK(hal().device_synchronize(0));
   OK(fault().reset());
-  OK(hal().device_set(1));
-  OK(hal().device_set(0));
   OK(hal().memset_async(byte, 8, 1, lost));
   CHECK_EQ(sim.value(byte, lost), 8);
   OK(hal().free(byte));
@@ -202,22 +202,24 @@ TEST(bad_kernel_arguments_are_refused_or_fail_by_name) {
   Sim sim;
   const puone_stream stream = sim.stream();
   puone_kernel kernel = nullptr;
-  STATUS(hal().kernel_find("nosuch", &kernel), PUONE_UNSUPPORTED);
+  STATUS(hal().kernel_find("nosuch", nullptr, &kernel), PUONE_UNSUPPORTED);
   CHECK(kernel == nullptr);
-  OK(hal().kernel_find("fill", &kernel));
+  OK(hal().kernel_find("fill", nullptr, &kernel));
   puone_fill_args args{};
-  STATUS(hal().kernel_launch(kernel, &args, sizeof args - 1, stream), PUONE_INVALID_ARGUMENT);
-  CHECK(errorSays("kernel fill"));
-  STATUS(hal().kernel_launch(kernel, nullptr, sizeof args, stream), PUONE_INVALID_ARGUMENT);
+  STATUS(
+      hal().kernel_launch(kernel, &args, sizeof args - 1, stream, nullptr), PUONE_INVALID_ARGUMENT);
+  CHECK(errorSays("bytes of arguments"));
+  STATUS(
+      hal().kernel_launch(kernel, nullptr, sizeof args, stream, nullptr), PUONE_INVALID_ARGUMENT);
   int host = 0;
   args.element_size = 4;
   args.out.data = &host; // neither device nor pinned memory
-  OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, stream, nullptr));
   STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
   CHECK(errorSays("neither device nor pinned"));
   args.element_size = 3;
   args.out.data = sim.memory<int>(1);
-  OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, stream, nullptr));
   STATUS(hal().stream_synchronize(stream), PUONE_INTERNAL);
   CHECK(errorSays("element_size"));
 }

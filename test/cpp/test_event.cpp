@@ -129,11 +129,11 @@ TEST(elapsed_time_needs_two_timed_events_of_one_device) {
 TEST(event_misuse_is_refused) {
   Sim sim;
   puone_event event = nullptr;
-  STATUS(hal().event_create(1u << 7, &event), PUONE_INVALID_ARGUMENT);
+  STATUS(hal().event_create(0, 1u << 7, &event), PUONE_INVALID_ARGUMENT);
   CHECK(event == nullptr);
   event = sim.event();
   STATUS(hal().event_record(event, sim.stream(1)), PUONE_INVALID_ARGUMENT);
-  CHECK(errorSays("puone:1"));
+  CHECK(errorSays("device 1"));
   OK(hal().event_destroy(event));
   STATUS(hal().event_query(event), PUONE_INVALID_ARGUMENT);
   OK(hal().event_destroy(nullptr));

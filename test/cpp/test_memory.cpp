@@ -29,6 +29,7 @@ TEST(allocations_are_aligned_and_accounted_and_come_back) {
     blocks.push_back(sim.memory<char>(bytes, 1));
     CHECK_EQ(reinterpret_cast<uintptr_t>(blocks.back()) % 256, uintptr_t{0});
     puone_pointer_attributes where{};
+    where.struct_size = sizeof where;
     OK(hal().pointer_attributes(static_cast<char*>(blocks.back()) + bytes - 1, &where));
     CHECK_EQ(where.kind, PUONE_MEMORY_DEVICE);
     CHECK_EQ(where.device, 1);
@@ -46,16 +47,16 @@ TEST(allocations_are_aligned_and_accounted_and_come_back) {
 TEST(allocating_more_than_there_is_fails_and_the_device_stays_usable) {
   Sim sim({{"PUONE_SIM_MEMORY", "16M"}});
   void* block = nullptr;
-  STATUS(hal().malloc(size_t{17} << 20, &block), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, size_t{17} << 20, &block), PUONE_OUT_OF_MEMORY);
   CHECK(errorSays("16.00 MiB free of 16.00 MiB"));
-  STATUS(hal().malloc(SIZE_MAX, &block), PUONE_OUT_OF_MEMORY);
-  STATUS(hal().malloc(size_t{1} << 46, &block), PUONE_OUT_OF_MEMORY);
-  STATUS(hal().malloc(0, &block), PUONE_INVALID_ARGUMENT);
+  STATUS(hal().malloc(0, SIZE_MAX, &block), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, size_t{1} << 46, &block), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, 0, &block), PUONE_INVALID_ARGUMENT);
   CHECK(block == nullptr);
   char* all = sim.memory<char>(size_t{16} << 20);
-  STATUS(hal().malloc(1, &block), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, 1, &block), PUONE_OUT_OF_MEMORY);
   OK(hal().free(all));
-  OK(hal().malloc(size_t{16} << 20, &block));
+  OK(hal().malloc(0, size_t{16} << 20, &block));
 }
 
 TEST(random_allocation_and_free_never_hands_out_overlapping_blocks) {
@@ -192,6 +193,7 @@ TEST(pinned_memory_is_known_by_interior_pointers_and_usable_by_kernels) {
   OK(hal().host_malloc(1000, &pinned));
   CHECK_EQ(reinterpret_cast<uintptr_t>(pinned) % 64, uintptr_t{0});
   puone_pointer_attributes where{};
+  where.struct_size = sizeof where;
   OK(hal().pointer_attributes(static_cast<char*>(pinned) + 999, &where));
   CHECK_EQ(where.kind, PUONE_MEMORY_HOST);
   CHECK_EQ(where.device, -1);

@@ -234,8 +234,8 @@ TEST(a_fork_before_first_use_leaves_a_working_child) {
     puone_stream stream = nullptr;
     void* block = nullptr;
     unsigned char byte = 0;
-    bool good = hal().stream_create(0, &stream) == PUONE_OK;
-    good = good && hal().malloc(64, &block) == PUONE_OK;
+    bool good = hal().stream_create(0, 0, &stream) == PUONE_OK;
+    good = good && hal().malloc(0, 64, &block) == PUONE_OK;
     good = good && hal().memset_async(block, 5, 64, stream) == PUONE_OK;
     good = good &&
            hal().memcpy_async(&byte, block, 1, PUONE_MEMCPY_DEVICE_TO_HOST, stream) == PUONE_OK;
@@ -274,7 +274,7 @@ TEST(a_fork_amid_other_threads_calls_never_hangs) {
     const puone_stream stream = sim.stream();
     while (!stop) {
       void* block = nullptr;
-      OK(hal().malloc(4096, &block));
+      OK(hal().malloc(0, 4096, &block));
       OK(hal().memset_async(block, 1, 4096, stream));
       OK(hal().free(block));
     }
@@ -283,7 +283,7 @@ TEST(a_fork_amid_other_threads_calls_never_hangs) {
     CHECK_EQ(
         runForked([]() -> int {
           void* block = nullptr;
-          return hal().malloc(64, &block) == PUONE_INTERNAL ? 0 : 1;
+          return hal().malloc(0, 64, &block) == PUONE_INTERNAL ? 0 : 1;
         }),
         0);
   }

@@ -142,7 +142,7 @@ TEST(a_destroyed_stream_still_runs_its_work_and_its_handle_is_dead) {
   OK(hal().stream_destroy(nullptr));
   OK(hal().device_synchronize(0));
   CHECK_EQ(sim.value(byte, sim.stream()), 9);
-  // A new stream may take the old one's slot; the old handle stays dead.
+  // New streams do not bring the old handle back to life.
   for (int i = 0; i < 10; ++i) sim.stream();
   STATUS(hal().stream_synchronize(stream), PUONE_INVALID_ARGUMENT);
 }
@@ -157,7 +157,7 @@ TEST(handles_of_the_wrong_kind_are_refused) {
       PUONE_INVALID_ARGUMENT);
   int local = 0;
   STATUS(
-      hal().kernel_launch(reinterpret_cast<puone_kernel>(&local), &local, 4, sim.stream()),
+      hal().kernel_launch(reinterpret_cast<puone_kernel>(&local), &local, 4, sim.stream(), nullptr),
       PUONE_INVALID_ARGUMENT);
 }
 
@@ -165,7 +165,7 @@ TEST(priorities_are_clamped_and_the_urgent_stream_goes_first) {
   Sim sim({{"PUONE_SIM_CORES", "1"}});
   int32_t least = -1;
   int32_t greatest = 1;
-  OK(hal().stream_priority_range(&least, &greatest));
+  OK(hal().stream_priority_range(0, &least, &greatest));
   CHECK(least >= 0 && greatest < least);
   sim.stream(0, 1000);
   sim.stream(0, -1000);
@@ -241,10 +241,18 @@ TEST(the_delay_kernel_lasts_and_holds_no_thread) {
   CHECK(took < std::chrono::seconds(2)); // in turn they would take 6 s
 }
 
-TEST(native_handle_is_the_handle) {
+TEST(a_native_handle_leads_back_to_its_stream_and_device) {
   Sim sim;
-  const puone_stream stream = sim.stream();
+  const puone_stream stream = sim.stream(1);
   void* native = nullptr;
   OK(hal().stream_native_handle(stream, &native));
-  CHECK(native == stream);
+  puone_stream over = nullptr;
+  STATUS(hal().stream_from_native(0, native, &over), PUONE_INVALID_ARGUMENT);
+  STATUS(hal().stream_from_native(1, &over, &over), PUONE_INVALID_ARGUMENT);
+  CHECK(over == nullptr);
+  OK(hal().stream_from_native(1, native, &over));
+  OK(hal().stream_destroy(stream));
+  auto* byte = sim.memory<unsigned char>(1, 1);
+  OK(hal().memset_async(byte, 3, 1, over)); // the stream lives as long as a handle
+  CHECK_EQ(sim.value(byte, over), 3);
 }

@@ -18,20 +18,41 @@ void inThreads(int count, const std::function<void(int)>& body) {
 
 } // namespace
 
-TEST(the_current_device_and_the_last_error_are_per_thread) {
+TEST(the_last_error_is_per_thread) {
   const Sim sim;
-  OK(hal().device_set(1));
-  STATUS(hal().device_set(9), PUONE_INVALID_DEVICE);
-  std::thread([] {
-    int32_t device = -1;
-    OK(hal().device_get(&device));
-    CHECK_EQ(device, 0);
-    CHECK(std::string(hal().last_error_message()).empty());
-  }).join();
-  int32_t device = -1;
-  OK(hal().device_get(&device));
-  CHECK_EQ(device, 1);
-  OK(hal().device_set(0));
+  STATUS(hal().device_synchronize(9), PUONE_INVALID_DEVICE);
+  std::thread([] { CHECK(std::string(hal().last_error_message()).empty()); }).join();
+  CHECK(errorSays("device_synchronize"));
+}
+
+TEST(shutdown_waits_for_calls_on_other_threads_and_later_ones_fail) {
+  for (int round = 0; round < 20; ++round) {
+    const ScopedEnvironment environment({{"PUONE_SIM_DEVICES", "2"}});
+    OK(hal().init());
+    std::atomic<int> started{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&, i] {
+        puone_stream stream = nullptr;
+        OK(hal().stream_create(i % 2, 0, &stream));
+        ++started;
+        // Whatever the call: it succeeds, or there is no driver any more.
+        for (puone_status status = PUONE_OK; status == PUONE_OK;) {
+          void* block = nullptr;
+          status = hal().malloc(i % 2, 4096, &block);
+          if (status == PUONE_OK) status = hal().memset_async(block, 1, 4096, stream);
+          if (status == PUONE_OK) status = hal().stream_synchronize(stream);
+          if (status == PUONE_OK) status = hal().free(block);
+          if (status != PUONE_OK && status != PUONE_INVALID_ARGUMENT) {
+            STATUS(status, PUONE_INTERNAL);
+          }
+        }
+      });
+    }
+    while (started < 3) std::this_thread::yield();
+    OK(hal().shutdown());
+    for (std::thread& thread : threads) thread.join();
+  }
 }
 
 TEST(threads_share_the_driver_without_disturbing_each_other) {
@@ -39,15 +60,14 @@ TEST(threads_share_the_driver_without_disturbing_each_other) {
   inThreads(4, [&](int thread) {
     std::mt19937 random(static_cast<unsigned>(thread));
     const int32_t device = thread % 2;
-    OK(hal().device_set(device));
     puone_stream stream = nullptr;
-    OK(hal().stream_create(-(thread % 3), &stream));
+    OK(hal().stream_create(device, -(thread % 3), &stream));
     for (int round = 0; round < 100; ++round) {
       const size_t bytes = 1 + random() % 10000;
       void* block = nullptr;
-      OK(hal().malloc(bytes, &block));
+      OK(hal().malloc(device, bytes, &block));
       puone_event event = nullptr;
-      OK(hal().event_create(PUONE_EVENT_TIMING, &event));
+      OK(hal().event_create(device, PUONE_EVENT_TIMING, &event));
       OK(hal().memset_async(block, round, bytes, stream));
       OK(hal().event_record(event, stream));
       unsigned char last = 0;
@@ -89,9 +109,9 @@ TEST(large_work_on_several_streams_shares_the_cores) {
   constexpr size_t bytes = size_t{2} << 20;
   inThreads(3, [&](int thread) {
     puone_stream stream = nullptr;
-    OK(hal().stream_create(0, &stream));
+    OK(hal().stream_create(0, 0, &stream));
     void* block = nullptr;
-    OK(hal().malloc(bytes, &block));
+    OK(hal().malloc(0, bytes, &block));
     std::vector<unsigned char> host(bytes);
     for (int round = 0; round < 5; ++round) {
       OK(hal().memset_async(block, thread * 16 + round, bytes, stream));
@@ -121,9 +141,9 @@ TEST(threads_race_with_lost_devices_and_faults) {
     const puone_stream stream = sim.stream(0);
     puone_stream risky = nullptr;
     while (!stop) {
-      if (hal().device_set(1) == PUONE_OK && hal().stream_create(0, &risky) == PUONE_OK) {
+      if (hal().stream_create(1, 0, &risky) == PUONE_OK) {
         void* block = nullptr;
-        if (hal().malloc(256, &block) == PUONE_OK) {
+        if (hal().malloc(1, 256, &block) == PUONE_OK) {
           hal().memset_async(block, thread, 256, risky);
           hal().stream_synchronize(risky);
           OK(hal().free(block));
@@ -132,7 +152,6 @@ TEST(threads_race_with_lost_devices_and_faults) {
       }
       hal().stream_synchronize(stream);
     }
-    OK(hal().device_set(0));
   });
   villain.join();
   OK(fault().reset());

@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Where marks may be, and the language of a block by the suffix of its source.
-FOLDERS = ("cmake", "conformance", "csrc", "reference_backend")
+FOLDERS = ("cmake", "conformance", "csrc", "examples", "reference_backend")
 LANGUAGES = {
     ".c": "c",
     **dict.fromkeys((".cpp", ".cu", ".cuh", ".h", ".hpp"), "cpp"),

@@ -21,8 +21,8 @@ def generator(root: Path) -> ModuleType:
     return module
 
 
-def test_every_fallback_has_a_reason_and_every_reason_a_fallback(generator: ModuleType) -> None:
-    assert not generator.problems(), "docs/operators.yaml"
+def test_the_table_and_the_dispatcher_agree(generator: ModuleType) -> None:
+    assert not generator.problems(), "csrc/aten/operators.yaml"
 
 
 def test_the_table_is_what_the_dispatcher_says(generator: ModuleType) -> None:
@@ -37,7 +37,7 @@ def test_the_table_is_what_the_dispatcher_says(generator: ModuleType) -> None:
     [
         ("add.out", "native"),
         ("add_.Tensor", "native"),
-        ("tril_", "native"),  # derived by PyTorch from tril.out
+        ("tril_", "native"),
         ("matmul", "composite"),
         ("linalg_eig", "fallback"),
         ("cudnn_convolution", "absent"),

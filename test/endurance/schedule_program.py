@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-import reference_backend  # noqa: F401 - registers the device; starts no driver
+import torch_puone  # noqa: F401 - registers the device; starts no driver
 from conformance.checks.random import digests
 from conformance.device import run_forked
 

@@ -22,7 +22,7 @@ def runs() -> Any:
     """What the workload computes under the plain schedule and under adversarial ones."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
     environment |= {
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'reference_backend'}",
         "PUONE_DRIVER": "sim",
         "OMP_NUM_THREADS": "1",
         "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",

@@ -11,7 +11,7 @@ import sys
 LOOP = """
 import gc, os
 import torch
-import reference_backend
+import torch_puone
 
 torch.manual_seed(0)
 torch.set_num_threads(1)

@@ -95,4 +95,4 @@ def test_import_torch_finds_the_backend_although_nothing_is_installed(
     build(run)
     (found,) = metadata.distributions(path=[str(run.site)])
     (point,) = found.entry_points.select(group="torch.backends")
-    assert (point.name, point.value) == ("puone", "reference_backend:_autoload")
+    assert (point.name, point.value) == ("puone", "torch_puone:_autoload")

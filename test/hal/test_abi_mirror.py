@@ -7,12 +7,12 @@ import ctypes
 import enum
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from ctypes import (
     POINTER,
     c_char_p,
     c_float,
-    c_int,
     c_int32,
     c_size_t,
     c_uint32,
@@ -24,11 +24,11 @@ from typing import Any
 
 import pytest
 
-from conformance.hal import abi, kernels
+from conformance.hal import abi, contract, kernels
 
 CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"
-ARGS = CSRC / "kernels" / "args.h"
+GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
 ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
@@ -38,28 +38,25 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "puone_memcpy_kind": (abi.MemcpyKind, "PUONE_MEMCPY_"),
     "puone_event_flags": (abi.EventFlags, "PUONE_EVENT_"),
     "puone_trace_kind": (abi.TraceKind, "PUONE_TRACE_"),
-    "puone_dtype": (kernels.DType, "PUONE_"),
 }
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_driver_info": abi.DriverInfo,
     "puone_device_properties": abi.DeviceProperties,
     "puone_pointer_attributes": abi.PointerAttributes,
+    "puone_kernel_info": abi.KernelInfo,
+    "puone_launch_context": abi.LaunchContext,
     "puone_hal_api": abi.HalApi,
     "puone_fault_api": abi.FaultApi,
     "puone_dlpack_api": abi.DlpackApi,
     "puone_graph_api": abi.GraphApi,
     "puone_trace_record": abi.TraceRecord,
     "puone_trace_api": abi.TraceApi,
-    "puone_operand": kernels.Operand,
-    "puone_copy_args": kernels.CopyArgs,
-    "puone_copy_bits_args": kernels.CopyBitsArgs,
-    "puone_fill_args": kernels.FillArgs,
-    "puone_delay_args": kernels.DelayArgs,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
     "PUONE_HAL_ABI_MINOR": abi.ABI_MINOR,
     "PUONE_NAME_MAX": abi.NAME_MAX,
+    "PUONE_KERNEL_SET_VERSION": abi.KERNEL_SET_VERSION,
     "PUONE_FAULT_VERSION": abi.FAULT_VERSION,
     "PUONE_DLPACK_VERSION": abi.DLPACK_VERSION,
     "PUONE_GRAPH_VERSION": abi.GRAPH_VERSION,
@@ -83,9 +80,11 @@ TYPES: dict[str, Any] = {
     "puone_host_func": abi.HostFunc,
     "puone_kernel": c_void_p,
     "puone_kernel*": POINTER(c_void_p),
-    "puone_memcpy_kind": c_int,
+    "puone_kernel_info*": POINTER(abi.KernelInfo),
+    "const puone_launch_context*": POINTER(abi.LaunchContext),
+    "puone_memcpy_kind": c_int32,
     "puone_pointer_attributes*": POINTER(abi.PointerAttributes),
-    "puone_status": c_int,
+    "puone_status": c_int32,
     "puone_stream": c_void_p,
     "puone_stream*": POINTER(c_void_p),
     "size_t": c_size_t,
@@ -105,11 +104,12 @@ def code(header: Path) -> str:
 
 def body(kind: str, name: str) -> str:
     """What stands between the braces of a type's definition."""
-    for header in (HAL, ARGS):
-        found = re.search(rf"typedef {kind} {name} \{{(.*?)\}} {name};", code(header))
-        if found:
-            return found[1]
-    raise AssertionError(f"no {kind} {name} in the headers")
+    form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
+    if kind == "enum":
+        form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
+    found = re.search(form, code(HAL))
+    assert found, f"no {kind} {name} in the header"
+    return found[1]
 
 
 def parameters(text: str) -> list[type]:
@@ -148,7 +148,7 @@ def test_the_tables_have_the_headers_entries_in_order(struct: str) -> None:
 def test_every_entry_of_the_header_is_found() -> None:
     """The parser above must not overlook one: every (*name) of the header counts."""
     pointers = len(re.findall(r"\(\*\w+\)\(", body("struct", "puone_hal_api")))
-    assert len(abi.ENTRIES) == pointers == 35
+    assert len(abi.ENTRIES) == pointers == 34
 
 
 @pytest.mark.parametrize("name", ENUMS)
@@ -159,7 +159,8 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ARGS))
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL))
+    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 
@@ -171,10 +172,11 @@ def test_every_entry_belongs_to_a_capability_or_to_none() -> None:
 
 def _questions() -> dict[str, int]:
     """C expressions and the value the mirror has for each."""
-    asked = dict(CONSTANTS)
+    asked = CONSTANTS | contract.constants()
     for mirror, prefix in ENUMS.values():
         asked |= {prefix + name: int(member) for name, member in mirror.__members__.items()}
-    for name, struct in STRUCTS.items():
+    arguments = {name: contract.struct(name) for name in contract.fields()}
+    for name, struct in (STRUCTS | arguments).items():
         asked[f"sizeof({name})"] = ctypes.sizeof(struct)
         for field, *_ in struct._fields_:
             place = getattr(struct, field)
@@ -187,12 +189,30 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
     asked = _questions()
     lines = [f'  printf("%lld\\n", (long long)({expression}));' for expression in asked]
     source = tmp_path / "probe.c"
+    subprocess.run([sys.executable, GENERATOR, tmp_path], check=True)
+    headers = [
+        "kernels/args.h",
+        *sorted(
+            f"kernels/args/{path.name}" for path in (tmp_path / "kernels" / "args").glob("*.h")
+        ),
+    ]
+    includes = "".join(f'#include "{header}"\n' for header in headers)
     source.write_text(
-        '#include <stdio.h>\n#include "hal/hal.h"\n#include "kernels/args.h"\n'
-        "int main(void) {\n" + "\n".join(lines) + "\n  return 0;\n}\n"
+        '#include <stdio.h>\n#include "hal/hal.h"\n'
+        + includes
+        + "int main(void) {\n"
+        + "\n".join(lines)
+        + "\n  return 0;\n}\n"
     )
     probe = tmp_path / "probe"
-    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}"]
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}", f"-I{tmp_path}"]
     subprocess.run([*command, str(source), "-o", str(probe)], check=True)
     answers = subprocess.run([probe], check=True, capture_output=True, text=True).stdout.split()
     assert dict(zip(asked, map(int, answers), strict=True)) == asked
+
+
+def test_the_suites_element_types_are_the_contracts() -> None:
+    members = {f"PUONE_{name}": int(value) for name, value in kernels.DType.__members__.items()}
+    assert tuple(members) == contract.enums()["puone_dtype"]
+    assert {name: contract.constants()[name] for name in members} == members
+    assert contract.constants()["PUONE_MAX_DIMS"] == kernels.MAX_DIMS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sanitizers import build
+from sanitizers import KERNELS, NOT_OFFERED, build
 from suites import CUDA, LIBRARIES, NO_GPU, ROOT, needs_cuda_driver, run_pytest
 
 SIM = LIBRARIES / "libpuone_sim.so"
@@ -33,6 +33,7 @@ SANITIZED = {
     ":thread_local_quarantine_size_kb=64",
 }
 
+KNOWN_ANSWERS = "hal/test_known_answers.py"  # as pytest names it
 ALL = 300  # fewer tests than this means that collection went wrong
 NO_EXTENSION = {'not there: the extension "graph"', 'not there: the extension "trace"'}
 ONE_DEVICE = {
@@ -65,14 +66,23 @@ def _verdicts(junit: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Guise:
-    """How sim is set up, and the only reasons for which its tests may be skipped then."""
+    """How sim is set up, and the only reasons for which its tests may be skipped then.
+
+    The known answers take longer than all other tests, and kernels know nothing of the guise: they
+    run in one of them.
+    """
 
     environment: dict[str, str] = field(default_factory=dict)
     skips: frozenset[str] = frozenset(NO_EXTENSION)
+    known_answers: bool = False
+
+    @property
+    def options(self) -> list[str]:
+        return [] if self.known_answers else [f"--deselect={KNOWN_ANSWERS}"]
 
 
 GUISES = {
-    "as_it_is": Guise(),
+    "as_it_is": Guise(known_answers=True),
     # The suite fills devices to the brim, which takes long with poison: the devices are small.
     "adversarial": Guise(
         {"PUONE_SIM_SEED": "20", "PUONE_SIM_POISON": "1", "PUONE_SIM_MEMORY": "64M"}
@@ -84,10 +94,15 @@ GUISES = {
 
 @pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
 def test_sim_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
-    done, verdicts = run_suite(SIM, tmp_path, environment=guise.environment)
+    done, verdicts = run_suite(SIM, tmp_path, *guise.options, environment=guise.environment)
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
     assert set(verdicts.values()) <= {"passed", *(f"skipped: {why}" for why in guise.skips)}
+
+
+def is_left_out(verdict: str) -> bool:
+    """Whether it is of a kernel that the build with sanitizers leaves out."""
+    return KERNELS != "all" and NOT_OFFERED.fullmatch(verdict) is not None
 
 
 def test_sim_is_clean_under_sanitizers(tmp_path: Path) -> None:
@@ -96,7 +111,8 @@ def test_sim_is_clean_under_sanitizers(tmp_path: Path) -> None:
     done, verdicts = run_suite(library, tmp_path, environment=SANITIZED)
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
-    assert set(verdicts.values()) <= {"passed", *(f"skipped: {why}" for why in NO_EXTENSION)}
+    said = {verdict for verdict in verdicts.values() if not is_left_out(verdict)}
+    assert said <= {"passed", *(f"skipped: {why}" for why in NO_EXTENSION)}
 
 
 def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
@@ -115,8 +131,9 @@ def test_cuda_without_a_gpu_satisfies_what_applies_to_it(tmp_path: Path) -> None
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
     reasons = {verdict for verdict in verdicts.values() if verdict != "passed"}
-    assert all(reason.startswith("skipped: not there: ") for reason in reasons), reasons
-    assert list(verdicts.values()).count("passed") > 30
+    expected = ("skipped: not there: ", "skipped: not declared: capability VALIDATION")
+    assert all(reason.startswith(expected) for reason in reasons), reasons
+    assert list(verdicts.values()).count("passed") > 25
 
 
 def test_several_drivers_can_be_tested_in_one_run(tmp_path: Path) -> None:

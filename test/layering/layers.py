@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who may look at whom: the arrows of the architecture, as data, and a checker of sources.
 
-    bindings -> {aten, autocast, profiler, graph, distributed} -> runtime -> hal
+    aten/<family> -> aten/core
+    bindings -> {aten/core, autocast, profiler, graph, distributed} -> runtime -> hal
     aten -> kernels' C interface           drivers -> hal, kernels
 
 Arrows go down only and may be followed further: bindings may look at the runtime, the runtime never
@@ -20,6 +21,8 @@ from pathlib import Path
 CPP_SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cc", ".cpp", ".cu"}
 TORCH_ROOTS = {"ATen", "c10", "torch", "caffe2"}
 INTEGRATIONS = ("autocast", "profiler", "graph", "distributed")
+ARGUMENTS = ("kernels/args.h", "kernels/args")
+SPLIT = ("aten", "drivers")  # directories whose subdirectories are layers
 
 
 @dataclass(frozen=True)
@@ -35,23 +38,30 @@ LAYERS = {
     "hal": Layer(project=(), torch=False),
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
-    "drivers/*": Layer(project=("hal/hal.h", "kernels", "drivers/common"), torch=False),
-    "runtime": Layer(project=("hal",), torch=True),
-    "aten": Layer(project=("runtime", "kernels/args.h", "kernels/args"), torch=True),
+    "drivers/*": Layer(
+        project=("hal/hal.h", "hal/validation.h", "kernels", "drivers/common"), torch=False
+    ),
+    "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),
+    # What a backend needs before it has one operator of its own; it does not know the operators.
+    "aten/core": Layer(project=("runtime", *ARGUMENTS), torch=True),
+    # The operators, a directory for each family; the families may share their helpers.
+    "aten/*": Layer(project=("aten", "runtime", *ARGUMENTS), torch=True),
     **{name: Layer(project=("runtime",), torch=True) for name in INTEGRATIONS},
     "bindings": Layer(
-        project=("aten", *INTEGRATIONS),
+        project=("aten/core", *INTEGRATIONS),
         torch=True,
         python=True,
     ),
 }
 
+# Where each Python package is, for those that are not at the root of the checkout.
+PYTHON_HOME = {"torch_puone": "reference_backend/torch_puone"}
 # Python package -> packages it may import only lazily (inside a function), and never.
 PYTHON_LAZY = {"ci": {"torch"}}
 PYTHON_NEVER = {
-    "conformance": {"reference_backend", "ci", "bench"},
-    "ci": {"reference_backend", "bench"},
-    "reference_backend": {"conformance", "ci", "bench"},
+    "conformance": {"torch_puone", "ci", "bench"},
+    "ci": {"torch_puone", "bench"},
+    "torch_puone": {"conformance", "ci", "bench"},
 }
 
 # Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.
@@ -78,7 +88,7 @@ def check(root: Path) -> list[Violation]:
     """Every violation in the checkout at `root`, in file order."""
     found = [v for path in _files(root / "csrc", CPP_SUFFIXES) for v in check_cpp(root, path)]
     for package in PYTHON_NEVER:
-        for path in _files(root / package, {".py", ".pyi"}):
+        for path in _files(root / PYTHON_HOME.get(package, package), {".py", ".pyi"}):
             found += check_python(root, path)
     return found
 
@@ -99,7 +109,8 @@ def check_cpp(root: Path, path: Path) -> list[Violation]:
 def forbidden_include(name: str, header: str) -> str | None:
     """Why file `name` ("csrc/...") must not include `header`, or None if it may."""
     folder = layer_of(name)
-    layer = LAYERS.get(folder if not folder.startswith("drivers/") else "drivers/*")
+    split, _, part = folder.partition("/")
+    layer = LAYERS.get(folder) or (LAYERS.get(f"{split}/*") if part else None)
     if layer is None:
         return f"csrc/{folder} is not a layer of this project; add it to test/layering/layers.py"
     first = header.split("/")[0]
@@ -127,9 +138,9 @@ def _below(layer: Layer) -> tuple[str, ...]:
 
 
 def layer_of(name: str) -> str:
-    """The layer that file "csrc/..." belongs to: its folder, for a driver the driver's folder."""
+    """The layer of file "csrc/...": its directory under csrc, or one below that where split."""
     parts = name.split("/")[1:-1]
-    return "/".join(parts[:2]) if parts[:1] == ["drivers"] else "".join(parts[:1])
+    return "/".join(parts[:2]) if parts[:1] and parts[0] in SPLIT else "".join(parts[:1])
 
 
 def includes(code: str) -> Iterator[tuple[int, str]]:
@@ -156,7 +167,7 @@ def strip_cpp_comments(text: str) -> str:
 def check_python(root: Path, path: Path) -> list[Violation]:
     """The violations of one Python file."""
     name = path.relative_to(root).as_posix()
-    package = name.split("/")[0]
+    package = _package_of(name)
     tree = ast.parse(path.read_text(), filename=name)
     found = []
     for node, line, module in imports(tree):
@@ -165,9 +176,16 @@ def check_python(root: Path, path: Path) -> list[Violation]:
             found.append(Violation(name, line, f"{package} must never import {target}"))
         if target in PYTHON_LAZY.get(package, set()) and node in _at_start_up(tree):
             found.append(Violation(name, line, f"{package} must not import {target} at start-up"))
-    if package == "reference_backend":
+    if package == "torch_puone":
         found += _vendor_words(name, strip_python_prose(tree))
     return found
+
+
+def _package_of(name: str) -> str:
+    for package, home in PYTHON_HOME.items():
+        if name.startswith(home + "/"):
+            return package
+    return name.split("/")[0]
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[ast.AST, int, str]]:

@@ -51,7 +51,7 @@ class Liar:
     """Data types that its descriptor calls unsupported."""
     setup: str | None = None
     package: Path | None = None
-    """The folder from which it imports reference_backend, if not from the checkout."""
+    """The folder from which it imports torch_puone, if not from the checkout."""
     cannot_load: str | None = None
     """What the suite must say where the backend is not to come up at all."""
 
@@ -75,7 +75,12 @@ class Liar:
     def descriptor(self) -> Descriptor:
         """The backend as it is declared to the suite."""
         true = descriptor.find(BACKEND)
-        path = [*([self.package] if self.package else []), ROOT, HERE / "backend"]
+        path = [
+            *([self.package] if self.package else []),
+            ROOT,
+            ROOT / "reference_backend",
+            HERE / "backend",
+        ]
         return replace(
             true,
             name=self.id,
@@ -173,14 +178,14 @@ def _sources() -> Iterator[Liar]:
 def make_packages(liars: Iterable[Liar]) -> None:
     """Write the packages from which liars are imported: links to the checkout, and their lies."""
     mutations = mutate.load()
-    _make_package(HONEST / "reference_backend", None)
+    _make_package(HONEST / "torch_puone", None)
     for liar in liars:
         if liar.package and liar.package != HONEST:
-            _make_package(liar.package / "reference_backend", mutations[liar.id])
+            _make_package(liar.package / "torch_puone", mutations[liar.id])
 
 
 def _make_package(folder: Path, told: mutate.Mutation | None) -> None:
-    original = ROOT / "reference_backend"
+    original = ROOT / mutate.PACKAGE
     folder.mkdir(parents=True, exist_ok=True)
     files = [*original.glob("*.py"), *(BUILD / "lib").glob("_C.*")]
     for old in folder.glob("*.*"):

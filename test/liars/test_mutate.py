@@ -78,10 +78,10 @@ def test_unknown_keys_and_other_sources_are_refused(folder: Path) -> None:
 
 
 def test_python_is_replaced_as_it_is(folder: Path) -> None:
-    module = folder / "reference_backend" / "m.py"
-    module.parent.mkdir()
+    module = folder / "reference_backend" / "torch_puone" / "m.py"
+    module.parent.mkdir(parents=True)
     module.write_text("def f():\n    return 1\n")
-    name = "reference_backend/m.py"
+    name = "reference_backend/torch_puone/m.py"
     lies = loaded(folder, entry("a", "return 1", "return 2", file=name))
     assert mutate.mutated(module.read_text(), lies.values()) == "def f():\n    return 2\n"
 

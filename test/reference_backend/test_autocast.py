@@ -6,7 +6,7 @@ from __future__ import annotations
 from interpreter import Python
 
 COMPARE = """
-import torch, reference_backend
+import torch, torch_puone
 
 def registered(key):
     has = torch._C._dispatch_has_kernel_for_dispatch_key

@@ -14,7 +14,7 @@ from interpreter import WITHOUT_EDITABLE, Python
 from suites import NO_GPU, needs_cuda_driver
 
 REPORT = """
-import json, torch, reference_backend
+import json, torch, torch_puone
 info = torch.puone.driver_info()
 assert torch.puone.is_available() == info["available"] == (torch.puone.device_count() > 0)
 try:
@@ -78,7 +78,10 @@ def test_the_template_driver_loads_and_offers_nothing(python: Python) -> None:
         ("nosuch", "there is no driver nosuch"),
         ("/nosuch/libpuone_x.so", "cannot open driver: /nosuch/libpuone_x.so: "),
         ("libpuone_nosuch.so", "cannot open driver: libpuone_nosuch.so: "),
+        (300 * "x", "there is no driver " + 300 * "x"),
+        ("/" + 300 * "x", "cannot open driver: /" + 300 * "x"),
     ],
+    ids=["name", "path", "library", "long-name", "long-path"],
 )
 def test_a_driver_that_is_not_there_is_named_with_those_that_are(
     python: Python, choice: str, reason: str
@@ -88,7 +91,7 @@ def test_a_driver_that_is_not_there_is_named_with_those_that_are(
     assert info["error"].startswith(reason)
     assert f"(PUONE_DRIVER={choice}; it is a path, or the name of one of: " in info["error"]
     names = info["error"].rpartition("one of: ")[2].rstrip(")").split(", ")
-    assert {"sim", "template"} <= set(names)
+    assert {"sim", "template"} <= set(names) <= {"cuda", "sim", "template"}, "others are for tests"
     assert info["error"] in info["raised"]
 
 
@@ -119,25 +122,25 @@ BAD_DRIVERS = {
     "major refused": (
         "puone_status puone_hal_get(uint32_t m, const puone_hal_api** out) "
         "{ (void)m; (void)out; return PUONE_UNSUPPORTED; }",
-        "does not offer HAL ABI major 1",
+        "does not offer HAL ABI major 2",
     ),
     "wrong major": ("EXPORT(SIZE, .abi_major = 7, BASE, .describe = plain)", "HAL ABI major 7"),
     "table too short": (
-        "EXPORT(.struct_size = 64, .abi_major = 1, BASE, .describe = plain)",
+        "EXPORT(.struct_size = 64, .abi_major = 2, BASE, .describe = plain)",
         "has a table of 64 bytes",
     ),
-    "cannot describe": ("EXPORT(SIZE, .abi_major = 1, BASE)", "cannot describe itself"),
+    "cannot describe": ("EXPORT(SIZE, .abi_major = 2, BASE)", "cannot describe itself"),
     "entry absent although declared": (
-        "EXPORT(SIZE, .abi_major = 1, BASE, .describe = boasting)",
+        "EXPORT(SIZE, .abi_major = 2, BASE, .describe = boasting)",
         "declares the capability of device_synchronize but its table has no such entry",
     ),
     "devices cannot be counted": (
-        "EXPORT(SIZE, .abi_major = 1, .init = ok, .shutdown = ok, .last_error_message = text, "
+        "EXPORT(SIZE, .abi_major = 2, .init = ok, .shutdown = ok, .last_error_message = text, "
         ".device_count = uncounted, .describe = plain)",
         "cannot use its devices: the cable is loose",
     ),
     "init fails": (
-        "EXPORT(SIZE, .abi_major = 1, .init = broken, .shutdown = ok, .last_error_message = text, "
+        "EXPORT(SIZE, .abi_major = 2, .init = broken, .shutdown = ok, .last_error_message = text, "
         ".device_count = count, .describe = plain)",
         "failed to initialise: the cable is loose",
     ),
@@ -167,6 +170,19 @@ def test_a_bad_driver_is_refused_with_its_reason(
     assert info["error"] in info["raised"]
 
 
+def test_validation_wraps_any_driver(python: Python) -> None:
+    """Once: sim's table is wrapped as it is."""
+    assert "validation" not in report(python, "template")["capabilities"]
+    assert report(python, "template", PUONE_VALIDATE="1")["capabilities"] == ["validation"]
+    assert "validation" in report(python, "sim")["capabilities"]
+    assert report(python, "sim", PUONE_VALIDATE="1") == report(python, "sim")
+
+
+def test_a_wrong_value_of_validation_is_named(python: Python) -> None:
+    error = report(python, "sim", PUONE_VALIDATE="yes")["error"]
+    assert error.startswith("PUONE_VALIDATE=yes is not valid: expected 0 or 1")
+
+
 # ---- without a choice, in a package that is installed ----------------------------------------
 
 HARDWARE = "libpuone_cuda.so"
@@ -179,8 +195,8 @@ def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
     install = ["cmake", "--install", str(root / "build"), "--prefix", str(folder)]
     subprocess.run(install, check=True, capture_output=True)
-    for module in (root / "reference_backend").glob("*.py"):
-        shutil.copy(module, folder / "reference_backend")
+    for module in (root / "reference_backend" / "torch_puone").glob("*.py"):
+        shutil.copy(module, folder / "torch_puone")
     return folder
 
 
@@ -190,7 +206,7 @@ def report_of(python: Python, installed: Path) -> dict[str, Any]:
     done = python(code, env={"PYTHONPATH": str(installed)})
     assert (done.returncode, done.stderr) == (0, "")
     info: dict[str, Any] = json.loads(done.stdout)
-    assert Path(info["path"]).parent == installed / "reference_backend" / "lib"
+    assert Path(info["path"]).parent == installed / "torch_puone" / "lib"
     return info
 
 
@@ -198,7 +214,7 @@ def test_every_driver_that_was_built_is_installed(root: Path, installed: Path) -
     libraries = {f"libpuone_{name}.so" for name in DRIVERS}
     built = {file.name for file in (root / "build" / "lib").iterdir()} & libraries
     assert {"libpuone_sim.so", "libpuone_template.so"} <= built
-    assert {file.name for file in (installed / "reference_backend" / "lib").iterdir()} == {
+    assert {file.name for file in (installed / "torch_puone" / "lib").iterdir()} == {
         *built,
         "libtorch_puone.so",
     }
@@ -215,7 +231,7 @@ def test_an_installed_package_finds_its_drivers(python: Python, installed: Path)
 #: What stands in the place of the driver for hardware, and why it is not taken.
 UNUSABLE = {
     "no device": (
-        "EXPORT(SIZE, .abi_major = 1, .init = ok, .shutdown = ok, .last_error_message = text, "
+        "EXPORT(SIZE, .abi_major = 2, .init = ok, .shutdown = ok, .last_error_message = text, "
         ".device_count = nothing, .describe = plain)",
         "has no device",
     ),
@@ -236,7 +252,7 @@ def test_hardware_that_cannot_be_used_is_passed_over_in_silence(
     python: Python, root: Path, other_hardware: Path, case: str
 ) -> None:
     body, reason = UNUSABLE[case]
-    library = other_hardware / "reference_backend" / "lib" / HARDWARE
+    library = other_hardware / "torch_puone" / "lib" / HARDWARE
     compile_driver(root, body, library)
     info = report_of(python, other_hardware)
     assert (info["name"], info["available"], info["error"], info["raised"]) == ("sim", True, "", "")
@@ -247,7 +263,7 @@ def test_hardware_that_cannot_be_used_is_passed_over_in_silence(
 def test_hardware_that_has_a_device_is_taken(
     python: Python, root: Path, other_hardware: Path
 ) -> None:
-    body = "EXPORT(SIZE, .abi_major = 1, BASE, .describe = plain)"
-    compile_driver(root, body, other_hardware / "reference_backend" / "lib" / HARDWARE)
+    body = "EXPORT(SIZE, .abi_major = 2, BASE, .describe = plain)"
+    compile_driver(root, body, other_hardware / "torch_puone" / "lib" / HARDWARE)
     info = report_of(python, other_hardware)
     assert (info["name"], info["available"], info["passed_over"]) == ("odd", True, "")

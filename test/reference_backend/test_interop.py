@@ -17,10 +17,10 @@ from interpreter import Python
 Run = Callable[[str], None]
 
 PRELUDE = """
-import ctypes, gc, torch, reference_backend
+import ctypes, gc, torch, torch_puone
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
 from ctypes import c_void_p
-from reference_backend.interop import export, from_dlpack
+from torch_puone.interop import export, from_dlpack
 
 NATIVE, FIRST_ID, HOST = 2, 4, 1
 
@@ -216,8 +216,8 @@ torch.puone.synchronize(1)
 torch.puone.set_device(1)
 theirs = torch.Stream("puone:1")
 with theirs:
-    address = reference_backend._C.native_stream(1)
-assert address != reference_backend._C.native_stream(1)
+    address = torch_puone._C.native_stream(1)
+assert address != torch_puone._C.native_stream(1)
 torch.puone._sleep_ms(150)
 x.fill_(7)
 capsule = export(x).__dlpack__(stream=address, max_version=(1, 0))
@@ -248,8 +248,8 @@ source = Foreign(x, (4, 6))
 stream = torch.Stream("puone:1")
 with stream:
     from_dlpack(source)
-    assert source.streams == [reference_backend._C.native_stream(1)]
-assert source.streams != [reference_backend._C.native_stream(1)]
+    assert source.streams == [torch_puone._C.native_stream(1)]
+assert source.streams != [torch_puone._C.native_stream(1)]
 """)
 
 
@@ -287,8 +287,8 @@ lost.managed.tensor.data = 4096
 def test_a_driver_without_a_native_runtime_says_so(python: Python) -> None:
     done = python(
         """
-import torch, reference_backend
-from reference_backend.interop import export, from_dlpack
+import torch, torch_puone
+from torch_puone.interop import export, from_dlpack
 for act in (lambda: export(torch.ones(2, device="puone")), lambda: from_dlpack(torch.ones(2))):
     try:
         act()

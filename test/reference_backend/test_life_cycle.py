@@ -26,7 +26,7 @@ def test_importing_and_asking_starts_nothing(python: Python) -> None:
 import os, torch
 torch.set_num_threads(1)
 before = len(os.listdir("/proc/self/task"))
-import reference_backend
+import torch_puone
 assert torch.puone.is_available() and torch.puone.device_count() == 2
 torch.manual_seed(1); torch.puone.manual_seed(1)
 repr(torch.puone.default_generators); len(torch.puone.default_generators)
@@ -40,7 +40,7 @@ assert torch.puone.is_initialized() and torch.puone._initialized is True
 
 def test_a_seed_given_before_the_first_use_is_kept(python: Python) -> None:
     code = """
-import torch, reference_backend
+import torch, torch_puone
 torch.manual_seed(11)
 assert not torch.puone.is_initialized()
 assert torch.puone.initial_seed() == 11
@@ -55,8 +55,8 @@ assert [g.initial_seed() for g in torch.puone.default_generators] == [13, 13]
 
 def test_seeds_that_nobody_uses_are_not_collected(python: Python) -> None:
     code = """
-import torch, reference_backend
-from reference_backend import _lazy
+import torch, torch_puone
+from torch_puone import _lazy
 for seed in range(1000):
     torch.manual_seed(seed); torch.puone.manual_seed(seed)
 assert len(_lazy._queued) == 2
@@ -68,7 +68,7 @@ assert len(_lazy._queued) == 1
 
 def test_a_queued_call_that_fails_does_not_block_the_device(python: Python) -> None:
     code = """
-import torch, reference_backend
+import torch, torch_puone
 def fail(): raise ValueError("queued and wrong")
 torch.puone._lazy_call(fail)
 torch.puone.manual_seed_all(5)
@@ -86,7 +86,7 @@ assert torch.puone.initial_seed() == 5
 
 def test_threads_initialise_once_and_see_the_seed(python: Python) -> None:
     code = """
-import threading, torch, reference_backend
+import threading, torch, torch_puone
 runs = []
 torch.puone._lazy_call(lambda: runs.append(1))
 torch.manual_seed(7)
@@ -106,7 +106,7 @@ assert torch.puone.current_device() == 0
 
 
 FORK = """
-import os, sys, torch, reference_backend
+import os, sys, torch, torch_puone
 {before}
 child = os.fork()
 if child == 0:
@@ -152,7 +152,7 @@ def test_a_bad_fork_is_a_clear_error_at_every_use(python: Python) -> None:
 
 def test_a_child_of_a_bad_fork_leaves_quietly(python: Python) -> None:
     code = """
-import os, sys, torch, reference_backend
+import os, sys, torch, torch_puone
 x = torch.ones(3, device="puone")
 child = os.fork()
 if child == 0:
@@ -199,7 +199,7 @@ x.fill_(2)
 @pytest.mark.parametrize("how", LEAVE, ids=lambda how: how.replace(" ", "-"))
 def test_leaving_is_clean_with(python: Python, how: str) -> None:
     code = f"""
-import torch, reference_backend
+import torch, torch_puone
 x = torch.ones(1000, device="puone")
 event = torch.puone.Event(); event.record()
 {LEAVE[how]}
@@ -212,7 +212,7 @@ event = torch.puone.Event(); event.record()
 
 def test_the_driver_outlives_the_programs_own_exit_handlers(python: Python) -> None:
     code = """
-import atexit, torch, reference_backend
+import atexit, torch, torch_puone
 x = torch.ones(3, device="puone")
 atexit.register(lambda: print(x.add(1).cpu().tolist()))
 """

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-import reference_backend as puone
+import torch_puone as puone
 
 
 @pytest.fixture(autouse=True)
@@ -352,3 +352,56 @@ def test_everything_public_is_listed_and_documented() -> None:
         value = getattr(puone, name)
         if not inspect.ismodule(value) and name != "default_generators":
             assert inspect.getdoc(value), name
+
+
+class TestNames:
+    def test_dir_shows_the_interface_and_not_what_it_is_made_with(self) -> None:
+        public = [name for name in dir(puone) if not name.startswith("_")]
+        assert public == sorted(puone.__all__)
+        assert {"__version__", "_lazy_init"} <= set(dir(puone))
+
+    def test_an_attribute_error_names_the_module_that_is_installed(self) -> None:
+        with pytest.raises(AttributeError, match="module 'torch_puone' has no attribute 'no_such'"):
+            torch.puone.no_such  # type: ignore[attr-defined] # noqa: B018
+
+
+class TestTheDevicesMemory:
+    def test_the_memory_fraction_is_that_which_was_set(self) -> None:
+        assert puone.get_per_process_memory_fraction(1) == 1.0
+        try:
+            puone.set_per_process_memory_fraction(0.5, 1)
+            assert puone.get_per_process_memory_fraction("puone:1") == 0.5
+            assert puone.get_per_process_memory_fraction(0) == 1.0
+        finally:
+            puone.set_per_process_memory_fraction(1.0, 1)
+        with pytest.raises((RuntimeError, IndexError)):
+            puone.get_per_process_memory_fraction(2)
+
+    def test_used_memory_is_what_is_not_free(self) -> None:
+        puone.empty_cache()
+        before = puone.device_memory_used(1)
+        held = torch.empty(1 << 22, dtype=torch.uint8, device="puone:1")
+        free, total = puone.mem_get_info(1)
+        assert puone.device_memory_used(1) == total - free >= before + held.nbytes
+
+
+def _dtypes() -> list[torch.dtype]:
+    found = {value for value in vars(torch).values() if isinstance(value, torch.dtype)}
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize("dtype", _dtypes(), ids=str)
+@pytest.mark.filterwarnings("ignore:ComplexHalf", "ignore:Casting complex")
+def test_a_type_is_listed_if_it_can_be_filled_and_converted(dtype: torch.dtype) -> None:
+    listed = dtype in torch.accelerator.get_device_capability(0)["supported_dtypes"]
+
+    def use() -> None:
+        ones = torch.ones(4, dtype=dtype, device="puone")
+        assert ones.to(torch.float32).cpu().tolist() == [1.0] * 4
+        assert torch.equal(torch.ones(4, device="puone").to(dtype), ones)
+
+    if listed:
+        use()
+    else:
+        with pytest.raises((RuntimeError, NotImplementedError, TypeError)):
+            use()

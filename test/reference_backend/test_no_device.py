@@ -21,7 +21,7 @@ DRIVERS = [
 ]
 
 QUIET = """
-import torch, reference_backend
+import torch, torch_puone
 assert torch.puone.is_available() is False
 assert torch.puone.device_count() == 0
 assert not torch.puone.is_initialized() and not torch.puone._is_in_bad_fork()
@@ -72,7 +72,7 @@ def messages(python: Python, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     """What each call raises where there is no device."""
     checkpoint = tmp_path_factory.mktemp("no_device") / "checkpoint.pt"
     save = f"""
-import torch, reference_backend
+import torch, torch_puone
 torch.save(torch.ones(2, device="puone"), {str(checkpoint)!r})
 """
     saved = python(save, env={"PUONE_DRIVER": "sim"})
@@ -83,7 +83,7 @@ torch.save(torch.ones(2, device="puone"), {str(checkpoint)!r})
 def raised(python: Python, calls: list[str], checkpoint: Path) -> dict[str, str]:
     """ "Type: message" of what each expression raises, "" if nothing."""
     code = f"""
-import json, torch, reference_backend
+import json, torch, torch_puone
 checkpoint = {str(checkpoint)!r}
 raised = {{}}
 for call in {calls!r}:

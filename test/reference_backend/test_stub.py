@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import torch
 
-import reference_backend
-from reference_backend import _C
+import torch_puone
+from torch_puone import _C
 
-STUB = ast.parse((Path(reference_backend.__file__).parent / "_C.pyi").read_text())
+STUB = ast.parse((Path(torch_puone.__file__).parent / "_C.pyi").read_text())
 FUNCTIONS = {node.name: node for node in STUB.body if isinstance(node, ast.FunctionDef)}
 # Exists for type checkers only: a description of a dict.
 ONLY_IN_STUB = {"DriverInfo"}
@@ -65,7 +65,7 @@ def test_driver_info_has_the_keys_and_types_its_stub_says() -> None:
 
 
 def test_values_have_the_types_their_stub_says() -> None:
-    reference_backend.init()
+    torch_puone.init()
     properties = _C.device_properties(0)
     assert isinstance(properties.name, str)
     assert all(

@@ -15,7 +15,7 @@ import torch
 from interpreter import Python
 from torch import Tensor
 
-import reference_backend as puone
+import torch_puone as puone
 
 TAGS = frozenset({"calibrated", "two words", "ключ"})
 
@@ -56,6 +56,14 @@ def test_tags_are_set_replaced_and_removed() -> None:
 def test_one_string_is_refused() -> None:
     with pytest.raises(TypeError, match="not the one string 'ab'"):
         puone.set_tensor_tags(torch.ones(1, device="puone"), "ab")
+
+
+@pytest.mark.parametrize("wrong", [b"\xff", 1, None])
+def test_a_tag_that_is_no_string_is_refused(wrong: object) -> None:
+    x = torch.ones(1, device="puone")
+    with pytest.raises(TypeError, match="a tag must be a string"):
+        puone.set_tensor_tags(x, ["a", wrong])  # type: ignore[list-item]
+    assert tags_of(x) == frozenset()
 
 
 def test_tensors_of_other_devices_have_no_tags() -> None:

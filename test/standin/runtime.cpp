@@ -15,7 +15,7 @@ namespace {
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-constexpr uint64_t kMaxDawdleNs = 200'000;
+constexpr uint64_t kMaxDelayNs = 200'000;
 
 std::mutex making;          // of the_one
 Runtime* the_one = nullptr; // never destroyed: workers may outlive static objects
@@ -172,7 +172,7 @@ uint64_t Runtime::random() {
 /// Does one piece of work; whether device memory is open afterwards is up to the caller.
 bool Runtime::perform(Lock& lock, Stream& stream, Work& work) {
   const auto lost = [&] { return device(stream.device).sticky != cudaSuccess; };
-  uint64_t dawdle_ns = 0;
+  uint64_t delay_ns = 0;
   switch (work.kind) {
     case Work::Kind::kRecord:
       work.record->done = true;
@@ -191,12 +191,12 @@ bool Runtime::perform(Lock& lock, Stream& stream, Work& work) {
     case Work::Kind::kDevice:
     case Work::Kind::kHostFunction:
       if (lost()) return false;
-      if (options.adversarial && random() % 4 == 0) dawdle_ns = random() % kMaxDawdleNs;
+      if (options.adversarial && random() % 4 == 0) delay_ns = random() % kMaxDelayNs;
       break;
   }
   const bool host = work.kind == Work::Kind::kHostFunction;
   lock.unlock();
-  if (dawdle_ns > 0) std::this_thread::sleep_for(nanoseconds(dawdle_ns));
+  if (delay_ns > 0) std::this_thread::sleep_for(nanoseconds(delay_ns));
   calling.in_host_function = host;
   cudaError_t error = cudaSuccess;
   try {

@@ -136,8 +136,8 @@ T atomicOr(T* at, std::type_identity_t<T> value) {
 namespace puone::kernels::dialect {
 
 enum class Threads {
-  kApart,
-  kTogether
+  kIndependent,
+  kCooperating
 };
 
 template <Threads kThreads, class... Parameters>
@@ -148,7 +148,7 @@ void start(
     uint32_t threads,
     Parameters... arguments) {
   puone::standin::startGrid(
-      stream, blocks, threads, kThreads == Threads::kTogether, [=] { kernel(arguments...); });
+      stream, blocks, threads, kThreads == Threads::kCooperating, [=] { kernel(arguments...); });
 }
 
 } // namespace puone::kernels::dialect

@@ -18,6 +18,7 @@
 #include "kernels/args/matmul.h"
 #include "kernels/types.h"
 #include "standin.h"
+#include "workspace.h"
 
 using namespace puone::test;
 namespace kernels = puone::kernels::PUONE_ISA;
@@ -79,7 +80,7 @@ constexpr int64_t kMostBatch = 2;
 
 void copy(void* to, const void* from, size_t bytes, puone_memcpy_kind kind) {
   puone_stream stream = nullptr;
-  OK(hal().stream_create(0, &stream));
+  OK(hal().stream_create(0, 0, &stream));
   OK(hal().memcpy_async(to, from, bytes, kind, stream));
   OK(hal().stream_synchronize(stream));
   OK(hal().stream_destroy(stream));
@@ -101,7 +102,7 @@ class Matrices {
     const int64_t step = layout == Layout::kSparse ? 2 : 1;
     row_ = layout == Layout::kColumns ? 1 : columns * step;
     column_ = layout == Layout::kColumns ? rows : step;
-    OK(hal().malloc(bytes(), &data_));
+    OK(hal().malloc(0, bytes(), &data_));
     copy(data_, values_.data(), bytes(), PUONE_MEMCPY_HOST_TO_DEVICE);
   }
   ~Matrices() {
@@ -176,9 +177,10 @@ void multiply(puone_dtype dtype, const Case& test) {
   args.b = b.matrix();
   puone_kernel kernel = nullptr;
   puone_stream stream = nullptr;
-  OK(hal().kernel_find("gemm", &kernel));
-  OK(hal().stream_create(0, &stream));
-  OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
+  OK(hal().kernel_find("gemm", nullptr, &kernel));
+  OK(hal().stream_create(0, 0, &stream));
+  const Workspace workspace(hal());
+  OK(hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context()));
   OK(hal().stream_synchronize(stream));
   OK(hal().stream_destroy(stream));
   out.fetch();
@@ -205,7 +207,7 @@ class Tensor {
       const auto value = static_cast<float>((i * 7 + i / 5 * seed) % 3 - 1);
       elements_[i] = kernels::fromFloat<kernels::BFloat16>(value);
     }
-    OK(hal().malloc(bytes(), &data_));
+    OK(hal().malloc(0, bytes(), &data_));
     copy(data_, elements_.data(), bytes(), PUONE_MEMCPY_HOST_TO_DEVICE);
   }
   ~Tensor() {
@@ -240,9 +242,10 @@ template <class Args>
 void launch(const char* name, const Args& args) {
   puone_kernel kernel = nullptr;
   puone_stream stream = nullptr;
-  OK(hal().kernel_find(name, &kernel));
-  OK(hal().stream_create(0, &stream));
-  OK(hal().kernel_launch(kernel, &args, sizeof args, stream));
+  OK(hal().kernel_find(name, nullptr, &kernel));
+  OK(hal().stream_create(0, 0, &stream));
+  const Workspace workspace(hal());
+  OK(hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context()));
   OK(hal().stream_synchronize(stream));
   OK(hal().stream_destroy(stream));
 }
@@ -258,7 +261,7 @@ struct Geometry {
   }
 
   /// What the source has where a tap meets a position.
-  static float meeting(
+  static float sourceElement(
       const Tensor& source, int64_t n, int64_t channel, int64_t position, int64_t tap) {
     const int64_t y = position / kSide + tap / kTaps - 1, x = position % kSide + tap % kTaps - 1;
     if (y < 0 || y >= kSide || x < 0 || x >= kSide) return 0;
@@ -297,7 +300,7 @@ void convolve() {
     for (int64_t c = 0; c < G::kChannels; ++c) {
       for (int64_t t = 0; t < G::kAllTaps; ++t) {
         sum += weight.at((row * G::kChannels + c) * G::kAllTaps + t) *
-               G::meeting(source, i / G::kPositions / G::kRows, c, position, t);
+               G::sourceElement(source, i / G::kPositions / G::kRows, c, position, t);
       }
     }
     CHECK(out.at(i) == sum + bias.at(row));
@@ -328,7 +331,7 @@ void gatherWeightGradient() {
     for (int64_t n = 0; n < G::kImages; ++n) {
       for (int64_t p = 0; p < G::kPositions; ++p) {
         sum += left.at((n * G::kRows + row) * G::kPositions + p) *
-               G::meeting(source, n, channel, p, tap);
+               G::sourceElement(source, n, channel, p, tap);
       }
     }
     CHECK(out.at(i) == rounded(sum));
@@ -439,8 +442,8 @@ TEST(a_library_that_was_asked_for_must_load) {
   withLibrary("/nowhere/libcublas.so", [] {
     puone_kernel kernel = nullptr;
     puone_stream stream = nullptr;
-    OK(hal().kernel_find("gemm", &kernel));
-    OK(hal().stream_create(0, &stream));
+    OK(hal().kernel_find("gemm", nullptr, &kernel));
+    OK(hal().stream_create(0, 0, &stream));
     const Matrices<float> a(2, 2, Layout::kRows, 1), out(2, 2, Layout::kRows, 2);
     puone_gemm_args args{};
     args.dtype = PUONE_FLOAT32;
@@ -449,9 +452,68 @@ TEST(a_library_that_was_asked_for_must_load) {
     args.alpha = {1, 0, 1};
     args.out = out.matrix();
     args.a = args.b = a.matrix();
-    const puone_status status = hal().kernel_launch(kernel, &args, sizeof args, stream);
+    const Workspace workspace(hal());
+    const puone_status status =
+        hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context());
     CHECK_EQ(static_cast<int>(status), static_cast<int>(PUONE_INVALID_ARGUMENT));
     CHECK(std::strstr(hal().last_error_message(), "PUONE_CUDA_BLAS") != nullptr);
     CHECK(std::strstr(hal().last_error_message(), "/nowhere/libcublas.so") != nullptr);
+  });
+}
+
+namespace {
+
+/// The dot product of n ones with themselves: a kernel that needs workspace.
+puone_status dotOfOnes(
+    puone_stream on, void* ones, void* out, const puone_launch_context* context) {
+  puone_dot_args args{};
+  args.dtype = PUONE_FLOAT32;
+  args.n = 1 << 12;
+  args.out = out;
+  args.a = args.b = ones;
+  args.a_stride = args.b_stride = 0;
+  puone_kernel kernel = nullptr;
+  OK(hal().kernel_find("dot", nullptr, &kernel));
+  return hal().kernel_launch(kernel, &args, sizeof args, on, context);
+}
+
+bool lastErrorSays(const char* text) {
+  return std::strstr(hal().last_error_message(), text) != nullptr;
+}
+
+} // namespace
+
+TEST(a_kernel_takes_its_workspace_from_the_launch_context) {
+  withLibrary("none", [] {
+    const float one = 1;
+    float result = 0;
+    void* ones = nullptr;
+    void* out = nullptr;
+    puone_stream stream = nullptr;
+    OK(hal().malloc(0, sizeof one, &ones));
+    OK(hal().malloc(0, sizeof one, &out));
+    OK(hal().stream_create(0, 0, &stream));
+    copy(ones, &one, sizeof one, PUONE_MEMCPY_HOST_TO_DEVICE);
+
+    // Without a context, and with one that has nothing to give, the launch fails cleanly.
+    CHECK_EQ(
+        static_cast<int>(dotOfOnes(stream, ones, out, nullptr)),
+        static_cast<int>(PUONE_OUT_OF_MEMORY));
+    CHECK(lastErrorSays("kernel_launch: kernel dot: ") && lastErrorSays("no context"));
+    for (const puone_status answer : {PUONE_OUT_OF_MEMORY, PUONE_DEVICE_LOST}) {
+      Workspace workspace(hal());
+      workspace.answer = answer;
+      const puone_status status = dotOfOnes(stream, ones, out, workspace.context());
+      CHECK_EQ(static_cast<int>(status), static_cast<int>(answer));
+      CHECK(lastErrorSays("kernel_launch: kernel dot: ") && lastErrorSays("of workspace"));
+      OK(hal().stream_synchronize(stream));
+    }
+
+    const Workspace workspace(hal());
+    OK(dotOfOnes(stream, ones, out, workspace.context()));
+    CHECK(workspace.blocks() > 0);
+    OK(hal().stream_synchronize(stream));
+    copy(&result, out, sizeof result, PUONE_MEMCPY_DEVICE_TO_HOST);
+    CHECK_EQ(result, 4096.0f);
   });
 }

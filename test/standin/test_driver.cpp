@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cuda driver over the stand-in, in misfortune: what CUDA does to it, and what it leaves
-// behind.
+// The cuda driver over the stand-in, when calls of CUDA fail: the status that it returns, and that
+// nothing leaks.
 #include <cuda_runtime_api.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,21 +72,19 @@ class Driver {
 
   puone_stream stream(int32_t device = 0) {
     puone_stream made = nullptr;
-    OK(hal().device_set(device));
-    OK(hal().stream_create(0, &made));
-    OK(hal().device_set(0));
+    OK(hal().stream_create(device, 0, &made));
     return made;
   }
   void* block(size_t bytes) {
     void* made = nullptr;
-    OK(hal().malloc(bytes, &made));
+    OK(hal().malloc(0, bytes, &made));
     return made;
   }
   puone_status delay(puone_stream on) {
     const puone_delay_args args{0};
     puone_kernel kernel = nullptr;
-    OK(hal().kernel_find("delay", &kernel));
-    return hal().kernel_launch(kernel, &args, sizeof args, on);
+    OK(hal().kernel_find("delay", nullptr, &kernel));
+    return hal().kernel_launch(kernel, &args, sizeof args, on, nullptr);
   }
 
   cudaError_t last_error = cudaSuccess; // that is to be found at the end: a sticky one
@@ -124,7 +122,6 @@ TEST(without_a_driver_or_a_device_there_is_none_and_nothing_fails) {
       int32_t devices = -1;
       OK(hal().device_count(&devices));
       CHECK_EQ(devices, 0);
-      STATUS(hal().device_set(0), PUONE_INVALID_DEVICE);
     };
     inChild(count);
   }
@@ -143,10 +140,10 @@ TEST(errors_of_cuda_have_a_status_and_a_text) {
        }) {
     Driver driver({{"FAIL", "cudaMalloc:1=" + std::to_string(native)}});
     void* out = nullptr;
-    STATUS(hal().malloc(64, &out), status);
+    STATUS(hal().malloc(0, 64, &out), status);
     CHECK(saysNative("cudaMalloc"));
     CHECK(saysNative(cudaGetErrorName(native)));
-    OK(hal().malloc(64, &out)); // once
+    OK(hal().malloc(0, 64, &out)); // once
     OK(hal().free(out));
   }
 }
@@ -155,20 +152,20 @@ TEST(memory_that_runs_out_comes_back) {
   Driver driver({{"MEMORY", "8"}});
   void* most = driver.block(6 << 20);
   void* more = nullptr;
-  STATUS(hal().malloc(4 << 20, &more), PUONE_OUT_OF_MEMORY);
-  STATUS(hal().malloc(size_t{1} << 40, &more), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, 4 << 20, &more), PUONE_OUT_OF_MEMORY);
+  STATUS(hal().malloc(0, size_t{1} << 40, &more), PUONE_OUT_OF_MEMORY);
   OK(hal().free(most));
-  OK(hal().malloc(4 << 20, &more));
+  OK(hal().malloc(0, 4 << 20, &more));
 }
 
 TEST(a_refused_creation_leaves_nothing) {
   Driver driver({{"FAIL", "cudaStreamCreateWithPriority:1=2,cudaEventCreateWithFlags:1=2"}});
   puone_stream on = nullptr;
-  STATUS(hal().stream_create(0, &on), PUONE_OUT_OF_MEMORY);
-  OK(hal().stream_create(0, &on));
+  STATUS(hal().stream_create(0, 0, &on), PUONE_OUT_OF_MEMORY);
+  OK(hal().stream_create(0, 0, &on));
   puone_event event = nullptr;
-  STATUS(hal().event_create(0, &event), PUONE_OUT_OF_MEMORY);
-  OK(hal().event_create(0, &event));
+  STATUS(hal().event_create(0, 0, &event), PUONE_OUT_OF_MEMORY);
+  OK(hal().event_create(0, 0, &event));
   OK(hal().event_record(event, on));
   OK(hal().event_synchronize(event));
 }
@@ -191,17 +188,17 @@ TEST(a_sticky_error_loses_the_device_and_no_other) {
     OK(driver.delay(on)); // accepted
     STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST);
     CHECK(saysNative(cudaGetErrorName(driver.last_error)));
-    STATUS(hal().device_set(0), PUONE_DEVICE_LOST);
     void* out = nullptr;
-    STATUS(hal().malloc(64, &out), PUONE_DEVICE_LOST);
+    STATUS(hal().malloc(0, 64, &out), PUONE_DEVICE_LOST);
     STATUS(hal().device_synchronize(0), PUONE_DEVICE_LOST);
-    STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST); // for ever
+    STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST);         // for ever
+    STATUS(hal().stream_native_handle(on, &out), PUONE_DEVICE_LOST); // asks CUDA nothing
     OK(hal().stream_synchronize(there));
     OK(hal().device_synchronize(1));
-    OK(hal().device_set(1));
-    OK(hal().malloc(64, &out));
+    OK(hal().malloc(1, 64, &out));
     OK(hal().memset_async(out, 1, 64, there));
     OK(hal().stream_synchronize(there));
+    CHECK_EQ(static_cast<int>(cudaSetDevice(0)), 0); // whose error is to be found at the end
   };
   for (const cudaError_t error :
        {cudaErrorIllegalAddress, cudaErrorLaunchFailure, cudaErrorECCUncorrectable}) {
@@ -214,8 +211,8 @@ TEST(a_new_stream_has_no_work) {
   const puone_stream old = driver.stream();
   const puone_delay_args args{30'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
-  OK(hal().kernel_launch(kernel, &args, sizeof args, old));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, old, nullptr));
   OK(hal().stream_destroy(old)); // its work goes on
   const puone_stream fresh = driver.stream();
   OK(hal().stream_query(fresh));
@@ -225,10 +222,10 @@ TEST(each_stream_is_waited_for_by_itself) {
   Driver driver;
   const puone_delay_args args{10'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
   for (int i = 0; i < 2; ++i) {
     const puone_stream on = driver.stream();
-    OK(hal().kernel_launch(kernel, &args, sizeof args, on));
+    OK(hal().kernel_launch(kernel, &args, sizeof args, on, nullptr));
     OK(hal().stream_synchronize(on));
     OK(hal().stream_query(on));
   }
@@ -238,12 +235,12 @@ TEST(a_pooled_event_measures_if_asked_to) {
   Driver driver;
   const puone_stream on = driver.stream();
   puone_event event = nullptr;
-  OK(hal().event_create(PUONE_EVENT_DEFAULT, &event));
+  OK(hal().event_create(0, PUONE_EVENT_DEFAULT, &event));
   OK(hal().event_destroy(event));
   puone_event begin = nullptr;
   puone_event end = nullptr;
-  OK(hal().event_create(PUONE_EVENT_TIMING, &begin));
-  OK(hal().event_create(PUONE_EVENT_TIMING, &end));
+  OK(hal().event_create(0, PUONE_EVENT_TIMING, &begin));
+  OK(hal().event_create(0, PUONE_EVENT_TIMING, &end));
   OK(hal().event_record(begin, on));
   OK(hal().event_record(end, on));
   OK(hal().event_synchronize(end));
@@ -256,11 +253,11 @@ TEST(queries_leave_no_error_behind) {
   Driver driver;
   const puone_stream on = driver.stream();
   puone_event event = nullptr;
-  OK(hal().event_create(0, &event));
+  OK(hal().event_create(0, 0, &event));
   const puone_delay_args args{20'000'000};
   puone_kernel kernel = nullptr;
-  OK(hal().kernel_find("delay", &kernel));
-  OK(hal().kernel_launch(kernel, &args, sizeof args, on));
+  OK(hal().kernel_find("delay", nullptr, &kernel));
+  OK(hal().kernel_launch(kernel, &args, sizeof args, on, nullptr));
   OK(hal().event_record(event, on));
   STATUS(hal().stream_query(on), PUONE_NOT_READY);
   CHECK_EQ(static_cast<int>(cudaPeekAtLastError()), 0);
@@ -269,20 +266,42 @@ TEST(queries_leave_no_error_behind) {
   OK(hal().stream_synchronize(on));
 }
 
-TEST(other_users_of_cuda_keep_their_current_device) {
+TEST(a_call_leaves_its_device_current) {
   Driver driver;
-  CHECK_EQ(static_cast<int>(cudaSetDevice(1)), 0);
-  const puone_stream on = driver.stream(0);
-  void* block = driver.block(64);
-  OK(hal().memset_async(block, 0, 64, on));
-  OK(driver.delay(on));
+  const puone_stream on = driver.stream(1);
+  const auto current = [] {
+    int device = -1;
+    CHECK_EQ(static_cast<int>(cudaGetDevice(&device)), 0);
+    return device;
+  };
+  CHECK_EQ(current(), 1);
+  CHECK_EQ(static_cast<int>(cudaSetDevice(0)), 0);
+  OK(driver.delay(on)); // whatever another user of CUDA has made current
+  CHECK_EQ(current(), 1);
   OK(hal().stream_synchronize(on));
   OK(hal().device_synchronize(0));
-  OK(hal().free(block));
-  int device = -1;
-  CHECK_EQ(static_cast<int>(cudaGetDevice(&device)), 0);
-  CHECK_EQ(device, 1);
   CHECK_EQ(static_cast<int>(cudaSetDevice(0)), 0);
+}
+
+TEST(work_runs_on_a_stream_that_another_user_of_cuda_owns) {
+  Driver driver;
+  unsigned char* block = static_cast<unsigned char*>(driver.block(64));
+  unsigned char seen = 0;
+  cudaStream_t native = nullptr;
+  CHECK_EQ(static_cast<int>(cudaStreamCreateWithFlags(&native, cudaStreamNonBlocking)), 0);
+  puone_stream over = nullptr;
+  OK(hal().stream_from_native(0, native, &over));
+  void* handle = nullptr;
+  OK(hal().stream_native_handle(over, &handle));
+  CHECK(handle == native);
+  OK(hal().memset_async(block, 7, 64, over));
+  OK(hal().memcpy_async(&seen, block, 1, PUONE_MEMCPY_DEVICE_TO_HOST, over));
+  CHECK_EQ(static_cast<int>(cudaStreamSynchronize(native)), 0); // theirs, and so the work's
+  CHECK_EQ(static_cast<int>(seen), 7);
+  OK(hal().stream_destroy(over));
+  CHECK_EQ(static_cast<int>(cudaStreamQuery(native)), 0); // it lives
+  CHECK_EQ(static_cast<int>(cudaStreamDestroy(native)), 0);
+  OK(hal().device_synchronize(0));
 }
 
 TEST(shutdown_ends_a_capture) {
@@ -303,7 +322,7 @@ TEST(shutdown_gives_back_what_the_caller_forgot) {
   void* pinned = nullptr;
   puone_event event = nullptr;
   OK(hal().host_malloc(4096, &pinned));
-  OK(hal().event_create(PUONE_EVENT_TIMING, &event));
+  OK(hal().event_create(0, PUONE_EVENT_TIMING, &event));
   for (int i = 0; i < 20; ++i) {
     OK(hal().memset_async(block, i, 4096, on));
     OK(hal().memcpy_async(pinned, block, 4096, PUONE_MEMCPY_DEVICE_TO_HOST, on));

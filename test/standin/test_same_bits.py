@@ -100,7 +100,7 @@ def random_numbers() -> Iterator[torch.Tensor]:
 @pytest.mark.parametrize("name", ["random_numbers", "writes_that_meet", "lists_of_places"])
 def test_a_device_and_a_host_agree_to_the_last_bit(name: str, python: Python) -> None:
     code = (
-        "import sys; sys.path += ['test', 'test/standin']; import reference_backend\n"
+        "import sys; sys.path += ['test', 'test/standin']; import torch_puone\n"
         f"import test_same_bits as t; print(t.digest_of(t.{name}()))"
     )
     digests = set()

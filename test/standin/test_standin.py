@@ -13,11 +13,11 @@ pytestmark = needs_standin
 TESTS = {
     "standin_tests": 30,
     "standin_driver_tests": 10,
-    "standin_fault_tests": 10,
+    "standin_device_error_tests": 10,
     "standin_blas_tests": 9,
 }
 # Sanitizers watch the driver with its simplest kernels, which do not multiply matrices.
-SANITIZED = ("standin_tests", "standin_driver_tests", "standin_fault_tests")
+SANITIZED = ("standin_tests", "standin_driver_tests", "standin_device_error_tests")
 
 
 @pytest.mark.parametrize("tests", TESTS)

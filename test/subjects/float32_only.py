@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-import reference_backend  # noqa: F401
+import torch_puone  # noqa: F401
 
 aten = torch.ops.aten
 

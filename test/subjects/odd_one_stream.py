@@ -8,7 +8,7 @@ import torch
 
 odd.choose("one_stream")
 
-import reference_backend  # noqa: E402, F401
+import torch_puone  # noqa: E402, F401
 
 _Event = torch.Event
 

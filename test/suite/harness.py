@@ -62,7 +62,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Planted checks and backends find each other and their files through these."""
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, HERE, tmp_path))),
+        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "reference_backend", HERE, tmp_path))),
         "PLANTED_PID_FILE": str(tmp_path / "pids"),
         "PLANTED_MARKER": str(tmp_path / "marker"),
     }

@@ -42,7 +42,7 @@ def test_driver_and_devices_of_the_reference_backend_are_named(
 def test_a_driver_that_cannot_be_told_is_an_error_in_the_report_and_not_of_the_run(
     tmp_path: Path,
 ) -> None:
-    text = "device_type: puone\nimport: {after_torch: [reference_backend]}\ndriver: torch.nothing\n"
+    text = "device_type: puone\nimport: {after_torch: [torch_puone]}\ndriver: torch.nothing\n"
     (tmp_path / "vague.yaml").write_text(text)
     run = run_of(tmp_path, "--backend-file=vague.yaml")
     assert "nothing" in run["driver"]["error"]

@@ -19,7 +19,7 @@ from conformance.models.zoo import MODELS, TRANSFORMERS
 from conformance.runner.execute import execute
 
 ROOT = Path(__file__).resolve().parents[2]
-PINNED_IN = ("requirements/dev.txt", "conformance/pyproject.toml")
+PINNED_IN = ("requirements/run.txt", "conformance/pyproject.toml")
 OWN = [name for name, model in MODELS.items() if model.needs is None]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import harness
 import pytest
 
-from conformance.progress import LOG_INTERVAL, Estimate, Progress, clock, durations
+from conformance.progress import LOG_INTERVAL, MAX_SHOWN, Estimate, Progress, clock, durations
 
 
 def on_a_terminal(tmp_path: Path, *options: str) -> str:
@@ -96,9 +96,34 @@ def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:
         time += 1.0
     assert LOG_INTERVAL == 30.0
     assert reporter.lines == [
+        "fail stream/n3: m",
         "chip  31/100  31%  1 bad  ETA 1:07  stream/n30",
         "chip  61/100  61%  1 bad  ETA 0:38  stream/n60",
     ]
+
+
+def test_only_the_first_failures_are_shown_at_once(tmp_path: Path) -> None:
+    records: dict[str, Any] = {}
+    session = SimpleNamespace(
+        report=SimpleNamespace(records=records, bad=records),
+        report_file=tmp_path / "none.json",
+        selected={f"stream/n{i}" for i in range(100)},
+        descriptor=SimpleNamespace(name="chip"),
+    )
+    reporter = Reporter()
+    suite: Any = SimpleNamespace(sessions={"chip": session}, verify=None)
+    progress = Progress(reporter, suite, now=lambda: 0.0)
+    for i in range(100):
+        record = {"id": f"stream/n{i}", "outcome": "fail", "message": "m"}
+        records[record["id"]] = record
+        progress.pytest_runtest_logreport(SimpleNamespace(conformance=record, backend="chip"))
+    assert reporter.lines == [f"fail stream/n{i}: m" for i in range(MAX_SHOWN)]
+
+
+def test_without_a_terminal_there_are_no_letters(tmp_path: Path) -> None:
+    run = harness.run(tmp_path, harness.PLANTED, "--backend=cpu", "--check=planted/good*")
+    assert "all passed: planted 20" in run.text
+    assert "...." not in run.text
 
 
 def test_the_estimate_knows_what_took_long_the_last_time() -> None:

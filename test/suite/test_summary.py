@@ -12,28 +12,93 @@ def record(id: str, outcome: str, **text: str) -> dict[str, Any]:
     return {"id": id, "surface": id.partition("/")[0], "outcome": outcome, **text}
 
 
-def test_excuses_are_grouped_by_outcome_and_reason_most_frequent_first() -> None:
+INCOMPARABLE = [
+    record(f"opinfo/{i}", "unsupported", reason=f"the CPU gives nothing to compare with: {said}")
+    for i, said in enumerate(["RuntimeError: no Bool", "RuntimeError: no Half", "TypeError"])
+]
+
+
+def test_reasons_of_one_kind_are_one_line_with_their_number_most_frequent_first() -> None:
+    records = [
+        record("b/two", "blocked_upstream", reason="issue 1"),
+        record("a/one", "unsupported", reason="needs capability 'x'"),
+        record("a/two", "unsupported", reason="needs capability 'x'"),
+        *INCOMPARABLE,
+    ]
+    assert list(summary.excuses(records)) == [
+        "    3  unsupported: the CPU gives nothing to compare with (3 variants)",
+        "    2  unsupported: needs capability 'x'",
+        "    1  blocked_upstream: issue 1",
+    ]
+
+
+def test_outcomes_with_the_same_reason_are_kinds_of_their_own() -> None:
+    records = [
+        record("a/one", "xfail", reason="slow"),
+        record("a/two", "unsupported", reason="slow"),
+    ]
+    assert list(summary.excuses(records)) == ["    1  unsupported: slow", "    1  xfail: slow"]
+
+
+def test_every_excused_check_is_counted_where_there_are_many_kinds() -> None:
+    records = [record(f"a/c{i}", "xfail", reason=f"bug {i}") for i in range(30)]
+    lines = list(summary.excuses(records))
+    assert len(lines) == summary.MAX_KINDS + 1
+    assert lines[-1] == "   20  for 20 more kinds of reasons"
+
+
+def test_a_long_reason_is_cut_to_one_line() -> None:
+    (line,) = summary.excuses([record("a/one", "xfail", reason="word " * 100)])
+    assert line.endswith(" ...") and len(line) <= summary.WIDTH
+
+
+def test_reasons_name_the_checks_most_frequent_first() -> None:
     records = [
         record("a/one", "unsupported", reason="needs capability 'x'"),
         record("b/two", "blocked_upstream", reason="issue 1"),
         record("b/one", "unsupported", reason="needs capability 'x'"),
     ]
-    assert list(summary.excuses(records)) == [
+    assert list(summary.reasons(records)) == [
         "    2  unsupported: needs capability 'x'",
         "       a/one, b/one",
         "    1  blocked_upstream: issue 1",
         "       b/two",
     ]
+    assert len(list(summary.reasons(INCOMPARABLE))) == 6
 
 
 def test_a_long_group_names_three_checks_and_counts_the_rest() -> None:
     records = [record(f"a/c{i}", "not_run", reason="device lost") for i in range(5)]
-    assert list(summary.excuses(records))[1] == "       a/c0, a/c1, a/c2 and 2 more"
+    assert list(summary.reasons(records))[1] == "       a/c0, a/c1, a/c2 and 2 more"
 
 
 def test_passes_and_failures_are_no_excuses() -> None:
     records = [record("a/one", "pass"), record("a/two", "fail", message="wrong")]
     assert not list(summary.excuses(records))
+    assert not list(summary.reasons(records))
+
+
+def test_surfaces_that_passed_share_lines_and_the_others_have_one_each() -> None:
+    records = [
+        *(record(f"stream/n{i}", "pass") for i in range(7)),
+        record("copy/one", "pass"),
+        record("memory/one", "pass"),
+        record("memory/two", "fail", message="wrong"),
+    ]
+    assert summary.table(records) == [
+        "surface           pass   fail",
+        "memory               1      1",
+        "all passed in the other 2: copy 1, stream 7",
+    ]
+    assert summary.table(records[:8]) == ["all passed: copy 1, stream 7"]
+
+
+def test_a_run_of_every_chapter_without_failures_fits_on_one_screen() -> None:
+    records = [record(f"chapter{i}/n{j}", "pass") for i in range(28) for j in range(1000)]
+    records += [record(f"chapter{i}/u", "unsupported", reason=f"kind {i}: x") for i in range(6)]
+    lines = [*summary.table(records), *summary.excuses(records)]
+    assert len(lines) <= 20
+    assert all(len(line) <= summary.WIDTH for line in lines)
 
 
 def test_causes_leave_out_what_varies_between_failures_of_one_kind() -> None:

@@ -73,7 +73,7 @@ def play(expressions: Expressions, folder: Path) -> Life:
             scene.hub.issuer = {"ACTIONS_ID_TOKEN_REQUEST_URL": "http://issuer.invalid/?v=1"}
             first = scene.clock(CRON)
             kept_of_first = _kept(scene)
-            backend = "reference_backend/memory.py"
+            backend = "reference_backend/torch_puone/memory.py"
             module = scene.fake.world.file(scene.repository, "main", backend) or b""
             broken = module.decode().replace(*BROKEN)
             scene.fake.person("maintainer").pushes({backend: broken})

@@ -21,7 +21,7 @@ from lives.selection import ONE_LANE, SUITE
 
 HEADER = "c10/core/Allocator.h"
 PYTHON = "torch/accelerator/memory.py"
-BACKEND = "reference_backend/memory.py"
+BACKEND = "reference_backend/torch_puone/memory.py"
 LABELS = "labels/labels.yml"
 PLAYS = {"pr", "pr-report", "label", "feed", "lint", "set-up"}
 

@@ -28,7 +28,7 @@ def test_the_suite_has_the_nightly_that_was_found_once(night: Life) -> None:
     run = night.first["nightly"]
     assert NIGHTLY in run.leg("pin").log
     (leg,) = (leg for leg in run.jobs["suite"].legs if leg.matrix["pin"] == "nightly")
-    assert "installing the torch of ci/pins/nightly.yaml" in leg.log
+    assert "install the torch of ci/pins/nightly.yaml" in leg.log
 
 
 def test_the_last_reports_are_kept_to_be_compared_with(night: Life) -> None:

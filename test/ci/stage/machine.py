@@ -34,7 +34,7 @@ def prepare(folder: Path) -> dict[str, str]:
     cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return {
         "PATH": os.pathsep.join([str(programs), "/usr/bin", "/bin"]),
-        "BUILT": str(ROOT),  # where the stand-in for cmake finds the extension
+        "STAGE_BUILT": str(ROOT),  # where the stand-in for cmake finds the extension
         "XDG_CACHE_HOME": cache,  # what ci/ keeps of a torch that it has read
         "PIP_CONFIG_FILE": os.devnull,
     }

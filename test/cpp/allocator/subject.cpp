@@ -35,9 +35,9 @@ void recordStream(const c10::DataPtr& ptr, const Stream& stream) {
 
 void keepBusy(const Stream& stream, std::chrono::milliseconds time) {
   puone_kernel kernel = nullptr;
-  PUONE_CHECK(hal().kernel_find("delay", &kernel));
+  PUONE_CHECK(hal().kernel_find("delay", nullptr, &kernel));
   const puone_delay_args args{static_cast<uint64_t>(time.count()) * 1'000'000};
-  PUONE_CHECK(hal().kernel_launch(kernel, &args, sizeof args, stream.handle()));
+  PUONE_CHECK(hal().kernel_launch(kernel, &args, sizeof args, stream.handle(), nullptr));
 }
 
 int64_t allocated(c10::DeviceIndex device) {

@@ -10,4 +10,4 @@ import editable
 
 editable.forget()
 if os.environ.get("PUONE_LIE") == "a_path_file_loads_the_backend":
-    import reference_backend  # noqa: F401 - loading it is the lie
+    import torch_puone  # noqa: F401 - loading it is the lie

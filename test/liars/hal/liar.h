@@ -28,6 +28,14 @@ Symbol& symbol();
 /// The wrapped driver's own table. Valid once puone_hal_get() has returned OK.
 const puone_hal_api& truth();
 
+/// What the wrapped driver knows of a pointer.
+inline puone_pointer_attributes attributesOf(const void* pointer) {
+  puone_pointer_attributes found{};
+  found.struct_size = sizeof found;
+  truth().pointer_attributes(pointer, &found);
+  return found;
+}
+
 // Lies about drivers.
 void tableIsTooShort(puone_hal_api& table);
 void tableForAnyAbi(puone_hal_api& table);
@@ -42,11 +50,12 @@ void shutdownWaitsInChildren(puone_hal_api& table);
 void errorsHaveNoText(puone_hal_api& table);
 void failuresClearTheirResult(puone_hal_api& table);
 void nullResultsCrash(puone_hal_api& table);
+void structsAreOverrun(puone_hal_api& table);
 void extensionVersionsAreIgnored(puone_hal_api& table);
 
 // Lies about devices.
 void deviceSynchronizeDoesNothing(puone_hal_api& table);
-void currentDeviceIsProcessWide(puone_hal_api& table);
+void everythingIsOnDevice0(puone_hal_api& table);
 void countIsOneTooHigh(puone_hal_api& table);
 void thereIsNoDevice(puone_hal_api& table);
 void countChanges(puone_hal_api& table);
@@ -96,6 +105,7 @@ void nativeHandlesChange(puone_hal_api& table);
 void noStreamCannotBeDestroyed(puone_hal_api& table);
 void streamsLeaveThreads(puone_hal_api& table);
 void noStreamIsIdle(puone_hal_api& table);
+void nativeStreamsAreNotShared(puone_hal_api& table);
 
 // Lies about events.
 void elapsedIsConstant(puone_hal_api& table);
@@ -117,6 +127,7 @@ void argumentsAreReadLate(puone_hal_api& table);
 
 // Lies about kernels.
 void anyKernelIsFound(puone_hal_api& table);
+void kernelsAreNotDescribed(puone_hal_api& table);
 void kernelSizesAreNotChecked(puone_hal_api& table);
 void fillDoesNothing(puone_hal_api& table);
 void copyBitsDoesNothing(puone_hal_api& table);
@@ -125,7 +136,7 @@ void delayDoesNotWait(puone_hal_api& table);
 void kernelsRefusePeers(puone_hal_api& table);
 void threadsLoseWork(puone_hal_api& table);
 
-// Lies about faults.
+// Lies about the extension "fault".
 void memoryNeverRunsOutOnRequest(puone_hal_api& table);
 void kernelErrorsAreSwallowed(puone_hal_api& table);
 void devicesAreNeverLost(puone_hal_api& table);

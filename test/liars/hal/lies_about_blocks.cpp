@@ -19,8 +19,7 @@ char* shifted(void* block, ptrdiff_t by) {
 }
 
 bool onDevice(const void* pointer) {
-  puone_pointer_attributes found{};
-  truth().pointer_attributes(pointer, &found);
+  const puone_pointer_attributes found = attributesOf(pointer);
   return found.kind == PUONE_MEMORY_DEVICE;
 }
 
@@ -55,8 +54,7 @@ constexpr std::chrono::microseconds kSlow{200};
 // Releases a block in a thread of its own: whoever asked for it need not wait.
 template <typename Free>
 puone_status freeLater(void* block, puone_memory_kind kind, Free entry) {
-  puone_pointer_attributes found{};
-  truth().pointer_attributes(block, &found);
+  const puone_pointer_attributes found = attributesOf(block);
   if (found.kind != kind || found.base != block) return entry(block);
   std::thread([=] { entry(block); }).detach();
   return PUONE_OK;
@@ -65,8 +63,8 @@ puone_status freeLater(void* block, puone_memory_kind kind, Free entry) {
 } // namespace
 
 void blocksAreMisaligned(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    puone_status status = truth().malloc(bytes == 0 ? 0 : bytes + kOff, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    puone_status status = truth().malloc(device, bytes == 0 ? 0 : bytes + kOff, out);
     if (status == PUONE_OK) *out = shifted(*out, kOff);
     return status;
   };
@@ -84,10 +82,10 @@ void blocksAreMisaligned(puone_hal_api& table) {
 }
 
 void liveBlocksAreGivenAgain(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
     const std::lock_guard guard(mutex);
     if (out != nullptr && giveAgain(bytes, out)) return PUONE_OK;
-    puone_status status = truth().malloc(bytes, out);
+    puone_status status = truth().malloc(device, bytes, out);
     if (status == PUONE_OK) by_size[bytes] = {*out, 1};
     return status;
   };
@@ -95,14 +93,14 @@ void liveBlocksAreGivenAgain(puone_hal_api& table) {
 }
 
 void threadsShareBlocks(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
     const bool alone = inside++ == 0;
     std::this_thread::sleep_for(kSlow); // so that they do meet
     const std::lock_guard guard(mutex);
     --inside;
     constexpr size_t kAnySize = 0;
     if (!alone && out != nullptr && giveAgain(kAnySize, out)) return PUONE_OK;
-    puone_status status = truth().malloc(bytes, out);
+    puone_status status = truth().malloc(device, bytes, out);
     if (status == PUONE_OK) by_size[kAnySize] = {*out, 1};
     return status;
   };
@@ -110,14 +108,14 @@ void threadsShareBlocks(puone_hal_api& table) {
 }
 
 void nothingIsAllocated(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    return truth().malloc(bytes == 0 ? 1 : bytes, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    return truth().malloc(device, bytes == 0 ? 1 : bytes, out);
   };
 }
 
 void runningOutIsAnInternalError(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    puone_status status = truth().malloc(bytes, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    puone_status status = truth().malloc(device, bytes, out);
     return status == PUONE_OUT_OF_MEMORY ? PUONE_INTERNAL : status;
   };
 }
@@ -150,7 +148,7 @@ void onlyTheStartIsKnown(puone_hal_api& table) {
   table.pointer_attributes = [](const void* pointer, puone_pointer_attributes* out) {
     puone_status status = truth().pointer_attributes(pointer, out);
     if (status == PUONE_OK && out->base != pointer) {
-      *out = {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+      *out = {out->struct_size, PUONE_MEMORY_UNREGISTERED, -1, 0, nullptr, 0};
     }
     return status;
   };

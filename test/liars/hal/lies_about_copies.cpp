@@ -44,9 +44,8 @@ void memsetRefusesHighBits(puone_hal_api& table) {
 void peersReceiveNothing(puone_hal_api& table) {
   table.memcpy_async =
       [](void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
-        puone_pointer_attributes to{}, from{};
-        truth().pointer_attributes(dst, &to);
-        truth().pointer_attributes(src, &from);
+        const puone_pointer_attributes to = attributesOf(dst);
+        const puone_pointer_attributes from = attributesOf(src);
         const bool peers = to.kind == PUONE_MEMORY_DEVICE && from.kind == PUONE_MEMORY_DEVICE &&
                            to.device != from.device;
         return truth().memcpy_async(dst, src, peers ? 0 : bytes, kind, stream);

@@ -6,11 +6,10 @@
 namespace puone::liar {
 namespace {
 
-std::atomic<int32_t> everybodys_device{0};
-
-// Makes the wrapped driver's thread agree before an entry that uses the current device.
-void follow() {
-  truth().device_set(everybodys_device);
+bool isDevice(int32_t index) {
+  int32_t count = 0;
+  truth().device_count(&count);
+  return index >= 0 && index < count;
 }
 
 } // namespace
@@ -23,27 +22,12 @@ void deviceSynchronizeDoesNothing(puone_hal_api& table) {
   };
 }
 
-void currentDeviceIsProcessWide(puone_hal_api& table) {
-  table.device_set = [](int32_t device) {
-    puone_status status = truth().device_set(device);
-    if (status == PUONE_OK) everybodys_device = device;
-    return status;
+void everythingIsOnDevice0(puone_hal_api& table) {
+  table.stream_create = [](int32_t device, int32_t priority, puone_stream* out) {
+    return truth().stream_create(isDevice(device) ? 0 : device, priority, out);
   };
-  table.device_get = [](int32_t* out) {
-    follow();
-    return truth().device_get(out);
-  };
-  table.malloc = [](size_t bytes, void** out) {
-    follow();
-    return truth().malloc(bytes, out);
-  };
-  table.stream_create = [](int32_t priority, puone_stream* out) {
-    follow();
-    return truth().stream_create(priority, out);
-  };
-  table.event_create = [](uint32_t flags, puone_event* out) {
-    follow();
-    return truth().event_create(flags, out);
+  table.event_create = [](int32_t device, uint32_t flags, puone_event* out) {
+    return truth().event_create(isDevice(device) ? 0 : device, flags, out);
   };
 }
 
@@ -73,10 +57,10 @@ void countChanges(puone_hal_api& table) {
 }
 
 void indicesWrap(puone_hal_api& table) {
-  table.device_set = [](int32_t device) {
+  table.device_synchronize = [](int32_t device) {
     int32_t count = 0;
     truth().device_count(&count);
-    return truth().device_set(device < 0 ? device : device % count);
+    return truth().device_synchronize(device < 0 ? device : device % count);
   };
 }
 
@@ -99,8 +83,8 @@ void waitingIsForAllDevices(puone_hal_api& table) {
 }
 
 void prioritiesAreReversed(puone_hal_api& table) {
-  table.stream_priority_range = [](int32_t* least, int32_t* greatest) {
-    return truth().stream_priority_range(greatest, least);
+  table.stream_priority_range = [](int32_t device, int32_t* least, int32_t* greatest) {
+    return truth().stream_priority_range(device, greatest, least);
   };
 }
 

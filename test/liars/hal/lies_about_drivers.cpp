@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "liar.h"
 
@@ -51,7 +52,7 @@ void countingStartsTheDevice(puone_hal_api& table) {
   table.device_count = [](int32_t* out) {
     puone_status status = truth().device_count(out);
     puone_stream stream = nullptr;
-    if (status == PUONE_OK && truth().stream_create(0, &stream) == PUONE_OK) {
+    if (status == PUONE_OK && truth().stream_create(0, 0, &stream) == PUONE_OK) {
       truth().stream_host_func(stream, [](void*) {}, nullptr);
       truth().stream_synchronize(stream);
       truth().stream_destroy(stream);
@@ -78,8 +79,8 @@ void errorsHaveNoText(puone_hal_api& table) {
 }
 
 void failuresClearTheirResult(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    puone_status status = truth().malloc(bytes, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    puone_status status = truth().malloc(device, bytes, out);
     if (status != PUONE_OK && out != nullptr) *out = nullptr;
     return status;
   };
@@ -91,9 +92,19 @@ void failuresClearTheirResult(puone_hal_api& table) {
 }
 
 void nullResultsCrash(puone_hal_api& table) {
-  table.device_get = [](int32_t* out) {
+  table.device_count = [](int32_t* out) {
     *out = 0;
-    return truth().device_get(out);
+    return truth().device_count(out);
+  };
+}
+
+void structsAreOverrun(puone_hal_api& table) {
+  table.device_properties = [](int32_t device, puone_device_properties* out) {
+    puone_status status = truth().device_properties(device, out);
+    if (status == PUONE_OK && out->struct_size > sizeof *out) {
+      std::memset(out + 1, 0, out->struct_size - sizeof *out); // as if it were ours to clear
+    }
+    return status;
   };
 }
 

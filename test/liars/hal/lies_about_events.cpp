@@ -17,11 +17,7 @@ puone_stream idleStream(int32_t device) {
   const std::lock_guard guard(mutex);
   puone_stream& stream = streams[device];
   if (stream == nullptr) {
-    int32_t before = 0;
-    truth().device_get(&before);
-    truth().device_set(device);
-    truth().stream_create(0, &stream);
-    truth().device_set(before);
+    truth().stream_create(device, 0, &stream);
   }
   return stream;
 }
@@ -111,8 +107,9 @@ void firstRecordCounts(puone_hal_api& table) {
 }
 
 void unknownFlagsAreIgnored(puone_hal_api& table) {
-  table.event_create = [](uint32_t flags, puone_event* out) {
-    return truth().event_create(flags & (PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC), out);
+  table.event_create = [](int32_t device, uint32_t flags, puone_event* out) {
+    return truth().event_create(
+        device, flags & (PUONE_EVENT_TIMING | PUONE_EVENT_BLOCKING_SYNC), out);
   };
 }
 
@@ -141,8 +138,8 @@ void elapsedIsInSeconds(puone_hal_api& table) {
 }
 
 void eventsLeaveFiles(puone_hal_api& table) {
-  table.event_create = [](uint32_t flags, puone_event* out) {
-    puone_status status = truth().event_create(flags, out);
+  table.event_create = [](int32_t device, uint32_t flags, puone_event* out) {
+    puone_status status = truth().event_create(device, flags, out);
     if (status == PUONE_OK && eventfd(0, 0) < 0) return PUONE_INTERNAL;
     return status;
   };

@@ -18,17 +18,20 @@ std::atomic<puone_kernel> dropped{nullptr};
 // Launches of one kernel are accepted and not run.
 void dropKernel(puone_hal_api& table, const char* name) {
   dropped_name = name;
-  table.kernel_find = [](const char* name, puone_kernel* out) {
-    puone_status status = truth().kernel_find(name, out);
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, info, out);
     if (status == PUONE_OK && std::string_view(name) == dropped_name) dropped = *out;
     return status;
   };
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        const bool drop = kernel == dropped && kernel != nullptr && args != nullptr;
-        return drop && stream != nullptr ? PUONE_OK
-                                         : truth().kernel_launch(kernel, args, bytes, stream);
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    const bool drop = kernel == dropped && kernel != nullptr && args != nullptr;
+    return drop && stream != nullptr ? PUONE_OK
+                                     : truth().kernel_launch(kernel, args, bytes, stream, context);
+  };
 }
 
 std::mutex mutex;
@@ -40,8 +43,7 @@ bool usesAPeer(const void* args, size_t bytes, int32_t device) {
   for (size_t at = 0; at + sizeof(void*) <= bytes; at += sizeof(void*)) {
     void* word = nullptr;
     std::memcpy(&word, words + at, sizeof word);
-    puone_pointer_attributes found{};
-    truth().pointer_attributes(word, &found);
+    const puone_pointer_attributes found = attributesOf(word);
     if (found.kind == PUONE_MEMORY_DEVICE && found.device != device) return true;
   }
   return false;
@@ -75,37 +77,49 @@ void delayDoesNotWait(puone_hal_api& table) {
 }
 
 void anyKernelIsFound(puone_hal_api& table) {
-  table.kernel_find = [](const char* name, puone_kernel* out) {
-    puone_status status = truth().kernel_find(name, out);
-    return status == PUONE_UNSUPPORTED ? truth().kernel_find("delay", out) : status;
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    puone_status status = truth().kernel_find(name, info, out);
+    return status == PUONE_UNSUPPORTED ? truth().kernel_find("delay", info, out) : status;
+  };
+}
+
+void kernelsAreNotDescribed(puone_hal_api& table) {
+  table.kernel_find = [](const char* name, puone_kernel_info*, puone_kernel* out) {
+    return truth().kernel_find(name, nullptr, out);
   };
 }
 
 void kernelSizesAreNotChecked(puone_hal_api& table) {
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        puone_status status = truth().kernel_launch(kernel, args, bytes, stream);
-        const bool ignored = status == PUONE_INVALID_ARGUMENT && args != nullptr;
-        return ignored && kernel != nullptr && stream != nullptr ? PUONE_OK : status;
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    puone_status status = truth().kernel_launch(kernel, args, bytes, stream, context);
+    const bool ignored = status == PUONE_INVALID_ARGUMENT && args != nullptr;
+    return ignored && kernel != nullptr && stream != nullptr ? PUONE_OK : status;
+  };
 }
 
 void kernelsRefusePeers(puone_hal_api& table) {
-  table.stream_create = [](int32_t priority, puone_stream* out) {
-    puone_status status = truth().stream_create(priority, out);
+  table.stream_create = [](int32_t device, int32_t priority, puone_stream* out) {
+    puone_status status = truth().stream_create(device, priority, out);
     const std::lock_guard guard(mutex);
-    if (status == PUONE_OK) truth().device_get(&device_of[*out]);
+    if (status == PUONE_OK) device_of[*out] = device;
     return status;
   };
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        const std::lock_guard guard(mutex);
-        const auto at = device_of.find(stream);
-        const bool refused =
-            at != device_of.end() && args != nullptr && usesAPeer(args, bytes, at->second);
-        return refused ? PUONE_INVALID_ARGUMENT
-                       : truth().kernel_launch(kernel, args, bytes, stream);
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    const std::lock_guard guard(mutex);
+    const auto at = device_of.find(stream);
+    const bool refused =
+        at != device_of.end() && args != nullptr && usesAPeer(args, bytes, at->second);
+    return refused ? PUONE_INVALID_ARGUMENT
+                   : truth().kernel_launch(kernel, args, bytes, stream, context);
+  };
 }
 
 void threadsLoseWork(puone_hal_api& table) {
@@ -117,15 +131,18 @@ void threadsLoseWork(puone_hal_api& table) {
         --inside;
         return status;
       };
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        const bool alone = meetsNobody();
-        puone_status status = alone || args == nullptr
-                                  ? truth().kernel_launch(kernel, args, bytes, stream)
-                                  : PUONE_OK;
-        --inside;
-        return status;
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    const bool alone = meetsNobody();
+    puone_status status = alone || args == nullptr
+                              ? truth().kernel_launch(kernel, args, bytes, stream, context)
+                              : PUONE_OK;
+    --inside;
+    return status;
+  };
 }
 
 } // namespace puone::liar

@@ -52,8 +52,8 @@ void allocationIsReportedOnDevice0(puone_hal_api& table) {
 }
 
 void deviceMemoryIsOpenToTheHost(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    puone_status status = truth().malloc(bytes, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    puone_status status = truth().malloc(device, bytes, out);
     if (status == PUONE_OK) openToTheHost(*out, bytes);
     return status;
   };
@@ -62,8 +62,7 @@ void deviceMemoryIsOpenToTheHost(puone_hal_api& table) {
 void freeNeverUnmaps(puone_hal_api& table) {
   table.free = [](void* block) {
     if (block == nullptr) return PUONE_OK;
-    puone_pointer_attributes found{};
-    truth().pointer_attributes(block, &found);
+    const puone_pointer_attributes found = attributesOf(block);
     if (found.kind != PUONE_MEMORY_DEVICE || found.base != block) return truth().free(block);
     return truth().device_synchronize(found.device); // it waits as it should, and that is all
   };

@@ -60,14 +60,17 @@ void swapSubmissions(puone_hal_api& table) {
   table.stream_host_func = [](puone_stream stream, puone_host_func function, void* user_data) {
     return submit(stream, [=] { return truth().stream_host_func(stream, function, user_data); });
   };
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        if (args == nullptr) return truth().kernel_launch(kernel, args, bytes, stream);
-        const auto* first = static_cast<const unsigned char*>(args);
-        std::vector<unsigned char> copy(first, first + bytes); // the caller's struct dies on return
-        return submit(
-            stream, [=] { return truth().kernel_launch(kernel, copy.data(), bytes, stream); });
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    if (args == nullptr) return truth().kernel_launch(kernel, args, bytes, stream, context);
+    const auto* first = static_cast<const unsigned char*>(args);
+    std::vector<unsigned char> copy(first, first + bytes); // the caller's struct dies on return
+    return submit(
+        stream, [=] { return truth().kernel_launch(kernel, copy.data(), bytes, stream, context); });
+  };
 }
 
 void flushBeforeQuestions(puone_hal_api& table) {
@@ -123,16 +126,19 @@ void tasksRunInReverse(puone_hal_api& table) {
 void argumentsAreReadLate(puone_hal_api& table) {
   flushBeforeQuestions(table);
   flushBeforeReleases(table);
-  table.kernel_launch =
-      [](puone_kernel kernel, const void* args, size_t bytes, puone_stream stream) {
-        if (args == nullptr || stream == nullptr) {
-          return truth().kernel_launch(kernel, args, bytes, stream);
-        }
-        flush(stream);
-        const std::lock_guard guard(mutex);
-        kept_back[stream] = [=] { return truth().kernel_launch(kernel, args, bytes, stream); };
-        return PUONE_OK;
-      };
+  table.kernel_launch = [](puone_kernel kernel,
+                           const void* args,
+                           size_t bytes,
+                           puone_stream stream,
+                           const puone_launch_context* context) {
+    if (args == nullptr || stream == nullptr) {
+      return truth().kernel_launch(kernel, args, bytes, stream, context);
+    }
+    flush(stream);
+    const std::lock_guard guard(mutex);
+    kept_back[stream] = [=] { return truth().kernel_launch(kernel, args, bytes, stream, context); };
+    return PUONE_OK;
+  };
   table.memcpy_async =
       [](void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
         flush(stream);

@@ -43,13 +43,12 @@ void waitEventDoesNothing(puone_hal_api& table) {
 }
 
 void streamsAreOneAndTheSame(puone_hal_api& table) {
-  table.stream_create = [](int32_t priority, puone_stream* out) {
+  table.stream_create = [](int32_t device, int32_t priority, puone_stream* out) {
     if (out == nullptr) return PUONE_INVALID_ARGUMENT;
-    int32_t device = 0;
-    truth().device_get(&device);
     const std::lock_guard guard(mutex);
     puone_stream& stream = only_stream[device];
-    puone_status status = stream == nullptr ? truth().stream_create(priority, &stream) : PUONE_OK;
+    puone_status status =
+        stream == nullptr ? truth().stream_create(device, priority, &stream) : PUONE_OK;
     if (status == PUONE_OK) *out = stream;
     return status;
   };
@@ -87,8 +86,8 @@ void noStreamCannotBeDestroyed(puone_hal_api& table) {
 }
 
 void streamsLeaveThreads(puone_hal_api& table) {
-  table.stream_create = [](int32_t priority, puone_stream* out) {
-    puone_status status = truth().stream_create(priority, out);
+  table.stream_create = [](int32_t device, int32_t priority, puone_stream* out) {
+    puone_status status = truth().stream_create(device, priority, out);
     if (status == PUONE_OK) std::thread([] { pause(); }).detach();
     return status;
   };
@@ -97,6 +96,12 @@ void streamsLeaveThreads(puone_hal_api& table) {
 void noStreamIsIdle(puone_hal_api& table) {
   table.stream_query = [](puone_stream stream) {
     return stream == nullptr ? PUONE_OK : truth().stream_query(stream);
+  };
+}
+
+void nativeStreamsAreNotShared(puone_hal_api& table) {
+  table.stream_from_native = [](int32_t device, void* native, puone_stream* out) {
+    return native == nullptr ? PUONE_INVALID_ARGUMENT : truth().stream_create(device, 0, out);
   };
 }
 

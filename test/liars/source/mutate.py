@@ -31,7 +31,7 @@ FOLDERS = (
     "csrc/drivers/sim/",
     "csrc/runtime/",
 )
-PACKAGE = "reference_backend/"
+PACKAGE = "reference_backend/torch_puone/"
 REQUIRED = {"lie", "file", "find", "say", "requirements"}
 OPTIONAL = {"checks", "cannot_load"}
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "hal/validation.h"
 #include "liar.h"
 
 namespace puone::liar {
@@ -19,9 +20,9 @@ char* shifted(void* block, ptrdiff_t bytes) {
 }
 
 void allocationsArePadded(puone_hal_api& table) {
-  table.malloc = [](size_t bytes, void** out) {
-    if (bytes == 0 || bytes > SIZE_MAX - kLead - kTail) return truth().malloc(bytes, out);
-    const puone_status status = truth().malloc(kLead + bytes + kTail, out);
+  table.malloc = [](int32_t device, size_t bytes, void** out) {
+    if (bytes == 0 || bytes > SIZE_MAX - kLead - kTail) return truth().malloc(device, bytes, out);
+    const puone_status status = truth().malloc(device, kLead + bytes + kTail, out);
     if (status == PUONE_OK) *out = shifted(*out, kLead);
     return status;
   };
@@ -35,7 +36,8 @@ void allocationsArePadded(puone_hal_api& table) {
     out->size -= kLead + kTail;
     const auto offset =
         reinterpret_cast<uintptr_t>(pointer) - reinterpret_cast<uintptr_t>(out->base);
-    if (offset >= out->size) *out = {PUONE_MEMORY_UNREGISTERED, -1, nullptr, 0};
+    if (offset >= out->size)
+      *out = {out->struct_size, PUONE_MEMORY_UNREGISTERED, -1, 0, nullptr, 0};
     return status;
   };
 }
@@ -45,14 +47,12 @@ std::mutex mutex;
 std::set<int32_t> with_stream;
 
 void oneStream(puone_hal_api& table) {
-  table.stream_create = [](int32_t priority, puone_stream* out) {
-    int32_t device = 0;
-    if (const puone_status status = truth().device_get(&device); status != PUONE_OK) return status;
+  table.stream_create = [](int32_t device, int32_t priority, puone_stream* out) {
     std::lock_guard<std::mutex> lock(mutex);
     if (!with_stream.insert(device).second) return PUONE_UNSUPPORTED;
-    return truth().stream_create(priority, out);
+    return truth().stream_create(device, priority, out);
   };
-  table.stream_priority_range = [](int32_t* least, int32_t* greatest) {
+  table.stream_priority_range = [](int32_t, int32_t* least, int32_t* greatest) {
     *least = *greatest = 0;
     return PUONE_OK;
   };
@@ -65,11 +65,48 @@ void oneStream(puone_hal_api& table) {
   };
 }
 
+// A driver whose author has not written a kernel yet.
+void noKernels(puone_hal_api& table) {
+  table.kernel_find = nullptr;
+  table.kernel_launch = nullptr;
+  table.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) out->capabilities &= ~uint64_t{PUONE_CAP_KERNELS};
+    return status;
+  };
+}
+
+// A driver whose author has begun with the kernels that move data.
+void copiesAndFills(puone_hal_api& table) {
+  table.kernel_find = [](const char* name, puone_kernel_info* info, puone_kernel* out) {
+    for (const char* kernel : {"copy", "copy_bits", "fill"}) {
+      if (name == nullptr || out == nullptr || std::string_view(name) == kernel) {
+        return truth().kernel_find(name, info, out);
+      }
+    }
+    return PUONE_UNSUPPORTED;
+  };
+}
+
 // A native runtime shared with other libraries, as far as a process without one can tell: its
 // streams are the wrapped driver's, its default stream is the calling thread itself.
 constexpr intptr_t kDefaultStream = 1;
 constexpr int32_t kFirstDeviceId = 4;
 constexpr int32_t kNativeDeviceType = 2;
+
+// The stream's device is the one that accepts it.
+puone_status waitOnNative(void* native, puone_event event) {
+  int32_t devices = 0;
+  puone_status status = truth().device_count(&devices);
+  for (int32_t device = 0; status == PUONE_OK && device < devices; ++device) {
+    puone_stream stream = nullptr;
+    if (truth().stream_from_native(device, native, &stream) != PUONE_OK) continue;
+    status = truth().stream_wait_event(stream, event);
+    truth().stream_destroy(stream);
+    return status;
+  }
+  return status == PUONE_OK ? PUONE_INVALID_ARGUMENT : status;
+}
 
 const puone_dlpack_api kShared = {
     .struct_size = sizeof(puone_dlpack_api),
@@ -86,7 +123,7 @@ const puone_dlpack_api kShared = {
         [](void* native_stream, puone_event event) {
           if (native_stream == nullptr) return PUONE_INVALID_ARGUMENT;
           if (native_stream == kShared.default_stream) return truth().event_synchronize(event);
-          return truth().stream_wait_event(static_cast<puone_stream>(native_stream), event);
+          return waitOnNative(native_stream, event);
         },
 };
 
@@ -114,12 +151,29 @@ void forgetfulRuntime(puone_hal_api& table) {
   offer<forgetful>(table);
 }
 
+// The validation layer around a driver, for suites that load the library themselves.
+void validation(puone_hal_api& table) {
+  table = *validated(truth());
+}
+
+// A device whose events can be waited for in sleep only.
+void sleepingEvents(puone_hal_api& table) {
+  table.event_create = [](int32_t device, uint32_t flags, puone_event* out) {
+    return (flags & PUONE_EVENT_BLOCKING_SYNC) == 0 ? PUONE_UNSUPPORTED
+                                                    : truth().event_create(device, flags, out);
+  };
+}
+
 constexpr Lie kOddities[] = {
     {"none", [](puone_hal_api&) {}},
     {"padded", allocationsArePadded},
     {"one_stream", oneStream},
+    {"no_kernels", noKernels},
+    {"copies_and_fills", copiesAndFills},
     {"native_runtime", nativeRuntime},
     {"forgetful_runtime", forgetfulRuntime},
+    {"validation", validation},
+    {"sleeping_events", sleepingEvents},
 };
 
 } // namespace

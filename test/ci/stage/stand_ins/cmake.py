@@ -27,10 +27,12 @@ def main() -> None:
 def _build(build: Path) -> None:
     if not (build / "build.ninja").is_file():
         sys.exit(f"Error: {build} is not configured")
-    for extension in Path(os.environ["BUILT"]).glob("reference_backend/_C*.so"):
-        link = build.resolve().parent / "reference_backend" / extension.name
+    package = Path("reference_backend", "torch_puone")
+    built = Path(os.environ["STAGE_BUILT"]) / package
+    for file in (*built.glob("_C*.so"), built / "_build.py"):
+        link = build.resolve().parent / package / file.name
         if not link.is_symlink():
-            link.symlink_to(extension)
+            link.symlink_to(file)
 
 
 if __name__ == "__main__":

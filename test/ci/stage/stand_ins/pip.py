@@ -26,7 +26,13 @@ def main() -> None:
     parser.add_argument("--wheel-dir", type=Path)
     parser.add_argument("--target")
     parser.add_argument("--config-settings", action="append")
-    for switch in ("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"):
+    parser.add_argument("--extra-index-url")
+    parser.add_argument("--progress-bar")
+    parser.add_argument("--retries")
+    for switch in (
+        *("--quiet", "--no-deps", "--no-build-isolation", "--require-hashes"),
+        *("--no-compile", "--no-input", "--disable-pip-version-check"),
+    ):
         parser.add_argument(switch, action="store_true")
     parser.add_argument("what", nargs="*")
     args = parser.parse_intermixed_args()
@@ -50,7 +56,8 @@ def _requirements(file: str) -> None:
 
 def _project(folder: Path, wheels: Path | None) -> None:
     try:
-        project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+        document = tomllib.loads((folder / "pyproject.toml").read_text())
+        project = document["project"]
     except (OSError, KeyError):
         sys.exit(f"ERROR: {folder} does not appear to be a Python project")
     name, version = project["name"].replace("-", "_"), project.get("version", "0")
@@ -58,12 +65,19 @@ def _project(folder: Path, wheels: Path | None) -> None:
         wheels.mkdir(parents=True, exist_ok=True)
         (wheels / f"{name}-{version}-py3-none-any.whl").touch()
     else:
-        _install(folder.resolve(), name, version, project)
+        source = _source(folder.resolve(), document.get("tool", {}))
+        _install(source, name, version, project)
 
 
-def _install(folder: Path, name: str, version: str, project: dict[str, Any]) -> None:
+def _source(folder: Path, tool: dict[str, Any]) -> Path:
+    """The folder that has the project's packages."""
+    for package in tool.get("scikit-build", {}).get("wheel", {}).get("packages", []):
+        return (folder / package).parent
+    return folder / "src" if (folder / "src").is_dir() else folder
+
+
+def _install(source: Path, name: str, version: str, project: dict[str, Any]) -> None:
     packages = Path(sysconfig.get_paths()["purelib"])
-    source = folder / "src" if (folder / "src").is_dir() else folder
     (packages / f"{name}.pth").write_text(f"{source}\n")
     about = packages / f"{name}-{version}.dist-info"
     about.mkdir(exist_ok=True)

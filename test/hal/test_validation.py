@@ -1,0 +1,484 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The validation layer: misuse of every entry is refused, over sim and over the cuda driver.
+
+Over sim it is always on. The cuda driver's host code, over the stand-in for CUDA's runtime, checks
+no arguments itself; the odd driver "validation" puts the layer around it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import byref, c_float, c_int32, c_uint64, c_void_p, sizeof
+from pathlib import Path
+from typing import Any
+
+import pytest
+from suites import LIBRARIES, STANDIN, needs_standin
+
+from conformance.hal import abi, contract, kernels
+from conformance.hal.abi import EventFlags, MemcpyKind, Status
+from conformance.hal.driver import Driver
+from conformance.hal.kernels import DType
+from conformance.hal.process import run_in_child
+
+SIM = LIBRARIES / "libpuone_sim.so"
+ODD = LIBRARIES / "libpuone_odd.so"
+WILD = 0x1234560  # nothing is there
+H2D, D2D = MemcpyKind.HOST_TO_DEVICE, MemcpyKind.DEVICE_TO_DEVICE
+ARGUMENT, DEVICE = Status.INVALID_ARGUMENT, Status.INVALID_DEVICE
+SMALL = 8  # a struct_size that no struct of the ABI has
+
+
+def _dead_stream(hal: Driver) -> int:
+    stream = hal.stream()
+    hal.ok(hal.api.stream_destroy(stream))
+    return stream
+
+
+def _dead_event(hal: Driver) -> int:
+    event = hal.event()
+    hal.ok(hal.api.event_destroy(event))
+    return event
+
+
+def _timed(hal: Driver, device: int = 0) -> int:
+    """A timed event that was recorded and is complete."""
+    event, stream = hal.event(EventFlags.TIMING, device), hal.stream(device)
+    hal.record(event, stream)
+    hal.synchronize(stream)
+    return event
+
+
+def _launch(hal: Driver, kernel: int | None, args: object, size: int, stream: int | None) -> int:
+    return int(hal.api.kernel_launch(kernel, args, size, stream, None))
+
+
+def _launch_with_small_context(hal: Driver) -> int:
+    context, args = abi.LaunchContext(struct_size=SMALL), kernels.delay(0)
+    kernel, stream = hal.kernel("delay"), hal.stream()
+    return int(hal.api.kernel_launch(kernel, byref(args), 8, stream, byref(context)))
+
+
+def out() -> object:
+    return byref(c_void_p())
+
+
+Misuse = Callable[[Driver], int]
+#: Each entry of the table -> what is wrong, the call, and what it must answer.
+MISUSE: dict[str, dict[str, tuple[Misuse, Status]]] = {
+    "describe": {
+        "no struct": (lambda hal: hal.api.describe(None), ARGUMENT),
+        "small struct": (
+            lambda hal: hal.api.describe(byref(abi.DriverInfo(struct_size=SMALL))),
+            ARGUMENT,
+        ),
+    },
+    "device_count": {"no result": (lambda hal: hal.api.device_count(None), ARGUMENT)},
+    "device_properties": {
+        "no device": (
+            lambda hal: hal.api.device_properties(99, byref(abi.DeviceProperties())),
+            DEVICE,
+        ),
+        "no struct": (lambda hal: hal.api.device_properties(0, None), ARGUMENT),
+        "small struct": (
+            lambda hal: hal.api.device_properties(
+                0, byref(abi.DeviceProperties(struct_size=SMALL))
+            ),
+            ARGUMENT,
+        ),
+    },
+    "device_memory_info": {
+        "no device": (
+            lambda hal: hal.api.device_memory_info(-1, byref(c_uint64()), byref(c_uint64())),
+            DEVICE,
+        ),
+        "no result": (
+            lambda hal: hal.api.device_memory_info(0, byref(c_uint64()), None),
+            ARGUMENT,
+        ),
+    },
+    "device_synchronize": {"no device": (lambda hal: hal.api.device_synchronize(99), DEVICE)},
+    "stream_priority_range": {
+        "no device": (
+            lambda hal: hal.api.stream_priority_range(99, byref(c_int32()), byref(c_int32())),
+            DEVICE,
+        ),
+        "no result": (
+            lambda hal: hal.api.stream_priority_range(0, None, byref(c_int32())),
+            ARGUMENT,
+        ),
+    },
+    "device_can_access_peer": {
+        "no peer": (lambda hal: hal.api.device_can_access_peer(0, 99, byref(c_int32())), DEVICE),
+        "no result": (lambda hal: hal.api.device_can_access_peer(0, 0, None), ARGUMENT),
+    },
+    "malloc": {
+        "no device": (lambda hal: hal.api.malloc(99, 64, out()), DEVICE),
+        "no bytes": (lambda hal: hal.api.malloc(0, 0, out()), ARGUMENT),
+        "no result": (lambda hal: hal.api.malloc(0, 64, None), ARGUMENT),
+    },
+    "free": {
+        "wild": (lambda hal: hal.api.free(WILD), ARGUMENT),
+        "interior": (lambda hal: hal.api.free(hal.malloc(4096) + 256), ARGUMENT),
+        "pinned": (lambda hal: hal.api.free(hal.host_malloc(64)), ARGUMENT),
+    },
+    "host_malloc": {
+        "no bytes": (lambda hal: hal.api.host_malloc(0, out()), ARGUMENT),
+        "no result": (lambda hal: hal.api.host_malloc(64, None), ARGUMENT),
+    },
+    "host_free": {
+        "wild": (lambda hal: hal.api.host_free(WILD), ARGUMENT),
+        "interior": (lambda hal: hal.api.host_free(hal.host_malloc(4096) + 64), ARGUMENT),
+        "of a device": (lambda hal: hal.api.host_free(hal.malloc(64)), ARGUMENT),
+    },
+    "pointer_attributes": {
+        "no struct": (lambda hal: hal.api.pointer_attributes(WILD, None), ARGUMENT),
+        "small struct": (
+            lambda hal: hal.api.pointer_attributes(
+                WILD, byref(abi.PointerAttributes(struct_size=SMALL))
+            ),
+            ARGUMENT,
+        ),
+    },
+    "memcpy_async": {
+        "dead stream": (
+            lambda hal: hal.api.memcpy_async(
+                hal.malloc(64), hal.malloc(64), 64, D2D, _dead_stream(hal)
+            ),
+            ARGUMENT,
+        ),
+        "too long": (
+            lambda hal: hal.api.memcpy_async(
+                hal.malloc(4096), hal.malloc(64), 4096, D2D, hal.stream()
+            ),
+            ARGUMENT,
+        ),
+        "not of the kind": (
+            lambda hal: hal.api.memcpy_async(hal.malloc(64), hal.malloc(64), 64, H2D, hal.stream()),
+            ARGUMENT,
+        ),
+        "unknown kind": (
+            lambda hal: hal.api.memcpy_async(hal.malloc(64), hal.malloc(64), 64, 9, hal.stream()),
+            ARGUMENT,
+        ),
+        "no bytes of an unknown kind": (
+            lambda hal: hal.api.memcpy_async(None, None, 0, 9, hal.stream()),
+            ARGUMENT,
+        ),
+    },
+    "memset_async": {
+        "no stream": (lambda hal: hal.api.memset_async(hal.malloc(64), 0, 64, None), ARGUMENT),
+        "of the host": (
+            lambda hal: hal.api.memset_async(hal.host_malloc(64), 0, 64, hal.stream()),
+            ARGUMENT,
+        ),
+    },
+    "stream_create": {
+        "no device": (lambda hal: hal.api.stream_create(99, 0, out()), DEVICE),
+        "no result": (lambda hal: hal.api.stream_create(0, 0, None), ARGUMENT),
+    },
+    "stream_from_native": {
+        "no device": (
+            lambda hal: hal.api.stream_from_native(99, hal.native(hal.stream()), out()),
+            DEVICE,
+        ),
+        "nothing": (lambda hal: hal.api.stream_from_native(0, None, out()), ARGUMENT),
+        "no result": (
+            lambda hal: hal.api.stream_from_native(0, hal.native(hal.stream()), None),
+            ARGUMENT,
+        ),
+    },
+    "stream_destroy": {
+        "wild": (lambda hal: hal.api.stream_destroy(WILD), ARGUMENT),
+        "twice": (lambda hal: hal.api.stream_destroy(_dead_stream(hal)), ARGUMENT),
+        "an event": (lambda hal: hal.api.stream_destroy(hal.event()), ARGUMENT),
+    },
+    "stream_query": {"dead": (lambda hal: hal.api.stream_query(_dead_stream(hal)), ARGUMENT)},
+    "stream_synchronize": {"wild": (lambda hal: hal.api.stream_synchronize(WILD), ARGUMENT)},
+    "stream_wait_event": {
+        "dead event": (
+            lambda hal: hal.api.stream_wait_event(hal.stream(), _dead_event(hal)),
+            ARGUMENT,
+        ),
+        "no stream": (lambda hal: hal.api.stream_wait_event(None, hal.event()), ARGUMENT),
+    },
+    "stream_host_func": {
+        "no function": (
+            lambda hal: hal.api.stream_host_func(hal.stream(), abi.HostFunc(), None),
+            ARGUMENT,
+        ),
+        "no stream": (
+            lambda hal: hal.api.stream_host_func(None, hal.keep(abi.HostFunc(id)), None),
+            ARGUMENT,
+        ),
+    },
+    "stream_native_handle": {
+        "no result": (lambda hal: hal.api.stream_native_handle(hal.stream(), None), ARGUMENT),
+        "dead": (lambda hal: hal.api.stream_native_handle(_dead_stream(hal), out()), ARGUMENT),
+    },
+    "event_create": {
+        "no device": (lambda hal: hal.api.event_create(99, 0, out()), DEVICE),
+        "unknown flag": (lambda hal: hal.api.event_create(0, 1 << 9, out()), ARGUMENT),
+        "no result": (lambda hal: hal.api.event_create(0, 0, None), ARGUMENT),
+    },
+    "event_destroy": {
+        "wild": (lambda hal: hal.api.event_destroy(WILD), ARGUMENT),
+        "twice": (lambda hal: hal.api.event_destroy(_dead_event(hal)), ARGUMENT),
+    },
+    "event_record": {
+        "dead event": (lambda hal: hal.api.event_record(_dead_event(hal), hal.stream()), ARGUMENT),
+        "another device": (
+            lambda hal: hal.api.event_record(hal.event(device=0), hal.stream(1)),
+            ARGUMENT,
+        ),
+    },
+    "event_query": {"a stream": (lambda hal: hal.api.event_query(hal.stream()), ARGUMENT)},
+    "event_synchronize": {"wild": (lambda hal: hal.api.event_synchronize(WILD), ARGUMENT)},
+    "event_elapsed_ms": {
+        "without timing": (
+            lambda hal: hal.api.event_elapsed_ms(_timed(hal), hal.event(), byref(c_float())),
+            ARGUMENT,
+        ),
+        "never recorded": (
+            lambda hal: hal.api.event_elapsed_ms(
+                _timed(hal), hal.event(EventFlags.TIMING), byref(c_float())
+            ),
+            ARGUMENT,
+        ),
+        "of two devices": (
+            lambda hal: hal.api.event_elapsed_ms(_timed(hal), _timed(hal, 1), byref(c_float())),
+            ARGUMENT,
+        ),
+    },
+    "kernel_find": {
+        "no name": (lambda hal: hal.api.kernel_find(None, None, out()), ARGUMENT),
+        "no result": (lambda hal: hal.api.kernel_find(b"delay", None, None), ARGUMENT),
+        "small struct": (
+            lambda hal: hal.api.kernel_find(
+                b"delay", byref(abi.KernelInfo(struct_size=SMALL)), out()
+            ),
+            ARGUMENT,
+        ),
+    },
+    "kernel_launch": {
+        "no kernel": (lambda hal: _launch(hal, None, out(), 8, hal.stream()), ARGUMENT),
+        "wild kernel": (lambda hal: _launch(hal, WILD, out(), 8, hal.stream()), ARGUMENT),
+        "wrong size": (
+            lambda hal: _launch(hal, hal.kernel("delay"), out(), 7, hal.stream()),
+            ARGUMENT,
+        ),
+        "no arguments": (
+            lambda hal: _launch(hal, hal.kernel("delay"), None, 8, hal.stream()),
+            ARGUMENT,
+        ),
+        "dead stream": (
+            lambda hal: _launch(hal, hal.kernel("delay"), out(), 8, _dead_stream(hal)),
+            ARGUMENT,
+        ),
+        "small context": (_launch_with_small_context, ARGUMENT),
+    },
+    "get_extension": {
+        "no name": (lambda hal: hal.api.get_extension(None, 1, out()), ARGUMENT),
+        "no result": (lambda hal: hal.api.get_extension(b"fault", 1, None), ARGUMENT),
+    },
+}
+#: These take nothing that could be wrong.
+NOTHING_TO_MISUSE = {"init", "shutdown", "last_error_message"}
+CASES = [(entry, case) for entry, cases in MISUSE.items() for case in cases]
+
+OVER_STANDIN = {
+    "PUONE_LIAR": "validation",
+    "PUONE_LIAR_TARGET": str(STANDIN),
+    "PUONE_STANDIN_MEMORY": "64",
+}
+DRIVERS = [
+    pytest.param((SIM, {}), id="sim"),
+    pytest.param((ODD, OVER_STANDIN), id="standin", marks=needs_standin),
+]
+
+
+def test_every_entry_is_misused() -> None:
+    assert set(MISUSE) | NOTHING_TO_MISUSE == set(abi.ENTRIES)
+
+
+def fresh(library: Path) -> Driver:
+    """The driver as nobody has used it: this process may have loaded the library before."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Driver(shutil.copy(library, folder))
+
+
+def misuse(library: Path, environment: dict[str, str]) -> bytes:
+    """Misuse every entry; what was not refused as it should be, and whether work still runs."""
+    os.environ.update(environment)
+    hal = fresh(library)
+    hal.ok(hal.api.init())
+    wrong = []
+    for entry, case in CASES:
+        call, expected = MISUSE[entry][case]
+        status = Status(call(hal))
+        if status is not expected:
+            wrong.append(f"{entry}, {case}: {status.name}")
+        elif not hal.message().startswith(f"{entry}: "):
+            wrong.append(f"{entry}, {case}: the message is {hal.message()!r}")
+    block, stream = hal.malloc(64), hal.stream()
+    hal.memset(block, 5, 64, stream)
+    assert hal.read(block, 64, stream) == b"\x05" * 64
+    hal.ok(hal.api.shutdown())
+    if Status(hal.api.stream_query(stream)) is not Status.INTERNAL:
+        wrong.append("a stream outlives shutdown()")
+    return "\n".join(["done", *wrong]).encode()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_misuse_of_every_entry_is_refused(driver: tuple[Path, dict[str, str]]) -> None:
+    ending = run_in_child(lambda: misuse(*driver), 60)
+    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+
+
+def destroy_at_once(library: Path, environment: dict[str, str]) -> bytes:
+    """Threads give one block, stream and event back: one succeeds, the others are refused."""
+    os.environ.update(environment)
+    hal = fresh(library)
+    hal.ok(hal.api.init())
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(50):
+            for entry, handle in (
+                ("free", hal.malloc(64)),
+                ("stream_destroy", hal.stream()),
+                ("event_destroy", hal.event()),
+            ):
+                calls = [pool.submit(getattr(hal.api, entry), handle) for _ in range(4)]
+                answers = sorted(call.result() for call in calls)
+                assert answers == [Status.OK] + [ARGUMENT] * 3, (entry, answers)
+    hal.ok(hal.api.shutdown())
+    return b"done"
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_of_threads_that_destroy_one_thing_one_succeeds(
+    driver: tuple[Path, dict[str, str]],
+) -> None:
+    ending = run_in_child(lambda: destroy_at_once(*driver), 60)
+    assert (str(ending), ending.payload) == ("exit status 0", b"done")
+
+
+#: Entries that look at their device or memory first; before init() there is none.
+BEFORE_INIT: dict[str, Misuse] = {
+    "device_properties": lambda hal: hal.api.device_properties(0, byref(abi.DeviceProperties())),
+    "device_synchronize": lambda hal: hal.api.device_synchronize(0),
+    "malloc": lambda hal: hal.api.malloc(0, 64, out()),
+    "free": lambda hal: hal.api.free(WILD),
+    "stream_create": lambda hal: hal.api.stream_create(0, 0, out()),
+    "event_create": lambda hal: hal.api.event_create(0, 0, out()),
+}
+
+
+def before_init(library: Path, environment: dict[str, str]) -> bytes:
+    """Call entries too early; what was not refused in the entry's own name."""
+    os.environ.update(environment)
+    hal = fresh(library)
+    wrong = []
+    for entry, call in BEFORE_INIT.items():
+        status = Status(call(hal))
+        if status is not Status.INTERNAL or not hal.message().startswith(f"{entry}: init()"):
+            wrong.append(f"{entry}: {status.name}, {hal.message()!r}")
+    return "\n".join(["done", *wrong]).encode()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_before_init_the_message_names_the_entry(driver: tuple[Path, dict[str, str]]) -> None:
+    ending = run_in_child(lambda: before_init(*driver), 60)
+    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+
+
+#: Calls that a host function must not make.
+WITHIN: dict[str, Callable[[Driver, int, int], int]] = {
+    "malloc": lambda hal, stream, block: hal.api.malloc(0, 64, out()),
+    "free": lambda hal, stream, block: hal.api.free(block),
+    "memset_async": lambda hal, stream, block: hal.api.memset_async(block, 1, 64, stream),
+    "stream_synchronize": lambda hal, stream, block: hal.api.stream_synchronize(stream),
+    "shutdown": lambda hal, stream, block: hal.api.shutdown(),
+}
+
+
+def call_from_a_host_function(library: Path, environment: dict[str, str]) -> bytes:
+    """A host function calls back; what was not refused for that reason, and whether work runs."""
+    os.environ.update(environment)
+    hal = fresh(library)
+    hal.ok(hal.api.init())
+    stream, block = hal.stream(), hal.malloc(64)
+    wrong = []
+
+    def call_back(_: object) -> None:
+        for entry, call in WITHIN.items():
+            status = Status(call(hal, stream, block))
+            if status is not Status.INTERNAL or f"{entry}: called from within" not in hal.message():
+                wrong.append(f"{entry}: {status.name}, {hal.message()!r}")
+
+    hal.ok(hal.api.stream_host_func(stream, hal.keep(abi.HostFunc(call_back)), None))
+    hal.synchronize(stream)
+    hal.memset(block, 5, 64, stream)
+    assert hal.read(block, 64, stream) == b"\x05" * 64
+    hal.ok(hal.api.shutdown())
+    return "\n".join(["done", *wrong]).encode()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_a_host_function_that_calls_back_is_refused(driver: tuple[Path, dict[str, str]]) -> None:
+    ending = run_in_child(lambda: call_from_a_host_function(*driver), 60)
+    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+
+
+#: Workspace that a caller must not give, and what is said of it. The kernel asks for 64 bytes.
+WORKSPACE: dict[str, tuple[Callable[[Driver], int], str]] = {
+    "short": (lambda hal: hal.malloc(256) + 256 - 32, "has 32 bytes, not 64"),
+    "misaligned": (lambda hal: hal.malloc(4096) + 32, "is not aligned to 256 bytes"),
+    "of the host": (lambda hal: hal.host_malloc(4096), "is not memory of device 0"),
+    "of another device": (lambda hal: hal.malloc(4096, 1), "is not memory of device 0"),
+    "nothing": (lambda hal: 0, "is not memory of device 0"),
+}
+
+
+def give_wrong_workspace(environment: dict[str, str]) -> bytes:
+    """Launch a kernel that asks for workspace and gets what it cannot use."""
+    os.environ.update(environment)
+    hal = Driver(ODD)
+    hal.ok(hal.api.init())
+    stream, operands = hal.stream(), hal.malloc(280_000)
+    args = contract.struct("puone_dot_args")(
+        dtype=DType.FLOAT32,
+        n=70_000,
+        out=hal.malloc(64),
+        a=operands,
+        b=operands,
+        a_stride=4,
+        b_stride=4,
+    )
+    wrong = []
+    for case, (give, said) in WORKSPACE.items():
+
+        def allocate(_: object, size: int, result: Any, give: Any = give) -> int:
+            result[0] = give(hal)
+            return Status.OK
+
+        context = abi.LaunchContext(allocate=abi.Allocate(allocate))
+        status = Status(
+            hal.api.kernel_launch(
+                hal.kernel("dot"), byref(args), sizeof(args), stream, byref(context)
+            )
+        )
+        if status is not ARGUMENT or said not in hal.message():
+            wrong.append(f"{case}: {status.name}, {hal.message()!r}")
+    hal.synchronize(stream)
+    hal.ok(hal.api.shutdown())
+    return "\n".join(["done", *wrong]).encode()
+
+
+@needs_standin
+def test_workspace_that_a_kernel_cannot_use_is_refused() -> None:
+    ending = run_in_child(lambda: give_wrong_workspace(dict(OVER_STANDIN)), 60)
+    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")

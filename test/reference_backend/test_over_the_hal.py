@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the runtime asks of the HAL, and what it makes of the answers: on drivers that show it."""
+
+from __future__ import annotations
+
+import pytest
+from interpreter import Python
+from suites import LIBRARIES, STANDIN, needs_standin
+
+ODD = {
+    "PUONE_DRIVER": str(LIBRARIES / "libpuone_odd.so"),
+    "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
+}
+ON_STANDIN = {"PUONE_DRIVER": str(STANDIN), "PUONE_STANDIN_MEMORY": "128"}
+
+
+def succeeds(python: Python, code: str, **environment: str) -> str:
+    """Standard output of code that must run to its end."""
+    done = python(code, env={"PUONE_DRIVER": "sim", **environment})
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_blocking_event_is_one_for_the_driver(python: Python) -> None:
+    """The odd driver has no events but those that are waited for in sleep."""
+    code = """
+import torch, torch_puone as puone
+for arguments in ({"blocking": True}, {"blocking": True, "enable_timing": True}):
+    first, second = puone.Event(**arguments), puone.Event(**arguments)
+    assert first.query() and isinstance(first, torch.Event) and isinstance(first, puone.Event)
+    first.record()
+    second.record()
+    second.synchronize()
+    assert first.query() and second.query()
+assert first.elapsed_time(second) >= 0
+try:
+    puone.Event().record()
+except NotImplementedError as error:
+    assert "event_create" in str(error), error
+else:
+    raise AssertionError("an event that spins was made")
+"""
+    succeeds(python, code, **ODD, PUONE_LIAR="sleeping_events")
+
+
+FILL_THE_CACHE = """
+import torch, torch_puone as puone
+blocks = [torch.empty(1 << 20, dtype=torch.uint8, device="puone") for _ in range(100)]
+del blocks
+assert puone.memory_reserved() > 90 << 20 > puone.memory_allocated()
+"""
+
+
+@needs_standin
+def test_workspace_is_tried_again_after_the_cache_is_emptied(python: Python) -> None:
+    """The cache holds most of the device: a kernel that needs workspace gets it all the same."""
+    code = (
+        FILL_THE_CACHE
+        + """
+retries = puone.memory_stats()["num_alloc_retries"]
+table = torch.zeros(64, device="puone")
+index = (torch.arange(512 << 10) % 64).to("puone")
+table.index_put_((index,), torch.ones(512 << 10, device="puone"), accumulate=True)
+assert table.cpu().tolist() == [8192.0] * 64
+assert puone.memory_stats()["num_alloc_retries"] > retries
+"""
+    )
+    succeeds(python, code, **ON_STANDIN)
+
+
+@needs_standin
+def test_workspace_is_counted_and_limited(python: Python) -> None:
+    code = """
+import torch, torch_puone as puone
+table = torch.zeros(64, device="puone")
+index = (torch.arange(512 << 10) % 64).to("puone")
+values = torch.ones(512 << 10, device="puone")
+puone.synchronize()
+puone.reset_peak_memory_stats()
+before = puone.memory_allocated()
+table.index_put_((index,), values, accumulate=True)
+assert puone.memory_allocated() == before, "workspace was not given back"
+assert puone.max_memory_allocated() > before + (512 << 10), "workspace was not counted"
+puone.empty_cache()
+puone.set_per_process_memory_fraction(puone.memory_reserved() / (128 << 20))
+try:
+    table.index_put_((index,), values, accumulate=True)
+except torch.OutOfMemoryError as error:
+    assert str(error).startswith("puone out of memory. Tried to allocate "), error
+else:
+    raise AssertionError("workspace was taken beyond the limit")
+puone.set_per_process_memory_fraction(1.0)
+table.index_put_((index,), values, accumulate=True)
+assert table.cpu().tolist() == [16384.0] * 64
+"""
+    succeeds(python, code, **ON_STANDIN)
+
+
+def test_a_drivers_error_names_the_entry_once(python: Python) -> None:
+    code = """
+import torch, torch_puone as puone
+puone._fault.kernel_error_at(1)
+torch.ones(2, device="puone")
+try:
+    puone.current_stream().synchronize()
+except RuntimeError as error:
+    text = str(error).splitlines()[0]
+    assert text.startswith("puone driver error in stream_synchronize: kernel fill failed"), text
+    assert text.count("stream_synchronize") == 1, text
+else:
+    raise AssertionError("the error was not reported")
+"""
+    succeeds(python, code)
+
+
+def test_other_threads_run_while_one_waits_for_the_allocator(python: Python) -> None:
+    """Statistics may have to wait for the allocator, which may be waiting for a device."""
+    code = """
+import threading, time, torch, torch_puone as puone
+block = torch.empty(1 << 20, device="puone")
+side = puone.Stream()
+with side:
+    puone._C.delay(400_000_000, 0)
+block.record_stream(side)
+del block
+emptying = threading.Thread(target=puone.empty_cache)  # waits for the side stream
+emptying.start()
+time.sleep(0.05)
+asking = threading.Thread(target=lambda: (puone.memory_stats(), puone.memory_snapshot()))
+asking.start()
+ticks = 0
+while emptying.is_alive():
+    time.sleep(0.005)
+    ticks += 1
+emptying.join(); asking.join()
+assert ticks > 20, f"the interpreter stood still: {ticks} ticks"
+"""
+    succeeds(python, code)
+
+
+@pytest.mark.parametrize("seed", ["", "3"])
+def test_a_shutdown_while_threads_use_the_device_is_clean(python: Python, seed: str) -> None:
+    code = """
+import threading, torch, torch_puone
+def work():
+    x = torch.ones(64, device="puone")
+    while True:
+        try:
+            x = (x + 1).clone()
+            x.sum().item()
+        except RuntimeError:  # the driver is down
+            return
+threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+for thread in threads:
+    thread.start()
+import os, time; time.sleep(0.2)
+torch_puone._exit.shutdown()
+for thread in threads:
+    thread.join(30)
+assert not any(thread.is_alive() for thread in threads)
+os._exit(0)  # CPython ends threads that want the GIL after its end, whatever they run
+"""
+    environment = {"PUONE_SIM_SEED": seed} if seed else {}
+    for _ in range(3):
+        succeeds(python, code, **environment)
