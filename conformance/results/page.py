@@ -66,10 +66,9 @@ def render(document: Document) -> str:
 def _template() -> Any:
     # Imported here: no other use of the suite needs a template engine.
     import jinja2
-    import markupsafe
 
     def clean(value: Any) -> Any:
-        if isinstance(value, str) and not isinstance(value, markupsafe.Markup):
+        if isinstance(value, str) and not hasattr(value, "__html__"):
             return plain(value)
         return value
 
