@@ -7,7 +7,6 @@ every operator that falls back has a reason, and every reason an operator.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections import Counter, defaultdict
@@ -15,14 +14,16 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import torch
 
 import torch_puone  # noqa: F401  registers the operators
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "csrc/aten"))
+
+import generate_operators as generator
+
 PAGE = Path(__file__).with_suffix(".md")
-GENERATOR = Path(__file__).parents[1] / "csrc/aten/generate_operators.py"
 
 STATUSES = {
     "native": "computed by kernels of the device",
@@ -104,51 +105,35 @@ def status(name: str) -> str:
 
 
 @cache
-def generator() -> ModuleType:
-    """csrc/aten/generate_operators.py, which reads the table."""
-    specification = importlib.util.spec_from_file_location(GENERATOR.stem, GENERATOR)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[GENERATOR.stem] = module  # dataclasses look their module up
-    specification.loader.exec_module(module)
-    return module
+def table() -> generator.Table:
+    """csrc/aten/operators.yaml"""
+    return generator.load()
 
 
 @cache
 def kernels() -> dict[str, tuple[str, ...]]:
     """The device kernels of each overload that the table registers."""
-    g = generator()
     directory = Path(torch.__file__).parent
-    natives = g.native_functions(directory.parent / "torchgen" / g.NATIVE_FUNCTIONS)
-    made = g.Generator(g.load(), natives, g.torch_version(directory))
-    return {
-        form.name: tuple(row.kernels)
-        for row in made.rows
-        if "custom" not in row.values
-        for form in made.forms(row)
-    }
-
-
-@cache
-def reason(name: str) -> str | None:
-    return generator().load().reason(name)
+    path = directory.parent / "torchgen" / generator.NATIVE_FUNCTIONS
+    natives = generator.native_functions(path)
+    made = generator.Generator(table(), natives, generator.torch_version(directory))
+    return {form.name: tuple(row.kernels) for row in made.rows for form in made.forms(row)}
 
 
 def problems() -> list[str]:
     """What the table says otherwise than the dispatcher."""
     every = names()
     fallbacks = [name for name in every if status(name) == "fallback"]
-    table = generator().load()
     unused = [
         pattern
-        for _, patterns in table.fallback
+        for _, patterns in table().fallback
         for pattern in patterns
         if not any(fnmatchcase(name, pattern) for name in fallbacks)
     ]
     registered = {name for name in every if has_kernel(name, "PrivateUse1") and not is_boxed(name)}
+    unexplained = [name for name in fallbacks if table().reason(name) is None]
     return [
-        *(f"{name} falls back, and has no reason" for name in fallbacks if reason(name) is None),
+        *(f"{name} falls back, and has no reason" for name in unexplained),
         *(f"{pattern} is the reason of no fallback" for pattern in unused),
         *(
             f"{name} has a row and is not registered"
@@ -180,7 +165,7 @@ def rows(all_names: Iterable[str]) -> str:
 def remark(name: str) -> str:
     """The kernels of a native operator, the reason of one that falls back."""
     if status(name) == "fallback":
-        return reason(name) or "?"
+        return table().reason(name) or "?"
     return ", ".join(f"`{kernel}`" for kernel in kernels().get(name, ()))
 
 

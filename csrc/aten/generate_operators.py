@@ -4,9 +4,8 @@
     python csrc/aten/generate_operators.py OUTPUT --torch TORCH
 
 OUTPUT and TORCH are directories. CMake runs it when the project is configured, and again when this
-file, the table or torch changes. A file that would not change is left alone, so that nothing is
-compiled again for it. Needs PyYAML; torch is not imported, its native_functions.yaml is read. For a
-source DIRECTORY/NAME.cpp:
+file, the table or torch changes. Needs PyYAML; torch is not imported, its native_functions.yaml is
+read. For a source DIRECTORY/NAME.cpp:
 
     aten/DIRECTORY/NAME_ops.h               the ATen headers of its operators, for the top of it
     aten/DIRECTORY/NAME_registrations.inc   their registrations, for the end of it, so that kernels
@@ -20,25 +19,20 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-try:
-    import yaml
-except ImportError:
-    sys.exit(
-        f"generate_operators.py needs PyYAML, which {sys.executable} does not have: "
-        f"{sys.executable} -m pip install pyyaml"
-    )
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from definitions import GeneratorError, Loader, read, write
 
 HERE = Path(__file__).resolve().parent
 TABLE = HERE / "operators.yaml"
 KERNELS = HERE.parent / "hal/kernels.yaml"
 NATIVE_FUNCTIONS = "packaged/ATen/native/native_functions.yaml"
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # The words of `types`, and what aten/core/elementwise.h calls the sets.
 TYPE_SETS = {
@@ -70,24 +64,6 @@ VERSIONS = ("since", "until")
 SECTIONS = {"torch", "core", "operators", "fallback"}
 # What a row is implemented by: exactly one of these.
 WAYS = ("class", "function", "foreach")
-
-
-class TableError(ValueError):
-    """The table is wrong; the message names the row."""
-
-
-class _UniqueKeys(Loader):  # type: ignore[misc]
-    """Refuses a key that a mapping already has, of which YAML would keep the last."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key.value, str):
-                raise TableError(f"line {key.start_mark.line + 1}: a key is not a word")
-            if key.value in seen:
-                raise TableError(f"line {key.start_mark.line + 1}: {key.value} is there twice")
-            seen.add(key.value)
-        return dict(super().construct_mapping(node, deep=deep))
 
 
 @dataclass(frozen=True)
@@ -125,7 +101,7 @@ class Row:
 
     line: int
     source: str
-    values: dict[str, Any] = field(hash=False)
+    values: dict[str, Any]
 
     @property
     def name(self) -> str:
@@ -136,8 +112,8 @@ class Row:
         kernels = self.values.get("kernels", [])
         return [self.values["kernel"]] if "kernel" in self.values else list(kernels)
 
-    def error(self, text: str) -> TableError:
-        return TableError(f"{TABLE.name}:{self.line}: {self.values.get('func', '?')}: {text}")
+    def error(self, text: str) -> GeneratorError:
+        return GeneratorError(f"{TABLE.name}:{self.line}: {self.values.get('func', '?')}: {text}")
 
 
 @dataclass(frozen=True)
@@ -156,10 +132,10 @@ class Table:
 
 
 def load(path: Path = TABLE) -> Table:
-    """The table. Raises TableError if it is not one, or if a row is malformed or there twice."""
-    text, data = read(path)
+    """The table. Raises GeneratorError if it is malformed, or if an operator has two rows."""
+    data, node = read(path)
     _check_sections(path, data)
-    lines = _row_lines(yaml.compose(text, Loader=Loader))
+    lines = _row_lines(node)
     rows = []
     for source, entries in data["operators"].items():
         for entry, line in zip(entries, lines[source], strict=True):
@@ -173,30 +149,12 @@ def load(path: Path = TABLE) -> Table:
     return Table(tuple(rows), tuple(data["core"]), fallback, _version(data["torch"]))
 
 
-def read(path: Path, loader: Any = _UniqueKeys) -> tuple[str, Any]:
-    """The text of a YAML file and what it says. Raises TableError if it cannot be read."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        return text, yaml.load(text, Loader=loader)
-    except OSError as error:
-        raise TableError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise TableError(f"{path}: not UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TableError(f"{path}:{line}: {error.problem or error.context}") from None
-    except TableError as error:
-        raise TableError(f"{path}: {error}") from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TableError(f"{path}: {' '.join(str(error).split())}") from None
-
-
 def _check_sections(path: Path, data: Any) -> None:
-    """Raises TableError unless the parts of a table are what they should be, rows apart."""
+    """Raises GeneratorError unless the parts of a table are what they should be, rows apart."""
 
     def expect(is_right: bool, what: str) -> None:
         if not is_right:
-            raise TableError(f"{path}: {what}")
+            raise GeneratorError(f"{path}: {what}")
 
     expect(isinstance(data, dict), f"is not a mapping of {', '.join(sorted(SECTIONS))}")
     expect(data.keys() == SECTIONS, f"has not exactly the keys {', '.join(sorted(SECTIONS))}")
@@ -246,7 +204,7 @@ def _row_lines(document: Any) -> dict[str, list[int]]:
 
 def _checked(row: Row) -> Row:
     if not isinstance(row.values, dict) or "func" not in row.values:
-        raise TableError(f"{TABLE.name}:{row.line}: a row without func")
+        raise GeneratorError(f"{TABLE.name}:{row.line}: a row without func")
     if unknown := sorted(map(str, set(row.values) - KEYS)):
         raise row.error(f"unknown key {', '.join(unknown)}; there are {', '.join(sorted(KEYS))}")
     _check_values(row)
@@ -284,7 +242,7 @@ def _words(value: str | list[str]) -> list[str]:
 
 def native_functions(path: Path) -> dict[str, Native]:
     """PyTorch's operators by name."""
-    _, entries = read(path, Loader)
+    entries, _ = read(path, Loader)
     return {native.name: native for native in map(_native, entries)}
 
 
@@ -306,11 +264,11 @@ def _native(entry: dict[str, Any]) -> Native:
 
 def kernel_names(path: Path) -> set[str]:
     """The kernels that the contract declares."""
-    _, contract = read(path)
+    contract, _ = read(path)
     try:
         return {name for family in contract["families"].values() for name in family["kernels"]}
     except (TypeError, KeyError, AttributeError):
-        raise TableError(f"{path}: is no kernel contract: run generate_kernels.py") from None
+        raise GeneratorError(f"{path}: is no kernel contract: run generate_kernels.py") from None
 
 
 class Generator:
@@ -382,9 +340,8 @@ class Generator:
 
     # ---- what is written ----
 
-    def sources(self, only: Iterable[str] | None = None) -> list[str]:
-        found = dict.fromkeys(row.source for row in self.rows)
-        return [source for source in found if only is None or source in only]
+    def sources(self) -> list[str]:
+        return list(dict.fromkeys(row.source for row in self.rows))
 
     def rows_of(self, source: str) -> Iterator[Row]:
         return (row for row in self.rows if row.source == source)
@@ -498,7 +455,7 @@ def source_lists(table: Table) -> str:
     """sources.cmake"""
     found = sorted(path.relative_to(HERE).as_posix() for path in HERE.glob("*/*.cpp"))
     if missing := sorted(set(table.core) - set(found)):
-        raise TableError(f"{TABLE.name}: core: there is no {', '.join(missing)}")
+        raise GeneratorError(f"{TABLE.name}: core: there is no {', '.join(missing)}")
     for row in table.rows:
         if row.source not in found:
             raise row.error(f"its source {row.source} is not there, so nothing would register it")
@@ -510,23 +467,15 @@ def source_lists(table: Table) -> str:
     )
 
 
-def write(path: Path, text: str) -> None:
-    """Write the file unless it already says that."""
-    if path.is_file() and path.read_text() == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def torch_version(directory: Path) -> tuple[int, int]:
     """(2, 13) of the torch in `directory`, which is not imported."""
     try:
         text = (directory / "version.py").read_text()
     except OSError as error:
-        raise TableError(f"{directory}/version.py: {error.strerror}: is that torch?") from None
+        raise GeneratorError(f"{directory}/version.py: {error.strerror}: is that torch?") from None
     found = re.search(r"__version__ = '(\d+)\.(\d+)", text)
     if found is None:
-        raise TableError(f"{directory}/version.py does not say the version of torch")
+        raise GeneratorError(f"{directory}/version.py does not say the version of torch")
     return int(found[1]), int(found[2])
 
 
@@ -541,8 +490,7 @@ def _generate(output: Path, torch: Path, path: Path) -> None:
         files[f"{stem}_registrations.inc"] = generator.registrations(source)
     for warning in generator.warnings:
         print(warning, file=sys.stderr)
-    for name, text in files.items():
-        write(output / "aten" / name, text)
+    write(output / "aten", files)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -553,11 +501,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         _generate(options.output, options.torch, options.table)
-    except TableError as error:
+    except GeneratorError as error:
         print(error, file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"{error.filename}: cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

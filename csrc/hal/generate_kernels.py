@@ -5,8 +5,7 @@
     python csrc/hal/generate_kernels.py --update        what is kept in the repository
 
 CMake runs the first when the project is configured, and again when this file or the contract
-changes. A file that would not change is left alone, so that nothing is compiled again for it.
-Needs PyYAML.
+changes. Needs PyYAML.
 
     kernels/args.h, kernels/args/*.h  the argument structs, in C99
     kernels/families/FAMILY.h         declares the kernels that csrc/kernels/FAMILY.cpp defines
@@ -29,13 +28,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-try:
-    import yaml
-except ImportError:
-    sys.exit(
-        f"generate_kernels.py needs PyYAML, which {sys.executable} does not have: "
-        f"{sys.executable} -m pip install pyyaml"
-    )
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from definitions import GeneratorError, read, write
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT = Path(__file__).with_name("kernels.yaml")
@@ -67,7 +62,7 @@ DECLARATIONS: dict[str, Types] = {
 
 
 class ContractError(ValueError):
-    """kernels.yaml contradicts itself."""
+    """The contract contradicts itself; the message says where, without the file."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +89,15 @@ class Contract:
 
 
 def load(path: Path = CONTRACT) -> Contract:
-    """The contract at `path`. Raises ContractError if it contradicts itself."""
-    data = _read(path)
+    """The contract at `path`. Raises GeneratorError if it contradicts itself."""
+    data, _ = read(path)
+    try:
+        return _contract(data)
+    except ContractError as error:
+        raise GeneratorError(f"{path}: {error}") from None
+
+
+def _contract(data: Any) -> Contract:
     _check_shape(data)
     headers: dict[str, dict[str, Any]] = data["headers"]
     structs = {
@@ -131,23 +133,6 @@ def load(path: Path = CONTRACT) -> Contract:
             raise ContractError(f"driver_sets: {name}: no family is named {', '.join(unknown)}")
     ordered = tuple(sorted(kernels, key=lambda kernel: kernel.name))
     return Contract(data["version"], ordered, sets, headers, structs)
-
-
-def _read(path: Path) -> Any:
-    """What a YAML file says. Raises ContractError, in one line, if it is none."""
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeys)
-    except OSError as error:
-        raise ContractError(error.strerror) from None
-    except UnicodeDecodeError:
-        raise ContractError("not UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise ContractError(f"line {line}: {error.problem or error.context}") from None
-    except ContractError:
-        raise
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
-        raise ContractError(" ".join(str(error).split())) from None
 
 
 def _check_shape(data: Any) -> None:
@@ -221,18 +206,6 @@ def _check_names(where: str, names: Any) -> None:
         raise ContractError(f"{where}: is not a list of names")
     if len(set(names)) < len(names):
         raise ContractError(f"{where}: has a name twice")
-
-
-class _UniqueKeys(yaml.SafeLoader):
-    """Refuses a key that a mapping already has, of which YAML would keep the last."""
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                line = node.start_mark.line + 1
-                raise ContractError(f"{key} is declared twice, in what begins in line {line}")
-        return dict(super().construct_mapping(node, deep=deep))
 
 
 class _Types:
@@ -489,14 +462,6 @@ def kept(contract: Contract) -> dict[str, str]:
     }
 
 
-def write(path: Path, text: str) -> None:
-    """Write the file unless it already says that."""
-    if path.is_file() and path.read_text() == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -507,15 +472,12 @@ def main() -> None:
     if (options.output is None) == (not options.update):
         parser.error("give either an output folder or --update")
     try:
-        contract = load()
-    except ContractError as error:
-        sys.exit(f"{CONTRACT}: {error}")
-    files = kept(contract) if options.update else built(contract)
-    try:
-        for name, text in files.items():
-            write((ROOT if options.update else options.output) / name, text)
-    except OSError as error:
-        sys.exit(f"{error.filename}: cannot be written: {error.strerror}")
+        if options.update:
+            write(ROOT, kept(load()))
+        else:
+            write(options.output, built(load()))
+    except GeneratorError as error:
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

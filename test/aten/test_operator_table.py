@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
+import generate_operators as generator
 import pytest
 import torch
+from definitions import GeneratorError
 
-GENERATOR = Path(__file__).parents[2] / "csrc/aten/generate_operators.py"
+#: Makes the generator for a table of the given rows.
+Make = Callable[..., generator.Generator]
 
 # What the table of a test says besides its rows.
 TABLE = """\
@@ -28,28 +28,14 @@ fallback:
 
 
 @pytest.fixture(scope="module")
-def generator() -> ModuleType:
-    """csrc/aten/generate_operators.py, which is a program and in no package."""
-    specification = importlib.util.spec_from_file_location(GENERATOR.stem, GENERATOR)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules[GENERATOR.stem] = module
-    specification.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def natives(generator: ModuleType) -> Any:
+def natives() -> dict[str, generator.Native]:
     torchgen = Path(torch.__file__).parents[1] / "torchgen"
     return generator.native_functions(torchgen / generator.NATIVE_FUNCTIONS)
 
 
 @pytest.fixture
-def make(generator: ModuleType, natives: Any, tmp_path: Path) -> Any:
-    """make(row, ...): the generator for a table of these rows."""
-
-    def build(*rows: str, torch: tuple[int, int] = (2, 13)) -> Any:
+def make(natives: dict[str, generator.Native], tmp_path: Path) -> Make:
+    def build(*rows: str, torch: tuple[int, int] = (2, 13)) -> generator.Generator:
         path = tmp_path / "operators.yaml"
         text = "\n".join(f"  - {{{row}}}" for row in rows)
         path.write_text(TABLE.format(torch="2.13", source="pointwise/a.cpp", rows=text))
@@ -58,7 +44,7 @@ def make(generator: ModuleType, natives: Any, tmp_path: Path) -> Any:
     return build
 
 
-def test_a_structured_operator_is_registered_in_all_forms(make: Any) -> None:
+def test_a_structured_operator_is_registered_in_all_forms(make: Make) -> None:
     text = make("func: exp.out, kernel: exp, types: inexact").registrations("pointwise/a.cpp")
     for form in ("exp,", "exp_,", "exp_out>"):
         assert f"at::_ops::{form}" in text
@@ -66,12 +52,12 @@ def test_a_structured_operator_is_registered_in_all_forms(make: Any) -> None:
     assert "kInexact" in text
 
 
-def test_a_form_of_another_name_belongs_to_its_structured_operator(make: Any) -> None:
+def test_a_form_of_another_name_belongs_to_its_structured_operator(make: Make) -> None:
     text = make("func: sort.values_stable, class: Sort").registrations("pointwise/a.cpp")
     assert "at::_ops::sort_stable, at::_ops::sort_values_stable>" in text
 
 
-def test_the_headers_are_those_of_the_operators(make: Any) -> None:
+def test_the_headers_are_those_of_the_operators(make: Make) -> None:
     header = make("func: add.out, kernel: add, types: numbers").header("pointwise/a.cpp")
     assert "<ATen/ops/add_meta.h>" in header
     assert "<ATen/ops/add_ops.h>" in header
@@ -83,7 +69,7 @@ def test_the_headers_are_those_of_the_operators(make: Any) -> None:
     ).header("pointwise/a.cpp")
 
 
-def test_autograd_gets_a_key_of_its_own(make: Any) -> None:
+def test_autograd_gets_a_key_of_its_own(make: Make) -> None:
     text = make(
         "func: conj_physical_, function: f, autograd: g", "func: conj_physical.out, function: f"
     ).registrations("pointwise/a.cpp")
@@ -110,7 +96,7 @@ REFUSED = [
     (["kernel: exp, types: inexact"], "operators.yaml:5: a row without func"),
     (["func: where.self, function: where"], "where.self: has no row for where.self_out"),
     (["func: where.self, foreach: where"], "where.self: has no tensor-by-tensor form"),
-    (["func: exp.out, class: Exp, class: Sin"], "line 5: class is there twice"),
+    (["func: exp.out, class: Exp, class: Sin"], "operators.yaml:5: class is declared twice"),
     (["func: 3, function: f"], "3: func is not a line of ASCII"),
     (["func: where.self, function: "], "where.self: function is not a line of ASCII"),
     (["func: exp.out, class: Exp, kernels: exp"], "exp.out: kernels is not a list of names"),
@@ -129,7 +115,7 @@ MALFORMED = {
     "a date that is none": ("core: []", "core: [2027-13-01]", "month must be in"),
     "an unknown part": ("core: []", "core: []\nextra: 1", "has not exactly the keys"),
     "a part that is lacking": ("core: []\n", "", "has not exactly the keys"),
-    "a part that is there twice": ("core: []", "core: []\ncore: []", "line 3: core is there twice"),
+    "a part that is there twice": ("core: []", "core: []\ncore: []", ":3: core is declared twice"),
     "a version that is a number": ('"{torch}"', "2.10", "is not a version in quotes"),
     "a core that is text": ("core: []", "core: abc", "core: is not a list"),
     "a source elsewhere": ("{source}", "../../a/b.cpp", "../../a/b.cpp is not DIRECTORY/NAME.cpp"),
@@ -140,39 +126,35 @@ MALFORMED = {
 
 
 @pytest.mark.parametrize("case", MALFORMED)
-def test_a_malformed_table_is_refused_in_one_line(
-    generator: ModuleType, tmp_path: Path, case: str
-) -> None:
+def test_a_malformed_table_is_refused_in_one_line(tmp_path: Path, case: str) -> None:
     found, replaced, said = MALFORMED[case]
     text = TABLE.replace(found, replaced)
     text = text.replace("{torch}", "2.13").replace("{source}", "pointwise/a.cpp")
     path = tmp_path / "operators.yaml"
     path.write_text(text.replace("{rows}", "  - {func: exp.out, kernel: exp, types: inexact}"))
-    with pytest.raises(generator.TableError) as caught:
+    with pytest.raises(GeneratorError) as caught:
         generator.load(path)
     assert said in str(caught.value)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_no_text_is_named(
-    generator: ModuleType, tmp_path: Path
-) -> None:
-    with pytest.raises(generator.TableError, match=r"nothing\.yaml: No such file"):
+def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+    with pytest.raises(GeneratorError, match=r"nothing\.yaml: No such file"):
         generator.load(tmp_path / "nothing.yaml")
     (tmp_path / "latin.yaml").write_bytes(b"torch: \xff")
-    with pytest.raises(generator.TableError, match=r"latin\.yaml: not UTF-8"):
+    with pytest.raises(GeneratorError, match=r"latin\.yaml: not UTF-8"):
         generator.load(tmp_path / "latin.yaml")
 
 
-def test_a_source_that_is_not_there_is_refused(make: Any, generator: ModuleType) -> None:
+def test_a_source_that_is_not_there_is_refused(make: Make) -> None:
     made = make("func: exp.out, kernel: exp, types: inexact")
-    with pytest.raises(generator.TableError, match=r"its source pointwise/a\.cpp is not there"):
+    with pytest.raises(GeneratorError, match=r"its source pointwise/a\.cpp is not there"):
         generator.source_lists(made.table)
 
 
 def test_a_folder_that_is_not_torch_or_cannot_be_written_is_named(
-    generator: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert generator.main([str(tmp_path), "--torch", str(tmp_path / "torch")]) == 1
     assert f"{tmp_path}/torchgen/" in capsys.readouterr().err
@@ -183,25 +165,23 @@ def test_a_folder_that_is_not_torch_or_cannot_be_written_is_named(
 
 
 @pytest.mark.parametrize(("rows", "message"), REFUSED)
-def test_a_wrong_row_is_refused_and_named(
-    generator: ModuleType, make: Any, rows: list[str], message: str
-) -> None:
-    with pytest.raises(generator.TableError) as caught:
+def test_a_wrong_row_is_refused_and_named(make: Make, rows: list[str], message: str) -> None:
+    with pytest.raises(GeneratorError) as caught:
         make(*rows).registrations("pointwise/a.cpp")
     assert message in str(caught.value)
     assert "operators.yaml:" in str(caught.value)
 
 
-def test_a_form_that_falls_back_has_a_reason_in_place_of_a_row(make: Any) -> None:
+def test_a_form_that_falls_back_has_a_reason_in_place_of_a_row(make: Make) -> None:
     make("func: hardswish, function: f", "func: hardswish.out, function: f")
 
 
-def test_a_newer_torch_with_another_form_is_warned_of(make: Any) -> None:
+def test_a_newer_torch_with_another_form_is_warned_of(make: Make) -> None:
     made = make("func: where.self, function: where", torch=(2, 14))
     assert any("where.self_out" in warning for warning in made.warnings)
 
 
-def test_an_operator_of_other_versions_is_left_out_aloud(make: Any) -> None:
+def test_an_operator_of_other_versions_is_left_out_aloud(make: Make) -> None:
     made = make('func: later.out, kernel: abs, types: reals, since: "2.14"')
     assert made.sources() == []
     assert made.warnings == ["later.out: not in torch 2.13, since 2.14"]
@@ -210,7 +190,7 @@ def test_an_operator_of_other_versions_is_left_out_aloud(make: Any) -> None:
 
 
 def test_a_wrong_table_fails_the_program(
-    generator: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = tmp_path / "operators.yaml"
     rows = "  - {func: expp.out, kernel: exp, types: inexact}"

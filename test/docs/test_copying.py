@@ -28,6 +28,7 @@ BUILD = {
     "csrc/aten/generate_operators.py",
     "csrc/aten/operators.cmake",
     "csrc/aten/operators.yaml",
+    "csrc/definitions.py",
     "csrc/hal/CMakeLists.txt",
     "csrc/hal/generate_kernels.py",
     "csrc/hal/kernels.cmake",
