@@ -19,7 +19,8 @@ except ImportError:
         f"{sys.executable} -m pip install pyyaml"
     )
 
-Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first is ten times as fast
+# The first needs libyaml, which not every build of PyYAML has, and is ten times as fast.
+Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class GeneratorError(ValueError):

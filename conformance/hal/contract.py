@@ -18,6 +18,8 @@ from typing import Any
 import yaml
 
 PATH = Path(__file__).with_name("kernels.yaml")
+# The first needs libyaml, which not every build of PyYAML has, and is ten times as fast.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 C_TYPES: dict[str, Any] = {
     "char": ctypes.c_char,
@@ -67,7 +69,7 @@ class Kernel:
 
 @cache
 def _data() -> dict[str, Any]:
-    data: dict[str, Any] = yaml.safe_load(PATH.read_text())
+    data: dict[str, Any] = yaml.load(PATH.read_text(encoding="utf-8"), LOADER)
     return data
 
 

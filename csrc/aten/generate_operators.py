@@ -22,6 +22,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -262,11 +263,13 @@ def _native(entry: dict[str, Any]) -> Native:
     )
 
 
-def kernel_names(path: Path) -> set[str]:
+@cache
+def kernel_names(path: Path) -> frozenset[str]:
     """The kernels that the contract declares."""
     contract, _ = read(path)
     try:
-        return {name for family in contract["families"].values() for name in family["kernels"]}
+        families = contract["families"].values()
+        return frozenset(name for family in families for name in family["kernels"])
     except (TypeError, KeyError, AttributeError):
         raise GeneratorError(f"{path}: is no kernel contract: run generate_kernels.py") from None
 
