@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.hal import contract
 from conformance.hal.kernels import DType
 
 # Of any shape and element type.
@@ -80,6 +81,12 @@ COMPUTE = {
     DType.COMPLEX64: DType.COMPLEX64,
     DType.COMPLEX128: DType.COMPLEX128,
 }
+
+
+def types_of(kernel: str) -> tuple[DType, ...]:
+    """The element types of a kernel, as the contract says."""
+    bits = contract.kernels()[kernel].element_types
+    return tuple(dtype for dtype in DType if bits >> dtype & 1)
 
 
 def encode(values: Any, dtype: DType) -> Array:

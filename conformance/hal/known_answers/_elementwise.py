@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from conformance.hal import contract
 from conformance.hal.answering import compare
 from conformance.hal.answers import (
     COMPLEXES,
@@ -33,6 +32,7 @@ from conformance.hal.answers import (
     dense,
     elementwise_args,
     rounded,
+    types_of,
 )
 from conformance.hal.kernels import DType
 from conformance.hal.known_answers.gemm import narrow, wide
@@ -180,11 +180,6 @@ class Row:
     signs: bool = False
     types: tuple[DType, ...] | None = None
     label: str = ""
-
-
-def types_of(kernel: str) -> tuple[DType, ...]:
-    bits = contract.kernels()[kernel].element_types
-    return tuple(dtype for dtype in DType if bits >> dtype & 1)
 
 
 def to_bool(dtype: DType) -> DType:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from conformance.hal.answers import COMPLEXES, COMPUTE, INTEGERS, STORAGE, Array, Case
+from conformance.hal.answers import COMPLEXES, COMPUTE, INTEGERS, STORAGE, Array, Case, types_of
 from conformance.hal.kernels import DType
 from conformance.hal.known_answers._elementwise import (
     Points,
@@ -20,7 +20,6 @@ from conformance.hal.known_answers._elementwise import (
     crossed,
     only,
     spread,
-    types_of,
     without,
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from conformance.hal.answers import (
+    COMPUTE,
     EPSILON,
     INTEGERS,
     REALS,
@@ -23,11 +24,10 @@ from conformance.hal.answers import (
     Placement,
     dense,
     transposed,
+    types_of,
 )
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.gemm import SUMMED_IN, narrow, numbers
-
-TYPES = (DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, *REALS)
+from conformance.hal.known_answers.gemm import narrow, numbers
 
 
 @dataclass(frozen=True)
@@ -150,8 +150,8 @@ def _off(dtype: DType, terms: Array) -> dict[str, Any]:
     if dtype in INTEGERS:
         return {}
     largest = float(np.max(terms, initial=0))
-    absolute = 4 * EPSILON[SUMMED_IN.get(dtype, dtype)] * largest
-    return {"ulps": 1 if dtype in SUMMED_IN else 4, "absolute": absolute}
+    absolute = 4 * EPSILON[COMPUTE[dtype]] * largest
+    return {"ulps": 4 if COMPUTE[dtype] is dtype else 1, "absolute": absolute}
 
 
 def _sums(equation: str, left: Array, right: Array, dtype: DType) -> Array:
@@ -247,7 +247,7 @@ def _not_finite(dtype: DType) -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in types_of("convolution"):
         for label, shape in SHAPES.items():
             yield convolved(label, dtype, shape)
             yield weight_gradient(label, dtype, shape)

@@ -23,11 +23,11 @@ from conformance.hal.answers import (
     dense,
     dims,
     rounded,
+    types_of,
 )
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.extremes import TYPES as ORDERED
 from conformance.hal.known_answers.gemm import narrow, numbers, wide
-from conformance.hal.known_answers.reduction import HALVES, NUMBERS, Place, inf, nan, near_one
+from conformance.hal.known_answers.reduction import HALVES, Place, inf, nan, near_one
 
 SMALL: list[Place] = [
     ((1,), (0,)),
@@ -54,11 +54,14 @@ class Scan:
     """A kernel: `exact` makes each output of wide numbers along a dimension."""
 
     kernel: str
-    types: Sequence[DType]
     values: Callable[[tuple[int, ...], DType], Array]
     exact: Callable[[Array, int], Sequence[Array]]
     ulps: float = 0
     cancels: bool = False  # the error is one of the sum of magnitudes
+
+    @property
+    def types(self) -> tuple[DType, ...]:
+        return types_of(self.kernel)
 
     def case(
         self,
@@ -126,7 +129,6 @@ def _around_zero(shape: tuple[int, ...], dtype: DType) -> Array:
 KERNELS = (
     Scan(
         "cumsum",
-        NUMBERS,
         lambda shape, dtype: numbers(shape, dtype, 9),
         lambda x, along: [np.cumsum(x, axis=along)],
         ulps=1,
@@ -134,16 +136,14 @@ KERNELS = (
     ),
     Scan(
         "cumprod",
-        NUMBERS,
         near_one,
         lambda x, along: [np.cumprod(x, axis=along)],
         ulps=64,
     ),
-    Scan("cummax", ORDERED, _few_values, _extremes(lambda a, b: a >= b)),
-    Scan("cummin", ORDERED, _few_values, _extremes(lambda a, b: a <= b)),
+    Scan("cummax", _few_values, _extremes(lambda a, b: a >= b)),
+    Scan("cummin", _few_values, _extremes(lambda a, b: a <= b)),
     Scan(
         "logcumsumexp",
-        REALS,
         _around_zero,
         lambda x, along: [np.logaddexp.accumulate(x, axis=along)] if x.size else [x],
         ulps=8,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from conformance.hal.answers import (
+    COMPUTE,
     EPSILON,
     INTEGERS,
     STORAGE,
@@ -18,9 +19,10 @@ from conformance.hal.answers import (
     dense,
     flipped,
     gaps,
+    types_of,
 )
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.gemm import SUMMED_IN, TYPES, narrow, numbers, wide
+from conformance.hal.known_answers.gemm import narrow, numbers, wide
 
 
 def dot(
@@ -35,7 +37,7 @@ def dot(
     absolute = 0.0
     if dtype not in INTEGERS:
         terms = float(np.sum(np.abs(a) * np.abs(b)))
-        absolute = 8 * EPSILON[SUMMED_IN.get(dtype, dtype)] * terms
+        absolute = 8 * EPSILON[COMPUTE[dtype]] * terms
     size = STORAGE[dtype].itemsize
     args = {
         "dtype": dtype,
@@ -54,7 +56,7 @@ def dot(
 
 
 def cases() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in types_of("dot"):
         for n in (0, 1, 2, 63, 64, 65, 1000, 5000, 70000):
             yield dot(dtype, n)
         for layout in (gaps, flipped):

@@ -10,6 +10,7 @@ import numpy as np
 
 from conformance.hal.answers import (
     COMPLEXES,
+    COMPUTE,
     EPSILON,
     INTEGERS,
     LAYOUTS,
@@ -23,22 +24,10 @@ from conformance.hal.answers import (
     gaps,
     rounded,
     transposed,
+    types_of,
 )
 from conformance.hal.kernels import DType
 
-TYPES = (
-    DType.UINT8,
-    DType.INT8,
-    DType.INT16,
-    DType.INT32,
-    DType.INT64,
-    DType.FLOAT16,
-    DType.BFLOAT16,
-    DType.FLOAT32,
-    DType.FLOAT64,
-    DType.COMPLEX64,
-    DType.COMPLEX128,
-)
 # batch, m, n, k: sizes around those of tiles, vectors, and nothing.
 SIZES = [
     (1, 1, 1, 1),
@@ -53,7 +42,6 @@ SIZES = [
     (0, 2, 2, 2),
     (2, 3, 4, 0),
 ]
-SUMMED_IN = {DType.FLOAT16: DType.FLOAT32, DType.BFLOAT16: DType.FLOAT32}
 
 
 def numbers(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
@@ -107,10 +95,10 @@ def product(
     expected = expected + factors[1] * wide(self, dtype)
     ulps, absolute = 0.0, 0.0
     if dtype not in INTEGERS:
-        ulps = 4 if dtype not in SUMMED_IN else 1
+        ulps = 4 if COMPUTE[dtype] is dtype else 1
         terms = np.abs(a) @ np.abs(b) if k else np.zeros((batch, m, n))
         largest = float(np.max(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
-        absolute = 4 * EPSILON[SUMMED_IN.get(dtype, dtype)] * largest
+        absolute = 4 * EPSILON[COMPUTE[dtype]] * largest
     args = {
         "dtype": dtype,
         "batch": batch,
@@ -133,7 +121,7 @@ def _factor(value: complex) -> dict[str, Any]:
 
 
 def cases() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in types_of("gemm"):
         for size in SIZES:
             yield product(dtype, size)
         yield product(dtype, (2, 5, 7, 9), "alpha 3", alpha=3)

@@ -14,6 +14,7 @@ from conformance.hal.answers import (
     COMPLEXES,
     INTEGERS,
     LAYOUTS,
+    REALS,
     STORAGE,
     Array,
     Case,
@@ -25,13 +26,12 @@ from conformance.hal.answers import (
     dims,
     element,
     rounded,
+    types_of,
 )
 from conformance.hal.contract import constants
 from conformance.hal.kernels import DType
 from conformance.hal.known_answers.fill import SIZES
-from conformance.hal.known_answers.gemm import TYPES
 
-REDUCED = (DType.BOOL, *TYPES)
 NAME = "index_of_a_test"
 INDICES = (DType.INT32, DType.INT64)
 
@@ -239,7 +239,7 @@ def _special() -> Iterator[Case]:
     nan, inf = math.nan, math.inf
     lookup = Lookup((5,), (40,))
     some: Sequence[float] = (nan, inf, -inf, -0.0, 2)
-    for dtype in TYPES:
+    for dtype in types_of("index_reduce")[1:]:  # without bool, which has no limits
         if dtype in INTEGERS:
             limits = np.iinfo(STORAGE[dtype])
             extremes = np.array([limits.max, limits.min, limits.max - 1, limits.min, 1])
@@ -260,7 +260,7 @@ def _ordered_sums() -> Iterator[Case]:
     """Sums that are rounded, and so tell in which order they were made."""
     random = np.random.default_rng(8)
     lookup = Lookup((3,), (500,), (2,))
-    for dtype in (DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64):
+    for dtype in REALS:
         table, elements = random.standard_normal((3, 2)), random.standard_normal((500, 2))
         if dtype is DType.FLOAT32:  # sums of two float32 in float64 are rounded once here, too
             table, elements = rounded(table, dtype), rounded(elements, dtype)
@@ -332,7 +332,7 @@ def cases() -> Iterator[Case]:
             yield got(lookup, dtype)
             if dtype is DType.UINT32:
                 yield written(lookup, dtype)
-    for dtype in REDUCED:
+    for dtype in types_of("index_reduce"):
         for lookup in LOOKUPS:
             for reduction in _reductions(dtype):
                 if math.prod(lookup.places) < 1000 or reduction == "PUONE_REDUCE_SUM":

@@ -22,12 +22,12 @@ from conformance.hal.answers import (
     dense,
     dims,
     rounded,
+    types_of,
 )
 from conformance.hal.kernels import DType
 from conformance.hal.known_answers.gemm import numbers
 from conformance.hal.known_answers.reduction import Place, inf, nan
 
-TYPES = (DType.UINT8, DType.INT8, DType.INT16, DType.INT32, DType.INT64, *REALS)
 SMALL: list[Place] = [((), ()), ((1,), (0,)), ((2,), (0,)), ((65,), (0,)), ((5, 7), (0,))]
 SMALL += [((5, 7), (1,)), ((3, 4, 5), (1,)), ((0, 3), (1,)), ((3, 0), (0,))]
 # Around the sizes at which a sort changes its method.
@@ -141,7 +141,7 @@ SPECIAL: list[list[float]] = [
 
 def cases() -> Iterator[Case]:
     x: Array
-    for dtype in TYPES:
+    for dtype in types_of("kth"):
         for shape, over in SMALL:
             # Few values, so that many are equal.
             x = np.round(numbers(shape, dtype, 16), 0 if dtype in INTEGERS else 1)

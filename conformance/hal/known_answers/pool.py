@@ -11,11 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from conformance.hal.answers import EPSILON, INTEGERS, REALS, Array, Case, In, Out, rounded
+from conformance.hal.answers import (
+    COMPUTE,
+    EPSILON,
+    INTEGERS,
+    Array,
+    Case,
+    In,
+    Out,
+    rounded,
+    types_of,
+)
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.gemm import SUMMED_IN
-
-TYPES = (DType.INT64, *REALS)
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,7 @@ def averages(
                 spread[np.ix_([plane], *inside)] += _quotient(gradient[to], by, dtype)
     ulps = 0.0 if dtype in INTEGERS else 2.0
     # Gradients are sums of rounded quotients, and may cancel.
-    off = 0.0 if dtype in INTEGERS else EPSILON[SUMMED_IN.get(dtype, dtype)] * 99 * 16
+    off = 0.0 if dtype in INTEGERS else EPSILON[COMPUTE[dtype]] * 99 * 16
     narrow = result.astype(np.int64 if dtype in INTEGERS else np.float64)
     args = _args(
         label,
@@ -203,7 +210,7 @@ def _special(dtype: DType) -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in types_of("avg_pool"):
         for label, axes in WINDOWS.items():
             source = _numbers((2, *_volume(axes)[0]), dtype, 1)
             yield from averages(label, dtype, axes)

@@ -11,12 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from conformance.hal.answers import COMPLEXES, EPSILON, REALS, Array, Case, In, Out, rounded
+from conformance.hal.answers import (
+    COMPLEXES,
+    COMPUTE,
+    EPSILON,
+    REALS,
+    Array,
+    Case,
+    In,
+    Out,
+    rounded,
+    types_of,
+)
 from conformance.hal.contract import constants
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.gemm import SUMMED_IN
 
-TYPES = (DType.UINT8, *REALS, DType.COMPLEX64, DType.COMPLEX128)
 UPSAMPLING = ("NEAREST", "NEAREST_EXACT", "LINEAR", "LINEAR_CORNERS", "CUBIC", "CUBIC_CORNERS")
 PADDING = ("REFLECT", "REPLICATE")
 
@@ -182,12 +191,11 @@ def resampled(
     result = _applied(source, matrices)
     spread = _applied(gradient, [weights.T for weights in matrices])
     # Weights that are not 1 have the error of the positions that they come from.
-    compute = SUMMED_IN.get(dtype, dtype)
     exact = dtype is DType.UINT8 or mode not in ("LINEAR", "LINEAR_CORNERS", *UPSAMPLING[4:])
     ulps = 0.0 if exact else 2.0
     largest = max((axis.source for axis in axes), default=1)
     most = float(np.max(np.abs(spread), initial=1))
-    off = 0.0 if exact else 8 * EPSILON[compute] * (largest + 8) * (most + 64)
+    off = 0.0 if exact else 8 * EPSILON[COMPUTE[dtype]] * (largest + 8) * (most + 64)
     name = f"{dtype.name.lower()} {mode.lower()} {label}"
     if exact and dtype is DType.UINT8:
         result, spread = result.astype(np.int64), spread.astype(np.int64)
@@ -235,7 +243,7 @@ def _refused() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in types_of("resample"):
         for mode in _modes(dtype):
             sizes = RESIZED if mode in UPSAMPLING else PADDED
             for label, axes in (sizes | FAR if mode == "REPLICATE" else sizes).items():

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from conformance.hal.answers import Array, Case, In, Out, rounded
+from conformance.hal.answers import Array, Case, In, Out, rounded, types_of
 from conformance.hal.kernels import DType
-from conformance.hal.known_answers.order import TYPES
 from conformance.hal.known_answers.reduction import inf, nan
 
 # Values, the length of a sequence, and values for each sequence; 0: one sequence for all.
@@ -60,7 +59,7 @@ def search(
 def cases() -> Iterator[Case]:
     random = np.random.default_rng(19)
     for right in (False, True):
-        for dtype in TYPES:
+        for dtype in types_of("search_sorted"):
             for out_dtype in (DType.INT32, DType.INT64):
                 for n, length, row in SIZES:
                     count = n // row if row else 1

@@ -22,11 +22,11 @@ from conformance.hal.answers import (
     element,
     flipped,
     gaps,
+    types_of,
 )
 from conformance.hal.contract import constants
 from conformance.hal.kernels import DType
 
-NUMBERS = tuple(dtype for dtype in (*INTEGERS, *REALS, *COMPLEXES) if dtype is not DType.UINT64)
 # Around the pieces and the shares of a core in which elements are made.
 LENGTHS = (0, 1, 2, 7, 255, 256, 257, 40_001)
 KINDS = ("PUONE_FROM_START", "PUONE_FROM_BOTH", "PUONE_POWERS", "PUONE_KAISER")
@@ -91,7 +91,7 @@ def _arithmetic() -> Iterator[Case]:
         DType.FLOAT64: (0.5, 0.25, 90),
         DType.COMPLEX128: (1 + 2j, 0.5 - 0.25j, 8 + 8j),
     }
-    for dtype in NUMBERS:
+    for dtype in types_of("sequence"):
         for compute, (start, step, end) in steps.items():
             if compute is not DType.INT64 and compute in COMPLEXES and dtype not in COMPLEXES:
                 continue
