@@ -14,6 +14,7 @@ from filelock import FileLock
 
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARIES = Path(os.environ.get("PUONE_LIB_DIR", ROOT / "build" / "lib"))
+SIM = LIBRARIES / "libpuone_sim.so"
 CUDA = LIBRARIES / "libpuone_cuda.so"
 needs_cuda_driver = pytest.mark.skipif(
     not CUDA.exists(), reason="the cuda driver was not built: there is no nvcc, or PUONE_CUDA=OFF"
@@ -23,6 +24,14 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 #: The cuda driver without a GPU (test/standin). It needs CUDA's headers, which `make` installs.
 STANDIN = LIBRARIES / "libpuone_cuda_standin.so"
 needs_standin = pytest.mark.skipif(not STANDIN.exists(), reason="built without CUDA's headers")
+
+#: A driver around another one, which is unusual and nowhere wrong (test/subjects/driver).
+ODD = LIBRARIES / "libpuone_odd.so"
+
+
+def odd(oddity: str, driver: Path = SIM) -> dict[str, str]:
+    """The environment in which the backend uses the odd driver."""
+    return {"PUONE_DRIVER": str(ODD), "PUONE_LIAR": oddity, "PUONE_LIAR_TARGET": str(driver)}
 
 
 def one_at_a_time(folder: Path) -> FileLock:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from suites import LIBRARIES
+from suites import SIM
 
 from conformance.hal import kernels
 from conformance.hal.abi import Status
@@ -56,9 +56,7 @@ def driver(
     A copy of the library is a driver of its own: the one that other tests of this process may use
     is not shut down here.
     """
-    copy = tmp_path_factory.mktemp("driver") / "libpuone_sim.so"
-    shutil.copyfile(LIBRARIES / copy.name, copy)
-    driver = Driver(copy)
+    driver = Driver(shutil.copy(SIM, tmp_path_factory.mktemp("driver")))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PUONE_SIM_ISA", request.param)
         status = driver.api.init()

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 from interpreter import Python
-from suites import LIBRARIES
+from suites import SIM
 
 START = f"""
 from conformance.hal import kernels
 from conformance.hal.driver import Driver
-driver = Driver({str(LIBRARIES / "libpuone_sim.so")!r})
+driver = Driver({str(SIM)!r})
 driver.ok(driver.api.init())
 block = driver.malloc(4096)
 """

@@ -62,8 +62,11 @@ function(puone_kernel_sources result set)
   set(${result} ${sources} "${PUONE_GENERATED_DIR}/kernels/registry_${set}.cpp" PARENT_SCOPE)
 endfunction()
 
-# The same without variants.cpp, which says which instruction sets there are: once per driver.
-function(puone_add_host_kernel_objects target set)
+function(puone_add_host_kernels target)
+  set(set "${PUONE_KERNELS}")
+  if(ARGC GREATER 1)
+    set(set "${ARGV1}")
+  endif()
   puone_kernel_sources(sources ${set})
   if(gemm IN_LIST PUONE_KERNEL_FAMILIES_${set})
     list(APPEND sources
@@ -74,6 +77,11 @@ function(puone_add_host_kernel_objects target set)
     "${PUONE_KERNELS_DIR}/random.cpp" "${PUONE_KERNELS_DIR}/sampling.cpp"
     PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
   puone_kernel_levels(levels)
+  # Only variants.cpp knows the levels: another choice of them compiles no other source again.
+  target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
+  list(TRANSFORM levels PREPEND PUONE_KERNELS_ OUTPUT_VARIABLE definitions)
+  set_source_files_properties("${PUONE_KERNELS_DIR}/variants.cpp" PROPERTIES
+    COMPILE_DEFINITIONS "${definitions}")
   foreach(level IN LISTS levels)
     set(objects ${target}_kernels_${level})
     add_library(${objects} OBJECT ${sources})
@@ -89,18 +97,4 @@ function(puone_add_host_kernel_objects target set)
     endif()
     target_link_libraries(${target} PRIVATE ${objects})
   endforeach()
-endfunction()
-
-function(puone_add_host_kernels target)
-  set(set "${PUONE_KERNELS}")
-  if(ARGC GREATER 1)
-    set(set "${ARGV1}")
-  endif()
-  target_sources(${target} PRIVATE "${PUONE_KERNELS_DIR}/variants.cpp")
-  # Only this source knows the levels: another choice of them compiles no other one again.
-  puone_kernel_levels(levels)
-  list(TRANSFORM levels PREPEND PUONE_KERNELS_ OUTPUT_VARIABLE definitions)
-  set_source_files_properties("${PUONE_KERNELS_DIR}/variants.cpp" PROPERTIES
-    COMPILE_DEFINITIONS "${definitions}")
-  puone_add_host_kernel_objects(${target} ${set})
 endfunction()

@@ -9,12 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-LIBRARIES = Path(os.environ.get("PUONE_LIB_DIR", ROOT / "build" / "lib"))
+from suites import ROOT, odd
 
 # What a program does first, and what it needs of copies: each line is compared with the CPU.
 PROGRAM = """
@@ -110,16 +107,9 @@ else:
 
 @pytest.mark.parametrize("driver", ["no_kernels", "copies_and_fills"])
 def test_a_driver_with_few_kernels_runs_everything(driver: str) -> None:
-    environment = {
-        **os.environ,
-        "PUONE_DRIVER": str(LIBRARIES / "libpuone_odd.so"),
-        "PUONE_LIAR": driver,
-        "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
-        "PYTHONPATH": str(ROOT),
-    }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
-        env=environment,
+        env={**os.environ, **odd(driver), "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 
-from suites import LIBRARIES, ROOT, STANDIN, needs_standin
+from suites import ROOT, STANDIN, needs_standin, odd
 
 from bench.gpu.steps.exchange import ABSENT
 
@@ -27,12 +27,7 @@ def exchange(peer: str, *options: str, **environment: str) -> subprocess.Complet
 
 
 def test_a_driver_that_shares_its_memory_exchanges_everything() -> None:
-    done = exchange(
-        "puone",
-        PUONE_DRIVER=str(LIBRARIES / "libpuone_odd.so"),
-        PUONE_LIAR="native_runtime",
-        PUONE_LIAR_TARGET=str(LIBRARIES / "libpuone_sim.so"),
-    )
+    done = exchange("puone", **odd("native_runtime"))
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(json.loads(done.stdout.splitlines()[-1]).values()) == {"good"}
 
@@ -48,9 +43,7 @@ def test_what_is_wrong_is_named() -> None:
     done = exchange(
         "puone",
         "--delay=3000",  # whoever does not wait comes first, however busy this machine is
-        PUONE_DRIVER=str(LIBRARIES / "libpuone_odd.so"),
-        PUONE_LIAR="forgetful_runtime",
-        PUONE_LIAR_TARGET=str(LIBRARIES / "libpuone_sim.so"),
+        **odd("forgetful_runtime"),
     )
     assert done.returncode == 1
     found = json.loads(done.stdout.splitlines()[-1])

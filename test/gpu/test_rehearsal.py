@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from suites import LIBRARIES, ROOT
+from suites import ROOT, SIM
 
 from bench.gpu import machine, page
 from bench.gpu.__main__ import NO_MACHINE, UNWRITABLE
@@ -34,8 +34,7 @@ def make_gpu(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 def rehearse(folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Likewise, with the driver that is always there."""
-    library = LIBRARIES / "libpuone_sim.so"
-    return make_gpu("--rehearse", "--library", library, "--results", folder, *arguments)
+    return make_gpu("--rehearse", "--library", SIM, "--results", folder, *arguments)
 
 
 def committed() -> dict[Path, int]:

@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from suites import CUDA, LIBRARIES, NO_GPU, ROOT, STANDIN, needs_cuda_driver, needs_standin
+from suites import CUDA, NO_GPU, ROOT, SIM, STANDIN, needs_cuda_driver, needs_standin
 
 from conformance.hal import contract
-
-SIM = LIBRARIES / "libpuone_sim.so"
 
 FIND = """
 import sys

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import LIBRARIES, STANDIN, needs_standin
+from suites import ODD, SIM, STANDIN, needs_standin, odd
 
 from conformance.hal import abi, contract, kernels
 from conformance.hal.abi import EventFlags, MemcpyKind, Status
@@ -25,8 +25,6 @@ from conformance.hal.driver import Driver
 from conformance.hal.kernels import DType
 from conformance.hal.process import run_in_child
 
-SIM = LIBRARIES / "libpuone_sim.so"
-ODD = LIBRARIES / "libpuone_odd.so"
 WILD = 0x1234560  # nothing is there
 H2D, D2D = MemcpyKind.HOST_TO_DEVICE, MemcpyKind.DEVICE_TO_DEVICE
 ARGUMENT, DEVICE = Status.INVALID_ARGUMENT, Status.INVALID_DEVICE
@@ -290,31 +288,45 @@ MISUSE: dict[str, dict[str, tuple[Misuse, Status]]] = {
 NOTHING_TO_MISUSE = {"init", "shutdown", "last_error_message"}
 CASES = [(entry, case) for entry, cases in MISUSE.items() for case in cases]
 
-OVER_STANDIN = {
-    "PUONE_LIAR": "validation",
-    "PUONE_LIAR_TARGET": str(STANDIN),
-    "PUONE_STANDIN_MEMORY": "64",
-}
-DRIVERS = [
-    pytest.param((SIM, {}), id="sim"),
-    pytest.param((ODD, OVER_STANDIN), id="standin", marks=needs_standin),
-]
+#: A library, and its environment.
+Setup = tuple[Path, dict[str, str]]
+OVER_STANDIN: Setup = (ODD, {**odd("validation", STANDIN), "PUONE_STANDIN_MEMORY": "64"})
+
+
+@pytest.fixture(
+    params=[
+        pytest.param((SIM, {}), id="sim"),
+        pytest.param(OVER_STANDIN, id="standin", marks=needs_standin),
+    ]
+)
+def setup(request: pytest.FixtureRequest) -> Setup:
+    found: Setup = request.param
+    return found
+
+
+def assert_nothing_wrong(setup: Setup, work: Callable[[Driver], list[str]]) -> None:
+    """Call `work`, which lists what is wrong, in a process of its own.
+
+    The driver is a copy: this process, of which that one is a fork, may have loaded it already.
+    """
+    library, environment = setup
+
+    def run() -> bytes:
+        os.environ.update(environment)
+        with tempfile.TemporaryDirectory() as folder:
+            hal = Driver(shutil.copy(library, folder))
+        return "\n".join(["done", *work(hal)]).encode()
+
+    ending = run_in_child(run, 60)
+    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
 
 
 def test_every_entry_is_misused() -> None:
     assert set(MISUSE) | NOTHING_TO_MISUSE == set(abi.ENTRIES)
 
 
-def fresh(library: Path) -> Driver:
-    """The driver as nobody has used it: this process may have loaded the library before."""
-    with tempfile.TemporaryDirectory() as folder:
-        return Driver(shutil.copy(library, folder))
-
-
-def misuse(library: Path, environment: dict[str, str]) -> bytes:
+def misuse(hal: Driver) -> list[str]:
     """Misuse every entry; what was not refused as it should be, and whether work still runs."""
-    os.environ.update(environment)
-    hal = fresh(library)
     hal.ok(hal.api.init())
     wrong = []
     for entry, case in CASES:
@@ -330,19 +342,15 @@ def misuse(library: Path, environment: dict[str, str]) -> bytes:
     hal.ok(hal.api.shutdown())
     if Status(hal.api.stream_query(stream)) is not Status.INTERNAL:
         wrong.append("a stream outlives shutdown()")
-    return "\n".join(["done", *wrong]).encode()
+    return wrong
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_misuse_of_every_entry_is_refused(driver: tuple[Path, dict[str, str]]) -> None:
-    ending = run_in_child(lambda: misuse(*driver), 60)
-    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+def test_misuse_of_every_entry_is_refused(setup: Setup) -> None:
+    assert_nothing_wrong(setup, misuse)
 
 
-def destroy_at_once(library: Path, environment: dict[str, str]) -> bytes:
+def destroy_at_once(hal: Driver) -> list[str]:
     """Threads give one block, stream and event back: one succeeds, the others are refused."""
-    os.environ.update(environment)
-    hal = fresh(library)
     hal.ok(hal.api.init())
     with ThreadPoolExecutor(4) as pool:
         for _ in range(50):
@@ -355,15 +363,11 @@ def destroy_at_once(library: Path, environment: dict[str, str]) -> bytes:
                 answers = sorted(call.result() for call in calls)
                 assert answers == [Status.OK] + [ARGUMENT] * 3, (entry, answers)
     hal.ok(hal.api.shutdown())
-    return b"done"
+    return []
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_of_threads_that_destroy_one_thing_one_succeeds(
-    driver: tuple[Path, dict[str, str]],
-) -> None:
-    ending = run_in_child(lambda: destroy_at_once(*driver), 60)
-    assert (str(ending), ending.payload) == ("exit status 0", b"done")
+def test_of_threads_that_destroy_one_thing_one_succeeds(setup: Setup) -> None:
+    assert_nothing_wrong(setup, destroy_at_once)
 
 
 #: Entries that look at their device or memory first; before init() there is none.
@@ -377,22 +381,18 @@ BEFORE_INIT: dict[str, Misuse] = {
 }
 
 
-def before_init(library: Path, environment: dict[str, str]) -> bytes:
+def before_init(hal: Driver) -> list[str]:
     """Call entries too early; what was not refused in the entry's own name."""
-    os.environ.update(environment)
-    hal = fresh(library)
     wrong = []
     for entry, call in BEFORE_INIT.items():
         status = Status(call(hal))
         if status is not Status.INTERNAL or not hal.message().startswith(f"{entry}: init()"):
             wrong.append(f"{entry}: {status.name}, {hal.message()!r}")
-    return "\n".join(["done", *wrong]).encode()
+    return wrong
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_before_init_the_message_names_the_entry(driver: tuple[Path, dict[str, str]]) -> None:
-    ending = run_in_child(lambda: before_init(*driver), 60)
-    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+def test_before_init_the_message_names_the_entry(setup: Setup) -> None:
+    assert_nothing_wrong(setup, before_init)
 
 
 #: Calls that a host function must not make.
@@ -405,10 +405,8 @@ WITHIN: dict[str, Callable[[Driver, int, int], int]] = {
 }
 
 
-def call_from_a_host_function(library: Path, environment: dict[str, str]) -> bytes:
+def call_from_a_host_function(hal: Driver) -> list[str]:
     """A host function calls back; what was not refused for that reason, and whether work runs."""
-    os.environ.update(environment)
-    hal = fresh(library)
     hal.ok(hal.api.init())
     stream, block = hal.stream(), hal.malloc(64)
     wrong = []
@@ -424,13 +422,11 @@ def call_from_a_host_function(library: Path, environment: dict[str, str]) -> byt
     hal.memset(block, 5, 64, stream)
     assert hal.read(block, 64, stream) == b"\x05" * 64
     hal.ok(hal.api.shutdown())
-    return "\n".join(["done", *wrong]).encode()
+    return wrong
 
 
-@pytest.mark.parametrize("driver", DRIVERS)
-def test_a_host_function_that_calls_back_is_refused(driver: tuple[Path, dict[str, str]]) -> None:
-    ending = run_in_child(lambda: call_from_a_host_function(*driver), 60)
-    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+def test_a_host_function_that_calls_back_is_refused(setup: Setup) -> None:
+    assert_nothing_wrong(setup, call_from_a_host_function)
 
 
 #: Workspace that a caller must not give, and what is said of it. The kernel asks for 64 bytes.
@@ -443,10 +439,8 @@ WORKSPACE: dict[str, tuple[Callable[[Driver], int], str]] = {
 }
 
 
-def give_wrong_workspace(environment: dict[str, str]) -> bytes:
+def give_wrong_workspace(hal: Driver) -> list[str]:
     """Launch a kernel that asks for workspace and gets what it cannot use."""
-    os.environ.update(environment)
-    hal = Driver(ODD)
     hal.ok(hal.api.init())
     stream, operands = hal.stream(), hal.malloc(280_000)
     args = contract.struct("puone_dot_args")(
@@ -475,10 +469,9 @@ def give_wrong_workspace(environment: dict[str, str]) -> bytes:
             wrong.append(f"{case}: {status.name}, {hal.message()!r}")
     hal.synchronize(stream)
     hal.ok(hal.api.shutdown())
-    return "\n".join(["done", *wrong]).encode()
+    return wrong
 
 
 @needs_standin
 def test_workspace_that_a_kernel_cannot_use_is_refused() -> None:
-    ending = run_in_child(lambda: give_wrong_workspace(dict(OVER_STANDIN)), 60)
-    assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
+    assert_nothing_wrong(OVER_STANDIN, give_wrong_workspace)

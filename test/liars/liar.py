@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mutate
 import yaml
-from suites import LIBRARIES, ROOT
+from suites import LIBRARIES, ROOT, SIM
 from telling import LIES, import_all
 
 from conformance import descriptor
@@ -140,7 +140,7 @@ def _hal() -> Iterator[Liar]:
 def _interposed(lie: str, library: str = LIAR) -> dict[str, str]:
     return {
         "PUONE_LIAR": lie,
-        "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
+        "PUONE_LIAR_TARGET": str(SIM),
         "PUONE_DRIVER": str(LIBRARIES / library),
     }
 

@@ -9,10 +9,10 @@ makes capsules of its own, and uses streams by their addresses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from interpreter import Python
+from suites import odd
 
 Run = Callable[[str], None]
 
@@ -87,15 +87,9 @@ x = torch.arange(24.0, device="puone:1").reshape(4, 6)
 
 
 @pytest.fixture(scope="module")
-def shared(python: Python, root: Path) -> Run:
+def shared(python: Python) -> Run:
     """Runs code, after the prelude, on the driver with a native runtime."""
-    lib = root / "build" / "lib"
-    env = {
-        "PUONE_DRIVER": str(lib / "libpuone_odd.so"),
-        "PUONE_LIAR": "native_runtime",
-        "PUONE_LIAR_TARGET": str(lib / "libpuone_sim.so"),
-        "PUONE_SIM_DEVICES": "2",
-    }
+    env = {**odd("native_runtime"), "PUONE_SIM_DEVICES": "2"}
 
     def run(code: str) -> None:
         done = python(PRELUDE + code, env=env)

@@ -5,12 +5,8 @@ from __future__ import annotations
 
 import pytest
 from interpreter import Python
-from suites import LIBRARIES, STANDIN, needs_standin
+from suites import STANDIN, needs_standin, odd
 
-ODD = {
-    "PUONE_DRIVER": str(LIBRARIES / "libpuone_odd.so"),
-    "PUONE_LIAR_TARGET": str(LIBRARIES / "libpuone_sim.so"),
-}
 ON_STANDIN = {"PUONE_DRIVER": str(STANDIN), "PUONE_STANDIN_MEMORY": "128"}
 
 
@@ -40,7 +36,7 @@ except NotImplementedError as error:
 else:
     raise AssertionError("an event that spins was made")
 """
-    succeeds(python, code, **ODD, PUONE_LIAR="sleeping_events")
+    succeeds(python, code, **odd("sleeping_events"))
 
 
 FILL_THE_CACHE = """

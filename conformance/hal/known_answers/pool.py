@@ -81,13 +81,9 @@ def _windows(axes: tuple[Axis, ...]) -> Iterator[tuple[tuple[int, ...], list[lis
         yield place, [inside for inside, _ in found], math.prod(count for _, count in found)
 
 
-def _args(name: str, dtype: DType, axes: tuple[Axis, ...], **more: Any) -> dict[str, Any]:
+def _args(dtype: DType, axes: tuple[Axis, ...], **more: Any) -> dict[str, Any]:
     spread = (ONE, ONE, *axes)[-3:]
-    return {
-        "dtype": dtype,
-        "axes": [vars(axis) for axis in spread],
-        **more,
-    }
+    return {"dtype": dtype, "axes": [vars(axis) for axis in spread], **more}
 
 
 def _numbers(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
@@ -116,7 +112,6 @@ def maxima(
             indices[to] = np.ravel_multi_index(places[best], source.shape[1:])
             spread[at] += gradient[to]
     args = _args(
-        label,
         dtype,
         axes,
         planes=planes,
@@ -169,7 +164,6 @@ def averages(
     off = 0.0 if dtype in INTEGERS else EPSILON[COMPUTE[dtype]] * 99 * 16
     narrow = result.astype(np.int64 if dtype in INTEGERS else np.float64)
     args = _args(
-        label,
         dtype,
         axes,
         planes=planes,
@@ -227,5 +221,5 @@ def cases() -> Iterator[Case]:
             yield from maxima(f"{label} of no plane", dtype, axes, none)
         yield from _special(dtype)
     for kernel in ("avg_pool", "avg_pool_backward", "max_pool", "max_pool_backward"):
-        args = _args("refused", DType.INT32, WINDOWS["1d"], planes=0)
+        args = _args(DType.INT32, WINDOWS["1d"], planes=0)
         yield Case(kernel, "int32 is refused", args, fails="pooling has no such dtype")
