@@ -115,7 +115,7 @@ def _import(file: Path) -> ModuleType:
         package = ModuleType(EXTRA)
         package.__path__ = []
         sys.modules[EXTRA] = package
-    folders: list[str] = sys.modules[EXTRA].__path__  # type: ignore[assignment]
+    folders: list[str] = sys.modules[EXTRA].__path__  # type: ignore[assignment]  # a list, made above
     if str(file.parent) not in folders:
         folders.append(str(file.parent))
     return importlib.import_module(f"{EXTRA}.{file.stem}")
@@ -157,7 +157,7 @@ class BackendChecks(pytest.Collector):
         return node
 
     def collect(self) -> Iterator[CheckItem]:
-        catalogue = self.parent.suite.catalogue  # type: ignore[union-attr]
+        catalogue = self.parent.suite.catalogue  # type: ignore[union-attr]  # of CheckFile
         for check in self.checks:
             yield CheckItem.make(self, check, catalogue)
 

@@ -82,7 +82,7 @@ class XdistWorker:
     def pytest_sessionfinish(self) -> None:
         for runner, _, _ in self._runners.values():
             runner.close()
-        self._config.workeroutput[OUTPUT] = {  # type: ignore[attr-defined]
+        self._config.workeroutput[OUTPUT] = {  # type: ignore[attr-defined]  # added by xdist
             name: {
                 "capabilities": session.capabilities,
                 "cannot_load": session.cannot_load,

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-import torch_puone  # noqa: F401  registers the operators
+import torch_puone  # noqa: F401 - registers the operators
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "csrc/aten"))
 

@@ -24,7 +24,7 @@ HEADERS = {
 class Handler(SimpleHTTPRequestHandler):
     """Serves the files of a site; a site that is built anew meanwhile is served from then on."""
 
-    extensions_map = {  # noqa: RUF012 (the base class has it so, for its instances to share)
+    extensions_map = {  # noqa: RUF012 - as in the base class
         "": "application/octet-stream",
         ".atom": "application/atom+xml; charset=utf-8",
         ".css": "text/css; charset=utf-8",

@@ -215,7 +215,7 @@ def empty_tensors_can_be_copied(dev: Device, case: str, dtype: torch.dtype) -> N
         result = {
             "h2d": lambda: host.to(dev.device()),  # noqa: B023 - called in this iteration
             "d2h": device.cpu,
-            "d2d": lambda: torch.empty_like(device).copy_(device),  # noqa: B023
+            "d2d": lambda: torch.empty_like(device).copy_(device),  # noqa: B023 - likewise
             "clone": device.clone,
         }[case]()
         assert tuple(result.shape) == shape
@@ -854,7 +854,7 @@ def to_without_a_change_returns_the_same_tensor(dev: Device, case: str) -> None:
     }
     if case == "cpu":
         x = x.cpu()
-    same = x.to(*arguments[case])  # type: ignore[call-overload]
+    same = x.to(*arguments[case])  # type: ignore[call-overload]  # any of the overloads
     assert same is x
     other = x.to(*arguments[case], copy=True)
     assert other is not x

@@ -83,7 +83,7 @@ def device_memory_is_not_shown_to_the_host(dev: Device, case: str) -> None:
     if case == "asarray":
         error = raised(lambda: numpy.asarray(x))
     elif case == "memoryview":
-        error = raised(lambda: memoryview(x))  # type: ignore[arg-type]
+        error = raised(lambda: memoryview(x))  # type: ignore[arg-type]  # on purpose
     else:
         error = raised(x.numpy)
     assert isinstance(error, TypeError), f"{type(error).__name__}: {error}"

@@ -403,14 +403,14 @@ def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
         assert x.storage_offset() == 2
         dev.assert_equal(x, source[:3, 2:4])
     elif case == "tensor":
-        x.set_(base.t())  # type: ignore[call-overload]
+        x.set_(base.t())  # type: ignore[call-overload]  # not in the stubs
         assert x.is_set_to(base.t())
         dev.assert_equal(x, source.t())
     elif case == "tensor_geometry":
-        x.set_(base, 1, (2, 2), (6, 2))  # type: ignore[call-overload]
+        x.set_(base, 1, (2, 2), (6, 2))  # type: ignore[call-overload]  # not in the stubs
         dev.assert_equal(x, source.as_strided((2, 2), (6, 2), 1))
     else:
-        x.set_()  # type: ignore[call-overload]
+        x.set_()  # type: ignore[call-overload]  # not in the stubs
         assert x.numel() == 0
         assert x.device.type == dev.type
         return
@@ -544,7 +544,7 @@ def storages_can_be_made_and_used(dev: Device, case: str) -> None:
     assert storage.device.type == dev.type
     assert storage.nbytes() == 16
     if case == "fill":
-        storage.fill_(7)  # type: ignore[attr-defined]
+        storage.fill_(7)  # type: ignore[attr-defined]  # not in the stubs
         x = torch.empty(0, dtype=torch.uint8, device=dev.device()).set_(storage)
         dev.assert_equal(x, torch.full((16,), 7, dtype=torch.uint8))
     elif case == "item":

@@ -378,7 +378,7 @@ TRACE_ENTRIES: dict[str, tuple[type, ...]] = {
 
 
 class TraceApi(ctypes.Structure):
-    """puone_trace_api: the optional table that tells what the device did, and when."""
+    """puone_trace_api: the optional table that records what the device did, and when."""
 
     struct_size: int
     version: int

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a known answer is made of: a kernel, its arguments with arrays in the place of pointers, and
-what the arrays hold afterwards. conformance/hal/known_answers says how to write one."""
+"""The parts of a known answer: a kernel, its arguments with arrays instead of pointers, and what
+the arrays must contain afterwards. conformance/hal/known_answers says how to write one."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class InOut:
 
 @dataclass(frozen=True)
 class Workspace:
-    """Memory that the kernel writes, and whose contents afterwards mean nothing."""
+    """Memory that the kernel writes. Its contents afterwards have no meaning."""
 
     bytes: int
 

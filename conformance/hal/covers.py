@@ -43,7 +43,7 @@ def covers(*ids: str, needs: tuple[str, ...] = ()) -> Callable[[_Test], _Test]:
 
 
 def covered_by(test: Callable[..., Any]) -> Covered:
-    """What `covers` said of a test."""
+    """The requirements that `covers` gave to a test."""
     found = getattr(test, "covers", Covered())
     assert isinstance(found, Covered)
     return found

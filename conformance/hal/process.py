@@ -66,9 +66,8 @@ def _be_child(work: Callable[[], bytes], writer: int) -> None:
     code = FAILED
     try:
         os.setpgid(0, 0)  # the group is what a deadline kills
-        if (
-            sys.platform == "linux"
-        ):  # and a child of this child, in a group of its own, goes with it
+        # A child of this child has its own group, and must end with this one.
+        if sys.platform == "linux":
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         payload = work()

@@ -28,7 +28,7 @@ RUNTIMES = ("cuda",)
 
 
 def threads() -> int:
-    """Threads of this process, but for those of a vendor's runtime."""
+    """The number of threads of this process, without those of a vendor's runtime."""
     return len([thread for thread in Path("/proc/self/task").iterdir() if not _of_runtime(thread)])
 
 

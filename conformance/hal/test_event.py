@@ -109,7 +109,7 @@ def test_a_complete_event_becomes_pending_again(hal: Driver) -> None:
 
 @covers("HAL-021")
 def test_an_event_belongs_to_the_device_it_was_created_for(hal: Driver) -> None:
-    """Work of its own device is what it can be recorded behind."""
+    """It can be recorded only on streams of its own device."""
     for device in (1, 0, 1):
         event, stream = hal.event(device=device), hal.stream(device)
         hal.record(event, stream)

@@ -172,7 +172,7 @@ def test_a_host_function_is_skipped_after_an_error(hal: Driver) -> None:
 
 
 def _touch(hal: Driver, device: int, block: int, stream: int) -> dict[str, int]:
-    """What each call that touches the device answers."""
+    """The status of each call that uses the device."""
     return {
         "malloc": hal.api.malloc(device, SIZE, byref(c_void_p())),
         "memset_async": hal.api.memset_async(block, 1, SIZE, stream),

@@ -171,7 +171,7 @@ def test_work_after_wait_event_waits_for_the_recorded_work(hal: Driver) -> None:
 
 @covers("HAL-086")
 def test_work_before_wait_event_does_not_wait(hal: Driver) -> None:
-    """Told by an event: a host function may have to wait for the one that holds the producer."""
+    """Observed by an event: a host function might wait for the one that holds the producer."""
     producer, consumer = hal.stream(), hal.stream()
     event, before = hal.event(), hal.event()
     with hal.held(producer):

@@ -65,7 +65,7 @@ def _probe_arguments(name: str) -> list[Any]:
 
 
 def _pointee(pointer: type) -> Any:
-    return byref(pointer._type_())  # type: ignore[attr-defined]
+    return byref(pointer._type_())  # type: ignore[attr-defined]  # of ctypes pointers
 
 
 @covers("HAL-004")
@@ -113,7 +113,7 @@ def test_the_library_exports_one_symbol(library: Driver) -> None:
     command = [nm, "--dynamic", "--defined-only", "--format=posix", str(library.path)]
     listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     names = {line.split()[0].split("@")[0] for line in listing.splitlines()}
-    # What a sanitizer's instrumentation exports is no part of the driver.
+    # Symbols of a sanitizer's instrumentation do not belong to the driver.
     names = {name for name in names if not re.match(r"__(odr_)?(asan|tsan|ubsan)", name)}
     assert names == {abi.GET_SYMBOL}
 

@@ -63,7 +63,7 @@ def _database(module: str, name: str) -> list[Any]:
 def _lent() -> Iterator[None]:
     """For the duration of the import, stand-ins that have nothing but the list."""
     package, module = ModuleType(_PACKAGE), ModuleType(_MODULE)
-    module.GPU_TYPES = _GPU_TYPES  # type: ignore[attr-defined]
+    module.GPU_TYPES = _GPU_TYPES  # type: ignore[attr-defined]  # added here
     sys.modules |= {_PACKAGE: package, _MODULE: module}
     try:
         yield

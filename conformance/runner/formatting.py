@@ -26,7 +26,7 @@ class GuardedRepr(reprlib.Repr):
             return self._short(repr(value))
         return f"<tensor {value.dtype} {list(value.shape)} on {value.device}>"
 
-    repr_Parameter = repr_Tensor  # noqa: N815
+    repr_Parameter = repr_Tensor  # noqa: N815 - reprlib's way
 
     def repr_UntypedStorage(self, value: Any, level: int) -> str:  # noqa: N802 - reprlib's way
         return f"<storage of {value.nbytes()} bytes on {value.device}>"

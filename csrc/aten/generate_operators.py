@@ -271,7 +271,7 @@ def kernel_names(path: Path) -> frozenset[str]:
         families = contract["families"].values()
         return frozenset(name for family in families for name in family["kernels"])
     except (TypeError, KeyError, AttributeError):
-        raise GeneratorError(f"{path}: is no kernel contract: run generate_kernels.py") from None
+        raise GeneratorError(f"{path}: is not a kernel contract: run generate_kernels.py") from None
 
 
 class Generator:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Writes what follows from the kernel contract, kernels.yaml.
 
-    python csrc/hal/generate_kernels.py OUTPUT_FOLDER   sources for a build
+    python csrc/hal/generate_kernels.py OUTPUT_DIR      sources for a build
     python csrc/hal/generate_kernels.py --update        what is kept in the repository
 
 CMake runs the first when the project is configured, and again when this file or the contract
@@ -152,7 +152,7 @@ def _check_shape(data: Any) -> None:
             _check_row(where, row, {"types": (str, list), "computes": str}, KERNEL)
             for word in (family, name):
                 if not isinstance(word, str) or re.fullmatch("[a-z_][a-z0-9_]*", word) is None:
-                    raise ContractError(f"{where}: {word} is no name: [a-z_][a-z0-9_]*")
+                    raise ContractError(f"{where}: {word} is not a name: [a-z_][a-z0-9_]*")
             if not row["computes"].isprintable() or row["computes"].endswith("\\"):
                 raise ContractError(f"{where}: computes is not one line, or ends with a backslash")
             for key in ("types", "in", "out", "parameters"):
@@ -466,11 +466,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("output", type=Path, nargs="?", help="folder for the sources of a build")
+    parser.add_argument("output", type=Path, nargs="?", help="directory for the sources of a build")
     parser.add_argument("--update", action="store_true", help="write what the repository keeps")
     options = parser.parse_args()
     if (options.output is None) == (not options.update):
-        parser.error("give either an output folder or --update")
+        parser.error("give either an output directory or --update")
     try:
         if options.update:
             write(ROOT, kept(load()))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The set of live handles, each with 64 bits that the validation layer keeps about it.
 //
-// Looking a handle up takes no lock and writes nothing, so that it costs a few nanoseconds on every
-// thread at once; inserting and erasing take a lock. The table is open addressing with linear
-// probing. A table that has grown out of use is kept until the set is destroyed, since a reader may
-// still be in it: together they are smaller than the one in use.
+// Looking up a handle takes no lock and writes nothing, so it takes a few nanoseconds, also on many
+// threads at once; inserting and erasing take a lock. The table uses open addressing with linear
+// probing. A table that was replaced by a larger one is kept until the set is destroyed, because a
+// reader may still use it; all of them together are smaller than the present one.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class LiveSet {
   LiveSet(const LiveSet&) = delete;
   LiveSet& operator=(const LiveSet&) = delete;
 
-  /// Makes a handle live. One that is live already gets the new bits.
+  /// Makes a handle live. If it is live already, it gets the new bits.
   void insert(const void* handle, uint64_t bits) {
     const std::lock_guard guard(mutex_);
     if (Slot* slot = find(keyOf(handle))) {
@@ -41,7 +41,7 @@ class LiveSet {
     if (key <= kErased) return std::nullopt;
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
-      if (version % 2 != 0) continue; // being rebuilt: a matter of microseconds
+      if (version % 2 != 0) continue; // being rebuilt, which takes microseconds
       std::optional<uint64_t> bits;
       if (const Slot* slot = find(key)) {
         bits = slot->bits.load(std::memory_order_acquire);
@@ -81,7 +81,7 @@ class LiveSet {
     return live_;
   }
 
-  /// fork(): hold the lock across it, so that the child finds the set whole.
+  /// Hold the lock during fork(), so that the child finds the set in a consistent state.
   void lock() const {
     mutex_.lock();
   }
@@ -124,7 +124,7 @@ class LiveSet {
     return nullptr;
   }
 
-  /// Into the first slot that holds no live handle. The key is not in the table.
+  /// Inserts into the first slot that holds no live handle. The key must not be in the table.
   void place(Table& table, uintptr_t key, uint64_t bits) noexcept {
     size_t i = startOf(table, key);
     while (table.slots[i].key.load(std::memory_order_relaxed) > kErased) {
@@ -160,7 +160,7 @@ class LiveSet {
     version_.fetch_add(1, std::memory_order_release);
   }
 
-  mutable std::mutex mutex_; // of changes
+  mutable std::mutex mutex_; // held by every change
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<Table*> table_;
   std::atomic<uint64_t> version_{0}; // odd while the table is rebuilt

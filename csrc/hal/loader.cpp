@@ -30,7 +30,7 @@ bool complete(puone_status (*&entry)(Args...)) {
   return false;
 }
 
-// Applies f(name, entry, capability bits that promise the entry; 0 = always promised).
+// Applies f(name, entry, capability bits that require the entry; 0: always required).
 template <typename F>
 void forEachEntry(puone_hal_api& api, F&& f) {
 #define ENTRY(name, capabilities) f(#name, api.name, static_cast<uint64_t>(capabilities))
@@ -82,7 +82,7 @@ puone_hal_get_fn findSymbol(const std::string& path) {
   return reinterpret_cast<puone_hal_get_fn>(symbol);
 }
 
-// PUONE_VALIDATE: 1, or 0 and empty for no.
+// PUONE_VALIDATE: 1 means yes; 0 and empty mean no.
 bool validationIsAskedFor() {
   const char* value = std::getenv("PUONE_VALIDATE");
   if (value == nullptr || *value == '\0' || std::strcmp(value, "0") == 0) {
@@ -119,7 +119,8 @@ const puone_hal_api& getTable(const std::string& path) {
         "driver " + path + " does not offer " + wanted + " (status " + std::to_string(status) +
         "); rebuild it against this hal.h");
   }
-  // The header comes first in every version of the table, so it can be read before it is trusted.
+  // The header comes first in every version of the table, so it can be read before the version is
+  // known.
   if (table->abi_major != PUONE_HAL_ABI_MAJOR) {
     throw DriverError(
         "driver " + path + " has HAL ABI major " + std::to_string(table->abi_major) +

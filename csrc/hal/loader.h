@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Loading a driver: open the library, ask for its table, and make sure that it keeps hal.h's
-// promises before anyone calls through it.
+// Loading a driver: open the library, ask for its table, and check that it has what hal.h requires,
+// before anything calls it.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace puone {
 
-// Why a driver cannot be used, in one sentence that names the file.
+// The reason why a driver cannot be used: one sentence that names the file.
 class DriverError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -38,13 +38,14 @@ refuse(puone_status status, const char* entry, const char* format, ...) {
   return status;
 }
 
-/// What the driver answered; a failure of its own makes its text the last one.
+/// The driver's status; if it is a failure, the driver's text is the last one.
 puone_status answered(puone_status status) {
   if (status != PUONE_OK && status != PUONE_NOT_READY) was_refused = false;
   return status;
 }
 
-/// OK, or what the driver answered to a question of this layer, in the name of the caller's entry.
+/// The driver's status for a call that this layer made itself; the message names the caller's
+/// entry.
 puone_status passedOn(puone_status status, const char* entry) {
   if (status == PUONE_OK) return status;
   const char* const text = driver->last_error_message();
@@ -56,10 +57,10 @@ const char* lastErrorMessage() {
   return was_refused ? refusal : driver->last_error_message();
 }
 
-// ---- what is alive ----
+// ---- live objects ----
 
-/// Bits of a stream: its device. Of an event: its device, its flags, whether it was recorded. Of a
-/// kernel: the bytes of its arguments. Of a graph: nothing.
+/// The bits of a stream are its device; of an event, its device, its flags and whether it was
+/// recorded; of a kernel, the size of its arguments in bytes. A graph has none.
 struct Live {
   LiveSet streams;
   LiveSet events;
@@ -93,7 +94,7 @@ bool isTimed(uint64_t bits) {
 }
 
 std::atomic<bool> running{false};     // between init() and shutdown()
-std::atomic<int32_t> known_count{-1}; // of devices, which does not change in between
+std::atomic<int32_t> known_count{-1}; // number of devices, which does not change while it runs
 
 // ---- checks: OK, or the refusal ----
 
@@ -138,7 +139,7 @@ puone_status checkDevice(const char* entry, int32_t device) {
   return refuse(PUONE_INVALID_DEVICE, entry, "device %d is not in [0, %d)", device, count);
 }
 
-/// `bits`: the bits stored with the handle, if it is alive.
+/// Sets `bits` to the bits that are stored with the handle, if it is alive.
 puone_status checkHandle(
     const char* entry, const char* what, const LiveSet& set, const void* handle, uint64_t& bits) {
   if (const std::optional<uint64_t> found = set.get(handle)) [[likely]] {
@@ -174,7 +175,7 @@ puone_status checkGraph(const char* entry, puone_graph graph) {
   return checkHandle(entry, "graph", live().graphs, graph, bits);
 }
 
-/// Makes a new handle live; where there is no memory to keep it in, `destroy` takes it back.
+/// Makes a new handle live. If there is no memory to store it, `destroy` destroys it again.
 template <class Handle>
 puone_status keep(
     const char* entry,
@@ -235,7 +236,7 @@ puone_status checkDeviceRange(
         pointer);
   }
   const size_t room = address(block.base) + block.size - address(pointer);
-  if (block.size != 0 && bytes > room) { // of memory that is not the driver's own it is 0
+  if (block.size != 0 && bytes > room) { // it is 0 for memory that does not belong to the driver
     return refuse(
         PUONE_INVALID_ARGUMENT,
         entry,
@@ -333,7 +334,7 @@ puone_status checkBlock(const char* entry, const void* pointer, puone_memory_kin
       block.base);
 }
 
-/// Blocks that a thread is giving back: of two that give one back, the second is refused.
+/// Blocks that a thread is freeing: if two threads free one block, the second is refused.
 class Releasing {
  public:
   explicit Releasing(const void* block) : block_(block) {
@@ -403,7 +404,7 @@ puone_status init() {
 puone_status shutdown() {
   running.store(false, std::memory_order_release);
   const puone_status status = answered(driver->shutdown());
-  if (status != PUONE_OK) { // it refuses, as from within a host function, and lives on
+  if (status != PUONE_OK) { // it refuses, for example from within a host function, and stays in use
     running.store(true, std::memory_order_release);
     return status;
   }
@@ -660,7 +661,7 @@ puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel*
   return PUONE_OK;
 }
 
-/// No memory_alignment is less.
+/// The least memory_alignment that a driver may have.
 constexpr size_t kLeastAlignment = 256;
 
 /// Stands between the driver and the caller's callback.
@@ -736,7 +737,7 @@ puone_status kernelLaunch(
   CheckedContext checked{context, deviceOf(stream_bits)};
   const puone_launch_context passed{
       sizeof(puone_launch_context), 0, &CheckedContext::allocate, &checked};
-  was_refused = false; // the callback may refuse; the driver then passes on what it returned
+  was_refused = false; // of the callback; the driver returns the callback's status
   const puone_status status = driver->kernel_launch(kernel, args, bytes, stream, &passed);
   return was_refused ? status : answered(status);
 }
@@ -907,7 +908,7 @@ puone_hal_api wrapped(const puone_hal_api& inner) {
   puone_driver_info info{};
   info.struct_size = sizeof info;
   if (inner.describe == nullptr || inner.describe(&info) != PUONE_OK) info.capabilities = 0;
-  // An entry that no capability promises is the driver's to refuse: UNSUPPORTED comes first.
+  // The driver refuses an entry that no capability declares: UNSUPPORTED comes before other errors.
   const auto wrap = [&](uint64_t capability, auto& entry, auto checked) {
     const bool is_promised = (info.capabilities & capability) == capability;
     if (entry != nullptr && is_promised) entry = checked;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The validation layer: a table that wraps any driver's and refuses misuse before the driver sees
 // it. It checks required pointers, struct sizes, device indices, the liveness of handles, the kind
-// and extent of memory, sizes of arguments, flags, and that events, streams and memory of one call
-// fit together. Extensions that this header's version knows are wrapped too.
+// and extent of memory, sizes of arguments, flags, and that the events, streams and memory of one
+// call belong to the same device. Extensions that this header's version knows are wrapped too.
 //
 // A refused call returns INVALID_ARGUMENT or INVALID_DEVICE (INTERNAL before init() and after
 // shutdown()), changes nothing, and last_error_message() says "entry: reason". The handles that the
 // caller sees are the driver's own.
 //
-// It takes no lock around the driver's call. Of threads that end one thing, one succeeds; but a
-// thread that ends a stream, or frees memory, while another one's call uses it, is not stopped:
-// that stays undefined behaviour.
+// It holds no lock during the driver's call. If several threads destroy one object, one succeeds.
+// But if a thread destroys a stream, or frees memory, while a call on another thread uses it, the
+// behaviour is undefined, as without the layer.
 //
 // It is always on over sim. The loader puts it around every other driver if PUONE_VALIDATE=1.
 #pragma once

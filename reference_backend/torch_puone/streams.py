@@ -87,7 +87,7 @@ class Event(torch.Event, metaclass=_OnThisDevice):
         interprocess: not supported; raises NotImplementedError.
     """
 
-    def __new__(  # type: ignore[misc] # see above
+    def __new__(  # type: ignore[misc]  # returns another class, see above
         cls, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False
     ) -> torch.Event:
         if interprocess:

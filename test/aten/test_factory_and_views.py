@@ -156,12 +156,12 @@ class TestSet:
 
     def test_to_a_tensor(self) -> None:
         source = ramp(2, 3).t()
-        x = torch.empty(0, device="puone").set_(source)  # type: ignore[call-overload]
+        x = torch.empty(0, device="puone").set_(source)  # type: ignore[call-overload]  # not in the stubs
         assert x.is_set_to(source)
 
     def test_to_nothing(self) -> None:
         x = ramp(3)
-        x.set_()  # type: ignore[call-overload]
+        x.set_()  # type: ignore[call-overload]  # not in the stubs
         assert x.numel() == 0
         assert x.untyped_storage().nbytes() == 0
         assert x.device.type == "puone"

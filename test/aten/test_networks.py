@@ -29,7 +29,7 @@ CASES: dict[str, Case] = {
     "conv1d": (lambda: nn.Conv1d(4, 6, 3, groups=2, padding=1), (2, 4, 9)),
     "conv2d": (lambda: nn.Conv2d(3, 4, 3, stride=2, padding=1), (2, 3, 8, 8)),
     "conv2d_channels_last": (
-        lambda: nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last),  # type: ignore[call-overload]
+        lambda: nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last),  # type: ignore[call-overload]  # not in the stubs
         (2, 3, 8, 8),
     ),
     "conv3d_without_bias": (lambda: nn.Conv3d(2, 4, 3, bias=False), (2, 2, 5, 5, 5)),
@@ -83,7 +83,7 @@ def test_packed_sequences_run(cell: type[nn.LSTM] | type[nn.GRU]) -> None:
     module = cell(5, 6)
     packed = nn.utils.rnn.pack_padded_sequence(torch.randn(4, 2, 5), [4, 2])
     expected = module(packed)[0].data
-    actual = module.to("puone")(packed.to("puone"))[0].data  # type: ignore[arg-type]
+    actual = module.to("puone")(packed.to("puone"))[0].data  # type: ignore[arg-type]  # a packed sequence
     torch.testing.assert_close(actual.cpu(), expected)
 
 

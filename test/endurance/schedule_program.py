@@ -108,7 +108,7 @@ def devices() -> Iterator[Tensor]:
     w = noise(64, 64, seed=1).to(OTHER).requires_grad_()
     out = ((x.sin().to(OTHER) @ w).tanh().to(DEVICE) * x).sum()
     out.backward()
-    yield from (out.detach(), x.grad, w.grad)  # type: ignore[misc]
+    yield from (out.detach(), x.grad, w.grad)  # type: ignore[misc]  # set by backward()
 
 
 def backward() -> Iterator[Tensor]:
@@ -197,7 +197,7 @@ def main() -> None:
     torch.set_num_threads(1)
     runs: dict[str, Any] = {}
     for seed in (None, *range(int(sys.argv[1]))):
-        status, value = run_forked(lambda s=seed: everything(s), timeout=120)  # type: ignore[misc]
+        status, value = run_forked(lambda s=seed: everything(s), timeout=120)  # type: ignore[misc]  # a lambda with a default
         assert status == 0, value
         runs["plain" if seed is None else str(seed)] = value
     json.dump(runs, sys.stdout)

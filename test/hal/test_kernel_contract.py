@@ -112,7 +112,7 @@ MALFORMED = {
     "types that are a number": ("relu: {types: ordered", "relu: {types: 3", "relu: types is 3"),
     "types in a circle": ("  reals: [", "  reals: [inexact, ", "contains itself"),
     "an unknown key": (RELU + "{", RELU + "{frm: 1, ", "activation: relu: unknown key frm"),
-    "a name that is none": (RELU, '      "re lu": ', "re lu is no name"),
+    "a name that is none": (RELU, '      "re lu": ', "re lu is not a name"),
     "a row that is none": (RELU, "      no_row: 3\n" + RELU, "no_row: is not a mapping"),
     "an operand twice": (
         "relu: {types: ordered, in: [x]",

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from conformance.collect import CHAPTERS, prepare_parent
 
-prepare_parent()  # Before torch is imported, which is by the next lines.
+# It must come before the imports below, which import torch; hence each E402.
+prepare_parent()
 
 import editable  # noqa: E402
 import trial  # noqa: E402

@@ -23,7 +23,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(f) for f in (ROOT, ROOT / "test", HERE / "backend", HERE / "source")]
 
-from court import Court  # noqa: E402 - first: it decides how torch is imported
+# After sys.path is set, hence each E402. court comes first: it decides how torch is imported.
+from court import Court  # noqa: E402
 from liar import Liar, load  # noqa: E402
 from matrix import Matrix  # noqa: E402
 from trial import CATALOGUE, Verdict  # noqa: E402

@@ -10,7 +10,7 @@ import torch
 
 
 def test_a_block_whose_event_cannot_be_recorded_is_not_handed_out() -> None:
-    puone = torch.puone  # type: ignore[attr-defined]
+    puone = torch.puone  # type: ignore[attr-defined]  # set at run time
     puone.empty_cache()
     side = torch.Stream(device="puone:0")
     a, b = (torch.empty(100, device="puone:0") for _ in range(2))
@@ -29,7 +29,7 @@ def test_a_block_whose_event_cannot_be_recorded_is_not_handed_out() -> None:
 
 
 def test_statistics_do_not_wait_for_a_cache_that_is_being_emptied() -> None:
-    puone = torch.puone  # type: ignore[attr-defined]
+    puone = torch.puone  # type: ignore[attr-defined]  # set at run time
     puone.empty_cache()
     side = torch.Stream(device="puone:0")
     x = torch.empty(1000, device="puone:0")

@@ -223,7 +223,7 @@ class TestMemory:
             with pytest.raises(ValueError, match=r"in \(0, 1\]"):
                 puone.set_per_process_memory_fraction(fraction)
         with pytest.raises(TypeError):
-            puone.set_per_process_memory_fraction("half")  # type: ignore[arg-type]
+            puone.set_per_process_memory_fraction("half")  # type: ignore[arg-type]  # on purpose
 
 
 class TestRandom:
@@ -362,7 +362,7 @@ class TestNames:
 
     def test_an_attribute_error_names_the_module_that_is_installed(self) -> None:
         with pytest.raises(AttributeError, match="module 'torch_puone' has no attribute 'no_such'"):
-            torch.puone.no_such  # type: ignore[attr-defined] # noqa: B018
+            torch.puone.no_such  # type: ignore[attr-defined]  # noqa: B018 - it must raise
 
 
 class TestTheDevicesMemory:

@@ -62,7 +62,7 @@ def test_one_string_is_refused() -> None:
 def test_a_tag_that_is_no_string_is_refused(wrong: object) -> None:
     x = torch.ones(1, device="puone")
     with pytest.raises(TypeError, match="a tag must be a string"):
-        puone.set_tensor_tags(x, ["a", wrong])  # type: ignore[list-item]
+        puone.set_tensor_tags(x, ["a", wrong])  # type: ignore[list-item]  # on purpose
     assert tags_of(x) == frozenset()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-import torch_puone  # noqa: F401
+import torch_puone  # noqa: F401 - registers the device
 
 aten = torch.ops.aten
 

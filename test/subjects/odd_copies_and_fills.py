@@ -5,4 +5,4 @@ import odd
 
 odd.choose("copies_and_fills")
 
-import torch_puone  # noqa: E402, F401
+import torch_puone  # noqa: E402, F401 - registers the device, on that driver

@@ -8,7 +8,7 @@ import torch
 
 odd.choose("one_stream")
 
-import torch_puone  # noqa: E402, F401
+import torch_puone  # noqa: E402, F401 - registers the device, on that driver
 
 _Event = torch.Event
 
@@ -29,4 +29,4 @@ class Event(metaclass=_IsEvent):
     """In the place of torch.Event, as some backends replace it."""
 
 
-torch.Event = Event  # type: ignore[assignment, misc]
+torch.Event = Event  # type: ignore[assignment, misc]  # replaced on purpose

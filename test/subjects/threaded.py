@@ -3,7 +3,7 @@
 
 import threading
 
-import torch_puone  # noqa: F401
+import torch_puone  # noqa: F401 - registers the device
 
 _never = threading.Event()
 for _ in range(3):

@@ -108,6 +108,6 @@ def test_the_decorator_refuses_mistakes(id: str, arguments: dict[str, object], w
         """Does nothing."""
 
     with pytest.raises(ValueError, match=r"test_catalogue\.py") as error:
-        check(id, **arguments)(body)  # type: ignore[arg-type]
+        check(id, **arguments)(body)  # type: ignore[arg-type]  # mistakes
     assert words in str(error.value)
-    assert inspect.getsourcefile(body) in str(error.value)  # type: ignore[operator]
+    assert inspect.getsourcefile(body) in str(error.value)  # type: ignore[operator]  # there is a file

@@ -49,7 +49,7 @@ def test_no_level_is_reached_for_want_of_must_level_requirements() -> None:
     expected = [level.name for level in levels.every() if have & set(level.tiers)][-1]
     assert verdict.name == expected
     if expected != "compile":
-        assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]
+        assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]  # there is a next level
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_capability_that_a_level_demands_cannot_be_absent() -> None:
     content = lacking(replaced(record(CORE, "unsupported", reason=reason)), "streams")
     verdict = levels.assess(content)
     assert verdict.name == "inference"
-    assert "capability streams is not there" in str(verdict.next.blockers[0])  # type: ignore[union-attr]
+    assert "capability streams is not there" in str(verdict.next.blockers[0])  # type: ignore[union-attr]  # there is a next level
 
 
 def test_should_level_requirements_are_counted_and_block_nothing() -> None:

@@ -53,7 +53,7 @@ def broken(entry: Any, function: Any, kind: type[Topic] = Forward, attribute: st
     op = operator(entry) if isinstance(entry, str) else entry
     honest, lying = getattr(op, attribute), False
 
-    class Lying(kind):  # type: ignore[misc, valid-type]
+    class Lying(kind):  # type: ignore[misc, valid-type]  # a base known at run time
         def judge(self, dev: Device, sample: Sample) -> str | None:
             self.used = 0
             found: str | None = super().judge(dev, sample)
@@ -129,7 +129,7 @@ def overwrite(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
 
 def in_other_memory(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
     """Give the result other memory than that of out=."""
-    return out.set_(torch.sinh(x))  # type: ignore[call-overload]
+    return out.set_(torch.sinh(x))  # type: ignore[call-overload]  # not in the stubs
 
 
 def without_a_word(x: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:

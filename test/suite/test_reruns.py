@@ -130,7 +130,7 @@ def rerun(ids: list[str], limit: int) -> tuple[list[str], dict[str, Result]]:
     """Which of the planted checks ran again, and all results."""
     planted = Planted()
     results: dict[str, Result] = {}
-    reruns = Reruns(planted, planted, Options(reruns=limit), lambda record: None)  # type: ignore[arg-type]
+    reruns = Reruns(planted, planted, Options(reruns=limit), lambda record: None)  # type: ignore[arg-type]  # stand-ins
     checks = [Check(id, (), lambda dev: None) for id in ids]
     reruns.run(checks, lambda result: results.__setitem__(result.id, result))
     return [id for id, alone in planted.ran if alone], results

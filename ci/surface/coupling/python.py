@@ -68,7 +68,7 @@ class _Auditor(ast.NodeVisitor):
         self.generic_visit(node)
         self.scopes.pop()
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _scoped  # noqa: N815  the names are those of ast
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _scoped  # noqa: N815 - the names of ast
 
     # Imports
 

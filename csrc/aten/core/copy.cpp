@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies between any two of host, device and peer device: every Tensor.copy_, .to, .cpu, .clone and
-// .contiguous ends here. Casts, strides and conj or neg bits are the device's work; bytes cross the
+// .contiguous ends here. The device handles casts, strides and conj or neg bits; bytes cross the
 // bus in one piece.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorIterator.h>
@@ -127,7 +127,7 @@ void copyOnDevice(const Tensor& dst, const Tensor& src) {
     return;
   }
   if (dst.is_neg() && dst.scalar_type() != src.scalar_type()) {
-    // The kernel negates before it casts, which an unsigned source would not survive.
+    // The kernel negates before it casts, which is wrong for an unsigned source.
     copyOnDevice(dst, src.to(dst.scalar_type()));
     return;
   }
@@ -198,7 +198,7 @@ void copyToHost(const Tensor& dst, const Tensor& src, bool non_blocking) {
     receiveRaw(dst, src, non_blocking);
     return;
   }
-  // What the device can do is done there; what is left is a cast or a scatter on the host.
+  // The device does what it can; the host does the remaining cast or scatter.
   if (!hasCopyKernel(src, src)) {
     dst.copy_(readToHost(src));
     return;
@@ -245,8 +245,7 @@ Tensor copyFromAndResize(const Tensor& self, const Tensor& dst) {
   return copyFrom(self, dst, /*non_blocking=*/false);
 }
 
-// The kernels honour the math bits, so nothing is to be resolved before: resolving is itself a
-// copy.
+// The kernels apply the math bits, so they are not resolved before: resolving is itself a copy.
 void skipMathBits(torch::Library& m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
   m.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());

@@ -39,15 +39,15 @@ c10::ScalarType computeType(c10::ScalarType type);
 // Throws what PyTorch throws, if `type` is not in the set.
 void checkType(const char* kernel, c10::ScalarType type, uint32_t types);
 
-// What launchElementwise() tells the kernel: the type that it computes in and its scalars, and the
+// What launchElementwise() passes to the kernel: the type that it computes in, its scalars, and the
 // operands.
 void setCompute(
     puone_elementwise_args& args, c10::ScalarType compute, c10::ArrayRef<c10::Scalar> parameters);
 void setOperands(puone_elementwise_args& args, at::TensorIteratorBase& iter);
 
-// Queues the kernel for the iterator's operands on its device's current stream. It computes in the
-// type that stands for `compute`, the operands' common type: float for half and bfloat16, a 32-bit
-// integer for shorter ones. CPU operands (Python scalars) are passed by value.
+// Queues the kernel for the iterator's operands on its device's current stream. The kernel computes
+// in the type for `compute`, the operands' common type: float for half and bfloat16, a 32-bit
+// integer for shorter integers. CPU operands (Python scalars) are passed by value.
 void launchElementwise(
     const ElementwiseKernel& kernel,
     at::TensorIteratorBase& iter,
@@ -58,13 +58,14 @@ void launchElementwise(
 struct OperatorName {
   char text[40] = {};
   template <size_t kSize>
-  constexpr OperatorName(const char (&name)[kSize]) { // NOLINT: implicit, that is its point
+  constexpr OperatorName(const char (&name)[kSize]) { // implicit, for string literals
     static_assert(kSize <= sizeof text);
     std::copy_n(name, kSize, text);
   }
 };
 
-// A structured elementwise operator whose kernel takes the meta's operands and nothing else.
+// A structured elementwise operator with a kernel that takes only the operands of the meta
+// function.
 template <class Meta, const ElementwiseKernel& kKernel, uint32_t kTypes = kNumbers>
 struct Elementwise : Meta {
   template <class... A>
@@ -74,7 +75,7 @@ struct Elementwise : Meta {
   }
 };
 
-// A structured operator whose scalars, in their order, are the kernel's parameters.
+// A structured operator. Its scalars, in their order, are the kernel's parameters.
 template <class Meta, const ElementwiseKernel& kKernel, uint32_t kTypes>
 struct WithScalars : Meta {
   template <class... A>

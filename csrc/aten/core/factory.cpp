@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Tensors out of nothing: empty, empty_strided and the zero tensor of forward-mode autograd.
+// New tensors: empty, empty_strided and the zero tensor of forward-mode autograd.
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
@@ -80,7 +80,7 @@ at::Tensor emptyStrided(
   });
 }
 
-// A tensor of zeros without memory: every operator looks at its dispatch key before its data.
+// A tensor of zeros without memory: every operator checks its dispatch key before it reads data.
 at::Tensor efficientZeroTensor(
     c10::IntArrayRef size,
     std::optional<c10::ScalarType> dtype,

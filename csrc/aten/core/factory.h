@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// New tensors for kernels, without a way through the dispatcher.
+// New tensors for kernels, made without the dispatcher.
 #pragma once
 
 #include <ATen/core/Tensor.h>

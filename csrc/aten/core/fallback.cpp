@@ -30,7 +30,7 @@ class HostCall {
   void run(const c10::OperatorHandle& op);
 
  private:
-  // A device tensor of the call and its double on the host.
+  // A device tensor of the call and its copy on the host.
   struct Double {
     Tensor device;
     Tensor host;
@@ -79,8 +79,9 @@ void forEachTensor(const IValue& value, const Visit& visit) {
   }
 }
 
-// The call's device is that of the first tensor on one, else that of the results; the results' is
-// that of a device= argument, else the call's; with neither it is the current device.
+// The device of the call is that of the first device tensor, else that of the results. The device
+// of the results is the device= argument, else that of the call. Without either it is the current
+// device.
 void HostCall::findDevices() {
   std::optional<c10::Device> results;
   for (const PlannedArgument& argument : plan_.arguments) {
@@ -116,9 +117,9 @@ Tensor HostCall::hostTensor(const Tensor& tensor, const PlannedArgument& argumen
         ")");
     return tensor;
   }
-  // An out= argument with gaps is read all the same: some CPU kernels leave part of it as it was.
+  // An out= argument with gaps is also read, because some CPU kernels leave part of it unchanged.
   const bool read = !argument.out || !tensor.is_non_overlapping_and_dense();
-  // One double per tensor: an operator may recognise an argument that is given twice.
+  // One copy per tensor: an operator may detect that two arguments are the same tensor.
   for (Double& pair : doubles_) {
     if (pair.device.is_same(tensor)) {
       pair.write |= isWritten(argument);

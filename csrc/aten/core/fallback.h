@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CPU fallback: an operator without a device kernel runs on copies of its arguments in host
-// memory. It serves every operator torch has no composite form of, and counts each use, so that a
-// report can tell native operators from borrowed ones.
+// memory. It is used for every operator that has no composite form in torch, and counts each use,
+// so that a report can distinguish native operators from those that the CPU runs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -25,7 +25,7 @@ void cpuFallback(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 std::unordered_map<std::string, uint64_t> fallbackCounts();
 void resetFallbackCounts();
 
-// For kernels that are a fallback in all but name: books one call of `name`.
+// For kernels that run on the CPU without the fallback: counts one call of `name`.
 void countFallback(const std::string& name);
 
 // Duplicates in host memory with the sizes, strides and math bits of the originals, complete on

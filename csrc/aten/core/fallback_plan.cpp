@@ -18,7 +18,7 @@ std::optional<ArgumentKind> kindOf(const c10::Argument& argument) {
   return std::nullopt;
 }
 
-// Operators that update running statistics and whose schema does not say so.
+// Operators that update running statistics although their schema does not say so.
 bool writesSecretly(const std::string& op, const c10::Argument& argument) {
   static const std::unordered_set<std::string> ops{
       "aten::native_batch_norm", "aten::native_batch_norm.out", "aten::batch_norm_update_stats"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What an operator's schema asks of the CPU fallback, read once per operator rather than per call.
+// What the CPU fallback must do for an operator, according to its schema, read once per operator
+// rather than per call.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -25,7 +26,7 @@ struct PlannedArgument {
   ArgumentKind kind;
   bool write;  // the operator changes it
   bool out;    // and does not read it: an out= argument
-  bool secret; // it does so behind the schema's back, and only in training
+  bool secret; // the schema does not say that it is written; only in training
 };
 
 struct FallbackPlan {
@@ -38,7 +39,7 @@ struct FallbackPlan {
   std::vector<std::optional<size_t>> aliases; // per return: the argument that it is
   std::optional<size_t> training;             // the argument of that name
   bool draws_by_default = false;              // random numbers, and takes no generator
-  const char* obstacle = nullptr; // why the fallback cannot run it, whatever the kernels
+  const char* obstacle = nullptr;             // why the fallback cannot run it, with any kernels
 };
 
 } // namespace puone

@@ -89,7 +89,7 @@ class Forgetter final : public c10::OpRegistrationListener {
   Registry& registry_;
 };
 
-// Leaked, with its listener: operators run, and are deregistered, until the very end.
+// Leaked, with its listener: operators may run, and be deregistered, until the process ends.
 Registry& registry() {
   static Registry* instance = [] {
     auto* registry = new Registry;

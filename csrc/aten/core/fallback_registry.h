@@ -6,7 +6,7 @@
 
 namespace puone {
 
-// The operator's plan; books one call. The reference is good until the operator is deregistered.
+// The operator's plan; counts one call. The reference is valid until the operator is deregistered.
 const FallbackPlan& bookFallback(const c10::OperatorHandle& op);
 
 } // namespace puone

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies for which the driver has no kernel: bytes cross the bus as they are, and the host casts
-// and rearranges them. They need nothing but memcpy_async, and return when they are complete.
+// and rearranges them. They need only memcpy_async, and return when they are complete.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -18,8 +18,8 @@ uint64_t splitMix(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-// A Mersenne Twister whose state depends on all bits of both numbers; its own constructor would use
-// 32 bits of the seed, and two calls in a few ten thousand would repeat each other.
+// A Mersenne Twister whose state depends on all bits of both numbers; its constructor would use
+// only 32 bits of the seed, and among some ten thousand calls two would repeat each other.
 at::mt19937 engine(uint64_t seed, uint64_t offset) {
   uint64_t mixer = seed;
   mixer = splitMix(mixer) ^ offset;
@@ -33,14 +33,14 @@ at::mt19937 engine(uint64_t seed, uint64_t offset) {
   return result;
 }
 
-// The least step there is: every call has a state of its own, however many numbers it draws.
+// The smallest step: every call has its own state, however many numbers it draws.
 constexpr uint64_t kStep = 4;
 
 at::CPUGeneratorImpl* cpuImpl(const at::Generator& generator) {
   return static_cast<at::CPUGeneratorImpl*>(generator.unsafeGetGeneratorImpl());
 }
 
-// The default generator is one object for the whole process, so what it holds is exchanged.
+// The default generator is one object for the whole process, so its implementation is exchanged.
 void exchangeWithDefault(const at::Generator& generator) {
   at::CPUGeneratorImpl* one = cpuImpl(generator);
   at::CPUGeneratorImpl* other = cpuImpl(at::detail::getDefaultCPUGenerator());
@@ -80,7 +80,7 @@ HostDraw::HostDraw(const std::optional<at::Generator>& generator, c10::Device de
 }
 
 HostDraw::~HostDraw() {
-  // A fresh Mersenne Twister has used none of its words.
+  // A new Mersenne Twister has used none of its words.
   if (cpuImpl(host_)->engine().data().next_ != 0) return;
   auto* impl = static_cast<GeneratorImpl*>(device_.unsafeGetGeneratorImpl());
   const std::lock_guard<std::mutex> lock(impl->mutex_);

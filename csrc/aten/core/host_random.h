@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Operators that draw random numbers and run on the host: what they draw is a function of the
-// device generator's (seed, offset) and of nothing else, and the CPU's own generator does not move.
+// Operators that draw random numbers and run on the host: what they draw is a function only of the
+// device generator's (seed, offset), and the CPU's own generator is not advanced.
 #pragma once
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -32,9 +32,9 @@ class HostDraw {
   uint64_t offset_ = 0;
 };
 
-// Makes a CPU generator stand for the CPU's default one while it lives, for an operator that draws
-// and takes no generator, as native_dropout. One at a time; the others wait. Another thread that
-// draws from the default generator meanwhile gets numbers of this one.
+// Replaces the CPU's default generator during its lifetime, for an operator that draws without a
+// generator argument, such as native_dropout. Only one exists at a time; other threads wait. A
+// thread that draws from the default generator meanwhile gets numbers of this one.
 class AsDefaultGenerator {
  public:
   explicit AsDefaultGenerator(const at::Generator& generator);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Launching kernels. What the driver lacks goes to the CPU: an operator's entry (registration.h)
-// asks for its kernels before it starts. Which element type a launch needs is known only when its
-// arguments are, so that is asked here.
+// Launching kernels. A call whose kernel the driver lacks goes to the CPU: an operator's entry
+// (registration.h) checks for its kernels before it starts. The element type of a launch is known
+// only with its arguments, so it is checked here.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -24,7 +24,7 @@ class UnsupportedElementType final : public c10::NotImplementedError {
 void requireType(const KernelBase& kernel, puone_dtype type);
 void requireType(const KernelBase& kernel, c10::ScalarType type);
 
-// Queues a kernel, whose arguments say the type if it depends on one.
+// Queues a kernel. Its arguments contain the type if the kernel depends on one.
 template <class Args>
 void launchKernel(const kernel::Kernel<Args>& kernel, const Args& args, const Stream& stream) {
   if constexpr (requires { args.dtype; }) {

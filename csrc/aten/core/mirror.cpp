@@ -11,10 +11,10 @@
 namespace puone {
 namespace {
 
-// Up to here a detour over pinned memory is cheaper than waiting for the stream.
+// Up to this size, a copy through pinned memory is cheaper than waiting for the stream.
 constexpr size_t kStagingLimit = size_t{64} << 10;
 
-// A tensor with gaps is copied gaps and all, which keeps its strides, unless the gaps dominate.
+// A tensor with gaps is copied with them, which keeps its strides, unless the gaps are most of it.
 bool worthCopyingWhole(const at::Tensor& tensor) {
   constexpr size_t kMaxWaste = 4;
   return tensor.is_non_overlapping_and_dense() ||
@@ -40,7 +40,7 @@ void requireStrided(const at::Tensor& tensor) {
       tensor.layout());
 }
 
-// For destructors. A second error during the unwinding of a first has nobody to tell.
+// For destructors: a second error during the unwinding of a first cannot be reported.
 void waitQuietly(const Stream& stream) noexcept {
   try {
     stream.synchronize();
@@ -65,7 +65,8 @@ at::Tensor ToHost::copy(const at::Tensor& tensor, bool read) {
   const at::Tensor source = whole ? tensor : tensor.contiguous();
   at::Tensor host = hostLike(source);
   if (read && source.numel() != 0) {
-    // `source` may die before the copy has run: its memory is reused in the order of this stream.
+    // `source` may be destroyed before the copy has run: its memory is reused in the order of this
+    // stream.
     queueToHost(host.data_ptr(), source.const_data_ptr(), spanBytes(source), stream_);
     pending_ = true;
   }
@@ -107,7 +108,7 @@ void ToDevice::update(const at::Tensor& device, const at::Tensor& host) {
       sameMathBits(device, host)) {
     send(device, host);
   } else {
-    // Gaps belong to somebody else and must not be written.
+    // Gaps may belong to other tensors and must not be written.
     at::_copy_from(host, device, /*non_blocking=*/true);
   }
 }

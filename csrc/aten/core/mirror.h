@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A strided tensor's double on the other side of the bus: same sizes, strides and math bits, so
-// that an operator sees the same argument in either place.
+// A strided tensor's copy on the other side of the bus: same sizes, strides and math bits, so that
+// an operator sees the same argument in either place.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,12 +16,12 @@ namespace puone {
 class ToHost {
  public:
   explicit ToHost(const Stream& stream) : stream_(stream) {}
-  // Waits too, so that nothing is written to host memory that is gone; keep the doubles until then.
+  // Also waits, so that nothing is written to freed host memory; keep the copies until then.
   ~ToHost();
   ToHost(const ToHost&) = delete;
   ToHost& operator=(const ToHost&) = delete;
 
-  // A host double of `tensor`; with read == false its elements stay uninitialised.
+  // A host copy of `tensor`; with read == false its elements stay uninitialised.
   at::Tensor copy(const at::Tensor& tensor, bool read = true);
 
   // One wait for all copies so far.
@@ -41,7 +41,7 @@ class ToDevice {
   ToDevice(const ToDevice&) = delete;
   ToDevice& operator=(const ToDevice&) = delete;
 
-  // A device double of `host`.
+  // A device copy of `host`.
   at::Tensor copy(const at::Tensor& host);
 
   // Makes `device` equal to `host`, resizing it if the sizes differ.

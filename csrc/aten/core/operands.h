@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From torch's description of an operand to the kernels' (csrc/kernels/args.h).
+// Converts torch's description of an operand to that of the kernels (csrc/kernels/args.h).
 #pragma once
 
 #include <ATen/TensorIterator.h>
@@ -57,7 +57,7 @@ constexpr bool isComputable(c10::ScalarType type) noexcept {
   return kernelDtype(type) && type != c10::ScalarType::UInt64;
 }
 
-// Throws what TensorIterator throws, if results of `type` do not belong in `out`.
+// Throws the same error as TensorIterator if results of `type` cannot be cast to `out`.
 inline void checkCanHold(const at::TensorBase& out, c10::ScalarType type) {
   TORCH_CHECK(
       c10::canCast(type, out.scalar_type()),
@@ -67,7 +67,7 @@ inline void checkCanHold(const at::TensorBase& out, c10::ScalarType type) {
       out.scalar_type());
 }
 
-// Fills ndim and sizes of a kernel's arguments from an iterator, whose dimensions are already
+// Fills ndim and sizes of a kernel's arguments from an iterator. Its dimensions are already
 // coalesced and ordered innermost first.
 template <typename Args>
 void setShape(Args& args, const at::TensorIteratorBase& iter) {

@@ -18,12 +18,12 @@
 
 namespace puone {
 
-/// What a driver says of itself in describe().
+/// The driver's answer to describe().
 struct Description {
   const char* name; // lower case, [a-z0-9_]+
   const char* vendor;
   const char* version;
-  uint64_t capabilities; // but for PUONE_CAP_KERNELS
+  uint64_t capabilities; // without PUONE_CAP_KERNELS
 };
 
 /// Fills a caller's struct with the members that both sides know.

@@ -21,7 +21,7 @@ struct Error {
 /// printf into a string.
 std::string format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-/// "1.50 GiB", for people.
+/// "1.50 GiB", for messages.
 std::string humanBytes(uint64_t bytes);
 
 /// The calling thread's last error text, as last_error_message() returns it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The objects behind a driver's handles: what was created and not destroyed. A handle is the
-// object's address, so using one takes no lock and no look-up; whether it is alive is the
-// validation layer's question (hal/validation.h). Thread-safe.
+// The objects behind a driver's handles that are not destroyed yet. A handle is the object's
+// address, so using it takes no lock and no look-up; the validation layer checks whether it is
+// alive (hal/validation.h). Thread-safe.
 #pragma once
 
 #include <memory>

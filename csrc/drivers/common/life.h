@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A driver's life in the process: init() makes it, shutdown() ends it, and a forked child that
-// lacks the driver's threads cannot use it.
+// The life cycle of a driver: init() creates it, shutdown() destroys it, and a forked child, which
+// lacks the driver's threads, cannot use it.
 #pragma once
 
 #include <pthread.h>
@@ -16,16 +16,15 @@
 
 namespace puone {
 
-/// `Traits` is what a driver says of itself:
+/// `Traits` describes a driver:
 ///
 ///     using Driver = ...;
 ///     static constexpr Description kDescription; // for Entries, in entries.h
 ///     static constexpr const char* kBadFork;  // the text of every failure in such a child
 ///     static Driver* create();
-///     static const char* runningWork();       // what the calling thread runs that must not call
-///     an
-///                                             // entry; NULL if nothing
-///     static void beforeFork(Driver&);        // take the locks of what the child must find whole
+///     static const char* runningWork();       // the work that the calling thread runs and that
+///                                             // must not call an entry; NULL if none
+///     static void beforeFork(Driver&);        // lock what must be consistent in the child
 ///     static void afterFork(Driver&);         // in both processes
 ///     static bool survivesFork(const Driver&);
 ///     static std::span<const Extension> extensions(); // for Entries, in entries.h
@@ -43,7 +42,7 @@ class Life {
     driver_.store(Traits::create(), std::memory_order_release);
   }
 
-  /// Calls that have begun on other threads end first; later ones find no driver.
+  /// Waits for calls that have begun on other threads; later calls find no driver.
   static void end() {
     // The work to wait for is the parent's, and so is the memory.
     if (bad_fork_.load(std::memory_order_relaxed)) return;
@@ -100,8 +99,8 @@ class Life {
   };
 
  private:
-  /// Calls that have begun and not ended. Threads count in different parts, on cache lines of their
-  /// own: one counter would go from core to core at every call.
+  /// The number of calls that have begun and not ended. Threads use different counters on separate
+  /// cache lines: one counter would move from core to core at every call.
   struct alignas(64) Inside {
     std::atomic<int32_t> calls{0};
   };
@@ -140,7 +139,7 @@ class Life {
   // Not destroyed at process exit, when threads may still run its work and the platform may be
   // gone.
   static inline std::atomic<Driver*> driver_{nullptr};
-  static inline std::mutex mutex_; // of begin() and end()
+  static inline std::mutex mutex_; // held by begin() and end()
   static inline std::atomic<bool> bad_fork_{false};
 };
 

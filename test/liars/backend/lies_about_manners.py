@@ -113,7 +113,7 @@ def tensors_cannot_be_printed() -> None:
         return show(self, **options)
 
     # A defect that types forbid is a defect all the same.
-    torch.Tensor.__repr__ = fail  # type: ignore[assignment, method-assign]
+    torch.Tensor.__repr__ = fail  # type: ignore[assignment, method-assign]  # the lie
 
 
 @lie("REG-042", "registration/leaves_no_process", planted=True, layer="gross")

@@ -94,7 +94,7 @@ def gradients_stay_behind() -> None:
         self.zero_grad()
         return move(self, *args, **kwargs)
 
-    nn.Module.to = dropping  # type: ignore[method-assign, assignment]
+    nn.Module.to = dropping  # type: ignore[method-assign, assignment]  # the lie
 
 
 @lie("MODULE-012", "module/channels_last:relu module/channels_last:maxpool2d")
@@ -111,7 +111,7 @@ def outputs_are_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any
 @lie("MODULE-013", "module/hooks:full_backward", planted=True)
 def backward_hooks_are_not_called() -> None:
     """register_full_backward_hook takes the hook and forgets it."""
-    nn.Module.register_full_backward_hook = lambda *_: None  # type: ignore[method-assign, assignment]
+    nn.Module.register_full_backward_hook = lambda *_: None  # type: ignore[method-assign, assignment]  # the lie
 
 
 @lie("MODULE-014", "module/parametrize:weight_norm")

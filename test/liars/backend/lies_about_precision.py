@@ -71,7 +71,7 @@ def inner_regions_leak() -> None:
         self.prev_fastdtype = self.fast_dtype
         return leave(self, *error)
 
-    torch.autocast.__exit__ = forgetful  # type: ignore[method-assign]
+    torch.autocast.__exit__ = forgetful  # type: ignore[method-assign]  # the lie
 
 
 @lie("AUTOCAST-007", "autocast/default_dtype", planted=True)
@@ -102,7 +102,7 @@ def custom_functions_are_of_another_device() -> None:
     def misled(*, device_type: str, cast_inputs: torch.dtype | None = None) -> Any:
         return decorate(device_type="cpu", cast_inputs=cast_inputs)
 
-    torch.amp.custom_fwd = misled  # type: ignore[assignment]
+    torch.amp.custom_fwd = misled  # type: ignore[assignment]  # the lie
 
 
 # ---- gradient scaling --------------------------------------------------------------------------

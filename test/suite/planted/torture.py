@@ -93,7 +93,7 @@ def leaves_a_process_behind(dev: Device) -> None:
 def has_a_process_of_its_own(dev: Device, case: str) -> None:
     """Sees no trace of another check in its process."""
     assert not hasattr(torch, "_planted_trace")
-    torch._planted_trace = case  # type: ignore[attr-defined]
+    torch._planted_trace = case  # type: ignore[attr-defined]  # added here
 
 
 @check("planted/lacking", "PLANT-002")

@@ -17,7 +17,7 @@ SCHEDULE = "RESTLESS_SCHEDULE"
 def depends_on_what_ran_before(dev: Device, case: str) -> None:
     """One leaves a trace in the process, the other one does not bear it."""
     if case == "leaves":
-        torch._restless_trace = True  # type: ignore[attr-defined]
+        torch._restless_trace = True  # type: ignore[attr-defined]  # added here
     elif hasattr(torch, "_restless_trace"):
         raise AssertionError("somebody was here before")
 

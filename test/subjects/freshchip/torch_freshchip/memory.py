@@ -59,5 +59,5 @@ def _storage(size: int) -> torch.UntypedStorage:
         memory.data_ptr(), torch.device(TYPE, 0), size
     )
     # PyTorch keeps the Python object of a storage for as long as a tensor uses the storage.
-    storage.memory = memory  # type: ignore[attr-defined]
-    return storage  # type: ignore[return-value]
+    storage.memory = memory  # type: ignore[attr-defined]  # added here
+    return storage  # type: ignore[return-value]  # the stub says otherwise
