@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <string>
-
 #include "bindings/bindings.h"
-#include "runtime/device.h"
 #include "runtime/device_allocator.h"
-#include "runtime/driver.h"
 #include "runtime/host_allocator.h"
 
 namespace py = pybind11;
@@ -12,19 +8,11 @@ namespace py = pybind11;
 namespace puone {
 namespace {
 
-// The allocator's functions take locks and may wait for the device, while threads that hold those
-// locks may want the GIL (an observer in Python): none is called with it.
-template <typename F>
-auto withoutGil(F&& f) {
-  py::gil_scoped_release released;
-  return f();
-}
-
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
-// The allocators' locks may be held while a device is waited for: other Python threads go on
-// meanwhile.
+// The allocators' functions take locks and may wait for the device, while threads that hold those
+// locks may want the GIL (an observer in Python): none is called with it.
 template <typename F>
 auto withoutGil(const F& f) {
   const py::gil_scoped_release released;
