@@ -4,10 +4,9 @@
 #include <torch/csrc/Event.h>
 
 #include "bindings/bindings.h"
-#include "kernels/args.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
-#include "runtime/kernel.h"
+#include "runtime/kernels.h"
 
 namespace py = pybind11;
 
@@ -37,8 +36,7 @@ py::object blockingEvent() {
 }
 
 void delay(uint64_t ns, c10::DeviceIndex device) {
-  static const Kernel kernel("delay");
-  kernel.launch(puone_delay_args{ns}, getCurrentStream(device));
+  kernel::delay.launch({ns}, getCurrentStream(device));
 }
 
 } // namespace

@@ -72,17 +72,6 @@ class KernelBase {
   mutable std::atomic<uint64_t> element_types_{0};
 };
 
-// The old untyped handle, for operators that do not use those of runtime/kernels.h yet.
-class Kernel : public KernelBase {
- public:
-  constexpr explicit Kernel(const char* name) noexcept : KernelBase(name, 1) {}
-
-  template <typename Args>
-  void launch(const Args& args, const Stream& stream) const {
-    launchBytes(&args, sizeof(Args), stream);
-  }
-};
-
 namespace kernel {
 
 // The kernel of that name, which takes an Args.
