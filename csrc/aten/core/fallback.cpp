@@ -231,26 +231,6 @@ void cpuFallback(const c10::OperatorHandle& op, Stack* stack) {
   HostCall(plan, *stack).run(op);
 }
 
-std::vector<Tensor> copyToHost(at::TensorList tensors) {
-  std::vector<Tensor> result(tensors.size());
-  std::optional<ToHost> to_host;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].defined()) continue;
-    if (!to_host) to_host.emplace(getCurrentStream(tensors[i].device().index()));
-    result[i] = to_host->copy(tensors[i]);
-  }
-  if (to_host) to_host->wait();
-  return result;
-}
-
-Tensor copyToDevice(const Tensor& host, c10::Device device) {
-  if (!host.defined()) return host;
-  ToDevice to_device(getCurrentStream(device.index()));
-  Tensor result = to_device.copy(host);
-  to_device.wait();
-  return result;
-}
-
 // [quote: registration]
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&cpuFallback>());

@@ -22,30 +22,25 @@ class Registry {
     return entry.plan;
   }
 
-  void book(const std::string& name) {
-    const std::unique_lock lock(mutex_);
-    ++other_calls_[name];
-  }
-
   // A later operator may get the same handle, and another schema.
   void forget(const c10::OperatorHandle& op) {
     const std::unique_lock lock(mutex_);
     const auto it = entries_.find(op);
     if (it == entries_.end()) return;
-    addCalls(*it->second, other_calls_);
+    addCalls(*it->second, forgotten_);
     entries_.erase(it);
   }
 
   std::unordered_map<std::string, uint64_t> counts() {
     const std::shared_lock lock(mutex_);
-    auto result = other_calls_;
+    auto result = forgotten_;
     for (const auto& [op, entry] : entries_) addCalls(*entry, result);
     return result;
   }
 
   void reset() {
     const std::unique_lock lock(mutex_);
-    other_calls_.clear();
+    forgotten_.clear();
     for (const auto& [op, entry] : entries_) entry->calls = 0;
   }
 
@@ -74,7 +69,7 @@ class Registry {
 
   std::shared_mutex mutex_;
   std::unordered_map<c10::OperatorHandle, std::unique_ptr<Entry>> entries_;
-  std::unordered_map<std::string, uint64_t> other_calls_; // of operators without an entry
+  std::unordered_map<std::string, uint64_t> forgotten_; // calls of operators that are gone
 };
 
 class Forgetter final : public c10::OpRegistrationListener {
@@ -105,10 +100,6 @@ Registry& registry() {
 
 const FallbackPlan& bookFallback(const c10::OperatorHandle& op) {
   return registry().book(op);
-}
-
-void countFallback(const std::string& name) {
-  registry().book(name);
 }
 
 std::unordered_map<std::string, uint64_t> fallbackCounts() {
