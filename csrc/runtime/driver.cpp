@@ -165,23 +165,23 @@ bool driverIsDown() noexcept {
 
 // [quote: table]
 const puone_hal_api& hal() {
-  auto& instance = chosen();
-  if (C10_UNLIKELY(inBadFork() || driverIsDown() || !instance.state.available())) {
+  const puone_hal_api* api = halOrNull();
+  if (C10_UNLIKELY(api == nullptr)) {
     throwUnusable();
   }
   // A load first: the flag's cache line stays shared once it is set.
   if (C10_UNLIKELY(!device_used.load(std::memory_order_relaxed))) {
     device_used.store(true);
   }
-  return instance.driver->api;
+  return *api;
 }
-// [end: table]
 
 const puone_hal_api* halOrNull() noexcept {
   const auto& instance = chosen();
   const bool usable = !inBadFork() && !driverIsDown() && instance.state.available();
   return usable ? &instance.driver->api : nullptr;
 }
+// [end: table]
 
 void shutdownDriver() noexcept {
   if (!chosen().driver || driver_down.exchange(true)) {

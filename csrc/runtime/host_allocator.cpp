@@ -68,10 +68,7 @@ at::HostAllocator& hostAllocator() {
 }
 
 bool isPinned(const void* ptr) {
-  if (!driverState().available() || inBadFork() || driverIsDown()) {
-    return false;
-  }
-  return pointerAttributes(ptr).kind == PUONE_MEMORY_HOST;
+  return halOrNull() != nullptr && pointerAttributes(ptr).kind == PUONE_MEMORY_HOST;
 }
 
 } // namespace puone

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -68,8 +67,8 @@ Stream makeStream(c10::DeviceIndex device, c10::StreamId id) {
 }
 
 // [quote: handle]
-C10_NOINLINE puone_stream
-createStream(DeviceStreams& streams, c10::DeviceIndex device, c10::StreamId id) {
+C10_NOINLINE puone_stream createStream(c10::DeviceIndex device, c10::StreamId id) {
+  auto& streams = deviceStreams(device);
   std::lock_guard<std::mutex> lock(streams.creation);
   auto& slot = streams.handles[static_cast<size_t>(id)];
   puone_stream handle = slot.load(std::memory_order_acquire);
@@ -91,6 +90,12 @@ C10_NOINLINE puone_stream externalHandle(c10::DeviceIndex device, c10::StreamId 
   return position < streams.external.size() ? streams.external[position].handle : nullptr;
 }
 
+// NULL: the stream has not been created, or there is no such external stream.
+puone_stream existingHandle(c10::DeviceIndex device, c10::StreamId id) {
+  if (C10_UNLIKELY(id >= kFirstExternalId)) return externalHandle(device, id);
+  return deviceStreams(device).handles[static_cast<size_t>(id)].load(std::memory_order_acquire);
+}
+
 } // namespace
 
 Stream::Stream(c10::Stream stream) : stream_(stream) {
@@ -106,18 +111,12 @@ Stream::Stream(c10::Stream stream) : stream_(stream) {
 }
 
 puone_stream Stream::handleIfCreated() const noexcept {
-  return id() >= kFirstExternalId ? externalHandle(deviceIndex(), id())
-                                  : deviceStreams(deviceIndex())
-                                        .handles[static_cast<size_t>(id())]
-                                        .load(std::memory_order_acquire);
+  return existingHandle(deviceIndex(), id());
 }
 
 puone_stream Stream::handle() const {
-  if (C10_UNLIKELY(id() >= kFirstExternalId)) return externalHandle(deviceIndex(), id());
-  auto& streams = deviceStreams(deviceIndex());
-  const puone_stream handle =
-      streams.handles[static_cast<size_t>(id())].load(std::memory_order_acquire);
-  return C10_LIKELY(handle != nullptr) ? handle : createStream(streams, deviceIndex(), id());
+  const puone_stream handle = existingHandle(deviceIndex(), id());
+  return C10_LIKELY(handle != nullptr) ? handle : createStream(deviceIndex(), id());
 }
 
 bool Stream::query() const {
