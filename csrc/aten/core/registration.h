@@ -82,10 +82,8 @@ struct Guarded<Overload, Kernels, kFunction, kOnHost, R(A...)> {
     }
     if constexpr (kOnHost != nullptr) {
       return kOnHost(arguments...);
-    } else if constexpr (std::is_same_v<R(A...), typename Overload::schema>) {
-      return fallBack<Overload>(arguments...);
     } else {
-      return at::native::call_fallback_fn<&cpuFallback, Overload>::call(arguments...);
+      return fallBack<Overload>(arguments...);
     }
   }
 };
