@@ -202,7 +202,7 @@ void* Driver::allocateHost(size_t bytes) {
 }
 
 void Driver::releaseHost(void* pointer) {
-  memory_.retireHost(pointer);
+  memory_.retire(pointer);
   for (int32_t device = 0; device < count(); ++device) finish(device);
   Memory::releaseHost(pointer);
 }

@@ -70,10 +70,9 @@ struct Record {
 };
 
 struct Event {
-  Event(int32_t d, uint32_t f, EventPool& pool) : device(d), flags(f), native(pool, f) {}
+  Event(int32_t d, uint32_t flags, EventPool& pool) : device(d), native(pool, flags) {}
 
   const int32_t device;
-  const uint32_t flags; // puone_event_flags
   const NativeEvent native;
   std::mutex mutex; // guards last, held while it is recorded
   std::optional<Record> last;

@@ -80,14 +80,6 @@ void Memory::releaseHost(void* base) {
 }
 
 int32_t Memory::retire(void* base) {
-  return remove(base);
-}
-
-void Memory::retireHost(void* base) {
-  remove(base);
-}
-
-int32_t Memory::remove(void* base) {
   const std::lock_guard guard(mutex_);
   const auto found = blocks_.find(address(base));
   if (found == blocks_.end()) {

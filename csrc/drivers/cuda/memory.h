@@ -25,15 +25,15 @@ class Memory {
 
   /// `bytes` on `device`, which is current for CUDA and has `total` bytes.
   void* allocate(int32_t device, size_t bytes, size_t total);
-  /// Takes the block that starts at `base` out of the table; returns its device. The caller waits
-  /// for the device, then calls release().
-  int32_t retire(void* base);
   static void release(void* base);
 
   void* allocateHost(size_t bytes);
-  /// Likewise, of pinned memory.
-  void retireHost(void* base);
   static void releaseHost(void* base);
+
+  /// Takes the block that starts at `base` out of the table; returns its device, -1 if it is pinned
+  /// memory. The caller waits for the device, of pinned memory for all devices, and then calls
+  /// release() or releaseHost().
+  int32_t retire(void* base);
 
   /// For device memory of another user of CUDA in the process, only the device is known: the result
   /// is a block of size 0 (unknown) that starts at the pointer.
@@ -47,7 +47,6 @@ class Memory {
   using Blocks = std::map<uintptr_t, Block>; // by base address
 
   void add(void* base, const Block& block);
-  int32_t remove(void* base);
   /// The block that `address` lies in, or end().
   Blocks::const_iterator find(uintptr_t address) const;
   /// The device of memory that is not in the table, -1 if it is no device memory either.

@@ -182,18 +182,17 @@ void Driver::release(void* pointer) {
 }
 
 void* Driver::allocateHost(size_t bytes) {
-  if (bytes == 0) fail(PUONE_INVALID_ARGUMENT, "bytes is 0");
   return memory_.allocateHost(bytes);
 }
 
 void Driver::releaseHost(void* pointer) {
-  void* block = memory_.retireHost(pointer);
+  memory_.retireHost(pointer);
   Lock lock = scheduler_.lock();
   for (int32_t device = 0; device < options_.devices; ++device) {
     scheduler_.waitDevice(lock, device);
   }
   lock.unlock();
-  Memory::releaseHost(block);
+  Memory::releaseHost(pointer);
 }
 
 puone_pointer_attributes Driver::attributes(const void* pointer) const {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "drivers/common/error.h"
 
@@ -209,10 +208,9 @@ void* Memory::allocateHost(size_t bytes) {
   return base;
 }
 
-void* Memory::retireHost(void* base) {
+void Memory::retireHost(void* base) {
   const std::lock_guard guard(mutex_);
   pinned_.erase(address(base));
-  return base;
 }
 
 void Memory::releaseHost(void* base) {

@@ -50,7 +50,7 @@ class Memory {
 
   void* allocateHost(size_t bytes);
   /// Removes a pinned block from the live set; the caller frees it with releaseHost().
-  void* retireHost(void* base);
+  void retireHost(void* base);
   static void releaseHost(void* base);
 
   puone_pointer_attributes attributes(const void* pointer) const;
