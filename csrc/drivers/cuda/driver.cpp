@@ -41,17 +41,9 @@ Event& usable(puone_event handle) {
   return event;
 }
 
-std::vector<NamedKernel> namedKernels() {
-  std::vector<NamedKernel> named;
-  for (const kernels::Kernel& kernel : kernels::simt::kernels()) {
-    named.push_back({kernel, std::string("kernel ") + kernel.name});
-  }
-  return named;
-}
-
 } // namespace
 
-Driver::Driver() : kernels_(namedKernels()) {}
+Driver::Driver() : kernels_(withNames(kernels::simt::kernels())) {}
 
 Driver::~Driver() {
   for (const auto& device : opened_) finish(device->index);
@@ -383,14 +375,7 @@ bool Driver::hasKernels() {
 }
 
 puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
-  for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) != 0) continue;
-    info->version = named.kernel.version;
-    info->element_types = named.kernel.element_types;
-    info->args_size = named.kernel.args_size;
-    return reinterpret_cast<puone_kernel>(&named);
-  }
-  fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
+  return puone::findKernel(kernels_, name, info);
 }
 
 void Driver::launch(
@@ -398,7 +383,7 @@ void Driver::launch(
     const void* args,
     puone_stream stream,
     const puone_launch_context* context) {
-  const auto& named = *reinterpret_cast<const NamedKernel*>(kernel);
+  const NamedKernel& named = kernelOf(kernel);
   submit({stream, PUONE_TRACE_KERNEL, named.kernel.name, 0}, [&](const Target& target) {
     CudaLaunch(named, target.device, target.stream, target.cell, context).run(args);
   });

@@ -4,20 +4,14 @@
 
 #include <cuda_runtime_api.h>
 
-#include <string>
 #include <string_view>
 
+#include "drivers/common/named_kernel.h"
 #include "drivers/cuda/device.h"
 #include "drivers/cuda/device_errors.h"
-#include "kernels/kernels.h"
+#include "kernels/launch.h"
 
 namespace puone::cuda {
-
-/// The object of a puone_kernel: a kernel and the name that error messages of its launches use.
-struct NamedKernel {
-  kernels::Kernel kernel;
-  std::string name; // "kernel copy"
-};
 
 class CudaLaunch final : public kernels::Launch {
  public:

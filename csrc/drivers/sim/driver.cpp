@@ -86,7 +86,7 @@ struct alignas(std::max_align_t) KernelWork final : Work {
 static_assert(alignof(KernelWork) >= alignof(uint64_t), "as the argument structs are aligned");
 
 /// The kernels of the requested instruction set, by default the best one of this processor.
-std::vector<NamedKernel> namedKernels(const std::string& isa) {
+std::span<const kernels::Kernel> kernelsFor(const std::string& isa) {
   const kernels::Variant* chosen = nullptr;
   std::string known;
   for (const kernels::Variant& variant : kernels::variants()) {
@@ -101,18 +101,14 @@ std::vector<NamedKernel> namedKernels(const std::string& isa) {
         isa.c_str(),
         known.c_str());
   }
-  std::vector<NamedKernel> named;
-  for (const kernels::Kernel& kernel : chosen->kernels) {
-    named.push_back({kernel, std::string("kernel ") + kernel.name});
-  }
-  return named;
+  return chosen->kernels;
 }
 
 } // namespace
 
 Driver::Driver(const Options& options)
     : options_(options),
-      kernels_(namedKernels(options.isa)),
+      kernels_(withNames(kernelsFor(options.isa))),
       memory_(options.devices, options.memory, options.poison),
       parallel_(options.cores),
       scheduler_(options, parallel_) {
@@ -402,14 +398,7 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
 // ---- kernel ----
 
 puone_kernel Driver::findKernel(const char* name, puone_kernel_info* info) const {
-  for (const NamedKernel& named : kernels_) {
-    if (std::strcmp(named.kernel.name, name) != 0) continue;
-    info->version = named.kernel.version;
-    info->element_types = named.kernel.element_types;
-    info->args_size = named.kernel.args_size;
-    return reinterpret_cast<puone_kernel>(&named);
-  }
-  fail(PUONE_UNSUPPORTED, "no kernel is named %.100s", name);
+  return puone::findKernel(kernels_, name, info);
 }
 
 void Driver::launch(
@@ -417,9 +406,9 @@ void Driver::launch(
     const void* args,
     puone_stream stream,
     const puone_launch_context* /*context*/) {
-  const auto& named = *reinterpret_cast<const NamedKernel*>(kernel);
   queue(stream, [&] {
-    return KernelWork::make(named, args, memory_, parallel_, faults_.kernel_error.fires());
+    return KernelWork::make(
+        kernelOf(kernel), args, memory_, parallel_, faults_.kernel_error.fires());
   });
 }
 

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "drivers/common/named_kernel.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/memory.h"
 #include "drivers/sim/options.h"
@@ -18,15 +18,8 @@
 #include "drivers/sim/scheduler.h"
 #include "drivers/sim/stream.h"
 #include "hal/hal.h"
-#include "kernels/kernels.h"
 
 namespace puone::sim {
-
-/// The object of a puone_kernel: a kernel and the name that error messages of its launches use.
-struct NamedKernel {
-  kernels::Kernel kernel;
-  std::string name;
-};
 
 /// The object of a puone_stream. A stream can have several handles (stream_from_native).
 struct StreamHandle {
