@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/sim/host_guard.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <cstring>
 #include <mutex>
+
+#include "drivers/common/error.h"
 
 namespace puone::sim {
 namespace {
@@ -18,8 +20,32 @@ std::atomic<size_t> half{0}; // size of the user's half in bytes; 0: nothing to 
 std::atomic<size_t> span{1}; // bytes per device
 struct sigaction previous_action;
 
-// Static TLS: the handler may run on a thread that never entered the driver, and must not allocate.
-__attribute__((tls_model("initial-exec"))) thread_local const char* running = nullptr;
+/// The name of the calling thread's work. The handler reads it on any thread and must not allocate
+/// memory: a thread_local of the usual model may allocate at its first use in a thread. One of the
+/// model initial-exec does not, but it takes static TLS, of which a process has little for the
+/// libraries that it loads later. A key takes none, and reading one that the thread has never set
+/// does not allocate in glibc.
+class WorkName {
+ public:
+  // A process can run out of keys. Then there is no driver, and no work that has a name.
+  WorkName() : exists_(pthread_key_create(&key_, nullptr) == 0) {}
+  // Not deleted: threads may run work until the process ends, and the library stays until then.
+
+  bool exists() const {
+    return exists_;
+  }
+  const char* get() const {
+    return exists_ ? static_cast<const char*>(pthread_getspecific(key_)) : nullptr;
+  }
+  void set(const char* name) const {
+    pthread_setspecific(key_, name);
+  }
+
+ private:
+  pthread_key_t key_{};
+  const bool exists_;
+};
+const WorkName work_name;
 
 /// A line built and written without stdio or the heap.
 class Line {
@@ -65,6 +91,7 @@ void explain(uintptr_t fault) {
   const size_t bytes = half.load(std::memory_order_relaxed);
   const size_t offset = fault - front.load(std::memory_order_relaxed);
   if (bytes == 0 || offset >= 2 * bytes) return;
+  const char* const running = runningWork();
   Line line;
   line.text("puone sim: ");
   if (offset < bytes) {
@@ -127,6 +154,7 @@ void onSegmentationFault(int signal, siginfo_t* info, void* context) {
 } // namespace
 
 void watchAccesses(const Memory& memory) {
+  if (!work_name.exists()) fail(PUONE_INTERNAL, "the process has no pthread key left");
   front.store(memory.front(), std::memory_order_relaxed);
   span.store(memory.span(), std::memory_order_relaxed);
   half.store(memory.span() * static_cast<size_t>(memory.devices()), std::memory_order_relaxed);
@@ -178,15 +206,15 @@ SignalStack::~SignalStack() {
   munmap(memory_, kSignalStackBytes);
 }
 
-Running::Running(const char* name) : outer_(running) {
-  running = name;
+Running::Running(const char* name) : outer_(work_name.get()) {
+  work_name.set(name);
 }
 Running::~Running() {
-  running = outer_;
+  work_name.set(outer_);
 }
 
 const char* runningWork() {
-  return running;
+  return work_name.get();
 }
 
 } // namespace puone::sim

@@ -9,7 +9,7 @@ namespace puone::sim {
 
 /// Installs the SIGSEGV handler (once per process, in front of the current one) and gives it the
 /// devices' addresses. The handler writes one line and then passes the signal to the previous
-/// handler.
+/// handler. Throws Error(INTERNAL) if the process has no pthread key left.
 void watchAccesses(const Memory& memory);
 /// Removes the addresses. The handler stays and only passes signals on.
 void forgetAccesses();
