@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "hal/entries.h"
 #include "hal/validation.h"
 
 namespace puone {
@@ -28,45 +29,6 @@ bool complete(puone_status (*&entry)(Args...)) {
   }
   entry = &unsupportedEntry<Args...>;
   return false;
-}
-
-// Applies f(name, entry, capability bits that require the entry; 0: always required).
-template <typename F>
-void forEachEntry(puone_hal_api& api, F&& f) {
-#define ENTRY(name, capabilities) f(#name, api.name, static_cast<uint64_t>(capabilities))
-  ENTRY(init, 0);
-  ENTRY(shutdown, 0);
-  ENTRY(describe, 0);
-  ENTRY(device_count, 0);
-  ENTRY(device_properties, PUONE_CAP_MEMORY);
-  ENTRY(device_memory_info, PUONE_CAP_MEMORY);
-  ENTRY(device_synchronize, PUONE_CAP_STREAMS);
-  ENTRY(stream_priority_range, PUONE_CAP_STREAM_PRIORITIES);
-  ENTRY(device_can_access_peer, PUONE_CAP_PEER_ACCESS);
-  ENTRY(malloc, PUONE_CAP_MEMORY);
-  ENTRY(free, PUONE_CAP_MEMORY);
-  ENTRY(host_malloc, PUONE_CAP_PINNED_MEMORY);
-  ENTRY(host_free, PUONE_CAP_PINNED_MEMORY);
-  ENTRY(pointer_attributes, PUONE_CAP_MEMORY);
-  ENTRY(memcpy_async, PUONE_CAP_MEMORY);
-  ENTRY(memset_async, PUONE_CAP_MEMORY);
-  ENTRY(stream_create, PUONE_CAP_STREAMS);
-  ENTRY(stream_from_native, PUONE_CAP_EXTERNAL_STREAMS);
-  ENTRY(stream_destroy, PUONE_CAP_STREAMS);
-  ENTRY(stream_query, PUONE_CAP_STREAMS);
-  ENTRY(stream_synchronize, PUONE_CAP_STREAMS);
-  ENTRY(stream_wait_event, PUONE_CAP_EVENTS);
-  ENTRY(stream_host_func, PUONE_CAP_HOST_FUNC);
-  ENTRY(stream_native_handle, PUONE_CAP_STREAMS);
-  ENTRY(event_create, PUONE_CAP_EVENTS);
-  ENTRY(event_destroy, PUONE_CAP_EVENTS);
-  ENTRY(event_record, PUONE_CAP_EVENTS);
-  ENTRY(event_query, PUONE_CAP_EVENTS);
-  ENTRY(event_synchronize, PUONE_CAP_EVENTS);
-  ENTRY(event_elapsed_ms, PUONE_CAP_EVENT_TIMING);
-  ENTRY(kernel_find, PUONE_CAP_KERNELS);
-  ENTRY(kernel_launch, PUONE_CAP_KERNELS);
-#undef ENTRY
 }
 
 puone_hal_get_fn findSymbol(const std::string& path) {
@@ -150,9 +112,8 @@ LoadedDriver loadDriver(const std::string& path) {
   if (table.describe == nullptr || table.describe(&driver.info) != PUONE_OK) {
     throw DriverError("driver " + path + " cannot describe itself");
   }
-  forEachEntry(driver.api, [&](const char* name, auto& entry, uint64_t promised_by) {
-    const bool promised = promised_by == 0 || (driver.info.capabilities & promised_by) != 0;
-    if (!complete(entry) && promised) {
+  forEachEntry([&](const char* name, auto entry, uint64_t capability) {
+    if (!complete(driver.api.*entry) && isPromised(driver.info.capabilities, capability)) {
       throw DriverError(
           "driver " + path + " declares the capability of " + name +
           " but its table has no such entry");

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hal/entries.h"
 #include "hal/live_set.h"
 
 namespace puone {
@@ -900,6 +901,56 @@ puone_status getExtension(const char* name, uint32_t min_version, const void** o
 
 // ---- the table ----
 
+/// This layer's entries.
+constexpr puone_hal_api kChecked = {
+    .struct_size = sizeof(puone_hal_api),
+    .abi_major = PUONE_HAL_ABI_MAJOR,
+    .abi_minor = PUONE_HAL_ABI_MINOR,
+    .init = init,
+    .shutdown = shutdown,
+    .describe = describe,
+    .last_error_message = lastErrorMessage,
+    .device_count = deviceCount,
+    .device_properties = deviceProperties,
+    .device_memory_info = deviceMemoryInfo,
+    .device_synchronize = deviceSynchronize,
+    .stream_priority_range = streamPriorityRange,
+    .device_can_access_peer = deviceCanAccessPeer,
+    .malloc = allocate,
+    .free = release,
+    .host_malloc = allocateHost,
+    .host_free = releaseHost,
+    .pointer_attributes = pointerAttributes,
+    .memcpy_async = memcpyAsync,
+    .memset_async = memsetAsync,
+    .stream_create = streamCreate,
+    .stream_from_native = streamFromNative,
+    .stream_destroy = streamDestroy,
+    .stream_query = streamQuery,
+    .stream_synchronize = streamSynchronize,
+    .stream_wait_event = streamWaitEvent,
+    .stream_host_func = streamHostFunc,
+    .stream_native_handle = streamNativeHandle,
+    .event_create = eventCreate,
+    .event_destroy = eventDestroy,
+    .event_record = eventRecord,
+    .event_query = eventQuery,
+    .event_synchronize = eventSynchronize,
+    .event_elapsed_ms = eventElapsedMs,
+    .kernel_find = kernelFind,
+    .kernel_launch = kernelLaunch,
+    .get_extension = getExtension,
+};
+
+constexpr bool everyEntryIsChecked() {
+  bool result = true;
+  forEachEntry([&](const char*, auto entry, uint64_t) {
+    result = result && kChecked.*entry != nullptr;
+  });
+  return result;
+}
+static_assert(everyEntryIsChecked());
+
 puone_hal_api wrapped(const puone_hal_api& inner) {
   puone_hal_api table{};
   const size_t known = std::min<size_t>(inner.struct_size, sizeof table);
@@ -908,45 +959,15 @@ puone_hal_api wrapped(const puone_hal_api& inner) {
   puone_driver_info info{};
   info.struct_size = sizeof info;
   if (inner.describe == nullptr || inner.describe(&info) != PUONE_OK) info.capabilities = 0;
-  // The driver refuses an entry that no capability declares: UNSUPPORTED comes before other errors.
-  const auto wrap = [&](uint64_t capability, auto& entry, auto checked) {
-    const bool is_promised = (info.capabilities & capability) == capability;
-    if (entry != nullptr && is_promised) entry = checked;
+  const auto wrap = [&](auto entry) {
+    if (table.*entry != nullptr) table.*entry = kChecked.*entry;
   };
-  wrap(0, table.init, &init);
-  wrap(0, table.shutdown, &shutdown);
-  wrap(0, table.describe, &describe);
-  wrap(0, table.last_error_message, &lastErrorMessage);
-  wrap(0, table.device_count, &deviceCount);
-  wrap(PUONE_CAP_MEMORY, table.device_properties, &deviceProperties);
-  wrap(PUONE_CAP_MEMORY, table.device_memory_info, &deviceMemoryInfo);
-  wrap(PUONE_CAP_STREAMS, table.device_synchronize, &deviceSynchronize);
-  wrap(PUONE_CAP_STREAM_PRIORITIES, table.stream_priority_range, &streamPriorityRange);
-  wrap(PUONE_CAP_PEER_ACCESS, table.device_can_access_peer, &deviceCanAccessPeer);
-  wrap(PUONE_CAP_MEMORY, table.malloc, &allocate);
-  wrap(PUONE_CAP_MEMORY, table.free, static_cast<puone_status (*)(void*)>(&release));
-  wrap(PUONE_CAP_PINNED_MEMORY, table.host_malloc, &allocateHost);
-  wrap(PUONE_CAP_PINNED_MEMORY, table.host_free, &releaseHost);
-  wrap(PUONE_CAP_MEMORY, table.pointer_attributes, &pointerAttributes);
-  wrap(PUONE_CAP_MEMORY, table.memcpy_async, &memcpyAsync);
-  wrap(PUONE_CAP_MEMORY, table.memset_async, &memsetAsync);
-  wrap(PUONE_CAP_STREAMS, table.stream_create, &streamCreate);
-  wrap(PUONE_CAP_EXTERNAL_STREAMS, table.stream_from_native, &streamFromNative);
-  wrap(PUONE_CAP_STREAMS, table.stream_destroy, &streamDestroy);
-  wrap(PUONE_CAP_STREAMS, table.stream_query, &streamQuery);
-  wrap(PUONE_CAP_STREAMS, table.stream_synchronize, &streamSynchronize);
-  wrap(PUONE_CAP_EVENTS, table.stream_wait_event, &streamWaitEvent);
-  wrap(PUONE_CAP_HOST_FUNC, table.stream_host_func, &streamHostFunc);
-  wrap(PUONE_CAP_STREAMS, table.stream_native_handle, &streamNativeHandle);
-  wrap(PUONE_CAP_EVENTS, table.event_create, &eventCreate);
-  wrap(PUONE_CAP_EVENTS, table.event_destroy, &eventDestroy);
-  wrap(PUONE_CAP_EVENTS, table.event_record, &eventRecord);
-  wrap(PUONE_CAP_EVENTS, table.event_query, &eventQuery);
-  wrap(PUONE_CAP_EVENTS, table.event_synchronize, &eventSynchronize);
-  wrap(PUONE_CAP_EVENT_TIMING, table.event_elapsed_ms, &eventElapsedMs);
-  wrap(PUONE_CAP_KERNELS, table.kernel_find, &kernelFind);
-  wrap(PUONE_CAP_KERNELS, table.kernel_launch, &kernelLaunch);
-  wrap(0, table.get_extension, &getExtension);
+  // An entry that no capability promises is the driver's to refuse: UNSUPPORTED comes first.
+  forEachEntry([&](const char*, auto entry, uint64_t capability) {
+    if (isPromised(info.capabilities, capability)) wrap(entry);
+  });
+  wrap(&puone_hal_api::last_error_message);
+  wrap(&puone_hal_api::get_extension);
   return table;
 }
 
