@@ -157,7 +157,7 @@ std::pair<size_t, size_t> CachingAllocator::getMemoryInfo(c10::DeviceIndex devic
 }
 
 // [quote: registration]
-const bool registered = [] {
+const bool allocator_registered = [] {
   c10::SetAllocator(kDeviceType, &instance());
   return true;
 }();

@@ -98,7 +98,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
   // [end: resize]
 };
 
-const bool registered = [] {
+const bool hooks_registered = [] {
   static auto* hooks = new Hooks(); // leaked: torch keeps the pointer
   at::RegisterPrivateUse1HooksInterface(hooks);
   return true;

@@ -56,7 +56,7 @@ void deletePinnedMemory(void* context) {
   }
 }
 
-const bool registered = [] {
+const bool host_allocator_registered = [] {
   at::setHostAllocator(at::kPrivateUse1, &instance());
   return true;
 }();

@@ -11,7 +11,7 @@ namespace {
 // PyTorch accepts the same name again and refuses another one: a process has one PrivateUse1
 // device. If another backend has it, the exception ends the process with PyTorch's message, because
 // the kernels of both are registered for the same dispatch key and neither would work.
-const bool registered = [] {
+const bool device_registered = [] {
   c10::register_privateuse1_backend("puone");
   return true;
 }();

@@ -52,7 +52,7 @@ void readTags(const at::Tensor& tensor, Metadata& metadata) {
 }
 
 // Once per process and device type: a second registration throws.
-const bool registered = [] {
+const bool tags_registered = [] {
   torch::jit::TensorBackendMetaRegistry(kDeviceType, &writeTags, &readTags);
   return true;
 }();

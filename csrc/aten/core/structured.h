@@ -21,7 +21,6 @@
 #include <ATen/TensorMeta.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/native/Resize.h>
 #include <torch/library.h>
 
 #include <array>
@@ -30,7 +29,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "aten/core/factory.h"
+#include "aten/core/forms.h"
 #include "aten/core/operands.h"
 #include "aten/core/registration.h"
 
@@ -128,71 +127,14 @@ void checkSameDevice(const char* name, const A&... arguments) {
   }
 }
 
-inline void resizeOut(
-    const at::Tensor& out,
-    c10::IntArrayRef sizes,
-    c10::IntArrayRef strides,
-    const c10::TensorOptions& options) {
-  TORCH_CHECK(
-      options.dtype() == out.dtype(),
-      "Expected out tensor to have dtype ",
-      options.dtype(),
-      ", but got ",
-      out.dtype(),
-      " instead");
-  TORCH_CHECK(
-      options.device() == out.device(),
-      "Expected out tensor to have device ",
-      options.device(),
-      ", but got ",
-      out.device(),
-      " instead");
-  if (!at::native::resize_output(out, sizes)) return;
-  if (!strides.empty()) {
-    out.as_strided_(sizes, strides);
-  } else if (const auto format = options.memory_format_opt()) {
-    out.unsafeGetTensorImpl()->empty_tensor_restride(*format);
-  }
-}
-
-inline void checkInplace(
-    const at::Tensor& self, c10::IntArrayRef sizes, const c10::TensorOptions& options) {
-  TORCH_CHECK(
-      options.dtype() == self.dtype(),
-      "Bad in-place call: input tensor dtype ",
-      self.dtype(),
-      " and output tensor dtype ",
-      options.dtype(),
-      " should match");
-  TORCH_CHECK(
-      options.device() == self.device(),
-      "Bad in-place call: input tensor device ",
-      self.device(),
-      " and output tensor device ",
-      options.device(),
-      " should match");
-  TORCH_CHECK(
-      sizes == self.sizes(),
-      "Bad in-place call: input tensor size ",
-      self.sizes(),
-      " and output tensor size ",
-      sizes,
-      " should match");
-}
-
-enum class Form {
-  kFunctional,
-  kInplace,
-  kOut
-};
-
-// The operator with its outputs: made by us, or given by the caller.
-template <class Op, Form kForm, size_t kOutputs>
+// The operator, with outputs that it makes or that the caller gave.
+template <class Op, size_t kOutputs>
 class WithOutputs final : public Op {
  public:
-  void give(size_t index, at::Tensor& output) {
-    outputs_[index] = output;
-  }
+  using Outputs = std::array<at::Tensor, kOutputs>;
+
+  // `outputs` must outlive this.
+  WithOutputs(Form form, Outputs& outputs) : form_(form), outputs_(outputs) {}
 
   // The outputs must get these strides: an output that has others gets a temporary.
   void set_output_strided(
@@ -200,14 +142,9 @@ class WithOutputs final : public Op {
       c10::IntArrayRef sizes,
       c10::IntArrayRef strides,
       c10::TensorOptions options PUONE_NAMES_PARAMETER) override {
-    settle(index, sizes, strides, options);
-    if constexpr (kForm != Form::kFunctional) {
-      at::Tensor& output = outputs_[static_cast<size_t>(index)];
-      if (!strides.empty() && output.strides() != strides) {
-        given_[static_cast<size_t>(index)] = output;
-        output = newResult(sizes, strides, options);
-      }
-    }
+    const auto i = static_cast<size_t>(index);
+    settleOutput(form_, outputs_[i], sizes, strides, options);
+    replaceOutput(form_, outputs_[i], given_[i], sizes, strides, options);
     tellIterator(index, sizes, strides, options PUONE_NAMES_ARGUMENT);
   }
 
@@ -217,7 +154,7 @@ class WithOutputs final : public Op {
       c10::IntArrayRef sizes,
       c10::IntArrayRef strides,
       c10::TensorOptions options PUONE_NAMES_PARAMETER) override {
-    settle(index, sizes, strides, options);
+    settleOutput(form_, outputs_[static_cast<size_t>(index)], sizes, strides, options);
     tellIterator(index, sizes, strides, options PUONE_NAMES_ARGUMENT);
   }
 
@@ -228,26 +165,13 @@ class WithOutputs final : public Op {
   // Copies results from temporary memory to the outputs that the caller gave.
   void copyBack() {
     for (size_t i = 0; i < kOutputs; ++i) {
-      if (given_[i].defined()) given_[i].copy_(outputs_[i]);
+      if (!given_[i].defined()) continue;
+      given_[i].copy_(outputs_[i]);
+      outputs_[i] = std::move(given_[i]);
     }
   }
 
  private:
-  void settle(
-      int64_t index,
-      c10::IntArrayRef sizes,
-      c10::IntArrayRef strides,
-      const c10::TensorOptions& options) {
-    at::Tensor& output = outputs_[static_cast<size_t>(index)];
-    if constexpr (kForm == Form::kFunctional) {
-      output = newResult(sizes, strides, options);
-    } else if constexpr (kForm == Form::kInplace) {
-      checkInplace(output, sizes, options);
-    } else {
-      resizeOut(output, sizes, strides, options);
-    }
-  }
-
   void tellIterator(
       int64_t index,
       c10::IntArrayRef sizes,
@@ -259,41 +183,48 @@ class WithOutputs final : public Op {
     }
   }
 
-  std::array<at::Tensor, kOutputs> outputs_;
-  std::array<at::Tensor, kOutputs> given_;
+  const Form form_;
+  Outputs& outputs_;
+  Outputs given_; // the outputs that have temporaries in their place
 };
 
-template <class Op, Form kForm, size_t kOutputs, class... A, size_t... kIndex>
-void compute(
-    WithOutputs<Op, kForm, kOutputs>& op, std::index_sequence<kIndex...>, const A&... arguments) {
-  if constexpr (std::is_void_v<decltype(op.meta(metaArgument(arguments)...))>) {
-    op.meta(metaArgument(arguments)...);
-    op.impl(metaArgument(arguments)..., op.maybe_get_output(kIndex)...);
-  } else {
-    const auto precomputed = op.meta(metaArgument(arguments)...);
-    op.impl(precomputed, metaArgument(arguments)..., op.maybe_get_output(kIndex)...);
-  }
+// Runs the operator in any form, so that it is compiled once for all of them. `outputs`: what the
+// caller gave, or undefined for the functional form; afterwards the results.
+template <class Op, size_t kOutputs, class... A>
+void run(Form form, std::array<at::Tensor, kOutputs>& outputs, const A&... arguments) {
+  WithOutputs<Op, kOutputs> op(form, outputs);
+  std::apply(
+      [&](const auto&... output) {
+        if constexpr (std::is_void_v<decltype(op.meta(metaArgument(arguments)...))>) {
+          op.meta(metaArgument(arguments)...);
+          op.impl(metaArgument(arguments)..., output...);
+        } else {
+          const auto precomputed = op.meta(metaArgument(arguments)...);
+          op.impl(precomputed, metaArgument(arguments)..., output...);
+        }
+      },
+      outputs);
   op.copyBack();
 }
 
-template <class Op, class Overload, class... A, size_t... kOutput>
-auto functional(std::index_sequence<kOutput...> outputs, const A&... arguments) {
-  WithOutputs<Op, Form::kFunctional, sizeof...(kOutput)> op;
+template <class Op, class Overload, size_t kOutputs, class... A>
+std::array<at::Tensor, kOutputs> functional(const A&... arguments) {
   checkSameDevice<Op>(Overload::name, arguments...);
-  compute(op, outputs, arguments...);
-  return std::make_tuple(op.maybe_get_output(kOutput)...);
+  std::array<at::Tensor, kOutputs> outputs;
+  run<Op>(Form::kFunctional, outputs, arguments...);
+  return outputs;
 }
 
 // The arguments are the inputs, then the outputs.
 template <class Op, class Overload, class All, size_t... kInput, size_t... kOutput>
-void out(const All& all, std::index_sequence<kInput...>, std::index_sequence<kOutput...> outputs) {
-  WithOutputs<Op, Form::kOut, sizeof...(kOutput)> op;
-  (op.give(kOutput, std::get<sizeof...(kInput) + kOutput>(all)), ...);
+void out(const All& all, std::index_sequence<kInput...>, std::index_sequence<kOutput...>) {
   checkSameDevice<Op>(
       Overload::name,
       std::get<kInput>(all)...,
       std::as_const(std::get<sizeof...(kInput) + kOutput>(all))...);
-  compute(op, outputs, std::get<kInput>(all)...);
+  std::array<at::Tensor, sizeof...(kOutput)> outputs{
+      std::get<sizeof...(kInput) + kOutput>(all)...};
+  run<Op>(Form::kOut, outputs, std::get<kInput>(all)...);
 }
 
 // One overload as the dispatcher calls it.
@@ -305,7 +236,7 @@ struct Entry<Op, Overload, at::Tensor(A...)> {
   static at::Tensor call(A... arguments) {
     const auto inputs = std::index_sequence_for<A...>();
     if (!supports<Op>(std::tie(arguments...), inputs)) return fallBack<Overload>(arguments...);
-    return std::get<0>(functional<Op, Overload>(std::index_sequence<0>(), arguments...));
+    return std::get<0>(functional<Op, Overload, 1>(arguments...));
   }
 };
 
@@ -315,7 +246,7 @@ struct Entry<Op, Overload, std::tuple<R...>(A...)> {
   static std::tuple<R...> call(A... arguments) {
     const auto inputs = std::index_sequence_for<A...>();
     if (!supports<Op>(std::tie(arguments...), inputs)) return fallBack<Overload>(arguments...);
-    return functional<Op, Overload>(std::index_sequence_for<R...>(), arguments...);
+    return std::tuple_cat(functional<Op, Overload, sizeof...(R)>(arguments...));
   }
 };
 
@@ -327,10 +258,9 @@ struct Entry<Op, Overload, at::Tensor&(at::Tensor&, A...)> {
     if (!supports<Op>(std::tie(input, arguments...), inputs)) {
       return fallBack<Overload>(self, arguments...);
     }
-    WithOutputs<Op, Form::kInplace, 1> op;
-    op.give(0, self);
     checkSameDevice<Op>(Overload::name, input, arguments...);
-    compute(op, std::index_sequence<0>(), input, arguments...);
+    std::array<at::Tensor, 1> outputs{self};
+    run<Op>(Form::kInplace, outputs, input, arguments...);
     return self;
   }
 };

@@ -312,7 +312,7 @@ Tensor& batchProductOut(
     const Scalar& alpha,
     Tensor& out) {
   const Tensor result = batchProduct(self, batch1, batch2, beta, alpha);
-  structured_detail::resizeOut(out, result.sizes(), {}, result.options());
+  resizeOut(out, result.sizes(), {}, result.options());
   return out.copy_(result);
 }
 
@@ -352,7 +352,7 @@ Tensor& addOuterOut(
   if (!canAddOuter(self, a, b) || out.scalar_type() != self.scalar_type()) {
     return fallBack<at::_ops::addr_out>(self, a, b, beta, alpha, out);
   }
-  structured_detail::resizeOut(out, {a.size(0), b.size(0)}, {}, self.options());
+  resizeOut(out, {a.size(0), b.size(0)}, {}, self.options());
   launchOuter(out, self, a, b, beta, alpha);
   return out;
 }

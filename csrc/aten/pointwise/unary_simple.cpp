@@ -6,8 +6,8 @@
 #include <torch/library.h>
 
 #include <cmath>
-#include <limits>
 
+#include "aten/core/element.h"
 #include "aten/core/elementwise.h"
 #include "aten/core/launch.h"
 #include "aten/pointwise/unary_simple_ops.h"
@@ -139,20 +139,6 @@ Tensor& logicalNotOut(const Tensor& self, Tensor& out) {
   return out;
 }
 
-// The largest finite number of an element type.
-double largest(c10::ScalarType type) {
-  switch (c10::toRealValueType(type)) {
-    case c10::ScalarType::Half:
-      return std::numeric_limits<c10::Half>::max();
-    case c10::ScalarType::BFloat16:
-      return std::numeric_limits<c10::BFloat16>::max();
-    case c10::ScalarType::Float:
-      return std::numeric_limits<float>::max();
-    default:
-      return std::numeric_limits<double>::max();
-  }
-}
-
 Tensor& nanToNumOut(
     const Tensor& self,
     std::optional<double> nan,
@@ -173,7 +159,7 @@ Tensor& nanToNumOut(
     if (!out.is_same(self)) out.copy_(self);
     return out;
   }
-  const double top = largest(self.scalar_type());
+  const double top = largestFinite(self.scalar_type());
   launchElementwise(
       kernel::nan_to_num,
       iter,

@@ -314,7 +314,7 @@ template <class Overload, int64_t kDimensions>
 Tensor& adaptiveAvgPoolOut(const Tensor& self, c10::IntArrayRef output_size, Tensor& out) {
   if (!canPool(self)) return fallBack<Overload>(self, output_size, out);
   checkAdaptive(self, output_size, kDimensions);
-  structured_detail::resizeOut(out, pooledSizes(self, output_size), {}, self.options());
+  resizeOut(out, pooledSizes(self, output_size), {}, self.options());
   avgPool(self, kDimensions, {}, {}, out);
   return out;
 }
@@ -337,7 +337,7 @@ Tensor& adaptiveAvgPool3dBackwardOut(
     return fallBack<at::_ops::adaptive_avg_pool3d_backward_grad_input>(
         grad_output, self, grad_input);
   }
-  structured_detail::resizeOut(grad_input, self.sizes(), {}, self.options());
+  resizeOut(grad_input, self.sizes(), {}, self.options());
   avgPoolBackward(grad_output, 3, {}, {}, grad_input);
   return grad_input;
 }
@@ -405,8 +405,8 @@ std::tuple<Tensor&, Tensor&> maxPool3dOut(
   }
   const Geometry geometry{kernel, stride, padding, dilation};
   const auto sizes = maxPool3dSizes(self, geometry, ceil_mode);
-  structured_detail::resizeOut(out, sizes, {}, self.options());
-  structured_detail::resizeOut(indices, sizes, {}, self.options().dtype(c10::kLong));
+  resizeOut(out, sizes, {}, self.options());
+  resizeOut(indices, sizes, {}, self.options().dtype(c10::kLong));
   maxPool(self, 3, geometry, out, indices);
   return {out, indices};
 }
@@ -445,7 +445,7 @@ Tensor& maxPool3dBackwardOut(
     return fallBack<at::_ops::max_pool3d_with_indices_backward_grad_input>(
         grad_output, self, kernel, stride, padding, dilation, ceil_mode, indices, grad_input);
   }
-  structured_detail::resizeOut(grad_input, self.sizes(), {}, self.options());
+  resizeOut(grad_input, self.sizes(), {}, self.options());
   maxPoolBackward(grad_output, indices, 3, {kernel, stride, padding, dilation}, grad_input);
   return grad_input;
 }

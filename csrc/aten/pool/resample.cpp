@@ -236,7 +236,7 @@ void checkPad2d(const Tensor& self, IntArrayRef padding) {
 Tensor& reflectionPad2dOut(const Tensor& self, c10::IntArrayRef padding, Tensor& out) {
   if (!canPad(self)) return fallBack<at::_ops::reflection_pad2d_out>(self, padding, out);
   checkPad2d(self, padding);
-  structured_detail::resizeOut(out, paddedSizes(self, padding), {}, self.options());
+  resizeOut(out, paddedSizes(self, padding), {}, self.options());
   pad(self, PUONE_RESAMPLE_REFLECT, padding, out);
   return out;
 }
@@ -271,7 +271,7 @@ Tensor& padBackwardOut(
   if (!canPad(grad_output)) {
     return fallBack<Overload>(grad_output, self, padding, grad_input);
   }
-  structured_detail::resizeOut(grad_input, self.sizes(), {}, self.options());
+  resizeOut(grad_input, self.sizes(), {}, self.options());
   padBackwardInto(grad_output, self, kMode, padding, grad_input);
   return grad_input;
 }

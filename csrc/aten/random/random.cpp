@@ -15,6 +15,7 @@
 #include <limits>
 #include <tuple>
 #include <type_traits>
+#include "aten/core/element.h"
 #include "aten/core/elementwise.h"
 #include "aten/core/factory.h"
 #include "aten/core/launch.h"
@@ -140,11 +141,6 @@ T before(T value) {
   return std::bit_cast<T>(static_cast<Bits>(bits < 0 ? bits + 1 : bits - 1));
 }
 
-double largest(ScalarType type) {
-  return withReal(
-      type, [](auto t) { return static_cast<double>(std::numeric_limits<decltype(t)>::max()); });
-}
-
 double smallest(ScalarType type) {
   return withReal(type, [](auto t) {
     return static_cast<double>(std::numeric_limits<decltype(t)>::denorm_min());
@@ -199,7 +195,7 @@ void exponentialKernel(at::TensorIteratorBase& iter, double rate, MaybeGenerator
       kernel::exponential,
       iter.tensor_base(0),
       realCompute(type),
-      {1 / rate, low, largest(type)},
+      {1 / rate, low, largestFinite(type)},
       generator);
 }
 
@@ -211,7 +207,7 @@ void cauchyKernel(
       kernel::cauchy,
       iter.tensor_base(0),
       realCompute(type),
-      {median, sigma, largest(type)},
+      {median, sigma, largestFinite(type)},
       generator);
 }
 
@@ -232,7 +228,7 @@ void geometricKernel(at::TensorIteratorBase& iter, double p, MaybeGenerator gene
       kernel::geometric,
       iter.tensor_base(0),
       real ? realCompute(type) : ScalarType::Double,
-      {1 / std::log1p(-p), real ? largest(type) : largestInteger(type)},
+      {1 / std::log1p(-p), real ? largestFinite(type) : largestInteger(type)},
       generator);
 }
 
