@@ -12,7 +12,6 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
-#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -56,14 +55,6 @@ struct Kernels {
   }
 };
 
-// The name of an overload, as registrations have it: "add.out".
-template <class Overload>
-std::string overloadName() {
-  std::string name = Overload::name;
-  if (*Overload::overload_name != '\0') name += std::string(".") + Overload::overload_name;
-  return name;
-}
-
 namespace registration_detail {
 
 // The function, or the CPU where the driver lacks one of the kernels or its element type.
@@ -88,6 +79,9 @@ struct Guarded<Overload, Kernels, kFunction, kOnHost, R(A...)> {
   }
 };
 
+// What implement() does that does not depend on types. `overload` may be empty.
+void add(torch::Library& m, const char* name, const char* overload, torch::CppFunction&& function);
+
 } // namespace registration_detail
 
 // Registers a function, which is a constant, for the overload. kOnHost stands for it where the
@@ -95,14 +89,18 @@ struct Guarded<Overload, Kernels, kFunction, kOnHost, R(A...)> {
 template <class Overload, class Kernels, auto kFunction, auto kOnHost = nullptr>
 void implement(torch::Library& m) {
   using Function = std::remove_pointer_t<decltype(kFunction)>;
-  const std::string name = overloadName<Overload>();
-  if constexpr (std::is_same_v<Kernels, puone::Kernels<>>) {
-    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kFunction>());
-  } else {
-    constexpr auto kEntry =
-        &registration_detail::Guarded<Overload, Kernels, kFunction, kOnHost, Function>::call;
-    m.impl(name.c_str(), c10::CompileTimeFunctionPointer<Function, kEntry>());
-  }
+  constexpr auto kEntry = [] {
+    if constexpr (std::is_same_v<Kernels, puone::Kernels<>>) {
+      return kFunction;
+    } else {
+      return &registration_detail::Guarded<Overload, Kernels, kFunction, kOnHost, Function>::call;
+    }
+  }();
+  registration_detail::add(
+      m,
+      Overload::name,
+      Overload::overload_name,
+      torch::CppFunction(c10::CompileTimeFunctionPointer<Function, kEntry>()));
 }
 
 } // namespace puone
