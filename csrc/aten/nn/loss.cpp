@@ -10,6 +10,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/nn/loss_ops.h"
 

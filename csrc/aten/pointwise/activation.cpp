@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Activation functions.
 #include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/clamp_meta.h>
 #include <ATen/ops/clamp_ops.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/pointwise/activation_ops.h"
 #include "aten/pointwise/logit.h"

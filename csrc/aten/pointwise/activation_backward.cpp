@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Gradients of activation functions.
 #include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/pointwise/activation_backward_ops.h"
 #include "aten/pointwise/logit.h"

@@ -9,6 +9,7 @@
 
 #include "aten/core/element.h"
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/pointwise/unary_simple_ops.h"
 

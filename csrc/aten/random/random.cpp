@@ -5,6 +5,7 @@
 #include "aten/random/random.h"
 #include <ATen/Dispatch.h>
 #include <ATen/ExpandUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/UnaryOps.h>
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/ones_like_ops.h>

@@ -5,6 +5,7 @@
 #include <torch/library.h>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/reduce/extremes_ops.h"
 #include "aten/reduce/reduction.h"

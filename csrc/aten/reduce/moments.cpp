@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Variances, standard deviations and the means that go with them.
 #include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/imag_ops.h>
 #include <ATen/ops/mean_ops.h>
@@ -8,6 +9,7 @@
 #include <ATen/ops/sqrt_ops.h>
 #include <torch/library.h>
 
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/core/structured.h"
 #include "aten/reduce/moments_ops.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions to a sum, a product, a norm, a truth.
 
+#include "aten/core/factory.h"
 #include "aten/reduce/reduction.h"
 #include <ATen/native/ReduceOpsUtils.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/eq_ops.h>
 #include <torch/library.h>
 #include <cmath>

@@ -14,6 +14,7 @@
 
 #include <numeric>
 
+#include "aten/core/factory.h"
 #include "aten/core/structured.h"
 #include "aten/index/lookup.h"
 #include "aten/sort/composed_ops.h"

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/core/output.h"
 #include "aten/sort/order_ops.h"
