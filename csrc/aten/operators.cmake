@@ -12,9 +12,9 @@ endif()
 set(PUONE_GENERATED_DIR "${CMAKE_BINARY_DIR}/generated")
 file(GLOB operator_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_LIST_DIR}/*/*.cpp")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
-  "${CMAKE_CURRENT_LIST_DIR}/operators.yaml" "${CMAKE_CURRENT_LIST_DIR}/generate_operators.py"
-  "${CMAKE_CURRENT_LIST_DIR}/../definitions.py")
-# It also reads kernels.yaml, which kernels.cmake names, and version.py, which torch.cmake names.
+  "${CMAKE_CURRENT_LIST_DIR}/operators.yaml" "${CMAKE_CURRENT_LIST_DIR}/generate_operators.py")
+# It also reads what kernels.cmake names (kernels.yaml, definitions.py), and version.py, which
+# torch.cmake names.
 execute_process(
   COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/generate_operators.py"
     "${PUONE_GENERATED_DIR}" --torch "${TORCH_DIR}"
