@@ -79,4 +79,4 @@ def test_every_policy_in_this_repository_is_one(file: Path) -> None:
 
 def test_limits_in_the_document_are_those_of_the_code() -> None:
     assert f"{policy.Limits().report_mib} MiB" in DOCUMENT
-    assert f"{inputs.MAX_DEPTH} folders" in DOCUMENT
+    assert f"{inputs.MAX_DEPTH} levels" in DOCUMENT
