@@ -42,12 +42,12 @@ class LiveSet {
     for (;;) {
       const uint64_t version = version_.load(std::memory_order_acquire);
       if (version % 2 != 0) continue; // being rebuilt, which takes microseconds
-      std::optional<uint64_t> bits;
-      if (const Slot* slot = find(key)) {
-        bits = slot->bits.load(std::memory_order_acquire);
-        if (slot->key.load(std::memory_order_acquire) != key) bits.reset(); // erased meanwhile
-      }
-      if (version_.load(std::memory_order_relaxed) == version) return bits;
+      const Slot* const slot = find(key);
+      const uint64_t bits = slot != nullptr ? slot->bits.load(std::memory_order_acquire) : 0;
+      // It may have been erased meanwhile.
+      const bool found = slot != nullptr && slot->key.load(std::memory_order_acquire) == key;
+      if (version_.load(std::memory_order_relaxed) != version) continue;
+      return found ? std::optional(bits) : std::nullopt;
     }
   }
 

@@ -106,9 +106,9 @@ class Life {
   };
 
   static std::atomic<int32_t>& ownPart() {
-    static std::atomic<size_t> next{0};
-    thread_local const size_t own = next.fetch_add(1, std::memory_order_relaxed) % kParts;
-    return inside_[own].calls;
+    // By a hash of the thread, which takes less time than a thread_local in a library.
+    const uint64_t mixed = uint64_t{pthread_self()} * 0x9e3779b97f4a7c15u;
+    return inside_[mixed >> 60].calls;
   }
 
   static void checkFork() {
@@ -134,7 +134,7 @@ class Life {
     afterFork();
   }
 
-  static constexpr size_t kParts = 16;
+  static constexpr size_t kParts = 16; // 4 bits of a hash
   static inline std::array<Inside, kParts> inside_;
   // Not destroyed at process exit, when threads may still run its work and the platform may be
   // gone.
