@@ -102,6 +102,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         "PUONE_NVCC": "",
         "PUONE_KERNEL_LEVELS": "baseline",
         "PUONE_EXTENSION_DIR": str(folder / "extension"),
+        "CMAKE_UNITY_BUILD": "OFF",  # each source by its own name
     }
     definitions = [f"-D{name}={value}" for name, value in options.items()]
     done = subprocess.run(

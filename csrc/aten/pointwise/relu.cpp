@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <ATen/core/Tensor.h>
+
 #include "aten/pointwise/relu_ops.h"
 #include "aten/pointwise/unary_operator.h"
 
