@@ -221,17 +221,17 @@ ENTRIES: dict[str, tuple[type, ...]] = {
     "get_extension": (c_char_p, c_uint32, POINTER(c_void_p)),
 }
 
-# Which entries a capability bit stands for. Bits that only widen the values of an entry
-# (stream_priorities, peer_access), or say how misuse is answered (validation), stand for none.
+# Which entries a capability bit promises; validation, which says how misuse is answered, none.
 ENTRIES_OF: dict[Capability, tuple[str, ...]] = {
     Capability.STREAMS: (
+        "device_synchronize",
         "stream_create",
         "stream_destroy",
         "stream_query",
         "stream_synchronize",
-        "stream_wait_event",
         "stream_native_handle",
     ),
+    Capability.STREAM_PRIORITIES: ("stream_priority_range",),
     Capability.HOST_FUNC: ("stream_host_func",),
     Capability.EVENTS: (
         "event_create",
@@ -242,26 +242,36 @@ ENTRIES_OF: dict[Capability, tuple[str, ...]] = {
         "stream_wait_event",
     ),
     Capability.EVENT_TIMING: ("event_elapsed_ms",),
-    Capability.MEMORY: ("malloc", "free", "pointer_attributes", "memcpy_async", "memset_async"),
+    Capability.MEMORY: (
+        "malloc",
+        "free",
+        "pointer_attributes",
+        "memcpy_async",
+        "memset_async",
+        "device_properties",
+        "device_memory_info",
+    ),
     Capability.PINNED_MEMORY: ("host_malloc", "host_free"),
+    Capability.PEER_ACCESS: ("device_can_access_peer",),
     Capability.KERNELS: ("kernel_find", "kernel_launch"),
     Capability.EXTERNAL_STREAMS: ("stream_from_native",),
 }
 
-# Entries no capability bit covers: a driver that offers anything offers all of these.
-MANDATORY = (
-    "init",
-    "shutdown",
-    "describe",
-    "last_error_message",
-    "device_count",
-    "device_properties",
-    "device_memory_info",
-    "device_synchronize",
-    "stream_priority_range",
-    "device_can_access_peer",
-    "get_extension",
+# The entries of the section "device": they may work without the bit that promises them.
+OF_DEVICE = frozenset(
+    {
+        "device_properties",
+        "device_memory_info",
+        "device_synchronize",
+        "stream_priority_range",
+        "device_can_access_peer",
+    }
 )
+
+# Entries that every driver has.
+MANDATORY = ("init", "shutdown", "describe", "last_error_message", "device_count")
+# NULL in a driver without extensions.
+OPTIONAL = ("get_extension",)
 
 
 def _function(name: str, arguments: tuple[type, ...]) -> type:

@@ -210,8 +210,25 @@ class Driver:
 
     def can_access_peer(self, device: int, peer: int) -> bool:
         out = c_int32()
-        self.ok(self.api.device_can_access_peer(device, peer, byref(out)))
+        if not self._answers("device_can_access_peer", device, peer, byref(out)):
+            return device == peer
         return bool(out.value)
+
+    def priority_range(self, device: int = 0) -> tuple[int, int]:
+        """The least and the greatest priority of a stream."""
+        least, greatest = c_int32(), c_int32()
+        self._answers("stream_priority_range", device, byref(least), byref(greatest))
+        return least.value, greatest.value
+
+    def _answers(self, entry: str, *arguments: Any) -> bool:
+        """Call an entry that may be NULL or unsupported, unless a capability promises it."""
+        if not self.has_entry(entry):
+            return False
+        status = getattr(self.api, entry)(*arguments)
+        if status == Status.UNSUPPORTED:
+            return False
+        self.ok(status)
+        return True
 
     # ---- memory ----
 

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import byref, c_int32, c_void_p
+from ctypes import byref, c_void_p
 
 import pytest
 
@@ -44,10 +44,9 @@ def test_streams_are_distinct_and_work(hal: Driver) -> None:
 
 @covers("HAL-080", needs=("memory",))
 def test_every_priority_gives_a_working_stream(hal: Driver) -> None:
-    least, greatest = c_int32(), c_int32()
-    hal.ok(hal.api.stream_priority_range(0, byref(least), byref(greatest)))
-    inside = range(greatest.value, least.value + 1)
-    outside = (-(2**31), greatest.value - 1, least.value + 1, 2**31 - 1)
+    least, greatest = hal.priority_range()
+    inside = range(greatest, least + 1)
+    outside = (-(2**31), greatest - 1, least + 1, 2**31 - 1)
     block = hal.malloc(SIZE)
     for priority in (*inside, *outside):
         stream = hal.stream(priority=priority)
@@ -382,6 +381,17 @@ def test_a_stream_over_nothing_is_refused(hal: Driver) -> None:
     index = hal.count()
     native = hal.native(hal.stream())
     assert hal.api.stream_from_native(index, native, byref(out)) == Status.INVALID_DEVICE
+    assert out.value == 0x5A5A
+
+
+@covers("HAL-097")
+def test_a_native_stream_of_another_device_is_refused(hal: Driver) -> None:
+    out = c_void_p(0x5A5A)
+    for device in (0, 1):
+        native = hal.native(hal.stream(device))
+        status = hal.api.stream_from_native(1 - device, native, byref(out))
+        assert status == Status.INVALID_ARGUMENT
+        hal.from_native(native, device)
     assert out.value == 0x5A5A
 
 

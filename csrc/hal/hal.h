@@ -14,11 +14,13 @@
  *            shutdown(). The only per-thread state is the last error. There is no current device:
  *            an entry that creates something takes the device as a parameter.
  * - Misuse   NULL where something is required, an index outside [0, device_count), a dead handle, a
- *            range outside its block, an unknown flag or a wrong size is undefined behaviour of the
- *            driver alone. The validation layer (hal/validation.h) wraps any driver's table and
- *            refuses such calls with INVALID_ARGUMENT or INVALID_DEVICE; the capability
- *            PUONE_CAP_VALIDATION says that a table does. An "Errors" line below that names one of
- *            these two statuses describes such a table.
+ *            range outside its block, an unknown flag, 0 bytes to allocate or a wrong size is
+ *            undefined behaviour of the driver alone. The validation layer (hal/validation.h) wraps
+ *            any driver's table and refuses such calls with INVALID_ARGUMENT or INVALID_DEVICE. It
+ *            is always around sim; the runtime's loader puts it around any other driver if
+ *            PUONE_VALIDATE=1 is in the environment. The capability PUONE_CAP_VALIDATION says that
+ *            a table has it. Where a text below names one of these two statuses for misuse, it
+ *            describes such a table.
  * - Blocks   An entry does not wait for device work. The entries that do wait are named: init,
  *            shutdown, free, host_free, device_synchronize, stream_synchronize, stream_destroy
  *            (may), event_synchronize.
@@ -34,8 +36,8 @@
  * - Handles  Opaque, owned by the driver, created and destroyed in pairs by the caller. Destroying
  *            NULL is a no-op. Using a destroyed handle is misuse.
  * - Structs  A struct that an entry fills begins with struct_size, which the caller sets to the
- * size that it was compiled with. The driver fills the members that both sides know, and leaves
- * struct_size as it is. A struct_size below that of the ABI's first minor is INVALID_ARGUMENT.
+ *            size that it was compiled with. The driver fills the members that both sides know, and
+ *            leaves struct_size as it is. A size below that of the ABI's first minor is misuse.
  * - Enums    Cross as integers of a fixed width.
  * - Memory   Device addresses are unified: one address belongs to at most one device. The host must
  *            never dereference one. Sizes are bytes.
@@ -85,21 +87,37 @@ PUONE_ENUM(puone_status, int32_t){
     /* Anything else. The message carries the native code. */
     PUONE_INTERNAL = 7};
 
-/* What a driver offers; bits of puone_driver_info.capabilities. A bit stands for its entries: when
- * it is set all of them are non-NULL and do not return UNSUPPORTED, when it is clear they do. */
+/* What a driver offers; bits of puone_driver_info.capabilities. A bit promises the entries that its
+ * comment names (csrc/hal/entries.h has them as a table): if it is set, none of them is NULL or
+ * returns UNSUPPORTED; if it is clear, each of them is NULL, or does nothing and returns
+ * UNSUPPORTED. Only the entries of the section "device" may do their work without the bit, too. No
+ * bit promises init, shutdown, describe, last_error_message and device_count, which every driver
+ * has, nor get_extension, which is NULL where there are no extensions. */
 PUONE_ENUM(puone_capability, uint64_t){
-    PUONE_CAP_STREAMS = 1u << 0,           /* stream_* but the two named below */
-    PUONE_CAP_STREAM_PRIORITIES = 1u << 1, /* stream_priority_range gives a range wider than 0..0 */
-    PUONE_CAP_HOST_FUNC = 1u << 2,         /* stream_host_func */
-    PUONE_CAP_EVENTS = 1u << 3,            /* event_* except event_elapsed_ms, stream_wait_event */
-    PUONE_CAP_EVENT_TIMING = 1u << 4,      /* event_elapsed_ms */
-    PUONE_CAP_MEMORY = 1u << 5,            /* malloc, free, pointer_attributes, memcpy, memset */
-    PUONE_CAP_PINNED_MEMORY = 1u << 6,     /* host_malloc, host_free */
-    PUONE_CAP_PEER_ACCESS = 1u << 7,       /* device_can_access_peer may answer yes */
-    PUONE_CAP_KERNELS = 1u << 8,           /* kernel_find, kernel_launch */
-    PUONE_CAP_EXTERNAL_STREAMS = 1u << 9,  /* stream_from_native */
-    PUONE_CAP_VALIDATION = 1u << 10        /* misuse is refused, not undefined */
-};
+    /* device_synchronize, stream_create, stream_destroy, stream_query, stream_synchronize,
+     * stream_native_handle */
+    PUONE_CAP_STREAMS = 1u << 0,
+    /* stream_priority_range, whose range is then wider than 0..0 */
+    PUONE_CAP_STREAM_PRIORITIES = 1u << 1,
+    /* stream_host_func */
+    PUONE_CAP_HOST_FUNC = 1u << 2,
+    /* stream_wait_event; event_* but event_elapsed_ms */
+    PUONE_CAP_EVENTS = 1u << 3,
+    /* event_elapsed_ms */
+    PUONE_CAP_EVENT_TIMING = 1u << 4,
+    /* malloc, free, pointer_attributes, memcpy_async, memset_async, device_properties,
+     * device_memory_info */
+    PUONE_CAP_MEMORY = 1u << 5,
+    /* host_malloc, host_free */
+    PUONE_CAP_PINNED_MEMORY = 1u << 6,
+    /* device_can_access_peer, which may then answer 1 for two devices */
+    PUONE_CAP_PEER_ACCESS = 1u << 7,
+    /* kernel_find, kernel_launch */
+    PUONE_CAP_KERNELS = 1u << 8,
+    /* stream_from_native */
+    PUONE_CAP_EXTERNAL_STREAMS = 1u << 9,
+    /* no entry: misuse is refused, not undefined */
+    PUONE_CAP_VALIDATION = 1u << 10};
 
 typedef struct puone_stream_s* puone_stream;
 typedef struct puone_event_s* puone_event;
@@ -137,7 +155,8 @@ typedef struct puone_device_properties {
 PUONE_ENUM(puone_memory_kind, int32_t){
     PUONE_MEMORY_UNREGISTERED = 0, /* not known to this driver: ordinary host memory */
     PUONE_MEMORY_HOST = 1,         /* inside a live host_malloc() block */
-    PUONE_MEMORY_DEVICE = 2        /* inside a live malloc() block */
+    PUONE_MEMORY_DEVICE = 2        /* inside a live malloc() block, or device memory of another
+                                    * library (extension "dlpack") */
 };
 
 /* Filled by pointer_attributes(). */
@@ -146,8 +165,9 @@ typedef struct puone_pointer_attributes {
   puone_memory_kind kind;
   int32_t device; /* owner of DEVICE memory, -1 otherwise */
   int32_t reserved;
-  void* base;  /* start of the block, NULL when UNREGISTERED */
-  size_t size; /* bytes of the block, 0 when UNREGISTERED */
+  void* base;  /* start of the block; the pointer itself for memory of another library; NULL when
+                * UNREGISTERED */
+  size_t size; /* bytes of the block; 0 when UNREGISTERED or memory of another library */
 } puone_pointer_attributes;
 
 PUONE_ENUM(puone_memcpy_kind, int32_t){
@@ -227,16 +247,18 @@ typedef struct puone_hal_api {
   puone_status (*device_memory_info)(int32_t device, uint64_t* free_bytes, uint64_t* total_bytes);
 
   /* Block until all work queued on every stream of this device is done. Reports the oldest
-   * asynchronous error among them. Other devices are not waited for.
+   * asynchronous error among them. Other devices are not waited for. Promised by PUONE_CAP_STREAMS.
    * Errors: INVALID_DEVICE, DEVICE_LOST, any asynchronous error. */
   puone_status (*device_synchronize)(int32_t device);
 
-  /* Of the device's streams. Numerically lower is more urgent. least >= 0 >= greatest; both 0
-   * without priorities. Errors: INVALID_DEVICE. */
+  /* The priorities of the device's streams. Numerically lower is more urgent;
+   * least >= 0 >= greatest. Without PUONE_CAP_STREAM_PRIORITIES the entry gives 0 and 0, is NULL or
+   * returns UNSUPPORTED; each means that all streams have one priority. Errors: INVALID_DEVICE. */
   puone_status (*stream_priority_range)(int32_t device, int32_t* least, int32_t* greatest);
 
   /* *out = 1 if kernels and copies on `device` may address memory of `peer`. A device is its own
-   * peer. Errors: INVALID_DEVICE. */
+   * peer. Without PUONE_CAP_PEER_ACCESS the entry gives 0 for any other device, is NULL or returns
+   * UNSUPPORTED. Errors: INVALID_DEVICE. */
   puone_status (*device_can_access_peer)(int32_t device, int32_t peer, int32_t* out);
 
   /* ---- memory (7) ---- */
@@ -250,14 +272,16 @@ typedef struct puone_hal_api {
   puone_status (*free)(void* ptr);
 
   /* Page-locked host memory, readable and writable by the host and by every device, at least 64
-   * byte aligned. bytes == 0 is INVALID_ARGUMENT. Errors: OUT_OF_MEMORY. */
+   * byte aligned. bytes == 0 is INVALID_ARGUMENT. Errors: OUT_OF_MEMORY, DEVICE_LOST (every
+   * device is lost). */
   puone_status (*host_malloc)(size_t bytes, void** out);
 
   /* Release a host_malloc() result. Waits for queued work of all devices first. NULL is a no-op.
    * Errors: INVALID_ARGUMENT. */
   puone_status (*host_free)(void* ptr);
 
-  /* Where `ptr` (any address, also an interior one) lives. Never fails for a non-NULL out. */
+  /* Where `ptr` (any address, also an interior one) lives. Errors: INTERNAL (before init(), after
+   * shutdown(), in a forked child that cannot use the driver). */
   puone_status (*pointer_attributes)(const void* ptr, puone_pointer_attributes* out);
 
   /* Queue a copy of `bytes` on `stream`. Ranges must not overlap. Every range must lie inside one
@@ -281,7 +305,8 @@ typedef struct puone_hal_api {
   /* A stream over a native one of `device` that stays its owner's and must outlive the handle and
    * its work: what is queued on the one and on the other runs in one order. The caller owns the
    * handle; destroying it leaves the native stream alone. What stream_native_handle() gives for any
-   * stream is accepted. Errors: INVALID_ARGUMENT (NULL), INVALID_DEVICE, DEVICE_LOST. */
+   * stream is accepted. Errors: INVALID_ARGUMENT (NULL, or not a native stream of `device`, as far
+   * as the driver can know), INVALID_DEVICE, DEVICE_LOST. */
   puone_status (*stream_from_native)(int32_t device, void* native, puone_stream* out);
 
   /* The handle dies at once; queued work still runs to its end. May block. NULL is a no-op. */
@@ -342,10 +367,14 @@ typedef struct puone_hal_api {
 
   /* Queue a kernel. `args` points to the kernel's argument struct of `bytes` bytes and is copied
    * before the call returns. Pointers inside it are device addresses valid on the stream's device.
-   * `context` gives workspace; NULL where the caller has none, and a kernel that needs some then
-   * returns OUT_OF_MEMORY. A launch that fails may have queued a part of its work, which touches
-   * nothing but the kernel's outputs and the workspace. Errors: INVALID_ARGUMENT (bytes is not what
-   * the kernel takes), DEVICE_LOST, the status of context->allocate. */
+   * `context` gives workspace. It may be NULL; a driver that needs workspace from it for this
+   * kernel then returns OUT_OF_MEMORY. A driver may take workspace from elsewhere. A launch that
+   * fails may have queued a part of its work, which touches nothing but the kernel's outputs and
+   * the workspace. A struct member that the kernel does not take, such as an element type, is
+   * INVALID_ARGUMENT if the driver reads the struct during this call, else an asynchronous INTERNAL
+   * error. Errors: INVALID_ARGUMENT (with validation also: args is NULL, bytes is not args_size, a
+   * context without allocate, workspace that is not on the stream's device, too small or not
+   * aligned), OUT_OF_MEMORY, DEVICE_LOST, INTERNAL, the status of context->allocate. */
   puone_status (*kernel_launch)(
       puone_kernel kernel,
       const void* args,

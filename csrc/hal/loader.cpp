@@ -113,11 +113,10 @@ LoadedDriver loadDriver(const std::string& path) {
     throw DriverError("driver " + path + " cannot describe itself");
   }
   forEachEntry([&](const char* name, auto entry, uint64_t capability) {
-    if (!complete(driver.api.*entry) && isPromised(driver.info.capabilities, capability)) {
-      throw DriverError(
-          "driver " + path + " declares the capability of " + name +
-          " but its table has no such entry");
-    }
+    if (complete(driver.api.*entry) || !isPromised(driver.info.capabilities, capability)) return;
+    const std::string promise =
+        capability == 0 ? "every driver must have it" : "the driver declares the capability of it";
+    throw DriverError("the table of driver " + path + " has no entry " + name + ": " + promise);
   });
   complete(driver.api.get_extension);
   if (driver.api.init() != PUONE_OK) {

@@ -21,6 +21,12 @@ namespace puone {
 namespace {
 
 const puone_hal_api* driver = nullptr; // what is wrapped; set once
+uint64_t capabilities = 0;             // that it declares; set once
+
+/// Whether the driver promises the entries of these capabilities.
+bool has(uint64_t wanted) {
+  return isPromised(capabilities, wanted);
+}
 
 // ---- refusals ----
 
@@ -45,17 +51,21 @@ puone_status answered(puone_status status) {
   return status;
 }
 
+const char* driversMessage() {
+  return driver->last_error_message != nullptr ? driver->last_error_message() : "";
+}
+
 /// The driver's status for a call that this layer made itself; the message names the caller's
 /// entry.
 puone_status passedOn(puone_status status, const char* entry) {
   if (status == PUONE_OK) return status;
-  const char* const text = driver->last_error_message();
+  const char* const text = driversMessage();
   const char* const reason = std::strstr(text, ": ");
   return refuse(status, entry, "%s", reason != nullptr ? reason + 2 : text);
 }
 
 const char* lastErrorMessage() {
-  return was_refused ? refusal : driver->last_error_message();
+  return was_refused ? refusal : driversMessage();
 }
 
 // ---- live objects ----
@@ -120,6 +130,9 @@ puone_status checkOut(const char* entry, const void* out) {
 /// A struct that the driver fills.
 template <class T>
 puone_status checkStruct(const char* entry, const T* out) {
+  // A caller may have been compiled with any minor. A struct that grows is still compared with its
+  // size in minor 0.
+  static_assert(PUONE_HAL_ABI_MINOR == 0, "did a struct grow?");
   CHECKED(checkOut(entry, out));
   if (out->struct_size >= sizeof(T)) return PUONE_OK;
   return refuse(
@@ -230,9 +243,11 @@ class Extent {
   void include(const void* block, size_t bytes) noexcept {
     const uintptr_t start = address(block);
     uintptr_t lowest = start_.load(std::memory_order_relaxed);
-    while (start < lowest && !start_.compare_exchange_weak(lowest, start)) {}
+    while (start < lowest && !start_.compare_exchange_weak(lowest, start)) {
+    }
     uintptr_t highest = end_.load(std::memory_order_relaxed);
-    while (start + bytes > highest && !end_.compare_exchange_weak(highest, start + bytes)) {}
+    while (start + bytes > highest && !end_.compare_exchange_weak(highest, start + bytes)) {
+    }
   }
   bool touches(const void* pointer, size_t bytes) const noexcept {
     return address(pointer) < end_.load() && address(pointer) + bytes > start_.load();
@@ -245,6 +260,8 @@ class Extent {
 
 Extent device_extent;
 Extent pinned_extent;
+/// The driver takes memory of other libraries for its own, which may be anywhere.
+std::atomic<bool> has_foreign_memory{false};
 
 /// A range of device memory that work of `stream_device` may address.
 puone_status checkDeviceRange(
@@ -273,9 +290,11 @@ puone_status checkDeviceRange(
         block.size,
         block.device);
   }
-  if (block.device == stream_device || driver->device_can_access_peer == nullptr) return PUONE_OK;
+  if (block.device == stream_device) return PUONE_OK;
   int32_t can = 0;
-  CHECKED(passedOn(driver->device_can_access_peer(stream_device, block.device, &can), entry));
+  if (has(PUONE_CAP_PEER_ACCESS)) {
+    CHECKED(passedOn(driver->device_can_access_peer(stream_device, block.device, &can), entry));
+  }
   if (can != 0) return PUONE_OK;
   return refuse(
       PUONE_INVALID_ARGUMENT,
@@ -295,7 +314,8 @@ puone_status checkHostRange(
     return refuse(
         PUONE_INVALID_ARGUMENT, entry, "%s %p + %zu bytes wraps around", what, pointer, bytes);
   }
-  if (!device_extent.touches(pointer, bytes) && !pinned_extent.touches(pointer, bytes)) {
+  if (!has_foreign_memory.load(std::memory_order_relaxed) &&
+      !device_extent.touches(pointer, bytes) && !pinned_extent.touches(pointer, bytes)) {
     return PUONE_OK;
   }
   puone_pointer_attributes first;
@@ -404,7 +424,7 @@ puone_status release(
   if (!releasing.isFirst()) {
     return refuse(PUONE_INVALID_ARGUMENT, entry, "%p is being freed on another thread", pointer);
   }
-  CHECKED(checkBlock(entry, pointer, kind));
+  if (has(PUONE_CAP_MEMORY)) CHECKED(checkBlock(entry, pointer, kind));
   return answered(inner(pointer));
 }
 
@@ -424,6 +444,11 @@ puone_status init() {
   if (status != PUONE_OK) return status;
   static const int watches_forks = pthread_atfork(beforeFork, afterFork, afterFork);
   if (watches_forks != 0) return refuse(PUONE_INTERNAL, "init", "pthread_atfork failed");
+  const void* table = nullptr;
+  has_foreign_memory.store(
+      driver->get_extension != nullptr &&
+          driver->get_extension(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &table) == PUONE_OK,
+      std::memory_order_relaxed);
   running.store(true, std::memory_order_release);
   return PUONE_OK;
 }
@@ -705,6 +730,10 @@ struct CheckedContext {
     const auto& self = *static_cast<const CheckedContext*>(user);
     void* made = nullptr;
     CHECKED(self.callers->allocate(self.callers->user, bytes, &made));
+    if (!has(PUONE_CAP_MEMORY)) { // then nobody can say whose memory it is
+      *out = made;
+      return PUONE_OK;
+    }
     puone_pointer_attributes block;
     CHECKED(attributesOf(entry, made, block));
     if (block.kind != PUONE_MEMORY_DEVICE || block.device != self.device) {
@@ -974,28 +1003,38 @@ constexpr puone_hal_api kChecked = {
 
 constexpr bool everyEntryIsChecked() {
   bool result = true;
-  forEachEntry([&](const char*, auto entry, uint64_t) {
-    result = result && kChecked.*entry != nullptr;
-  });
+  forEachEntry(
+      [&](const char*, auto entry, uint64_t) { result = result && kChecked.*entry != nullptr; });
   return result;
 }
 static_assert(everyEntryIsChecked());
+
+/// The capabilities that the driver declares.
+uint64_t declared(const puone_hal_api& inner) {
+  puone_driver_info info{};
+  info.struct_size = sizeof info;
+  if (inner.describe == nullptr || inner.describe(&info) != PUONE_OK) return 0;
+  return info.capabilities;
+}
 
 puone_hal_api wrapped(const puone_hal_api& inner) {
   puone_hal_api table{};
   const size_t known = std::min<size_t>(inner.struct_size, sizeof table);
   std::memcpy(&table, &inner, known);
   table.struct_size = static_cast<uint32_t>(known);
-  puone_driver_info info{};
-  info.struct_size = sizeof info;
-  if (inner.describe == nullptr || inner.describe(&info) != PUONE_OK) info.capabilities = 0;
   const auto wrap = [&](auto entry) {
     if (table.*entry != nullptr) table.*entry = kChecked.*entry;
   };
   // An entry that no capability promises is the driver's to refuse: UNSUPPORTED comes first.
   forEachEntry([&](const char*, auto entry, uint64_t capability) {
-    if (isPromised(info.capabilities, capability)) wrap(entry);
+    if (has(capability)) wrap(entry);
   });
+  // These a driver may have without the capability that promises them.
+  wrap(&puone_hal_api::device_properties);
+  wrap(&puone_hal_api::device_memory_info);
+  wrap(&puone_hal_api::device_synchronize);
+  wrap(&puone_hal_api::stream_priority_range);
+  wrap(&puone_hal_api::device_can_access_peer);
   wrap(&puone_hal_api::last_error_message);
   wrap(&puone_hal_api::get_extension);
   return table;
@@ -1006,6 +1045,7 @@ puone_hal_api wrapped(const puone_hal_api& inner) {
 const puone_hal_api* validated(const puone_hal_api& inner) {
   static const puone_hal_api* const table = [&] {
     driver = &inner;
+    capabilities = declared(inner);
     live();
     return new puone_hal_api(wrapped(inner)); // leaked: it lives as long as the process
   }();

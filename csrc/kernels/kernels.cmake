@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The device kernels, for a driver to compile.
 #
-#   puone_kernel_sources(<variable> <set>)     the sources of a set of kernels and their registry
-#   puone_add_host_kernels(<target> [<set>])   compiles them for the host, once per instruction set,
-#                                              and links them into <target>
+#   puone_kernel_sources(<variable> <set>)  the sources of a set of kernels and their registry
+#   puone_add_host_kernels(<target>)        compiles those of the set PUONE_KERNELS for the host, once
+#                                           per instruction set, and links them into <target>
 #
 # PUONE_KERNEL_LEVELS=native builds the best instruction set of this processor only, a third of the
 # work, and `baseline` the one of every processor. PUONE_KERNELS chooses the set, one of
@@ -63,12 +63,8 @@ function(puone_kernel_sources result set)
 endfunction()
 
 function(puone_add_host_kernels target)
-  set(set "${PUONE_KERNELS}")
-  if(ARGC GREATER 1)
-    set(set "${ARGV1}")
-  endif()
-  puone_kernel_sources(sources ${set})
-  if(gemm IN_LIST PUONE_KERNEL_FAMILIES_${set})
+  puone_kernel_sources(sources ${PUONE_KERNELS})
+  if(gemm IN_LIST PUONE_KERNEL_FAMILIES_${PUONE_KERNELS})
     list(APPEND sources
       "${PUONE_KERNELS_DIR}/host/elementwise.cpp" "${PUONE_KERNELS_DIR}/host/gemm_tile.cpp")
   endif()

@@ -87,7 +87,9 @@ bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
   checkIndex(device);
   checkIndex(peer);
   int32_t can = 0;
-  PUONE_CHECK(hal().device_can_access_peer(device, peer, &can));
+  const puone_status status = hal().device_can_access_peer(device, peer, &can);
+  if (status == PUONE_UNSUPPORTED) return device == peer; // without PUONE_CAP_PEER_ACCESS
+  PUONE_CHECK_STATUS(status, "device_can_access_peer");
   return can != 0;
 }
 

@@ -164,10 +164,24 @@ def test_every_type_of_the_headers_is_mirrored() -> None:
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 
-def test_every_entry_belongs_to_a_capability_or_to_none() -> None:
-    covered = [entry for entries in abi.ENTRIES_OF.values() for entry in entries]
-    assert set(covered) | set(abi.MANDATORY) == set(abi.ENTRIES)
-    assert not set(covered) & set(abi.MANDATORY)
+def test_the_mirror_has_the_capability_that_promises_each_entry() -> None:
+    table = re.findall(r"ENTRY\((\w+), (\w+)\);", code(CSRC / "hal" / "entries.h"))
+    mirrored = dict.fromkeys(abi.MANDATORY, "0")
+    for capability, entries in abi.ENTRIES_OF.items():
+        mirrored |= dict.fromkeys(entries, f"PUONE_CAP_{capability.name}")
+    assert mirrored == dict(table) | {"last_error_message": "0"}
+    assert set(mirrored) | set(abi.OPTIONAL) == set(abi.ENTRIES)
+
+
+def test_the_comment_of_each_capability_names_the_entries_that_it_promises() -> None:
+    text = HAL.read_text().split("PUONE_ENUM(puone_capability, uint64_t){")[1].split("};")[0]
+    for comment, name in re.findall(r"/\*(.*?)\*/\s+PUONE_CAP_(\w+) =", text, re.DOTALL):
+        named = set(re.findall(r"\w+", comment))
+        if "event_* but event_elapsed_ms" in comment:
+            named |= {entry for entry in abi.ENTRIES if entry.startswith("event_")}
+            named -= {"event_elapsed_ms"}
+        promised = abi.ENTRIES_OF.get(abi.Capability[name], ())
+        assert named & set(abi.ENTRIES) == set(promised), name
 
 
 def _questions() -> dict[str, int]:

@@ -475,3 +475,41 @@ def give_wrong_workspace(hal: Driver) -> list[str]:
 @needs_standin
 def test_workspace_that_a_kernel_cannot_use_is_refused() -> None:
     assert_nothing_wrong(OVER_STANDIN, give_wrong_workspace)
+
+
+def pinned_memory_alone(hal: Driver) -> list[str]:
+    """Use what the layer cannot check, because the driver does not know its blocks."""
+    hal.ok(hal.api.init())
+    hal.ok(hal.api.host_free(hal.host_malloc(64)))
+    hal.ok(hal.api.shutdown())
+    return []
+
+
+def test_a_driver_may_lack_the_entries_that_the_layer_asks() -> None:
+    setup = (ODD, odd("validation_of_few_entries"))
+    assert_nothing_wrong(setup, pinned_memory_alone)
+
+
+FOREIGN = 1 << 56  # as in test/subjects/driver/odd.cpp
+
+
+def copy_foreign_memory(hal: Driver) -> list[str]:
+    """Claim that device memory of another library is host memory."""
+    hal.ok(hal.api.init())
+    stream, host = hal.stream(), hal.host_malloc(64)
+    wrong = []
+    for to, source in ((host, FOREIGN), (FOREIGN, host)):
+        kind = MemcpyKind.HOST_TO_HOST
+        status = Status(hal.api.memcpy_async(to, source, 64, kind, stream))
+        if (
+            status is not ARGUMENT
+            or "is device memory, host memory was claimed" not in hal.message()
+        ):
+            wrong.append(f"{to:#x} from {source:#x}: {status.name}, {hal.message()!r}")
+    hal.ok(hal.api.shutdown())
+    return wrong
+
+
+def test_memory_of_another_library_is_not_taken_for_host_memory() -> None:
+    setup = (ODD, odd("validation_of_foreign_memory"))
+    assert_nothing_wrong(setup, copy_foreign_memory)

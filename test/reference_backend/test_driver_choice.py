@@ -132,7 +132,12 @@ BAD_DRIVERS = {
     "cannot describe": ("EXPORT(SIZE, .abi_major = 2, BASE)", "cannot describe itself"),
     "entry absent although declared": (
         "EXPORT(SIZE, .abi_major = 2, BASE, .describe = boasting)",
-        "declares the capability of device_synchronize but its table has no such entry",
+        "has no entry device_synchronize: the driver declares the capability of it",
+    ),
+    "entry absent that every driver has": (
+        "EXPORT(SIZE, .abi_major = 2, .init = ok, .last_error_message = text, "
+        ".device_count = count, .describe = plain)",
+        "has no entry shutdown: every driver must have it",
     ),
     "devices cannot be counted": (
         "EXPORT(SIZE, .abi_major = 2, .init = ok, .shutdown = ok, .last_error_message = text, "
@@ -191,7 +196,7 @@ DRIVERS = ("cuda", "sim", "template")
 
 @pytest.fixture(scope="module")
 def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a wheel contains, in a folder of its own, and its drivers beside it."""
+    """What a wheel contains, in a directory of its own, and its drivers beside it."""
     folder = tmp_path_factory.mktemp("installed")
     install = ["cmake", "--install", str(root / "build"), "--prefix", str(folder)]
     subprocess.run(install, check=True, capture_output=True)

@@ -39,6 +39,17 @@ else:
     succeeds(python, code, **odd("sleeping_events"))
 
 
+def test_a_tensor_goes_to_a_device_that_is_no_peer(python: Python) -> None:
+    code = """
+import torch, torch_puone as puone
+assert puone.device_count() >= 2
+assert puone.can_device_access_peer(0, 0) and not puone.can_device_access_peer(0, 1)
+x = torch.arange(5, device="puone:0")
+assert x.to("puone:1").cpu().tolist() == [0, 1, 2, 3, 4]
+"""
+    succeeds(python, code, **odd("no_peers"))
+
+
 FILL_THE_CACHE = """
 import torch, torch_puone as puone
 blocks = [torch.empty(1 << 20, dtype=torch.uint8, device="puone") for _ in range(100)]

@@ -61,22 +61,22 @@ static puone_status device_count(int32_t* out) {
 
 static puone_status device_properties(int32_t device, puone_device_properties* out) {
   (void)out;
-  return no_device("device_properties", device);
+  return no_device("device_properties", device); /* step 4: PUONE_CAP_MEMORY */
 }
 
 static puone_status device_memory_info(
     int32_t device, uint64_t* free_bytes, uint64_t* total_bytes) {
   (void)free_bytes, (void)total_bytes;
-  return no_device("device_memory_info", device);
+  return no_device("device_memory_info", device); /* step 4: PUONE_CAP_MEMORY */
 }
 
 static puone_status device_synchronize(int32_t device) {
-  return no_device("device_synchronize", device);
+  return no_device("device_synchronize", device); /* step 3: PUONE_CAP_STREAMS */
 }
 
 static puone_status stream_priority_range(int32_t device, int32_t* least, int32_t* greatest) {
   (void)least, (void)greatest;
-  return no_device("stream_priority_range", device);
+  return no_device("stream_priority_range", device); /* step 3: PUONE_CAP_STREAM_PRIORITIES */
 }
 
 static puone_status device_can_access_peer(int32_t device, int32_t peer, int32_t* out) {
@@ -112,7 +112,7 @@ static puone_status stream_synchronize(puone_stream stream) {
 
 static puone_status stream_wait_event(puone_stream stream, puone_event event) {
   (void)stream, (void)event;
-  return unsupported("stream_wait_event");
+  return unsupported("stream_wait_event"); /* step 5: PUONE_CAP_EVENTS */
 }
 
 static puone_status stream_host_func(puone_stream stream, puone_host_func fn, void* user_data) {

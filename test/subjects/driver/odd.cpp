@@ -156,6 +156,52 @@ void validation(puone_hal_api& table) {
   table = *validated(truth());
 }
 
+// Devices that cannot reach each other, and no entry to ask whether they can.
+void noPeers(puone_hal_api& table) {
+  table.device_can_access_peer = nullptr;
+  table.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) out->capabilities &= ~uint64_t{PUONE_CAP_PEER_ACCESS};
+    return status;
+  };
+}
+
+// The validation layer around a driver of pinned memory and kernels alone: it lacks the entries by
+// which the layer knows a block, and a text for its errors.
+void validationOfFewEntries(puone_hal_api& table) {
+  static puone_hal_api few = truth();
+  few.pointer_attributes = nullptr;
+  few.device_can_access_peer = nullptr;
+  few.last_error_message = nullptr;
+  few.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) {
+      out->capabilities &=
+          ~uint64_t{PUONE_CAP_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_VALIDATION};
+    }
+    return status;
+  };
+  table = *validated(few);
+}
+
+// The validation layer around a driver that takes memory of another library for its own. No process
+// has anything at these addresses.
+constexpr uintptr_t kForeignMemory = uintptr_t{1} << 56;
+constexpr size_t kForeignBytes = 4096;
+
+void validationOfForeignMemory(puone_hal_api& table) {
+  static puone_hal_api native = truth();
+  offer<kShared>(native);
+  native.pointer_attributes = [](const void* pointer, puone_pointer_attributes* out) {
+    if (reinterpret_cast<uintptr_t>(pointer) - kForeignMemory >= kForeignBytes) {
+      return truth().pointer_attributes(pointer, out);
+    }
+    *out = {out->struct_size, PUONE_MEMORY_DEVICE, 0, 0, const_cast<void*>(pointer), 0};
+    return PUONE_OK;
+  };
+  table = *validated(native);
+}
+
 // A device whose events can be waited for in sleep only.
 void sleepingEvents(puone_hal_api& table) {
   table.event_create = [](int32_t device, uint32_t flags, puone_event* out) {
@@ -172,7 +218,10 @@ constexpr Lie kOddities[] = {
     {"copies_and_fills", copiesAndFills},
     {"native_runtime", nativeRuntime},
     {"forgetful_runtime", forgetfulRuntime},
+    {"no_peers", noPeers},
     {"validation", validation},
+    {"validation_of_few_entries", validationOfFewEntries},
+    {"validation_of_foreign_memory", validationOfForeignMemory},
     {"sleeping_events", sleepingEvents},
 };
 
