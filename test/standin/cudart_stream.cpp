@@ -48,6 +48,14 @@ cudaError_t cudaStreamGetPriority(cudaStream_t handle, int* priority) {
   });
 }
 
+cudaError_t cudaStreamGetDevice(cudaStream_t handle, int* device) {
+  return function(__func__, Needs::kDriver, [&](Runtime& all, Runtime::Lock&) {
+    if (device == nullptr) refuse(cudaErrorInvalidValue);
+    *device = all.stream(handle)->device;
+    return cudaSuccess;
+  });
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   return function(__func__, Needs::kDriver, [&](Runtime& all, Runtime::Lock&) {
     if (handle == nullptr) refuse(cudaErrorInvalidResourceHandle);

@@ -206,6 +206,21 @@ TEST(a_sticky_error_loses_the_device_and_no_other) {
   }
 }
 
+TEST(pinned_memory_needs_one_device_that_is_not_lost) {
+  inChild([] {
+    Driver driver({{"FAIL", "kernel:1=700"}});
+    driver.last_error = cudaErrorIllegalAddress;
+    const puone_stream on = driver.stream(0);
+    OK(driver.delay(on));
+    STATUS(hal().stream_synchronize(on), PUONE_DEVICE_LOST);
+    void* pinned = nullptr;
+    OK(hal().host_malloc(64, &pinned)); // by puone:1, which nothing has used yet
+    OK(hal().host_free(pinned));
+    standinLoseDevice(1, cudaErrorIllegalAddress);
+    for (int i = 0; i < 2; ++i) STATUS(hal().host_malloc(64, &pinned), PUONE_DEVICE_LOST);
+  });
+}
+
 TEST(a_new_stream_has_no_work) {
   Driver driver;
   const puone_stream old = driver.stream();
@@ -302,6 +317,26 @@ TEST(work_runs_on_a_stream_that_another_user_of_cuda_owns) {
   CHECK_EQ(static_cast<int>(cudaStreamQuery(native)), 0); // it lives
   CHECK_EQ(static_cast<int>(cudaStreamDestroy(native)), 0);
   OK(hal().device_synchronize(0));
+}
+
+TEST(a_stream_of_another_device_is_refused) {
+  Driver driver;
+  void* native = nullptr;
+  OK(hal().stream_native_handle(driver.stream(1), &native));
+  puone_stream over = nullptr;
+  STATUS(hal().stream_from_native(0, native, &over), PUONE_INVALID_ARGUMENT);
+  CHECK(saysNative("is a stream of puone:1, not of puone:0"));
+  CHECK(over == nullptr);
+  OK(hal().stream_from_native(1, native, &over));
+}
+
+TEST(a_stream_is_accepted_where_cuda_cannot_give_its_device) {
+  const int too_old = cudaErrorCallRequiresNewerDriver;
+  Driver driver({{"FAIL", "cudaStreamGetDevice:1=" + std::to_string(too_old)}});
+  void* native = nullptr;
+  OK(hal().stream_native_handle(driver.stream(), &native));
+  puone_stream over = nullptr;
+  OK(hal().stream_from_native(0, native, &over));
 }
 
 TEST(shutdown_ends_a_capture) {

@@ -19,9 +19,9 @@ constexpr std::array kNames{"libcublas.so.13", "libcublas.so.12"};
 constexpr std::array kWheelPaths{
     "nvidia/cu13/lib/libcublas.so.13", "nvidia/cublas/lib/libcublas.so.12"};
 
-/// The folder that torch is installed in, if it is in the process; else empty.
-std::string torchFolder() {
-  std::string folder;
+/// The directory that torch is installed in, if it is in the process; else empty.
+std::string torchDirectory() {
+  std::string directory;
   dl_iterate_phdr(
       [](dl_phdr_info* info, size_t, void* result) {
         const char* found = std::strstr(info->dlpi_name, "torch/lib/libtorch");
@@ -29,8 +29,8 @@ std::string torchFolder() {
         static_cast<std::string*>(result)->assign(info->dlpi_name, found);
         return 1;
       },
-      &folder);
-  return folder;
+      &directory);
+  return directory;
 }
 
 void* openUsual() {
@@ -39,10 +39,10 @@ void* openUsual() {
       if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL | mode)) return library;
     }
   }
-  const std::string folder = torchFolder();
-  if (folder.empty()) return nullptr;
+  const std::string directory = torchDirectory();
+  if (directory.empty()) return nullptr;
   for (const char* path : kWheelPaths) {
-    if (void* library = dlopen((folder + path).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
+    if (void* library = dlopen((directory + path).c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
   }
   return nullptr;
 }

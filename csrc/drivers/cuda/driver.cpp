@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "drivers/common/error.h"
@@ -41,6 +42,28 @@ Event& usable(puone_event handle) {
   return event;
 }
 
+/// Refuses a native stream of another device, since work that is queued on it runs there. Only
+/// from version 12.8 on do CUDA's runtime and its driver give the device of a stream.
+void checkDevice([[maybe_unused]] int32_t device, [[maybe_unused]] cudaStream_t native) {
+#if CUDART_VERSION >= 12080
+  int actual = -1;
+  const cudaError_t result = cudaStreamGetDevice(native, &actual);
+  if (result == cudaErrorCallRequiresNewerDriver) {
+    cudaGetLastError(); // so that the next call does not report it
+    return;
+  }
+  check("cudaStreamGetDevice", result);
+  if (actual != device) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "%p is a stream of puone:%d, not of puone:%d",
+        static_cast<void*>(native),
+        actual,
+        device);
+  }
+#endif
+}
+
 } // namespace
 
 Driver::Driver() : kernels_(withNames(kernels::simt::kernels())) {}
@@ -72,6 +95,7 @@ Device& Driver::open(int32_t index) {
   // Kernels may address any memory in use, and only they know which: every pair of devices in use
   // that can reach each other does.
   for (const auto& peer : opened_) {
+    if (isLost(peer->index)) continue;
     makeCurrent(index);
     enablePeerAccess(index, peer->index);
     makeCurrent(peer->index);
@@ -180,16 +204,18 @@ void Driver::release(void* pointer) {
   Memory::release(pointer);
 }
 
-void* Driver::allocateHost(size_t bytes) {
-  // Any device will do: the memory is every device's. One that is in use spares the context of
-  // another.
-  int32_t device = 0;
-  for (int32_t i = 0; i < count(); ++i) {
-    if (devices_[i].load(std::memory_order_acquire) == nullptr || isLost(i)) continue;
-    device = i;
-    break;
+int32_t Driver::deviceForHostMemory() const {
+  std::optional<int32_t> unused;
+  for (int32_t device = 0; device < count(); ++device) {
+    if (isLost(device)) continue;
+    if (devices_[device].load(std::memory_order_acquire) != nullptr) return device;
+    if (!unused) unused = device;
   }
-  use(device);
+  return unused.value_or(0);
+}
+
+void* Driver::allocateHost(size_t bytes) {
+  use(deviceForHostMemory());
   return memory_.allocateHost(bytes);
 }
 
@@ -264,8 +290,9 @@ puone_stream Driver::createStream(int32_t device, int32_t priority) {
 
 puone_stream Driver::wrapStream(int32_t device, void* native) {
   Device& on = use(device);
-  return reinterpret_cast<puone_stream>(
-      streams_.add(on, on.streams.wrap(static_cast<cudaStream_t>(native))));
+  const auto stream = static_cast<cudaStream_t>(native);
+  checkDevice(device, stream);
+  return reinterpret_cast<puone_stream>(streams_.add(on, on.streams.wrap(stream)));
 }
 
 void Driver::destroyStream(puone_stream handle) {

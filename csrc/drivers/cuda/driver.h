@@ -120,6 +120,9 @@ class Driver {
   /// The device, opened at its first use, current for CUDA. Checks that it is not lost.
   Device& use(int32_t device);
   Device& open(int32_t device);
+  /// The device to allocate pinned memory through, which every device can use: one that is open,
+  /// since opening another one costs a context. A lost one only if all are.
+  int32_t deviceForHostMemory() const;
   /// Until all work of the device is done, but for what is being captured.
   void waitForDevice(int32_t device);
   /// Likewise, where the work's errors are not reported.

@@ -37,15 +37,23 @@ void* pointer(uintptr_t address) {
 } // namespace
 
 Memory::~Memory() {
-  for (const auto& [base, block] : blocks_) {
-    block.device < 0 ? releaseHost(pointer(base)) : release(pointer(base));
-  }
+  for (const auto& [base, block] : blocks_) release(pointer(base), block);
 }
 
 void Memory::add(void* base, const Block& block) {
-  const std::lock_guard guard(mutex_);
-  blocks_.emplace(address(base), block);
-  if (block.device >= 0 && block.bytes <= kSmall) carved_.insert(address(base) / kChunk);
+  try {
+    const std::lock_guard guard(mutex_);
+    // The chunk first: CUDA has carved a block out of it, even if the table cannot take the block.
+    if (block.device >= 0 && block.bytes <= kSmall) carved_.insert(address(base) / kChunk);
+    blocks_.emplace(address(base), block);
+  } catch (...) {
+    release(base, block);
+    throw;
+  }
+}
+
+void Memory::release(void* base, const Block& block) {
+  block.device < 0 ? releaseHost(base) : release(base);
 }
 
 void* Memory::allocate(int32_t device, size_t bytes, size_t total) {

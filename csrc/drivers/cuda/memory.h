@@ -46,7 +46,9 @@ class Memory {
   };
   using Blocks = std::map<uintptr_t, Block>; // by base address
 
+  /// Adds a new block to the table. If that fails, frees the block and throws.
   void add(void* base, const Block& block);
+  static void release(void* base, const Block& block);
   /// The block that `address` lies in, or end().
   Blocks::const_iterator find(uintptr_t address) const;
   /// The device of memory that is not in the table, -1 if it is no device memory either.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How nvcc spells what kernels/target.h asks for.
+// Defines for nvcc what kernels/target.h asks for.
 #pragma once
 
 #include <cuda_runtime.h>
