@@ -14,12 +14,14 @@ namespace {
 
 /// Transfers of at least this many bytes take longer than waking a thread.
 constexpr size_t kLargeTransfer = 128 << 10;
+/// Transfers of at most this many bytes take less time than to release and take a lock.
+constexpr size_t kBriefTransfer = 256;
 
 /// A copy or fill. `body` is called with the launch, which can spread it over cores.
 template <class Body>
 struct TransferWork final : Work {
   TransferWork(const char* name, size_t bytes, const Memory& m, Parallel& p, Body b)
-      : Work(Kind::kDevice, name, bytes >= kLargeTransfer),
+      : Work(Kind::kDevice, name, bytes >= kLargeTransfer, bytes <= kBriefTransfer),
         memory(m),
         parallel(p),
         body(std::move(b)) {}

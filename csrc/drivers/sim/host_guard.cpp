@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 
 #include "drivers/common/error.h"
 
@@ -27,7 +28,7 @@ struct sigaction previous_action;
 /// does not allocate in glibc.
 class WorkName {
  public:
-  // A process can run out of keys. Then there is no driver, and no work that has a name.
+  // If the process has no key left, watchAccesses() refuses to create the driver.
   WorkName() : exists_(pthread_key_create(&key_, nullptr) == 0) {}
   // Not deleted: threads may run work until the process ends, and the library stays until then.
 
@@ -37,8 +38,10 @@ class WorkName {
   const char* get() const {
     return exists_ ? static_cast<const char*>(pthread_getspecific(key_)) : nullptr;
   }
+  /// Throws std::bad_alloc if there is no memory for the thread's first name. Restoring what get()
+  /// returned before cannot fail.
   void set(const char* name) const {
-    pthread_setspecific(key_, name);
+    if (pthread_setspecific(key_, name) != 0 && name != nullptr) throw std::bad_alloc();
   }
 
  private:

@@ -29,7 +29,7 @@ class SignalStack {
 };
 
 /// Sets the name of the calling thread's work, for the handler. Restores the previous name at the
-/// end.
+/// end. Throws std::bad_alloc if the thread cannot have one.
 class Running {
  public:
   explicit Running(const char* name);

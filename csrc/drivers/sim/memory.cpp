@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "drivers/common/error.h"
 
@@ -82,9 +83,13 @@ uintptr_t Memory::reserve(Arena& arena, size_t pages) {
     const uintptr_t low = roundUp(std::max(begin, from) + pages, multiple) - pages;
     const uintptr_t high = low + pages + kGuard;
     if (high > begin + bytes) return 0;
-    arena.free.erase(range);
-    if (low > begin) arena.free.emplace(begin, low - begin);
+    // First what can throw.
     if (high < begin + bytes) arena.free.emplace(high, begin + bytes - high);
+    if (low > begin) {
+      range->second = low - begin;
+    } else {
+      arena.free.erase(range);
+    }
     arena.cursor = high;
     return low;
   };
@@ -130,6 +135,9 @@ void* Memory::allocate(int32_t device, size_t bytes) {
         humanBytes(available).c_str(),
         humanBytes(capacity_).c_str());
   }
+  // The table's entry is made first, so that nothing throws once the block exists.
+  Blocks made{{0, Block{}}};
+  auto entry = made.extract(made.begin());
   const size_t pages = roundUp(bytes, kPage);
   const uintptr_t low = reserve(arena, pages);
   if (low == 0) {
@@ -155,7 +163,9 @@ void* Memory::allocate(int32_t device, size_t bytes) {
   }
   if (pages >= kHugePage) madvise(pointer(low + offset_), pages, MADV_HUGEPAGE);
   const uintptr_t base = low + pages - roundUp(bytes, kAlignment);
-  blocks_.emplace(base, Block{low, pages, bytes, device});
+  entry.key() = base;
+  entry.mapped() = {low, pages, bytes, device};
+  blocks_.insert(std::move(entry));
   arena.used += pages;
   if (poison_) std::memset(pointer(low + offset_), kPoison, pages);
   return pointer(base);

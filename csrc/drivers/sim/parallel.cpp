@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <optional>
 #include <system_error>
 
 #include "drivers/sim/host_guard.h"
@@ -38,6 +40,16 @@ void Parallel::Loop::runChunks(size_t own) {
       body(context, begin, std::min(share.end, begin + chunk));
     }
   }
+}
+
+void Parallel::Loop::help(size_t own) {
+  std::optional<Running> running;
+  try {
+    running.emplace(work);
+  } catch (const std::bad_alloc&) {
+    return; // the other threads take this one's share
+  }
+  runChunks(own);
 }
 
 void Parallel::run(int64_t n, int64_t grain, Body body, const void* context) {
@@ -106,10 +118,7 @@ void Parallel::join(std::unique_lock<std::mutex>& lock, size_t own) {
   Loop& loop = *loop_;
   inside_.fetch_add(1, std::memory_order_relaxed);
   lock.unlock();
-  {
-    const Running running(loop.work);
-    loop.runChunks(own);
-  }
+  loop.help(own);
   lock.lock();
   if (inside_.fetch_sub(1, std::memory_order_release) == 1) helpers_left_.notify_all();
 }

@@ -53,6 +53,8 @@ class Parallel {
     Loop(int64_t n, int64_t grain, size_t threads, Body body, const void* context);
     /// A thread has the same share in every loop, so that its caches stay useful.
     void runChunks(size_t own);
+    /// runChunks() on another thread than the loop's caller, under the name of its work.
+    void help(size_t own);
 
     std::vector<Share> shares;
     int64_t chunk;

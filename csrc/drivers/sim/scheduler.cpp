@@ -142,35 +142,46 @@ void Scheduler::complete(Record& record) {
 
 void Scheduler::finishHead(Stream& stream) {
   stream.dropHead();
-  stream.completed.fetch_add(1);
+  // No other thread writes it now, and waiters change under the lock.
+  stream.completed.store(
+      stream.completed.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   if (stream.waiters > 0) stream.done.notify_all();
 }
 
 void Scheduler::makeReady(Stream& stream) {
   stream.state = Stream::State::kReady;
   ready_[stream.priority].pushBack(stream);
-  ready_count_.fetch_add(1, std::memory_order_relaxed);
+  setReadyCount(+1);
   callWorker(stream.head->urgent || adversarial_);
 }
 
 void Scheduler::leaveReady(Stream& stream) {
   ready_[stream.priority].erase(stream);
-  ready_count_.fetch_sub(1, std::memory_order_relaxed);
+  setReadyCount(-1);
+}
+
+/// Written under the lock only, so that it takes no atomic addition.
+void Scheduler::setReadyCount(int change) {
+  const size_t count = ready_count_.load(std::memory_order_relaxed);
+  ready_count_.store(count + static_cast<size_t>(change), std::memory_order_relaxed);
 }
 
 // ---- running ----
 
 /// Runs up to `most` pieces of work of a ready stream and advances the stream. `comes_back`: the
-/// caller will look for ready streams afterwards, so that no other worker is needed.
+/// caller will look for ready streams afterwards, so that no other worker is needed. The stream may
+/// be deleted by this.
 void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back) {
-  const std::shared_ptr<Stream> keep = stream.self;
   leaveReady(stream);
   stream.state = Stream::State::kRunning;
   if (!stream.failed && !devices_[stream.device].lost) {
     const bool device_work = stream.head->kind == Work::Kind::kDevice;
     uint64_t lasts_ns = randomDelay() + (device_work ? latency_ns_ : 0);
     const uint64_t start = lasts_ns > 0 ? now() : 0;
-    auto error = runBatch(lock, stream, lasts_ns > 0 ? 1 : batchLength(stream, most), lasts_ns);
+    const uint64_t length = lasts_ns > 0 ? 1 : batchLength(stream, most);
+    auto error = length == 1 && stream.head->brief && !adversarial_
+                     ? run(*stream.head, lasts_ns)
+                     : runBatch(lock, stream, length, lasts_ns);
     if (error) fail(stream, *stream.head, std::move(*error));
     if (lasts_ns > 0 && !devices_[stream.device].lost) {
       finishAt((start > 0 ? start : now()) + lasts_ns, stream);

@@ -42,10 +42,10 @@ struct Work {
     kWait
   };
 
-  Work(Kind k, const char* n, bool u) : kind(k), urgent(u), name(n) {}
+  Work(Kind k, const char* n, bool u, bool b = false) : kind(k), urgent(u), brief(b), name(n) {}
   /// A kRecord or kWait.
   Work(Kind k, const char* n, std::shared_ptr<Record> r)
-      : kind(k), urgent(false), name(n), record(std::move(r)) {}
+      : kind(k), urgent(false), brief(false), name(n), record(std::move(r)) {}
   virtual ~Work() = default;
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -67,13 +67,15 @@ struct Work {
     freeWork(memory);
   }
 
-  /// Runs without any lock. Returns the minimum duration of the work in ns. May throw Error.
+  /// Runs without any lock, or if it is brief, perhaps with the scheduler's. Returns the minimum
+  /// duration of the work in ns. May throw Error.
   virtual uint64_t run() {
     return 0;
   }
 
   const Kind kind;
   const bool urgent;                    // worth waking a thread for
+  const bool brief;                     // takes less time than to release and take a lock
   const char* const name;               // static; "kernel copy", "memcpy_async", ...
   const std::shared_ptr<Record> record; // of kRecord and kWait
   Work* next = nullptr;

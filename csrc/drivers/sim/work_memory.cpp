@@ -17,22 +17,39 @@ struct alignas(std::max_align_t) Header {
 
 /// Large enough for an elementwise launch, the most frequent work.
 constexpr size_t kChunk = 2048;
-/// Maximum number of free chunks; more are returned to the C library.
+/// Maximum number of free chunks in the shared list; more are returned to the C library.
 constexpr size_t kKept = 4096;
+/// Maximum number of chunks that a thread keeps of those that it has freed itself.
+constexpr size_t kOwn = 16;
 
 /// The list of freed chunks, of all threads.
 std::atomic<Header*> freed{nullptr};
 std::atomic<size_t> freed_count{0};
 
-/// Chunks that this thread has taken from `freed`. It takes the whole list at once, so that it
-/// never removes an element from a list that other threads change.
-struct Taken {
+/// Free chunks that only this thread uses. A thread that synchronises often runs and frees the work
+/// that it has queued itself: these chunks need no atomic operation. If there are none, it takes
+/// the whole shared list at once, so that it never removes an element from a list that other
+/// threads change.
+struct Own {
   Header* first = nullptr;
-  ~Taken() {
+  size_t freed_here = 0;
+
+  ~Own() {
     while (first != nullptr) std::free(std::exchange(first, first->next));
+    freed_here = kOwn; // a later destructor of this thread keeps nothing
+  }
+  Header* take() {
+    if (freed_here > 0) --freed_here;
+    return std::exchange(first, first->next);
+  }
+  bool keep(Header* chunk) {
+    if (freed_here >= kOwn) return false;
+    ++freed_here;
+    chunk->next = std::exchange(first, chunk);
+    return true;
   }
 };
-thread_local Taken taken;
+thread_local Own own;
 
 Header* newChunk(size_t bytes) {
   void* memory = std::malloc(bytes);
@@ -41,11 +58,12 @@ Header* newChunk(size_t bytes) {
 }
 
 Header* recycledChunk() {
-  if (taken.first == nullptr) {
-    taken.first = freed.exchange(nullptr, std::memory_order_acquire);
+  Own& mine = own;
+  if (mine.first == nullptr) {
+    mine.first = freed.exchange(nullptr, std::memory_order_acquire);
     freed_count.store(0, std::memory_order_relaxed);
   }
-  return taken.first == nullptr ? newChunk(kChunk) : std::exchange(taken.first, taken.first->next);
+  return mine.first == nullptr ? newChunk(kChunk) : mine.take();
 }
 
 } // namespace
@@ -63,6 +81,7 @@ void* allocateWork(size_t bytes) {
 
 void freeWork(void* memory) noexcept {
   Header* header = static_cast<Header*>(memory) - 1;
+  if (header->recycled && own.keep(header)) return;
   if (!header->recycled || freed_count.fetch_add(1, std::memory_order_relaxed) >= kKept) {
     std::free(header);
     return;
