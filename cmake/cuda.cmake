@@ -6,9 +6,9 @@
 #   PUONE_CUDA_INCLUDE_DIR  the headers beside it
 #   PUONE_CUDART_STATIC     libcudart_static.a, for linking by another compiler; it needs dl, rt and
 #                           threads
-get_filename_component(puone_cudacxx_folder "$ENV{CUDACXX}" DIRECTORY)
+get_filename_component(puone_cudacxx_dir "$ENV{CUDACXX}" DIRECTORY)
 find_program(PUONE_NVCC nvcc
-  HINTS "${puone_cudacxx_folder}"
+  HINTS "${puone_cudacxx_dir}"
   PATHS "${CMAKE_CURRENT_LIST_DIR}/../build/cuda-toolkit/nvidia/cu13/bin"
   DOC "CUDA's compiler")
 if(PUONE_NVCC)

@@ -3,7 +3,7 @@
 #   torch::c10     torch::torch_cpu     torch::torch_python
 # find_package(Torch) is not used: it drags in every dependency of torch's own build (CUDA, MKL, ...)
 # and fails where they are absent, although a backend needs only headers and three libraries.
-# torch itself is not imported here (that would autoload backends); its folder is enough.
+# torch itself is not imported here (that would autoload backends); its directory is enough.
 
 execute_process(
   COMMAND "${Python_EXECUTABLE}" -c
@@ -23,8 +23,12 @@ set(TORCH_GIT_VERSION "${CMAKE_MATCH_1}")
 string(REGEX MATCH "__version__ = '(([0-9]+)\\.([0-9]+)[^']*)'" _ "${torch_version_py}")
 set(TORCH_VERSION "${CMAKE_MATCH_1}")
 set(TORCH_VERSION_MAJOR_MINOR "${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
-if(TORCH_VERSION_MAJOR_MINOR VERSION_LESS 2.11)
-  message(FATAL_ERROR "torch ${TORCH_VERSION_MAJOR_MINOR} in ${TORCH_DIR} is too old: 2.11 or newer is needed.")
+file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../reference_backend/build_backend.py" oldest_torch
+  REGEX "^OLDEST_TORCH = ")
+string(REGEX MATCH "[0-9.]+" oldest_torch "${oldest_torch}")
+if(TORCH_VERSION_MAJOR_MINOR VERSION_LESS oldest_torch)
+  message(FATAL_ERROR "torch ${TORCH_VERSION_MAJOR_MINOR} in ${TORCH_DIR} is too old: "
+                      "${oldest_torch} or newer is needed.")
 endif()
 message(STATUS "torch ${TORCH_VERSION_MAJOR_MINOR}: ${TORCH_DIR}")
 
@@ -35,7 +39,7 @@ foreach(name c10 torch_cpu torch_python)
   endif()
   add_library(torch::${name} SHARED IMPORTED GLOBAL)
   set_target_properties(torch::${name} PROPERTIES IMPORTED_LOCATION "${library}")
-  # The second folder holds torch/version.h.
+  # The second directory holds torch/version.h.
   target_include_directories(torch::${name} SYSTEM INTERFACE
     "${TORCH_DIR}/include" "${TORCH_DIR}/include/torch/csrc/api/include")
 endforeach()

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+#: cmake/torch.cmake reads it too.
+OLDEST_TORCH = "2.11"
 BUILD_REQUIRES = ["scikit-build-core>=1.1", "pybind11>=2.13", "pyyaml>=6"]
 TOOLS = " ".join(f'"{name}"' for name in BUILD_REQUIRES) + " cmake ninja"
 
@@ -43,29 +45,29 @@ def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
 
 
 def prepare_metadata_for_build_wheel(folder: str, config_settings: Settings = None) -> str:
-    """Write the metadata of the wheel into `folder`."""
+    """Write the metadata of the wheel into the directory `folder`."""
     return str(_hook("prepare_metadata_for_build_wheel")(folder, config_settings))
 
 
 def prepare_metadata_for_build_editable(folder: str, config_settings: Settings = None) -> str:
-    """Write the metadata of an editable installation into `folder`."""
+    """Write the metadata of an editable installation into the directory `folder`."""
     return str(_hook("prepare_metadata_for_build_editable")(folder, config_settings))
 
 
 def build_wheel(folder: str, config_settings: Settings = None, metadata: str | None = None) -> str:
-    """Compile, and write the wheel into `folder`."""
+    """Compile, and write the wheel into the directory `folder`."""
     return str(_hook("build_wheel")(folder, config_settings, metadata))
 
 
 def build_editable(
     folder: str, config_settings: Settings = None, metadata: str | None = None
 ) -> str:
-    """Write the wheel of an editable installation into `folder`."""
+    """Write the wheel of an editable installation into the directory `folder`."""
     return str(_hook("build_editable")(folder, config_settings, metadata))
 
 
 def build_sdist(folder: str, config_settings: Settings = None) -> str:
-    """Write the source distribution into `folder`."""
+    """Write the source distribution into the directory `folder`."""
     return str(_hook("build_sdist", needs_torch=False)(folder, config_settings))
 
 
@@ -85,7 +87,7 @@ class TorchRequirement:
         """The dependencies for that."""
         version = _torch_version()
         if version is None or not self.state.endswith("wheel"):
-            return {"dependencies": [f"torch{settings['supported']}"]}
+            return {"dependencies": [f"torch>={OLDEST_TORCH}"]}
         return {"dependencies": [f"torch{specifier(version)}"]}
 
     def dynamic_wheel(self, settings: Mapping[str, Any]) -> dict[str, bool]:
@@ -122,7 +124,9 @@ def _hook(name: str, needs_torch: bool = True) -> Any:
 
 
 def _require_torch() -> None:
-    if _torch_version() is not None:
+    version = _torch_version()
+    if version is not None:
+        _require_supported(version)
         return
     hidden = _hidden_torch(_site_folders())
     if hidden is not None:
@@ -137,6 +141,17 @@ def _require_torch() -> None:
         f"{first}"
         f"  pip install {TOOLS}\n"
         "and then the same command again with --no-build-isolation."
+    )
+
+
+def _require_supported(version: str) -> None:
+    release = re.match(r"(\d+)\.(\d+)", version)
+    oldest = tuple(map(int, OLDEST_TORCH.split(".")))
+    if release is None or tuple(map(int, release.groups())) >= oldest:
+        return
+    raise SystemExit(
+        f"torch-puone cannot be built: torch {version} is too old: {OLDEST_TORCH} or newer is "
+        f'needed. Run\n  pip install "torch>={OLDEST_TORCH}"\nand then the same command again.'
     )
 
 

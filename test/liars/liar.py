@@ -51,7 +51,7 @@ class Liar:
     """Data types that its descriptor calls unsupported."""
     setup: str | None = None
     package: Path | None = None
-    """The folder from which it imports torch_puone, if not from the checkout."""
+    """The directory from which it imports torch_puone, if not from the checkout."""
     cannot_load: str | None = None
     """What the suite must say where the backend is not to come up at all."""
 

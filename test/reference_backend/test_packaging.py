@@ -68,6 +68,19 @@ def test_torch_that_build_isolation_hides_is_told_apart(environment: Path) -> No
     assert "pip install torch\n" not in said
 
 
+def test_torch_that_is_too_old_is_refused_before_anything_is_built(environment: Path) -> None:
+    folder = site_packages(environment)
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text("")
+    (folder / "torch" / "version.py").write_text("__version__ = '2.10.0'\n")
+    said = pip_install(environment, "--no-build-isolation")
+    assert (
+        "torch-puone cannot be built: torch 2.10.0 is too old: 2.11 or newer is needed. Run\n"
+    ) in said
+    assert 'pip install "torch>=2.11"\n' in said
+    assert "scikit-build-core" not in said
+
+
 def test_without_isolation_missing_build_tools_are_named(environment: Path) -> None:
     folder = site_packages(environment)
     (folder / "torch").mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An editable installation of the backend is found before any folder, also before a liar's."""
+"""An editable installation of the backend is found before any directory, also before a liar's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 def forget() -> None:
-    """Let folders decide again which backend is imported in this process."""
+    """Let directories decide again which backend is imported in this process."""
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_")
     ]

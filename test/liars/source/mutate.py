@@ -3,7 +3,7 @@
 
     mutate.py --list         the sources that lies are about, one on each line; verifies every lie
     mutate.py SOURCE COPY    a copy of one C++ source with every lie about it
-    --folder FOLDER          the folder of *.yaml, if not this one
+    --folder FOLDER          the directory of *.yaml, if not this one
 
 A lie is told by a process whose environment says PUONE_LIE=<id>; the others run the original.
 """
@@ -83,7 +83,7 @@ class Mutation:
 
 
 def load(folder: Path = HERE) -> dict[str, Mutation]:
-    """Every lie of the folder by id; raises LieError."""
+    """Every lie of the directory by id; raises LieError."""
     found: dict[str, Mutation] = {}
     for file in sorted(folder.glob("*.yaml")):
         for mutation in _read(file):
