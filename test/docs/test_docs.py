@@ -12,6 +12,7 @@ from interpreter import Python
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+READMES = sorted([*(ROOT / "csrc").rglob("*.md"), *(ROOT / "conformance").rglob("*.md")])
 
 
 def blocks(language: str) -> Iterator[tuple[str, str]]:
@@ -54,7 +55,7 @@ def test_files_named_in_the_documents_exist() -> None:
     pattern = r"`((?:csrc|cmake|conformance|docs|reference_backend|requirements|test)/[\w./-]+)`"
     for document in DOCUMENTS:
         for name in re.findall(pattern, document.read_text()):
-            # A driver for hardware is part of the layout before its folder is there.
+            # A driver for hardware is part of the layout before its directory is there.
             assert (ROOT / name).exists() or name == "csrc/drivers/cuda", f"{document}: {name}"
 
 
@@ -62,3 +63,10 @@ def test_local_links_lead_somewhere() -> None:
     for document in DOCUMENTS:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text()):
             assert (document.parent / target).exists(), f"{document}: {target}"
+
+
+def test_tables_have_their_rows_on_separate_lines() -> None:
+    for document in [*DOCUMENTS, *READMES]:
+        for line in document.read_text().splitlines():
+            if "|---|" in line:
+                assert re.fullmatch(r"\s*\|(:?-+:?\|)+", line), f"{document}: {line}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The walkthrough's chapters are run in their order, as a newcomer would, in one folder.
+"""The walkthrough's chapters are run in their order, as a newcomer would, in one directory.
 
 Code with ``file=NAME`` is added to that file; the lines of a console block that begin with ``$``
 are run, and what they print must be what the block shows, with ``...`` for anything.
@@ -55,7 +55,7 @@ def shows(expected: str, printed: str) -> bool:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The newcomer's folder, beside the commands that an installation puts into the path."""
+    """The newcomer's directory, beside the commands that an installation puts into the path."""
     base = tmp_path_factory.mktemp("walkthrough")
     (base / "bin").mkdir()
     modules = {"python": "", "pytest": "-m pytest -p conformance.plugin -p no:cacheprovider"}
