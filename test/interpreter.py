@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Protocol
 
-#: Forgets the hook of an editable installation, which would find the checkout before any folder.
+#: Forgets the hook of an editable installation, which would find the checkout before any directory.
 WITHOUT_EDITABLE = """
 import sys
 from importlib.machinery import BuiltinImporter, FrozenImporter, PathFinder

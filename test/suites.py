@@ -35,7 +35,7 @@ def odd(oddity: str, driver: Path = SIM) -> dict[str, str]:
 
 
 def one_at_a_time(folder: Path) -> FileLock:
-    """For a build in a folder: tests run in several processes, and ninja does not look."""
+    """For a build in a directory: tests run in several processes, and ninja does not look."""
     folder.mkdir(parents=True, exist_ok=True)
     return FileLock(folder / ".building")
 

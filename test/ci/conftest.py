@@ -2,7 +2,7 @@
 """The fixtures of the tests of `ci`.
 
 Not as `pytest_plugins`, which only a conftest at the root of a run may have: the suite's own tests
-run pytest elsewhere on folders of this one.
+run pytest elsewhere on directories of this one.
 """
 
 from __future__ import annotations

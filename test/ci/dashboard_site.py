@@ -79,7 +79,7 @@ BAD = ("error", "warning")
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the sample's site."""
+    """The directory of the sample's site."""
     folder = tmp_path_factory.mktemp("dashboard")
     kept = sample_store(folder / "store")
     findings = folder / "findings.json"

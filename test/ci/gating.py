@@ -48,7 +48,7 @@ def content(made: list[Record], **run: Any) -> synthetic.Content:
 
 
 class Gate:
-    """Folders of reports, and the verb to run on them."""
+    """Directories of reports, and the verb to run on them."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -31,7 +31,7 @@ import yaml
 
 DATA = Path(__file__).parent / "mutations"
 
-# Where a folder of the torch tree stands in PyTorch's repository; the first that fits.
+# Where a directory of the torch tree stands in PyTorch's repository; the first that fits.
 REPOSITORY = (
     ("torch/include/ATen/", "aten/src/ATen/"),
     ("torch/include/", ""),

@@ -155,7 +155,7 @@ def test_without_a_run_before_every_bad_check_is_new(gate: Gate) -> None:
     gate.after(record("COPY-001", "fail"))
     status, made = gate.run(baseline=False)
     assert (status, made.checks[0].kind) == (Exit.FINDINGS, Class.NEW_FAILURE)
-    assert gate.run()[0] == Exit.FINDINGS  # An empty folder is no run before, too.
+    assert gate.run()[0] == Exit.FINDINGS  # An empty directory is no run before, too.
     gate.policy.write_text(gate.policy.read_text().replace("without_baseline: note", ""))
     assert "no run to compare with" in gate.refused()
 

@@ -16,7 +16,7 @@ ELSEWHERE = {"c10::toString", "torch::jit::Stack"}
 # Written out of a template that nearly every PR to the Python API changes.
 TEMPLATED = {"torch/_C/__init__.pyi"}
 
-# Where a file of a wheel, or a folder, lies in PyTorch's repository: first match.
+# Where a file of a wheel, or a directory, lies in PyTorch's repository: first match.
 WHEEL_TO_REPOSITORY = {
     "torch/include/ATen/core/TensorBody.h": "aten/src/ATen/templates/TensorBody.h",
     "torch/include/ATen/": "aten/src/ATen/",

@@ -33,7 +33,7 @@ def packages(tmp_path: Path) -> Path:
     return small_torch.unpacked(tmp_path / "site-packages")
 
 
-# --- folders ---------------------------------------------------------------------------------
+# --- directories -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("inside", ["", "torch"])

@@ -12,7 +12,7 @@ namespace puone::test {
 namespace {
 
 struct Test {
-  std::string file; // without its folder
+  std::string file; // without its directory
   const char* name;
   void (*body)();
 };

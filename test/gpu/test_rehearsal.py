@@ -38,7 +38,7 @@ def rehearse(folder: Path, *arguments: str | Path) -> subprocess.CompletedProces
 
 
 def committed() -> dict[Path, int]:
-    """The folder of real results."""
+    """The directory of real results."""
     return {file: file.stat().st_mtime_ns for file in page.FOLDER.iterdir()}
 
 

@@ -27,9 +27,9 @@ SPLIT = ("aten", "drivers")  # directories whose subdirectories are layers
 
 @dataclass(frozen=True)
 class Layer:
-    """What the files of one folder of csrc/ may include, besides each other and the system."""
+    """What the files of one directory of csrc/ may include, besides each other and the system."""
 
-    project: tuple[str, ...]  # arrows: files or folders under csrc/
+    project: tuple[str, ...]  # arrows: files or directories under csrc/
     torch: bool  # whether ATen, c10 and torch headers are allowed
     python: bool = False  # whether Python.h and pybind11 are allowed
 
@@ -121,7 +121,7 @@ def forbidden_include(name: str, header: str) -> str | None:
     if header.startswith("."):
         return f"{header} goes around the layers; include it by its path from csrc/"
     if "/" not in header or first not in {key.split("/")[0] for key in LAYERS}:
-        return None  # the system, torch, or a neighbour in the same folder
+        return None  # the system, torch, or a neighbour in the same directory
     allowed = (folder, *_below(layer))
     if any(header == target or header.startswith(target + "/") for target in allowed):
         return None

@@ -51,7 +51,7 @@ class Run:
 
 
 def command(folder: Path, *options: str) -> list[str]:
-    """The command line of a run with the checks of one folder only."""
+    """The command line of a run with the checks of one directory only."""
     return [
         *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
         *("--report=report.json", f"--checks-dir={folder}", *options),
@@ -69,7 +69,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def run(tmp_path: Path, folder: Path, *options: str, timeout: float = 180.0) -> Run:
-    """Run the checks of a folder against the backend that the options name."""
+    """Run the checks of a directory against the backend that the options name."""
     done = subprocess.run(
         command(folder, *options),
         cwd=tmp_path,

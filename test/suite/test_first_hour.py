@@ -31,7 +31,7 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (library,) = folder.glob("lib/python*/site-packages")
     packages = Path(torch.__file__).parents[1]
     (library / "shared.pth").write_text(f"{packages}\n")
-    # Copies: building a package leaves files in its folder.
+    # Copies: building a package leaves files in its directory.
     sources = folder / "sources"
     for source in (ROOT / "conformance", FRESHCHIP):
         files = subprocess.run(
@@ -50,7 +50,8 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     install += ["--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     done = run([*install, sources / "conformance", sources / "freshchip"], folder)
     assert done.returncode == 0, done.stderr
-    # The command, which pytest's own installation makes: it does not look into the current folder.
+    # The command, which pytest's own installation makes: it does not look into the current
+    # directory.
     command = folder / "bin" / "pytest"
     command.write_text(
         f"#!{folder / 'bin' / 'python'}\nimport sys, pytest\nsys.exit(pytest.console_main())\n"
@@ -74,7 +75,7 @@ def run(command: Sequence[object], folder: Path) -> subprocess.CompletedProcess[
 
 
 def test_from_installation_to_a_ranked_list_in_three_commands(bin_folder: Path) -> None:
-    # Where the packages were installed from: a folder `conformance` is there, too.
+    # Where the packages were installed from: a directory `conformance` is there, too.
     folder = bin_folder.parent / "sources"
     python = bin_folder / "python"
     done = run(

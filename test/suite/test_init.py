@@ -25,7 +25,7 @@ BROKEN = {
 
 
 def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the verb in a folder in which modules can be put."""
+    """Run the verb in a directory in which modules can be put."""
     path = os.pathsep.join(map(str, (ROOT, folder, FRESHCHIP)))
     return subprocess.run(
         [sys.executable, "-m", "conformance", "init", *arguments],

@@ -26,7 +26,7 @@ struct PlannedArgument {
   ArgumentKind kind;
   bool write;  // the operator changes it
   bool out;    // and does not read it: an out= argument
-  bool secret; // the schema does not say that it is written; only in training
+  bool secret; // the operator writes it in training, although the schema does not say so
 };
 
 struct FallbackPlan {
@@ -39,7 +39,7 @@ struct FallbackPlan {
   std::vector<std::optional<size_t>> aliases; // per return: the argument that it is
   std::optional<size_t> training;             // the argument of that name
   bool draws_by_default = false;              // random numbers, and takes no generator
-  const char* obstacle = nullptr;             // why the fallback cannot run it, with any kernels
+  const char* obstacle = nullptr;             // why the fallback can never run it
 };
 
 } // namespace puone

@@ -222,8 +222,7 @@ void out(const All& all, std::index_sequence<kInput...>, std::index_sequence<kOu
       Overload::name,
       std::get<kInput>(all)...,
       std::as_const(std::get<sizeof...(kInput) + kOutput>(all))...);
-  std::array<at::Tensor, sizeof...(kOutput)> outputs{
-      std::get<sizeof...(kInput) + kOutput>(all)...};
+  std::array<at::Tensor, sizeof...(kOutput)> outputs{std::get<sizeof...(kInput) + kOutput>(all)...};
   run<Op>(Form::kOut, outputs, std::get<kInput>(all)...);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions to a sum, a product, a norm, a truth.
 
-#include "aten/core/factory.h"
 #include "aten/reduce/reduction.h"
 #include <ATen/native/ReduceOpsUtils.h>
 #include <ATen/native/Resize.h>
@@ -9,6 +8,7 @@
 #include <torch/library.h>
 #include <cmath>
 #include "aten/core/elementwise.h"
+#include "aten/core/factory.h"
 #include "aten/core/launch.h"
 #include "aten/reduce/reduction_ops.h"
 

@@ -126,7 +126,7 @@ def _create_ref(call: Call) -> Reply:
     if not ref.startswith("refs/") or ref.count("/") < 2:
         raise Refusal(422, "Reference name must start with 'refs/' and have two slashes")
     if any(other.startswith(f"{ref}/") or ref.startswith(f"{other}/") for other in repository.refs):
-        raise Refusal(422, "Reference update failed")  # a file cannot be a folder too
+        raise Refusal(422, "Reference update failed")  # a file cannot be a directory too
     _must_exist(call, sha)
     call.world.move(repository, ref, sha)
     return Reply(201, call.render.ref(repository, ref, sha))

@@ -56,7 +56,7 @@ class Objects:
         return sha
 
     def add_tree(self, entries: Mapping[str, Entry]) -> str:
-        """Of one folder."""
+        """Of one directory."""
         ordered = sorted(entries.items(), key=lambda e: e[0] + "/" * (e[1].kind == "tree"))
         sha = _sha("tree", tree_bytes(dict(ordered)))
         self.trees[sha] = dict(ordered)

@@ -352,7 +352,7 @@ class Render:
         return self._shape("commit-comparison", given)
 
     def tree(self, repository: Repository, sha: str, recursive: bool = False) -> Answer:
-        """One folder, or all below it."""
+        """One directory, or all below it."""
         entries = dict(self._objects.trees[sha])
         if recursive:
             entries |= self._objects.files(sha)
@@ -366,7 +366,7 @@ class Render:
         return {"sha": sha, "url": url, "truncated": False, "tree": items}
 
     def listed(self, repository: Repository, path: str, entry: Entry | None) -> Answer:
-        """A file or folder (no entry) in the listing of one."""
+        """A file or directory (no entry) in the listing of one."""
         url = self.of(repository, f"/contents/{quote(path)}")
         page = f"https://github.com/{repository.full_name}/blob/HEAD/{quote(path)}"
         size = len(self._objects.blobs.get(entry.sha, b"")) if entry else 0

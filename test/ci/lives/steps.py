@@ -12,7 +12,7 @@ from stage.machine import ROOT
 from workflow_runner.record import steps
 
 _ALL = [*ROOT.glob(".github/workflows/*.yml"), *ROOT.glob(".github/actions/*/action.yml")]
-# By their names: that of an action is its folder's.
+# By their names: that of an action is its directory's.
 FILES = {file.parent.name if file.stem == "action" else file.stem: file for file in sorted(_ALL)}
 
 

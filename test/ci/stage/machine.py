@@ -71,7 +71,7 @@ def _without_main(pip: Path, here: Path) -> None:
 
 
 def _packages() -> Path:
-    """The folder with torch, and with what else the tests have."""
+    """The directory with torch, and with what else the tests have."""
     torch = importlib.util.find_spec("torch")
     assert torch and torch.origin
     return Path(torch.origin).parents[1]

@@ -25,7 +25,7 @@ _HEAD_OF_REFS = "# pack-refs with: peeled fully-peeled sorted \n"
 
 @dataclass
 class Mirror:
-    """One folder of objects, and bare repositories that share it."""
+    """One directory of objects, and bare repositories that share it."""
 
     folder: Path
     _written: set[str] = field(default_factory=set)

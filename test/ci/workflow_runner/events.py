@@ -116,7 +116,7 @@ def _named(patterns: Sequence[str] | str, name: str) -> bool:
 
 @lru_cache
 def _pattern(glob: str) -> re.Pattern[str]:
-    """GitHub's own globs: `*` stays within a folder, `**` does not, `?` and `+` repeat."""
+    """GitHub's own globs: `*` stays within a directory, `**` does not, `?` and `+` repeat."""
     words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "?", "+": "+"}
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\+|\[[^]]+\])", glob)
     return re.compile(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the files of a workflow come from: a repository at one commit, never a folder."""
+"""Where the files of a workflow come from: a repository at one commit, never a directory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Source:
         return self._git("show", f"{self.sha}:{PurePosixPath(path)}").decode()
 
     def unpack(self, folder: str, target: Path) -> None:
-        """The folder's files, below `target`."""
+        """The directory's files, below `target`."""
         target.mkdir(parents=True, exist_ok=True)
         archive = self._git("archive", self.sha, folder)
         subprocess.run(["tar", "--extract", f"--directory={target}"], input=archive, check=True)

@@ -184,7 +184,7 @@ def upload_artifact(call: Call) -> dict[str, str]:
 
 
 def _named(call: Call) -> Iterator[tuple[Path, str]]:
-    """Files, and their names in the archive: below the folder that holds all that was named."""
+    """Files, and their names in the archive: below the directory that holds all that was named."""
     found = sorted({file for path in call.paths() for file in _found(call, path)})
     roots = [call.place(path) for path in call.paths()]
     if len(roots) == 1 and roots[0].is_dir():

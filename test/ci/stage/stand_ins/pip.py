@@ -2,8 +2,9 @@
 """Stands in for pip on a machine where workflows are played: `python -m pip`, `pip`.
 
 What is asked for is there already, and nothing is fetched or compiled. What pip would refuse is
-refused: a requirements file that is not there, a folder that is no project. A project of Python is
-installed by a path to its folder and by its entry points; a wheel is a file without contents.
+refused: a requirements file that is not there, a directory that is not a project. A project of
+Python is installed by a path to its directory and by its entry points; a wheel is a file without
+contents.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def _project(folder: Path, wheels: Path | None) -> None:
 
 
 def _source(folder: Path, tool: dict[str, Any]) -> Path:
-    """The folder that has the project's packages."""
+    """The directory that has the project's packages."""
     for package in tool.get("scikit-build", {}).get("wheel", {}).get("packages", []):
         return (folder / package).parent
     return folder / "src" if (folder / "src").is_dir() else folder
