@@ -22,6 +22,7 @@ namespace {
 
 const puone_hal_api* driver = nullptr; // what is wrapped; set once
 uint64_t capabilities = 0;             // that it declares; set once
+bool knows_own_memory_only = false;    // the parameter of validated(); set once
 
 /// Whether the driver promises the entries of these capabilities.
 bool has(uint64_t wanted) {
@@ -260,8 +261,6 @@ class Extent {
 
 Extent device_extent;
 Extent pinned_extent;
-/// The driver takes memory of other libraries for its own, which may be anywhere.
-std::atomic<bool> has_foreign_memory{false};
 
 /// A range of device memory that work of `stream_device` may address.
 puone_status checkDeviceRange(
@@ -314,8 +313,8 @@ puone_status checkHostRange(
     return refuse(
         PUONE_INVALID_ARGUMENT, entry, "%s %p + %zu bytes wraps around", what, pointer, bytes);
   }
-  if (!has_foreign_memory.load(std::memory_order_relaxed) &&
-      !device_extent.touches(pointer, bytes) && !pinned_extent.touches(pointer, bytes)) {
+  if (knows_own_memory_only && !device_extent.touches(pointer, bytes) &&
+      !pinned_extent.touches(pointer, bytes)) {
     return PUONE_OK;
   }
   puone_pointer_attributes first;
@@ -444,11 +443,6 @@ puone_status init() {
   if (status != PUONE_OK) return status;
   static const int watches_forks = pthread_atfork(beforeFork, afterFork, afterFork);
   if (watches_forks != 0) return refuse(PUONE_INTERNAL, "init", "pthread_atfork failed");
-  const void* table = nullptr;
-  has_foreign_memory.store(
-      driver->get_extension != nullptr &&
-          driver->get_extension(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &table) == PUONE_OK,
-      std::memory_order_relaxed);
   running.store(true, std::memory_order_release);
   return PUONE_OK;
 }
@@ -1042,10 +1036,11 @@ puone_hal_api wrapped(const puone_hal_api& inner) {
 
 } // namespace
 
-const puone_hal_api* validated(const puone_hal_api& inner) {
+const puone_hal_api* validated(const puone_hal_api& inner, bool only_own_memory) {
   static const puone_hal_api* const table = [&] {
     driver = &inner;
     capabilities = declared(inner);
+    knows_own_memory_only = only_own_memory;
     live();
     return new puone_hal_api(wrapped(inner)); // leaked: it lives as long as the process
   }();

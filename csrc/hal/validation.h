@@ -22,6 +22,8 @@ namespace puone {
 /// The table that wraps `driver`, which lives as long as the process. Entries that `driver` lacks
 /// are NULL. There is one wrapped driver for each copy of this function in the process: a second
 /// call with another table is not possible and returns NULL. Thread-safe.
-const puone_hal_api* validated(const puone_hal_api& driver);
+/// `only_own_memory`: pointer_attributes() answers DEVICE and HOST only for blocks that the driver
+/// itself has allocated, so that the layer need not ask it about most host memory.
+const puone_hal_api* validated(const puone_hal_api& driver, bool only_own_memory = false);
 
 } // namespace puone

@@ -95,6 +95,6 @@ std::span<const Extension> Sim::extensions() {
 extern "C" __attribute__((visibility("default"))) puone_status
 puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   const puone_status status = puone::sim::Table::get(abi_major, out);
-  if (status == PUONE_OK) *out = puone::validated(**out);
+  if (status == PUONE_OK) *out = puone::validated(**out, /*only_own_memory=*/true);
   return status;
 }
