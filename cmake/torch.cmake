@@ -23,12 +23,11 @@ set(TORCH_GIT_VERSION "${CMAKE_MATCH_1}")
 string(REGEX MATCH "__version__ = '(([0-9]+)\\.([0-9]+)[^']*)'" _ "${torch_version_py}")
 set(TORCH_VERSION "${CMAKE_MATCH_1}")
 set(TORCH_VERSION_MAJOR_MINOR "${CMAKE_MATCH_2}.${CMAKE_MATCH_3}")
-file(STRINGS "${CMAKE_CURRENT_LIST_DIR}/../reference_backend/build_backend.py" oldest_torch
-  REGEX "^OLDEST_TORCH = ")
-string(REGEX MATCH "[0-9.]+" oldest_torch "${oldest_torch}")
-if(TORCH_VERSION_MAJOR_MINOR VERSION_LESS oldest_torch)
+# reference_backend/build_backend.py reads it, too.
+set(OLDEST_TORCH 2.11)
+if(TORCH_VERSION_MAJOR_MINOR VERSION_LESS OLDEST_TORCH)
   message(FATAL_ERROR "torch ${TORCH_VERSION_MAJOR_MINOR} in ${TORCH_DIR} is too old: "
-                      "${oldest_torch} or newer is needed.")
+                      "${OLDEST_TORCH} or newer is needed.")
 endif()
 message(STATUS "torch ${TORCH_VERSION_MAJOR_MINOR}: ${TORCH_DIR}")
 

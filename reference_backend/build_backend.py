@@ -19,8 +19,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-#: cmake/torch.cmake reads it too.
-OLDEST_TORCH = "2.11"
 BUILD_REQUIRES = ["scikit-build-core>=1.1", "pybind11>=2.13", "pyyaml>=6"]
 TOOLS = " ".join(f'"{name}"' for name in BUILD_REQUIRES) + " cmake ninja"
 
@@ -87,7 +85,7 @@ class TorchRequirement:
         """The dependencies for that."""
         version = _torch_version()
         if version is None or not self.state.endswith("wheel"):
-            return {"dependencies": [f"torch>={OLDEST_TORCH}"]}
+            return {"dependencies": [f"torch>={_oldest_torch()}"]}
         return {"dependencies": [f"torch{specifier(version)}"]}
 
     def dynamic_wheel(self, settings: Mapping[str, Any]) -> dict[str, bool]:
@@ -145,14 +143,19 @@ def _require_torch() -> None:
 
 
 def _require_supported(version: str) -> None:
-    release = re.match(r"(\d+)\.(\d+)", version)
-    oldest = tuple(map(int, OLDEST_TORCH.split(".")))
-    if release is None or tuple(map(int, release.groups())) >= oldest:
+    release, oldest = re.match(r"(\d+)\.(\d+)", version), _oldest_torch()
+    if release is None or tuple(map(int, release.groups())) >= tuple(map(int, oldest.split("."))):
         return
     raise SystemExit(
-        f"torch-puone cannot be built: torch {version} is too old: {OLDEST_TORCH} or newer is "
-        f'needed. Run\n  pip install "torch>={OLDEST_TORCH}"\nand then the same command again.'
+        f"torch-puone cannot be built: torch {version} is too old: {oldest} or newer is needed. "
+        f'Run\n  pip install "torch>={oldest}"\nand then the same command again.'
     )
+
+
+def _oldest_torch() -> str:
+    """As CMake refuses older ones, which it can say only within the log of a build."""
+    text = (Path(__file__).resolve().parents[1] / "cmake" / "torch.cmake").read_text()
+    return re.findall(r"^set\(OLDEST_TORCH ([0-9.]+)\)$", text, re.MULTILINE)[0]
 
 
 def _torch_version() -> str | None:
