@@ -46,6 +46,8 @@ class Liar:
     env: dict[str, str] = field(default_factory=dict)
     hal: tuple[str, ...] = ()
     """The requirements of the HAL suite, for a driver."""
+    kernel: str | None = None
+    """The kernel that it lies about: the known answers of the others are left out."""
     capabilities: dict[str, bool] = field(default_factory=dict)
     unsupported: tuple[str, ...] = ()
     """Data types that its descriptor calls unsupported."""
@@ -133,6 +135,7 @@ def _hal() -> Iterator[Liar]:
             tuple(fields.get("checks", ())),
             env=_interposed(id, fields.get("library", LIAR)),
             hal=tuple(fields["hal"]),
+            kernel=fields.get("kernel"),
             cannot_load=fields.get("cannot_load"),
         )
 

@@ -131,7 +131,7 @@ def judge_driver(liar: Liar, verdict: Verdict) -> None:
     if not liar.hal:
         return
     begin = time.perf_counter()
-    _, failed = hal_suite.judge(liar.hal, liar.env)
+    _, failed = hal_suite.judge(liar.hal, liar.env, liar.kernel)
     verdict.missed += [id for id in liar.hal if id not in failed]
     verdict.kills += [Kill(f"hal/{failed[id][0]}", "fail", id) for id in liar.hal if id in failed]
     verdict.seconds = round(verdict.seconds + time.perf_counter() - begin, 2)
