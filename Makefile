@@ -171,10 +171,11 @@ screenshots: $(TESTS) $(CHROMIUM) ## take the README's pictures of the dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
 .PHONY: lint
-lint: $(SUITE) $(LINT) ## check style, types and workflows: ruff, mypy, clang-format, zizmor
+lint: $(SUITE) $(LINT) ## check style, types, imports and workflows: ruff, mypy, import-linter, clang-format, zizmor
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	PYTHONPATH=conformance/src:hal_conformance/src:. $(BIN)lint-imports
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format --dry-run -Werror
 	$(BIN)zizmor --offline --persona auditor --quiet .github
 	$(BIN)check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
@@ -215,6 +216,7 @@ build-all: build ## compile every driver for every instruction set (with nvcc, f
 dist: $(SUITE) ## build what is released: the suite's wheel, the backend's source, a wheel of it for this torch
 	rm -rf dist
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-conformance ./conformance
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/puone-hal-conformance ./hal_conformance
 	$(PYTHON) -c 'from scikit_build_core.build import build_sdist as sdist; sdist("dist/torch-puone")'
 	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist/wheels . \
 	  --config-settings=cmake.define.PUONE_CUDA=$(CUDA)
@@ -354,7 +356,8 @@ build/.python:
 # The entry point by which `import torch` finds the backend. The extension itself is built in place,
 # so nothing is compiled here. Last, because a registered backend that is not built yet would be
 # reported by every `import torch`.
-build/.installed: pyproject.toml
+build/.installed: pyproject.toml conformance/pyproject.toml hal_conformance/pyproject.toml
 	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable . \
 	  --config-settings=editable.mode=inplace --config-settings=wheel.cmake=false
+	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable ./conformance --editable ./hal_conformance
 	@touch $@

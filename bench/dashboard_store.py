@@ -20,8 +20,9 @@ import duckdb
 from ci.results import duck, layout, rows
 from ci.results.schema import RESULTS, RUNS, Column, names
 from ci.results.segment import commit
-from conformance import capabilities, catalogue, report
-from conformance.results.reader import Document
+from torch_conformance.results import report
+from torch_conformance.results.reader import Document
+from torch_conformance.spec import capabilities, catalogue
 
 SQL = Path(__file__).with_suffix(".sql")
 FIRST = datetime(2025, 11, 20, 2, tzinfo=timezone.utc)

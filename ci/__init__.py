@@ -5,3 +5,9 @@ Every verb is a pure function from files to findings, and a thin shell around it
 imports torch at start-up, and nothing ever imports the reference backend: the tools work on any
 torch, installed or not.
 """
+
+import sys
+from pathlib import Path
+
+# The suite of this checkout, whether or not another one is installed.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "conformance" / "src"))

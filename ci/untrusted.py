@@ -10,7 +10,7 @@ import stat
 import zlib
 from pathlib import Path
 
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 
 def read(path: Path, limit: int) -> bytes:

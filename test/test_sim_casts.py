@@ -11,10 +11,10 @@ import pytest
 import torch
 from suites import SIM
 
-from conformance.hal import kernels
-from conformance.hal.abi import Status
-from conformance.hal.driver import Driver
-from conformance.hal.kernels import DType
+from hal_conformance import kernels
+from hal_conformance.abi import Status
+from hal_conformance.driver import Driver
+from hal_conformance.kernels import DType
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:ComplexHalf support is experimental", "ignore:Casting complex values to real"

@@ -8,8 +8,8 @@ from interpreter import Python
 from suites import SIM
 
 START = f"""
-from conformance.hal import kernels
-from conformance.hal.driver import Driver
+from hal_conformance import kernels
+from hal_conformance.driver import Driver
 driver = Driver({str(SIM)!r})
 driver.ok(driver.api.init())
 block = driver.malloc(4096)

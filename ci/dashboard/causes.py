@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ci.dashboard.model import Change as SeriesChange
-from conformance import summary
-from conformance.results.comparison import Change
+from torch_conformance.results import summary
+from torch_conformance.results.comparison import Change
 
 ROOM = 40
 """Causes that are told apart; beyond, they are grouped by less of the message."""

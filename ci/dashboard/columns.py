@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ci.dashboard.courses import bad
 from ci.dashboard.model import Key
-from conformance.results.comparison import ranks
+from torch_conformance.results.comparison import ranks
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci.dashboard.model import Result, Spell
-from conformance.outcome import is_bad
-from conformance.results.comparison import ranks
+from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import is_bad
 
 
 class Streak(NamedTuple):

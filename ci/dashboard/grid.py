@@ -16,7 +16,7 @@ from ci.errors import CiError, Exit
 from ci.github.markdown import code, link, shorten, table, text
 from ci.output import say, show, write
 from ci.results.store import Store
-from conformance.results import levels
+from torch_conformance.results import levels
 
 BEGIN = "<!-- grid: made by `python -m ci dashboard grid`, not by hand -->"
 END = "<!-- grid: end -->"

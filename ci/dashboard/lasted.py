@@ -14,7 +14,7 @@ from pathlib import Path
 from ci.dashboard import paths
 from ci.dashboard.page import File, Lasting
 from ci.dashboard.site import Site
-from conformance import source
+from torch_conformance.results import source
 
 CODE = Path(__file__).parents[1]
 #: What of it makes pages, besides the suite's: folders, and single files.

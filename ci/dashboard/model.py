@@ -26,7 +26,7 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True)
 class Blocker:
-    """What stands between a run and a level (conformance.results.levels.Blocker)."""
+    """What stands between a run and a level (torch_conformance.results.levels.Blocker)."""
 
     what: str
     why: str
@@ -86,9 +86,9 @@ class Run:
     surfaces: Mapping[str, Mapping[str, int]]
     """The totals of each surface."""
     standings: Mapping[str, str]
-    """Of each requirement what the run says (conformance.results.levels.Standing)."""
+    """Of each requirement what the run says (torch_conformance.results.levels.Standing)."""
     told: Mapping[str, Any]
-    """Of the report's `run`, what conformance.results.comparison goes by."""
+    """Of the report's `run`, what torch_conformance.results.comparison goes by."""
     kept: bool = True
     """Whether the store keeps its results; past their retention only the run itself is known."""
 
@@ -187,7 +187,7 @@ class Change:
     after: str
     """An outcome, or `gone`; an evidence, as `before`."""
     kind: str
-    """`regression`, `improvement` or `other` (conformance.results.comparison.ranks)."""
+    """`regression`, `improvement` or `other` (torch_conformance.results.comparison.ranks)."""
     detail: str = ""
     """First line of message or reason, at most 200 characters."""
 

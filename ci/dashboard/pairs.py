@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs in pairs: which are worth a page, and what changed, by conformance.results.comparison."""
+"""Runs in pairs: which are worth a page, and what changed.
+
+The rules are those of torch_conformance.results.comparison.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,9 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ci.dashboard.model import Key, Result, Run
-from conformance.results import comparison
-from conformance.results.comparison import Comparison, IncomparableError
-from conformance.results.reader import Document
+from torch_conformance.results import comparison
+from torch_conformance.results.comparison import Comparison, IncomparableError
+from torch_conformance.results.reader import Document
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

@@ -21,8 +21,8 @@ from ci.dashboard.model import (
     Series,
     Stale,
 )
-from conformance import catalogue
-from conformance.catalogue import Requirement
+from torch_conformance.spec import catalogue
+from torch_conformance.spec.catalogue import Requirement
 
 
 class History(Protocol):

@@ -94,7 +94,7 @@ def _sorted(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _told(row: Mapping[str, Any], driver: Any, options: Any) -> dict[str, Any]:
-    """What conformance.results.comparison goes by."""
+    """What torch_conformance.results.comparison goes by."""
     return {
         "backend": row["name"],
         "device_type": row["device_type"],

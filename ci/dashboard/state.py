@@ -26,7 +26,7 @@ from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
 from ci.results import schema
 from ci.results.store import Snapshot
-from conformance import outcome
+from torch_conformance.spec import outcome
 
 MANIFEST = "state.json"
 ROWS = 1_000_000

@@ -24,8 +24,8 @@ from ci.results import accept
 from ci.surface.model import Torch
 from ci.surface.report.json import parse
 from ci.surface.report.report import Report
-from conformance.outcome import is_bad
-from conformance.results.comparison import Change
+from torch_conformance.results.comparison import Change
+from torch_conformance.spec.outcome import is_bad
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

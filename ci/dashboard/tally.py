@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ci.dashboard.model import Run
-from conformance.outcome import BAD
+from torch_conformance.spec.outcome import BAD
 
 
 def bad(run: Run) -> int:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ci.dashboard.model import DURATIONS, Course, Result, Spell
-from conformance.outcome import Outcome
-from conformance.results.comparison import SILENT, ranks
+from torch_conformance.results.comparison import SILENT, ranks
+from torch_conformance.spec.outcome import Outcome
 
 LONGEST_DETAIL = 200  # characters
 
@@ -166,7 +166,7 @@ def _gone(stay: Stay, kept: Collection[int]) -> Iterator[tuple[int, Difference]]
 
 
 def difference(old: Stay | None, new: Stay) -> Difference | None:
-    """By the rules of conformance.results.comparison; None if nothing changed that matters."""
+    """None if nothing changed that matters, by torch_conformance.results.comparison."""
     if old is None:
         return Difference("new", new.outcome, "regression" if new.bad else "other", new.detail)
     if old.outcome == new.outcome and new.bad <= old.bad:

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from ci.errors import CiError
 from ci.output import say
-from conformance.runner.interruption import held_back
+from torch_conformance.running.interruption import held_back
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ci.changed_files import ChangedFile
 from ci.feed import hints
 from ci.github.markdown import shorten
-from ci.label.files import ChangedFile
 from ci.label.plan import PlannedLabel, Touched, plan
 from ci.label.rules import Rules
 from ci.surface.diff import order

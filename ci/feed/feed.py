@@ -18,7 +18,7 @@ import jsonschema
 from ci.errors import CiError
 from ci.feed import atom
 from ci.feed.entry import Entry
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 SCHEMA = Path(__file__).parent / "schema" / "feed.schema.json"
 SCHEMA_VERSION = 1

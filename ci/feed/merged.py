@@ -18,10 +18,10 @@ from github.Commit import Commit
 from github.PullRequest import PullRequest
 from github.Repository import Repository
 
+from ci import changed_files
 from ci.feed.entry import Merged
 from ci.github.event import PushEvent
-from ci.github.pull_request import changed_files
-from ci.label import files
+from ci.github.pull_request import files_of
 from ci.output import say
 
 _MOST_COMMITS = 1000  # of one push
@@ -64,13 +64,13 @@ def _changes(repo: Repository, commit: Commit) -> Iterator[Merged]:
     pulls = [pull for pull in commit.get_pulls() if _merged_here(repo, pull)]
     for pull in pulls:
         merged_at = f"{pull.merged_at:%Y-%m-%dT%H:%M:%SZ}"
-        changed = changed_files(pull).files
+        changed = files_of(pull).files
         sha = pull.merge_commit_sha or commit.sha
         reverts = _reverts(message)
         yield Merged(pull.number, pull.title, pull.html_url, sha, merged_at, reverts, changed)
     if not pulls and (claimed := _claimed(repo, message)):
         committed = f"{commit.commit.committer.date:%Y-%m-%dT%H:%M:%SZ}"
-        changed = files.from_rest([file.raw_data for file in commit.files])
+        changed = changed_files.from_rest([file.raw_data for file in commit.files])
         title = message.split("\n", 1)[0].strip() or claimed.title
         reverts = _reverts(message)
         yield Merged(

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from ci.gate.verdict import Class
-from conformance.outcome import Outcome, is_bad
-from conformance.results.comparison import ranks
-from conformance.results.reader import Record
+from torch_conformance.results.comparison import ranks
+from torch_conformance.results.reader import Record
+from torch_conformance.spec.outcome import Outcome, is_bad
 
 PASSES = frozenset({Outcome.PASS, Outcome.XPASS, Outcome.FLAKY})
 

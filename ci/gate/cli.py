@@ -20,8 +20,8 @@ from ci.gate.verdict import Outcome, Verdict
 from ci.output import say, show, write
 from ci.surface.report import json as findings_json
 from ci.untrusted import spoken
-from conformance import report
-from conformance.results import strict
+from torch_conformance.results import report
+from torch_conformance.spec import strict
 
 EXITS = {
     Outcome.OK: Exit.OK,

@@ -19,10 +19,10 @@ import defusedxml
 import defusedxml.ElementTree
 import junitparser
 
-from conformance.check import ID
-from conformance.outcome import BAD, Outcome
-from conformance.report import totals
-from conformance.results.reader import MAX_PROBLEMS, Document, Record, ReportError
+from torch_conformance.results.reader import MAX_PROBLEMS, Document, Record, ReportError
+from torch_conformance.results.report import totals
+from torch_conformance.spec.ids import ID
+from torch_conformance.spec.outcome import BAD, Outcome
 
 BACKEND = "JUnit"
 MAX_DEPTH = 24
@@ -138,7 +138,7 @@ def _id(case: junitparser.TestCase) -> str:
 
 
 def _is_ours(case: junitparser.TestCase) -> bool:
-    """Whether the suite wrote it (conformance.report.junit)."""
+    """Whether the suite wrote it (torch_conformance.results.report.junit)."""
     name = case.name or ""
     surface = name.partition("/")[0]
     return ID.fullmatch(name) is not None and (case.classname or "").endswith(f".{surface}")

@@ -22,8 +22,8 @@ from ci.gate.verdict import (
     outcome_of_all,
 )
 from ci.surface.model import Finding
-from conformance.results.comparison import Comparison, IncomparableError, compare
-from conformance.results.reader import Document, Record, plain
+from torch_conformance.results.comparison import Comparison, IncomparableError, compare
+from torch_conformance.results.reader import Document, Record, plain
 
 LONGEST = 4000  # characters of a message, as in the schema
 LONGEST_TEXT = 1000  # of a problem or a note

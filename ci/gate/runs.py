@@ -10,10 +10,10 @@ from ci.gate import foreign
 from ci.gate.inputs import File, LaneFiles, content
 from ci.gate.policy import Limits
 from ci.gate.verdict import Shard
-from conformance import report
-from conformance.results import reader, strict
-from conformance.results.merging import MergeError, merge
-from conformance.results.reader import Document, Record, ReportError
+from torch_conformance.results import reader, report
+from torch_conformance.results.merging import MergeError, merge
+from torch_conformance.results.reader import Document, Record, ReportError
+from torch_conformance.spec import strict
 
 MERGED = "merged"
 

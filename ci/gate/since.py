@@ -19,7 +19,7 @@ import yaml
 from ci.gate.verdict import Since
 from ci.surface.diff import order
 from ci.surface.model import Domain, Finding, Severity
-from conformance.results.reader import Record
+from torch_conformance.results.reader import Record
 
 SURFACES = Path(__file__).parent / "surfaces.yaml"
 MOST = 3

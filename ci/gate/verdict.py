@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema
 
 from ci.errors import CiError
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 SCHEMA = Path(__file__).parent / "schema" / "verdict.schema.json"
 SCHEMA_VERSION = 1

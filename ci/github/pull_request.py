@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from github.PullRequest import PullRequest
 
-from ci.label import files
-from ci.label.files import ChangedFile
+from ci import changed_files
+from ci.changed_files import ChangedFile
 
 _MAX_NUMBER = 1 << 53  # beyond which numbers in JSON are not exact
 
@@ -27,10 +27,10 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pr", required=True, type=_number, metavar="N", help="its number")
 
 
-def changed_files(pull: PullRequest) -> ChangedFiles:
+def files_of(pull: PullRequest) -> ChangedFiles:
     """The changed files, page by page, renamed ones with both names."""
     entries = [file.raw_data for file in pull.get_files()]
-    return ChangedFiles(files.from_rest(entries), len(entries) >= files.REST_LIMIT)
+    return ChangedFiles(changed_files.from_rest(entries), len(entries) >= changed_files.REST_LIMIT)
 
 
 def _number(text: str) -> int:

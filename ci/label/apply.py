@@ -14,7 +14,7 @@ from ci.github import access, labels
 from ci.github.access import Repository
 from ci.github.change import Change
 from ci.github.labels import Event
-from ci.github.pull_request import changed_files
+from ci.github.pull_request import files_of
 from ci.label import sync
 from ci.label.plan import PlannedLabel, plan
 from ci.label.rules import Rules
@@ -63,7 +63,7 @@ def planned_labels(
     if pull.state == "closed" and not pull.merged:
         say(f"#{number} is closed: it needs no labels")
         return ()
-    changed = changed_files(pull)
+    changed = files_of(pull)
     if changed.truncated:
         say(f"warning: #{number} has {len(changed.files)} files or more: GitHub lists no further")
     return plan(changed.files, findings, rules)

@@ -10,10 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
+from ci import changed_files
 from ci.errors import Exit
 from ci.github import access, pull_request
 from ci.github.change import perform
-from ci.label import apply, files, rules, sync
+from ci.label import apply, rules, sync
 from ci.label.plan import Clean, Found, PlannedLabel, Reason, Touched, plan
 from ci.output import printable, say
 from ci.surface import catalogue
@@ -88,9 +89,11 @@ def _add_rules(sub: argparse.ArgumentParser) -> None:
 
 def _plan(args: argparse.Namespace) -> int:
     the_rules = rules.load(args.labels, args.surfaces)
-    changed = files.read(args.files)
-    if len(changed) == files.REST_LIMIT:
-        _warn(f"exactly {files.REST_LIMIT} files, where GitHub's list ends: there may be more")
+    changed = changed_files.read(args.files)
+    if len(changed) == changed_files.REST_LIMIT:
+        _warn(
+            f"exactly {changed_files.REST_LIMIT} files, where GitHub's list ends: there may be more"
+        )
     planned = plan(changed, _findings(args.findings), the_rules)
     print(as_json(planned) if args.format == "json" else as_text(planned))
     return Exit.OK

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ci.changed_files import ChangedFile
 from ci.errors import CiError
-from ci.label.files import ChangedFile
 from ci.label.globs import match
 from ci.label.rules import Label, Rules
 from ci.surface.model import Finding, Severity

@@ -11,10 +11,9 @@ from typing import Any
 
 from ci.errors import CiError
 from ci.output import printable
-from conformance import report
-from conformance.outcome import Outcome, is_bad
-from conformance.results import merging, reader
-from conformance.results.reader import Document
+from torch_conformance.results import merging, reader, report
+from torch_conformance.results.reader import Document
+from torch_conformance.spec.outcome import Outcome, is_bad
 
 
 @dataclass(frozen=True)

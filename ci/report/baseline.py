@@ -25,7 +25,8 @@ from ci.errors import CiError
 from ci.github import artifact, branch
 from ci.github.change import Change
 from ci.output import say
-from conformance.results import reader, strict
+from torch_conformance.results import reader
+from torch_conformance.spec import strict
 
 SCHEMA = Path(__file__).parent / "schema" / "baseline.schema.json"
 SCHEMA_VERSION = 1

@@ -15,7 +15,7 @@ from ci.gate import policy
 from ci.github import access, check_run, sticky
 from ci.github.access import failures
 from ci.github.change import Change, perform
-from ci.github.pull_request import changed_files
+from ci.github.pull_request import files_of
 from ci.label import apply, rules
 from ci.output import say
 from ci.report import baseline, page, pull
@@ -135,7 +135,7 @@ def _findings(evidence: Evidence) -> tuple[Finding, ...] | None:
 
 def _names(about: PullRequest) -> set[str]:
     """The files that the PR leaves changed: where an annotation can be seen."""
-    return {file.name for file in changed_files(about).files}
+    return {file.name for file in files_of(about).files}
 
 
 def _number(text: str) -> int:

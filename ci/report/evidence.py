@@ -19,7 +19,7 @@ from ci.gate.verdict import Verdict
 from ci.github import artifact
 from ci.surface.report import Report
 from ci.surface.report import json as findings_json
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 ARTIFACT = "verdict"
 VERDICT, FINDINGS = "verdict.json", "findings.json"

@@ -15,8 +15,8 @@ from typing import Any
 
 from packaging.version import InvalidVersion, Version
 
-from conformance.results import reader
-from conformance.results.reader import Document
+from torch_conformance.results import reader
+from torch_conformance.results.reader import Document
 
 NAME = 12
 """Digits of a run's id by which it goes in addresses."""
@@ -83,7 +83,8 @@ def line(version: str) -> str:
 def _problems(report: Document, now: datetime) -> Iterator[str]:
     run = report.run
     if report.shard:
-        yield f"is shard {run['options']['shard']}: `python -m conformance merge` the shards first"
+        shard = run["options"]["shard"]
+        yield f"is shard {shard}: `python -m torch_conformance merge` the shards first"
     yield from _sizes(report)
     yield from _names(run)
     yield from _time(run, now)

@@ -22,8 +22,8 @@ from ci.results.schema import RESULTS, RUNS
 from ci.results.segment import commit, writing
 from ci.results.store import Store
 from ci.untrusted import spoken
-from conformance.results import strict
-from conformance.results.reader import Document
+from torch_conformance.results.reader import Document
+from torch_conformance.spec import strict
 
 SUFFIXES = (".json", ".json.gz")
 MAX_DEPTH = 8

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from ci.results import accept
-from conformance.locations import without_folders
-from conformance.outcome import is_bad
-from conformance.report import totals
-from conformance.results import levels
-from conformance.results.reader import Document, Record
+from torch_conformance.results import levels
+from torch_conformance.results.locations import without_folders
+from torch_conformance.results.reader import Document, Record
+from torch_conformance.results.report import totals
+from torch_conformance.spec.outcome import is_bad
 
 MAX_TEXT = 4000
 """Characters of a message, reason or repro that are kept."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from conformance.outcome import BAD, Outcome
+from torch_conformance.spec.outcome import BAD, Outcome
 
 
 class Column(NamedTuple):
@@ -86,7 +86,8 @@ RESULTS = {
     "samples": Column("BIGINT", "verifications inside the check; null if it does not say"),
 }
 
-#: Of a row of results, in SQL: whether it makes its run red (conformance.outcome.is_bad).
+#: Of a row of results, in SQL: whether it makes its run red, as is_bad of
+#: torch_conformance.spec.outcome.
 IS_BAD = (
     f"(outcome IN ({', '.join(repr(str(outcome)) for outcome in sorted(BAD))}) "
     f"OR outcome = '{Outcome.FLAKY}' AND waiver_list IS NULL)"

@@ -21,7 +21,7 @@ from ci.errors import CiError
 from ci.results import duck, layout
 from ci.results.layout import Segment
 from ci.results.schema import RESULTS, RUNS, Column
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 T = TypeVar("T")
 ATTEMPTS = 10

@@ -13,7 +13,7 @@ changes. Needs PyYAML.
     kernels/sources.cmake             the families of each set
     runtime/kernels.h                 a typed handle for each kernel: puone::kernel::gemm
 
-    conformance/hal/kernels.yaml      the HAL suite's copy of the contract
+    hal_conformance/src/hal_conformance/kernels.yaml      the HAL suite's copy of the contract
     docs/kernels.md                   the table of kernels
 """
 
@@ -457,7 +457,7 @@ def built(contract: Contract) -> dict[str, str]:
 def kept(contract: Contract) -> dict[str, str]:
     """The files of the repository."""
     return {
-        "conformance/hal/kernels.yaml": CONTRACT.read_text(),
+        "hal_conformance/src/hal_conformance/kernels.yaml": CONTRACT.read_text(),
         "docs/kernels.md": documentation(contract),
     }
 

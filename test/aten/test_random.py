@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Random operators: which number an element gets, that nothing else decides it, and bounds.
 
-What every backend must do is in conformance/checks/random.py; this is what this one promises
+What every backend must do is in torch_conformance.checks.random; this is what this one promises
 beyond it."""
 
 from __future__ import annotations

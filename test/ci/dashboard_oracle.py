@@ -30,9 +30,9 @@ from ci.dashboard.model import (
 from ci.dashboard.read import Model
 from ci.dashboard.track import Stay, detail, difference
 from ci.results import accept
-from conformance.outcome import is_bad
-from conformance.results import levels
-from conformance.results.reader import Document
+from torch_conformance.results import levels
+from torch_conformance.results.reader import Document
+from torch_conformance.spec.outcome import is_bad
 
 
 def model(reports: Iterable[Content]) -> Model:

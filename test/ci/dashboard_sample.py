@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A year in small: reports of three backends with three torches, in which everything happens once.
 
-All of them pass conformance.results.reader. What happens, by the names below:
+All of them pass torch_conformance.results.reader. What happens, by the names below:
 
 - `cpu` passes everything in every night;
 - `puone` on its driver sim breaks `BROKEN` with torch 2.13 in the third night and mends it in the

@@ -19,8 +19,8 @@ from installed import installed_snapshot
 from mutation import Edit, Mirror, Mutation, in_repository, load
 from trees import installed_tree
 
+from ci.changed_files import ChangedFile
 from ci.label import rules as label_rules
-from ci.label.files import ChangedFile
 from ci.label.plan import plan
 from ci.surface import catalogue
 from ci.surface.diff import diff

@@ -19,7 +19,7 @@ from ci.dashboard.model import Key
 from ci.dashboard.pages import compare
 from ci.dashboard.pairs import Pair
 from ci.dashboard.read import Model
-from conformance.results import comparison
+from torch_conformance.results import comparison
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}
 
@@ -150,7 +150,8 @@ def test_the_command_that_the_page_gives_is_one_that_the_suite_takes() -> None:
     differs: dict[str, Any] = {"seed": 7, "source": {"commit": None, "digest": "b" * 64}}
     made = page(night(1), night(2, **differs))
     assert (
-        "python -m conformance compare OLD.json NEW.json --across suite --across seed" in made.text
+        "python -m torch_conformance compare OLD.json NEW.json --across suite --across seed"
+        in made.text
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons in the browser say what conformance.results.comparison says."""
+"""Comparisons in the browser say what torch_conformance.results.comparison says."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import synthetic
 from node_scripts import answer
 
 from ci.dashboard.pages.search import EVIDENCE, lattice
-from conformance.outcome import Outcome
-from conformance.results.comparison import ALIKE, NOTED, IncomparableError, compare
-from conformance.results.reader import Document
+from torch_conformance.results.comparison import ALIKE, NOTED, IncomparableError, compare
+from torch_conformance.results.reader import Document
+from torch_conformance.spec.outcome import Outcome
 
 Result = tuple[str, "str | None"] | None
 RESULTS: list[Result] = [

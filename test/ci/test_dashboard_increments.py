@@ -16,7 +16,7 @@ from test_dashboard_build import assert_alike, model
 from ci.dashboard.model import Key
 from ci.results.compact import compact
 from ci.results.store import Store
-from conformance.results import comparison
+from torch_conformance.results import comparison
 
 IDS = list(CHECKS)[:6]
 BACKENDS, TORCHES = ("cpu", "other"), ("2.12.1", "2.13.0")

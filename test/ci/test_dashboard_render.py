@@ -12,7 +12,7 @@ from dashboard_sample import HOSTILE
 
 from ci.dashboard import render
 from ci.dashboard.page import File, Page
-from conformance.results import levels
+from torch_conformance.results import levels
 
 
 def shown(template: str, **context: object) -> str:

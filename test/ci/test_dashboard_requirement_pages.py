@@ -11,7 +11,7 @@ from dashboard_sample import BROKEN, report, sample
 from ci.dashboard import paths
 from ci.dashboard.pages import requirement, requirements
 from ci.dashboard.read import Model
-from conformance.catalogue import Blocked, Requirement
+from torch_conformance.spec.catalogue import Blocked, Requirement, Source
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}
 
@@ -88,7 +88,7 @@ def test_what_blocks_a_requirement_upstream_is_linked(model: Model) -> None:
         since="2.12",
         until="2.14",
         needs=("streams", "events"),
-        link="javascript:alert(1)",
+        source=Source("documented", "javascript:alert(1)"),
         blocked_upstream=Blocked(issue, "<2.14"),
     )
     changed = dashboard_oracle.model(sample().values())

@@ -8,7 +8,7 @@ from collections import Counter
 import synthetic
 from dashboard_sample import sample
 
-from conformance.results import levels
+from torch_conformance.results import levels
 
 
 def test_every_sample_report_passes_the_reader() -> None:

@@ -11,9 +11,9 @@ from github_fake import GitHubFake
 from github_fixtures import Verb
 from reporting import PLACE, judged
 
+from ci.changed_files import ChangedFile
 from ci.feed.entry import Merged, make
 from ci.label import rules
-from ci.label.files import ChangedFile
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Domain
 

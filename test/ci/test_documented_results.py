@@ -15,7 +15,7 @@ from ci.cli import main
 from ci.errors import Exit
 from ci.results import accept, layout, rows
 from ci.results.schema import RESULTS, RUNS, Column
-from conformance.results import strict
+from torch_conformance.spec import strict
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs/ci/results.md").read_text(encoding="utf-8")

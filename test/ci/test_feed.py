@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
+from ci.changed_files import ChangedFile
 from ci.errors import CiError
 from ci.feed import feed, hints
 from ci.feed.entry import MOST_FILES, MOST_FINDINGS, Entry, Merged, attributed, make
 from ci.label import rules
-from ci.label.files import ChangedFile
 from ci.surface.diff.rules import RULES, anywhere
 from ci.surface.model import Declaration, Domain, Finding, Severity
 

@@ -25,8 +25,8 @@ from ci.errors import Exit
 from ci.gate import inputs, policy
 from ci.gate.policy import Limits
 from ci.gate.verdict import Class
-from conformance import report
-from conformance.results import strict
+from torch_conformance.results import report
+from torch_conformance.spec import strict
 
 HUGE = 200 << 20
 Edit = Callable[[dict[str, Any]], Any]

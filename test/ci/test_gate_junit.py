@@ -13,8 +13,8 @@ from synthetic import record
 from ci.errors import Exit
 from ci.gate import foreign
 from ci.gate.verdict import Class
-from conformance import report
-from conformance.outcome import Outcome
+from torch_conformance.results import report
+from torch_conformance.spec.outcome import Outcome
 
 
 @pytest.fixture

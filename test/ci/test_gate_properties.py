@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from synthetic import record
 
 from ci.errors import Exit
-from conformance.results import reader
+from torch_conformance.results import reader
 
 OTHER = "extra-sim"
 WHOLE = synthetic.encode(content(records()))

@@ -16,7 +16,7 @@ from ci.gate.report import text
 from ci.gate.since import Findings
 from ci.surface import catalogue
 from ci.surface.model import Domain, Finding, Severity
-from conformance import catalogue as requirements
+from torch_conformance.spec import catalogue as requirements
 
 PURE = finding("c10::Allocator::copy_data")
 GUARD = finding("c10::impl::DeviceGuardImplInterface::block", surface="guard")

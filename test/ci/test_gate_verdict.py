@@ -14,10 +14,10 @@ from synthetic import record
 from ci.errors import Exit
 from ci.gate.classes import classify
 from ci.gate.verdict import Class, Means, Outcome
-from conformance.outcome import Outcome as Ended
-from conformance.outcome import is_bad
-from conformance.results import reader
-from conformance.results.comparison import ranks
+from torch_conformance.results import reader
+from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import Outcome as Ended
+from torch_conformance.spec.outcome import is_bad
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from ci import changed_files
+from ci.changed_files import ChangedFile
 from ci.cli import main
 from ci.errors import CiError
-from ci.label import cli, files, rules
-from ci.label.files import ChangedFile
+from ci.label import cli, rules
 from ci.label.plan import Clean, Found, PlannedLabel, Touched, plan
 from ci.surface.model import Domain, Finding, Severity, Torch
 from ci.surface.report import json as findings_json
@@ -184,7 +185,7 @@ def test_3500_files_are_planned_in_seconds() -> None:
 def read(data: bytes | str | list[object]) -> list[ChangedFile]:
     if isinstance(data, list):
         data = json.dumps(data)
-    return list(files.parse(data.encode() if isinstance(data, str) else data))
+    return list(changed_files.parse(data.encode() if isinstance(data, str) else data))
 
 
 def names_of(data: bytes | str | list[object]) -> list[str]:
@@ -308,7 +309,7 @@ def test_hostile_lists_are_read_or_refused() -> None:
     for _ in range(50 * FUZZ_CASES):
         data = b"".join(random_.choices(words, k=random_.randint(0, 12)))
         try:
-            cli.as_text(plan(files.parse(data), None, RULES))
+            cli.as_text(plan(changed_files.parse(data), None, RULES))
             outcomes.add("read")
         except CiError:
             outcomes.add("refused")

@@ -23,7 +23,7 @@ from ci.results import accept, add, layout, rows
 from ci.results.accept import line
 from ci.results.schema import RESULTS, RUNS
 from ci.results.store import Store
-from conformance.results import levels
+from torch_conformance.results import levels
 
 
 @pytest.fixture
@@ -363,7 +363,7 @@ def test_numbers_of_samples_and_durations_of_checks_have_limits(
 
 def test_a_shard_is_refused_with_what_to_do(tmp_path: Path, store: Path) -> None:
     part = synthetic.shards(report(), 2)[0]
-    assert "is shard 1/2: `python -m conformance merge` the shards first" in refusal(
+    assert "is shard 1/2: `python -m torch_conformance merge` the shards first" in refusal(
         store, file(tmp_path / "report.json", part)
     )
 

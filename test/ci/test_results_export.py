@@ -29,7 +29,7 @@ from ci.relay import callback
 from ci.relay import results as relay
 from ci.results.export import folder, tables
 from ci.results.store import Store
-from conformance.outcome import Outcome
+from torch_conformance.spec.outcome import Outcome
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ci" / "results-export.md"
 REPOSITORY = "me/torch-mychip"

@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The newcomer's directory, beside the commands that an installation puts into the path."""
     base = tmp_path_factory.mktemp("walkthrough")
     (base / "bin").mkdir()
-    modules = {"python": "", "pytest": "-m pytest -p conformance.plugin -p no:cacheprovider"}
+    modules = {"python": "", "pytest": "-m pytest -p torch_conformance.plugin -p no:cacheprovider"}
     for name, arguments in modules.items():
         command = base / "bin" / name
         command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')

@@ -22,8 +22,8 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 import torch_puone  # noqa: F401 - registers the device; starts no driver
-from conformance.checks.random import digests
-from conformance.device import run_forked
+from torch_conformance.authoring.device import run_forked
+from torch_conformance.checks.random import digests
 
 DEVICE = torch.device("puone", 0)
 OTHER = torch.device("puone", 1)

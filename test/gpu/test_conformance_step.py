@@ -102,7 +102,11 @@ def test_what_depends_on_the_card_is_probed_not_claimed(
     conformance.core(a_run(tmp_path))
     (option,) = (word for word in words if word.startswith("--backend-file="))
     told = yaml.safe_load(Path(option.partition("=")[2]).read_text())
-    ours = yaml.safe_load((a_run(tmp_path).root / "conformance/backends/puone.yaml").read_text())
+    ours = yaml.safe_load(
+        (
+            a_run(tmp_path).root / "conformance/src/torch_conformance/spec/backends/puone.yaml"
+        ).read_text()
+    )
     assert not set(conformance.PROBED) & set(told["capabilities"])
     assert set(ours["capabilities"]) - set(told["capabilities"]) == set(conformance.PROBED)
     assert "fault" not in told and told["module"] == ours["module"]

@@ -24,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from conformance.hal import abi, contract, kernels
+from hal_conformance import abi, contract, kernels
 
 CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from suites import CUDA, NO_GPU, ROOT, SIM, STANDIN, needs_cuda_driver, needs_standin
 
-from conformance.hal import contract
+from hal_conformance import contract
 
 FIND = """
 import sys
 from ctypes import byref, c_void_p
-from conformance.hal.driver import Driver
+from hal_conformance.driver import Driver
 driver = Driver(sys.argv[1])
 driver.ok(driver.api.init())
 for name in sys.argv[2:]:

@@ -17,8 +17,8 @@ from sanitizers import build
 from suites import ODD, STANDIN, needs_standin, odd
 from test_hal_suite import NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, assert_satisfied
 
-from conformance.hal.driver import Driver
-from conformance.hal.process import run_in_child
+from hal_conformance.driver import Driver
+from hal_conformance.process import run_in_child
 
 pytestmark = needs_standin
 

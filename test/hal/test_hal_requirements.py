@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import conformance.hal
-from conformance.hal import abi
-from conformance.hal.covers import catalogue, covered_by
-from conformance.hal.driver import CONDITIONS
+import hal_conformance
+from hal_conformance import abi
+from hal_conformance.covers import catalogue, covered_by
+from hal_conformance.driver import CONDITIONS
 
 
 def suite_tests() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Every test function of the HAL suite."""
-    folder = Path(conformance.hal.__file__).parent
+    folder = Path(hal_conformance.__file__).parent
     for file in sorted(folder.glob("test_*.py")):
-        module = importlib.import_module(f"conformance.hal.{file.stem}")
+        module = importlib.import_module(f"hal_conformance.{file.stem}")
         for name, function in inspect.getmembers(module, inspect.isfunction):
             if name.startswith("test_") and function.__module__ == module.__name__:
                 yield f"{file.stem}.{name}", function

@@ -47,7 +47,7 @@ def run_suite(
 ) -> tuple[subprocess.CompletedProcess[str], dict[str, str]]:
     """The finished process, and by test "passed", "skipped: reason" or "failed: reason"."""
     report = folder / "hal.xml"
-    arguments = ["conformance/hal", f"--driver={driver}", "--tb=short", f"--junitxml={report}"]
+    arguments = ["hal_conformance", f"--driver={driver}", "--tb=short", f"--junitxml={report}"]
     done = run_pytest([*arguments, *options], environment)
     return done, _verdicts(report) if report.exists() else {}
 
@@ -147,7 +147,7 @@ def test_several_drivers_can_be_tested_in_one_run(tmp_path: Path) -> None:
 def test_no_torch_is_needed(tmp_path: Path) -> None:
     """An import of torch anywhere in the suite would raise here."""
     blocked = "import sys, pytest; sys.modules['torch'] = None; sys.exit(pytest.main())"
-    arguments = ["conformance/hal", f"--driver={SIM}", "--requirement=HAL-001"]
+    arguments = ["hal_conformance", f"--driver={SIM}", "--requirement=HAL-001"]
     done = run_pytest(arguments, launcher=("-c", blocked))
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -202,7 +202,7 @@ def test_an_unknown_requirement_is_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_without_a_driver_the_suite_says_what_to_give() -> None:
-    done = run_pytest(["conformance/hal"])
+    done = run_pytest(["hal_conformance"])
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--driver=PATH" in done.stdout + done.stderr
 
@@ -210,4 +210,4 @@ def test_without_a_driver_the_suite_says_what_to_give() -> None:
 def test_a_run_over_a_backend_leaves_the_hal_suite_alone() -> None:
     done = run_pytest(["conformance", "--backend=cpu", "--check=device/count:*", "--collect-only"])
     assert done.returncode == 0, done.stdout
-    assert "conformance/hal" not in done.stdout
+    assert "hal_conformance" not in done.stdout

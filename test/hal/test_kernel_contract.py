@@ -13,9 +13,9 @@ import pytest
 import yaml
 from definitions import GeneratorError, write
 
-from conformance.hal import contract
-from conformance.hal import known_answers as known_answers_package
-from conformance.hal.known_answers import known_answers
+from hal_conformance import contract
+from hal_conformance import known_answers as known_answers_package
+from hal_conformance.known_answers import known_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "csrc" / "kernels"
@@ -152,7 +152,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_every_kernel_has_a_known_answer() -> None:
     lacking = [name for name in contract.kernels() if not known_answers(name)]
-    assert not lacking, "write known answers: conformance/hal/known_answers"
+    assert not lacking, "write known answers: hal_conformance/src/hal_conformance/known_answers"
 
 
 def test_every_file_of_known_answers_is_of_a_family() -> None:

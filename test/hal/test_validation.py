@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 from suites import ODD, SIM, STANDIN, needs_standin, odd
 
-from conformance.hal import abi, contract, kernels
-from conformance.hal.abi import EventFlags, MemcpyKind, Status
-from conformance.hal.driver import Driver
-from conformance.hal.kernels import DType
-from conformance.hal.process import run_in_child
+from hal_conformance import abi, contract, kernels
+from hal_conformance.abi import EventFlags, MemcpyKind, Status
+from hal_conformance.driver import Driver
+from hal_conformance.kernels import DType
+from hal_conformance.process import run_in_child
 
 WILD = 0x1234560  # nothing is there
 H2D, D2D = MemcpyKind.HOST_TO_DEVICE, MemcpyKind.DEVICE_TO_DEVICE

@@ -55,13 +55,18 @@ LAYERS = {
 }
 
 # Where each Python package is, for those that are not at the root of the checkout.
-PYTHON_HOME = {"torch_puone": "reference_backend/torch_puone"}
+PYTHON_HOME = {
+    "torch_puone": "reference_backend/torch_puone",
+    "torch_conformance": "conformance",
+    "hal_conformance": "hal_conformance",
+}
 # Python package -> packages it may import only lazily (inside a function), and never.
 PYTHON_LAZY = {"ci": {"torch"}}
 PYTHON_NEVER = {
-    "conformance": {"torch_puone", "ci", "bench"},
+    "torch_conformance": {"torch_puone", "hal_conformance", "ci", "bench"},
+    "hal_conformance": {"torch_puone", "torch_conformance", "torch", "ci", "bench"},
     "ci": {"torch_puone", "bench"},
-    "torch_puone": {"conformance", "ci", "bench"},
+    "torch_puone": {"torch_conformance", "hal_conformance", "ci", "bench"},
 }
 
 # Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 
-from conformance.collect import CHAPTERS, prepare_parent
+from torch_conformance.authoring.backend import prepare_parent
+from torch_conformance.authoring.discovery import CHAPTERS
 
 # It must come before the imports below, which import torch; hence each E402.
 prepare_parent()
@@ -21,7 +22,7 @@ import trial  # noqa: E402
 from liar import BUILD, Liar, make_packages  # noqa: E402
 from trial import Verdict  # noqa: E402
 
-from conformance.opinfo import TOPICS  # noqa: E402
+from torch_conformance.spec.topics import TOPICS  # noqa: E402
 
 Progress = Callable[[Liar, Verdict], None]
 
@@ -30,9 +31,9 @@ def import_checks() -> None:
     """Import, once for all trials, every check and what checks import while they run."""
     importlib.import_module("torch._dynamo")
     for file in sorted(CHAPTERS.glob("[a-z]*.py")):
-        importlib.import_module(f"conformance.checks.{file.stem}")
+        importlib.import_module(f"torch_conformance.checks.{file.stem}")
     for topic in TOPICS:
-        importlib.import_module(f"conformance.opinfo.{topic}").checks()
+        importlib.import_module(f"torch_conformance.opinfo.{topic}").checks()
 
 
 class Court:

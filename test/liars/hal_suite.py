@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element
 import pytest
 from suites import ROOT
 
-from conformance.device import run_forked
+from torch_conformance.authoring.device import run_forked
 
 TIME = 600.0
 QUICK = ("--assert=plain", *(f"-pno:{name}" for name in ("cacheprovider", "hypothesispytest")))
@@ -54,7 +54,7 @@ def _pytest(arguments: list[str], environment: Mapping[str, str], log: Path) -> 
     file = os.open(log, os.O_WRONLY | os.O_CREAT)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    return int(pytest.main(["conformance/hal", *arguments]))
+    return int(pytest.main(["hal_conformance", *arguments]))
 
 
 def _by_requirement(tests: Iterable[Element]) -> ByRequirement:

@@ -29,7 +29,7 @@ from liar import Liar, load  # noqa: E402
 from matrix import Matrix  # noqa: E402
 from trial import CATALOGUE, Verdict  # noqa: E402
 
-from conformance.suite import available_cores  # noqa: E402
+from torch_conformance.pytest_plugin.suite import available_cores  # noqa: E402
 
 MATRIX = ROOT / "build" / "liars" / "kill_matrix.json"
 DOCUMENT = ROOT / "docs" / "liars.md"

@@ -13,9 +13,9 @@ import yaml
 from suites import LIBRARIES, ROOT, SIM
 from telling import LIES, import_all
 
-from conformance import descriptor
-from conformance.catalogue import Requirement
-from conformance.descriptor import Deadlines, Descriptor
+from torch_conformance.spec import descriptor
+from torch_conformance.spec.catalogue import Requirement
+from torch_conformance.spec.descriptor import Deadlines, Descriptor
 
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "liars"

@@ -14,14 +14,15 @@ import hal_suite
 import torch
 from liar import Liar
 
-from conformance import catalogue
-from conformance.check import REGISTRY, Check, matches
-from conformance.expectations import Expectations
-from conformance.outcome import BAD, CannotLoad, Outcome
-from conformance.run import Judge, Options
-from conformance.runner import probes
-from conformance.runner.pool import Pool
-from conformance.runner.result import Result
+from torch_conformance.authoring.check import REGISTRY, Check
+from torch_conformance.expectations import Expectations
+from torch_conformance.judging.judge import Judge, Options
+from torch_conformance.running import probes
+from torch_conformance.running.pool import Pool
+from torch_conformance.running.result import Result
+from torch_conformance.spec import catalogue
+from torch_conformance.spec.ids import matches
+from torch_conformance.spec.outcome import BAD, CannotLoad, Outcome
 
 CATALOGUE = catalogue.load()
 OPINFO = "opinfo"

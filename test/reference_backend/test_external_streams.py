@@ -10,7 +10,7 @@ from interpreter import Python
 PRELUDE = """
 import ctypes, threading, torch, torch_puone
 from torch_puone import ExternalStream
-from conformance.hal.driver import Driver
+from hal_conformance.driver import Driver
 
 library = Driver(torch.puone.driver_info()["path"])
 theirs = library.stream(1)

@@ -53,7 +53,15 @@ class Run:
 def command(folder: Path, *options: str) -> list[str]:
     """The command line of a run with the checks of one directory only."""
     return [
-        *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
+        *(
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "torch_conformance.plugin",
+            "-p",
+            "no:cacheprovider",
+        ),
         *("--report=report.json", f"--checks-dir={folder}", *options),
     ]
 

@@ -8,9 +8,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from conformance import capabilities, catalogue, report, selection, source
-from conformance.durations import Durations
-from conformance.results import reader
+from torch_conformance.results import reader, report, source
+from torch_conformance.selecting import selection
+from torch_conformance.selecting.durations import Durations
+from torch_conformance.spec import capabilities, catalogue
 
 Record = dict[str, Any]
 Content = dict[str, Any]

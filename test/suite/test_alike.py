@@ -10,8 +10,8 @@ import synthetic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance.results import reader
-from conformance.results.alike import kind_of
+from torch_conformance.results import reader
+from torch_conformance.results.alike import kind_of
 
 OUTCOMES = ["pass", "fail", "flaky", "xfail", "unsupported", "not_run", "passed"]
 VALUES = st.one_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from conformance.checks.autocast import FP32, LOWER, PROMOTE, REFUSED, case_of
+from torch_conformance.checks.autocast import FP32, LOWER, PROMOTE, REFUSED, case_of
 
 #: On CUDA's lists, but of cuDNN: no other device can have them.
 OF_CUDNN = {"cudnn_convolution", "cudnn_convolution_transpose"}

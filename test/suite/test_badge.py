@@ -11,8 +11,8 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
-from conformance.cli import main
-from conformance.results import badge, levels
+from torch_conformance.cli import main
+from torch_conformance.results import badge, levels
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -13,7 +13,7 @@ from statistics import median
 
 import harness
 
-from conformance.bench import failing, latency, operators, timing
+from torch_conformance.bench import failing, latency, operators, timing
 
 
 def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -30,7 +30,7 @@ def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     options = ("--device", "cpu", "--only", "basics", "--rounds", "2", "--json", str(file))
-    done = bench(tmp_path, "conformance.bench", *options)
+    done = bench(tmp_path, "torch_conformance.bench", *options)
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(file.read_text())}
     assert set(latency.PAIRS) < set(rows)
@@ -45,7 +45,7 @@ def test_latency_of_the_cpu_against_itself(tmp_path: Path) -> None:
 def test_operators_are_summed_up_by_group(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     options = ("--device", "cpu", "--only", "operators", "--rounds", "1", "--json", str(file))
-    done = bench(tmp_path, "conformance.bench", *options)
+    done = bench(tmp_path, "torch_conformance.bench", *options)
     assert done.returncode == 0, done.stderr
     rows = {row["name"]: row for row in json.loads(file.read_text())}
     single, groups = 2, 3
@@ -55,7 +55,7 @@ def test_operators_are_summed_up_by_group(tmp_path: Path) -> None:
 
 
 def test_an_unknown_device_is_explained(tmp_path: Path) -> None:
-    done = bench(tmp_path, "conformance.bench", "--device", "nosuch")
+    done = bench(tmp_path, "torch_conformance.bench", "--device", "nosuch")
     assert done.returncode == 2
     assert "unknown backend 'nosuch'. Known: cpu" in done.stderr
 
@@ -72,7 +72,7 @@ def test_issuing_does_not_include_the_wait() -> None:
 
 
 def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
-    done = bench(tmp_path, "conformance.bench.throughput", "--only", "suite")
+    done = bench(tmp_path, "torch_conformance.bench.throughput", "--only", "suite")
     assert done.returncode == 0, done.stderr
     found = re.search(r"suite +(\d+) samples", done.stdout)
     assert found is not None

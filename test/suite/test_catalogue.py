@@ -6,13 +6,18 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
-from conformance import capabilities, catalogue
-from conformance.check import FULL, ID, PR, STANDARD, Check, check
-from conformance.collect import OPINFO, chapter_files, import_checks, topic_files
-from conformance.runner import probes
+from torch_conformance.authoring import check as authoring_check
+from torch_conformance.authoring.check import Body, Check, Registry, check
+from torch_conformance.authoring.discovery import OPINFO, chapter_files, import_checks, topic_files
+from torch_conformance.running import capability_probes, probes
+from torch_conformance.spec import capabilities, catalogue, catalogue_rules
+from torch_conformance.spec.catalogue import Requirement, Source
+from torch_conformance.spec.ids import FULL, ID, PR, STANDARD
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +92,95 @@ def test_requirements_need_capabilities_that_exist(
 
 
 def test_every_probe_is_of_a_capability() -> None:
-    assert set(capabilities.PROBES) <= set(capabilities.MEANING)
-    assert {probes.check_of(name).id for name in capabilities.PROBES} == {
-        f"probe/{name}" for name in capabilities.PROBES
+    assert set(capability_probes.PROBES) <= set(capabilities.MEANING)
+    assert {probes.check_of(name).id for name in capability_probes.PROBES} == {
+        f"probe/{name}" for name in capability_probes.PROBES
     }
+
+
+def test_requirements_are_one_clause_with_a_source(requirements: dict[str, Requirement]) -> None:
+    assert list(catalogue_rules.problems(requirements.values())) == []
+
+
+GOOD: dict[str, Any] = {
+    "tier": "core",
+    "statement": "Work of one stream MUST run in the order in which it was queued.",
+    "reason": "Every operator relies on it.",
+    "source": {"kind": "documented", "url": "https://docs.pytorch.org/docs/stable/a.html#b"},
+}
+
+
+def bad_entries() -> Iterator[tuple[dict[str, object], str]]:
+    """Keys of a requirement that the loader refuses, and words of the message."""
+    yield {"statement": "Work runs in order."}, "it has none"
+    yield {"statement": "Work must run in order."}, "it has none"
+    yield {"statement": "Work MUST run and MUST NOT stop."}, "it has MUST, MUST NOT"
+    yield {"level": "must"}, "unknown key 'level'"
+    yield {"source": None}, "'source' is missing"
+    yield {"source": "https://example.org/#a"}, "source is a map"
+    yield {"source": {"kind": "hearsay", "url": "https://example.org/#a"}}, "the kind of a source"
+    yield {"source": {"kind": "code", "url": "example.org"}}, "begins with https://"
+    yield {"tier": "none"}, "tier is one of"
+
+
+@pytest.mark.parametrize(("keys", "words"), list(bad_entries()))
+def test_a_mistake_in_a_requirement_is_refused(
+    keys: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    content = {"surface": "stream", "requirements": {"STREAM-001": {**GOOD, **keys}}}
+    (tmp_path / "stream.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(catalogue.CatalogueError, match=r"stream\.yaml: STREAM-001: ") as error:
+        catalogue.load([tmp_path])
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("keyword", "level"),
+    [
+        ("MUST", "must"),
+        ("MUST NOT", "must"),
+        ("SHOULD", "should"),
+        ("SHOULD NOT", "should"),
+        ("MAY", "may"),
+    ],
+)
+def test_the_keyword_is_the_level(keyword: str, level: str, tmp_path: Path) -> None:
+    entry = {**GOOD, "statement": f"Work {keyword} run in order."}
+    content = {"surface": "stream", "requirements": {"STREAM-001": entry}}
+    (tmp_path / "stream.yaml").write_text(yaml.safe_dump(content))
+    assert catalogue.load([tmp_path])["STREAM-001"].level == level
+
+
+def bad_wordings() -> Iterator[tuple[dict[str, str], str]]:
+    """Changes to a good requirement, and words of the problem."""
+    yield {"statement": "Work MUST run; it is not lost."}, "one clause"
+    yield {"statement": "Work MUST run, and it is not lost."}, "one clause"
+    yield {"statement": "Work MUST run in order, which must hold."}, "2 keywords"
+    yield {"statement": "Work must run."}, "not in capitals"
+    yield {"statement": "Work MUST run. It is not lost."}, "statement is not one sentence"
+    yield {"statement": "Work MUST run"}, "statement is not one sentence"
+    yield {"reason": ""}, "reason is not one sentence"
+    yield {"reason": "It is so. It was so."}, "reason is not one sentence"
+    yield {"kind": "cuda-practice"}, "documented or code"
+    yield {"url": "https://docs.pytorch.org/docs/stable/a.html"}, "no anchor"
+    yield {"kind": "code"}, "names no lines"
+    yield {"kind": "issue"}, "is not an issue"
+
+
+@pytest.mark.parametrize(("change", "words"), list(bad_wordings()))
+def test_a_badly_worded_requirement_is_found(change: dict[str, str], words: str) -> None:
+    said = {**GOOD, **GOOD["source"], **change}
+    bad = Requirement(
+        id="STREAM-001",
+        surface="stream",
+        level="must",
+        tier="core",
+        statement=said["statement"],
+        reason=said["reason"],
+        source=Source(said["kind"], said["url"]),
+    )
+    found = list(catalogue_rules.problems([bad]))
+    assert any(words in problem for problem in found)
 
 
 def bad_registrations() -> Iterator[tuple[str, dict[str, object], str]]:
@@ -111,3 +201,96 @@ def test_the_decorator_refuses_mistakes(id: str, arguments: dict[str, object], w
         check(id, **arguments)(body)  # type: ignore[arg-type]  # mistakes
     assert words in str(error.value)
     assert inspect.getsourcefile(body) in str(error.value)  # type: ignore[operator]  # there is a file
+
+
+# Not by assert, which pytest rewrites here.
+def compares_equal(dev: Any, case: str) -> None:
+    if case == "a":
+        dev()
+
+
+def compares_the_other_way_round(dev: Any, case: str) -> None:
+    dev(1 if "a" != case else 2)  # noqa: SIM300 - that is what it is about
+
+
+def compares_with_several(dev: Any, case: str) -> None:
+    while dev() and case not in {"a", "b"}:
+        dev()
+
+
+def looks_for_a_part(dev: Any, case: str) -> None:
+    dev(pinned="pinned" in case)
+
+
+def matches_alternatives(dev: Any, case: str) -> None:
+    match case:
+        case "a" | "b":
+            dev()
+
+
+def compares_in_a_comprehension(dev: Any, case: str) -> None:
+    dev([value for value in range(3) if case == "a"])
+
+
+def compares_in_a_lambda_of_a_function(dev: Any, case: str) -> None:
+    def work() -> None:
+        dev(lambda: case == "a")
+
+    work()
+
+
+def compares_in_a_call(dev: Any, case: str) -> None:
+    seen = dev.seen
+    dev(seen, case in ("a", "b"), case)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        compares_equal,
+        compares_the_other_way_round,
+        compares_with_several,
+        looks_for_a_part,
+        matches_alternatives,
+        compares_in_a_comprehension,
+        compares_in_a_lambda_of_a_function,
+        compares_in_a_call,
+    ],
+)
+def test_a_check_that_compares_its_case_is_refused(body: Body) -> None:
+    message = rf"test_catalogue\.py:{body.__code__.co_firstlineno}: copy/a .* use a table or sep"
+    with pytest.raises(ValueError, match=message):
+        check("copy/a", "COPY-001", cases=("a", "b"))(body)
+
+
+def takes_from_a_table(dev: Any, case: str) -> None:
+    kind = {"a": "x", "b": "y"}[case]
+    if kind == "x" or {"a": 1}.get(case, 0) == 1:
+        dev()
+
+
+def compares_with_a_variable(dev: Any, case: str) -> None:
+    if case in STANDARD or case == dev:
+        dev()
+
+
+def compares_something_else(dev: Any, case: str) -> None:
+    def work(value: str) -> bool:
+        return value == "a"
+
+    if work(case) or dev.case == "a" or dev(case, "a") == "case":
+        dev(case, work("a"))
+
+
+@pytest.mark.parametrize(
+    "body", [takes_from_a_table, compares_with_a_variable, compares_something_else]
+)
+def test_a_check_may_do_anything_else_with_its_case(
+    body: Body, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authoring_check, "REGISTRY", Registry())
+    check("copy/a", "COPY-001", cases=("a", "b"))(body)
+    assert [entry.id for entry in authoring_check.REGISTRY] == [
+        "copy/a:a",
+        "copy/a:b",
+    ]

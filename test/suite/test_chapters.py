@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import nn
 
-from conformance.checks import module, optimizer
-from conformance.descriptor import Descriptor
-from conformance.device import Device
+from torch_conformance.authoring.device import Device
+from torch_conformance.checks import module, optimizer
+from torch_conformance.spec.descriptor import Descriptor
 
 CPU = torch.device("cpu")
 

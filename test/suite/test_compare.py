@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.compare import difference, max_ulp, metadata_difference
+from torch_conformance.authoring.compare import difference, max_ulp, metadata_difference
 
 NAN = float("nan")
 

@@ -11,9 +11,9 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
-from conformance.cli import main
-from conformance.outcome import Outcome
-from conformance.results import comparison
+from torch_conformance.cli import main
+from torch_conformance.results import comparison
+from torch_conformance.spec.outcome import Outcome
 
 ID = "COPY-001"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What conformance/pyproject.toml declares is what the suite consists of and imports."""
+"""What the suites import is what their pyproject.toml declare."""
 
 from __future__ import annotations
 
@@ -10,17 +10,26 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-SUITE = Path(__file__).resolve().parents[2] / "conformance"
-DECLARED = (SUITE / "pyproject.toml").read_text()
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
 # torch is the subject of the suite: the environment of the user decides which one is tested.
 NOT_DECLARED = {"torch"}
 
 
-def listed(key: str) -> list[str]:
-    """A list of strings in pyproject.toml, which Python writes as TOML does."""
-    found = re.search(rf"^{key} = (\[.*?\])$", DECLARED, re.DOTALL | re.MULTILINE)
-    assert found, key
-    return list(ast.literal_eval(found[1]))
+def sources(suite: str) -> list[Path]:
+    """The modules of a suite."""
+    return sorted((ROOT / suite / "src").rglob("*.py"))
+
+
+def declared(suite: str) -> set[str]:
+    """The distributions that a suite depends on, with those of its extras."""
+    text = (ROOT / suite / "pyproject.toml").read_text()
+    lists = re.findall(
+        r"^(?:dependencies|models|xdist) = (\[.*?\])$", text, re.DOTALL | re.MULTILINE
+    )
+    requirements = [each for found in lists for each in ast.literal_eval(found)]
+    return {re.split(r"[<>=]", each)[0].lower() for each in requirements}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -33,30 +42,15 @@ def imported(tree: ast.AST) -> Iterator[str]:
             yield str(node.module).partition(".")[0]
 
 
-def test_every_package_of_the_suite_is_installed() -> None:
-    there = {
-        path.parent.relative_to(SUITE.parent).as_posix().replace("/", ".")
-        for path in SUITE.rglob("__init__.py")
-        if "build" not in path.relative_to(SUITE).parts
-    }
-    assert sorted(listed("packages")) == sorted(there)
-
-
-def test_every_import_of_the_suite_is_of_a_declared_dependency() -> None:
-    names = {
-        name
-        for path in SUITE.rglob("*.py")
-        if "build" not in path.relative_to(SUITE).parts
-        for name in imported(ast.parse(path.read_text()))
-    }
-    names -= {"conformance", *sys.stdlib_module_names, *NOT_DECLARED}
-    assert {"mpmath", "numpy", "yaml"} <= names
-    requirements = [*listed("dependencies"), *listed("models"), *listed("xdist")]
-    declared = {re.split(r"[<>=]", each)[0].lower() for each in requirements}
+@pytest.mark.parametrize("suite", ["conformance", "hal_conformance"])
+def test_every_import_of_a_suite_is_of_a_declared_dependency(suite: str) -> None:
+    names = {name for path in sources(suite) for name in imported(ast.parse(path.read_text()))}
+    names -= {"torch_conformance", "hal_conformance", *sys.stdlib_module_names, *NOT_DECLARED}
+    assert {"numpy", "yaml"} <= names
     distributions = packages_distributions()
     undeclared = {
         name
         for name in names
-        if not declared & {each.lower() for each in distributions.get(name, ())}
+        if not declared(suite) & {each.lower() for each in distributions.get(name, ())}
     }
     assert undeclared == set()

@@ -6,14 +6,15 @@ from __future__ import annotations
 import pytest
 import torch
 
-from conformance import backend, descriptor
-from conformance.device import Device
+from torch_conformance.authoring.device import Device
+from torch_conformance.running import loading
+from torch_conformance.spec import descriptor
 
 
 @pytest.fixture
 def puone() -> descriptor.Descriptor:
     found = descriptor.find("puone")
-    backend.bring_up(found)
+    loading.bring_up(found)
     return found
 
 

@@ -13,9 +13,9 @@ import harness
 import pytest
 import synthetic
 
-from conformance import durations
-from conformance.cli import main
-from conformance.results import strict
+from torch_conformance.cli import main
+from torch_conformance.selecting import durations
+from torch_conformance.spec import strict
 
 
 def load(folder: Path, content: Any, name: str = "before.json") -> durations.Durations:

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.check import Check
-from conformance.descriptor import Descriptor
-from conformance.device import Device
-from conformance.outcome import CheckError, Unsupported
-from conformance.runner.execute import execute
-from conformance.runner.formatting import GuardedRepr
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.running.execute import execute
+from torch_conformance.running.formatting import GuardedRepr
+from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.outcome import CheckError, Unsupported
 
 
 class Unprintable(Exception):

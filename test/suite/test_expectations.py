@@ -9,8 +9,8 @@ from pathlib import Path
 import harness
 import pytest
 
-from conformance.expectations import Expectations, ExpectationsError
-from conformance.outcome import Outcome
+from torch_conformance.expectations import Expectations, ExpectationsError
+from torch_conformance.spec.outcome import Outcome
 
 TODAY = datetime.date(2026, 6, 1)
 XFAIL_CRASH = "xfail:\n- {id: a/b, reason: r, %s, status: crash, expires: 2027-01-01}"

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance import catalogue
+from torch_conformance import PACKAGE
+from torch_conformance.spec import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
@@ -79,10 +80,11 @@ def test_from_installation_to_a_ranked_list_in_three_commands(bin_folder: Path) 
     folder = bin_folder.parent / "sources"
     python = bin_folder / "python"
     done = run(
-        [python, "-m", "conformance", "init", "freshchip", "--import", "torch_freshchip"], folder
+        [python, "-m", "torch_conformance", "init", "freshchip", "--import", "torch_freshchip"],
+        folder,
     )
     assert done.returncode == 0, done.stderr
-    pytest_ = [bin_folder / "pytest", "-p", "no:cacheprovider", "--pyargs", "conformance"]
+    pytest_ = [bin_folder / "pytest", "-p", "no:cacheprovider", "--pyargs", "torch_conformance"]
     done = run(
         [
             *pytest_,
@@ -102,7 +104,7 @@ def test_from_installation_to_a_ranked_list_in_three_commands(bin_folder: Path) 
     assert waiting == ["6", "1"]
     # Where the user is, and nowhere in the installation.
     assert (folder / "build" / "conformance" / "freshchip.json").is_file()
-    assert "pytest --pyargs conformance --backend-file=freshchip.yaml --check" in done.stdout
+    assert "pytest --pyargs torch_conformance --backend-file=freshchip.yaml --check" in done.stdout
 
 
 def test_a_folder_that_is_another_copy_is_refused(bin_folder: Path) -> None:
@@ -114,10 +116,10 @@ def test_a_folder_that_is_another_copy_is_refused(bin_folder: Path) -> None:
 
 def test_the_installed_suite_is_whole(bin_folder: Path, tmp_path: Path) -> None:
     code = (
-        "import conformance, json, pathlib\n"
-        "from conformance import catalogue, collect, descriptor\n"
-        "folder = pathlib.Path(conformance.__file__).parent\n"
-        "files = [p.relative_to(folder).as_posix() for p in folder.rglob('*')]\n"
+        "import json\n"
+        "from torch_conformance import PACKAGE\n"
+        "from torch_conformance.spec import catalogue\n"
+        "files = [p.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob('*')]\n"
         "print(json.dumps([len(catalogue.load()), sorted(files)]))\n"
     )
     done = run([bin_folder / "python", "-c", code], tmp_path)
@@ -125,9 +127,8 @@ def test_the_installed_suite_is_whole(bin_folder: Path, tmp_path: Path) -> None:
     count, files = json.loads(done.stdout)
     assert count == len(catalogue.load())
     needed = {
-        path.relative_to(ROOT / "conformance").as_posix()
-        for pattern in ("*.py", "*.yaml", "*.json", "*.html")
-        for path in (ROOT / "conformance").rglob(pattern)
-        if "build" not in path.parts
+        path.relative_to(PACKAGE).as_posix()
+        for pattern in ("*.py", "*.yaml", "*.json", "*.html", "py.typed")
+        for path in PACKAGE.rglob(pattern)
     }
-    assert needed <= set(files) | {"conftest.py"}
+    assert needed <= set(files)

@@ -8,7 +8,7 @@ from pathlib import Path
 import harness
 import pytest
 
-from conformance import descriptor
+from torch_conformance.spec import descriptor
 
 FOREIGN = harness.HERE / "foreign"
 
@@ -89,7 +89,7 @@ def test_a_strange_start_is_no_reason_not_to_test(
 def test_a_start_that_fails_is_told_in_one_line(tmp_path: Path, keys: str, reason: str) -> None:
     option = harness.descriptor(tmp_path, f"device_type: cpu\n{keys}\n")
     run = harness.run(tmp_path, FOREIGN, option, "--check=foreign/last*")
-    assert run.code == 6
+    assert run.code == 66
     assert reason in run.report["run"]["cannot_load"]
     assert "\n" not in run.report["run"]["cannot_load"]
 
@@ -104,7 +104,7 @@ def test_a_device_type_of_torch_without_a_device_is_refused_in_one_line(
     if module is not None and module.is_available():
         pytest.skip(f"this machine has {name}")
     run = harness.run(tmp_path, FOREIGN, f"--backend={name}", "--check=foreign/last*")
-    assert run.code == 6
+    assert run.code == 66
     assert [line for line in run.text.splitlines() if "cannot be loaded: " in line]
     assert run.report["checks"] == []
 

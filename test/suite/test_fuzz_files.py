@@ -14,13 +14,13 @@ from fuzzing import VALUES, damaged, fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conformance import descriptor
-from conformance.check import Check
-from conformance.descriptor import Descriptor, DescriptorError
-from conformance.expectations import Expectations, ExpectationsError, skips
-from conformance.expectations.entry import FLAKY, LISTS, OPTIONAL, REQUIRED, STATUSES
-from conformance.expectations.update import update
-from conformance.outcome import BAD, Outcome
+from torch_conformance.authoring.check import Check
+from torch_conformance.expectations import Expectations, ExpectationsError, skips
+from torch_conformance.expectations.entry import FLAKY, LISTS, OPTIONAL, REQUIRED, STATUSES
+from torch_conformance.expectations.update import update
+from torch_conformance.spec import descriptor
+from torch_conformance.spec.descriptor import Descriptor, DescriptorError
+from torch_conformance.spec.outcome import BAD, Outcome
 
 pytestmark = pytest.mark.fuzz
 

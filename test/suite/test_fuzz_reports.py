@@ -19,10 +19,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from synthetic import record
 
-from conformance import report, selection
-from conformance.cli import main
-from conformance.outcome import Outcome
-from conformance.results import bundle, levels, reader, verification
+from torch_conformance.cli import main
+from torch_conformance.judging import verification
+from torch_conformance.results import bundle, levels, reader, report
+from torch_conformance.selecting import selection
+from torch_conformance.spec.outcome import Outcome
 
 pytestmark = pytest.mark.fuzz
 

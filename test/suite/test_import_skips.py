@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conformance.check import Check
-from conformance.cli import main
-from conformance.expectations import Expectations
-from conformance.expectations.skips import UpstreamTest, read, rules
+from torch_conformance.authoring.check import Check
+from torch_conformance.cli import main
+from torch_conformance.expectations import Expectations
+from torch_conformance.expectations.skips import UpstreamTest, read, rules
 
 OPERATORS = ("add", "addmm", "nn_functional_conv2d", "fft_fft", "fft_ifft", "fft_rfft")
 DTYPES = ("float32", "float64", "int64")

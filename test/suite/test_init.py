@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m conformance init` describes a backend it has never seen, and says why it cannot."""
+"""`python -m torch_conformance init` describes a new backend, or says why it cannot."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from conformance import descriptor
-from conformance.bringup.loading import advice
+from torch_conformance.bringup.loading import advice
+from torch_conformance.spec import descriptor
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
@@ -28,7 +28,7 @@ def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the verb in a directory in which modules can be put."""
     path = os.pathsep.join(map(str, (ROOT, folder, FRESHCHIP)))
     return subprocess.run(
-        [sys.executable, "-m", "conformance", "init", *arguments],
+        [sys.executable, "-m", "torch_conformance", "init", *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
@@ -87,7 +87,7 @@ def test_what_to_import_is_asked_for(tmp_path: Path) -> None:
 def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
     (tmp_path / "torch_shy.py").write_text(
         "import sys\n"
-        "if 'conformance.bringup.survey' in sys.modules:\n"
+        "if 'torch_conformance.bringup.survey' in sys.modules:\n"
         "    raise ImportError('loaded in a forked process')\n"
         "import torch_freshchip\n"
     )

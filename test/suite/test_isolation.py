@@ -14,7 +14,7 @@ import harness
 import jsonschema
 import pytest
 
-from conformance.report import SCHEMA_FILE
+from torch_conformance.results.report import SCHEMA_FILE
 
 EXPECTED = {
     "planted/segfault": "crash",
@@ -237,7 +237,7 @@ def test_a_lost_device_ends_the_run(tmp_path: Path) -> None:
     assert len(outcomes) == 8
     assert "fell off the bus" in lost.check("lost/b_killer")["message"]
     assert lost.report["complete"] is False
-    assert lost.code == 3
+    assert lost.code == 64
 
 
 @pytest.mark.parametrize("start", ["fork", "spawn"])

@@ -9,8 +9,8 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
-from conformance import capabilities, catalogue
-from conformance.results import levels
+from torch_conformance.results import levels
+from torch_conformance.spec import capabilities, catalogue
 
 
 def musts(*tiers: str) -> list[str]:

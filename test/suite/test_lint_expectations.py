@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.cli import main
-from conformance.expectations.file import read
-from conformance.expectations.lint import findings
+from torch_conformance.cli import main
+from torch_conformance.expectations.file import read
+from torch_conformance.expectations.lint import findings
 
 TODAY = datetime.date(2026, 6, 1)
 IDS = ["copy/cast:a", "copy/cast:b", "view/slice"]

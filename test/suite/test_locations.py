@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from conformance.locations import without_folders
+from torch_conformance.results.locations import without_folders
 
 
 @pytest.mark.parametrize(

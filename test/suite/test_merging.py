@@ -13,11 +13,11 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
-from conformance import report, selection
-from conformance.cli import main
-from conformance.durations import Durations
-from conformance.report import junit
-from conformance.results import merging, reader
+from torch_conformance.cli import main
+from torch_conformance.results import merging, reader, report
+from torch_conformance.results.report import junit
+from torch_conformance.selecting import selection
+from torch_conformance.selecting.durations import Durations
 
 Edit = Callable[[list[dict[str, Any]]], Any]
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance import descriptor
-from conformance.check import REGISTRY
-from conformance.device import Device
-from conformance.models import tolerance, training
-from conformance.models.zoo import MODELS, TRANSFORMERS
-from conformance.runner.execute import execute
+from torch_conformance.authoring.check import REGISTRY
+from torch_conformance.authoring.device import Device
+from torch_conformance.models import tolerance, training
+from torch_conformance.models.zoo import MODELS, TRANSFORMERS
+from torch_conformance.running.execute import execute
+from torch_conformance.spec import descriptor
 
 ROOT = Path(__file__).resolve().parents[2]
 PINNED_IN = ("requirements/run.txt", "conformance/pyproject.toml")
@@ -51,7 +51,7 @@ def test_building_a_model_twice_gives_the_same_and_leaves_the_generator_alone(na
 def test_a_missing_package_makes_its_models_unsupported(
     dev: Device, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    importlib.import_module("conformance.checks.model")
+    importlib.import_module("torch_conformance.checks.model")
     monkeypatch.setitem(sys.modules, TRANSFORMERS, None)
     result = execute(REGISTRY["model/eval:bert_eager"], dev)
     assert result.outcome == "unsupported"

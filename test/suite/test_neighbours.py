@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from conformance.opinfo.neighbours import right_nearby
-from conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.neighbours import right_nearby
+from torch_conformance.opinfo.sample import Sample
 
 HALF = torch.bfloat16
 

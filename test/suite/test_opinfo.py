@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 import torch
 
-from conformance.descriptor import Descriptor
-from conformance.device import Device
-from conformance.opinfo import database, layouts, policy, precision, randomness, repro
-from conformance.opinfo.error import Error
-from conformance.opinfo.foreach import Foreach, ForeachInPlace
-from conformance.opinfo.forward import Forward
-from conformance.opinfo.gradgrad import GradGrad
-from conformance.opinfo.gradient import Gradient
-from conformance.opinfo.inplace import InPlace
-from conformance.opinfo.math_bits import MathBits
-from conformance.opinfo.noncontiguous import Noncontiguous
-from conformance.opinfo.out import Out
-from conformance.opinfo.sample import Sample
-from conformance.opinfo.topic import Incomparable, Topic
-from conformance.opinfo.transfer import Transfer
-from conformance.outcome import CheckError, Unsupported
+from torch_conformance.authoring.device import Device
+from torch_conformance.opinfo import database, layouts, policy, precision, randomness, repro
+from torch_conformance.opinfo.error import Error
+from torch_conformance.opinfo.foreach import Foreach, ForeachInPlace
+from torch_conformance.opinfo.forward import Forward
+from torch_conformance.opinfo.gradgrad import GradGrad
+from torch_conformance.opinfo.gradient import Gradient
+from torch_conformance.opinfo.inplace import InPlace
+from torch_conformance.opinfo.math_bits import MathBits
+from torch_conformance.opinfo.noncontiguous import Noncontiguous
+from torch_conformance.opinfo.out import Out
+from torch_conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.topic import Incomparable, Topic
+from torch_conformance.opinfo.transfer import Transfer
+from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.outcome import CheckError, Unsupported
 
 CPU = torch.device("cpu")
 OPERATORS = [*database.operators(), *database.foreach()]

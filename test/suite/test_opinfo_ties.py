@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from conformance import compare
-from conformance.opinfo.sample import Sample
-from conformance.opinfo.ties import ordered, resolved
+from torch_conformance.authoring import compare
+from torch_conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.ties import ordered, resolved
 
 LINE = torch.tensor([[2.0, 1.0, 2.0, 1.0]])
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import harness
 import pytest
 
-from conformance import descriptor, suite
+from torch_conformance.pytest_plugin import suite
+from torch_conformance.spec import descriptor
 
 QUICK = ("--check=planted/good*", "--check=planted/wrong*", "--check=planted/segfault")
 
@@ -36,7 +37,12 @@ def test_a_tier_contains_those_before_it_only(tmp_path: Path) -> None:
 
 
 def test_the_gate_takes_one_dtype_of_each_operator(tmp_path: Path) -> None:
-    options = ("conformance/opinfo", "--list", "--check=opinfo/*", "--tier=pr")
+    options = (
+        "conformance/src/torch_conformance/opinfo",
+        "--list",
+        "--check=opinfo/*",
+        "--tier=pr",
+    )
     done = subprocess.run(
         [*harness.command(harness.PLANTED, *options), "-p", "no:randomly"],
         cwd=harness.ROOT,
@@ -143,7 +149,10 @@ def test_expectations_of_topics_that_are_not_looked_at_are_left_alone(tmp_path: 
     done = subprocess.run(
         [
             *harness.command(
-                harness.PLANTED, "conformance/opinfo", *options, f"--expectations={listed}"
+                harness.PLANTED,
+                "conformance/src/torch_conformance/opinfo",
+                *options,
+                f"--expectations={listed}",
             )
         ],
         cwd=harness.ROOT,
@@ -163,7 +172,7 @@ def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:
         "--check=planted/lacking",
         "--check=planted/declines",
     )
-    assert run.code == 5
+    assert run.code == 665
     assert "NOTHING EXECUTED" in run.text
     assert set(run.outcomes.values()) == {"unsupported"}
 
@@ -182,7 +191,7 @@ def test_a_backend_that_does_not_load_says_why(tmp_path: Path, source: str, reas
     (tmp_path / "vendor_module.py").write_text(source)
     text = "device_type: cpu\nimport: {after_torch: [vendor_module]}\ndeadlines: {startup: 3}\n"
     run = harness.run(tmp_path, harness.PLANTED, harness.descriptor(tmp_path, text))
-    assert run.code == 6
+    assert run.code == 66
     assert reason in run.report["run"]["cannot_load"]
     assert f"backend subject cannot be loaded: {reason}" in run.text
     assert run.report["complete"] is False
@@ -192,12 +201,12 @@ def test_a_backend_that_does_not_load_says_why(tmp_path: Path, source: str, reas
 def test_a_torch_outside_of_the_descriptors_range_is_not_tested(tmp_path: Path) -> None:
     option = harness.descriptor(tmp_path, "device_type: cpu\ntorch: '<2.0'\n")
     run = harness.run(tmp_path, harness.PLANTED, option)
-    assert run.code == 6
+    assert run.code == 66
     assert "is outside '<2.0'" in run.text
 
 
 def test_the_plugin_alone_does_not_import_torch() -> None:
-    code = "import sys, conformance.plugin; sys.exit('torch' in sys.modules)"
+    code = "import sys, torch_conformance.plugin; sys.exit('torch' in sys.modules)"
     environment = harness.environment(Path())
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
 

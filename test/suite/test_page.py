@@ -13,8 +13,8 @@ import pytest
 import synthetic
 from synthetic import record, replaced
 
-from conformance.cli import main
-from conformance.results import page
+from torch_conformance.cli import main
+from torch_conformance.results import page
 
 VOID = {"meta", "br"}
 HOSTILE = "<script>alert(1)</script>\x1b[2J</pre></details>{{ 7 * 7 }}<img src=//x onerror=y>"

@@ -14,7 +14,14 @@ from typing import Any
 import harness
 import pytest
 
-from conformance.progress import LOG_INTERVAL, MAX_SHOWN, Estimate, Progress, clock, durations
+from torch_conformance.pytest_plugin.progress import (
+    LOG_INTERVAL,
+    MAX_SHOWN,
+    Estimate,
+    Progress,
+    clock,
+    durations,
+)
 
 
 def on_a_terminal(tmp_path: Path, *options: str) -> str:

@@ -97,7 +97,7 @@ def test_a_run_that_stops_at_failures_stops_at_once_and_says_it_is_incomplete(
     assert run.report["complete"] is False
     assert f"stopping after {red} failures" in run.text
     assert "INCOMPLETE" in run.text
-    assert run.code == 3
+    assert run.code == 64
 
 
 def test_what_stops_a_run_has_been_confirmed(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import synthetic
 
-from conformance.results import reader, strict
+from torch_conformance.results import reader
+from torch_conformance.spec import strict
 
 Edit = Callable[[dict[str, Any]], Any]
 

@@ -11,12 +11,12 @@ import harness
 import jsonschema
 import pytest
 
-from conformance.check import Check
-from conformance.outcome import Outcome
-from conformance.report import SCHEMA_FILE
-from conformance.reruns import TIMEOUTS, Reruns
-from conformance.run import Options
-from conformance.runner.result import Result
+from torch_conformance.authoring.check import Check
+from torch_conformance.judging.judge import Options
+from torch_conformance.judging.reruns import TIMEOUTS, Reruns
+from torch_conformance.results.report import SCHEMA_FILE
+from torch_conformance.running.result import Result
+from torch_conformance.spec.outcome import Outcome
 
 EXPECTED = {
     "moody/passes_later": "flaky",

@@ -10,8 +10,10 @@ from pathlib import Path
 import harness
 import pytest
 
-from conformance import selection, source
-from conformance.cli import main
+from torch_conformance.cli import main
+from torch_conformance.pytest_plugin import selected
+from torch_conformance.results import source
+from torch_conformance.selecting import selection
 
 
 def test_parts_of_a_selection_are_disjoint_complete_and_of_the_size_foretold() -> None:
@@ -73,7 +75,7 @@ def test_a_run_says_what_was_chosen_and_which_files_took_part(
     assert run.report["run"]["selection"] == {
         "checks": 10,
         "digest": selection.digest(ids),
-        "differs_by": ["--check=planted/good*", "--checks-dir", selection.PYTEST],
+        "differs_by": ["--check=planted/good*", "--checks-dir", selected.PYTEST],
         "part": {"checks": 3, "digest": selection.digest(run.outcomes)},
     }
     assert sorted(run.outcomes) == selection.part(ids, 2, 3)

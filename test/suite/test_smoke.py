@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from conformance import catalogue
-from conformance.check import Check
-from conformance.checks import smoke
-from conformance.collect import CHAPTERS, import_checks
-from conformance.device import Device
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.discovery import CHAPTERS, import_checks
+from torch_conformance.checks import smoke
+from torch_conformance.spec import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -46,8 +46,22 @@ def test_a_name_that_the_descriptor_misspells_is_the_descriptors_fault(tmp_path:
     )
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "pytest", "-p", "conformance.plugin", "-p", "no:cacheprovider"),
-            *("--pyargs", "conformance", "--backend-file=typo.yaml", "--tier=smoke", "--next"),
+            *(
+                sys.executable,
+                "-m",
+                "pytest",
+                "-p",
+                "torch_conformance.plugin",
+                "-p",
+                "no:cacheprovider",
+            ),
+            *(
+                "--pyargs",
+                "torch_conformance",
+                "--backend-file=typo.yaml",
+                "--tier=smoke",
+                "--next",
+            ),
         ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},

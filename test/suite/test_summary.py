@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance import summary
+from torch_conformance.results import summary
 
 
 def record(id: str, outcome: str, **text: str) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from conformance import catalogue
-from conformance.bringup import todo
-from conformance.bringup.todo import Missing
+from torch_conformance.bringup import todo
+from torch_conformance.bringup.todo import Missing
+from torch_conformance.spec import catalogue
 
 # What PyTorch says when something is not there, and what that is.
 SAID = {
@@ -155,7 +155,7 @@ def test_a_file_that_is_no_report_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(json.dumps({"checks": []}))
     done = subprocess.run(
-        [sys.executable, "-m", "conformance", "next", str(file)],
+        [sys.executable, "-m", "torch_conformance", "next", str(file)],
         capture_output=True,
         text=True,
         check=False,

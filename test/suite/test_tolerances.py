@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from conformance import compare, tolerances
-from conformance.opinfo import database
-from conformance.tolerances import TolerancesError
+from torch_conformance.authoring import compare, tolerances
+from torch_conformance.authoring.tolerances import TolerancesError
+from torch_conformance.opinfo import database
 
 HEAD = "dtypes: {float32: [1.0e-6, 1.0e-5]}\nexceptions:\n"
 ENTRY = HEAD + "- {operator: sinh, dtypes: {float32: [1.0e-3, 0]}, reason: r"

@@ -10,10 +10,10 @@ from typing import Any
 import harness
 import pytest
 
-from conformance.cli import main
-from conformance.expectations import Expectations, ExpectationsError
-from conformance.expectations.patterns import Index, compress
-from conformance.expectations.update import Changes, update
+from torch_conformance.cli import main
+from torch_conformance.expectations import Expectations, ExpectationsError
+from torch_conformance.expectations.patterns import Index, compress
+from torch_conformance.expectations.update import Changes, update
 
 TODAY = datetime.date(2026, 6, 1)
 IDS = [f"copy/{name}:{case}" for name in ("cast", "clone", "move") for case in "abcd"]

@@ -12,7 +12,7 @@ import harness
 import pytest
 import synthetic
 
-from conformance.cli import VERBS, main
+from torch_conformance.cli import VERBS, main
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_wrong_usage_has_the_exit_code_of_pytest(arguments: list[str]) -> None:
 def test_a_terminal_without_letters_for_a_name_gets_other_ones(tmp_path: Path) -> None:
     report = synthetic.write(tmp_path / "chip.json", synthetic.content(backend="größer\x1b[2J"))
     done = subprocess.run(
-        [sys.executable, "-m", "conformance", "level", str(report)],
+        [sys.executable, "-m", "torch_conformance", "level", str(report)],
         env={**os.environ, "PYTHONPATH": str(harness.ROOT), "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         text=True,

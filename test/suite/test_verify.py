@@ -15,12 +15,14 @@ import harness
 import jsonschema
 import pytest
 
-from conformance import changed, descriptor, rounds
-from conformance.check import Check
-from conformance.outcome import Outcome
-from conformance.report import SCHEMA_FILE
-from conformance.run import Verification
-from conformance.runner.result import Result
+from torch_conformance.authoring.check import Check
+from torch_conformance.judging import rounds
+from torch_conformance.judging.judge import Verification
+from torch_conformance.results.report import SCHEMA_FILE
+from torch_conformance.running.result import Result
+from torch_conformance.selecting import changed
+from torch_conformance.spec import descriptor
+from torch_conformance.spec.outcome import Outcome
 
 # The order of the two order checks differs between these seeds.
 SEED, ROUNDS = 5, 4

@@ -15,8 +15,8 @@ from bench.gpu.measure.case import Case, Operation
 from bench.gpu.measure.hal_graph import HalGraph
 from bench.gpu.measure.scale import Scale
 from bench.gpu.measure.side import OURS, Side
-from conformance.hal import kernels
-from conformance.hal.driver import Driver
+from hal_conformance import kernels
+from hal_conformance.driver import Driver
 
 ELEMENTS = 1024  # of one fill
 # "wall" counts what the device needs, "host" what the caller waits for.

@@ -8,8 +8,8 @@ from ctypes import byref, c_void_p
 from functools import partial
 
 from bench.gpu.measure.case import NotThere
-from conformance.hal import abi
-from conformance.hal.driver import Driver
+from hal_conformance import abi
+from hal_conformance.driver import Driver
 
 
 class HalGraph:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bench.gpu.parity.cases import Case, cases
 from bench.gpu.parity.collect import SIZE, SMALL, Found, read
-from conformance import tolerances
+from torch_conformance.authoring import tolerances
 
 
 def main() -> int:

@@ -56,7 +56,9 @@ def _descriptor(run: Run) -> Path:
     """That of puone, with PROBED taken out, and without the faults that only sim can plant."""
     import yaml  # not every machine has it; then this step is not run
 
-    value = yaml.safe_load((run.root / "conformance/backends/puone.yaml").read_text())
+    value = yaml.safe_load(
+        (run.root / "conformance/src/torch_conformance/spec/backends/puone.yaml").read_text()
+    )
     for name in PROBED:
         value["capabilities"].pop(name, None)
     value.pop("fault", None)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from ci.dashboard import paths
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
-from conformance.results import levels
-from conformance.results.comparison import ranks
+from torch_conformance.results import levels
+from torch_conformance.results.comparison import ranks
 
 
 def pages(_: Model) -> Iterator[Page]:

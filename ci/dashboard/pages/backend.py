@@ -13,7 +13,7 @@ from ci.dashboard.chart import Chart, trend
 from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
-from conformance import summary
+from torch_conformance.results import summary
 
 #: Newest runs in the charts and in the table beside them.
 MAX_CHARTED = 365

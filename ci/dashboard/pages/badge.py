@@ -10,8 +10,8 @@ from ci.dashboard import paths
 from ci.dashboard.model import NIGHTLY, Run, Series
 from ci.dashboard.page import File
 from ci.dashboard.render import encode, plural
-from conformance.results import badge
-from conformance.results.levels import Verdict
+from torch_conformance.results import badge
+from torch_conformance.results.levels import Verdict
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

@@ -14,8 +14,8 @@ from ci.dashboard import documents, paths
 from ci.dashboard.model import Key, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model, line_order
-from conformance.catalogue import Requirement
-from conformance.outcome import Outcome
+from torch_conformance.spec.catalogue import Requirement
+from torch_conformance.spec.outcome import Outcome
 
 BLOCKED = Outcome.BLOCKED_UPSTREAM.value
 MOST_SAID = 300

@@ -18,7 +18,7 @@ from ci.dashboard.model import Check, Course, Key, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import plural, seconds
 from ci.dashboard.texts import Said, gathered
-from conformance.results.comparison import ranks
+from torch_conformance.results.comparison import ranks
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A page for two runs of a backend: what changed, by the rules of conformance.results.comparison.
+"""A page for two runs of a backend: what changed.
 
+The rules are those of torch_conformance.results.comparison.
 A page depends on its two runs alone, so it never changes once it is made.
 """
 
@@ -16,7 +17,7 @@ from ci.dashboard.causes import Cause
 from ci.dashboard.model import Run
 from ci.dashboard.page import Lasting, Page
 from ci.dashboard.pairs import Pair
-from conformance.results.comparison import Comparison
+from torch_conformance.results.comparison import Comparison
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

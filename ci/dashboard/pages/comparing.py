@@ -18,8 +18,8 @@ from ci.dashboard.page import File, Page
 from ci.dashboard.pages import compare
 from ci.dashboard.pages.search import EVIDENCE
 from ci.dashboard.render import encode
-from conformance.outcome import Outcome
-from conformance.results.comparison import ALIKE, NOTED
+from torch_conformance.results.comparison import ALIKE, NOTED
+from torch_conformance.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -48,7 +48,7 @@ def pages(model: Model) -> Iterator[Page | File]:
 
 
 def told(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
-    """Of each run what conformance.results.comparison reads, where it is not as before."""
+    """Of each run what torch_conformance.results.comparison reads, where it is not as before."""
     before: dict[str, Any] = {}
     for run in runs:
         said = dict(run.told)

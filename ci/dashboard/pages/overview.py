@@ -18,7 +18,7 @@ from ci.dashboard.causes import Cause
 from ci.dashboard.model import Key, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
-from conformance.results import levels
+from torch_conformance.results import levels
 
 MAX_GROUPS = 5
 MAX_CAUSES = 3

@@ -11,7 +11,7 @@ from ci.dashboard import columns, documents, paths, requirements
 from ci.dashboard.page import Page
 from ci.dashboard.pages.surface import MAX_NAMED, group
 from ci.dashboard.requirements import Stand
-from conformance.catalogue import Requirement
+from torch_conformance.spec.catalogue import Requirement
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -42,9 +42,12 @@ def _page(model: Model, requirement: Requirement, ids: Sequence[str]) -> Page:
 def _document(
     requirement: Requirement, stands: Sequence[Stand], ids: Sequence[str]
 ) -> dict[str, Any]:
+    said = asdict(requirement)
+    source = said.pop("source")
     return {
         "schema": documents.schema("requirement"),
-        **asdict(requirement),
+        **said,
+        "link": source and source["url"],
         "columns": [_column(stand) for stand in stands],
         "checks": list(ids),
     }

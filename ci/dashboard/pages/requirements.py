@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ci.dashboard import documents, paths, requirements
 from ci.dashboard.model import Key
 from ci.dashboard.page import Page
-from conformance.catalogue import SURFACES, Requirement
+from torch_conformance.spec.catalogue import SURFACES, Requirement
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

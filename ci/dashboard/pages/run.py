@@ -18,7 +18,7 @@ from ci.dashboard.model import Change, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
 from ci.dashboard.texts import Cut, cut
-from conformance import summary
+from torch_conformance.results import summary
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

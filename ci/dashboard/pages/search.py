@@ -18,8 +18,8 @@ from ci.dashboard import documents, paths
 from ci.dashboard.model import Check, Course, Key, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
-from conformance.outcome import BAD, Outcome
-from conformance.results.comparison import SILENT, ranks
+from torch_conformance.results.comparison import SILENT, ranks
+from torch_conformance.spec.outcome import BAD, Outcome
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What changed between two runs, by the rules of conformance/results/comparison.py as far as a
+// What changed between two runs, by the rules of conformance/src/torch_conformance/results/comparison.py as far as a
 // series tells them: by outcome and evidence. `lattice` is `outcomes` of api/search.json.
 
 // A result is { outcome, evidence }; undefined where the run did not have the check.
@@ -43,7 +43,7 @@ function same(one, other) {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
-// As `plain` of conformance/results/comparison.py says it.
+// As `plain` of conformance/src/torch_conformance/results/comparison.py says it.
 function said(value) {
   if (Array.isArray(value)) return value.map(said).join(", ") || "none";
   if (value !== null && typeof value === "object") {

@@ -63,7 +63,7 @@ def _location(check: Check) -> dict[str, Any]:
     """The check, and the file that says what it requires, where it is one of the suite."""
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": visible(check.id)}]}
     if check.requirements:
-        path = f"conformance/requirements/{check.surface}.yaml"
+        path = f"conformance/src/torch_conformance/spec/requirements/{check.surface}.yaml"
         location["physicalLocation"] = {
             "artifactLocation": {"uri": quote(path)},
             "region": {"startLine": 1},

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ci.results import duck
 from ci.results.schema import IS_BAD, RESULTS, RUNS, Column
-from conformance.outcome import EXECUTED
+from torch_conformance.spec.outcome import EXECUTED
 
 SQL = Path(__file__).parent / "sql"
 SCHEMA = Path(__file__).parent / "clickhouse.sql"

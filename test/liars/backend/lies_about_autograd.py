@@ -55,7 +55,7 @@ def activations_stay_on_the_device() -> None:
     )
 
 
-@lie("GRAD-006", "autograd/checkpoint:* autograd/checkpoint_rng:*", planted=True)
+@lie("GRAD-006 GRAD-014", "autograd/checkpoint:* autograd/checkpoint_rng:*", planted=True)
 def the_random_state_is_not_restored() -> None:
     """The module's set_rng_state does nothing."""
     torch.get_device_module(BACKEND).set_rng_state = lambda *a, **k: None

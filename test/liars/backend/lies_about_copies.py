@@ -318,7 +318,7 @@ def _peers(name: str, args: Any, kwargs: Any) -> bool:
     return {device.type for device in route} == {BACKEND}
 
 
-@lie("COPY-021", "copy/peer_keeps_current_device")
+@lie("COPY-030", "copy/peer_keeps_current_device")
 def the_target_becomes_current(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A copy to a device leaves that device current."""
     result = call(*args, **kwargs)
@@ -365,7 +365,7 @@ def moving_forgets_to_convert(name: str, call: Call, args: Any, kwargs: Any) -> 
     return call(*args, **kwargs)
 
 
-@lie("COPY-023", "copy/to_same:device copy/to_same:string copy/to_same:other", planted=True)
+@lie("COPY-031", "copy/to_same:device copy/to_same:string copy/to_same:other", planted=True)
 def to_always_copies() -> None:
     """The backend's own Tensor.to copies also what is in place already."""
     move: Any = torch.Tensor.to

@@ -135,7 +135,7 @@ def scalars_have_a_dimension(name: str, call: Call, args: Any, kwargs: Any) -> A
 # ---- limits ------------------------------------------------------------------------------------
 
 
-@lie("FACT-009", "factory/too_large factory/bad_size:petabytes")
+@lie("FACT-009 FACT-020", "factory/too_large factory/bad_size:petabytes")
 def failed_allocations_give_no_memory(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A tensor for which there is no memory is returned without any."""
     try:
@@ -233,7 +233,7 @@ def new_tensors_are_moved_there() -> None:
     plant(torch, "zeros", moved)
 
 
-@lie("FACT-015", "factory/requires_grad_integral", planted=True)
+@lie("FACT-021", "factory/requires_grad_integral", planted=True)
 def integers_may_require_gradients() -> None:
     """The backend's own torch.zeros forgets requires_grad where it makes no sense."""
     zeros: Any = torch.zeros
@@ -252,7 +252,7 @@ def deterministic_memory_is_zero(name: str, call: Call, args: Any, kwargs: Any) 
     return result.zero_() if name.startswith("empty") and _made_elsewhere(result) else result
 
 
-@lie("FACT-017", "factory/alignment")
+@lie("FACT-022", "factory/alignment")
 def memory_starts_anywhere(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A tensor starts one element after the start of its block."""
     if name == "empty.memory_format" and _made_elsewhere(result := call(*args, **kwargs)):
@@ -284,7 +284,7 @@ def scalars_are_not_moved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("FACT-018", "factory/meta:to_meta")
+@lie("FACT-023", "factory/meta:to_meta")
 def meta_twins_are_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The meta tensor of a device tensor has lost its strides."""
     result = call(*args, **kwargs)
@@ -300,7 +300,7 @@ def fills_are_linear(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("FACT-019", "factory/fill_value:overflow")
+@lie("FACT-024", "factory/fill_value:overflow")
 def fill_values_wrap_around(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """fill_ takes of a number what fits into the tensor's data type."""
     if name == "fill_.Scalar" and args[0].dtype == torch.int8:

@@ -100,7 +100,7 @@ def max_skips_nan(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("NUM-003", "numerics/special_unary:relu")
+@lie("NUM-010", "numerics/special_unary:relu")
 def relu_of_nan_is_zero(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """relu keeps what is greater than zero and writes zero for the rest."""
     if name == "relu":
@@ -162,13 +162,13 @@ def scans_keep_their_type(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return result.to(args[0].dtype) if name == "cumsum" else result
 
 
-@lie("NUM-005", "numerics/integer:remainder:int32 numerics/integer:remainder:int64")
+@lie("NUM-011", "numerics/integer:remainder:int32 numerics/integer:remainder:int64")
 def remainders_have_the_sign_of_c(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """remainder of integers is C's, whose sign is the dividend's."""
     return torch.fmod(*args) if name == "remainder.Tensor" else call(*args, **kwargs)
 
 
-@lie("NUM-005", "numerics/integer:floor_divide:int32")
+@lie("NUM-011", "numerics/integer:floor_divide:int32")
 def floors_are_towards_zero(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Floor division of integers is C's, which rounds towards zero."""
     if name == "floor_divide":
@@ -234,7 +234,7 @@ def inner_dimensions_are_not_repeated(name: str, call: Call, args: Any, kwargs: 
     return call(*args, **kwargs)
 
 
-@lie("NUM-008", "numerics/broadcast_refused:in_place")
+@lie("NUM-012", "numerics/broadcast_refused:in_place")
 def growing_in_place_is_cut(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """An in-place sum with a larger tensor takes as much of it as fits."""
     if name == "add_.Tensor" and args[0].dim() == args[1].dim():

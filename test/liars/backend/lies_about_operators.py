@@ -100,7 +100,7 @@ def empty_outs_stay_empty(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("OP-002", "operator/out_wrong_size:add operator/out_wrong_size:matmul")
+@lie("OP-034", "operator/out_wrong_size:add operator/out_wrong_size:matmul")
 def outs_are_resized_in_silence(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """An out= tensor of another shape is resized without the warning."""
     out = kwargs.get("out")
@@ -159,7 +159,7 @@ def empty_products_are_not_written(name: str, call: Call, args: Any, kwargs: Any
     return result.fill_(7) if name in ("mm", "bmm") and not args[0].size(-1) else result
 
 
-@lie("OP-007", "operator/empty_refused:amax operator/empty_refused:max")
+@lie("OP-035", "operator/empty_refused:amax operator/empty_refused:max")
 def the_largest_of_nothing_is_minus_infinity(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A maximum over no elements gives the number it would have started with."""
     try:
@@ -254,7 +254,7 @@ def topk_is_not_sorted(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return result
 
 
-@lie("OP-014", "operator/strided:where")
+@lie("OP-037", "operator/strided:where")
 def conditions_are_read_in_a_row(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """where takes its second operand for contiguous."""
     if name == "where.self" and not args[1].is_contiguous():
@@ -262,7 +262,7 @@ def conditions_are_read_in_a_row(name: str, call: Call, args: Any, kwargs: Any) 
     return call(*args, **kwargs)
 
 
-@lie("OP-014", "operator/far:add operator/far:sum")
+@lie("OP-036", "operator/far:add operator/far:sum")
 def offsets_have_31_bits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A kernel counts bytes in 31 bits: what is 2 GiB away is read from the start."""
     if name in ("add.Tensor", "sum.dim_IntList"):
@@ -298,7 +298,7 @@ def a_gradient_is_off_by_a_factor(name: str, call: Call, args: Any, kwargs: Any)
     return result * 0.9 if narrow else result
 
 
-@lie("OP-017", "operator/anomaly")
+@lie("OP-038", "operator/anomaly")
 def division_by_zero_is_zero(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A quotient is zero where its divisor is, so that no NaN shows."""
     result = call(*args, **kwargs)
@@ -341,7 +341,7 @@ def the_fallback_drops_mutations(name: str, call: Call, args: Any, kwargs: Any) 
     return call(*[a.clone() if isinstance(a, torch.Tensor) else a for a in copied], **kwargs)
 
 
-@lie("OP-024", "operator/fallback_view:function operator/fallback_view:in_place")
+@lie("OP-039", "operator/fallback_view:function operator/fallback_view:in_place")
 def the_fallback_copies_views(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The fallback runs operators that return views, too, and returns copies."""
     if name == f"{_LIBRARY}first_row":

@@ -155,7 +155,7 @@ def overflows_are_not_noticed(name: str, call: Call, args: Any, kwargs: Any) -> 
     return result
 
 
-@lie("SCALER-005 SCALER-010", "grad_scaler/growth grad_scaler/update_operator")
+@lie("SCALER-005 SCALER-011", "grad_scaler/growth grad_scaler/update_operator")
 def the_scale_never_backs_off(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The update of the scale does not look at found_inf."""
     if name == _UPDATE:

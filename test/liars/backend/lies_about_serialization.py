@@ -174,7 +174,7 @@ def callables_are_no_map_location() -> None:
     _loads(lambda m: None if callable(m) else m)
 
 
-@lie("SER-008 SER-009", "serialization/location serialization/other_index", planted=True)
+@lie("SER-021 SER-009", "serialization/location serialization/other_index", planted=True)
 def the_location_has_no_index() -> None:
     """The file names the device type only, not which device."""
     torch.serialization.register_package(
@@ -184,7 +184,7 @@ def the_location_has_no_index() -> None:
     )
 
 
-@lie("SER-008 SER-017", "serialization/file_content serialization/without_backend", planted=True)
+@lie("SER-008 SER-023", "serialization/file_content serialization/without_backend", planted=True)
 def tensors_are_saved_in_parts() -> None:
     """torch.save stores a device tensor as a host copy behind an element that means the device."""
     _saves(lambda x: torch.cat([torch.ones(1, dtype=x.dtype), x.cpu().flatten()]))
@@ -196,7 +196,7 @@ def everything_is_loaded_on_the_current_device() -> None:
     _deserializes(lambda index: torch.device(BACKEND))
 
 
-@lie("SER-009", "serialization/current_device", planted=True)
+@lie("SER-022", "serialization/current_device", planted=True)
 def loading_changes_the_current_device() -> None:
     """Loading makes the device of the storage current and leaves it so."""
 
@@ -240,7 +240,7 @@ def mapped_files_are_refused() -> None:
 
 
 @lie(
-    "SER-012 SER-017",
+    "SER-012 SER-017 SER-023",
     "serialization/weights_only:* serialization/without_backend serialization/fresh_process",
     planted=True,
 )

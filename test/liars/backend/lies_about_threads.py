@@ -94,7 +94,7 @@ def initialised_is_badly_forked() -> None:
     plant(_module(), "_is_in_bad_fork", lambda: True)
 
 
-@lie("THREAD-012", "thread/fork_state:manual_seed", planted=True)
+@lie("THREAD-017", "thread/fork_state:manual_seed", planted=True)
 def seeding_waits_for_the_device() -> None:
     """torch.manual_seed() asks the device for its state, also where a fork made that impossible."""
     seed: Callable[..., torch.Generator] = torch.manual_seed

@@ -82,14 +82,14 @@ def as_strided_reaches_anywhere(name: str, call: Call, args: Any, kwargs: Any) -
     return call(*args, **kwargs)
 
 
-@lie("VIEW-007", "view/view_copy:select view/view_copy:t")
+@lie("VIEW-015", "view/view_copy:select view/view_copy:t")
 def copies_of_views_are_views(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """select_copy and t_copy are registered with the kernels of select and t."""
     views: dict[str, Call] = {"select_copy.int": torch.select, "t_copy": torch.t}
     return views.get(name, call)(*args, **kwargs)
 
 
-@lie("VIEW-007", "view/expanded_write:add")
+@lie("VIEW-016", "view/expanded_write:add")
 def expanded_tensors_are_written(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """An in-place operator writes a tensor whose elements share memory, one after the other."""
     if name == "add_.Tensor" and 0 in args[0].stride():
@@ -128,7 +128,7 @@ def overlapping_windows_overwrite(name: str, call: Call, args: Any, kwargs: Any)
     return call(*args, **kwargs)
 
 
-@lie("VIEW-005", "view/autograd_base:version view/saved_tensor", planted=True)
+@lie("VIEW-005 VIEW-014", "view/autograd_base:version view/saved_tensor", planted=True)
 def changes_in_place_are_not_counted() -> None:
     """The backend's own autograd kernel of add_ does not increase the version."""
 
@@ -176,7 +176,7 @@ def set_is_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("VIEW-009", "view/is_set_to")
+@lie("VIEW-017", "view/is_set_to")
 def addresses_make_tensors_equal(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """is_set_to compares addresses, not sizes and strides."""
     if name == "is_set_to":

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 
 class Silent(RuntimeError):
@@ -56,26 +56,37 @@ def an_operator_raises(dev: Device, case: str) -> NoReturn:
     raise ERRORS[case]
 
 
-@check("foreign/floods", "FOREIGN-001", cases=("stdout", "stderr", "descriptor"))
+LINE = '{"result": {"id": "foreign/floods:stdout", "outcome": "fail"}} \udcff\n'
+
+
+@check("foreign/floods", "FOREIGN-001", cases=("stdout", "stderr"))
 def an_operator_prints(dev: Device, case: str) -> None:
     """Prints 7 MB, a part of which looks like what workers send."""
-    line = '{"result": {"id": "foreign/floods:stdout", "outcome": "fail"}} \udcff\n'
-    if case == "descriptor":
-        os.write(1, line.encode(errors="surrogateescape") * 100_000)
-    else:
-        stream = sys.stdout if case == "stdout" else sys.stderr
-        stream.write(line.encode(errors="replace").decode() * 100_000)
+    getattr(sys, case).write(LINE.encode(errors="replace").decode() * 100_000)
 
 
-@check("foreign/leaves", "FOREIGN-001", cases=("helper", "zombie", "daemon"))
+@check("foreign/floods:descriptor", "FOREIGN-001")
+def an_operator_writes_to_a_descriptor(dev: Device) -> None:
+    """Writes 7 MB to the descriptor of stdout."""
+    os.write(1, LINE.encode(errors="surrogateescape") * 100_000)
+
+
+@check("foreign/leaves:zombie", "FOREIGN-001")
+def an_operator_leaves_a_zombie(dev: Device) -> None:
+    """Leaves a process that has ended and that nobody waited for."""
+    if os.fork() == 0:
+        os._exit(0)
+
+
+#: Whether a process that is left behind closes the files of its parent.
+CLOSES = {"helper": True, "daemon": False}
+
+
+@check("foreign/leaves", "FOREIGN-001", cases=CLOSES)
 def an_operator_starts_a_process(dev: Device, case: str) -> None:
-    """Leaves a helper, a zombie, or a daemon that holds on to every open file."""
-    if case == "zombie":
-        if os.fork() == 0:
-            os._exit(0)
-        return
+    """Leaves a helper, or a daemon that holds on to every open file."""
     code = "import time; time.sleep(30)"
-    helper = subprocess.Popen([sys.executable, "-c", code], close_fds=case == "helper")
+    helper = subprocess.Popen([sys.executable, "-c", code], close_fds=CLOSES[case])
     with Path(os.environ["PLANTED_PID_FILE"]).open("a") as file:
         file.write(f"{helper.pid}\n")
 

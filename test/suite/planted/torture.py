@@ -12,8 +12,8 @@ import time
 
 import torch
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 
 @check("planted/good", "PLANT-001", cases=tuple(f"before_{i}" for i in range(20)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import counting_device
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 
 @check("reliant/native", "RELY-001")

@@ -7,19 +7,22 @@ import os
 
 import torch
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 SCHEDULE = "RESTLESS_SCHEDULE"
 
 
-@check("restless/order", "RESTLESS-001", cases=("leaves", "minds"))
-def depends_on_what_ran_before(dev: Device, case: str) -> None:
-    """One leaves a trace in the process, the other one does not bear it."""
-    if case == "leaves":
-        torch._restless_trace = True  # type: ignore[attr-defined]  # added here
-    elif hasattr(torch, "_restless_trace"):
-        raise AssertionError("somebody was here before")
+@check("restless/order:leaves", "RESTLESS-001")
+def leaves_a_trace(dev: Device) -> None:
+    """Leaves a trace in the process."""
+    torch._restless_trace = True  # type: ignore[attr-defined]  # added here
+
+
+@check("restless/order:minds", "RESTLESS-001")
+def depends_on_what_ran_before(dev: Device) -> None:
+    """Fails in a process with a trace."""
+    assert not hasattr(torch, "_restless_trace"), "somebody was here before"
 
 
 @check("restless/schedule", "RESTLESS-001")

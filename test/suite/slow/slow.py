@@ -6,8 +6,8 @@ from __future__ import annotations
 import os
 import time
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 
 @check("slow/nap", "SLOW-001", cases=tuple(f"n{i}" for i in range(60)))

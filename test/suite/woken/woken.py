@@ -9,8 +9,8 @@ import ctypes
 import os
 import subprocess
 
-from conformance.check import check
-from conformance.device import Device
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
 
 
 @check("woken/a_hang", "WOKEN-001", deadline=1.0)

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparisons of CPU tensors that say where and by how much two results differ.
+
+Only CPU tensors come here: a device tensor is copied to the CPU (which synchronises) by the caller,
+so that formatting a failure can never run into the backend again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_conformance.authoring import tolerances
+
+# Dtypes in which the CPU cannot compare or subtract, and a wider one in which it can.
+_COMPARABLE: dict[torch.dtype, torch.dtype] = {
+    torch.complex32: torch.complex64,
+    torch.float8_e4m3fn: torch.float32,
+    torch.float8_e4m3fnuz: torch.float32,
+    torch.float8_e5m2: torch.float32,
+    torch.float8_e5m2fnuz: torch.float32,
+    torch.uint16: torch.int64,
+    torch.uint32: torch.int64,
+}
+
+_ULP_BITS: dict[torch.dtype, torch.dtype] = {
+    torch.float16: torch.int16,
+    torch.bfloat16: torch.int16,
+    torch.float32: torch.int32,
+    torch.float64: torch.int64,
+}
+
+
+def difference(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float = 0.0,
+    atol: float = 0.0,
+    equal_nan: bool = True,
+    where: str = "",
+) -> str | None:
+    """A sentence about the first difference between two nested results, or None if there is none.
+
+    Tensors must agree in dtype, shape and layout, and in values: ``atol + rtol * |expected|``.
+    Sequences and mappings are compared element by element; everything else with ``==``.
+    """
+    if isinstance(expected, Tensor):
+        return _tensor_difference(actual, expected, rtol, atol, equal_nan, where)
+    if isinstance(expected, Mapping):
+        return _mapping_difference(actual, expected, rtol, atol, equal_nan, where)
+    if isinstance(expected, Sequence) and not isinstance(expected, (str, bytes)):
+        return _sequence_difference(actual, expected, rtol, atol, equal_nan, where)
+    return _scalar_difference(actual, expected, rtol, atol, equal_nan, where)
+
+
+def metadata_difference(actual: Any, expected: Any, where: str = "") -> str | None:
+    """Like `difference`, but blind to values: dtype, shape, layout and structure only."""
+    if isinstance(expected, Tensor):
+        return _metadata(actual, expected, where)
+    if isinstance(expected, Sequence) and not isinstance(expected, (str, bytes)):
+        if not isinstance(actual, Sequence) or len(actual) != len(expected):
+            return f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
+        pairs = enumerate(zip(actual, expected, strict=True))
+        found = (metadata_difference(a, e, f"{where}[{i}]") for i, (a, e) in pairs)
+        return next((text for text in found if text), None)
+    if type(actual) is not type(expected):
+        return f"{_at(where)}{type(actual).__name__} returned, expected {type(expected).__name__}"
+    return None
+
+
+def tolerance(dtype: torch.dtype) -> tuple[float, float]:
+    """Default (rtol, atol) for results of `dtype`; (0, 0) where results are exact."""
+    return tolerances.load().dtypes.get(str(dtype).removeprefix("torch."), (0.0, 0.0))
+
+
+def _at(where: str) -> str:
+    return f"output{where}: " if where else ""
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"tensor({value.dtype}, {list(value.shape)})"
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__} of {len(value)}"
+    return repr(value)[:80]
+
+
+def _metadata(actual: Any, expected: Tensor, where: str) -> str | None:
+    if not isinstance(actual, Tensor):
+        return f"{_at(where)}a {type(actual).__name__} was returned, expected a tensor"
+    for name in ("dtype", "layout"):
+        if getattr(actual, name) != getattr(expected, name):
+            return (
+                f"{_at(where)}{name} is {getattr(actual, name)}, expected {getattr(expected, name)}"
+            )
+    if actual.shape != expected.shape:
+        return f"{_at(where)}shape is {list(actual.shape)}, expected {list(expected.shape)}"
+    return None
+
+
+def _tensor_difference(
+    actual: Any, expected: Tensor, rtol: float, atol: float, equal_nan: bool, where: str
+) -> str | None:
+    text = _metadata(actual, expected, where)
+    if text is not None:
+        return text
+    actual, expected = _plain(actual), _plain(expected)
+    if torch.equal(actual, expected):
+        return None
+    inexact = expected.is_floating_point() or expected.is_complex()
+    if inexact:
+        close = torch.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    else:
+        close = _exact_close(actual, expected, rtol, atol)
+    if bool(close.all()):
+        return None
+    return _at(where) + _describe(actual, expected, close, rtol, atol)
+
+
+def _exact_close(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> Tensor:
+    if expected.dtype == torch.bool or (rtol == 0.0 and atol == 0.0):
+        return actual == expected
+    distance = (actual.double() - expected.double()).abs()
+    return distance <= atol + rtol * expected.double().abs()
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """A strided tensor of a dtype the CPU can compare, with lazy conj and neg bits resolved."""
+    tensor = tensor.detach()
+    if tensor.layout != torch.strided:
+        tensor = tensor.to_dense()
+    if tensor.is_quantized:
+        tensor = tensor.dequantize()
+    wider = _COMPARABLE.get(tensor.dtype)
+    return tensor.to(wider) if wider is not None else tensor
+
+
+def _describe(actual: Tensor, expected: Tensor, close: Tensor, rtol: float, atol: float) -> str:
+    wrong = ~close
+    count, total = int(wrong.sum()), expected.numel()
+    flat = int(wrong.reshape(-1).to(torch.uint8).argmax())
+    index = _unravel(flat, expected.shape)
+    got, wanted = actual.reshape(-1)[flat].item(), expected.reshape(-1)[flat].item()
+    parts = [f"{count} of {total} elements differ; first at {index}: {got!r}, expected {wanted!r}"]
+    parts += _errors(actual, expected, wrong)
+    if rtol or atol:
+        parts.append(f"allowed rtol {rtol:g}, atol {atol:g}")
+    return "; ".join(parts)
+
+
+def _errors(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[str]:
+    if expected.dtype == torch.bool:
+        return []
+    wide = torch.complex128 if expected.is_complex() else torch.float64
+    got, wanted = actual[wrong].to(wide), expected[wrong].to(wide)
+    absolute = (got - wanted).abs()
+    parts = [f"max abs error {float(absolute.max()):.3g}"]
+    if expected.is_floating_point() or expected.is_complex():
+        parts.append(f"max rel error {float((absolute / wanted.abs()).max()):.3g}")
+    ulp = max_ulp(actual, expected)
+    if ulp is not None:
+        parts.append(f"max {ulp} ULP")
+    return parts
+
+
+def max_ulp(actual: Tensor, expected: Tensor) -> int | None:
+    """The largest distance in units in the last place over the finite elements, or None."""
+    bits = _ULP_BITS.get(expected.dtype)
+    if bits is None or actual.dtype != expected.dtype:
+        return None
+    finite = actual.isfinite() & expected.isfinite()
+    if not bool(finite.any()):
+        return None
+    low = torch.iinfo(bits).min
+
+    def ordered(tensor: Tensor) -> list[int]:
+        # Sign-magnitude bits to a scale on which neighbouring floats differ by one.
+        values = tensor[finite].contiguous().view(bits).tolist()
+        return [value if value >= 0 else low - value for value in values]
+
+    pairs = zip(ordered(actual), ordered(expected), strict=True)
+    return max(abs(a - e) for a, e in pairs)
+
+
+def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:
+    index = []
+    for size in reversed(shape):
+        index.append(flat % size)
+        flat //= size
+    return tuple(reversed(index))
+
+
+def _sequence_difference(
+    actual: Any, expected: Sequence[Any], rtol: float, atol: float, equal_nan: bool, where: str
+) -> str | None:
+    if not isinstance(actual, Sequence) or len(actual) != len(expected):
+        return f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
+    for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
+        text = difference(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{i}]")
+        if text is not None:
+            return text
+    return None
+
+
+def _mapping_difference(
+    actual: Any, expected: Mapping[Any, Any], rtol: float, atol: float, equal_nan: bool, where: str
+) -> str | None:
+    if not isinstance(actual, Mapping) or set(actual) != set(expected):
+        return f"{_at(where)}keys differ"
+    for key, value in expected.items():
+        text = difference(
+            actual[key], value, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{key!r}]"
+        )
+        if text is not None:
+            return text
+    return None
+
+
+def _scalar_difference(
+    actual: Any, expected: Any, rtol: float, atol: float, equal_nan: bool, where: str
+) -> str | None:
+    if isinstance(expected, (float, complex)) and isinstance(actual, (int, float, complex)):
+        if actual == expected or (equal_nan and actual != actual and expected != expected):
+            return None
+        if abs(actual - expected) <= atol + rtol * abs(expected):
+            return None
+    elif actual == expected:
+        return None
+    return f"{_at(where)}{_short(actual)}, expected {_short(expected)}"

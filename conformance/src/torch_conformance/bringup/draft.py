@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The first descriptor of a backend, written from a survey for people to go on with."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from torch_conformance.bringup.survey import Survey
+from torch_conformance.running.result import Result
+from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.spec.descriptor import KEYS
+
+# Loading may take this many times as long as it did now, and at least this many seconds.
+SLACK, LEAST = 10, 60
+# Keys that only the author of the backend can fill in, with an example.
+LATER = {
+    "delay": "torch.{type}._sleep_ms",
+    "driver": "torch.{type}.driver_info",
+    "fallback_counts": "torch.{type}._fallback_counts",
+    "fallback_reset": "torch.{type}._reset_fallback_counts",
+    "backend_meta": "torch.{type}._attach_backend_meta",
+    "expectations": "{name}-expectations.yaml",
+    "environment_errors": "['device is busy']",
+    "torch": '">=2.11"',
+}
+
+
+def draft(found: Survey) -> str:
+    """The text of a descriptor."""
+    return "\n".join([*_head(found), "", *_capabilities(found), "", *_later(found)]) + "\n"
+
+
+def _head(found: Survey) -> Iterator[str]:
+    target = found.descriptor
+    startup = max(LEAST, math.ceil(found.loading * SLACK / 10) * 10)
+    yield f"# {target.name} as the conformance suite sees it. `python -m torch_conformance init`"
+    yield f"# wrote this from what it found with torch {found.torch}; correct it. What is not said"
+    yield "# here has a default; all keys are in the suite's README.md."
+    yield ""
+    yield from _key("device_type", target.device_type)
+    yield from _key("description", ", ".join(dict.fromkeys(found.devices)) or target.name)
+    if target.import_after_torch:
+        yield "# what makes the backend available, in order; before_torch: what must precede it"
+        yield f"import: {{after_torch: {_yaml(list(target.import_after_torch))}}}"
+    if target.autoload:
+        yield from _key("autoload", True)
+    if target.module:
+        yield from _key("module", target.module)
+    if found.spawned_because:
+        yield f"# forked workers could not load it: {_line(found.spawned_because)}"
+    else:
+        yield "# workers are forked from a process that has imported torch: tried, and it works;"
+        yield "# the other way, spawn, starts a fresh Python for each and takes seconds more"
+    yield f"start_method: {target.start_method}"
+    yield f"# seconds; loading took {found.loading:.1f} now. A check that is silent for longer ends"
+    yield f"deadlines: {{startup: {startup}, check: 60}}"
+    if found.missing_dtypes:
+        yield "# these did not come back from the device as they went; delete what is to come"
+        yield f"dtypes: {{unsupported: {_yaml(found.missing_dtypes)}}}"
+
+
+def _capabilities(found: Survey) -> Iterator[str]:
+    yield "# What probing found. While these lines are comments, every run probes anew, and checks"
+    yield "# of what is not there are `unsupported`. Declare what you mean to have: they turn red."
+    yield "# capabilities:"
+    for name, meaning in MEANING.items():
+        result = found.probed.get(name)
+        if result is not None:
+            there = found.has(name)
+            why = "" if there else _why(result)
+            yield f"#   {name}: {_yaml(there)}  # {meaning}{why}"
+
+
+def _why(result: Result) -> str:
+    """What ended the probe of something that is not there."""
+    return f" ({_line(result.message)})" if result.message not in ("", "absent") else ""
+
+
+def _later(found: Survey) -> Iterator[str]:
+    target = found.descriptor
+    yield "# For later; without them the suite does without."
+    for key, example in LATER.items():
+        value = example.format(type=target.device_type, name=target.name)
+        yield f"# {key}: {value}  # {KEYS[key][1]}"
+
+
+def _key(key: str, value: Any) -> Iterator[str]:
+    yield f"# {KEYS[key][1]}"
+    yield f"{key}: {_yaml(value)}"
+
+
+def _yaml(value: Any) -> str:
+    """A value in YAML: words as they are, everything else as JSON, which YAML contains."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_yaml, value))}]"
+    plain = isinstance(value, str) and value.replace(".", "").replace("_", "").isalnum()
+    return value if plain and not value[0].isdigit() else json.dumps(value)
+
+
+def _line(text: str, room: int = 90) -> str:
+    """The beginning of a message, on one line."""
+    first = " ".join(text.split())
+    return first if len(first) <= room else first[: room - 3] + "..."

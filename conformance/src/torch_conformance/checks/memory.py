@@ -1,0 +1,1477 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Device memory, its allocator and statistics, pinned host memory, and running out of memory."""
+
+from __future__ import annotations
+
+import ctypes
+import faulthandler
+import gc
+import re
+import resource
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.observe import LATE_MS, in_thread, raised, while_held, words
+
+MIB = 1 << 20
+#: Larger than any sensible small-block threshold, small enough for any device.
+LARGE = 32 * MIB
+# Blocks of LARGE bytes that a cache may have kept from the checks before.
+CACHED = 16
+
+
+def _bytes(dev: Device, count: int, index: int = 0) -> torch.Tensor:
+    return torch.empty(count, dtype=torch.uint8, device=dev.device(index))
+
+
+def _allocated(index: int = 0) -> int:
+    return int(torch.accelerator.memory_allocated(index))
+
+
+def _reserved(index: int = 0) -> int:
+    return int(torch.accelerator.memory_reserved(index))
+
+
+def _free(index: int = 0) -> int:
+    return int(torch.accelerator.get_memory_info(index)[0])
+
+
+@contextmanager
+def _on_first_device(dev: Device) -> Iterator[None]:
+    """Device 0 is current, idle and has an empty cache; nobody else's garbage is freed inside."""
+    collecting = gc.isenabled()
+    gc.disable()
+    with torch.accelerator.device_index(0):
+        _bytes(dev, 1)
+        _settle(dev)
+        try:
+            yield
+        finally:
+            _settle(dev)
+            if collecting:
+                gc.enable()
+
+
+def _settle(dev: Device) -> None:
+    dev.synchronize()
+    if dev.has("empty_cache"):
+        torch.accelerator.empty_cache()
+
+
+# ---- blocks ----------------------------------------------------------------------------------
+
+_SIZES = {"one": 1, "odd": 513, "page": 4096, "large": MIB + 1}
+
+
+@check("memory/alignment", "MEM-001", cases=_SIZES, needs=("accelerator",))
+def blocks_are_aligned(dev: Device, case: str) -> None:
+    """Every block begins at a multiple of 16 bytes, the largest element there is."""
+    live = [_bytes(dev, _SIZES[case]) for _ in range(9)]
+    assert all(x.data_ptr() % 16 == 0 for x in live), [hex(x.data_ptr()) for x in live]
+
+
+@check("memory/alignment_vector", "MEM-002", cases=_SIZES, needs=("accelerator",))
+def blocks_are_aligned_for_vectors(dev: Device, case: str) -> None:
+    """Every block begins at a multiple of 64 bytes."""
+    live = [_bytes(dev, _SIZES[case]) for _ in range(9)]
+    assert all(x.data_ptr() % 64 == 0 for x in live), [hex(x.data_ptr()) for x in live]
+
+
+_LIVE = [1 + (k * k * 37) % 5000 for k in range(96)] + [LARGE, LARGE, MIB, 3 * MIB + 5]
+
+
+def _keep_their_contents(dev: Device, live: list[torch.Tensor]) -> None:
+    """Blocks that are filled one after the other hold what was written to each."""
+    for k, x in enumerate(live):
+        x.fill_(k)
+    for k, x in enumerate(live):
+        dev.assert_equal(x, torch.full_like(x, k, device="cpu"))
+
+
+@check("memory/no_overlap:addresses", "MEM-003", needs=("accelerator",))
+def addresses_of_live_blocks_do_not_overlap(dev: Device) -> None:
+    """A live block ends before the one with the next higher address begins."""
+    live = [_bytes(dev, size) for size in _LIVE]
+    spans = sorted((x.data_ptr(), x.data_ptr() + x.numel()) for x in live)
+    for (_, end), (begin, _) in pairwise(spans):
+        assert end <= begin, f"a block ends at {end:#x}, the next begins at {begin:#x}"
+
+
+@check("memory/no_overlap:contents", "MEM-003", needs=("accelerator",))
+def live_blocks_do_not_overlap(dev: Device) -> None:
+    """What is written to live blocks does not change any other."""
+    _keep_their_contents(dev, [_bytes(dev, size) for size in _LIVE])
+
+
+@check("memory/no_overlap:after_reuse", "MEM-003", needs=("accelerator",))
+def live_blocks_do_not_overlap_after_reuse(dev: Device) -> None:
+    """What is written to live blocks does not change any other, after others were freed."""
+    live = [_bytes(dev, size) for size in _LIVE]
+    for k in range(0, len(live), 2):
+        live[k] = _bytes(dev, 1)
+    for k in range(0, len(live), 2):
+        live[k] = _bytes(dev, _LIVE[-1 - k] // 2 + 1)
+    _keep_their_contents(dev, live)
+
+
+#: What holds of a tensor of 0 x 3 elements.
+_OF_NO_ELEMENTS: dict[str, Callable[[torch.Tensor], bool]] = {
+    "shape": lambda x: (*x.shape, x.numel(), x.untyped_storage().nbytes()) == (0, 3, 0, 0),
+    "copy": lambda x: x.cpu().shape == (0, 3) and torch.empty(0).to(x.device).numel() == 0,
+    "operator": lambda x: (x + 1).shape == (0, 3) and x.sum().item() == 0.0,
+    "resize": lambda x: torch.equal(x.resize_(2, 3).fill_(4).cpu(), torch.full((2, 3), 4.0)),
+}
+
+
+@check("memory/zero_size", "MEM-004", cases=_OF_NO_ELEMENTS, needs=("accelerator",))
+def empty_tensors_are_tensors(dev: Device, case: str) -> None:
+    """A tensor without elements can be made, copied, computed with and grown."""
+    x = torch.empty(0, 3, device=dev.device())
+    assert _OF_NO_ELEMENTS[case](x), x
+
+
+@check("memory/zero_size:statistics", "MEM-004", needs=("accelerator",))
+def empty_tensors_need_no_memory(dev: Device) -> None:
+    """Tensors without elements do not count as allocated memory."""
+    dev.require("memory_stats")
+    before = _allocated()
+    kept = [torch.empty(0, device=dev.device(0)) for _ in range(10)]
+    assert _allocated() == before, f"{len(kept)} empty tensors count as allocated memory"
+
+
+_KEEPERS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "slice": lambda x: x[100:200],
+    "reshape": lambda x: x.view(-1, 2),
+    "storage": lambda x: x.untyped_storage(),
+    "detach": lambda x: x.detach(),
+}
+
+
+@check("memory/kept_alive", "MEM-005", cases=_KEEPERS, needs=("memory_stats",))
+def a_view_keeps_the_block(dev: Device, case: str) -> None:
+    """A block lives as long as anything refers to it, and is returned with the last reference."""
+    with _on_first_device(dev):
+        before = _allocated()
+        x = _bytes(dev, MIB)
+        x.fill_(9)
+        keeper = _KEEPERS[case](x)
+        del x
+        assert _allocated() - before >= MIB, "the block was freed under a live view"
+        if isinstance(keeper, torch.Tensor):
+            other = _bytes(dev, MIB).fill_(1)
+            dev.assert_equal(keeper, torch.full_like(keeper, 9, device="cpu"))
+            del other
+        del keeper
+        assert _allocated() == before, "the block was not returned"
+
+
+@check("memory/freed_elsewhere", "MEM-005", needs=("memory_stats", "multi_device"))
+def blocks_return_whatever_device_is_current(dev: Device) -> None:
+    """A block freed while another device is current is returned to its own."""
+    with _on_first_device(dev):
+        before = _allocated()
+        x = _bytes(dev, MIB)
+        with torch.accelerator.device_index(1):
+            del x
+        assert _allocated() == before, "the block was not returned"
+
+
+# ---- storages --------------------------------------------------------------------------------
+
+
+_COUNT = torch.arange(64, dtype=torch.uint8)
+_STORAGE_SIZES = {"storage_grows": 4096, "storage_shrinks": 16}
+
+
+@check("memory/resize", "MEM-006", cases=_STORAGE_SIZES)
+def resizing_a_storage_keeps_the_contents(dev: Device, case: str) -> None:
+    """Growing or shrinking a storage keeps the bytes that stay."""
+    dev.require("storage_resize")
+    size = _STORAGE_SIZES[case]
+    x = _COUNT.to(dev.device(), copy=True)
+    x.untyped_storage().resize_(size)
+    assert x.untyped_storage().nbytes() == size
+    stored = torch.empty(0, dtype=torch.uint8, device=x.device).set_(x.untyped_storage())
+    dev.assert_equal(stored[:64], _COUNT[:size])
+
+
+#: The sizes that a tensor is given, one after the other.
+_SIZES_IN_TURN = {
+    "tensor_grows": (1000,),
+    "tensor_shrinks": (8,),
+    "repeatedly": tuple(range(64, 1280, 64)),
+}
+
+
+@check("memory/resize", "MEM-006", cases=_SIZES_IN_TURN)
+def resizing_a_tensor_keeps_the_contents(dev: Device, case: str) -> None:
+    """Growing or shrinking a tensor keeps the elements that stay."""
+    x = _COUNT.to(dev.device(), copy=True)
+    for size in _SIZES_IN_TURN[case]:
+        x.resize_(size)
+        assert x.shape == (size,)
+    dev.assert_equal(x[:64], _COUNT[: len(x)])
+
+
+def _shrink_storage(x: torch.Tensor) -> torch.Tensor:
+    x.untyped_storage().resize_(1024 * x.element_size())
+    return torch.empty(0, device=x.device).set_(x.untyped_storage())
+
+
+_RESIZES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "tensor_grows": lambda x: x.resize_(9000),
+    "storage_shrinks": _shrink_storage,
+}
+
+
+@check("memory/resize_late", "MEM-006", cases=_RESIZES, needs=("delay",))
+def resizing_waits_for_the_contents(dev: Device, case: str) -> None:
+    """What is queued for a tensor before it is resized is among the contents that stay."""
+    x = torch.zeros(4096, device=dev.device())
+    dev.synchronize()
+    dev.delay(LATE_MS)
+    x.fill_(3)
+    x = _RESIZES[case](x)
+    dev.assert_equal(x[:1024], torch.full((1024,), 3.0))
+
+
+def _released(dev: Device) -> torch.Tensor:
+    """A tensor whose storage gave its memory back."""
+    before = _allocated()
+    x = _bytes(dev, LARGE)
+    x.untyped_storage().resize_(0)
+    assert _allocated() == before, "the memory is still allocated"
+    return x
+
+
+@check("memory/storage_release:released", "MEM-007", needs=("memory_stats",))
+def storage_of_size_zero_releases_its_memory(dev: Device) -> None:
+    """storage.resize_(0) gives the memory back while the tensor lives."""
+    with _on_first_device(dev):
+        _released(dev)
+
+
+@check("memory/storage_release:usable_again", "MEM-007", needs=("memory_stats",))
+def a_released_storage_can_be_filled_again(dev: Device) -> None:
+    """A storage that was resized to zero can grow and be filled again."""
+    with _on_first_device(dev):
+        x = _released(dev)
+        x.untyped_storage().resize_(LARGE)
+        x.fill_(5)
+        assert x[LARGE - 1].item() == 5
+
+
+# ---- statistics ------------------------------------------------------------------------------
+
+
+@contextmanager
+def _all_returned(dev: Device) -> Iterator[None]:
+    """On device 0, all memory that is allocated inside is returned inside."""
+    with _on_first_device(dev):
+        before = _allocated()
+        yield
+        assert _allocated() == before, f"{_allocated() - before} bytes stay allocated"
+
+
+@check("memory/allocated:rises", "MEM-010", needs=("memory_stats",))
+def allocated_memory_rises_by_each_block(dev: Device) -> None:
+    """memory_allocated rises by the size of a block, and little more."""
+    with _on_first_device(dev):
+        before = _allocated()
+        x = _bytes(dev, LARGE)
+        grown = _allocated() - before
+        assert LARGE <= grown <= LARGE + 4 * MIB, f"{x.numel()} bytes counted as {grown}"
+
+
+def _collected(dev: Device) -> None:
+    cycle: dict[str, Any] = {"x": _bytes(dev, LARGE)}
+    cycle["me"] = cycle
+    del cycle
+    gc.collect()
+
+
+#: What allocates memory and returns it.
+_RETURNED: dict[str, Callable[[Device], object]] = {
+    "returns": lambda dev: _bytes(dev, LARGE),
+    "temporaries": lambda dev: ((torch.ones(1000, device=dev.device()) * 2 + 1) / 3).sum(),
+    "garbage_cycle": _collected,
+}
+
+
+@check("memory/allocated", "MEM-010", cases=_RETURNED, needs=("memory_stats",))
+def allocated_memory_returns_to_its_start(dev: Device, case: str) -> None:
+    """memory_allocated returns to its start after a block, temporaries, or garbage of a cycle."""
+    gc.collect()  # so that only this check's garbage is left to be collected
+    with _all_returned(dev):
+        _RETURNED[case](dev)
+
+
+@check("memory/allocated:sums", "MEM-010", needs=("memory_stats",))
+def allocated_memory_counts_every_block(dev: Device) -> None:
+    """memory_allocated counts all live blocks, and falls with each that is freed."""
+    with _all_returned(dev):
+        live: list[torch.Tensor] = []
+        before = _allocated()
+        for k in range(1, 8):
+            live.append(_bytes(dev, k * MIB))
+            assert _allocated() - before >= sum(x.numel() for x in live)
+        while live:
+            last = _allocated()
+            live.pop()
+            assert _allocated() < last
+
+
+def _stats_of_five_blocks(dev: Device) -> dict[str, Any]:
+    """The statistics of device 0 while five blocks of a thousand bytes live."""
+    with _on_first_device(dev):
+        live = [_bytes(dev, 1000) for _ in range(5)]
+        stats: dict[str, Any] = torch.accelerator.memory_stats(0)
+        del live
+    return stats
+
+
+@check("memory/counters:keys", "MEM-011", needs=("memory_stats",))
+def statistics_have_the_documented_keys(dev: Device) -> None:
+    """memory_stats has the documented keys."""
+    core = ("allocation", "allocated_bytes", "active_bytes", "reserved_bytes", "segment")
+    metrics = ("current", "peak", "allocated", "freed")
+    wanted = {f"{name}.all.{metric}" for name in core for metric in metrics}
+    missing = {*wanted, "num_alloc_retries", "num_ooms"} - set(_stats_of_five_blocks(dev))
+    assert not missing, f"missing: {sorted(missing)}"
+
+
+@check("memory/counters:integers", "MEM-011", needs=("memory_stats",))
+def statistics_are_integers(dev: Device) -> None:
+    """The counters of memory_stats are integers and not negative."""
+    now = _stats_of_five_blocks(dev)
+    counters = {k: v for k, v in now.items() if "." in k or k.startswith("num_")}
+    wrong = {k: v for k, v in counters.items() if not isinstance(v, int) or v < 0}
+    assert counters and not wrong, wrong
+
+
+@check("memory/counters:difference", "MEM-011", needs=("memory_stats",))
+def statistics_agree_with_each_other(dev: Device) -> None:
+    """What is current is what was allocated less what was freed."""
+    now = _stats_of_five_blocks(dev)
+    for name in ("allocation", "allocated_bytes", "reserved_bytes"):
+        current = now[f"{name}.all.allocated"] - now[f"{name}.all.freed"]
+        assert now[f"{name}.all.current"] == current, name
+
+
+@check("memory/counters:bounds", "MEM-011", needs=("memory_stats",))
+def statistics_are_within_their_bounds(dev: Device) -> None:
+    """What is allocated is no more than what is reserved, and neither exceeds its peak."""
+    now = _stats_of_five_blocks(dev)
+    allocated, reserved = (now[f"{n}_bytes.all.current"] for n in ("allocated", "reserved"))
+    assert 5000 <= allocated <= reserved
+    assert now["allocated_bytes.all.peak"] >= allocated
+    assert now["reserved_bytes.all.peak"] >= reserved
+
+
+def _counted(name: str) -> int:
+    return int(torch.accelerator.memory_stats(0)[f"allocation.all.{name}"])
+
+
+@check("memory/counters:count_of_blocks", "MEM-011", needs=("memory_stats",))
+def statistics_count_the_live_blocks(dev: Device) -> None:
+    """The number of current allocations is that of the live blocks."""
+    with _on_first_device(dev):
+        before = _counted("current")
+        live = [_bytes(dev, 1000) for _ in range(5)]
+        assert _counted("current") - before == len(live)
+        del live
+        assert _counted("current") == before
+
+
+@check("memory/counters:history", "MEM-011", needs=("memory_stats",))
+def statistics_count_what_was_allocated_and_freed(dev: Device) -> None:
+    """The history counts each block that was allocated, and each that was freed."""
+    with _on_first_device(dev):
+        allocated, freed = _counted("allocated"), _counted("freed")
+        live = [_bytes(dev, 1000) for _ in range(5)]
+        del live
+        assert _counted("allocated") == allocated + 5
+        assert _counted("freed") == freed + 5
+
+
+#: What a module reports of a device.
+_REPORTED: dict[str, Callable[[Any, int], Any]] = {
+    "allocated": lambda module, index: module.memory_allocated(index),
+    "reserved": lambda module, index: module.memory_reserved(index),
+    "max_allocated": lambda module, index: module.max_memory_allocated(index),
+    "max_reserved": lambda module, index: module.max_memory_reserved(index),
+    "stats": lambda module, index: dict(module.memory_stats(index)),
+}
+
+
+@check("memory/parity", "MEM-012", cases=_REPORTED, needs=("memory_stats",))
+def both_modules_report_the_same(dev: Device, case: str) -> None:
+    """torch.<type> and torch.accelerator report the same numbers for every device."""
+    kept = [_bytes(dev, 3000 * (index + 1), index) for index in range(dev.count)]
+    for index in range(len(kept)):
+        assert _REPORTED[case](dev.module, index) == _REPORTED[case](torch.accelerator, index)
+
+
+def _peak(index: int = 0) -> int:
+    return int(torch.accelerator.max_memory_allocated(index))
+
+
+def _block_at_the_peak(dev: Device) -> torch.Tensor:
+    """A large block, the first one since the peak of device 0 was reset: the peak follows."""
+    torch.accelerator.reset_peak_memory_stats(0)
+    start = _allocated()
+    assert _peak() == start
+    x = _bytes(dev, LARGE)
+    assert _peak() == _allocated() >= start + LARGE
+    return x
+
+
+@check("memory/peak:follows", "MEM-013", needs=("memory_stats",))
+def the_peak_follows_the_highest_use(dev: Device) -> None:
+    """The peak is what is allocated, as long as that grows."""
+    with _on_first_device(dev):
+        _block_at_the_peak(dev)
+
+
+@check("memory/peak:stays", "MEM-013", needs=("memory_stats",))
+def the_peak_stays_after_memory_is_freed(dev: Device) -> None:
+    """The peak stays when memory is freed and less is allocated again."""
+    with _on_first_device(dev):
+        x = _block_at_the_peak(dev)
+        peak = _peak()
+        del x
+        y = _bytes(dev, LARGE // 2)
+        assert _peak() == peak, f"lost with {y.numel()}"
+
+
+@check("memory/peak:reset", "MEM-013", needs=("memory_stats",))
+def the_peak_can_be_reset(dev: Device) -> None:
+    """After a reset the peak is what is allocated."""
+    with _on_first_device(dev):
+        start = _allocated()
+        _block_at_the_peak(dev)
+        torch.accelerator.reset_peak_memory_stats(0)
+        assert _peak() == start
+
+
+@check("memory/peak:reset_in_use", "MEM-013", needs=("memory_stats",))
+def the_peak_can_be_reset_while_memory_is_in_use(dev: Device) -> None:
+    """After a reset the peak counts the blocks that live."""
+    with _on_first_device(dev):
+        start = _allocated()
+        _block_at_the_peak(dev)
+        x = _bytes(dev, MIB)
+        torch.accelerator.reset_peak_memory_stats(0)
+        assert _peak() == _allocated() > start, f"{x.numel()} bytes live"
+
+
+@check("memory/peak:reset_elsewhere", "MEM-013", needs=("memory_stats",))
+def the_peak_of_another_device_stays(dev: Device) -> None:
+    """A reset of the peak of device 1 leaves the peak of device 0."""
+    dev.require("multi_device")
+    with _on_first_device(dev):
+        _block_at_the_peak(dev)
+        peak = _peak()
+        _bytes(dev, LARGE, index=1)
+        torch.accelerator.reset_peak_memory_stats(1)
+        assert _peak(1) == _allocated(1)
+        assert _peak() == peak, "reset with device 1"
+
+
+@check("memory/peak:reserved", "MEM-013", needs=("memory_stats",))
+def the_peak_of_reserved_memory_is_counted(dev: Device) -> None:
+    """The peak of reserved memory covers what is reserved, and can be reset to it."""
+    with _on_first_device(dev):
+        x = _block_at_the_peak(dev)
+        assert torch.accelerator.max_memory_reserved(0) >= _reserved() >= LARGE
+        del x
+        _settle(dev)
+        torch.accelerator.reset_peak_memory_stats(0)
+        assert torch.accelerator.max_memory_reserved(0) == _reserved()
+
+
+@check("memory/reset_accumulated", "MEM-014", needs=("memory_stats",))
+def history_can_be_reset(dev: Device) -> None:
+    """reset_accumulated_memory_stats zeroes the history and keeps what is current."""
+    with _on_first_device(dev):
+        x = _bytes(dev, 1000)
+        current = _allocated()
+        torch.accelerator.reset_accumulated_memory_stats(0)
+        stats = torch.accelerator.memory_stats(0)
+        assert stats["allocation.all.allocated"] == 0 and stats["allocation.all.freed"] == 0
+        assert _allocated() == current >= x.numel()
+
+
+def _in_context(dev: Device) -> torch.Tensor:
+    with torch.accelerator.device_index(1):
+        return torch.empty(LARGE, dtype=torch.uint8, device=dev.type)
+
+
+def _on_stream(dev: Device) -> torch.Tensor:
+    dev.require("streams")
+    with dev.stream(1):
+        return torch.empty(LARGE, dtype=torch.uint8, device=dev.type)
+
+
+#: Ways to make a large block on device 1.
+_ON_DEVICE_1: dict[str, Callable[[Device], torch.Tensor]] = {
+    "by_argument": lambda dev: _bytes(dev, LARGE, index=1),
+    "by_context": _in_context,
+    "by_stream": _on_stream,
+    "to": lambda dev: torch.ones(LARGE, dtype=torch.uint8).to(dev.device(1)),
+    "like": lambda dev: torch.empty_like(
+        torch.ones(LARGE, dtype=torch.uint8), device=dev.device(1)
+    ),
+    "resize": lambda dev: _bytes(dev, 1, index=1).resize_(LARGE),
+}
+
+
+@check("memory/right_device", "MEM-015", cases=_ON_DEVICE_1, needs=("multi_device", "memory_stats"))
+def memory_is_booked_on_the_device_it_is_on(dev: Device, case: str) -> None:
+    """A block on device 1 is booked on device 1, and not on device 0."""
+    with _on_first_device(dev):
+        _bytes(dev, 1, index=1)
+        before = _allocated(0), _allocated(1)
+        x = _ON_DEVICE_1[case](dev)
+        assert x.device == dev.device(1)
+        assert _allocated(0) == before[0], "booked on device 0"
+        assert _allocated(1) - before[1] >= LARGE, "not booked on device 1"
+
+
+@check("memory/right_device:memory_info", "MEM-015", needs=("multi_device", "memory_stats"))
+def memory_is_taken_from_the_device_it_is_on(dev: Device) -> None:
+    """A block on device 1 takes free memory of device 1, and not of device 0."""
+    dev.require("memory_info")
+    with _on_first_device(dev):
+        _bytes(dev, 1, index=1)
+        free = _free(0), _free(1)
+        x = _bytes(dev, LARGE, index=1)
+        assert free[0] == _free(0), "the memory was taken from device 0"
+        assert _falls(dev, free[1], index=1), f"{x.numel()} bytes were not taken from device 1"
+
+
+@check("memory/right_device:peak", "MEM-015", needs=("multi_device", "memory_stats"))
+def the_peak_counts_the_memory_of_its_device(dev: Device) -> None:
+    """A block on device 1 does not raise the peak of device 0."""
+    with _on_first_device(dev):
+        torch.accelerator.reset_peak_memory_stats(0)
+        before = _allocated()
+        x = _bytes(dev, LARGE, index=1)
+        assert _peak() == before, f"it counts {x.numel()} bytes of device 1"
+
+
+def _falls(dev: Device, free: int, index: int = 0) -> bool:
+    """Whether free memory falls below `free` when much is allocated.
+
+    A cache that cannot be emptied may serve some of it: what it gives is held until it has no more.
+    """
+    held: list[torch.Tensor] = []
+    while free - _free(index) < LARGE and len(held) < CACHED:
+        held.append(_bytes(dev, LARGE, index=index))
+    return free - _free(index) >= LARGE
+
+
+@check("memory/info:bounds", "MEM-016", needs=("memory_info",))
+def free_memory_is_no_more_than_the_total(dev: Device) -> None:
+    """get_memory_info gives, for every device, free bytes that are no more than the total."""
+    with _on_first_device(dev):
+        for index in range(dev.count):
+            free, total = torch.accelerator.get_memory_info(index)
+            assert 0 <= free <= total and total > 0
+
+
+@check("memory/info:parity", "MEM-016", needs=("memory_info",))
+def both_modules_report_the_same_total(dev: Device) -> None:
+    """torch.<type> and torch.accelerator report the same total."""
+    with _on_first_device(dev):
+        assert dev.module.mem_get_info(0)[1] == torch.accelerator.get_memory_info(0)[1]
+
+
+@check("memory/info:falls", "MEM-016", needs=("memory_info",))
+def free_memory_falls_with_use(dev: Device) -> None:
+    """get_memory_info gives less free memory when much is allocated."""
+    with _on_first_device(dev):
+        assert _falls(dev, _free()), f"{LARGE} bytes were taken from nowhere"
+
+
+@check("memory/info:total_is_constant", "MEM-016", needs=("memory_info",))
+def the_total_does_not_change_with_use(dev: Device) -> None:
+    """get_memory_info gives the same total when much is allocated."""
+    with _on_first_device(dev):
+        total = torch.accelerator.get_memory_info(0)[1]
+        x = _bytes(dev, LARGE)
+        assert torch.accelerator.get_memory_info(0)[1] == total, f"with {x.numel()} bytes"
+
+
+# ---- the cache -------------------------------------------------------------------------------
+
+
+_CACHE = ("empty_cache", "memory_stats")
+
+
+def _cache_and_empty(dev: Device) -> None:
+    """Let a large block go to the cache, and empty it."""
+    x = _bytes(dev, LARGE)
+    assert _reserved() >= LARGE
+    del x
+    torch.accelerator.empty_cache()
+
+
+@check("memory/empty_cache:reserved_falls", "MEM-017", needs=_CACHE)
+def empty_cache_returns_a_large_block(dev: Device) -> None:
+    """After empty_cache a large block that was freed is no longer reserved."""
+    with _on_first_device(dev):
+        _cache_and_empty(dev)
+        assert _reserved() < LARGE
+
+
+@check("memory/empty_cache:many_sizes", "MEM-017", needs=_CACHE)
+def empty_cache_returns_blocks_of_many_sizes(dev: Device) -> None:
+    """empty_cache returns blocks of many sizes, whatever the order in which they were freed."""
+    with _on_first_device(dev):
+        reserved = _reserved()
+        blocks = [_bytes(dev, 1 + k * k * 997) for k in range(64)]
+        del blocks[::2]
+        del blocks
+        torch.accelerator.empty_cache()
+        assert _reserved() == reserved, f"{_reserved() - reserved} bytes stay reserved"
+
+
+@check("memory/empty_cache:every_device", "MEM-017", needs=_CACHE)
+def empty_cache_returns_memory_of_every_device(dev: Device) -> None:
+    """empty_cache also empties the cache of a device that is not current."""
+    dev.require("multi_device")
+    with _on_first_device(dev):
+        reserved = _reserved(1)
+        _bytes(dev, LARGE, index=1)
+        torch.accelerator.empty_cache()
+        assert _reserved(1) <= reserved, "the cache of a device that is not current stayed"
+
+
+@check("memory/empty_cache:free_rises", "MEM-017", needs=_CACHE)
+def empty_cache_returns_memory_to_the_driver(dev: Device) -> None:
+    """After empty_cache the device has as much free memory as before."""
+    dev.require("memory_info")
+    with _on_first_device(dev):
+        start = _free()
+        _cache_and_empty(dev)
+        assert _free() >= start, f"{start - _free()} bytes never came back to the driver"
+
+
+@check("memory/empty_cache:live_blocks_stay", "MEM-017", needs=_CACHE)
+def empty_cache_leaves_live_blocks(dev: Device) -> None:
+    """empty_cache does not change the contents of a live block."""
+    with _on_first_device(dev):
+        kept = torch.arange(1000.0, device=dev.device())
+        _cache_and_empty(dev)
+        dev.assert_equal(kept, torch.arange(1000.0))
+
+
+@check("memory/empty_cache:idempotent", "MEM-017", needs=_CACHE)
+def empty_cache_can_be_called_again(dev: Device) -> None:
+    """Another empty_cache, also that of the device module, changes nothing."""
+    with _on_first_device(dev):
+        kept = torch.arange(1000.0, device=dev.device())
+        _cache_and_empty(dev)
+        reserved = _reserved()
+        torch.accelerator.empty_cache()
+        dev.module.empty_cache()
+        assert _reserved() == reserved
+        dev.assert_equal(kept, torch.arange(1000.0))
+
+
+@check("memory/empty_cache:pending_work", "MEM-017", needs=_CACHE)
+def empty_cache_leaves_memory_of_queued_work(dev: Device) -> None:
+    """empty_cache does not unmap a freed block that queued work has yet to read."""
+    dev.require("delay")
+    with _on_first_device(dev):
+        x = _bytes(dev, LARGE)
+        dev.delay(LATE_MS)
+        x.fill_(7)
+        y = x.to(torch.int16)
+        del x
+        torch.accelerator.empty_cache()
+        assert y[0].item() == 7 and y[-1].item() == 7, "memory was unmapped under queued work"
+
+
+@check("memory/cache:same_size", "MEM-018", needs=("memory_stats",))
+def a_freed_block_is_used_again(dev: Device) -> None:
+    """Freed memory serves the next request of the same size."""
+    with _on_first_device(dev):
+        x = _bytes(dev, LARGE)
+        reserved = _reserved()
+        for _ in range(20):
+            del x
+            x = _bytes(dev, LARGE)
+        assert _reserved() == reserved, f"for {x.numel()} bytes at a time"
+
+
+@check("memory/cache:sum_of_small", "MEM-018", needs=("memory_stats",))
+def small_freed_blocks_are_used_again(dev: Device) -> None:
+    """Small blocks that were freed between live ones serve requests of their size."""
+    with _on_first_device(dev):
+        small = [_bytes(dev, 2000) for _ in range(200)]
+        reserved = _reserved()
+        for k in range(0, 200, 2):
+            small[k] = _bytes(dev, 1)
+        for k in range(0, 200, 2):
+            small[k] = _bytes(dev, 2000)
+        assert _reserved() <= reserved + 8 * MIB, "small blocks are not reused"
+
+
+@check("memory/cache:thousand_times", "MEM-018", needs=("memory_stats",))
+def steady_use_takes_a_steady_amount(dev: Device) -> None:
+    """A computation that is repeated neither allocates nor reserves more than the first time."""
+
+    def step() -> None:
+        a = torch.ones(100, 50, device=dev.device())
+        ((a * 2).t() + 1).contiguous()
+
+    with _on_first_device(dev):
+        step()
+        before = _allocated(), _reserved()
+        for _ in range(1000):
+            step()
+        dev.synchronize()
+        assert (_allocated(), _reserved()) == before, "a thousand equal steps leak memory"
+
+
+#: What fails, with a vector of a thousand elements that requires a gradient.
+_FAILURES: dict[str, Callable[[torch.Tensor], object]] = {
+    "operator": lambda x: (x * 2) + torch.ones(999, device=x.device),
+    "backward": lambda x: (x * 2).backward(),  # not a scalar
+    "allocation": lambda x: x.new_empty(1 << 46, dtype=torch.uint8),
+}
+
+
+@check("memory/after_exception", "MEM-019", cases=_FAILURES, needs=("memory_stats",))
+def exceptions_leak_no_memory(dev: Device, case: str) -> None:
+    """Memory held by a failed operation is returned once its exception is gone."""
+
+    def fail() -> None:
+        _FAILURES[case](torch.ones(1000, device=dev.device(), requires_grad=True))
+
+    with _all_returned(dev):
+        for _ in range(5):
+            raised(fail)
+
+
+@check("memory/after_half", "MEM-019", needs=("memory_limit", "memory_info", "memory_stats"))
+def operations_that_fail_half_way_leak_no_memory(dev: Device) -> None:
+    """An operator that has memory for its first result only returns that, too."""
+    with _on_first_device(dev):
+        x = torch.empty(LARGE // 8, device=dev.device()).zero_()
+        # Room for the sorted values, and not for their indices, which are twice as large.
+        ballast = _bytes(dev, _free() - LARGE)
+        before = _allocated()
+        for _ in range(3):
+            assert isinstance(raised(x.sort), torch.OutOfMemoryError)
+        assert _allocated() == before, f"{_allocated() - before} bytes stay allocated"
+        del ballast
+        assert x.clone()[-1].item() == 0
+
+
+# ---- running out -----------------------------------------------------------------------------
+
+
+def _too_much(dev: Device) -> torch.Tensor:
+    return _bytes(dev, torch.accelerator.get_memory_info(0)[1] + MIB)
+
+
+_LIMITED = ("memory_limit", "memory_info")
+
+
+def _runs_out(dev: Device) -> None:
+    error = raised(lambda: _too_much(dev))
+    assert isinstance(error, torch.OutOfMemoryError), f"{type(error).__name__}: {error}"
+
+
+def _runs_out_again(dev: Device) -> None:
+    for _ in range(5):
+        _runs_out(dev)
+
+
+def _adds(dev: Device) -> None:
+    dev.assert_equal(torch.ones(9, device=dev.device()) + 1, torch.full((9,), 2.0))
+
+
+#: What is done after memory has run out.
+_AFTERWARDS: dict[str, Callable[[Device], None]] = {
+    "type": lambda dev: None,
+    "usable_after": _adds,
+    "repeatedly": _runs_out_again,
+    "in_thread": lambda dev: in_thread(lambda: _runs_out(dev)),
+}
+
+
+@check("memory/oom", "MEM-020", cases=_AFTERWARDS, needs=_LIMITED)
+def running_out_raises_out_of_memory(dev: Device, case: str) -> None:
+    """More than the device has raises torch.OutOfMemoryError and leaves the device usable."""
+    with _on_first_device(dev):
+        _runs_out(dev)
+        _AFTERWARDS[case](dev)
+
+
+@check("memory/oom:runtime_error", "MEM-020", needs=_LIMITED)
+def running_out_can_be_caught_as_a_runtime_error(dev: Device) -> None:
+    """More than the device has raises a RuntimeError."""
+    with _on_first_device(dev):
+        error = raised(lambda: _too_much(dev))
+        assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+
+
+@check("memory/oom:nothing_leaked", "MEM-020", needs=_LIMITED)
+def running_out_leaks_no_memory(dev: Device) -> None:
+    """An out-of-memory error leaves no more memory allocated than before."""
+    dev.require("memory_stats")
+    with _all_returned(dev):
+        _runs_out(dev)
+
+
+#: What the message says when so many bytes were asked for.
+_SAID: dict[str, Callable[[str, int], bool]] = {
+    "out_of_memory": lambda message, asked: "out of memory" in message.lower(),
+    "size": lambda message, asked: any(abs(s / asked - 1) < 0.12 for s in _sizes(message)),
+    "device": lambda message, asked: "0" in words(message),
+}
+
+
+@check("memory/oom_message", "MEM-021", cases=_SAID, needs=_LIMITED)
+def out_of_memory_says_what_happened(dev: Device, case: str) -> None:
+    """The message says out of memory, how much was asked for, and of which device."""
+    with _on_first_device(dev):
+        # Not to be taken for any other number of the message.
+        asked = 3 * torch.accelerator.get_memory_info(0)[1]
+        message = str(raised(lambda: _bytes(dev, asked)))
+    assert _SAID[case](message, asked), message
+
+
+_UNITS = {"k": 10, "m": 20, "g": 30, "t": 40}
+
+
+def _sizes(message: str) -> list[float]:
+    """The numbers of bytes that a text names; units of 1000 and of 1024 are taken for the same."""
+    found = re.findall(r"(\d+(?:\.\d+)?)\s*(?:([kmgt])i?b\b|bytes|b\b)?", message, re.IGNORECASE)
+    return [float(number) * 2 ** _UNITS.get(unit.lower(), 0) for number, unit in found]
+
+
+@check("memory/oom_counted", "MEM-022", needs=("memory_limit", "memory_info", "memory_stats"))
+def out_of_memory_is_counted(dev: Device) -> None:
+    """Each out-of-memory error raises num_ooms by one."""
+    with _on_first_device(dev):
+        before = torch.accelerator.memory_stats(0)["num_ooms"]
+        for count in (1, 2):
+            raised(lambda: _too_much(dev))
+            assert torch.accelerator.memory_stats(0)["num_ooms"] == before + count
+
+
+def _more_than_half_fits(dev: Device, free: int) -> None:
+    """Seven tenths of the memory that was free can be allocated and written to."""
+    y = _bytes(dev, free * 7 // 10)
+    y[-1].fill_(3)
+    assert y[-1].item() == 3
+
+
+@check("memory/oom_flush:other_size", "MEM-023", needs=(*_LIMITED, "memory_stats"))
+def cached_memory_is_flushed_before_giving_up(dev: Device) -> None:
+    """A request that fits once the cache is emptied succeeds by itself."""
+    with _on_first_device(dev):
+        free = _free()
+        _bytes(dev, free * 6 // 10)
+        _more_than_half_fits(dev, free)  # neither in the cached block nor beside it
+
+
+@check("memory/oom_flush:other_stream", "MEM-023", needs=(*_LIMITED, "memory_stats"))
+def memory_cached_for_a_stream_is_flushed_before_giving_up(dev: Device) -> None:
+    """A request that fits once the cache of another stream is emptied succeeds by itself."""
+    dev.require("streams")
+    with _on_first_device(dev):
+        free = _free()
+        with dev.stream(0):
+            x = _bytes(dev, free * 6 // 10)
+        del x
+        _more_than_half_fits(dev, free)
+
+
+@check(
+    "memory/oom_waits",
+    "MEM-023",
+    needs=("memory_limit", "memory_info", "record_stream", "streams", "delay"),
+)
+def memory_in_use_is_waited_for_before_giving_up(dev: Device) -> None:
+    """A request that fits once another stream is done with freed memory succeeds by itself."""
+    with _on_first_device(dev):
+        free = _free()
+        x = _bytes(dev, free * 6 // 10)
+        with dev.stream(0) as other:
+            dev.delay(LATE_MS)
+            x[:1].fill_(1)
+        x.record_stream(other)
+        del x
+        y = _bytes(dev, free * 7 // 10)
+        y[-1].fill_(3)
+        assert y[-1].item() == 3
+
+
+@check(
+    "memory/oom_retry:driver_refuses_once",
+    "MEM-023",
+    needs=("fault_injection", "memory_stats", "empty_cache"),
+)
+def allocation_is_tried_again_after_a_flush(dev: Device) -> None:
+    """When the driver refuses once, the allocator flushes, tries again, counts it and succeeds."""
+    with _on_first_device(dev):
+        _bytes(dev, MIB)  # goes to the cache, so that there is something to flush
+        before = torch.accelerator.memory_stats(0)
+        dev.fault.out_of_memory_at(1)
+        try:
+            x = _bytes(dev, LARGE).fill_(8)
+        finally:
+            dev.fault.reset()
+        assert x[-1].item() == 8
+        after = torch.accelerator.memory_stats(0)
+        assert after["num_alloc_retries"] == before["num_alloc_retries"] + 1
+        assert after["num_ooms"] == before["num_ooms"]
+
+
+_IMPOSSIBLE: dict[str, Callable[[torch.device], Any]] = {
+    "empty": lambda d: torch.empty(1 << 46, dtype=torch.uint8, device=d),
+    "zeros": lambda d: torch.zeros(1 << 44, device=d),
+    "resize": lambda d: torch.empty(1, dtype=torch.uint8, device=d).resize_(1 << 46),
+    "overflow": lambda d: torch.empty(1 << 62, 1 << 62, device=d),
+    "just_below_overflow": lambda d: torch.empty((1 << 61) - 1, device=d),
+}
+
+
+def _is_impossible(dev: Device, make: Callable[[torch.device], Any]) -> None:
+    error = raised(lambda: make(dev.device()))
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+    dev.assert_equal(torch.ones(2, device=dev.device()), torch.ones(2))
+
+
+@check("memory/impossible", "MEM-024", cases=_IMPOSSIBLE, needs=("accelerator",))
+def impossible_sizes_are_refused(dev: Device, case: str) -> None:
+    """64 TiB and sizes that overflow raise RuntimeError at once; nothing is promised or wrapped."""
+    _is_impossible(dev, _IMPOSSIBLE[case])
+
+
+@check("memory/impossible:storage", "MEM-024", needs=("accelerator",))
+def an_impossible_storage_is_refused(dev: Device) -> None:
+    """A storage of 64 TiB raises RuntimeError at once."""
+    dev.require("storage_allocation")
+    _is_impossible(dev, lambda d: torch.UntypedStorage(1 << 46, device=d))
+
+
+# ---- stream-ordered reuse --------------------------------------------------------------------
+
+
+def _ones_and_zeros_late(dev: Device) -> tuple[torch.Tensor, torch.Tensor]:
+    """A block of ones and one of zeros, whose stream is busy for a while."""
+    y = torch.zeros(4096, device=dev.device())
+    x = torch.ones(4096, device=dev.device())
+    dev.synchronize()
+    dev.delay(LATE_MS)
+    return x, y
+
+
+def _was_read_in_time(dev: Device, y: torch.Tensor) -> None:
+    """Blocks that are made and written now do not change what `y` was to be."""
+    again = [torch.empty(4096, device=dev.device()).fill_(2) for _ in range(4)]
+    dev.assert_equal(y, torch.ones(4096))
+    for z in again:
+        dev.assert_equal(z, torch.full((4096,), 2.0))
+
+
+#: Ways to drop the one block of a list.
+_DROPS: dict[str, Callable[[list[torch.Tensor]], None]] = {
+    "free_then_fill": lambda live: live.clear(),
+    "freed_by_thread": lambda live: in_thread(live.clear),
+}
+
+
+@check("memory/reuse", "MEM-030", cases=_DROPS, needs=("delay",))
+def memory_is_reused_in_stream_order(dev: Device, case: str) -> None:
+    """A block freed while work on it is queued is not overwritten before that work ran."""
+    x, y = _ones_and_zeros_late(dev)
+    y.copy_(x)
+    live = [x]
+    del x
+    _DROPS[case](live)
+    _was_read_in_time(dev, y)
+
+
+@check("memory/reuse:temporary_chain", "MEM-030", needs=("delay",))
+def temporaries_are_reused_in_stream_order(dev: Device) -> None:
+    """Blocks freed one after the other while work is queued are not overwritten too early."""
+    x, y = _ones_and_zeros_late(dev)
+    for _ in range(10):
+        x = x.clone()
+    y.copy_(x)
+    del x
+    _was_read_in_time(dev, y)
+
+
+_Record = Callable[[torch.Tensor, torch.Stream], None]
+
+
+def _skip(x: torch.Tensor, stream: torch.Stream) -> None:
+    """The block is not recorded."""
+
+
+def _record(x: torch.Tensor, stream: torch.Stream) -> None:
+    x.record_stream(stream)
+
+
+def _record_twice(x: torch.Tensor, stream: torch.Stream) -> None:
+    x.record_stream(stream)
+    x.record_stream(stream)
+
+
+def _record_view(x: torch.Tensor, stream: torch.Stream) -> None:
+    x[x.numel() // 2 :].record_stream(stream)
+
+
+#: name -> (elements, which streams copy the block late, how it is recorded before and after that).
+_RECORDED: dict[str, tuple[int, tuple[bool, ...], _Record, _Record]] = {
+    "small": (2048, (True,), _skip, _record),
+    "large": (4 * MIB, (True,), _skip, _record),
+    "two_streams": (2048, (True, False), _skip, _record),
+    "two_streams_last_late": (2048, (False, True), _skip, _record),
+    "twice_the_same": (2048, (True,), _skip, _record_twice),
+    # What counts is the work queued when the block is freed.
+    "before_use": (2048, (True,), _record, _skip),
+    "view": (2048, (True,), _skip, _record_view),
+}
+
+
+@check(
+    "memory/record_stream", "MEM-031", cases=_RECORDED, needs=("record_stream", "streams", "delay")
+)
+def record_stream_defers_reuse(dev: Device, case: str) -> None:
+    """A block recorded on another stream is not reused before that stream is done."""
+    count, late, before, after = _RECORDED[case]
+    x = torch.ones(count, device=dev.device())
+    users = [dev.stream() for _ in late]
+    ys = [torch.zeros(count, device=dev.device()) for _ in users]
+    dev.synchronize()
+    for stream, y, is_late in zip(users, ys, late, strict=True):
+        before(x, stream)
+        with stream:
+            if is_late:
+                dev.delay(LATE_MS)
+            y.copy_(x)
+        if not is_late:
+            stream.synchronize()
+        after(x, stream)
+    del x
+    again = [torch.empty(count, device=dev.device()).fill_(2) for _ in range(4)]
+    for y in ys:
+        dev.assert_equal(y, torch.ones(count))
+    assert all(z[0].item() == 2 for z in again)
+
+
+@check("memory/record_stream_neighbour", "MEM-031", needs=("record_stream", "streams", "delay"))
+def recorded_blocks_stay_apart(dev: Device) -> None:
+    """A block that another stream still uses is not part of a larger one that is handed out."""
+    y = torch.zeros(2048, device=dev.device())
+    live = [torch.ones(2048, device=dev.device()) for _ in range(8)]
+    dev.synchronize()
+    with dev.stream() as other:
+        dev.delay(LATE_MS)
+        y.copy_(live[3])
+    live[3].record_stream(other)
+    del live[3]
+    del live[:]  # its neighbours, free at once
+    again = [torch.empty(2048 * k, device=dev.device()).fill_(2) for k in (8, 6, 4, 2, 1)]
+    dev.assert_equal(y, torch.ones(2048))
+    assert all(z[-1].item() == 2 for z in again)
+
+
+def _lose_when_freed(dev: Device, live: list[torch.Tensor], other: torch.Stream) -> None:
+    dev.fault.device_lost(0)
+    try:
+        del live[4]
+    finally:
+        dev.fault.reset()
+
+
+def _lose_while_in_use(dev: Device, live: list[torch.Tensor], other: torch.Stream) -> None:
+    with other:
+        dev.delay(LATE_MS)
+    del live[4]
+    dev.fault.device_lost(0)
+    try:
+        with suppress(RuntimeError):  # a lost device may refuse
+            _bytes(dev, 512)
+    finally:
+        dev.fault.reset()
+
+
+#: How the fifth of some blocks is freed, and the device is lost meanwhile.
+_LOSSES: dict[str, Callable[[Device, list[torch.Tensor], torch.Stream], None]] = {
+    "recording": _lose_when_freed,
+    "waiting": _lose_while_in_use,
+}
+
+
+@check(
+    "memory/record_stream_fails",
+    "MEM-036",
+    cases=_LOSSES,
+    needs=("fault_injection", "record_stream", "streams", "delay"),
+)
+def blocks_in_unknown_use_are_not_reused(dev: Device, case: str) -> None:
+    """A block whose use by another stream cannot be tracked is handed out to nobody."""
+    with _on_first_device(dev):
+        before = _allocated() if dev.has("memory_stats") else 0
+        other = dev.stream()
+        live = [_bytes(dev, 512) for _ in range(9)]
+        address = live[4].data_ptr()
+        live[4].record_stream(other)
+        _LOSSES[case](dev, live, other)
+        del live[:]  # its neighbours, free at once
+        again = [_bytes(dev, size) for size in (512, 1024, 4096) for _ in range(20)]
+        for x in again:
+            end = x.data_ptr() + x.numel()
+            assert not x.data_ptr() <= address < end, "it was handed out while a stream may use it"
+        if dev.has("memory_stats"):
+            del x, again
+            assert _allocated() == before
+
+
+@check(
+    "memory/record_stream_returns", "MEM-032", needs=("record_stream", "streams", "memory_stats")
+)
+def recorded_blocks_return_at_last(dev: Device) -> None:
+    """Blocks that were recorded on another stream come back once that stream is done."""
+    _recorded_blocks_return(dev, 0)
+
+
+@check(
+    "memory/record_stream_returns_elsewhere",
+    "MEM-032",
+    needs=("record_stream", "streams", "memory_stats", "multi_device"),
+)
+def recorded_blocks_of_another_device_return(dev: Device) -> None:
+    """Blocks of device 1 come back as well when they are freed while device 0 is current."""
+    _recorded_blocks_return(dev, 1)
+
+
+def _recorded_blocks_return(dev: Device, index: int) -> None:
+    with _on_first_device(dev):
+        other = dev.stream(index)
+        before = _allocated(index)
+        live = [_bytes(dev, MIB, index) for _ in range(20)]
+        with other:
+            for x in live:
+                x.fill_(1)
+                x.record_stream(other)
+        del live, x
+        dev.synchronize()
+        assert _allocated(index) == before
+        reserved = _reserved(index)
+        live = [_bytes(dev, MIB, index) for _ in range(10)]
+        assert _reserved(index) <= reserved + 2 * MIB, (
+            f"{len(live)} blocks were not served from cache"
+        )
+
+
+#: name -> (the other stream, whether the block is freed while its own stream is current).
+_POOLS: dict[str, tuple[Callable[[Device], torch.Stream], bool]] = {
+    "other_stream": (lambda dev: dev.stream(), True),
+    "default_stream": (lambda dev: dev.current_stream(), True),
+    "freed_outside": (lambda dev: dev.current_stream(), False),
+}
+
+
+@check("memory/pools", "MEM-033", cases=_POOLS, needs=("streams", "delay"))
+def memory_freed_on_a_stream_stays_with_it(dev: Device, case: str) -> None:
+    """Memory freed while its stream is busy is not handed to work of another stream."""
+    make_other, freed_inside = _POOLS[case]
+    count = 3 * MIB  # large enough for a segment of its own
+    with _on_first_device(dev):  # no other free block is there to be handed out
+        owner, other = dev.stream(), make_other(dev)
+        y = torch.zeros(count, device=dev.device())
+        dev.synchronize()
+        with owner:
+            live = [torch.ones(count, device=dev.device())]
+            dev.delay(LATE_MS)
+            y.copy_(live[0])
+            if freed_inside:
+                live.clear()
+        live.clear()  # if not before, then while another stream is current
+        with other:
+            again = [torch.empty(count, device=dev.device()).fill_(2) for _ in range(4)]
+        dev.synchronize()
+        assert y.min().item() == y.max().item() == 1, "it was overwritten before it was read"
+        assert all(z[0].item() == 2 for z in again)
+        del y, again
+
+
+@check("memory/outlives_stream", "MEM-034", needs=("streams",))
+def tensor_outlives_its_stream(dev: Device) -> None:
+    """A tensor stays valid, and is returned when freed, after the stream it came from is gone."""
+    with _on_first_device(dev):
+        before = _allocated() if dev.has("memory_stats") else 0
+        stream = dev.stream()
+        with stream:
+            x = torch.arange(100.0, device=dev.device())
+        stream.synchronize()
+        del stream
+        dev.assert_equal(x, torch.arange(100.0))
+        y = x.clone()
+        del x
+        dev.assert_equal(y, torch.arange(100.0))
+        del y
+        if dev.has("memory_stats"):
+            assert _allocated() == before, "its memory was not returned"
+
+
+# ---- host access -----------------------------------------------------------------------------
+
+_TOUCHES: dict[str, Callable[[int], object]] = {
+    "read": lambda address: ctypes.string_at(address, 1),
+    "write": lambda address: ctypes.memset(address, 0, 1),
+}
+
+
+@check("memory/protected", "MEM-035", cases=_TOUCHES, needs=("memory_protected", "fork"))
+def host_access_to_device_memory_faults(dev: Device, case: str) -> None:
+    """A host that dereferences device memory dies by a signal instead of reading something."""
+    x = torch.ones(64, device=dev.device())
+    dev.synchronize()
+    address = x.data_ptr()
+
+    def touch() -> str:
+        faulthandler.disable()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        _TOUCHES[case](address)
+        return "survived"
+
+    status, value = dev.fork(touch)
+    assert value != "survived", "device memory is plain host memory"
+    fatal = {-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT}
+    assert status in fatal, f"exit status {status}: {value}"
+    dev.assert_equal(x, torch.ones(64))
+
+
+# ---- pinned host memory ----------------------------------------------------------------------
+
+_PINNED: dict[str, Callable[[], torch.Tensor]] = {
+    "pin_memory": lambda: torch.ones(100).pin_memory(),
+    "factory": lambda: torch.empty(100, pin_memory=True).fill_(1),
+    "like": lambda: torch.ones_like(torch.empty(100), pin_memory=True),
+    "view": lambda: torch.ones(300).pin_memory()[100:200],
+    "large": lambda: torch.ones(MIB).pin_memory()[:100],
+}
+
+
+@check("memory/pinned", "MEM-040", cases=_PINNED, needs=("pinned_memory",))
+def pinned_memory_says_so(dev: Device, case: str) -> None:
+    """Pinned tensors are on the CPU, say is_pinned(), and hold their values."""
+    torch.empty(1, device=dev.device())
+    x = _PINNED[case]()
+    assert x.device.type == "cpu"
+    assert x.is_pinned(), "is_pinned() is False after pinning"
+    assert torch.equal(x, torch.ones(100))
+
+
+@check("memory/pinned:storage", "MEM-040", needs=("pinned_memory",))
+def pinned_memory_can_be_reshaped(dev: Device) -> None:
+    """A pinned tensor can be transposed and reshaped, which copies it into ordinary memory."""
+    torch.empty(1, device=dev.device())
+    x = torch.ones(100).pin_memory().view(10, 10).t().reshape(100)
+    assert x.device.type == "cpu"
+    assert torch.equal(x, torch.ones(100))
+
+
+_NOT_PINNED: dict[str, Callable[[torch.device], torch.Tensor]] = {
+    "ordinary": lambda d: torch.ones(4),
+    "device": lambda d: torch.ones(4, device=d),
+    "copy_of_pinned": lambda d: torch.ones(4).pin_memory().clone(),
+}
+
+
+@check("memory/not_pinned", "MEM-041", cases=_NOT_PINNED, needs=("pinned_memory",))
+def ordinary_memory_is_not_pinned(dev: Device, case: str) -> None:
+    """Only what was pinned is pinned."""
+    torch.empty(1, device=dev.device())
+    assert not _NOT_PINNED[case](dev.device()).is_pinned()
+
+
+@check("memory/not_pinned:pin_device_tensor", "MEM-047", needs=("pinned_memory",))
+def device_tensors_cannot_be_pinned(dev: Device) -> None:
+    """Pinning a device tensor raises RuntimeError."""
+    assert isinstance(raised(torch.ones(4, device=dev.device()).pin_memory), RuntimeError)
+
+
+@check("memory/not_pinned:empty", "MEM-041", needs=("pinned_memory",))
+def empty_tensors_can_be_pinned(dev: Device) -> None:
+    """Pinning a tensor without elements works."""
+    torch.empty(1, device=dev.device())
+    assert torch.empty(0).pin_memory().numel() == 0
+
+
+@check("memory/pinned_again", "MEM-046", needs=("pinned_memory",))
+def pinning_twice_is_free(dev: Device) -> None:
+    """Pinning a pinned tensor gives the tensor itself."""
+    torch.empty(1, device=dev.device())
+    x = torch.ones(4).pin_memory()
+    assert x.pin_memory() is x
+
+
+#: name -> whether the copy does not block.
+_TO_DEVICE = {"to_device": False, "non_blocking_to_device": True}
+_TO_HOST = {"to_host": False, "non_blocking_to_host": True}
+
+
+@check("memory/pinned_copy", "MEM-042", cases=_TO_DEVICE, needs=("pinned_memory",))
+def pinned_memory_is_copied_to_the_device(dev: Device, case: str) -> None:
+    """Copies from pinned memory, blocking and not, move the right values."""
+    values = torch.arange(1000.0)
+    x = values.pin_memory().to(dev.device(), non_blocking=_TO_DEVICE[case])
+    dev.assert_equal(x, values)
+
+
+@check("memory/pinned_copy", "MEM-042", cases=_TO_HOST, needs=("pinned_memory",))
+def pinned_memory_is_copied_from_the_device(dev: Device, case: str) -> None:
+    """Copies to pinned memory, blocking and not, move the right values."""
+    values, host = torch.arange(1000.0), torch.zeros(1000).pin_memory()
+    host.copy_(values.to(dev.device()), non_blocking=_TO_HOST[case])
+    dev.synchronize()
+    assert torch.equal(host, values)
+
+
+@check("memory/pinned_copy:slice", "MEM-042", needs=("pinned_memory",))
+def a_slice_of_pinned_memory_is_written(dev: Device) -> None:
+    """A copy to a part of pinned memory changes that part, and nothing else."""
+    values, host = torch.arange(1000.0), torch.zeros(1000).pin_memory()
+    host[10:20].copy_(values.to(dev.device())[10:20], non_blocking=True)
+    dev.synchronize()
+    assert torch.equal(host[10:20], values[10:20])
+    assert host[:10].sum() == 0 and host[20:].sum() == 0
+
+
+#: name -> (a copy of pinned memory from or to the device, how many elements of the device change).
+_PINNED_COPIES: dict[str, tuple[Callable[[torch.Tensor, torch.Tensor], object], int]] = {
+    "source": (lambda host, x: x.copy_(host, non_blocking=True), 4096),
+    "destination": (lambda host, x: host.copy_(x, non_blocking=True), 0),
+    "source_slice": (lambda host, x: x[:2048].copy_(host[2048:], non_blocking=True), 2048),
+    "destination_slice": (lambda host, x: host[2048:].copy_(x[2048:], non_blocking=True), 0),
+}
+_REUSE = ("pinned_memory", "async_copy", "delay")
+
+
+def _is_not_reused_early(dev: Device, copied: str) -> None:
+    copy, changed = _PINNED_COPIES[copied]
+    on_device = torch.full((4096,), 3.0, device=dev.device())
+    dev.synchronize()
+
+    def look() -> list[torch.Tensor]:
+        host = torch.ones(4096).pin_memory()
+        copy(host, on_device)
+        del host
+        again = [torch.empty(4096, pin_memory=True) for _ in range(4)]
+        for block in again:
+            block.fill_(7)  # by the host, at once
+        return again
+
+    again = while_held(dev, look)
+    dev.synchronize()
+    for block in again:
+        assert torch.equal(block, torch.full((4096,), 7.0)), "a late copy wrote into a new block"
+    expected = torch.full((4096,), 3.0)
+    expected[:changed] = 1
+    dev.assert_equal(on_device, expected)
+
+
+@check("memory/pinned_reuse", "MEM-043", cases=_PINNED_COPIES, needs=_REUSE)
+def pinned_blocks_are_not_reused_early(dev: Device, case: str) -> None:
+    """A pinned block freed while a copy is queued is not handed out before the copy ran."""
+    _is_not_reused_early(dev, case)
+
+
+#: name -> what is copied on a stream of its own.
+_SIDE_COPIES = {"source_side": "source", "destination_side": "destination"}
+
+
+@check("memory/pinned_reuse", "MEM-043", cases=_SIDE_COPIES, needs=_REUSE)
+def pinned_blocks_of_another_stream_are_not_reused_early(dev: Device, case: str) -> None:
+    """A pinned block freed while another stream has a copy queued is not handed out before."""
+    dev.require("streams")
+    with dev.stream():
+        _is_not_reused_early(dev, _SIDE_COPIES[case])
+
+
+def _empty_host_cache(dev: Device) -> None:
+    """Let a pinned block go to the cache, and empty it."""
+    if not hasattr(torch.accelerator, "empty_host_cache"):
+        dev.unsupported("this torch has no torch.accelerator.empty_host_cache")
+    torch.empty(1, device=dev.device())
+    torch.ones(MIB).pin_memory()
+    dev.synchronize()
+    torch.accelerator.empty_host_cache()
+
+
+@check("memory/host_cache:live_blocks_stay", "MEM-044", needs=("pinned_memory",))
+def empty_host_cache_keeps_live_blocks(dev: Device) -> None:
+    """empty_host_cache keeps a live pinned block, and what it holds."""
+    torch.empty(1, device=dev.device())
+    x = torch.arange(100.0).pin_memory()
+    _empty_host_cache(dev)
+    assert x.is_pinned() and torch.equal(x, torch.arange(100.0))
+
+
+@check("memory/host_cache:reused", "MEM-044", needs=("pinned_memory",))
+def memory_can_be_pinned_after_empty_host_cache(dev: Device) -> None:
+    """Pinning works as before after empty_host_cache."""
+    _empty_host_cache(dev)
+    assert torch.equal(torch.ones(MIB).pin_memory(), torch.ones(MIB))
+
+
+# ---- settings --------------------------------------------------------------------------------
+
+_SETTINGS = {
+    "max_split_size": "max_split_size_mb:32",
+    "garbage_collection": "garbage_collection_threshold:0.8",
+    "several": "max_split_size_mb:64,garbage_collection_threshold:0.6",
+}
+
+
+@check("memory/settings", "MEM-045", cases=_SETTINGS, needs=("allocator_settings",))
+def allocator_takes_the_standard_settings(dev: Device, case: str) -> None:
+    """The standard allocator settings are accepted at run time and allocation works under them."""
+    if not hasattr(torch._C, "_accelerator_getAllocatorSettings"):
+        dev.unsupported("torch before 2.12 does not tell its settings: they could not be put back")
+    former = torch._C._accelerator_getAllocatorSettings()
+    try:
+        torch._C._accelerator_setAllocatorSettings(_SETTINGS[case])
+        blocks = [torch.full((k * 1000,), float(k), device=dev.device()) for k in range(1, 20)]
+        for k, block in enumerate(blocks, start=1):
+            assert block[-1].item() == k
+        for k in (1, 3, 1):
+            large = torch.full((k * 8 * MIB,), float(k), device=dev.device())
+            assert large[-1].item() == k
+    finally:
+        torch._C._accelerator_setAllocatorSettings(former)
+
+
+@check("memory/settings_environment", "MEM-045", needs=("allocator_settings",))
+def allocator_takes_settings_from_the_environment(dev: Device) -> None:
+    """PYTORCH_ALLOC_CONF is accepted by a fresh process that then allocates and frees."""
+    done = dev.python(
+        f"import torch\nD = {dev.type!r}\n"
+        "for k in range(1, 50):\n"
+        "    x = torch.full((k * 1000,), 2.0, device=D)\n"
+        "    assert x.sum().item() == k * 2000\n"
+        "print('done')",
+        env={"PYTORCH_ALLOC_CONF": "max_split_size_mb:32,garbage_collection_threshold:0.7"},
+    )
+    assert done.returncode == 0 and "done" in done.stdout, done.stderr[-2000:]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the descriptor of a backend that the suite does not know, from probing its device.
+
+The backend is loaded in processes of its own: it may crash or hang. What was found is written with
+comments, so that it can be corrected.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from torch_conformance.cli import CommandError
+from torch_conformance.spec.outcome import CannotLoad
+
+SUMMARY = "write the descriptor of a new backend from probing its device"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """NAME [--import MODULE]... [-o FILE] [--force] [--deadline SECONDS]"""
+    parser.add_argument(
+        "name", help="the device type, such as mychip; also the name of the backend"
+    )
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="module that makes the device available, such as torch_mychip; repeat for several, in "
+        "their order. Not needed if a package announces the backend to torch",
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="(default: NAME.yaml; '-': print it)"
+    )
+    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
+    parser.add_argument(
+        "--deadline",
+        type=float,
+        default=120.0,
+        metavar="SECONDS",
+        help="that loading may take (default: 120)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Probe, write, and say how to go on."""
+    name: str = arguments.name
+    file = None if arguments.output == "-" else Path(arguments.output or f"{name}.yaml")
+    if not name.isidentifier():
+        raise CommandError(f"{name!r} is not a device type: letters, digits and _ only")
+    if file is not None and file.exists() and not arguments.force:
+        raise CommandError(f"{file} exists; --force replaces it, -o names another file")
+    text = _text(name, arguments.imports, arguments.deadline)
+    if file is None:
+        sys.stdout.write(text)
+        return 0
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(f"{file}: {error.strerror}") from None
+    print(f"wrote {file}. Read it, then:")
+    print(f"  pytest --pyargs torch_conformance --backend-file {file} --tier smoke")
+    return 0
+
+
+def _text(name: str, imports: list[str], deadline: float) -> str:
+    from torch_conformance.authoring.backend import prepare_parent
+    from torch_conformance.bringup.draft import draft
+    from torch_conformance.bringup.survey import survey
+
+    try:
+        prepare_parent()
+        return draft(survey(name, imports, deadline))
+    except CannotLoad as error:
+        raise CommandError(f"{name} cannot be loaded: {error}") from None

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tell what to implement next, from a report: what checks miss, by how many of them wait for it.
+
+Missing operators, data types, functions of the device module, hooks, methods of the guard and
+capabilities are recognised by what PyTorch says when they are called. Capabilities that the
+descriptor declares false are left out. After a run, the option --next of pytest prints the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from torch_conformance.bringup import todo
+from torch_conformance.cli.inputs import load
+from torch_conformance.results.reader import plain
+from torch_conformance.spec import catalogue
+
+SUMMARY = "tell what to implement next, by how many checks wait for it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The report, and how many steps."""
+    parser.add_argument("report", type=Path, metavar="REPORT", help="report of a run (JSON)")
+    parser.add_argument(
+        "-n",
+        "--steps",
+        type=int,
+        default=todo.MAX_STEPS,
+        metavar="N",
+        help=f"steps to print (default: {todo.MAX_STEPS})",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the list; it judges nothing, so the exit code is 0."""
+    document = load(arguments.report)
+    for line in todo.lines(document.content, catalogue.load(), max(arguments.steps, 1)):
+        print(plain(line))
+    return 0

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Rewrite an expectations file from a report.
+
+What passes leaves the file, what fails enters it as an xfail to be reviewed within 30 days: as the
+option --update-expectations of a run does, for a report that was made elsewhere or merged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+from pathlib import Path
+
+from torch_conformance.authoring.discovery import all_checks
+from torch_conformance.cli import CommandError
+from torch_conformance.cli.inputs import load
+from torch_conformance.expectations import ExpectationsError
+from torch_conformance.expectations.update import update
+
+SUMMARY = "rewrite an expectations file from a report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The report and the file."""
+    parser.add_argument("report", type=Path, help="report of a complete run")
+    parser.add_argument("expectations", type=Path, help="file to rewrite; created if missing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Rewrite the file; print a line for each change."""
+    document = load(arguments.report)
+    if not document.complete:
+        raise CommandError(f"{arguments.report} is of a run that is not complete: run it again")
+    records = {str(record["id"]): record for record in document.checks}
+    known = {check.id for check in all_checks()} | set(records)
+    surfaces = {id.partition("/")[0] for id in known}
+    try:
+        changes = update(arguments.expectations, records, known, surfaces, datetime.date.today())
+    except ExpectationsError as error:
+        raise CommandError(str(error)) from None
+    print("\n".join(changes.lines() or [f"{arguments.expectations} says what happened"]))
+    return 0

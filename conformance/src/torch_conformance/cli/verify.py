@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Verify a submission: recompute everything in the bundle and compare.
+
+- The archive holds exactly the files it should, of bounded size.
+- Digests, totals, selection, level and JUnit are what the report gives.
+- The report is of a complete run of everything, and contradicts itself nowhere.
+- Descriptor and expectations are the ones that the run used; every entry names a check.
+- Every excuse has its entry, an absent capability, or an upstream issue of the catalogue behind it.
+- Checks and requirements are those of this suite, which has to be the one that made the report.
+
+Every reason to refuse is told.
+
+What this cannot prove is who made a bundle, or that a run took place: run it again for that.
+
+Exit code 0: it is what it says (the run may still be red: that is printed), 1: it is not, 4: the
+file cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from torch_conformance.cli.inputs import listed, own_suite, read
+from torch_conformance.judging import verification
+from torch_conformance.results import bundle, levels
+from torch_conformance.results.reader import plain
+
+SUMMARY = "verify a bundle: recompute everything, refuse what was changed"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The bundle."""
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="what `submit` wrote")
+    parser.add_argument(
+        "--without-list",
+        action="store_true",
+        help="do not compare with the list of checks of the suite and torch that are here",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print every reason to refuse, or what the bundle shows."""
+    data = read(arguments.bundle, bundle.MAX_BYTES)
+    try:
+        members = bundle.unpack(data)
+    except bundle.BundleError as error:
+        print(f"{arguments.bundle} is refused:\n{listed(error.problems)}")
+        return 1
+    document, problems = verification.findings(members, own_suite(arguments.without_list))
+    if problems or document is None:
+        print(f"{arguments.bundle} is refused:\n{listed(problems)}")
+        return 1
+    run, verdict = document.run, levels.assess(document.content)
+    print(f"{arguments.bundle} is what it says")
+    suite = f"suite {run['suite']} ({run['source']['commit'] or 'installed package'})"
+    print(plain(f"  {run['backend']} with torch {run['torch']['version']}, {suite}"))
+    print(plain(f"  {len(document.checks)} checks, the run is {document.state}, level: {verdict}"))
+    if arguments.without_list:
+        print("  not compared with the suite's own list of checks and requirements")
+    return 0

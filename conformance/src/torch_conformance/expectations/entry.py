@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One entry of an expectations file, and what an outcome becomes under it."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from torch_conformance.spec.outcome import Outcome
+
+LISTS = UNSUPPORTED, XFAIL, FLAKY = ("unsupported", "xfail", "flaky")
+STATUSES = ("fail", "error", "crash", "timeout")
+REQUIRED = {
+    UNSUPPORTED: ("id", "reason", "link"),
+    XFAIL: ("id", "reason", "link", "status", "expires"),
+    FLAKY: ("id", "reason", "link"),
+}
+OPTIONAL = {UNSUPPORTED: (), XFAIL: (), FLAKY: ("expires",)}
+BROKEN = frozenset(Outcome(status) for status in STATUSES)
+
+
+class ExpectationsError(Exception):
+    """An expectations file that cannot be used; the text names file and line."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One entry of the file."""
+
+    kind: str
+    id: str
+    reason: str
+    link: str
+    where: str
+    status: str | None = None
+    expires: datetime.date | None = None
+    lines: tuple[int, int] = (0, 0)
+    """Its first line and the one after its last, counted from 0."""
+
+    def expired(self, today: datetime.date) -> bool:
+        """Whether its time is over."""
+        return self.expires is not None and today > self.expires
+
+    def judge(self, outcome: Outcome, message: str, today: datetime.date) -> tuple[Outcome, str]:
+        """What an outcome becomes under this entry, and the message that goes with it."""
+        if outcome not in BROKEN and outcome is not Outcome.PASS:
+            return outcome, message
+        if self.kind == FLAKY:
+            return self._judge_flaky(outcome, message, today)
+        if outcome is Outcome.PASS:
+            return (
+                Outcome.XPASS,
+                f"passes, but is listed under {self.kind}: delete or narrow {self.where}",
+            )
+        if self.kind == UNSUPPORTED:
+            return Outcome.UNSUPPORTED, f"{self.reason} ({self.link})"
+        return self._judge_xfail(outcome, message, today)
+
+    def _judge_flaky(
+        self, outcome: Outcome, message: str, today: datetime.date
+    ) -> tuple[Outcome, str]:
+        if self.expired(today) and outcome is not Outcome.PASS:
+            return outcome, f"{message}\n{self._expired()}"
+        how = "passed this time" if outcome is Outcome.PASS else f"{outcome} this time: {message}"
+        return Outcome.FLAKY, f"{self.reason} ({self.link}); {how}"
+
+    def _judge_xfail(
+        self, outcome: Outcome, message: str, today: datetime.date
+    ) -> tuple[Outcome, str]:
+        if outcome.value != self.status:
+            return outcome, f"{message}\n{self.where} expects status {self.status!r}"
+        if self.expired(today):
+            return outcome, f"{message}\n{self._expired()}"
+        return Outcome.XFAIL, f"{self.reason} ({self.link})"
+
+    def _expired(self) -> str:
+        return f"the entry at {self.where} expired on {self.expires}"

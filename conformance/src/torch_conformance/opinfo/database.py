@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""PyTorch's databases of operators, modules and optimizers, imported without the compiler.
+
+Upstream's test helpers import torch._inductor for one list of names, and with it dynamo and sympy:
+half of the time a run of the suite needs until its first check. The list is lent to them here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from torch_conformance.opinfo import policy
+
+_PACKAGE, _MODULE = "torch._inductor", "torch._inductor.utils"
+_OPERATORS = "common_methods_invocations"
+_FOREACH = ("unary", "binary", "pointwise", "reduce", "other")
+_GPU_TYPES = ["cuda", "mps", "xpu", "mtia"]
+
+
+def operators() -> list[Any]:
+    """The OpInfo of every operator that the suite is about."""
+    return [op for op in _database(_OPERATORS, "op_db") if policy.applies(op)]
+
+
+def foreach() -> list[Any]:
+    """The OpInfo of every function of lists of tensors."""
+    return [op for kind in _FOREACH for op in _database(_OPERATORS, f"foreach_{kind}_op_db")]
+
+
+def modules() -> list[Any]:
+    """Every ModuleInfo."""
+    return _database("common_modules", "module_db")
+
+
+def optimizers() -> list[Any]:
+    """Every OptimizerInfo."""
+    return _database("common_optimizers", "optim_db")
+
+
+def _database(module: str, name: str) -> list[Any]:
+    import torch  # it has to be complete before a part of it is replaced
+
+    def found() -> list[Any]:
+        entries: list[Any] = getattr(import_module(f"torch.testing._internal.{module}"), name)
+        return entries
+
+    # Before 2.13 the import wants more of it, and cannot be tried a second time.
+    if _PACKAGE not in sys.modules and torch.__version__ >= "2.13":
+        try:
+            with _lent():
+                return found()
+        except ImportError:
+            pass  # This torch wants more of it: let it have the real one.
+    return found()
+
+
+@contextmanager
+def _lent() -> Iterator[None]:
+    """For the duration of the import, stand-ins that have nothing but the list."""
+    package, module = ModuleType(_PACKAGE), ModuleType(_MODULE)
+    module.GPU_TYPES = _GPU_TYPES  # type: ignore[attr-defined]  # added here
+    sys.modules |= {_PACKAGE: package, _MODULE: module}
+    try:
+        yield
+    finally:
+        for name, stand_in in ((_PACKAGE, package), (_MODULE, module)):
+            if sys.modules.get(name) is stand_in:
+                del sys.modules[name]

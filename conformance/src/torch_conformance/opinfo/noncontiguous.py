@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operators on tensors that are not contiguous, or not at the start of their storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.opinfo import database, layouts, policy
+from torch_conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.topic import Seen, Topic, register
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "gaps": layouts.gaps,
+    "transposed": layouts.transposed,
+    "offset": layouts.offset,
+    "expanded": layouts.expanded,
+}
+
+
+class Noncontiguous(Topic):
+    """Calls the operator with its tensors in other arrangements of memory."""
+
+    name = "noncontiguous"
+    requirement = "OPINFO-005"
+    sentence = "gives the CPU's results for tensors of any strides."
+    standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})
+
+    def make(self, dtype: torch.dtype) -> Iterator[Sample]:
+        """The first sample in every layout, the others in one layout each, in turns."""
+        names = [n for n in LAYOUTS if n != "expanded" or policy.bears_repetition(self.op)]
+        for index, sample in enumerate(self.database_samples(dtype)):
+            for name in names if index == 0 else [names[index % len(names)]]:
+                yield sample.map(layouts.dense_only(LAYOUTS[name]), variant=name)
+
+    def act(self, sample: Sample) -> Seen:
+        return Seen(sample.call(self.op.op))
+
+    def _difference(self, dev: Device, sample: Sample, actual: Any, expected: Any) -> str | None:
+        text = super()._difference(dev, sample, actual, expected)
+        if text is not None:
+            # Kernels that are called by others only may take it for granted that rows are dense.
+            plain = sample.map(layouts.dense_only(Tensor.contiguous))
+            known = replace(sample, known=self._values(plain))
+            self.trust(known, Seen(self.canonical(sample, expected)))
+        return text
+
+
+def checks() -> list[Check]:
+    """The checks of every operator that reads tensors; registers them."""
+    return register(map(Noncontiguous, database.operators()), __file__)

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all topics of the OpInfo tier share.
+
+One check verifies all samples of an operator with a dtype: made on the CPU with one seed for the
+check, moved to the device, used there and on the CPU in the same way. The journal knows the running
+sample, so that a crash names it.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy.random
+import torch
+
+# Samples import it when they are made: better once here than in every worker.
+import torch.fx.experimental.symbolic_shapes
+from torch import Tensor
+
+from torch_conformance.authoring import compare, tolerances
+from torch_conformance.authoring.backend import text_of
+from torch_conformance.authoring.check import REGISTRY, Check
+from torch_conformance.authoring.device import Device, run_forked
+from torch_conformance.opinfo import neighbours, policy, precision, randomness, repro, ties
+from torch_conformance.opinfo.evidence import evidence
+from torch_conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.transfer import Transfer
+from torch_conformance.spec import capabilities
+from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.ids import FULL, PR, STANDARD
+from torch_conformance.spec.outcome import CheckError
+
+# The dtype of an operator that stands for all of them: the first of these that it supports.
+REPRESENTATIVES = ("float32", "int64", "complex64", "bool", "float64", "float8_e4m3fn")
+
+# Two results of the CPU that differ by more than this are not two roundings of one.
+PLAIN = 3e-2
+
+
+@dataclass
+class Seen:
+    """What using an operator gave: values to compare, and promises, kept or not.
+
+    The device must keep those that the CPU keeps.
+    """
+
+    values: Any
+    kept: dict[str, bool] = field(default_factory=dict)
+
+
+@dataclass
+class Failure:
+    """One sample whose result is wrong (a difference) or missing (an exception)."""
+
+    index: int
+    text: str
+    raised: bool
+
+
+class Incomparable(Exception):
+    """The CPU itself raises for a sample: there is nothing to compare with."""
+
+
+class Topic:
+    """The body of the checks of one operator; a subclass says what to do with a sample."""
+
+    name: ClassVar[str]
+    requirement: ClassVar[str]
+    sentence: ClassVar[str]
+    mutates: ClassVar[bool] = False
+    """Whether using an operator changes its arguments."""
+    quick: ClassVar[tuple[str, ...]] = REPRESENTATIVES
+    """The first dtype of these that an operator supports belongs to the quickest selection."""
+    standard: ClassVar[frozenset[str] | None] = None
+    """The dtypes that are run unless others are asked for; None: all."""
+    recipe: ClassVar[repro.Recipe] = repro.Recipe()
+    derives: ClassVar[bool] = False
+    """Whether derivatives are compared: they may be off by more, and be those of neighbours."""
+
+    def __init__(self, op: Any) -> None:
+        self.op = op
+        self.__doc__ = f"{op.name} {op.variant_test_name}".strip() + f" {self.sentence}"
+
+    # What a topic defines
+
+    def required(self) -> str:
+        """The requirement that the checks verify."""
+        return self.requirement
+
+    def case(self) -> str:
+        """The operator as a word of the check id."""
+        return policy.case_name(self.op)
+
+    def dtypes(self) -> Iterable[torch.dtype]:
+        """The dtypes there are checks for."""
+        return supported_dtypes(self.op)
+
+    def make(self, dtype: torch.dtype) -> Iterable[Sample]:
+        """The samples."""
+        return self.database_samples(dtype)
+
+    def act(self, sample: Sample) -> Seen:
+        """Use the operator; on the device and on the CPU alike."""
+        raise NotImplementedError
+
+    def canonical(self, sample: Sample, values: Any) -> Any:
+        """Values in a form in which they are unique, as upstream defines it."""
+        return sample.process(ties.resolved(self.op.name, sample, values))
+
+    # The check
+
+    def __call__(self, dev: Device, dtype: torch.dtype) -> None:
+        self.verify(dev, self.samples(dtype, dev.check_id, dev.seed))
+
+    def verify(self, dev: Device, samples: list[Sample]) -> None:
+        """Judge every sample; raise for the first one that fails."""
+        if not samples:
+            dev.unsupported("the operator database has no sample for this")
+        incomparable: list[str] = []
+        failures = list(self._failures(dev, samples, incomparable))
+        if len(incomparable) == len(samples):
+            dev.unsupported(f"the CPU gives nothing to compare with: {incomparable[0]}")
+        dev.note(samples=len(samples) - len(incomparable), evidence=evidence(self.op, dev))
+        if failures:
+            self._raise(dev, samples, failures)
+
+    def samples(self, dtype: torch.dtype, check_id: str, seed: int) -> list[Sample]:
+        """All samples, made before any of them runs: what runs may draw random numbers."""
+        seed_everything(check_id, seed)
+        return list(self.make(dtype))
+
+    def database_samples(self, dtype: torch.dtype, requires_grad: bool = False) -> Iterator[Sample]:
+        """The samples as the operator database has them."""
+        # Not op.sample_inputs: it reseeds before each sample and walks the stack to find its test.
+        made = self.op.sample_inputs_func(self.op, "cpu", dtype, requires_grad)
+        for sample in map(Sample.of, made):
+            kwargs = {name: policy.settled(value) for name, value in sample.kwargs.items()}
+            yield replace(sample, kwargs=kwargs)
+
+    def repro(
+        self, dtype: torch.dtype, check_id: str, target: Descriptor, seed: int, i: int
+    ) -> str:
+        """Code that repeats sample `i`."""
+        return repro.snippet(self.op, self.samples(dtype, check_id, seed)[i], target, self.recipe)
+
+    def judge(self, dev: Device, sample: Sample) -> str | None:
+        """What is wrong with the device's result for a sample, or None."""
+        moved, on_device = self._moved(dev, sample)
+        try:
+            expected = self.act(self.own(sample))
+        except Exception as error:
+            # A kernel that the CPU does not have is nothing that a device must not have.
+            if not sample.refused or isinstance(error, NotImplementedError):
+                raise Incomparable(f"{type(error).__name__}: {first_line(error)}") from None
+            return self._refusal(dev, moved, error)
+        self.trust(sample, expected)
+        try:
+            actual = self.act(moved)
+        except Exception:
+            if sample.refused:
+                raise Incomparable("the device refuses what the CPU accepts") from None
+            raise
+        values = to_cpu(actual.values, dev) if on_device else actual.values
+        for promise, kept in expected.kept.items():
+            if kept and not actual.kept[promise]:
+                return f"the call {promise} on the CPU, and not on the device"
+        quick = self.op.name not in policy.UNINITIALISED
+        if quick and _equal(values, expected.values):
+            return None
+        return self._difference(dev, sample, values, expected.values)
+
+    def _failures(
+        self, dev: Device, samples: list[Sample], incomparable: list[str]
+    ) -> Iterator[Failure]:
+        for index, sample in enumerate(samples):
+            if dev.journal is not None:
+                dev.journal.sample(index)
+            try:
+                text = self.judge(dev, sample)
+            except Incomparable as reason:
+                incomparable.append(str(reason))
+            except AssertionError as error:
+                yield Failure(index, str(error), raised=False)
+            except Exception as error:
+                yield Failure(index, f"{type(error).__name__}: {text_of(error)}", raised=True)
+            else:
+                if text is not None:
+                    yield Failure(index, text, raised=False)
+
+    def own(self, sample: Sample) -> Sample:
+        """The sample for one use: a copy, if that changes its arguments."""
+        changes = self.mutates or self.op.name in policy.MUTATES_ARGUMENTS
+        return self._copy(sample) if changes else sample
+
+    def _copy(self, sample: Sample) -> Sample:
+        parts = copy.deepcopy((sample.input, sample.args, sample.kwargs))
+        return replace(sample, input=parts[0], args=parts[1], kwargs=parts[2])
+
+    def _moved(self, dev: Device, sample: Sample) -> tuple[Sample, bool]:
+        """The sample on the device, and whether the result has to be there, too."""
+        if not dev.is_accelerator:
+            return self.own(sample), False
+        transfer = Transfer(dev.device())
+        moved = replace(sample, input=transfer.move(sample.input))
+        if self.op.name not in policy.HOST_ARGUMENTS:
+            arguments = transfer.move((sample.args, sample.kwargs))
+            moved = replace(moved, args=arguments[0], kwargs=arguments[1])
+        # Where no argument names a device, the result belongs on the CPU.
+        return moved, transfer.used
+
+    def _refusal(self, dev: Device, moved: Sample, error: Exception) -> str | None:
+        """The CPU raises and the device has to: what is wrong with what the device does."""
+        due = f"the CPU raises {type(error).__name__}: {first_line(error)}"
+        try:
+            self.act(moved)
+            dev.synchronize()
+        except type(error):
+            return None
+        except Exception as raised:
+            return f"{type(raised).__name__}: {text_of(raised)}; {due}"
+        return f"nothing is raised; {due}"
+
+    def trust(self, sample: Sample, expected: Seen) -> None:
+        """Raise Incomparable if the CPU itself is wrong."""
+        if sample.known is None or not policy.has_values(self.op):
+            return
+        if not _equal(expected.values, sample.known):
+            text = compare.difference(expected.values, sample.known, rtol=PLAIN, atol=PLAIN)
+            if text is not None and not randomness.drawn(lambda: self.act(self._copy(sample))):
+                raise Incomparable(f"the CPU itself is wrong: {text}")
+
+    def _difference(self, dev: Device, sample: Sample, actual: Any, expected: Any) -> str | None:
+        metadata = compare.metadata_difference(actual, expected)
+        if metadata is not None or self.op.name in policy.UNINITIALISED:
+            return metadata
+        text = self._value_difference(dev, actual, expected)
+        if text is None or randomness.drawn(lambda: self.act(self._copy(sample))):
+            return None
+        actual, expected = self.canonical(sample, actual), self.canonical(sample, expected)
+        text = self._value_difference(dev, actual, expected)
+        if text is None:
+            return None
+        grant = precision.DERIVATIVES if self.derives else precision.RESULTS
+        right = precision.as_precise(self._values, sample, actual, expected, grant)
+        if not right and self.derives:
+            granted = partial(self._tolerance, dev)
+            right = neighbours.right_nearby(self._values, sample, actual, granted)
+        return None if right else text
+
+    def _values(self, sample: Sample) -> Any:
+        """What the CPU computes for a sample."""
+        return self.canonical(sample, self.act(self.own(sample)).values)
+
+    def _value_difference(
+        self, dev: Device, actual: Any, expected: Any, at: str = ""
+    ) -> str | None:
+        if isinstance(expected, (list, tuple)):
+            if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
+                return compare.difference(actual, expected, where=at)
+            pairs = enumerate(zip(actual, expected, strict=True))
+            texts = (self._value_difference(dev, a, e, f"{at}[{i}]") for i, (a, e) in pairs)
+            return next((text for text in texts if text is not None), None)
+        rtol = atol = 0.0
+        if isinstance(expected, Tensor):
+            rtol, atol = self._tolerance(dev, expected.dtype)
+        elif isinstance(expected, (float, complex)):
+            rtol, atol = dev.tolerance(torch.float32)
+        return compare.difference(actual, expected, rtol=rtol, atol=atol, where=at)
+
+    def _tolerance(self, dev: Device, dtype: torch.dtype) -> tuple[float, float]:
+        """The widest of what the dtype, upstream's tests and our own exceptions grant."""
+        granted = [dev.tolerance(dtype)]
+        if dev.is_accelerator:
+            granted.append(policy.tolerance(self.op, dtype))
+            name = str(dtype).removeprefix("torch.")
+            granted.append(tolerances.load().granted(self.op.name, self.name, name))
+        return max(rtol for rtol, _ in granted), max(atol for _, atol in granted)
+
+    def _raise(self, dev: Device, samples: list[Sample], failures: list[Failure]) -> None:
+        first = failures[0]
+        sample = samples[first.index]
+        dev.note(repro=repro.snippet(self.op, sample, dev.descriptor, self.recipe))
+        variant = f" ({sample.variant})" if sample.variant else ""
+        count = f"{len(failures)} of {len(samples)} fail"
+        text = f"{first.text}\nin sample {first.index}{variant}; {count}"
+        raise CheckError(text) if first.raised else AssertionError(text)
+
+
+def seed_everything(check_id: str, seed: int) -> None:
+    """Seed all generators that samples are drawn from."""
+    value = zlib.crc32(f"{seed}:{check_id}".encode())
+    torch.default_generator.manual_seed(value)
+    random.seed(value)
+    numpy.random.seed(value)
+
+
+def register(bodies: Iterable[Topic], file: str) -> list[Check]:
+    """Make and register the checks of a topic, one for each operator and dtype."""
+    made = [check for body in bodies for check in _checks(body, file)]
+    for check in made:
+        REGISTRY.add(check)
+    return made
+
+
+def _checks(body: Topic, file: str) -> Iterator[Check]:
+    dtypes = sorted(body.dtypes(), key=str)
+    names = {str(dtype).removeprefix("torch."): dtype for dtype in dtypes}
+    quick = next((name for name in body.quick if name in names), None)
+    for name, dtype in names.items():
+        standard = body.standard is None or name in body.standard
+        yield Check(
+            id=f"opinfo/{body.name}:{body.case()}:{name}",
+            requirements=(body.required(),),
+            body=body,
+            arguments=(("dtype", name),),
+            needs=(*policy.needs(body.op), *([name] if name in capabilities.MEANING else [])),
+            breadth=PR if name == quick else STANDARD if standard else FULL,
+            file=file,
+            line=Topic.__call__.__code__.co_firstlineno,
+            sample_repro=_sample_repro(body, dtype, f"opinfo/{body.name}:{body.case()}:{name}"),
+        )
+
+
+def _sample_repro(body: Topic, dtype: torch.dtype, check_id: str) -> Any:
+    def made(target: Descriptor, seed: int, i: int) -> str | None:
+        """Made in a child: this is the runner's process, which runs no operators."""
+        status, text = run_forked(lambda: body.repro(dtype, check_id, target, seed, i))
+        return text if status == 0 else None
+
+    return made
+
+
+def supported_dtypes(op: Any) -> frozenset[torch.dtype]:
+    """The dtypes with which the CPU runs the operator, says the database."""
+    return frozenset(op.supported_dtypes("cpu"))
+
+
+def _equal(actual: Any, expected: Any) -> bool:
+    """Whether both are the same plain tensors: the way of nearly all samples, kept short."""
+    if type(expected) is list and type(actual) is list and len(actual) == len(expected):
+        return all(map(_equal, actual, expected))
+    return (
+        type(expected) is Tensor
+        and type(actual) is Tensor
+        and actual.dtype is expected.dtype is not torch.complex32
+        and actual.layout is expected.layout is torch.strided
+        and torch.equal(actual, expected)
+    )
+
+
+def to_cpu(value: Any, dev: Device) -> Any:
+    """Results copied to the CPU; one that is not on the device is an error of its own."""
+    if isinstance(value, Tensor):
+        if value.device.type != dev.type:
+            raise AssertionError(f"a result is on {value.device}, not on {dev.type}")
+        return value.detach().cpu()
+    if isinstance(value, (list, tuple)):
+        return [to_cpu(item, dev) for item in value]
+    return value
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of that message."""
+    return (text_of(error).strip().splitlines() or [""])[0][:160]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How a run against one backend ends: the words in the terminal and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch_conformance.bringup.loading import explained
+from torch_conformance.judging.judge import WARN
+from torch_conformance.pytest_plugin.suite import Session
+from torch_conformance.results import levels, summary
+from torch_conformance.spec.outcome import EXECUTED, Outcome, is_bad
+
+# Above 63, because pytest and its plugins use the lower ones.
+INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 64, 65, 66
+
+
+def exit_code(backend: Session) -> int:
+    """0 if every check is as it should be; the others are explained in `plugin`."""
+    assert backend.report is not None
+    records = backend.report.records.values()
+    outcomes = {Outcome(record["outcome"]) for record in records}
+    if backend.cannot_load:
+        return CANNOT_LOAD
+    if not outcomes & EXECUTED:
+        return NOTHING_EXECUTED
+    if not backend.complete:
+        return INCOMPLETE
+    return 1 if any(is_bad(record) for record in records) else 0
+
+
+def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterator[str]:
+    """What there is to say, from the outcomes to the path of the report.
+
+    Reasons for which checks neither passed nor failed are counted by kind, or each is shown.
+    """
+    report = session.report
+    assert report is not None
+    name = session.descriptor.name
+    records = list(report.records.values())
+    yield ""
+    if session.cannot_load:
+        yield f"backend {name} cannot be loaded: {explained(session.cannot_load)}"
+        return
+    yield f"backend {name}: {len(records)} checks"
+    yield from summary.table(records)
+    excuses = list((summary.reasons if show_reasons else summary.excuses)(records))
+    if excuses:
+        more = "" if show_reasons else " (--show-reasons: each, with its checks)"
+        yield f"neither passed nor failed on {name}, by reason{more}"
+        yield from excuses
+    if fallback == WARN:
+        yield f"operators that {name} ran by CPU fallback, by the number of checks that used them"
+        yield from summary.fallbacks(records) or ["       none"]
+    causes = list(summary.causes(records))
+    if causes:
+        yield f"causes of failure on {name}, most frequent first"
+        yield from causes
+        yield from summary.ran_once(records)
+    if not session.complete:
+        missing = len(session.selected - set(report.records))
+        yield f"INCOMPLETE: {missing} checks have no result"
+    if session.verified:
+        first, last = session.verified.seeds[0], session.verified.seeds[-1]
+        yield f"verified in {session.verified.rounds} rounds, --verify-seed {first} to {last}"
+    if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
+        yield "NOTHING EXECUTED: no check ran, which is a failure"
+    if session.changes:
+        yield f"changes of {session.expectations_file}"
+        yield from (f"       {line}" for line in session.changes)
+    yield from _level(session)
+    yield f"report: {session.report_file}"
+
+
+def _level(session: Session) -> Iterator[str]:
+    assert session.report is not None
+    verdict = levels.assess(session.report.content(session.complete))
+    yield f"level: {verdict}"
+    if verdict.next:
+        blockers = verdict.next.blockers
+        more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""
+        yield f"       {verdict.next.level.title} needs more: {blockers[0]}{more}"

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The checks of one backend are run: probed for, set apart, once, again, or in rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.judging.judge import Emit, Options
+from torch_conformance.judging.reruns import Reruns
+from torch_conformance.judging.rounds import Rounds, adversarial, without_rounds
+from torch_conformance.running import probes
+from torch_conformance.running.pool import Pool
+from torch_conformance.running.result import Result
+from torch_conformance.spec.outcome import CannotLoad
+
+if TYPE_CHECKING:
+    from torch_conformance.pytest_plugin.suite import Session, Suite
+    from torch_conformance.running.inprocess import InProcess
+
+Runs = Callable[[Iterable[Check], Emit], None]
+
+
+def make_runner(session: Session, options: Options) -> Pool | InProcess:
+    """What runs the checks of a backend; raises CannotLoad if the backend does not come up."""
+    if options.isolate == "none":
+        from torch_conformance.running.inprocess import InProcess  # Imports torch.
+
+        return InProcess(session.descriptor, options.seed)
+    return Pool(session.descriptor, options)
+
+
+def _in_rounds(session: Session, suite: Suite, runner: Pool | InProcess, options: Options) -> Runs:
+    """What runs checks in several rounds, each with workers of its own."""
+    assert options.verify is not None and session.judge is not None
+    rounds = options.verify.rounds
+    session.verified = options.verify
+    capable = frozenset(name for name, entry in session.capabilities.items() if entry["value"])
+    runner.close()  # There are backends that one process may use at a time.
+
+    def make_pool(seed: int) -> Pool:
+        pool = Pool(adversarial(session.descriptor, seed), options)
+        pool.set_capabilities(capable)
+        return pool
+
+    def begin(number: int, seed: int) -> None:
+        of = f"round {number} of {rounds}"
+        suite.tell(f"{session.descriptor.name}: {of}, --verify-seed {seed}")
+
+    def repro(id: str | None, seed: int) -> str:
+        command = without_rounds(suite.arguments) if id is None else suite.repro(session)(id)
+        return f"{command} --verify 1 --verify-seed {seed}"
+
+    return Rounds(options.verify, make_pool, session.judge, repro, begin, session.note).run
+
+
+def with_reruns(session: Session, runner: Pool | InProcess, options: Options) -> Runs:
+    """What runs checks, those with unexpected results again; without processes all run once."""
+    if not isinstance(runner, Pool) or not options.reruns:
+        return runner.run
+    assert session.judge is not None
+    return Reruns(runner, session.judge, options, session.note).run
+
+
+def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
+    """Find out the capabilities that the descriptor leaves open, and note all in the report."""
+    found: list[Result] = []
+    runner.run(probes.to_probe(session.descriptor), found.append)
+    session.capabilities = table = probes.capabilities(session.descriptor, found)
+    if session.report is not None:
+        session.report.run["capabilities"] = table
+    names = frozenset(name for name, entry in table.items() if entry["value"])
+    runner.set_capabilities(names)
+    return names
+
+
+def _identify(session: Session, runner: Pool | InProcess) -> None:
+    if session.report is not None:
+        session.report.run |= runner.identity
+
+
+def run(session: Session, suite: Suite, checks: Iterable[Check], emit: Any) -> None:
+    """Run checks against a backend; every result goes to `emit(check, result)`."""
+    options = suite.options(session.descriptor)
+    by_id = {check.id: check for check in checks}
+    assert session.judge is not None
+    try:
+        runner = make_runner(session, options)
+        try:
+            plan = session.judge.plan(by_id.values(), probe(session, runner))
+            for result in plan.decided:
+                emit(by_id[result.id], result)
+            runs = (
+                _in_rounds(session, suite, runner, options)
+                if options.verify
+                else with_reruns(session, runner, options)
+            )
+            runs(plan.run, lambda result: emit(by_id[result.id], result))
+        finally:
+            _identify(session, runner)
+            runner.close()
+    except CannotLoad as error:
+        session.cannot_load = str(error)
+        assert session.report is not None
+        session.report.run["cannot_load"] = str(error)
+        return
+    session.finished = True

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Running one check in this process and judging how it ended."""
+
+from __future__ import annotations
+
+import re
+import time
+import traceback
+from types import TracebackType
+
+from torch_conformance.authoring.backend import first_line, text_of
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.running.result import Result
+from torch_conformance.spec.outcome import CheckError, Outcome, Unsupported
+
+# From here on, PyTorch lists guesses and every kernel that a missing operator has elsewhere.
+DISPATCHER = " This could be because the operator doesn't exist for this backend"
+
+
+def execute(check: Check, dev: Device) -> Result:
+    """Run the check, then wait for the device: a late error belongs to the check that caused it."""
+    begin = time.perf_counter()
+    result = Result(check.id, Outcome.PASS)
+    try:
+        dev.begin(check.id)
+        check.run(dev)
+        dev.synchronize()
+    except Unsupported as error:
+        result.outcome, result.message = Outcome.UNSUPPORTED, str(error)
+    except BaseException as error:
+        _judge(result, error, check, dev)
+        _quiesce(dev)
+    result.duration = time.perf_counter() - begin
+    try:
+        result.fallbacks = sorted(dev.fallbacks())
+    except BaseException as error:  # the backend's own counter
+        _judge(result, error, check, dev)
+    for name, value in dev.facts.items():
+        setattr(result, name, value)
+    return result
+
+
+def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> None:
+    text = text_of(error).partition(DISPATCHER)[0]
+    if any(re.search(pattern, text) for pattern in dev.descriptor.environment_errors):
+        result.outcome, result.message = Outcome.NOT_RUN, f"environment: {first_line(error)}"
+        return
+    if isinstance(error, AssertionError):
+        result.outcome = Outcome.FAIL
+        result.message = text or "assertion failed"
+    else:
+        result.outcome = Outcome.ERROR
+        named = text if isinstance(error, CheckError) else f"{type(error).__name__}: {text}"
+        result.message = named.removesuffix(": ")
+    result.detail = _traceback(error.__traceback__, check)
+
+
+def _quiesce(dev: Device) -> None:
+    """After a failure: take late errors off the device, so that the next check starts clean."""
+    try:
+        dev.synchronize()
+    except BaseException:  # SystemExit, too: the check that ran has its result
+        pass
+
+
+def _traceback(trace: TracebackType | None, check: Check) -> str:
+    """The frames from the body of the check inwards, as text."""
+    frames = traceback.extract_tb(trace)
+    inner = [i for i, frame in enumerate(frames) if frame.filename == check.file]
+    return "".join(traceback.format_list(frames[inner[0] if inner else 0 :]))

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``--isolate=none``: checks run in the pytest process itself, for debuggers.
+
+The backend is loaded here, a crash ends the run, and a hang is not ended by anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.running.execute import execute
+from torch_conformance.running.identity import identity
+from torch_conformance.running.loading import bring_up
+from torch_conformance.running.result import Result
+from torch_conformance.spec.descriptor import Descriptor
+
+
+class InProcess:
+    """Has the interface of `Pool`, without its processes."""
+
+    def __init__(self, descriptor: Descriptor, seed: int) -> None:
+        self._dev = Device(descriptor, bring_up(descriptor), seed=seed)
+        self.identity = identity(self._dev)
+
+    def set_capabilities(self, capabilities: frozenset[str]) -> None:
+        """What the checks to come may rely on."""
+        self._dev.capabilities = capabilities
+
+    def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
+        """Run the checks in their order."""
+        for check in checks:
+            emit(execute(check, self._dev))
+
+    def close(self) -> None:
+        """Nothing is left behind."""

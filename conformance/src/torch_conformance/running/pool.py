@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pool: keeps workers busy, books every death on the check that caused it, and goes on.
+
+The rules: one worker loads the backend before others are started; a worker runs a limited number of
+checks and is replaced; a worker that dies or falls silent loses its running check only, and a fresh
+one shows whether the device still works before that result is believed.
+"""
+
+from __future__ import annotations
+
+import gc
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.running.death import innermost_frame
+from torch_conformance.running.process import Worker
+from torch_conformance.running.result import Result
+from torch_conformance.running.worker import output_section
+from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.outcome import CannotLoad, Outcome
+
+# Checks a worker holds, so that it never waits for the runner.
+PREFETCH = 3
+# Longest sleep between two looks at the workers; short where the end of a process cannot wake us.
+LONG_POLL, SHORT_POLL = 1.0, 0.02
+# Workers that may die in a row between checks before the rest is given up.
+IDLE_DEATHS = 3
+
+Emit = Callable[[Result], None]
+
+
+class Settings(Protocol):
+    """The part of the run's options that concerns the pool."""
+
+    @property
+    def workers(self) -> int: ...
+    @property
+    def chunk(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+
+
+class Pool:
+    """Runs checks in worker processes against one backend."""
+
+    def __init__(self, descriptor: Descriptor, settings: Settings) -> None:
+        self._descriptor = descriptor
+        self._settings = settings
+        self._limit = settings.workers
+        self._workers: list[Worker] = []
+        self._selector = selectors.DefaultSelector()
+        self._capabilities: list[str] = []
+        self._queue: deque[Check] = deque()
+        self._solo: deque[Check] = deque()
+        # Like _solo, but before everything else.
+        self._urgent: deque[Check] = deque()
+        # Results of deaths, held back until a fresh worker tells whether the device is still there.
+        self._suspects: list[Result] = []
+        self._loaded_once = False
+        self._healthy_at_first = False
+        self._idle_deaths = 0
+        self._lost: str | None = None
+        #: What the first worker found under test: driver and devices (see identity.py).
+        self.identity: dict[str, Any] = {}
+        # Workers never free what the parent has by now: spare them the copies of its pages.
+        gc.collect()
+        gc.freeze()
+
+    def set_capabilities(self, capabilities: frozenset[str]) -> None:
+        """What the checks to come may rely on."""
+        self._capabilities = sorted(capabilities)
+        for worker in self._workers:
+            worker.send(capabilities=self._capabilities)
+
+    def run(self, checks: Iterable[Check], emit: Emit) -> None:
+        """Run the checks; results come as they are ready. Raises CannotLoad."""
+        for check in checks:
+            (self._solo if check.isolate else self._queue).append(check)
+        if self._lost:
+            self._give_up(emit)
+        while self._queue or self._solo or self._urgent or self._suspects or self._busy():
+            self._staff()
+            for worker in self._workers:
+                self._feed(worker)
+            self._wait()
+            for worker in list(self._workers):
+                if worker in self._workers:  # Losing the device ends all of them.
+                    self._attend(worker, emit)
+
+    def run_next(self, check: Check) -> None:
+        """From within `emit`: run this one in a process of its own, before all that waits."""
+        self._urgent.append(check)
+
+    def close(self) -> None:
+        """End every worker; a descriptor's teardown gets the time to run."""
+        if self._descriptor.teardown:
+            for worker in self._workers:
+                worker.dismiss()
+            for worker in self._workers:
+                worker.wait()
+        for worker in list(self._workers):
+            self._remove(worker)
+        self._selector.close()
+
+    # Starting and feeding workers
+
+    def _busy(self) -> bool:
+        # A check that has a worker of its own is sent to it when that has loaded the backend.
+        return any(w.outstanding or (w.solo and not w.sent) for w in self._workers)
+
+    def _staff(self) -> None:
+        """Start the workers that the work needs and the limit allows."""
+        if self._suspects or not self._loaded_once:
+            if self._descriptor.single_process and self._workers:
+                return
+            if not any(worker.probes_health and not worker.loaded for worker in self._workers):
+                self._start(self._settings.chunk, health=True)
+            return
+        alone = self._urgent or (self._solo if not self._queue else None)
+        if alone:
+            self._make_room()
+        while not self._urgent and len(self._queue) > self._free_hands() and self._room():
+            self._start(self._settings.chunk)
+        while alone and self._room():
+            self._start(1, solo=alone.popleft())
+
+    def _room(self) -> bool:
+        """Whether one more worker is within the limit; those with nothing left do not count."""
+        if self._descriptor.single_process:
+            return not self._workers
+        return sum(1 for w in self._workers if w.outstanding or not w.leaving) < self._limit
+
+    def _free_hands(self) -> int:
+        """Workers that have nothing to run and will take from the queue."""
+        return sum(1 for w in self._workers if not (w.outstanding or w.leaving or w.solo))
+
+    def _make_room(self) -> None:
+        """Checks that need a fresh process wait for idle workers to leave."""
+        for worker in self._workers:
+            if worker.loaded and not worker.outstanding and not worker.solo:
+                worker.dismiss()
+
+    def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
+        worker = Worker(self._descriptor, self._settings.seed, budget, health, solo, self._workers)
+        worker.send(capabilities=self._capabilities)
+        self._workers.append(worker)
+        self._selector.register(worker.results, selectors.EVENT_READ)
+        if worker.pidfd is not None:
+            self._selector.register(worker.pidfd, selectors.EVENT_READ)
+
+    def _feed(self, worker: Worker) -> None:
+        if not worker.loaded or worker.leaving or worker.solo or self._urgent:
+            return
+        # Near the end of the queue nobody hoards what another could run.
+        depth = PREFETCH if len(self._queue) > PREFETCH * self._limit else 1
+        while self._queue and not worker.leaving and len(worker.outstanding) < depth:
+            worker.assign(self._queue.popleft())
+
+    def _wait(self) -> None:
+        """Sleep until a worker says something, ends, or runs out of time."""
+        now = time.monotonic()
+        deadlines = [w.deadline(self._descriptor) for w in self._workers]
+        limit = LONG_POLL if all(w.pidfd is not None for w in self._workers) else SHORT_POLL
+        timeout = min([limit, *(d - now for d in deadlines if d is not None)])
+        self._selector.select(max(0.0, timeout))
+
+    # Hearing from workers
+
+    def _attend(self, worker: Worker, emit: Emit) -> None:
+        # In this order: what an ended worker wrote is in the pipe by then.
+        ended = worker.has_ended()
+        for message in worker.messages():
+            self._receive(worker, message, emit)
+        if ended:
+            self._bury(worker, emit)
+            return
+        if worker.closed:
+            worker.kill()
+        deadline = worker.deadline(self._descriptor)
+        if deadline is not None and time.monotonic() > deadline:
+            worker.kill_silent()
+
+    def _receive(self, worker: Worker, message: dict[str, Any], emit: Emit) -> None:
+        if worker.timed_out:
+            return  # The request to tell where it hangs has woken it up: too late.
+        if "result" in message:
+            self._idle_deaths = 0
+            worker.done += 1
+            worker.answered = time.monotonic()
+            emit(Result.from_json(message["result"]))
+        elif "identity" in message:
+            worker.brought_up = True
+            self.identity = self.identity or message["identity"]
+        elif "loaded" in message:
+            worker.loaded = True
+            if worker.probes_health:
+                self._learn_health(message["healthy"], emit)
+            if worker.solo:
+                worker.assign(worker.solo)
+        else:
+            worker.failure = message.get("cannot_load") or message.get("broken")
+
+    def _learn_health(self, healthy: bool, emit: Emit) -> None:
+        if not self._loaded_once:
+            self._loaded_once, self._healthy_at_first = True, healthy
+        elif self._healthy_at_first and not healthy:
+            self._lose("the smallest computation fails in a fresh process", emit)
+            return
+        suspects, self._suspects = self._suspects, []
+        for result in suspects:
+            emit(result)
+
+    # Deaths
+
+    def _bury(self, worker: Worker, emit: Emit) -> None:
+        running, outstanding = worker.running, worker.outstanding
+        how, output = self._remove(worker), worker.output()
+        if worker.brought_up and not worker.loaded:
+            self._learn_health(False, emit)
+            return
+        if not worker.loaded:
+            self._loading_failed(worker, how, output, emit)
+            return
+        if running is not None:
+            self._suspects.append(self._death(worker, running, how, output))
+            outstanding = outstanding[1:]
+        elif outstanding:
+            self._idle_deaths += 1
+        for check in reversed(outstanding):
+            (self._solo if check.isolate else self._queue).appendleft(check)
+        if self._idle_deaths >= IDLE_DEATHS:
+            self._lose(worker.failure or f"workers end between checks: {how}", emit)
+
+    def _death(self, worker: Worker, check: Check, how: str, output: str) -> Result:
+        """The result of the check in which a worker died or was killed."""
+        result = Result(check.id, Outcome.CRASH, how, output_section(output))
+        result.duration = worker.journal.silent_seconds
+        if worker.timed_out:
+            limit = check.deadline or self._descriptor.deadlines.check
+            result.outcome, result.message = Outcome.TIMEOUT, f"silent for {limit:g} s"
+        sample = worker.journal.current_sample
+        if sample is not None:
+            result.message += f" in sample {sample}"
+            if check.sample_repro:
+                result.repro = check.sample_repro(self._descriptor, self._settings.seed, sample)
+        result.message += innermost_frame(output)
+        return result
+
+    def _loading_failed(self, worker: Worker, how: str, output: str, emit: Emit) -> None:
+        reason = worker.failure or _loading_death(worker, how, output, self._descriptor)
+        if not self._loaded_once:
+            raise CannotLoad(reason)
+        if worker.solo:
+            self._solo.appendleft(worker.solo)
+        if self._workers and not worker.probes_health:
+            # It loads in the workers there are: go on with as many as the backend bears.
+            self._limit = len(self._workers)
+        else:
+            self._lose(f"the backend does not load any more: {reason}", emit)
+
+    def _lose(self, reason: str, emit: Emit) -> None:
+        """The device is gone: book that on what ran when it went, and run nothing more."""
+        suspects, self._suspects = self._suspects, []
+        for result in suspects:
+            result.outcome = Outcome.DEVICE_LOST
+            result.message = f"{result.message}; then {reason}"
+            emit(result)
+        self._lost = f"device lost: {reason}"
+        for worker in list(self._workers):
+            self._queue.extend(worker.outstanding)
+            self._remove(worker)
+        self._give_up(emit)
+
+    def _give_up(self, emit: Emit) -> None:
+        for queue in (self._urgent, self._queue, self._solo):
+            while queue:
+                emit(Result(queue.popleft().id, Outcome.NOT_RUN, str(self._lost)))
+
+    def _remove(self, worker: Worker) -> str:
+        self._workers.remove(worker)
+        for fd in (worker.results, worker.pidfd):
+            if fd is not None:
+                self._selector.unregister(fd)
+        return worker.reap()
+
+
+def _loading_death(worker: Worker, how: str, output: str, descriptor: Descriptor) -> str:
+    if worker.timed_out:
+        return f"did not load within {descriptor.deadlines.startup:g} s"
+    # What the process itself said is above the stacks that faulthandler adds.
+    said, _, _ = output.partition("Fatal Python error")
+    last = next(reversed(said.strip().splitlines()), "")
+    return f"{how} while loading" + (f"; it wrote: {last}" if last else "")

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`pytest hal_conformance --driver=PATH`: every test in a forked child with a deadline."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from hal_conformance import contract
+from hal_conformance.abi import Status
+from hal_conformance.covers import FILE, Covered, catalogue, covered_by
+from hal_conformance.driver import Driver
+from hal_conformance.known_answers import known_answers
+from hal_conformance.process import Ending, run_in_child
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hal", "driver conformance (pytest hal_conformance)")
+    group.addoption(
+        "--driver",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="driver library to test; repeatable",
+    )
+    group.addoption(
+        "--driver-deadline",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="time one test may take (default: 30)",
+    )
+    group.addoption(
+        "--requirement",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="run only the tests of this requirement, HAL-014 say; repeatable",
+    )
+    group.addoption(
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run only the known answers of this kernel; repeatable",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "must: checks a requirement of level must")
+    config.addinivalue_line("markers", "should: checks only requirements of level should")
+    for path in _drivers(config):
+        if not path.is_file():
+            raise pytest.UsageError(f"--driver: no such file: {path}")
+    for name in _option(config, "requirement"):
+        if name not in catalogue():
+            raise pytest.UsageError(f"--requirement: {name} is not in {FILE}")
+    for name in _option(config, "kernel"):
+        if name not in contract.kernels():
+            raise pytest.UsageError(f"--kernel: {name} is not in {contract.PATH}")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if not _drivers(session.config):
+        raise pytest.UsageError("the HAL suite tests a driver library: give --driver=PATH")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "driver_path" in metafunc.fixturenames:
+        paths = _drivers(metafunc.config)
+        metafunc.parametrize("driver_path", paths, ids=[path.stem for path in paths])
+    if "answered_kernel" in metafunc.fixturenames:
+        metafunc.parametrize("answered_kernel", contract.kernels())
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        requirements = _covered(item).requirements
+        # JUnit's XML then says which requirements a test is of.
+        item.user_properties += [("requirement", name) for name in requirements]
+        kernel = _kernel_of(item)
+        if kernel is not None:
+            item.user_properties.append(("kernel", kernel))
+        levels = {catalogue()[name].level for name in requirements}
+        if levels:
+            item.add_marker("must" if "must" in levels else "should")
+    wanted = set(_option(config, "requirement"))
+    kernels = set(_option(config, "kernel"))
+    if wanted or kernels:
+        chosen = [
+            item
+            for item in items
+            if (not wanted or wanted & set(_covered(item).requirements))
+            and (not kernels or _kernel_of(item) in kernels)
+        ]
+        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        items[:] = chosen
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if session.config.option.collectonly:
+        return
+    for kernel in sorted(filter(None, map(_kernel_of, session.items))):
+        known_answers(kernel)  # the forked tests inherit the cases and need not make them again
+
+
+def _kernel_of(item: pytest.Item) -> str | None:
+    """The kernel whose known answers the test runs."""
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None
+    name = item.callspec.params.get("answered_kernel")
+    return name if isinstance(name, str) else None
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many kernels give the known answers, by driver."""
+    outcomes: dict[str, dict[str, set[str]]] = {}
+    for outcome in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(outcome, []):
+            kernel = dict(getattr(report, "user_properties", ())).get("kernel")
+            if kernel is not None:
+                driver = report.nodeid.rsplit("[", 1)[1].split("-")[0]
+                outcomes.setdefault(driver, {}).setdefault(outcome, set()).add(kernel)
+    for driver, kernels in sorted(outcomes.items()):
+        wrong = kernels.get("failed", set())
+        right = len(kernels.get("passed", set()) - wrong)
+        lacking = len(kernels.get("skipped", set()))
+        terminalreporter.write_line(
+            f"{driver}: {right} of {len(contract.kernels())} kernels answer correctly, "
+            f"{len(wrong)} do not, {lacking} are not offered"
+        )
+
+
+def _covered(item: pytest.Item) -> Covered:
+    return covered_by(item.function) if isinstance(item, pytest.Function) else Covered()
+
+
+def _option(config: pytest.Config, name: str) -> list[str]:
+    # This file may be loaded after the command line was parsed; then there is no such option.
+    return list(config.getoption(name, default=None) or ())
+
+
+def _drivers(config: pytest.Config) -> list[Path]:
+    return [Path(path).resolve() for path in _option(config, "driver")]
+
+
+# ---- fixtures: all of them run in the test's own child ----
+
+
+@pytest.fixture
+def library(driver_path: Path, request: pytest.FixtureRequest) -> Driver:
+    """The driver, loaded and not initialised."""
+    driver = Driver(driver_path)
+    missing = driver.missing_capability(_covered(request.node).needs)
+    if missing:
+        pytest.skip(f"not declared: {missing}")
+    return driver
+
+
+@pytest.fixture
+def running(library: Driver, request: pytest.FixtureRequest) -> Driver:
+    """The driver, initialised. The test is to shut it down."""
+    status = library.api.init() if library.has_entry("init") else Status.UNSUPPORTED
+    if status == Status.UNSUPPORTED and not library.capabilities():
+        pytest.skip("not there: init, and the driver declares no capability")
+    library.ok(status)
+    missing = library.missing_condition(_covered(request.node).needs)
+    if missing:
+        pytest.skip(f"not there: {missing}")
+    return library
+
+
+@pytest.fixture
+def hal(running: Driver) -> Iterator[Driver]:
+    """The driver, initialised; shut down at the end."""
+    yield running
+    running.ok(running.api.shutdown())
+
+
+# ---- one forked child per test ----
+
+
+def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
+    if Path(__file__).parent not in item.path.parents:
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in _run(item):
+        item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def _run(item: pytest.Item) -> list[pytest.TestReport]:
+    config = item.config
+
+    def work() -> bytes:
+        reports = runtestprotocol(item, log=False, nextitem=None)
+        hook = config.hook.pytest_report_to_serializable
+        return pickle.dumps([hook(config=config, report=report) for report in reports])
+
+    seconds = config.getoption("driver_deadline")
+    ending = run_in_child(work, seconds)
+    if ending.timed_out or ending.code != 0 or not ending.payload:
+        return _died(item, ending, seconds)
+    hook = config.hook.pytest_report_from_serializable
+    return [hook(config=config, data=data) for data in pickle.loads(ending.payload)]
+
+
+def _died(item: pytest.Item, ending: Ending, seconds: float) -> list[pytest.TestReport]:
+    reason = str(ending)
+    if ending.timed_out:
+        reason += f": no end within {seconds:g} s"
+    elif ending.code >= 0:
+        reason += ", before the test had a result"
+    capture = item.config.pluginmanager.getplugin("capturemanager")
+    sections = []
+    if capture is not None and capture.is_globally_capturing():
+        capture.suspend_global_capture(in_=False)
+        out, err = capture.read_global_capture()
+        capture.resume_global_capture()
+        sections = [("Captured out", out), ("Captured err", err)]
+    call = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome="failed",
+        longrepr=reason,
+        when="call",
+        sections=sections,
+        user_properties=item.user_properties,
+    )
+    # JUnit's XML takes the properties, and so the requirements, from the last report of a test.
+    end = copy.copy(call)
+    end.when, end.outcome, end.longrepr, end.sections = "teardown", "passed", None, []
+    return [call, end]

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Known answers of "gemm"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hal_conformance.answers import (
+    COMPLEXES,
+    COMPUTE,
+    EPSILON,
+    INTEGERS,
+    LAYOUTS,
+    Array,
+    Case,
+    In,
+    Layout,
+    Out,
+    dense,
+    flipped,
+    gaps,
+    rounded,
+    transposed,
+    types_of,
+)
+from hal_conformance.kernels import DType
+
+# batch, m, n, k: sizes around those of tiles, vectors, and nothing.
+SIZES = [
+    (1, 1, 1, 1),
+    (1, 1, 9, 5),
+    (1, 7, 1, 5),
+    (3, 5, 7, 4),
+    (1, 64, 64, 64),
+    (2, 65, 33, 70),
+    (1, 130, 17, 257),
+    (1, 0, 3, 2),
+    (1, 3, 0, 2),
+    (0, 2, 2, 2),
+    (2, 3, 4, 0),
+]
+
+
+def numbers(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
+    """Numbers of `dtype` around 0, and as large as wraps where it is an integer."""
+    random = np.random.default_rng(seed)
+    if dtype in INTEGERS:
+        return rounded(random.integers(-100, 100, shape), dtype)
+    values = random.standard_normal(shape)
+    if dtype in COMPLEXES:
+        values = values + 1j * random.standard_normal(shape)
+    return rounded(values, dtype)
+
+
+def wide(values: Any, dtype: DType) -> Array:
+    """For the reference: Python's integers, or numbers of more precision than the kernel's."""
+    if dtype in INTEGERS:
+        return np.asarray(values).astype(object)
+    return np.asarray(values, np.clongdouble if dtype in COMPLEXES else np.longdouble)
+
+
+def narrow(values: Array, dtype: DType) -> Array:
+    """What the reference's numbers are as integers of `dtype`, which wrap, or as float64."""
+    if dtype not in INTEGERS:
+        return np.asarray(values, np.complex128 if dtype in COMPLEXES else np.float64)
+    wrapped = [int(value) & (1 << 64) - 1 for value in values.reshape(-1)]
+    return np.array(wrapped, np.uint64).reshape(values.shape)
+
+
+def product(
+    dtype: DType,
+    size: tuple[int, int, int, int],
+    label: str = "",
+    alpha: complex = 1,
+    beta: complex = 0,
+    layouts: tuple[Layout, Layout, Layout] = (dense, dense, dense),
+    conj: tuple[bool, bool] = (False, False),
+) -> Case:
+    """A case of `size`; layouts are those of out, a and b."""
+    batch, m, n, k = size
+    a, b = numbers((batch, m, k), dtype, 1), numbers((batch, k, n), dtype, 2)
+    self = numbers((batch, m, n), dtype, 3)
+    exact_a, exact_b = (
+        np.conj(wide(x, dtype)) if flag else wide(x, dtype)
+        for x, flag in zip((a, b), conj, strict=True)
+    )
+    factors = [
+        int(x.real) if dtype in INTEGERS else x if dtype in COMPLEXES else x.real
+        for x in (complex(alpha), complex(beta))
+    ]
+    expected = factors[0] * (exact_a @ exact_b) if k else wide(np.zeros((batch, m, n)), dtype)
+    expected = expected + factors[1] * wide(self, dtype)
+    ulps, absolute = 0.0, 0.0
+    if dtype not in INTEGERS:
+        ulps = 4 if COMPUTE[dtype] is dtype else 1
+        terms = np.abs(a) @ np.abs(b) if k else np.zeros((batch, m, n))
+        largest = float(np.max(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
+        absolute = 4 * EPSILON[COMPUTE[dtype]] * largest
+    args = {
+        "dtype": dtype,
+        "batch": batch,
+        "m": m,
+        "n": n,
+        "k": k,
+        "alpha": _factor(alpha),
+        "beta": _factor(beta),
+        "out": Out(narrow(expected, dtype), dtype, layouts[0], ulps, absolute),
+        "self": In(self, dtype) if beta else None,
+        "a": In(a, dtype, layouts[1], conj[0]),
+        "b": In(b, dtype, layouts[2], conj[1]),
+    }
+    return Case("gemm", f"{dtype.name.lower()} {size} {label}".strip(), args, (dtype,))
+
+
+def _factor(value: complex) -> dict[str, Any]:
+    number = complex(value)
+    return {"real": number.real, "imaginary": number.imag, "integer": int(number.real)}
+
+
+def cases() -> Iterator[Case]:
+    for dtype in types_of("gemm"):
+        for size in SIZES:
+            yield product(dtype, size)
+        yield product(dtype, (2, 5, 7, 9), "alpha 3", alpha=3)
+        yield product(dtype, (2, 5, 7, 9), "alpha -2 beta 3", alpha=-2, beta=3)
+        yield product(dtype, (2, 5, 7, 0), "only beta", beta=2)
+        yield product(dtype, (1, 66, 70, 40), "large with beta", beta=1)
+        for layout in LAYOUTS[1:]:
+            name = layout.__name__
+            yield product(dtype, (2, 9, 8, 7), f"out {name}", layouts=(layout, dense, dense))
+            yield product(dtype, (2, 9, 8, 7), f"a {name}", layouts=(dense, layout, dense))
+            yield product(dtype, (2, 9, 8, 7), f"b {name}", layouts=(dense, dense, layout))
+        mixed = (gaps, transposed, flipped)
+        yield product(dtype, (1, 67, 69, 65), "every factor strided", layouts=mixed)
+    for dtype in (DType.COMPLEX64, DType.COMPLEX128):
+        for conj in ((True, False), (False, True), (True, True)):
+            yield product(dtype, (2, 6, 5, 7), f"conj {conj}", conj=conj)
+        yield product(dtype, (1, 3, 4, 5), "complex factors", alpha=1 + 2j, beta=-1j)
