@@ -8,20 +8,27 @@
 
 namespace puone {
 
-/// Calls f(name, member, capability) for each entry that returns a status, except get_extension():
-/// `&puone_hal_api::member` is the entry. describe() promises it by the capability; 0: always.
-template <class F>
-constexpr void forEachEntry(const F& f) {
 #define ENTRY(name, capability) f(#name, &puone_hal_api::name, uint64_t{capability})
-  ENTRY(init, 0);
-  ENTRY(shutdown, 0);
-  ENTRY(describe, 0);
-  ENTRY(device_count, 0);
+
+/// The part of forEachEntry() that a driver may have without the capability that promises it.
+template <class F>
+constexpr void forEachDeviceEntry(const F& f) {
   ENTRY(device_properties, PUONE_CAP_MEMORY);
   ENTRY(device_memory_info, PUONE_CAP_MEMORY);
   ENTRY(device_synchronize, PUONE_CAP_STREAMS);
   ENTRY(stream_priority_range, PUONE_CAP_STREAM_PRIORITIES);
   ENTRY(device_can_access_peer, PUONE_CAP_PEER_ACCESS);
+}
+
+/// Calls f(name, member, capability) for each entry that returns a status, except get_extension():
+/// `&puone_hal_api::member` is the entry. describe() promises it by the capability; 0: always.
+template <class F>
+constexpr void forEachEntry(const F& f) {
+  ENTRY(init, 0);
+  ENTRY(shutdown, 0);
+  ENTRY(describe, 0);
+  ENTRY(device_count, 0);
+  forEachDeviceEntry(f);
   ENTRY(malloc, PUONE_CAP_MEMORY);
   ENTRY(free, PUONE_CAP_MEMORY);
   ENTRY(host_malloc, PUONE_CAP_PINNED_MEMORY);
@@ -45,8 +52,9 @@ constexpr void forEachEntry(const F& f) {
   ENTRY(event_elapsed_ms, PUONE_CAP_EVENT_TIMING);
   ENTRY(kernel_find, PUONE_CAP_KERNELS);
   ENTRY(kernel_launch, PUONE_CAP_KERNELS);
-#undef ENTRY
 }
+
+#undef ENTRY
 
 /// Whether a driver with these capabilities promises an entry of this capability.
 constexpr bool isPromised(uint64_t capabilities, uint64_t capability) {

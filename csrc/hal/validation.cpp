@@ -714,6 +714,39 @@ puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel*
 /// The least memory_alignment that a driver may have.
 constexpr size_t kLeastAlignment = 256;
 
+/// Memory that a kernel on `device` may use.
+puone_status checkWorkspace(const char* entry, const void* made, size_t bytes, int32_t device) {
+  puone_pointer_attributes block;
+  CHECKED(attributesOf(entry, made, block));
+  if (block.kind != PUONE_MEMORY_DEVICE || block.device != device) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the workspace %p that the launch context gave is not memory of device %d",
+        made,
+        device);
+  }
+  const size_t room = address(block.base) + block.size - address(made);
+  if (block.size != 0 && room < bytes) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the workspace %p that the launch context gave has %zu bytes, not %zu",
+        made,
+        room,
+        bytes);
+  }
+  if (address(made) % kLeastAlignment != 0) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the workspace %p that the launch context gave is not aligned to %zu bytes",
+        made,
+        kLeastAlignment);
+  }
+  return PUONE_OK;
+}
+
 /// Stands between the driver and the caller's callback.
 struct CheckedContext {
   const puone_launch_context* callers;
@@ -724,38 +757,8 @@ struct CheckedContext {
     const auto& self = *static_cast<const CheckedContext*>(user);
     void* made = nullptr;
     CHECKED(self.callers->allocate(self.callers->user, bytes, &made));
-    if (!has(PUONE_CAP_MEMORY)) { // then nobody can say whose memory it is
-      *out = made;
-      return PUONE_OK;
-    }
-    puone_pointer_attributes block;
-    CHECKED(attributesOf(entry, made, block));
-    if (block.kind != PUONE_MEMORY_DEVICE || block.device != self.device) {
-      return refuse(
-          PUONE_INVALID_ARGUMENT,
-          entry,
-          "the workspace %p that the launch context gave is not memory of device %d",
-          made,
-          self.device);
-    }
-    const size_t room = address(block.base) + block.size - address(made);
-    if (block.size != 0 && room < bytes) {
-      return refuse(
-          PUONE_INVALID_ARGUMENT,
-          entry,
-          "the workspace %p that the launch context gave has %zu bytes, not %zu",
-          made,
-          room,
-          bytes);
-    }
-    if (address(made) % kLeastAlignment != 0) {
-      return refuse(
-          PUONE_INVALID_ARGUMENT,
-          entry,
-          "the workspace %p that the launch context gave is not aligned to %zu bytes",
-          made,
-          kLeastAlignment);
-    }
+    // Without this capability nobody can say whose memory it is.
+    if (has(PUONE_CAP_MEMORY)) CHECKED(checkWorkspace(entry, made, bytes, self.device));
     *out = made;
     return PUONE_OK;
   }
@@ -1023,12 +1026,7 @@ puone_hal_api wrapped(const puone_hal_api& inner) {
   forEachEntry([&](const char*, auto entry, uint64_t capability) {
     if (has(capability)) wrap(entry);
   });
-  // These a driver may have without the capability that promises them.
-  wrap(&puone_hal_api::device_properties);
-  wrap(&puone_hal_api::device_memory_info);
-  wrap(&puone_hal_api::device_synchronize);
-  wrap(&puone_hal_api::stream_priority_range);
-  wrap(&puone_hal_api::device_can_access_peer);
+  forEachDeviceEntry([&](const char*, auto entry, uint64_t) { wrap(entry); });
   wrap(&puone_hal_api::last_error_message);
   wrap(&puone_hal_api::get_extension);
   return table;

@@ -173,6 +173,12 @@ def test_the_mirror_has_the_capability_that_promises_each_entry() -> None:
     assert set(mirrored) | set(abi.OPTIONAL) == set(abi.ENTRIES)
 
 
+def test_the_mirror_has_the_entries_that_may_work_without_their_capability() -> None:
+    text = code(CSRC / "hal" / "entries.h")
+    body = text.split("forEachDeviceEntry(const F& f) {")[1].split("}")[0]
+    assert set(re.findall(r"ENTRY\((\w+),", body)) == abi.OF_DEVICE
+
+
 def test_the_comment_of_each_capability_names_the_entries_that_it_promises() -> None:
     text = HAL.read_text().split("PUONE_ENUM(puone_capability, uint64_t){")[1].split("};")[0]
     for comment, name in re.findall(r"/\*(.*?)\*/\s+PUONE_CAP_(\w+) =", text, re.DOTALL):

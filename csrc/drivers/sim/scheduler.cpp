@@ -151,17 +151,17 @@ void Scheduler::finishHead(Stream& stream) {
 void Scheduler::makeReady(Stream& stream) {
   stream.state = Stream::State::kReady;
   ready_[stream.priority].pushBack(stream);
-  setReadyCount(+1);
+  changeReadyCount(+1);
   callWorker(stream.head->urgent || adversarial_);
 }
 
 void Scheduler::leaveReady(Stream& stream) {
   ready_[stream.priority].erase(stream);
-  setReadyCount(-1);
+  changeReadyCount(-1);
 }
 
 /// Written under the lock only, so that it takes no atomic addition.
-void Scheduler::setReadyCount(int change) {
+void Scheduler::changeReadyCount(int change) {
   const size_t count = ready_count_.load(std::memory_order_relaxed);
   ready_count_.store(count + static_cast<size_t>(change), std::memory_order_relaxed);
 }

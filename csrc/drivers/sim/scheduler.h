@@ -115,7 +115,7 @@ class Scheduler {
   void finishHead(Stream& stream);
   void makeReady(Stream& stream);
   void leaveReady(Stream& stream);
-  void setReadyCount(int change);
+  void changeReadyCount(int change);
 
   // Running work.
   void execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back);

@@ -192,10 +192,7 @@ class Driver:
 
     def count(self) -> int:
         out = c_int32()
-        status = self.api.device_count(byref(out)) if self.has_entry("device_count") else None
-        if status in (None, Status.UNSUPPORTED):  # a driver without any device may lack the entry
-            return 0
-        self.ok(status)
+        self._answers("device_count", byref(out))
         return out.value
 
     def properties(self, device: int = 0) -> abi.DeviceProperties:
