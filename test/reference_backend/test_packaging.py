@@ -52,6 +52,15 @@ def pip_install(environment: Path, *options: str) -> str:
     return done.stdout + done.stderr
 
 
+def install_torch(environment: Path, version: str) -> Path:
+    """Put the files of a torch that are looked at into an environment; where they are."""
+    folder = site_packages(environment)
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text("")
+    (folder / "torch" / "version.py").write_text(f"__version__ = '{version}'\n")
+    return folder
+
+
 def test_without_torch_pip_says_so_before_it_downloads_anything(environment: Path) -> None:
     said = pip_install(environment)
     assert "torch-puone cannot be built: torch is not installed for" in said
@@ -60,19 +69,14 @@ def test_without_torch_pip_says_so_before_it_downloads_anything(environment: Pat
 
 
 def test_torch_that_build_isolation_hides_is_told_apart(environment: Path) -> None:
-    folder = site_packages(environment)
-    (folder / "torch").mkdir()
-    (folder / "torch" / "version.py").write_text("__version__ = '2.13.0+cpu'\n")
+    folder = install_torch(environment, "2.13.0+cpu")
     said = pip_install(environment)
     assert f"torch is installed in {folder}, but build isolation hides it" in said
     assert "pip install torch\n" not in said
 
 
 def test_torch_that_is_too_old_is_refused_before_anything_is_built(environment: Path) -> None:
-    folder = site_packages(environment)
-    (folder / "torch").mkdir()
-    (folder / "torch" / "__init__.py").write_text("")
-    (folder / "torch" / "version.py").write_text("__version__ = '2.10.0'\n")
+    install_torch(environment, "2.10.0")
     said = pip_install(environment, "--no-build-isolation")
     assert (
         "torch-puone cannot be built: torch 2.10.0 is too old: 2.11 or newer is needed. Run\n"
@@ -82,10 +86,7 @@ def test_torch_that_is_too_old_is_refused_before_anything_is_built(environment: 
 
 
 def test_without_isolation_missing_build_tools_are_named(environment: Path) -> None:
-    folder = site_packages(environment)
-    (folder / "torch").mkdir()
-    (folder / "torch" / "__init__.py").write_text("")
-    (folder / "torch" / "version.py").write_text("__version__ = '2.13.0+cpu'\n")
+    install_torch(environment, "2.13.0+cpu")
     said = pip_install(environment, "--no-build-isolation")
     assert 'pip install "scikit-build-core>=1.1" "pybind11>=2.13" "pyyaml>=6" cmake ninja' in said
 

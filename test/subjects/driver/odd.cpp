@@ -42,6 +42,16 @@ void allocationsArePadded(puone_hal_api& table) {
   };
 }
 
+// Lets a driver no longer declare these capabilities.
+template <uint64_t kBits>
+void withdraw(puone_hal_api& table) {
+  table.describe = [](puone_driver_info* out) {
+    const puone_status status = truth().describe(out);
+    if (status == PUONE_OK) out->capabilities &= ~kBits;
+    return status;
+  };
+}
+
 // Devices that have the one stream which their runtime needs.
 std::mutex mutex;
 std::set<int32_t> with_stream;
@@ -56,24 +66,14 @@ void oneStream(puone_hal_api& table) {
     *least = *greatest = 0;
     return PUONE_OK;
   };
-  table.describe = [](puone_driver_info* out) {
-    const puone_status status = truth().describe(out);
-    if (status == PUONE_OK) {
-      out->capabilities &= ~uint64_t{PUONE_CAP_STREAM_PRIORITIES};
-    }
-    return status;
-  };
+  withdraw<PUONE_CAP_STREAM_PRIORITIES>(table);
 }
 
 // A driver whose author has not written a kernel yet.
 void noKernels(puone_hal_api& table) {
   table.kernel_find = nullptr;
   table.kernel_launch = nullptr;
-  table.describe = [](puone_driver_info* out) {
-    const puone_status status = truth().describe(out);
-    if (status == PUONE_OK) out->capabilities &= ~uint64_t{PUONE_CAP_KERNELS};
-    return status;
-  };
+  withdraw<PUONE_CAP_KERNELS>(table);
 }
 
 // A driver whose author has begun with the kernels that move data.
@@ -159,11 +159,7 @@ void validation(puone_hal_api& table) {
 // Devices that cannot reach each other, and no entry to ask whether they can.
 void noPeers(puone_hal_api& table) {
   table.device_can_access_peer = nullptr;
-  table.describe = [](puone_driver_info* out) {
-    const puone_status status = truth().describe(out);
-    if (status == PUONE_OK) out->capabilities &= ~uint64_t{PUONE_CAP_PEER_ACCESS};
-    return status;
-  };
+  withdraw<PUONE_CAP_PEER_ACCESS>(table);
 }
 
 // The validation layer around a driver of pinned memory and kernels alone: it lacks the entries by
@@ -173,14 +169,7 @@ void validationOfFewEntries(puone_hal_api& table) {
   few.pointer_attributes = nullptr;
   few.device_can_access_peer = nullptr;
   few.last_error_message = nullptr;
-  few.describe = [](puone_driver_info* out) {
-    const puone_status status = truth().describe(out);
-    if (status == PUONE_OK) {
-      out->capabilities &=
-          ~uint64_t{PUONE_CAP_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_VALIDATION};
-    }
-    return status;
-  };
+  withdraw<PUONE_CAP_MEMORY | PUONE_CAP_PEER_ACCESS | PUONE_CAP_VALIDATION>(few);
   table = *validated(few);
 }
 
