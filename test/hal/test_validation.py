@@ -307,13 +307,16 @@ def setup(request: pytest.FixtureRequest) -> Setup:
 def assert_nothing_wrong(setup: Setup, work: Callable[[Driver], list[str]]) -> None:
     """Call `work`, which lists what is wrong, in a process of its own.
 
-    The driver is a copy: this process, of which that one is a fork, may have loaded it already.
+    The libraries are copies: this process, of which that one is a fork, may use them already, and
+    a driver in use does not survive a fork.
     """
     library, environment = setup
 
     def run() -> bytes:
         os.environ.update(environment)
         with tempfile.TemporaryDirectory() as folder:
+            if wrapped := environment.get("PUONE_LIAR_TARGET"):
+                os.environ["PUONE_LIAR_TARGET"] = shutil.copy(wrapped, folder)
             hal = Driver(shutil.copy(library, folder))
         return "\n".join(["done", *work(hal)]).encode()
 

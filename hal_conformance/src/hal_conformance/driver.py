@@ -114,6 +114,8 @@ class Driver:
         assert status == Status.OK, f"{Status(status).name}: {self.message()}"
 
     def message(self) -> str:
+        if not self.has_entry("last_error_message"):
+            return "the driver has no last_error_message, so it cannot say why"
         text = self.api.last_error_message()
         assert text is not None, "last_error_message returned NULL"
         return str(text.decode(errors="replace"))
