@@ -105,6 +105,50 @@ def backward_is_for_the_main_thread() -> None:
     tensor.backward = picky
 
 
+@lie("GRAD-015", "autograd/hook_stream", planted=True)
+def hooks_run_on_a_stream_of_their_own() -> None:
+    """A hook runs on a new stream."""
+    tensor: Any = torch.Tensor
+    register = tensor.register_hook
+
+    def elsewhere(self: torch.Tensor, hook: Any) -> Any:
+        def moved(gradient: torch.Tensor) -> Any:
+            if gradient.device.type != BACKEND:
+                return hook(gradient)
+            with torch.Stream(device=gradient.device):
+                return hook(gradient)
+
+        return register(self, moved)
+
+    tensor.register_hook = elsewhere
+
+
+def _leaves(node: Any) -> list[torch.Tensor]:
+    """The leaves of the graph that begins at `node`."""
+    if node is None:
+        return []
+    if hasattr(node, "variable"):
+        return [node.variable]
+    return [leaf for following, _ in node.next_functions for leaf in _leaves(following)]
+
+
+@lie("GRAD-016", "autograd/thread:shared", planted=True)
+def a_leaf_belongs_to_one_thread() -> None:
+    """Only the first thread that differentiates with respect to a leaf adds to its gradient."""
+    import threading
+
+    tensor: Any = torch.Tensor
+    backward = tensor.backward
+
+    def possessive(self: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+        thread = threading.current_thread()
+        owners = [vars(leaf).setdefault("owner", thread) for leaf in _leaves(self.grad_fn)]
+        if all(owner is thread for owner in owners):
+            backward(self, *args, **kwargs)
+
+    tensor.backward = possessive
+
+
 @lie("GRAD-011", "autograd/accumulate:layout")
 def gradients_are_contiguous(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The memory of a gradient is always contiguous."""

@@ -105,6 +105,34 @@ def custom_functions_are_of_another_device() -> None:
     torch.amp.custom_fwd = misled  # type: ignore[assignment]  # the lie
 
 
+@lie("AUTOCAST-011", "autocast/unsupported_dtype", planted=True)
+def every_type_is_accepted() -> None:
+    """A region takes every floating data type, whatever the module lists."""
+    module: Any = torch.get_device_module(BACKEND)
+    listed = module.get_amp_supported_dtype
+    begin = torch.autocast.__init__
+
+    def lenient(self: Any, *args: Any, **kwargs: Any) -> None:
+        module.get_amp_supported_dtype = lambda: [*listed(), torch.float32, torch.float64]
+        try:
+            begin(self, *args, **kwargs)
+        finally:
+            module.get_amp_supported_dtype = listed
+
+    torch.autocast.__init__ = lenient  # type: ignore[method-assign]  # the lie
+
+
+@lie("AUTOCAST-012", "autocast/cache:on", planted=True)
+def casts_are_never_kept() -> None:
+    """A weight is cast anew for each use."""
+    begin = torch.autocast.__init__
+
+    def wasteful(self: Any, *args: Any, **kwargs: Any) -> None:
+        begin(self, *args, **{**kwargs, "cache_enabled": False})
+
+    torch.autocast.__init__ = wasteful  # type: ignore[method-assign]  # the lie
+
+
 # ---- gradient scaling --------------------------------------------------------------------------
 
 _UNSCALE = "_amp_foreach_non_finite_check_and_unscale_"
