@@ -22,6 +22,7 @@ from torch_conformance.spec import catalogue
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
+OF_THIS_CHECKOUT = ("__editable", "_editable", "puone_", "torch_conformance", "torch_puone")
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,13 @@ def bin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fresh")
     venv.create(folder, symlinks=True)
     (library,) = folder.glob("lib/python*/site-packages")
-    packages = Path(torch.__file__).parents[1]
-    (library / "shared.pth").write_text(f"{packages}\n")
+    # What the tests have, but for what was installed from this checkout.
+    shared = folder / "shared"
+    shared.mkdir()
+    for package in Path(torch.__file__).parents[1].iterdir():
+        if not package.name.startswith(OF_THIS_CHECKOUT):
+            (shared / package.name).symlink_to(package)
+    (library / "shared.pth").write_text(f"{shared}\n")
     # Copies: building a package leaves files in its directory.
     sources = folder / "sources"
     for source in (ROOT / "conformance", FRESHCHIP):

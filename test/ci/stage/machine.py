@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 STAND_INS = Path(__file__).parent / "stand_ins"
 
 # Installed where the tests run, and not on a fresh machine.
-_NOT_THERE = ("pip", "torch_puone", "_editable", "__editable", "conformance", "torch_conformance")
+_NOT_THERE = ("pip", "torch_puone", "_editable", "__editable", "puone_", "torch_conformance")
 
 
 def prepare(folder: Path) -> dict[str, str]:
