@@ -37,7 +37,15 @@ class Checkout:
         self.calls = folder / "calls"
         programs = folder / "programs"
         folder.mkdir(exist_ok=True)
-        for name in ("Makefile", "pyproject.toml", "requirements", "ci/pins", "test/ci/node"):
+        for name in (
+            "Makefile",
+            "pyproject.toml",
+            "conformance/pyproject.toml",
+            "hal_conformance/pyproject.toml",
+            "requirements",
+            "ci/pins",
+            "test/ci/node",
+        ):
             source, copy = ROOT / name, folder / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             if source.is_dir():
