@@ -166,7 +166,7 @@ grid: $(or $(TOOLS),$(SUITE)) ## write the compatibility grid of README.md from 
 	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
 
 .PHONY: screenshots
-screenshots: $(TESTS) $(CHROMIUM) ## take the README's pictures of the dashboard from the example store again
+screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from the example store again
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 

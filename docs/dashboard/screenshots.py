@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takes the pictures of the dashboard that README.md shows. Run it as `make screenshots`.
+"""Takes the pictures of the dashboard in docs/dashboard/README.md. Run it as `make screenshots`.
 
     python docs/dashboard/screenshots.py SITE
 

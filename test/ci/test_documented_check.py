@@ -33,5 +33,7 @@ def test_check_prints_what_its_document_shows(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == transcript("docs/surface/check.md")
 
 
-def test_the_readme_shows_the_same() -> None:
-    assert transcript("README.md") == transcript("docs/surface/check.md")
+def test_the_readme_shows_the_beginning() -> None:
+    shown = transcript("README.md")
+    assert shown.endswith("[...]\n")
+    assert transcript("docs/surface/check.md").startswith(shown.removesuffix("[...]\n"))

@@ -52,11 +52,6 @@ def test_gate_prints_what_its_document_shows(
     assert capsys.readouterr().out == shown_then
 
 
-def test_the_readme_shows_the_same() -> None:
-    command, output = transcripts()[0]
-    assert f"```console\n$ {command}\n{output}```" in (ROOT / "README.md").read_text()
-
-
 def test_every_class_is_explained() -> None:
     explained = re.findall(r"^\| `(\w+)` \| \w+", DOCUMENT, re.MULTILINE)
     assert explained == [kind.value for kind in TITLES]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/using.md and README's section on installing: recipes work, the list of gaps is complete."""
+"""docs/using.md: its recipes work, and its list of gaps is complete."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ def test_every_name_that_torch_xpu_has_is_there_or_explained() -> None:
     assert not {name for name in explained if hasattr(torch_puone, name)}
 
 
-# ---- README: installing ------------------------------------------------------------------------
+# ---- installing --------------------------------------------------------------------------------
 
 
 def commands() -> list[str]:
-    """The commands of README's section."""
-    text = section((ROOT / "README.md").read_text(), "Installing puone in your own environment")
+    """The commands of the section on installing."""
+    text = section((ROOT / "docs" / "using.md").read_text(), "Installing puone in your own environment")
     (block,) = blocks(text, "console")
     return block.splitlines()
 
 
-def test_the_build_tools_that_readme_names_are_those_that_are_needed() -> None:
+def test_the_build_tools_that_the_document_names_are_those_that_are_needed() -> None:
     assert f"$ pip install {build_backend.TOOLS}" in commands()
 
 
@@ -110,7 +110,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_readme_shows_last_works_with_the_installed_package(
+def test_what_the_document_shows_last_works_with_the_installed_package(
     python: Python, installed: Path
 ) -> None:
     *_, command, printed = commands()
