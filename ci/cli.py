@@ -26,17 +26,17 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "surface": Verb("ci.surface.cli", "extract PyTorch's integration surface, compare, check a PR"),
-    "label": Verb("ci.label.cli", "say which labels a PR deserves, and why; give it them"),
-    "comment": Verb("ci.comment", "say something on a PR, in one comment that is kept up to date"),
-    "gate": Verb("ci.gate.cli", "judge a run of the suite against the run before: one verdict"),
-    "relay": Verb("ci.relay.cli", "speak with PyTorch's cross-repository CI relay"),
-    "pin": Verb("ci.pin.cli", "keep the exact torches that the CI runs against"),
-    "report": Verb("ci.report.cli", "tell GitHub what came of a run that had no rights itself"),
-    "results": Verb("ci.results.cli", "keep reports and findings for years, in a store"),
-    "feed": Verb("ci.feed.cli", "tell out-of-tree backends of merged changes"),
-    "publish": Verb("ci.publish", "put files on a branch that holds data and no code"),
-    "dashboard": Verb("ci.dashboard.cli", "make the site that shows a store of results"),
+    "surface": Verb("ci.surface.cli", "record and compare PyTorch's integration surface; check a PR"),
+    "label": Verb("ci.label.cli", "compute a PR's labels with reasons; apply them"),
+    "comment": Verb("ci.comment", "post one comment on a PR, and keep it up to date"),
+    "gate": Verb("ci.gate.cli", "compare a run of the suite with a baseline: one verdict"),
+    "relay": Verb("ci.relay.cli", "exchange messages with PyTorch's cross-repository CI relay"),
+    "pin": Verb("ci.pin.cli", "manage the exact torch versions that CI uses"),
+    "report": Verb("ci.report.cli", "publish the results of an unprivileged workflow run"),
+    "results": Verb("ci.results.cli", "store reports and findings; list and export them"),
+    "feed": Verb("ci.feed.cli", "announce merged changes to out-of-tree backends"),
+    "publish": Verb("ci.publish", "commit files to a branch that contains only data"),
+    "dashboard": Verb("ci.dashboard.cli", "build a website from stored results"),
 }
 
 
@@ -61,8 +61,10 @@ def parser(wanted: Sequence[str] = tuple(VERBS)) -> argparse.ArgumentParser:
     """The parser; only the `wanted` verbs know their arguments."""
     top = argparse.ArgumentParser(
         prog="python -m ci",
-        description="Guard the door between PyTorch and its backends.",
-        epilog="Exit status: 0 fine, 1 findings that were to be refused, 2 unusable input. "
+        description="Check PyTorch changes for breakage of out-of-tree backends; run CI and publish its "
+        "results.",
+        epilog="Example: python -m ci surface diff 2.11.0 2.13.0. "
+        "Exit status: 0 success, 1 problems were found, 2 unusable input or environment. "
         "`python -m ci VERB --help` explains a verb.",
     )
     verbs = top.add_subparsers(metavar="VERB", required=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci comment`: one comment on a PR, made once and edited ever after."""
+"""`python -m ci comment`: one comment on a PR, created once and then edited."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from ci.errors import CiError, Exit
 from ci.github import access, pull_request, sticky
 from ci.github.change import perform
 
-_MAX_BODY = 4 << 20  # bytes; what is longer than GitHub takes is cut, this is no comment at all
+_MAX_BODY = 4 << 20  # bytes; a body that is too long for GitHub is cut, a larger file is an error
+EPILOG = """
+The comment is found by its marker and its author. It is edited only if the text has changed, and
+cut if it is too long for GitHub. The body is sent unchanged: escape text of other people before.
+A locked PR gets no comment.
+
+example:
+  python -m ci comment --repo me/mine --pr 12 --marker gate --body verdict.md --dry-run
+
+Exit status: 0 the comment is up to date; 2 the file cannot be read, or GitHub answers with an error.
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`--pr N --marker M --body FILE`."""
-    parser.epilog = (
-        "The comment is found again by its marker and its author, edited only if it says something "
-        "else, and cut where it is too long for GitHub. The body is sent as it is: quote what "
-        "others wrote before. On a locked PR nothing is said."
-    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
     pull_request.add_argument(parser)
-    parser.add_argument("--marker", required=True, metavar="M", help="which comment of ours it is")
-    parser.add_argument("--body", required=True, type=Path, metavar="FILE", help="its markdown")
+    parser.add_argument("--marker", required=True, metavar="M", help="a name that identifies this comment")
+    parser.add_argument("--body", required=True, type=Path, metavar="FILE", help="the text, as Markdown")
     access.add_author_argument(parser)
     access.add_arguments(parser)
     parser.set_defaults(run=_comment)

@@ -13,16 +13,17 @@ from ci.github.change import perform
 from ci.output import say
 
 DESCRIPTION = """
-Put the files of a folder on a branch of their own, `results` for instance, in one commit. Files
-that are on the branch and not in the folder stay. The branch is made if it is not there, without
-the history of the code; if nothing differs, nothing is sent. Two that publish at once both get in.
+Commit the files of a directory to a branch that contains only data, such as `results`. Other files
+on the branch stay. A missing branch is created, without the history of the code. If nothing
+differs, nothing is sent. Concurrent commands both succeed.
 """
 EXAMPLES = """
 example:
   python -m ci publish --repo me/mine --branch results --from reports --into nightly/2026-11-21 \\
       --message "Results of 2026-11-21" --dry-run
 
-The token needs the permission `contents: write`. The branch with the code is refused.
+The token needs the permission `contents: write`. The default branch is refused.
+Exit status: 0 the branch has the files; 2 they cannot be read, or GitHub answers with an error.
 """
 _MAX_FILES = 2000
 _MAX_TOTAL = 200 << 20  # bytes
@@ -32,18 +33,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the verb."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
-    parser.add_argument("--branch", required=True, metavar="NAME", help="made if it is not there")
-    parser.add_argument("--from", dest="folder", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--branch", required=True, metavar="NAME", help="created if missing")
     parser.add_argument(
-        "--into", default="", metavar="FOLDER", help="of the branch (default: its root)"
+        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="the files to publish"
     )
-    parser.add_argument("--message", required=True, metavar="M", help="of the commit")
+    parser.add_argument(
+        "--into", default="", metavar="DIR", help="directory of the branch (default: its root)"
+    )
+    parser.add_argument("--message", required=True, metavar="M", help="commit message")
     access.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the folder, then send what differs."""
+    """Read the directory, then send the files that differ."""
     prefix = f"{args.into.strip('/')}/".removeprefix("/")
     files = {prefix + name: content for name, content in read(args.folder).items()}
     repo = access.repository(args)
@@ -53,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def read(folder: Path) -> dict[str, bytes]:
-    """The files below a folder by their paths in it; CiError if there is nothing to publish."""
+    """The files below a directory by their paths in it; CiError if there is nothing to publish."""
     try:
         files = {path: path.read_bytes() for path in _files(folder)}
     except OSError as error:
@@ -64,9 +67,9 @@ def read(folder: Path) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """All files, whose number and size are bearable, and no links: they may lead anywhere."""
+    """All files, if their number and size are within limits; no links, which may lead anywhere."""
     if not folder.is_dir():
-        raise CiError(f"{folder} is no folder")
+        raise CiError(f"{folder} is not a directory")
     found = []
     for root, folders, names in os.walk(folder):
         paths = [Path(root, name) for name in (*folders, *names)]

@@ -12,17 +12,26 @@ from ci.errors import Exit
 from ci.output import say
 
 BUILD = """
-Make the site of a store, or bring it up to date. The site is there whole, the old one or the new
-one: it is made beside its place and takes it in one step. A hidden folder beside it keeps what
-makes the next build short; it may be deleted. Builds of one site wait for each other.
+Build the site of a store, or update it. The site is replaced atomically. A hidden directory beside
+it is a cache for the next build; it may be deleted. Concurrent builds of one site wait for each
+other.
 """
 SERVE = (
-    "Serve a site on this machine only, until Ctrl-C. A site that is built anew is seen at once."
+    "Serve a site on 127.0.0.1 until Ctrl-C, for local use only. A rebuilt site is visible at once."
 )
 EXAMPLES = """
 example:
   python -m ci dashboard build --store results -o site
   python -m ci dashboard serve site
+
+Exit status: 0 the site is built; 2 the store cannot be read, or the site cannot be written: it is
+unchanged.
+"""
+SERVE_EXAMPLE = """
+example:
+  python -m ci dashboard serve site --port 8080
+
+Exit status: 0 ended by Ctrl-C; 2 there is no site, or the port is in use.
 """
 
 
@@ -31,29 +40,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     _add_build(subverbs)
     _add_serve(subverbs)
-    grid.add_arguments(subverbs.add_parser("grid", help="write the grid of a README, or check it"))
+    grid.add_arguments(subverbs.add_parser("grid", help="write the table for a README, or check it"))
 
 
 def _add_build(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     sub = subverbs.add_parser(
         "build",
-        help="make the site of a store",
+        help="build the site of a store",
         description=BUILD,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    sub.add_argument("--store", type=Path, required=True, metavar="D", help="of `results add`")
-    sub.add_argument("-o", "--output", type=Path, required=True, metavar="SITE", help="a folder")
+    sub.add_argument("--store", type=Path, required=True, metavar="D", help="made by `results add`")
+    sub.add_argument("-o", "--output", type=Path, required=True, metavar="SITE", help="a directory")
     sub.add_argument(
-        "--jobs", type=_positive, metavar="N", help="processes at once (default: one for each core)"
+        "--jobs", type=_positive, metavar="N", help="number of processes (default: one for each core)"
     )
     sub.set_defaults(run=_build)
 
 
 def _add_serve(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub = subverbs.add_parser("serve", help="serve a site on this machine", description=SERVE)
-    sub.add_argument("site", type=Path, metavar="SITE", help="that `build` made")
-    sub.add_argument("--port", type=int, default=8000, metavar="N", help="0: any (default: 8000)")
+    sub = subverbs.add_parser(
+        "serve",
+        help="serve a site on this machine",
+        description=SERVE,
+        epilog=SERVE_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    sub.add_argument("site", type=Path, metavar="SITE", help="made by `build`")
+    sub.add_argument("--port", type=int, default=8000, metavar="N", help="0: any free port (default: 8000)")
     sub.set_defaults(run=_serve)
 
 
@@ -80,5 +95,5 @@ def _serve(args: argparse.Namespace) -> int:
 
 def _positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 256:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes: 1 to 256")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes: 1 to 256")
     return int(text)

@@ -21,19 +21,21 @@ from torch_conformance.results import levels
 BEGIN = "<!-- grid: made by `python -m ci dashboard grid`, not by hand -->"
 END = "<!-- grid: end -->"
 DESCRIPTION = f"""
-Write the grid of backends and lines of PyTorch as a Markdown table: the level that the newest whole
-run reached, how many must-level requirements it verified, and how many checks are bad. Below the
-table is said which runs are not of the newest night, and why. With --readme it takes the place of
-what is between the two lines
+Write a Markdown table of backends and release lines of PyTorch: the level of the newest complete
+run, how many must requirements it verified, and how many checks have an unexpected outcome. A list
+below the table names runs that are older than the newest nightly run, with the reason. With
+--readme the table replaces the text between these two lines
 
   {BEGIN}
   {END}
 
-of that file; with --check too, nothing is written, and the exit status is 1 if it is another one.
+of that file. With --check the file is only compared, and not written.
 """
 EXAMPLE = """
 example:
   python -m ci dashboard grid --store docs/dashboard/store --readme README.md --check
+
+Exit status: 0 written, or up to date; 1 --check, and the table differs; 2 unusable input.
 """
 _MAX_REASON = 200  # bytes
 _SECTION = re.compile(rf"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)})", re.DOTALL)
@@ -44,10 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLE
     add = parser.add_argument
-    add("--store", type=Path, required=True, metavar="D", help="what `results add` has filled")
-    add("--readme", type=Path, metavar="F", help="default: the terminal")
-    add("--check", action="store_true", help="of --readme: only say whether it is up to date")
-    add("--site", default="", metavar="URL", help="where the dashboard is: cells lead to it")
+    add("--store", type=Path, required=True, metavar="D", help="made by `results add`")
+    add("--readme", type=Path, metavar="F", help="the file to change; default: print the table")
+    add("--check", action="store_true", help="only compare --readme")
+    add("--site", default="", metavar="URL", help="address of the dashboard, for links")
     parser.set_defaults(run=run)
 
 

@@ -24,24 +24,25 @@ from ci.surface.report import json as findings_json
 
 BRANCH = "feed"
 DESCRIPTION = """
-Tell out-of-tree backends of merged changes that touch a surface or the reference backend: each
-such PR gets its labels and an entry in feed.json and feed.atom on branch `feed`, with the
-declarations before and after, and what to do about them (RFC-0030). Reverts make entries too.
+Announce merged changes of a surface or of the reference backend to out-of-tree backends. Each such
+PR gets labels and an entry in feed.json and feed.atom on the branch `feed`, with the declarations
+before and after, and what to do about them (RFC-0030). Reverts get entries too.
 """
 EXAMPLES = """
 examples:
   python -m ci feed add --push --findings findings.json      # in a workflow `on: push`
   python -m ci feed add --repo me/mine --commit 0123abcd... --dry-run
 
-Without findings the entries say that nobody looked for any. An entry that is there already is
-not made twice. The token needs `contents: write` and, for the labels, `issues: write` and
+Without findings the entries say that the change was not checked. An existing entry is not added
+again. The token needs `contents: write` and, for the labels, `issues: write` and
 `pull-requests: write`.
+Exit status: 0 the feed is up to date; 2 an input cannot be read, or GitHub answers with an error.
 """
 _SHA = re.compile(r"[0-9a-f]{40}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`feed` has sub-verbs, so far one."""
+    """`feed` has one sub-verb."""
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     line = "add the merged changes of a push to the feed, and label them"
     sub = subverbs.add_parser(
@@ -53,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what = sub.add_mutually_exclusive_group(required=True)
     what.add_argument("--push", action="store_true", help="the push that this workflow runs for")
-    what.add_argument("--commit", type=_commit, metavar="SHA", help="one commit, by hand")
+    what.add_argument("--commit", type=_commit, metavar="SHA", help="one commit")
     sub.add_argument(
         "--findings",
         type=Path,
         metavar="F",
-        help="JSON of `surface check` about all that was pushed; a file that is not there means "
-        "that it could not be judged",
+        help="JSON of `surface check` for the whole push; a missing file means that the push could "
+        "not be checked",
     )
     access.add_arguments(sub)
     sub.set_defaults(run=_add)

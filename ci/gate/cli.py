@@ -29,13 +29,17 @@ EXITS = {
     Outcome.INFRASTRUCTURE: Exit.UNUSABLE,
 }
 EPILOG = """\
-R is a report of the suite (.json, .json.gz), JUnit of any runner (.xml), or a folder. In a folder
-each sub-folder is a lane and the reports below it are its shards, and each file NAME.json is lane
-NAME. What a run has to contain, and what each class of check means, is said by the policy
+R is a report of the suite (.json, .json.gz), JUnit of any runner (.xml), or a directory. A
+configuration is a pin (an exact torch version) with a driver. In a directory, each subdirectory is
+a configuration and the reports below it are its shards; each file NAME.json is the configuration
+NAME. The policy says which configurations are required, and how bad each kind of change is
 (docs/ci/gate.md).
 
-Exit status: 0 fine; 1 something regressed; 2 nothing can be said, as a required lane is missing,
-cut off, contradicts itself or is a mixture. The verdict is written in all three cases.
+example:
+  python -m ci gate --candidate reports --baseline baseline --findings findings.json -o verdict.json
+
+Exit status: 0 no regression; 1 regression; 2 no usable result: a required configuration is missing,
+incomplete, contradicts itself or mixes several runs. The verdict is written in all three cases.
 """
 
 
@@ -45,22 +49,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add = parser.add_argument
     add("--candidate", type=Path, nargs="+", required=True, metavar="R", help="runs to judge")
-    add("--baseline", type=Path, nargs="+", metavar="R", help="runs to compare with; an empty "
-        "folder: there are none yet")  # fmt: skip
+    add("--baseline", type=Path, nargs="+", metavar="R", help="runs to compare with; may be "
+        "an empty directory")  # fmt: skip
     add("--policy", type=Path, default=policy.FILE, metavar="F", help="default: %(default)s")
-    add("--findings", type=Path, metavar="F", help="JSON of `surface check` of the same change: "
-        "failures are joined with it")  # fmt: skip
-    add("--head-sha", type=_sha, metavar="SHA", help="the commit that is judged, for the verdict")
+    add("--findings", type=Path, metavar="F", help="JSON of `surface check` for the same change: "
+        "possible causes of failures")  # fmt: skip
+    add("--head-sha", type=_sha, metavar="SHA", help="the commit under test, for the verdict")
     add("--suite-commit", type=_sha, metavar="SHA", help="the commit that was checked out: reports "
-        "of another one are refused")  # fmt: skip
+        "of another commit are rejected")  # fmt: skip
     add("-o", "--output", type=Path, metavar="F", help="the verdict as JSON")
     add("--summary", type=Path, metavar="F", help="the verdict as Markdown (on GitHub: "
         "$GITHUB_STEP_SUMMARY)")  # fmt: skip
     add("--junit", type=Path, metavar="F", help="the verdict as JUnit")
     add("--sarif", type=Path, metavar="F", help="the verdict as SARIF")
     add("--annotations", action="store_true", help="print workflow commands of GitHub")
-    add("--merged", type=Path, metavar="DIR", help="write each complete lane as DIR/LANE.json.gz, "
-        "to be the baseline of later gates")  # fmt: skip
+    add("--merged", type=Path, metavar="DIR", help="write the report of each complete configuration to "
+        "DIR, as a baseline for later runs")  # fmt: skip
     parser.set_defaults(run=run)
 
 

@@ -62,7 +62,7 @@ def add_author_argument(parser: argparse.ArgumentParser) -> None:
         "--author",
         default=ACTOR,
         metavar="LOGIN",
-        help="whom the token belongs to, if not to a workflow; default: %(default)s",
+        help="account of the token, if it is not that of a workflow; default: %(default)s",
     )
 
 

@@ -24,7 +24,7 @@ class ChangedFiles:
 
 def add_argument(parser: argparse.ArgumentParser) -> None:
     """`--pr N`."""
-    parser.add_argument("--pr", required=True, type=_number, metavar="N", help="its number")
+    parser.add_argument("--pr", required=True, type=_number, metavar="N", help="number of the PR")
 
 
 def files_of(pull: PullRequest) -> ChangedFiles:

@@ -22,6 +22,30 @@ from ci.surface.model import Finding
 from ci.surface.report import json as findings_json
 
 _SHOWN = 10  # reasons per label, in text
+PLAN_EPILOG = """
+example:
+  git diff --name-only main | python -m ci label plan --files -
+
+Exit status: 0 the labels are printed; 2 an input cannot be read.
+"""
+APPLY_EPILOG = """
+Only adds labels that are missing. A label that a person removed is never added again. The only
+label that is ever removed is an impact that --author added and that no longer applies. A PR that
+was closed without a merge is not changed.
+
+example:
+  python -m ci label apply --repo me/mine --pr 12 --findings findings.json --dry-run
+
+Exit status: 0 the PR has its labels; 2 an input cannot be read, or GitHub answers with an error.
+"""
+SYNC_EPILOG = """
+Labels that are not in labels.yml are not changed.
+
+example:
+  python -m ci label sync --repo me/mine --dry-run
+
+Exit status: 0 the labels are defined; 2 GitHub answers with an error.
+"""
 
 _Subverbs: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -30,15 +54,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """`label` has sub-verbs."""
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     _add_plan(_add(subverbs, "plan", "print the labels for changed files, each with its reasons"))
-    _add_apply(_add(subverbs, "apply", "give a PR on GitHub the labels that it deserves"))
+    _add_apply(_add(subverbs, "apply", "add the planned labels to a PR on GitHub"))
     _add_sync(_add(subverbs, "sync", "define the labels of labels.yml in a repository on GitHub"))
 
 
 def _add(subverbs: _Subverbs, name: str, line: str) -> argparse.ArgumentParser:
-    return subverbs.add_parser(name, help=line, description=line)
+    sub = subverbs.add_parser(name, help=line, description=line)
+    sub.formatter_class = argparse.RawDescriptionHelpFormatter
+    return sub
 
 
 def _add_plan(sub: argparse.ArgumentParser) -> None:
+    sub.epilog = PLAN_EPILOG
     sub.add_argument(
         "--files",
         required=True,
@@ -53,11 +80,7 @@ def _add_plan(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_apply(sub: argparse.ArgumentParser) -> None:
-    sub.epilog = (
-        "Adds what is missing. A label that a person took away is never put back; only an impact "
-        "that --author gave, and that is no longer true, is taken away. A PR that was closed "
-        "unmerged is left alone."
-    )
+    sub.epilog = APPLY_EPILOG
     pull_request.add_argument(sub)
     _add_findings(sub)
     access.add_author_argument(sub)
@@ -67,7 +90,7 @@ def _add_apply(sub: argparse.ArgumentParser) -> None:
 
 
 def _add_sync(sub: argparse.ArgumentParser) -> None:
-    sub.epilog = "Labels that labels.yml does not know are left as they are."
+    sub.epilog = SYNC_EPILOG
     access.add_arguments(sub)
     _add_rules(sub)
     sub.set_defaults(run=_sync)
@@ -78,7 +101,7 @@ def _add_findings(sub: argparse.ArgumentParser) -> None:
         "--findings",
         type=Path,
         metavar="F",
-        help="JSON of `surface diff` or `surface check`; without it no impact is claimed",
+        help="JSON of `surface diff` or `surface check`; without it there is no impact label",
     )
 
 

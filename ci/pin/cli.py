@@ -11,15 +11,15 @@ from ci.pin import file
 
 DESCRIPTION = """
 A pin names one exact torch: version, upstream commit, wheels with their hashes. Each is a file
-ci/pins/NAME.yaml; a lane of the CI is a pin and a driver.
+ci/pins/NAME.yaml; a configuration of the CI is a pin with a driver.
 """
 SUBVERBS = {  # each a module ci/pin/verbs/NAME.py with HELP, EXAMPLES, add_arguments, run
-    "show": "print pins: for people, as JSON, or as what pip installs",
-    "check": "hold pins against the index and the upstream repository",
-    "update": "move pins to the newest good torch",
-    "open-pr": "propose the newest good torch, one pull request per pin",
-    "findings": "say what the pins that a change moves bring along, for the gate",
-    "steps": "say what changes in PyTorch from pin to pin, for the dashboard",
+    "show": "print pins as text, JSON or pip requirements",
+    "check": "compare pins with the package index and PyTorch's repository",
+    "update": "move pins to the newest suitable torch",
+    "open-pr": "open one pull request per pin that can move",
+    "findings": "list surface changes of the pins that a commit moves, for the gate",
+    "steps": "list surface changes from pin to pin, for the dashboard",
     "matrix": "print the matrix of a workflow: a job per pin, driver and shard",
 }
 

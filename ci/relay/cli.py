@@ -22,36 +22,43 @@ from ci.relay.results import Results
 _UPSTREAM_HELP = "the repository that dispatches come from; default: %(default)s"
 
 _PAYLOAD = """\
-Check the repository_dispatch that this workflow runs for, and take out of it what jobs need.
+Validate the repository_dispatch that started this workflow, and print the values that jobs need.
 
-Printed, and set as outputs of the step:
+These are printed, and set as outputs of the step:
 
-  run          true, or false where there is nothing to test (a PR was closed, a ref deleted)
-  reason       why not
+  run          true, or false if there is nothing to test (a PR was closed, a ref deleted)
+  reason       why there is nothing to test
   event        pull_request, push, nightly or periodic
   upstream     OWNER/NAME
   sha          the commit of PyTorch to test, 40 digits
   pull         number of the PR, empty if there is none
   torch        where a torch with this commit comes from: source (build it), or nightly (its wheel)
-  delivery_id  what the relay knows the dispatch by
+  delivery_id  the relay's id of the dispatch
 
-Nothing else of the dispatch gets out: branch names and titles are anybody's text.
-Exit status: 0, also where there is nothing to test; 2 if the dispatch is not the relay's.
+Nothing else of the dispatch is used: anybody can choose branch names and titles.
+
+example:
+  python -m ci relay payload      # in a workflow `on: repository_dispatch`
+
+Exit status: 0 success, also if there is nothing to test; 2 the dispatch is not from the relay.
 """
 
 _CALLBACK = """\
-Tell the relay that this job has begun (--status in_progress), or how it ended (--status completed).
+Report to the relay that this job has started (--status in_progress) or ended (--status completed).
 
-The counts and the conclusion are those of the reports; what the job itself says (--conclusion) can
-only make it worse, and without a readable report it is no success. Give each leg of a matrix a
---job-name of its own. The command can be repeated, also after it was killed: what the relay knows
-already is not an error, and a beginning that it missed is told before the end.
+Counts and conclusion come from the reports. --conclusion can only make the conclusion worse, and
+without a readable report it is a failure. Give each job of a matrix its own --job-name. The command
+can be repeated, also after it was killed: a status that the relay already has is not an error, and
+if the relay missed the start, the start is reported first.
 
-A nightly or periodic run, which nobody dispatched, names its --event-type; the commit that it
-tested is the torch's of its reports unless --sha says it. It is told once, when it is completed.
+A nightly or periodic run was not dispatched; give its --event-type. Its commit is that of the torch
+in its reports, or --sha. It is reported once, when it is completed.
 
-Needs `permissions: id-token: write`. Exit status: 0 told (or not wanted: the relay ignores
-repositories below level L2); 2 not told, or told as a failure because a report is unusable.
+example:
+  python -m ci relay callback --status completed --report reports --job-name sim
+
+Needs `permissions: id-token: write`. Exit status: 0 reported (or ignored: the relay ignores
+repositories below level L2); 2 not reported, or reported as a failure because a report is unusable.
 """
 
 
@@ -63,12 +70,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_payload(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub = _add(subverbs, "payload", "check a dispatch, and say what is to be tested", _PAYLOAD)
+    sub = _add(subverbs, "payload", "validate a dispatch, and print what to test", _PAYLOAD)
     sub.set_defaults(run=_payload)
 
 
 def _add_callback(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    sub = _add(subverbs, "callback", "tell the relay of this job", _CALLBACK)
+    sub = _add(subverbs, "callback", "report this job to the relay", _CALLBACK)
     sub.add_argument("--status", required=True, choices=callback.STATUSES)
     sub.add_argument(
         "--report",
@@ -76,13 +83,13 @@ def _add_callback(subverbs: argparse._SubParsersAction[argparse.ArgumentParser])
         default=[],
         type=Path,
         metavar="R",
-        help="report of the suite, or a folder of them (the shards in one folder are one run)",
+        help="report of the suite, or a directory of them (the shards in one directory are one run)",
     )
     sub.add_argument(
         "--conclusion",
         choices=callback.SAID,
-        help="what the job says: ${{ job.status }}, or of another one ${{ needs.JOB.result }}; "
-        "default: what the reports say",
+        help="the status of the job: ${{ job.status }}, or of another job ${{ needs.JOB.result }}; "
+        "default: the conclusion of the reports",
     )
     sub.add_argument("--artifact-url", metavar="URL", help="where the reports can be read")
     sub.add_argument("--job-name", metavar="NAME", help="default: $GITHUB_JOB")
@@ -93,13 +100,13 @@ def _add_callback(subverbs: argparse._SubParsersAction[argparse.ArgumentParser])
         help="${{ job.check_run_id }}; default: $CHECK_RUN_ID, else run and attempt",
     )
     sub.add_argument(
-        "--event-type", choices=dispatch.SELF_REPORTED, help="of a run that was not dispatched"
+        "--event-type", choices=dispatch.SELF_REPORTED, help="for a run that was not dispatched"
     )
     sub.add_argument("--sha", metavar="SHA", help="with --event-type: the commit that was tested")
     sub.add_argument(
         "--url",
         default=os.environ.get("RELAY_CALLBACK_URL") or client.DEFAULT_URL,
-        help="the relay; default: $RELAY_CALLBACK_URL, else PyTorch's",
+        help="address of the relay; default: $RELAY_CALLBACK_URL, else PyTorch's",
     )
     sub.add_argument(
         "--dry-run", action="store_true", help="print what would be sent, and send nothing"

@@ -26,21 +26,23 @@ WORKFLOW = ".github/workflows/pr.yml"
 # What a run waits for the approval of a maintainer with, and ends with if no job is for it.
 NOT_RUN = ("action_required", "skipped")
 DESCRIPTION = """
-Tell GitHub what came of a run of pr.yml, which runs the code of a pull request and may write
-nothing itself. Of a pull request: the labels, a check run on its head commit, and one comment that
-is begun if there is news and edited in place. Of a push to the default branch: the reports become
-the baseline on branch `results`.
+Publish the results of a run of pr.yml, which runs the code of a pull request and has no write
+permission. A pull request gets labels, a check run on its head commit, and one comment, which is
+created if there is something to report, and edited in place. After a push to the default branch,
+the reports become the new baseline on the branch `results`.
 """
 EXAMPLES = """
-Which pull request is meant, and whether it still has the commit that was judged, is asked of
-GitHub; the run's artifact is believed only as far as it is a valid verdict on that very commit
-(docs/ci/pull-requests.md). A run that is outdated is left alone.
+GitHub's API, not the run, says which pull request the run belongs to and whether its head commit
+is still the same. The run's artifact is used only if it is a valid verdict on that commit
+(docs/ci/pull-requests.md). Nothing is published for an outdated run.
 
 example:
   python -m ci report --repo me/mine --run-id 123456789 --dry-run
 
 The token needs `actions: read` and, for a pull request, `checks: write`, `issues: write` and
 `pull-requests: write`; for a baseline `contents: write`.
+Exit status: 0 published, whatever the verdict, or outdated; 2 GitHub answers with an error, or the
+run belongs to another workflow.
 """
 
 
@@ -48,12 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the verb."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
-    parser.add_argument("--run-id", type=_number, required=True, metavar="N", help="of pr.yml")
+    parser.add_argument("--run-id", type=_number, required=True, metavar="N", help="id of the run of pr.yml")
     parser.add_argument(
         "--workflow",
         default=WORKFLOW,
         metavar="PATH",
-        help="the workflow that the run must be of (default: %(default)s)",
+        help="the run must belong to this workflow (default: %(default)s)",
     )
     access.add_arguments(parser)
     parser.set_defaults(run=run)

@@ -21,81 +21,81 @@ from ci.results.store import Store
 
 MAX_DAYS = 36_500
 DESCRIPTION = """
-Keep reports of the suite and findings of the surface in a store: a folder of Parquet files by
-date, which can live on a git branch or in a bucket, and which the dashboard is built from.
-Nothing in it is ever changed, so any number may add to it at once, and the union of two stores
-is a store (docs/ci/results.md).
+Keep reports of the suite and findings on the surface in a store: a directory of Parquet files by
+date. It can be on a git branch or in a bucket; the dashboard is built from it. Its files never
+change, so any number of processes can add at once, and the union of two stores is a store
+(docs/ci/results.md).
 """
 ADD = """
 Add reports (.json, .json.gz) of whole runs, findings of `surface diff` and `surface check`, and
-folders of them. A store that is not there is made. What is there already is not added again, so
-after an interruption the same command can be given again. A file that is refused refuses no other.
+directories of them. A missing store is created. A report is stored once, so the same command can be
+repeated after an interruption. A rejected file does not affect the others.
 """
 ADD_EXAMPLES = """
 examples:
   python -m ci results add --store results report.json.gz
   python -m ci results add --store results nightly/2026-11-22 findings-2.12-2.13.json
 
-Exit status: 0 all of it is in the store; 1 some files were refused, and said why; 2 the store
-cannot be read or written.
+Exit status: 0 everything is in the store; 1 some files were rejected, each with a reason; 2 the
+store cannot be read or written.
 """
 
 
 LIST = """
-List the runs of a store, newest first. `checks` are all of the run, `bad` those that make it red.
-No level is told of an incomplete run, nor of one of chosen checks.
+List the runs of a store, newest first. `checks` is the number of checks in the run, `bad` the number
+of those that make it red. Incomplete runs and runs of selected checks have no level.
 """
 LIST_EXAMPLES = """
 examples:
   python -m ci results list --store results --backend puone-sim --torch 2.13
   python -m ci results list --store results --since 2026-11-01 --json | jq -r '.runs[].id'
 
-Exit status: 0, also if no run is found; 2 the store cannot be read.
+Exit status: 0 success, also if no run is found; 2 the store cannot be read.
 """
 COMPACT = """
-Make one segment of those of each month, and sweep up what interrupted commands left behind a day
-or longer ago. With --keep-results also drop the results of old runs; the rows of the runs, with
-their levels and totals, stay for ever. No run is missing at any moment: others may read and add.
+Merge the files of each month into one segment, and delete files that interrupted commands left more
+than a day ago. With --keep-results also drop the results of old runs; the rows of the runs, with
+their levels and totals, stay. Other processes can read and add at the same time.
 """
 COMPACT_EXAMPLES = """
 examples:
   python -m ci results compact --store results --dry-run
   python -m ci results compact --store results --keep-results 400
 
-Results that were dropped do not come back when their report is added again.
+Dropped results do not come back when their report is added again.
 Exit status: 0 done, or nothing to do; 2 the store cannot be read or written.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A sub-verb for each thing that can be done with a store."""
+    """A sub-verb for each operation on a store."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description = DESCRIPTION
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     sub = _subverb(subverbs, "add", "add reports and findings", ADD, ADD_EXAMPLES, _add)
-    sub.add_argument("--store", type=Path, required=True, metavar="D", help="made if not there")
-    sub.add_argument("files", type=Path, nargs="+", metavar="FILE", help="or a folder of them")
+    sub.add_argument("--store", type=Path, required=True, metavar="D", help="created if missing")
+    sub.add_argument("files", type=Path, nargs="+", metavar="FILE", help="or a directory of files")
     sub = _subverb(subverbs, "list", "list the runs", LIST, LIST_EXAMPLES, _list)
-    sub.add_argument("--store", type=Path, required=True, metavar="D")
+    sub.add_argument("--store", type=Path, required=True, metavar="D", help="the store")
     several: dict[str, Any] = {"action": "append", "default": []}
-    sub.add_argument("--backend", **several, metavar="B", help="its label; may be repeated")
-    sub.add_argument("--torch", **several, metavar="V", help="line or version; may be repeated")
-    sub.add_argument("--since", type=_date, metavar="DATE", help="nights from 2026-11-22 on (UTC)")
-    sub.add_argument("--aligned", action="store_true", help="only runs whose level can be told")
-    sub.add_argument("--json", action="store_true", help="all that is known of the runs")
-    sub.add_argument("-o", dest="out", type=Path, metavar="FILE", help="instead of the terminal")
-    export.add_arguments(subverbs.add_parser("export", help="write them for other programs"))
+    sub.add_argument("--backend", **several, metavar="B", help="name of the backend; may be repeated")
+    sub.add_argument("--torch", **several, metavar="V", help="release line or version; may be repeated")
+    sub.add_argument("--since", type=_date, metavar="DATE", help="runs since this day (UTC)")
+    sub.add_argument("--aligned", action="store_true", help="only complete runs of the standard checks")
+    sub.add_argument("--json", action="store_true", help="print all columns as JSON")
+    sub.add_argument("-o", dest="out", type=Path, metavar="FILE", help="default: the terminal")
+    export.add_arguments(subverbs.add_parser("export", help="write runs and results for other programs"))
     sub = _subverb(
         subverbs, "compact", "merge files, drop old results", COMPACT, COMPACT_EXAMPLES, _compact
     )
-    sub.add_argument("--store", type=Path, required=True, metavar="D")
+    sub.add_argument("--store", type=Path, required=True, metavar="D", help="the store")
     sub.add_argument(
         "--keep-results",
         type=_days,
         metavar="DAYS",
         help="counted back from the newest run of the store (default: keep all)",
     )
-    sub.add_argument("--dry-run", action="store_true", help="only say what would be done")
+    sub.add_argument("--dry-run", action="store_true", help="print what would be done, and change nothing")
 
 
 def _subverb(

@@ -8,12 +8,12 @@ import importlib
 
 SUBVERBS: dict[str, str] = {
     # name -> its line of help; the module is ci/surface/verbs/<name>.py
-    "probe": "compile a backend's view of every C++ surface with the headers of one torch",
-    "snapshot": "read the surface of one torch into a file",
-    "diff": "compare two torches: what breaks a backend, what is new",
-    "check": "judge a PR against a pinned torch, without building PyTorch",
-    "witness": "prove by compiling that what breaks between two torches does break",
-    "coupling": "find where generic code of a torch is coupled to one vendor",
+    "probe": "compile what backends use of every C++ surface with the headers of one torch",
+    "snapshot": "write the surface of one torch into a file",
+    "diff": "compare two torches: what breaks backends, what is new",
+    "check": "find what a PR breaks in backends, without building PyTorch",
+    "witness": "prove by compiling that the reported breaks between two torches are real",
+    "coupling": "find generic code of a torch that depends on one vendor",
 }
 
 

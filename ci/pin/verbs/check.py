@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold pins against the world: is the version on the index and not yanked, has each wheel the hash
-that was pinned, was it built from the pinned commit, does upstream still have that commit, and does
-requirements/torch.txt ask for the torch of `development`? Status 1 if not."""
+"""Compare pins with the package index and PyTorch's repository: the version is on the index and not
+yanked, each wheel has the pinned hash and was built from the pinned commit, PyTorch's repository
+has that commit, and requirements/torch.txt asks for the torch of `development`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from ci.pin.model import Pin
 from ci.pin.verbs.each import each
 
 EXAMPLES = """\
-The index is the one pip is configured for, or what the pin's kind of index names
-(PIN_INDEX_PYTORCH_CPU, PIN_INDEX_NIGHTLY_CPU: a mirror of one). An index that is down is status 2,
-and says nothing about a pin. Upstream is asked through GitHub: the token is $GITHUB_TOKEN.
+The index is the one that pip is configured for, or PyTorch's, as the pin says
+(PIN_INDEX_PYTORCH_CPU and PIN_INDEX_NIGHTLY_CPU name mirrors). PyTorch's repository is read through
+GitHub's API; the token is $GITHUB_TOKEN.
 
 examples:
   python -m ci pin check
   python -m ci pin check newest --no-upstream      without GitHub
+
+Exit status: 0 all pins are valid; 1 a problem was found; 2 the index or GitHub does not answer.
 """
 
 
@@ -32,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--upstream",
         default="pytorch/pytorch",
         metavar="OWNER/NAME",
-        help="whose commits git_version names; default: %(default)s",
+        help="the repository of the commits in git_version; default: %(default)s",
     )
     parser.add_argument("--no-upstream", action="store_true", help="do not ask GitHub")
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Say what the pins that a change moves bring along: what differs between the torch before and the
-torch after, as `surface diff` finds it, in its JSON. By it the gate can tell why a check fails.
-Where no pin has moved nothing is written.
+"""For each pin that a commit moves, list what differs between the torch before and the torch after,
+as JSON of `surface diff`. The gate uses it to name causes of failures. If no pin has moved, nothing
+is written.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from ci.surface.verbs.arguments import add_cache
 EXAMPLES = """\
 example:
   python -m ci pin findings --since HEAD^1 -o findings.json
+
+Exit status: 0 success, also if no pin has moved; 2 a torch or the repository cannot be read.
 """
 
 

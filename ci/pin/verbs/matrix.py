@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Print the matrix of a workflow, on one line: a job per pin, driver and shard. A pin that has no
-version yet has no job, which is said."""
+"""Print the matrix of a workflow on one line: a job per pin, driver and shard. A pin without a
+version gets no job; a message on standard error names it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ EXAMPLES = """\
 examples:
   python -m ci pin matrix --driver sim --shards 4
   python -m ci pin matrix development newest --shards 2       only these
+
+Exit status: 0 the matrix is printed; 2 a pin cannot be read.
 """
 
 
@@ -32,6 +34,6 @@ def run(args: argparse.Namespace) -> int:
     made = show.matrix(pins, args.driver or ["sim"], args.shards)
     for pin in pins:
         if pin.torch is None:
-            say(f"pin {pin.name} has no lane: {pin.unresolved}")
+            say(f"pin {pin.name} has no job: {pin.unresolved}")
     sys.stdout.write(made + "\n")
     return Exit.OK

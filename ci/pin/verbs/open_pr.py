@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Propose the newest good torch: one pull request per pin, on the branch pin/NAME, which is used
-again and again and always stands on top of the base. The pins are those of the base on GitHub.
+"""Propose the newest suitable torch: one pull request per pin, on the branch pin/NAME. The branch is
+reused, and always has one commit on top of the base. The pins are read from the base on GitHub.
 
-A version that was declined (its pull request closed) or taken back is not proposed again; a branch
-that somebody pushed to is left alone. A pull request for which nothing speaks any more, since its
-version was yanked or the base has it already, is closed. Status 1 if only a person can mend a pin.
+A version that was declined (its pull request was closed) or reverted is not proposed again. A branch
+with commits of other people is not changed. A pull request is closed if its version was yanked, or
+if the base already has it.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from ci.surface.verbs.arguments import add_cache
 
 EXAMPLES = """\
 The token needs `contents: write` and `pull-requests: write`. GitHub starts no workflow for a pull
-request that was opened with a workflow's own token: give that of an app, or close and reopen it.
+request that was opened with a workflow's own token: use the token of an app, or close and reopen it.
 
 examples:
   python -m ci pin open-pr --repo OWNER/NAME --dry-run     the diff, and what would be sent
   python -m ci pin open-pr newest nightly
   python -m ci pin open-pr development --to 2.14.1         also if it was declined before
+
+Exit status: 0 success; 1 only a person can repair a pin; 2 an index or GitHub does not answer.
 """
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Print pins. Nothing is asked of an index: `pin check` does that."""
+"""Print pins, without access to an index; `pin check` compares them with one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from ci.pin import file, show
 
 EXAMPLES = """\
 examples:
-  python -m ci pin show                                   all, for people
+  python -m ci pin show                                   all, as text
   python -m ci pin show newest --format json              as ci/pin/schema/pins.schema.json says
   python -m ci pin show newest --format requirements      for `pip install --no-deps -r`
+
+Exit status: 0 the pins are printed; 2 a pin cannot be read.
 """
 FORMATS = {"text": show.text, "json": show.as_json, "requirements": show.requirements}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Say what changes in PyTorch from one pin to the next newer one: for each two a file
-BEFORE-AFTER.json with the findings of `surface diff`, in a folder, for `results add`. A pin without
-a torch is passed over, and one whose torch cannot be had hinders no other.
+"""List what changes in PyTorch from each pin to the next newer one: a file BEFORE-AFTER.json for each
+pair, with the findings of `surface diff`, for `results add`. A pin without a torch is skipped. A
+torch that cannot be fetched does not stop the other pairs.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ EXAMPLES = """\
 example:
   python -m ci pin steps -o findings
   python -m ci results add --store D findings
+
+Exit status: 0 success; 2 a torch cannot be fetched or read.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """-o, --cache."""
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="for the files")
     add_cache(parser)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Move pins to the newest good torch: on the index, not yanked, with a wheel for each Python. A pin
-never goes back, except from a version that was yanked or removed, and then only with a --reason.
-A pin that needs nothing is not touched. Status 1 if only a person can mend a pin."""
+"""Move pins to the newest suitable torch: on the index, not yanked, with a wheel for each Python. A
+pin never moves to an older version, except from one that was yanked or removed, and only with
+--reason. A pin that needs no change is not written."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from ci.pin.update import Decision, Wish, decide
 from ci.pin.verbs.each import each
 
 EXAMPLES = """\
-How a successor is found is the pin's `source`: the newest release, the newest nightly, or `people`,
-who give --to.
+The pin's `source` says how its next version is found: `release` and `nightly` take the newest one;
+`people` needs --to.
 
 examples:
   python -m ci pin update --dry-run                 the diff, and nothing is written
   python -m ci pin update development --to 2.14.1   requirements/torch.txt changes with it
   python -m ci pin update newest --reason 'hangs at exit, https://...'    back from a yanked version
+
+Exit status: 0 success; 1 only a person can repair a pin; 2 an index does not answer.
 """
 
 
@@ -37,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_wish(parser: argparse.ArgumentParser) -> None:
     """--to, --reason."""
-    parser.add_argument("--to", metavar="VERSION", help="exactly this one; of one pin only")
-    parser.add_argument("--reason", help="why: takes the place of the pin's reason; of one pin")
+    parser.add_argument("--to", metavar="VERSION", help="move to this version; for one pin only")
+    parser.add_argument("--reason", help="replaces the reason in the pin; for one pin only")
 
 
 def run(args: argparse.Namespace) -> int:

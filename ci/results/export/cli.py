@@ -19,9 +19,9 @@ from ci.results.export.tables import Table
 from ci.results.store import Store
 
 DESCRIPTION = """
-Write runs and results into a new folder, for programs that read Parquet, CSV or NDJSON, or as
-tables of ClickHouse with the schema of RFC-0054. The folder gets its name when all of it has been
-written. The same store gives the same bytes.
+Write runs and results into a new directory, for programs that read Parquet, CSV or NDJSON, or as
+tables of ClickHouse with the schema of RFC-0054. The directory appears when all files are written.
+The same store gives the same bytes.
 """
 EXAMPLES = """
 examples:
@@ -29,7 +29,8 @@ examples:
   python -m ci results export --store D --format clickhouse --repository me/torch-mychip \\
       --since 2026-11-15 -o tables
 
-docs/ci/results-export.md says what is in each file, and how ClickHouse takes it.
+docs/ci/results-export.md describes each file, and how to load them into ClickHouse.
+Exit status: 0 written; 2 the store cannot be read, or the directory exists and has files.
 """
 FORMATS = ("parquet", "csv", "ndjson", "clickhouse")
 _REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
@@ -40,14 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
     add = parser.add_argument
-    add("--store", type=Path, required=True, metavar="D", help="what `results add` has filled")
-    add("-o", "--output", type=Path, required=True, metavar="OUT", help="a new folder")
+    add("--store", type=Path, required=True, metavar="D", help="made by `results add`")
+    add("-o", "--output", type=Path, required=True, metavar="OUT", help="a new directory")
     add("--format", choices=FORMATS, default="parquet", help="default: %(default)s")
     add(
         "--since", type=_day, metavar="DATE", help="only runs that began on this day (UTC) or later"
     )
-    add("--repository", type=_repository, metavar="OWNER/NAME", help="whose backend it is; "
-        "ClickHouse only: a part of its keys")  # fmt: skip
+    add("--repository", type=_repository, metavar="OWNER/NAME", help="repository of the "
+        "backend; required by ClickHouse, as a part of its keys")  # fmt: skip
     parser.set_defaults(run=run)
 
 

@@ -10,21 +10,21 @@ from ci.torch_tree.cache import default_folder
 
 
 def add_torch(parser: argparse.ArgumentParser) -> None:
-    """--torch: whatever `locate` takes."""
+    """--torch: anything that `locate` accepts."""
     parser.add_argument(
         "--torch",
         required=True,
         metavar="TORCH",
-        help="a version, a wheel, a checkout, or a folder or Python with a torch installed",
+        help="a version, a wheel, a checkout, or a directory or Python with a torch installed",
     )
 
 
 def add_cache(parser: argparse._ActionsContainer) -> None:
-    """--cache: the folder to keep results in."""
+    """--cache: the directory to keep results in."""
     parser.add_argument(
         "--cache",
         type=Path,
         default=default_folder(),
         metavar="DIR",
-        help="where snapshots and fetched torches are kept (default: %(default)s)",
+        help="directory for snapshots and fetched torches (default: %(default)s)",
     )

@@ -16,14 +16,14 @@ from ci.surface.verbs.diff import add_report_arguments, check_surfaces, conclude
 from ci.torch_tree import TorchTree, locate
 
 DESCRIPTION = """
-Judge a PR to PyTorch: what it does to backends that live outside of PyTorch. The headers, Python
-files and operators that it changes are put on a pinned torch, in a temporary folder; what then
-differs is reported as `surface diff` reports it, with the verdict in the first line. Nothing is
-built, nothing of the PR is run.
+Report what a pull request to PyTorch breaks in out-of-tree backends. The headers, Python files and
+operators that it changes are applied to a pinned torch in a temporary directory, and the two are
+compared as by `surface diff`. The first line of the output is the verdict. Nothing is built, and no
+code of the PR is run.
 """
 EXAMPLES = """
-BASE is whatever `surface snapshot --torch` takes (a version, a wheel, a folder with a torch, a
-checkout), or a snapshot file of a version. Take the release nearest to the PR's own base.
+BASE is a version, a wheel, a directory with a torch installed, a checkout, or a snapshot file. Use
+the release nearest to the PR's own base.
 
 examples:
   curl -sL https://github.com/pytorch/pytorch/pull/123456.diff | \\
@@ -31,8 +31,9 @@ examples:
   python -m ci surface check --base .venv --patch fix.diff --format markdown -o comment.md
   python -m ci surface check --base 2.13.0 --tree ~/pytorch --files c10/core/Allocator.h
 
-Exit status: 1 if something is at least as bad as --fail-on says, 2 if nothing could be judged (the
-patch does not apply, the base cannot be read). What the PR itself makes unreadable is a finding.
+Exit status: 0 nothing is as severe as --fail-on (default: compile_break); 1 a finding is; 2 the check
+was impossible: the patch does not apply, or the base cannot be read. A file that the PR makes
+unreadable is a finding.
 """
 
 

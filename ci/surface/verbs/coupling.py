@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci surface coupling`: where generic code of a torch is coupled to one vendor."""
+"""`python -m ci surface coupling`: generic code of a torch that depends on one vendor."""
 
 from __future__ import annotations
 
@@ -15,22 +15,37 @@ from ci.surface.coupling.report import FORMATS, make
 from ci.surface.coupling.rules import load, vendors
 
 
+DESCRIPTION = """
+Find generic code of a torch that depends on one vendor: files that belong to the vendor as a whole,
+and lines of generic files that name it (docs/surface/coupling.md).
+"""
+EXAMPLES = """
+examples:
+  python -m ci surface coupling --tree ~/pytorch
+  python -m ci surface coupling --tree torch-2.15 --against torch-2.13 --format markdown -o new.md
+
+Exit status: 0 the report is written; 2 a tree cannot be read.
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the parser its options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EXAMPLES
     parser.add_argument(
         "--tree", type=Path, required=True, metavar="DIR",
         help="a torch source tree, unpacked wheel or installed package",
     )  # fmt: skip
     parser.add_argument(
-        "--against", type=Path, metavar="DIR", help="an earlier one: say what is new and gone"
+        "--against", type=Path, metavar="DIR", help="an earlier torch: report what is new and gone"
     )
     parser.add_argument("--vendor", choices=vendors(), default="cuda", help="default: cuda")
-    parser.add_argument("--subsystem", metavar="NAME", help="only this one, as the report names it")
+    parser.add_argument("--subsystem", metavar="NAME", help="only this part, as named in the report")
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
-    parser.add_argument("-o", "--output", type=Path, metavar="F", help="write here, not to stdout")
+    parser.add_argument("-o", "--output", type=Path, metavar="F", help="default: the terminal")
     parser.add_argument(
         "--limit", type=_natural, default=20, metavar="N",
-        help="rows of a list of text and Markdown (default: 20); JSON has everything",
+        help="rows of each list in text and Markdown (default: 20); JSON has all",
     )  # fmt: skip
     parser.set_defaults(run=run)
 

@@ -18,31 +18,33 @@ from ci.surface.report import Report, rules, shown
 from ci.surface.verbs import arguments
 
 DESCRIPTION = """
-Say what changed between two PyTorch versions for a backend that lives outside of PyTorch: what no
-longer compiles, what compiles and does something else, what needs a rebuild, what is new.
+List what changed between two PyTorch versions for out-of-tree backends: what no longer compiles,
+what compiles but behaves differently, what needs a rebuild, what is new.
 
-Declarations are compared by what they mean to such a backend, not as text: a comment, a parameter's
-name, another order, another file change nothing. --rules lists every rule.
+Declarations are compared by meaning, not as text: a comment, a parameter's name, another order or
+another file is not a difference. --rules lists every rule.
 """
 EXAMPLES = """
-BEFORE and AFTER are snapshots (made by `surface snapshot`), or whatever `surface snapshot --torch`
-takes: a version, a wheel, a checkout, a folder with a torch installed. Snapshots of some versions
-come with this tool; other torches are read first, and kept.
+BEFORE and AFTER are snapshot files (made by `surface snapshot`), versions, wheels, checkouts, or
+directories with a torch installed. Snapshots of some versions come with this tool; other torches
+are read first, and cached.
 
 examples:
-  python -m ci surface diff 2.11.0 2.13.0                       for people
+  python -m ci surface diff 2.11.0 2.13.0                       as text
   python -m ci surface diff 2.13.0 mine.json --surface allocator --all
   python -m ci surface diff 2.13.0 ~/pytorch --fail-on compile_break   status 1 if something breaks
   python -m ci surface diff 2.11.0 2.13.0 --format json -o findings.json
 
 severities, worst first:
-  compile_break   code that compiled does not
-  silent_break    compiles, and does something else
-  rebuild         the same source, but a binary built before is broken
-  semantic        the declaration promises something else
-  new_capability  something more to implement or to call
-  deprecated      still there; breaks builds with -Werror
-  cosmetic        of no concern; only shown with --all
+  compile_break   code that compiled before does not compile
+  silent_break    code compiles, but behaves differently
+  rebuild         the source still works, but binaries must be rebuilt
+  semantic        the declaration means something else
+  new_capability  something new to implement or to call
+  deprecated      still works; breaks builds with -Werror
+  cosmetic        no effect; only shown with --all
+
+Exit status: 0 success; 1 a finding is as severe as --fail-on; 2 a torch cannot be read.
 """
 FORMATS = ("text", "json", "markdown", "sarif")
 COMMITTED = Path(__file__).parents[1] / "snapshots"
@@ -78,7 +80,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=[*(severity.value for severity in Severity), "never"],
         metavar="SEVERITY",
-        help="status 1 if a finding is at least this bad; never: 0 whatever is found",
+        help="exit with 1 if a finding is at least this severe; never: always 0",
     )
 
 
@@ -105,7 +107,7 @@ def report_of(before: Snapshot, after: Snapshot) -> Report:
 
 
 def check_surfaces(names: list[str]) -> None:
-    """CiError for a surface that there is not."""
+    """CiError for an unknown surface."""
     known = [surface.name for surface in catalogue.load().surfaces]
     if unknown := [name for name in names if name not in known]:
         raise CiError(f"no such surface: {', '.join(unknown)}; there are: {', '.join(known)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci surface probe`: whether backends as they are written compile with a torch."""
+"""`python -m ci surface probe`: do backends compile with a torch?"""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from ci.surface.verbs import arguments
 from ci.torch_tree import locate
 
 DESCRIPTION = """
-Compile the probe, without making anything of it: a translation unit that derives from, overrides,
-registers, expands and calls what out-of-tree backends do (ci/surface/probe). A refused line is a
-line that backends have to change.
+Compile the probe: a translation unit that uses PyTorch as out-of-tree backends do. It derives,
+overrides, registers, expands macros and calls (ci/surface/probe). A line that does not compile is a
+line that backends have to change. No binary is made.
 """
 EXAMPLES = """
 examples:
-  python -m ci surface probe --torch 2.13.0                       does the probe fit its torch?
+  python -m ci surface probe --torch 2.13.0                       does the probe compile?
   python -m ci surface probe --torch 2.15.0 --written-for 2.13    what must backends change?
 
-It takes some 6 s. The status is 0 if every line compiles, 1 if not.
+It takes about 6 s. Exit status: 0 every line compiles; 1 some lines do not; 2 the torch cannot be
+read.
 """
 
 
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--written-for",
         metavar="VERSION",
-        help="the version whose backends the probe stands for (default: that of TORCH)",
+        help="compile the probe for backends of this version (default: the version of TORCH)",
     )
     arguments.add_cache(parser)
     parser.set_defaults(run=run)

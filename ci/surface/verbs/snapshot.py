@@ -14,21 +14,21 @@ from ci.torch_tree import locate
 
 DESCRIPTION = """
 Read the integration surface of one PyTorch: the C++ declarations and macros, the Python API, the
-operators, and what else an out-of-tree backend is built on. labels/surfaces.yml says what that is.
-Nothing is compiled, nothing of that torch is run.
+operators, and everything else that out-of-tree backends use. labels/surfaces.yml lists it. Nothing
+is compiled, and no code of that torch is run.
 
-The file is JSON with one declaration per line, in a stable order: two of them can be compared with
-`surface diff`, committed, and read in a text diff. A name that ends with .gz makes it gzipped.
+The file is JSON with one declaration per line, in a stable order: compare two files with `surface
+diff`, or commit them and read a text diff. If its name ends with .gz, it is gzipped.
 """
 EXAMPLES = """
 examples:
-  python -m ci surface snapshot --torch 2.13.0 -o 2.13.0.json      a version, fetched if need be
+  python -m ci surface snapshot --torch 2.13.0 -o 2.13.0.json      a version, fetched if necessary
   python -m ci surface snapshot --torch .venv -o mine.json         what is installed there
-  python -m ci surface snapshot --torch torch-2.15.0*.whl -o -     a wheel, to the standard output
+  python -m ci surface snapshot --torch torch-2.15.0*.whl -o -     a wheel, to standard output
   python -m ci surface snapshot --torch ~/pytorch -o main.json     a checkout
 
-It takes some 10 s, and a second when that torch was read before and has not changed. It needs g++
-for its standard headers. If a header does not compile, nothing is written and the status is 2.
+It takes about 10 s, or 1 s if that torch is in the cache. It needs the standard headers of g++.
+Exit status: 0 written; 2 the torch cannot be read or a header does not compile; nothing is written.
 """
 
 
@@ -42,14 +42,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     cache = parser.add_mutually_exclusive_group()
     arguments.add_cache(cache)
     cache.add_argument(
-        "--no-cache", action="store_true", help="read again, and do not keep the result"
+        "--no-cache", action="store_true", help="neither read nor write the cache"
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     if not Path(args.output).absolute().parent.is_dir():
-        raise CiError(f"there is no folder for {args.output}")
+        raise CiError(f"there is no directory for {args.output}")
     tree = locate(args.torch, args.cache)
     taken = snapshot.take(tree, None if args.no_cache else args.cache)
     if args.output == "-":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci surface witness`: is what a comparison calls a break one? Ask a compiler."""
+"""`python -m ci surface witness`: prove the breaks that a comparison reports by compiling."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ci.torch_tree import locate
 
 DESCRIPTION = """
 For every C++ difference that `surface diff` calls a compile_break, write a few lines of a backend
-that use the declaration as it was: override it, call it, construct it, name it, expand it. They
-must compile with the torch before and not with the torch after: then the finding is proved. If they
-compile with both, it is refuted. Where the finding does not say enough, it is not provable.
+that use the declaration as it was: override it, call it, construct it, name it or expand it.
+If they compile with the torch before and not with the torch after, the finding is proved. If they
+compile with both, it is refuted. If the finding has too little information, it is not provable.
 """
 EXAMPLES = """
 examples:
@@ -29,8 +29,9 @@ examples:
   python -m ci surface witness 2.13.0 2.15.0 --format markdown -o witnesses.md
   python -m ci surface witness 2.13.0 2.15.0 --source        the lines as well
 
-BEFORE and AFTER are whatever `surface snapshot --torch` takes. It needs g++, and some 20 s for all
-witnesses together. The status is 1 if a finding is refuted.
+BEFORE and AFTER are versions, wheels, checkouts or directories with a torch installed. It needs g++,
+and about 20 s for all witnesses together.
+Exit status: 0 no finding is refuted; 1 a finding is refuted; 2 a torch cannot be read.
 """
 
 
@@ -40,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
     parser.add_argument("before", metavar="BEFORE", help="the older torch")
     parser.add_argument("after", metavar="AFTER", help="the newer torch")
-    parser.add_argument("--format", choices=("text", "markdown"), default="text")
+    parser.add_argument(
+        "--format", choices=("text", "markdown"), default="text", help="default: text"
+    )
     parser.add_argument("--source", action="store_true", help="show the witnesses themselves")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: the terminal")
     arguments.add_cache(parser)
