@@ -2,8 +2,8 @@
 """The verbs of ``python -m torch_conformance``, one module for each.
 
 A module has `SUMMARY` (a line for the help), `add_arguments(parser)` and `run(arguments) -> int`,
-which returns the exit code: 0 as it should be, 1 something was found, 4 wrong usage or unusable
-input (as pytest's own). A `CommandError` is printed without a traceback and ends with 4.
+which returns the exit code: 0 success, 1 problems were found, 4 wrong usage or unusable input (as
+pytest does). A `CommandError` is printed without a traceback and ends with 4.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CommandError(Exception):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; return its exit code."""
-    parsed = _parser().parse_args(arguments)
+    parsed = parser().parse_args(arguments)
     try:
         code: int = parsed.run(parsed)
     except CommandError as error:
@@ -54,17 +54,21 @@ class _Parser(argparse.ArgumentParser):
         super().exit(USAGE if status == 2 else status, message)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def parser() -> argparse.ArgumentParser:
+    """The parser with all verbs."""
+    top = _Parser(
         prog="python -m torch_conformance",
-        description="What is done before and after a run of the suite. The run itself: "
+        description="Prepare a run of the conformance suite, and use its report. The run itself: "
         "pytest --pyargs torch_conformance --backend=NAME (in a checkout: pytest conformance).",
+        epilog="Example: python -m torch_conformance level build/conformance/mychip.json. "
+        "Exit code: 0 success, 1 problems were found, 4 wrong usage or unusable input. "
+        "`python -m torch_conformance VERB --help` explains a verb.",
     )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, name in VERBS.items():
         module = importlib.import_module(name)
         verb_parser = verbs.add_parser(verb, help=module.SUMMARY, description=module.__doc__)
         verb_parser.formatter_class = argparse.RawDescriptionHelpFormatter
         verb_parser.set_defaults(run=module.run)
         module.add_arguments(verb_parser)
-    return parser
+    return top

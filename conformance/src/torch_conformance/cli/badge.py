@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write the badge of a report: its conformance level as JSON for shields.io and as an SVG.
 
-FILE.json is what https://shields.io/badges/endpoint-badge reads; FILE.svg stands alone and is read
-aloud by screen readers. A run without a level (see `level --help`) has no badge.
+FILE.json is for https://shields.io/badges/endpoint-badge. FILE.svg needs no other file and has text
+for screen readers. A run without a level (see `level --help`) has no badge.
 
-Exit code 0: written, 1: the run shows no level, and nothing was written; 4: the report cannot be
-used.
+  python -m torch_conformance badge build/conformance/mychip.json -o docs/conformance
+
+Exit code 0: written; 1: the run has no level, and nothing was written; 4: the report is unusable.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch_conformance.cli.inputs import load, write
 from torch_conformance.results import badge, levels
 from torch_conformance.results.reader import plain
 
-SUMMARY = "write the level of a report as a badge: SVG and JSON for shields.io"
+SUMMARY = "write the level of a report as a badge: SVG, and JSON for shields.io"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compare two runs: what regressed, what improved, what is gone.
+"""Compare two runs: what regressed, what improved, which checks are missing.
 
 A check regressed when its outcome moved down (results/lattice.yaml, worst first: device_lost,
 crash, timeout, error, fail and xfail, unsupported, flaky, xpass, pass; so crash -> fail is an
-improvement), when it newly runs by CPU fallback, or when it is new and bad. Runs that do not ask
-the same are refused; --across names a difference that is meant. Runs with different versions of
-torch may always be compared.
+improvement), when it newly runs by CPU fallback, or when it is new and unexpected. Runs with other
+options, selections or suites are not compared, unless --across names the difference. Runs with
+different versions of torch are always compared.
 
-Exit code 0: nothing regressed, 1: something did, or a check is gone, or a run is incomplete;
-4: the reports cannot be used or compared.
+  python -m torch_conformance compare old.json new.json --across suite
+
+Exit code 0: no regression; 1: a regression, a missing check or an incomplete run; 4: the reports
+are unusable or cannot be compared.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from torch_conformance.cli.inputs import load
 from torch_conformance.results.comparison import ALIKE, Comparison, IncomparableError, compare
 from torch_conformance.results.reader import plain
 
-SUMMARY = "compare two reports: regressions, improvements, checks that are gone"
+SUMMARY = "compare two reports: regressions, improvements, missing checks"
 MAX_SHOWN = 40
 
 SECTIONS = (
@@ -41,18 +43,18 @@ SECTIONS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The reports, and what may differ."""
-    parser.add_argument("old", type=Path, metavar="OLD", help="report of the run before (JSON)")
-    parser.add_argument("new", type=Path, metavar="NEW", help="report of the run to judge (JSON)")
+    parser.add_argument("old", type=Path, metavar="OLD", help="report of the earlier run (JSON)")
+    parser.add_argument("new", type=Path, metavar="NEW", help="report of the later run (JSON)")
     parser.add_argument(
         "--across",
         action="append",
         choices=tuple(ALIKE),
         default=[],
         metavar="WHAT",
-        help=f"compare although this differs; repeatable: {', '.join(ALIKE)}",
+        help=f"accept this difference; repeatable: {', '.join(ALIKE)}",
     )
     parser.add_argument(
-        "--allow-removed", action="store_true", help="checks that are gone are no regression"
+        "--allow-removed", action="store_true", help="missing checks are not a regression"
     )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compress a flat list of disabled upstream tests into capabilities, dtypes and patterns.
+"""Convert a flat list of disabled upstream tests to capabilities, dtypes and patterns.
 
 LIST is JSON (a map with tests as keys, or a list) or text with a test on each line:
-`test_x (__main__.TestY)`, `path.py::TestY::test_x` or `test_x`. What it says becomes keys of the
-descriptor (as comments) and xfail entries that hold for 30 days. Then run the suite with
---update-expectations: what passes leaves the file, what fails otherwise gets its real status.
+`test_x (__main__.TestY)`, `path.py::TestY::test_x` or `test_x`. The output has keys of the descriptor
+(as comments) and xfail entries that expire in 30 days. Then run the suite with
+--update-expectations: checks that pass are removed, the others get their real status.
+
+  python -m torch_conformance import-skips disabled.json --link https://example.org/1 -o known.yaml
+
+Exit code 0: written; 4: the list cannot be read, or the file exists.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from torch_conformance.expectations.file import dump
 from torch_conformance.expectations.skips import Rules, read, rules
 from torch_conformance.expectations.update import REVIEW_TIME, UNREVIEWED
 
-SUMMARY = "turn a flat list of disabled upstream tests into few rules"
+SUMMARY = "convert a list of disabled upstream tests to expectations"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write the descriptor of a backend that the suite does not know, from probing its device.
+"""Write the descriptor of a new backend: load it, probe its device, and write what was found.
 
-The backend is loaded in processes of its own: it may crash or hang. What was found is written with
-comments, so that it can be corrected.
+The backend is loaded in a separate process, so it may crash or hang. The descriptor has comments;
+read and correct it.
+
+  python -m torch_conformance init mychip --import torch_mychip
+
+Exit code 0: written; 4: the backend cannot be loaded, or the file exists.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from pathlib import Path
 from torch_conformance.cli import CommandError
 from torch_conformance.spec.outcome import CannotLoad
 
-SUMMARY = "write the descriptor of a new backend from probing its device"
+SUMMARY = "probe the device of a new backend, and write its descriptor"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,15 +36,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "their order. Not needed if a package announces the backend to torch",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="(default: NAME.yaml; '-': print it)"
+        "-o", "--output", metavar="FILE", help="the descriptor (default: NAME.yaml); - prints it"
     )
-    parser.add_argument("--force", action="store_true", help="replace the file if there is one")
+    parser.add_argument("--force", action="store_true", help="replace the file if it exists")
     parser.add_argument(
         "--deadline",
         type=float,
         default=120.0,
         metavar="SECONDS",
-        help="that loading may take (default: 120)",
+        help="how long loading may take (default: 120)",
     )
 
 

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tell the conformance level that a report shows: core, inference, training, scale-out, compile.
+"""Print the conformance level of a report, and what the next level needs.
 
-A level contains the ones before it. It is reached when every must-level requirement of its tiers
-has a check that passed, no bad check, and none that an expectations file excuses. Only a complete
-run of the whole standard selection has a level: no --tier, --check, --dtypes with names, -k,
---checks-dir, and no shard (merge the shards first). The rules in full: results/levels.yaml.
+A level contains the ones before it. It is reached when every must requirement of its tiers has a
+check that passed, no check with an unexpected outcome, and none that an expectations file excuses.
+Only a complete run of the standard selection has a level: no --tier, --check, --dtypes with names,
+-k, --checks-dir, and no shard (merge the shards first). All rules: results/levels.yaml.
 
-Exit code 0: the run has been judged (and reached --at-least), 1: it has no level or a lower one,
-4: the report cannot be used.
+  python -m torch_conformance level build/conformance/mychip.json --at-least inference
+
+Exit code 0: the level is printed (and is at least --at-least); 1: there is no level, or a lower
+one; 4: the report is unusable.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from torch_conformance.cli.inputs import load
 from torch_conformance.results import levels
 from torch_conformance.results.reader import plain
 
-SUMMARY = "tell the conformance level that a report shows, and what stands before the next"
+SUMMARY = "print the conformance level of a report, and what the next level needs"
 MAX_BLOCKERS = 20
 
 
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at-least",
         choices=[level.name for level in levels.every()],
         metavar="LEVEL",
-        help="end with 1 unless the run reached this level or one after it",
+        help="exit with 1 unless the run reached this level or a higher one",
     )
 
 

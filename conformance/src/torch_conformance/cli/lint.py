@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Examine expectations files as a reviewer would.
+"""Check expectations files as a reviewer would.
 
-Objections: an entry that matches no check or that an earlier one makes superfluous, a reason that
-explains nothing, a link that is no address, an expiry that is over or too far away, a pattern for
-whole surfaces, an entry that --update-expectations wrote and nobody reviewed. Exit code 0: none,
-1: some, 4: a file cannot be read.
+Reported are: an entry that matches no check or repeats an earlier one, a reason without content, a
+link that is not an address, an expiry in the past or too far in the future, a pattern for whole
+chapters, an entry that --update-expectations wrote and that was not reviewed.
+
+  python -m torch_conformance lint known.yaml
+
+Exit code 0: no problem; 1: problems were found; 4: a file cannot be read.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from torch_conformance.expectations import ExpectationsError
 from torch_conformance.expectations.file import read
 from torch_conformance.expectations.lint import findings
 
-SUMMARY = "examine expectations files: dead entries, empty reasons, expiry"
+SUMMARY = "check expectations files: dead entries, empty reasons, expiry"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make one report of the shards of a run, and prove that each check appears in it exactly once.
+"""Merge the reports of the shards of a run, and verify that each check appears exactly once.
 
-The shards have to be of one run: same backend, torch, suite, seed, options, capabilities and
-selection, every shard of 1/N to N/N there once and complete. Each says how many checks the whole
-run selected and carries a digest of their ids; together they must have exactly these. Those cut by
-durations (--shard-by) must have been cut by the same ones. Platforms may differ, and are listed.
-Every record of the merged report says which shard it is from.
+The shards must belong to one run: same backend, torch, suite, seed, options, capabilities and
+selection, each shard from 1/N to N/N present once and complete. Each report has the number of
+selected checks and a digest of their ids; together the shards must have exactly these checks. With
+--shard-by they must use the same durations. Platforms may differ, and are listed. Every record of
+the merged report has the number of its shard.
 
-Exit code 0: merged, no outcome is bad; 1: merged, some are bad or nothing was executed; 4: these
-are not the shards of one run, and nothing was written.
+  python -m torch_conformance merge shard-*.json -o whole.json
+
+Exit code 0: merged, no outcome is unexpected; 1: merged, some are, or nothing was executed; 4: the
+reports are not the shards of one run, and nothing was written.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from torch_conformance.cli.inputs import load, write
 from torch_conformance.results import reader, report
 from torch_conformance.results.merging import MergeError, merge
 
-SUMMARY = "make one report of the shards of a run; prove that each check is there once"
+SUMMARY = "merge the reports of the shards of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tell what to implement next, from a report: what checks miss, by how many of them wait for it.
+"""List what to implement next, ranked by the number of checks that need it.
 
 Missing operators, data types, functions of the device module, hooks, methods of the guard and
-capabilities are recognised by what PyTorch says when they are called. Capabilities that the
-descriptor declares false are left out. After a run, the option --next of pytest prints the same.
+capabilities are extracted from PyTorch's error messages. Capabilities that the descriptor declares
+false are left out. The option --next of pytest prints the same list after a run.
+
+  python -m torch_conformance next build/conformance/mychip.json -n 50
+
+Exit code 0: printed; 4: the report is unusable.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from torch_conformance.cli.inputs import load
 from torch_conformance.results.reader import plain
 from torch_conformance.spec import catalogue
 
-SUMMARY = "tell what to implement next, by how many checks wait for it"
+SUMMARY = "list what to implement next, by the number of checks that need it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write a report as one HTML file that can be attached to an issue and read in any browser.
+"""Write a report as one HTML file, to attach to an issue and read in any browser.
 
-It has the verdict and the level, what was run, outcomes by surface, causes of failure with the
-command that repeats them, what was not asked and why, the expectations used, the ranking of CPU
-fallbacks, and every check. It loads nothing, runs no script, and follows the reader's light or dark
-theme.
+It has the verdict and the level, what was run, outcomes by chapter, causes of failure with a command
+that repeats each, checks that were not run and why, the expectations used, the ranking of CPU
+fallbacks, and every check. It loads no other file, runs no script, and supports light and dark
+themes.
 
-Exit code 0: written, and the run is green; 1: written, and it is not; 4: the report cannot be used.
+  python -m torch_conformance report build/conformance/mychip.json -o mychip.html
+
+Exit code 0: written, and the run is green; 1: written, and the run is red; 4: the report is
+unusable.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from pathlib import Path
 from torch_conformance.cli.inputs import load, write
 from torch_conformance.results import page
 
-SUMMARY = "write a report as one HTML file that can be attached anywhere"
+SUMMARY = "write a report as one HTML file"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

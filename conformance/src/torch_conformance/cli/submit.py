@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make a submission of a run: one ZIP file that others can verify.
+"""Make a bundle of a run: one ZIP file that others can verify.
 
-It holds the report, its JUnit form, the descriptor and the expectations that the run used, the
+It contains the report, its JUnit form, the descriptor and the expectations that the run used, the
 log, and a manifest with the versions, the suite's commit and digest, the seed, the level and the
 digest of every file. Only a complete run of the whole standard selection can be submitted:
 
@@ -9,11 +9,10 @@ digest of every file. Only a complete run of the whole standard selection can be
   python -m torch_conformance submit build/conformance/mychip.json --log run.log \\
       --descriptor mychip.yaml
 
-What was run in shards is merged first. The bundle is verified before it is written, as `verify`
-does it.
+Merge the reports of shards first. Before the bundle is written, it is verified as by `verify`.
 
-Exit code 0: written, 1: it would not pass `verify`, and nothing was written; 4: an input cannot be
-used.
+Exit code 0: written; 1: it would not pass `verify`, and nothing was written; 4: an input is
+unusable.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The report and what goes with it."""
     add = parser.add_argument
     add("report", type=Path, metavar="REPORT", help="report of the run (JSON)")
-    add("--log", type=Path, required=True, metavar="FILE", help="what the run printed")
+    add("--log", type=Path, required=True, metavar="FILE", help="the output of the run")
     add(
         "--descriptor",
         type=Path,
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--without-list",
         action="store_true",
-        help="do not compare with the list of checks of the suite and torch that are here",
+        help="do not compare with the checks of the installed suite and torch",
     )
 
 

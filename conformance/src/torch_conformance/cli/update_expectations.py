@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rewrite an expectations file from a report.
 
-What passes leaves the file, what fails enters it as an xfail to be reviewed within 30 days: as the
-option --update-expectations of a run does, for a report that was made elsewhere or merged.
+Checks that pass are removed, new failures are added as xfail, to be reviewed within 30 days. The
+option --update-expectations does the same after a run; this verb is for reports that were merged or
+come from another machine.
+
+  python -m torch_conformance update-expectations whole.json known.yaml
+
+Exit code 0: written, or nothing to change; 4: the report is incomplete or unusable.
 """
 
 from __future__ import annotations

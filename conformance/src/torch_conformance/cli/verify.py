@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Verify a submission: recompute everything in the bundle and compare.
+"""Verify a bundle: recompute everything in it and compare.
 
-- The archive holds exactly the files it should, of bounded size.
-- Digests, totals, selection, level and JUnit are what the report gives.
-- The report is of a complete run of everything, and contradicts itself nowhere.
-- Descriptor and expectations are the ones that the run used; every entry names a check.
-- Every excuse has its entry, an absent capability, or an upstream issue of the catalogue behind it.
-- Checks and requirements are those of this suite, which has to be the one that made the report.
+- The archive contains exactly the expected files, of limited size.
+- Digests, totals, selection, level and JUnit agree with the report.
+- The report is of a complete run of the standard selection, and does not contradict itself.
+- Descriptor and expectations are those of the run; every entry names a check.
+- Every excused check has an entry, an absent capability, or an upstream issue of the catalogue.
+- Checks and requirements are those of this suite, which must be the one that made the report.
 
-Every reason to refuse is told.
+Every problem is printed. This does not prove who made a bundle, or that a run took place.
 
-What this cannot prove is who made a bundle, or that a run took place: run it again for that.
+  python -m torch_conformance verify mychip.zip
 
-Exit code 0: it is what it says (the run may still be red: that is printed), 1: it is not, 4: the
-file cannot be read.
+Exit code 0: valid (the run may still be red: that is printed); 1: not valid; 4: the file cannot be
+read.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from torch_conformance.judging import verification
 from torch_conformance.results import bundle, levels
 from torch_conformance.results.reader import plain
 
-SUMMARY = "verify a bundle: recompute everything, refuse what was changed"
+SUMMARY = "verify a bundle: recompute everything and compare"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The bundle."""
-    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="what `submit` wrote")
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="made by `submit`")
     parser.add_argument(
         "--without-list",
         action="store_true",
-        help="do not compare with the list of checks of the suite and torch that are here",
+        help="do not compare with the checks of the installed suite and torch",
     )
 
 

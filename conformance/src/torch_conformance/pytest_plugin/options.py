@@ -15,21 +15,28 @@ from torch_conformance.spec.catalogue import PR_TIER, TIERS
 
 def add_options(parser: pytest.Parser) -> None:
     """Add them to pytest's own, as a group."""
-    group = parser.getgroup("conformance", "conformance of PyTorch device backends")
+    group = parser.getgroup(
+        "conformance",
+        "conformance of PyTorch device backends\n"
+        "  example: pytest --pyargs torch_conformance --backend-file mychip.yaml --tier core --next\n"
+        "  exit codes: 0 green, 1 red, 2 to 5 pytest's own, 64 the run is incomplete,\n"
+        "  65 no check was executed, 66 the backend cannot be loaded\n"
+        "options",
+    )
     add = group.addoption
     add(
         "--backend",
         action="append",
         metavar="NAME",
         help="backend to test: a built-in descriptor (cpu, puone), one that an installed package "
-        "announces, or a device type torch knows (cuda, mps, xpu ...). Repeat for several; each "
-        "has its own run and report",
+        "announces, or a device type that torch knows (cuda, mps, xpu ...). Repeatable; each "
+        "backend has its own report",
     )
     add(
         "--backend-file",
         action="append",
         metavar="FILE",
-        help="descriptor of a backend that is not known by name. The smallest one: "
+        help="descriptor of a backend that has no known name. The smallest one: "
         "'device_type: mychip' and 'import: {after_torch: [torch_mychip]}'",
     )
     add(
@@ -37,13 +44,13 @@ def add_options(parser: pytest.Parser) -> None:
         action="append",
         metavar="ID",
         help="run only this check, such as stream/order:wait_event; 'stream/*' (only at the end) "
-        "for all that begin so. Repeatable",
+        "selects all ids that begin so. Repeatable",
     )
     add(
         "--tier",
         choices=(*TIERS, PR_TIER),
         help="run this tier and the ones before it: start with smoke, then core. pr: the tiers up "
-        "to training with one dtype for each operator, in minutes, for the gate of a change",
+        "to training with one dtype for each operator, in minutes, for pull requests",
     )
     add("--list", action="store_true", help="print the selected checks with what they verify")
     add(
@@ -53,22 +60,22 @@ def add_options(parser: pytest.Parser) -> None:
         help="chunk: worker processes that run --chunk checks each (default). test: one process "
         "for each check. none: in this process, for debuggers; a crash ends the run",
     )
-    add("--workers", type=int, metavar="N", help="workers at the same time (default: cores)")
+    add("--workers", type=int, metavar="N", help="number of worker processes (default: cores)")
     add("--chunk", type=int, metavar="N", help="checks before a worker is replaced (default: 50)")
     add(
         "--rerun-limit",
         type=int,
         default=LIMIT,
         metavar="N",
-        help="unexpected results that are run again, alone in a fresh process, to tell failures "
-        f"from flakes (default: {LIMIT}, not with --isolate=none). 0: none",
+        help="number of unexpected results that are run again, alone in a new process, to find flaky "
+        f"checks (default: {LIMIT}, not with --isolate=none)",
     )
     add(
         "--verify",
         type=int,
         metavar="N",
-        help="run the selected checks N times, in shuffled order and, where the descriptor says "
-        "how, under adversarial schedules; those that do not always end alike are flaky",
+        help="run the selected checks N times, in shuffled order and, if the descriptor has "
+        "`adversarial_env`, under adversarial schedules; checks with different outcomes are flaky",
     )
     add(
         "--verify-seed",
@@ -84,33 +91,33 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "--shard",
         metavar="I/N",
-        help="run the I-th of N parts of the selected checks; the same on every machine",
+        help="run shard I of N of the selected checks; the same checks on every machine",
     )
     add(
         "--shard-by",
         metavar="REPORT",
-        help="with --shard: make parts that take the same time, by the durations in this earlier "
-        "report (whole or merged, .json or .json.gz; the same file for every part). One that does "
-        "not exist yet is said, and the parts are then alike in number",
+        help="with --shard: make shards that take equal time, by the durations in this earlier "
+        "report (whole or merged, .json or .json.gz; the same file for every shard). If the file "
+        "does not exist, a notice is printed and shards get equal numbers of checks",
     )
     add(
         "--report",
         metavar="FILE",
-        help="report file, {backend} in it stands for the name "
+        help="report file; {backend} in it is replaced by the name "
         "(default: build/conformance/{backend}.json); JUnit is written beside it",
     )
     add("--expectations", metavar="FILE", help="expectations, instead of the descriptor's")
     add(
         "--update-expectations",
         action="store_true",
-        help="after the run, rewrite the expectations file: what passes leaves it, what fails "
-        "enters it as an xfail to be reviewed within 30 days",
+        help="after the run, rewrite the expectations file: checks that pass are removed, new "
+        "failures are added as xfail, to be reviewed within 30 days",
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of all inputs (default: 0)")
     add(
         "--dtypes",
         metavar="LIST",
-        help="dtypes of the OpInfo tier, separated by commas; or 'pr' (one for each operator), "
+        help="dtypes of the chapter opinfo, separated by commas; or 'pr' (one for each operator), "
         "'standard' (all for forward results, the usual ones elsewhere), 'all' (default: standard, "
         "with --tier=pr pr)",
     )
@@ -118,32 +125,32 @@ def add_options(parser: pytest.Parser) -> None:
         "--fallback",
         choices=FALLBACK_POLICIES,
         default=ALLOW,
-        help="operators that the backend ran on the CPU. allow: they are noted in the report "
-        "(default). warn: they are listed at the end. forbid: a check during which there were any "
-        "fails, naming them. The last two need a backend that counts them",
+        help="operators that ran by CPU fallback. allow: they are only in the report (default). "
+        "warn: they are also listed at the end. forbid: a check that used one fails, and names "
+        "it. The last two need a backend that counts its fallbacks",
     )
     add(
         "--show-reasons",
         action="store_true",
-        help="list at the end each reason for which checks neither passed nor failed, with its "
-        "checks, instead of one line for each kind; -v does so too",
+        help="list at the end every reason why checks neither passed nor failed, with the checks, "
+        "instead of one line for each kind of reason; -v does the same",
     )
     add(
         "--next",
         action="store_true",
-        help="tell at the end what to implement next: missing operators, functions and "
-        "capabilities, by how many checks wait for each. Details of failures are left out then, "
-        "unless --tb or -r asks for them",
+        help="list at the end what to implement next: missing operators, functions and "
+        "capabilities, by the number of checks that need each. Details of failures are left out, "
+        "unless --tb or -r is given",
     )
     add(
         "--checks-dir",
         metavar="DIR",
-        help="further chapters: DIR/*.py with DIR/requirements/*.yaml",
+        help="directory of additional chapters: DIR/*.py with DIR/requirements/*.yaml",
     )
 
 
 def verification(config: pytest.Config) -> Verification | None:
-    """What --verify asks for. Without --verify-seed the first seed is drawn, and told."""
+    """The rounds of --verify. Without --verify-seed the first seed is random; the run prints it."""
     rounds, seed = (config.getoption(name) for name in OPTIONS)
     if rounds is None:
         if seed is not None:
@@ -154,5 +161,5 @@ def verification(config: pytest.Config) -> Verification | None:
     if config.getoption("--isolate") == "none":
         raise pytest.UsageError("--verify needs worker processes: leave out --isolate=none")
     if config.getoption("dist", "no") != "no" or hasattr(config, "workerinput"):
-        raise pytest.UsageError("--verify has workers of its own: use --workers in the place of -n")
+        raise pytest.UsageError("--verify has its own workers: use --workers instead of -n")
     return Verification(rounds, random.randrange(10**6) if seed is None else seed)
