@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What guards the door between PyTorch and its backends: `python -m ci <verb>`.
+"""The CI tools for PyTorch and its backends: `python -m ci <verb>`.
 
 Every verb is a pure function from files to findings, and a thin shell around it. Nothing here
 imports torch at start-up, and nothing ever imports the reference backend: the tools work on any

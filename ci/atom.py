@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Atom (RFC 4287), for readers of news.
 
-What is told comes from pull requests and reports, which anybody can write: in the text of XML it is
+The texts come from pull requests and reports, which anybody can write: in the text of XML it is
 escaped by ElementTree; what becomes HTML within that text has to go through `escaped`.
 """
 

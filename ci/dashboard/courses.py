@@ -33,7 +33,7 @@ class Streak(NamedTuple):
 
 
 def streak(spells: Sequence[Spell]) -> Streak:
-    """What the newest spells say; evidence may change within a streak."""
+    """The newest segments; evidence may change within a streak."""
     outcome = spells[-1].outcome
     start = len(spells) - 1
     while start and spells[start - 1].outcome == outcome:

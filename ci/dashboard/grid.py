@@ -79,7 +79,7 @@ def insert(document: str, grid: str, name: str = "the file") -> str:
 
 
 def render(every: Sequence[Run], site: str = "") -> str:
-    """The table, and what has to be said about it; the runs are in the order of time."""
+    """The table with its notes; the runs are in the order of time."""
     if not every:
         return "No runs yet.\n"
     series = in_series(every)
@@ -119,7 +119,7 @@ def _counts(run: Run) -> str:
 
 
 def _reservations(all_series: Mapping[Key, Series]) -> Iterator[str]:
-    """What stands in the way of taking each cell for the newest night, once for those alike."""
+    """Why cells are not of the newest nightly run: each reason once, with all its cells."""
     alike: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key, series in all_series.items():
         if reason := _reason(series):

@@ -58,5 +58,5 @@ class Lane:
 
 @functools.lru_cache(maxsize=1)
 def of(model: Model) -> Mapping[Key, Lane]:
-    """The lanes of a model."""
+    """The series of a model."""
     return {key: Lane(series) for key, series in model.series.items()}

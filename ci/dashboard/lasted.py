@@ -17,7 +17,7 @@ from ci.dashboard.site import Site
 from torch_conformance.results import source
 
 CODE = Path(__file__).parents[1]
-#: What of it makes pages, besides the suite's: folders, and single files.
+#: What of it makes pages, besides the suite's: directories, and single files.
 MAKES = ("dashboard", "results", "github/markdown.py")
 FILE = "lasting.json"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pages are made from: runs in series, and what became of each check in them.
+"""What the pages are made from: runs in series, and the history of each check in them.
 
 Nothing here depends on today's date: ages are counted up to the newest run of the store, so equal
 stores give equal sites.
@@ -95,7 +95,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Stale:
-    """The column of a series is not of the newest night."""
+    """The column of a series is not of the newest nightly run."""
 
     days: int
     """How much older than the newest run of the store."""

@@ -45,7 +45,7 @@ def consecutive(model: Model, key: Key) -> Iterator[Pair]:
 
 
 def neighbours(model: Model, backend: str) -> Iterator[Pair]:
-    """The columns of each two neighbouring lines of torch."""
+    """The columns of each two neighbouring release lines."""
     of_backend = (one for key, one in model.series.items() if key.backend == backend)
     columns = [one.column for one in of_backend if one.column]
     return (Pair(old, new) for old, new in pairwise(columns))

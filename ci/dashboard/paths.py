@@ -21,7 +21,7 @@ API = "api/index.json"
 
 
 def of_backend(name: str) -> str:
-    """The page of a backend; the store refuses names that are no file names."""
+    """The page of a backend; the store rejects names that are not file names."""
     return f"backend/{name}/index.html"
 
 
@@ -51,7 +51,7 @@ def of_topic(topic: str) -> str:
 
 
 def of_check(id: str) -> str:
-    """The page of a check. A colon is no character for a file name everywhere."""
+    """The page of a check. Not every system allows a colon in a file name."""
     surface, _, rest = id.partition("/")
     return f"check/{surface}/{rest.replace(':', '.')}.html"
 
@@ -62,7 +62,7 @@ def of_run(run: Run) -> str:
 
 
 def of_comparison(old: Run, new: Run) -> str:
-    """The page of what changed between two runs of one series or one night."""
+    """The page of what changed between two runs of one series or of one day."""
     return f"compare/{old.id[:12]}-{new.id[:12]}.html"
 
 

@@ -16,7 +16,7 @@ from ci.dashboard.words import OUTCOMES, Standing, Word
 
 Words = Mapping[str, Word] | Mapping[str, Standing]
 
-#: Up to so many runs are shown as cells, and up to so many spells have a text of their own.
+#: How many runs are shown as cells, and how many segments have their own text.
 CELLS, TEXTS = 60, 12
 #: Width of a cell, and of the longest strip; in CSS pixels.
 CELL, LONGEST = 12, 480

@@ -122,7 +122,7 @@ def in_series(runs: Sequence[Run]) -> dict[Key, Series]:
 
 
 def _stale(aligned: Sequence[Run], others: Sequence[Run], newest: datetime) -> Stale | None:
-    """How far a column is behind the newest night; None if it is of that night, or not there."""
+    """How old a column is, compared with the newest run; None if it is as new, or missing."""
     if not aligned:
         return None
     column = aligned[-1]
@@ -136,5 +136,5 @@ def _stale(aligned: Sequence[Run], others: Sequence[Run], newest: datetime) -> S
 
 
 def line_order(line: str) -> tuple[bool, Version]:
-    """Sorts versions ascending, with what is no release after them."""
+    """Sorts versions ascending; everything that is not a release comes last."""
     return line == NIGHTLY, Version("0" if line == NIGHTLY else line)

@@ -132,7 +132,7 @@ def number(value: int) -> str:
 
 
 def percent(part: int, whole: int) -> str:
-    """`99.9 %`, never rounded up to all nor down to none: those two are said of nothing else."""
+    """`99.9 %`, never rounded to 100 % or 0 %, which mean all and none."""
     if not whole or part in (0, whole):
         return "-" if not whole else "100 %" if part else "0 %"
     return f"{min(max(100 * part / whole, 0.1), 99.9):.1f} %"

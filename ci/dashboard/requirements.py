@@ -31,7 +31,7 @@ class Stand(NamedTuple):
 
     @property
     def since(self) -> Run | None:
-        """The first run that said what is said now."""
+        """The first run of the present state."""
         return self.series.runs[self.streak.since] if self.streak and self.now else None
 
     @property

@@ -22,7 +22,7 @@ HEADERS = {
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves the files of a site; a site that is built anew meanwhile is served from then on."""
+    """Serves the files of a site; a site that is rebuilt meanwhile is served from then on."""
 
     extensions_map = {  # noqa: RUF012 - as in the base class
         "": "application/octet-stream",
@@ -41,14 +41,14 @@ class Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def list_directory(self, path: Any) -> None:
-        """A folder is its index.html."""
+        """A directory is its index.html."""
         self.send_error(404)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing for what went well."""
 
     def log_error(self, format: str, *args: Any) -> None:
-        """What is not there is said, in characters that a terminal only shows."""
+        """Log a missing file, with characters that are safe on a terminal."""
         super().log_message("%s", ascii(f"{self.path}: {format % args}")[1:-1])
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A site as a folder that is there whole, the old one or the new one.
+"""A site as a directory that is there whole, the old one or the new one.
 
-The new tree is made in a hidden folder beside it and then takes its place in one step. The hidden
-folder, `.NAME.dashboard`, also keeps the state between builds; it may be deleted at any time.
+The new tree is made in a hidden directory beside it and then takes its place in one step. The hidden
+directory, `.NAME.dashboard`, also keeps the state between builds; it may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _remove(folder: Path) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Whether two folders took each other's place, in one step; not every system can."""
+    """Whether two directories took each other's place, in one step; not every system can."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):

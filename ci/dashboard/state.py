@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tracks of all checks, kept between two builds, so that a night costs a night's work.
 
-A folder of files of JSON lines, each with the checks of a span of ids, and a manifest that names
+A directory of files of JSON lines, each with the checks of a span of ids, and a manifest that names
 them: it is replaced last, so whatever stops an update leaves the state before. It is a cache: what
 it was made from and by which code stands in it, and where these differ it is made anew.
 """
@@ -72,7 +72,7 @@ class _Plan:
 def updated(
     folder: Path, snapshot: Snapshot, series: Mapping[Key, Series], workers: Workers
 ) -> State:
-    """The state of these series, made from the one in the folder as far as that goes."""
+    """The state of these series, made from the one in the directory as far as that goes."""
     folder.mkdir(parents=True, exist_ok=True)
     old = _manifest(folder)
     runs = {key: _ids(one) for key, one in series.items()}

@@ -2,7 +2,7 @@
 """Steps from one torch to another: what changed in PyTorch, and which checks began to fail.
 
 Torch is suspected only where nothing else is known to have changed: of two runs that asked the
-same. Where the suite or its options differ too, that is said, and no finding is named.
+same. If the suite or its options differ too, the page says so, and names no finding.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Failing:
 
 @dataclass(frozen=True)
 class OnBackend:
-    """What became of one backend."""
+    """The changes of one backend."""
 
     backend: str
     pair: Pair
@@ -124,7 +124,7 @@ def unread(model: Model) -> Iterator[TorchStep]:
 
 
 def newest_first(before: str, after: str) -> tuple[object, ...]:
-    """Sorts steps, in reverse: by versions as they came out; what is no version comes last."""
+    """Sorts steps, in reverse: by version; a name that is not a version comes last."""
     return tuple((torch == NIGHTLY, _version(torch), torch) for torch in (after, before))
 
 
@@ -153,7 +153,7 @@ def _report(findings: Findings) -> Report:
 
 
 def _pairs(model: Model, report: Report) -> Iterator[Pair]:
-    """Of each backend the newest runs that asked the same; else the newest, and that is said."""
+    """For each backend the newest runs with the same selection; else the newest, with a note."""
     for backend in model.backends:
         old, new = (_runs(model, backend, torch) for torch in (report.before, report.after))
         if old and new:

@@ -33,7 +33,7 @@ class Said(NamedTuple):
 
 
 def gathered(results: Iterable[tuple[Key, Run, Result]]) -> list[Said]:
-    """Everything that is said, the same thing once, in the order in which it is first said."""
+    """All texts, each once, in the order of their first use."""
     groups: dict[tuple[object, ...], tuple[Result, list[tuple[Key, Run]]]] = {}
     for key, run, result in results:
         says = (result.message, result.reason, result.repro, result.fallbacks, result.waiver)

@@ -2,7 +2,7 @@
 """One check in one series: what is known of a stretch of runs, and how stretches are put together.
 
 A track of runs 0 to 9 and one of runs 10 to 11 make the track that runs 0 to 11 would have made at
-once, so a night is added without looking at the nights before it.
+once, so a run is added without reading earlier runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST_DETAIL = 200  # characters
 
 
 class Stay(NamedTuple):
-    """A spell, with what its first run said of it."""
+    """A segment, with the message of its first run."""
 
     outcome: str
     evidence: str | None
@@ -147,7 +147,7 @@ def since(track: Track, first: int) -> Track | None:
 
 def differences(track: Track, kept: Collection[int]) -> Iterator[tuple[int, Difference]]:
     """What changed, by the index of the run, oldest first. Of runs that are not `kept`, as their
-    results are not in the store any more, nothing is said.
+    results are no longer in the store, there is no message.
     """
     before: Stay | None = None
     for stay in track.stays:
@@ -196,7 +196,7 @@ def _evidence(old: Stay, new: Stay) -> Difference | None:
 def detail(
     evidence: str | None, message: str | None, reason: str | None, fallbacks: Sequence[str]
 ) -> str:
-    """What is said of the first run of a stay."""
+    """The message of the first run of a segment."""
     text = message or reason or (", ".join(fallbacks) if evidence == "fallback" else "")
     lines = text.splitlines()
     return lines[0][:LONGEST_DETAIL] if lines else ""

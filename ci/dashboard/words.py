@@ -27,7 +27,7 @@ class Standing(NamedTuple):
     meaning: str
 
 
-#: In the order in which outcomes are told.
+#: In the order in which outcomes are shown.
 OUTCOMES = {
     "pass": Word("good", "pass", "It works."),
     "fail": Word("bad", "fail", "The call works and its result is wrong."),
@@ -91,7 +91,7 @@ EVIDENCE = {
     ),
 }
 
-#: What became of a check from one run to the next.
+#: How a check changed from one run to the next.
 KINDS = {
     "regression": Word(
         "bad", "regression", "It moved down in the order of outcomes, or is new and bad."

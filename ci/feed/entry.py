@@ -84,7 +84,7 @@ def attributed(
     """The findings of a push, for each of the changes that it brought.
 
     A finding belongs to the change of whose files one holds its declaration; one that is in no
-    file of any (a macro elsewhere made it) is told of each: better twice than not at all.
+    file of any (a macro elsewhere made it) goes to each: better twice than not at all.
     """
     if findings is None or len(merged) == 1:
         return [findings] * len(merged)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What became of a check between two runs. Which outcome is better, the suite's lattice says."""
+"""How a check changed between two runs. The suite's lattice says which outcome is better."""
 
 from __future__ import annotations
 

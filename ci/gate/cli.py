@@ -133,7 +133,7 @@ def _write(args: argparse.Namespace, candidate: Mapping[str, Run], made: Verdict
 
 
 def _write_merged(folder: Path, candidate: Mapping[str, Run]) -> None:
-    """Every lane that is a report of the suite and complete; the same bytes for the same runs."""
+    """Every complete report of the suite, by configuration; the same bytes for the same runs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reports that were handed in: which file is of which lane, and its bytes.
+"""The input reports: the configuration of each file, and its bytes.
 
 The files come from runs of code that nobody has reviewed. Links are not followed, only regular
 files are opened, and nothing is read or unpacked beyond a limit.
@@ -34,7 +34,7 @@ class File:
 
 @dataclass
 class LaneFiles:
-    """What was handed in for one lane."""
+    """The input for one configuration."""
 
     files: list[File] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class Inputs:
 
 
 def find(paths: Iterable[Path], limits: Limits) -> Inputs:
-    """Look through files and folders; what is wrong with them is said in the result."""
+    """Look through files and directories; the result has what is wrong with them."""
     found = Inputs()
     for path in paths:
         _find_in(Path(os.path.realpath(path)), spoken(path.name), found)
@@ -90,7 +90,7 @@ def _find_in(path: Path, name: str, found: Inputs) -> None:
 
 
 def _of_folder(folder: Path, lane: str, found: Inputs) -> None:
-    """All reports below the folder of a lane; a lane without any is a lane all the same."""
+    """All reports below the directory of a configuration, which may have none."""
     files = _lane(lane, found)
     if files is None:
         return

@@ -38,7 +38,7 @@ EXPLAINED = frozenset(
 
 @dataclass
 class _Judged:
-    """A lane, and what became of its checks, but for the unchanged ones."""
+    """A configuration, and its checks that changed."""
 
     lane: Lane
     checks: list[Check]
@@ -46,7 +46,7 @@ class _Judged:
 
 @dataclass
 class _Compared:
-    """What a lane is compared with, and what the suite's comparison says of it."""
+    """The baseline of a configuration, and the result of the suite's comparison."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     to_fallback: frozenset[str] = frozenset()

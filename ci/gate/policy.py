@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The policy, read: which lanes decide, and what each class of check means."""
+"""The policy: which configurations decide, and what each class of check means."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Policy:
     """What the gate asks for."""
 
     lanes: Mapping[str, bool]  # whether it is required
-    torches: Mapping[str, str] = field(default_factory=dict)  # of lanes that must have run this one
+    torches: Mapping[str, str] = field(default_factory=dict)  # which configuration must have run which
     classes: Mapping[Class, Means] = field(default_factory=dict)
     missing_after_change: Mapping[str, Means] = field(default_factory=dict)  # suite, torch
     may_differ: frozenset[str] = frozenset()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The run of a lane, put together from its reports, with every reason not to believe it."""
+"""The run of a configuration, merged from its reports, with every problem."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Run:
 
 
 def gather(files: LaneFiles, limits: Limits, commit: str | None = None) -> Run:
-    """Read the reports of a lane and make one run of them, all of the suite of this commit."""
+    """Read the reports of a configuration and merge them; all must be of this suite commit."""
     run = Run(problems=list(files.problems))
     for file in files.files:
         try:

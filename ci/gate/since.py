@@ -2,8 +2,8 @@
 """Why does it fail? The findings of the change that a failing check has to do with.
 
 Best is a failure that names the declaration (`c10::Allocator::copy_data`, or
-`Allocator::copy_data`). Else a finding of the same part of PyTorch may be why, and is said to be no
-more than that.
+`Allocator::copy_data`). Else a finding in the same part of PyTorch is
+a possible cause, and is reported as such.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SURFACES = Path(__file__).parent / "surfaces.yaml"
 MOST = 3
 LONGEST = 20_000  # characters of a message that are looked through
 MOST_PARTS = 12
-# What can make a check fail that passed; the others are told only if it names them.
+# Rules that can make a check fail; other findings count only if a message names them.
 BREAKING = {Severity.COMPILE_BREAK, Severity.SILENT_BREAK, Severity.REBUILD, Severity.SEMANTIC}
 
 _NAME = re.compile(r"\w+(?:(?:::|\.)~?\w+)*")

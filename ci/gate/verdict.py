@@ -28,7 +28,7 @@ MAX_BYTES = 8 << 20
 class Means(str, Enum):
     """What something means for the change, worst first; `note` is also the outcome `ok`."""
 
-    INFRASTRUCTURE = "infrastructure"  # nothing can be said of the change
+    INFRASTRUCTURE = "infrastructure"  # no usable result
     REGRESSION = "regression"
     NOTE = "note"
 
@@ -39,7 +39,7 @@ class Means(str, Enum):
 
 
 class Outcome(str, Enum):
-    """How a lane, or the whole gate, ended."""
+    """How a configuration, or the whole gate, ended."""
 
     OK = "ok"
     REGRESSION = "regression"
@@ -47,7 +47,7 @@ class Outcome(str, Enum):
 
 
 class Class(str, Enum):
-    """What became of one check, those first that a reader wants first."""
+    """How a check changed; the most important classes first."""
 
     MISSING = "missing"  # the run before had it
     NEW_FAILURE = "new_failure"
@@ -73,7 +73,7 @@ class Since:
 
 @dataclass(frozen=True)
 class Check:
-    """What became of one check in one lane."""
+    """How one check changed in one configuration."""
 
     lane: str
     id: str
@@ -90,7 +90,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Shard:
-    """One of the reports that a lane was put together from."""
+    """One of the reports of a configuration."""
 
     shard: str | None  # "2/4"; null: the whole run
     checks: int | None  # null: of a shard that was merged before
@@ -113,14 +113,14 @@ class Lane:
     counts: Mapping[str, int]  # checks by outcome
     classes: Mapping[str, int]  # checks by class
     means: Mapping[str, int]  # checks, but for the unchanged ones, by what they mean
-    problems: tuple[str, ...]  # why nothing can be said
+    problems: tuple[str, ...]  # why there is no usable result
     notes: tuple[str, ...]
     shards: tuple[Shard, ...]
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A finding that a check is joined with, as far as it is told."""
+    """A finding that may be the cause of a failure, shortened."""
 
     identity: str
     rule: str
@@ -152,7 +152,7 @@ class Verdict:
 
 
 def outcome_of(problems: object, means: Mapping[str, int]) -> Outcome:
-    """How a lane ends that has these problems and checks."""
+    """The outcome of a configuration with these problems and checks."""
     if problems or means.get(Means.INFRASTRUCTURE.value):
         return Outcome.INFRASTRUCTURE
     return Outcome.REGRESSION if means.get(Means.REGRESSION.value) else Outcome.OK

@@ -22,7 +22,7 @@ Answer = tuple[int, dict[str, Any], str]
 
 
 class NotBelieved(RuntimeError):
-    """It is no answer that GitHub gives; the text says why."""
+    """GitHub does not answer like this; the text says why."""
 
 
 def guard(client: github.Github) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a workflow run's artifact, whoever wrote them.
+"""The files of a workflow run's artifact, which are not trusted.
 
 A pull request can put anything into its artifacts. So nothing of one is ever written to disk, names
 are only compared, and sizes are bounded while they are read, not when they are believed.

@@ -54,7 +54,7 @@ class State:
         return base64.b64decode(content) if blob.encoding == "base64" else content
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder."""
+        """The names of the files in a directory."""
         return [name for name, entry in self._folder(folder).items() if entry.type == _FILE]
 
     def holds(self, path: str, content: bytes | None) -> bool:
@@ -67,7 +67,7 @@ class State:
         return self._folder(folder).get(name)
 
     def _folder(self, path: str) -> Mapping[str, GitTreeElement]:
-        """The entries of a folder by name."""
+        """The entries of a directory by name."""
         if self.commit is None:
             return {}
         sha = self.commit.tree.sha

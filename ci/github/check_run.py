@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A check run on a commit: one per name and `external_id`, which says what it reports on.
 
-Its annotations go in batches, and GitHub only ever adds to them: whoever comes again sends those
+Its annotations go in batches, and GitHub only ever adds to them: a repeated command sends those
 that are missing. (A batch is there twice if GitHub took it, lost its answer, and was asked again.)
 """
 

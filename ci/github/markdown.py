@@ -43,7 +43,7 @@ def text(text: str) -> str:
 
 
 def link(label: str, url: str) -> str:
-    """A link under a label that is markdown already; the label alone if it is no web address."""
+    """A link under a label that is markdown already; the label alone if it is not a web address."""
     if not re.fullmatch(r"https://[!-~]+", url):
         return label
     return f"[{label}](<{re.sub(r'[<>]', _percent, url).replace(chr(92), '%5C')}>)"

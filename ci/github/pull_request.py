@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A pull request: how a verb is told which, and which files it changes."""
+"""A pull request: the argument that names it, and the files that it changes."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 """A sticky comment: one per marker, made once and edited ever after.
 
 It is found by its first line, an HTML comment that GitHub hides, and by its author: anybody can
-copy a marker. Two runs at once may both make one; whoever sees more than one of his keeps the
+copy a marker. Two runs at once may both make one; a command that finds several keeps the
 oldest.
 """
 
@@ -29,7 +29,7 @@ def changes(
 ) -> Iterator[Change]:
     """What makes the author's comment with this marker say `body`, which is trusted markdown.
 
-    Without `begin` only a comment that is there is edited: what is no news need not be said.
+    Without `begin` an existing comment is edited, but none is created.
     """
     text = _text(marker, body)
     if issue.locked:  # by a person, who wants no more said

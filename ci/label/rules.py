@@ -81,7 +81,7 @@ def _label(file: Path, entry: Any, surfaces: Mapping[str, tuple[Glob, ...]]) -> 
             f"{file}: {name!r}: GitHub takes names of up to {_MAX_NAME} characters and "
             f"descriptions of up to {_MAX_DESCRIPTION}"
         )
-    if name in (".", ".."):  # in an address it would stand for another folder
+    if name in (".", ".."):  # in an address it would stand for another directory
         raise CiError(f"{file}: no label can be called {name!r}")
     if not _COLOUR.fullmatch(colour):
         raise CiError(f"{file}: {name!r}: a color is six lower-case hexadecimal digits")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pins: each the one exact torch that a lane of the CI runs against."""
+"""Pins: each is one exact torch that a configuration of the CI uses."""

@@ -91,7 +91,7 @@ def version(text: object) -> Version:
 
 
 def check_name(text: str) -> str:
-    """The name of a pin: part of a file's name, of a branch's and of a lane's."""
+    """The name of a pin: part of the names of a file, a branch and a configuration."""
     if not NAME.fullmatch(text):
         raise CiError(f"{text!r} cannot name a pin: small letters, digits and - only, up to 40")
     return text

@@ -56,7 +56,7 @@ def withdrawn(decision: Decision) -> str:
 
 def compared(before: Pin, after: Pin, cache: Path) -> str:
     """What changed between the two torches for backends; a torch that cannot be read does not
-    hinder the pull request, whose reader is told."""
+    prevent the pull request; its text says so."""
     if not before.torch or not after.torch or before.torch.version == after.torch.version:
         return ""
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the relay is told of a job: that it has begun, and how it ended."""
+"""What is reported to the relay about a job: that it has started, and how it ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ci.relay.results import Results
 
 STATUSES = IN_PROGRESS, COMPLETED = ("in_progress", "completed")
 SUCCESS, FAILURE, CANCELLED, TIMED_OUT = ("success", "failure", "cancelled", "timed_out")
-# What a workflow knows of a job; one that was skipped found nothing out, which is no success.
+# What a workflow knows of a job; a skipped one has no result, which is not a success.
 SAID = (SUCCESS, FAILURE, CANCELLED, TIMED_OUT, "skipped")
 
 
@@ -62,7 +62,7 @@ class Ending:
 
 
 def conclusion(said: str | None, results: Results | None) -> str:
-    """The worse of what the job says and what its reports say; without reports it is no success."""
+    """The worse of what the job says and what its reports say; without reports it is a failure."""
     if said in (CANCELLED, TIMED_OUT):
         return said
     return SUCCESS if said in (None, SUCCESS) and results and results.green else FAILURE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci relay`: read what PyTorch's relay sent, and tell it what became of it."""
+"""`python -m ci relay`: read what PyTorch's relay sent, and report the result to it."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def _self_report(args: argparse.Namespace, found: Results | None) -> Dispatch:
 
 
 def _results(reports: Sequence[Path]) -> tuple[Results | None, str | None]:
-    """What the reports say, or why they cannot: that, too, has to be told to the relay."""
+    """The results of the reports, or why they are unusable: the relay gets that, too."""
     try:
         return (results.read(reports) if reports else None), None
     except CiError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A job told to the relay such that it ends in the same state however often that is begun anew.
+"""Report a job to the relay; a repeated report ends in the same state.
 
 The relay knows a job as dispatched, in progress, completed, in this order, and refuses a step taken
 twice or left out. It says "invalid state transition" to both, so that one has to ask: a job that it

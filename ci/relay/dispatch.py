@@ -18,7 +18,7 @@ from ci.github.event import DispatchEvent, Event
 from ci.relay import schema
 
 PULL_REQUEST, PUSH = "pull_request", "push"
-# Told without having been asked for: one callback, when it is over.
+# Runs that were not dispatched: one callback, when they are completed.
 SELF_REPORTED = NIGHTLY, PERIODIC = ("nightly", "periodic")
 UPSTREAM = "pytorch/pytorch"
 

@@ -2,7 +2,7 @@
 """Requests that carry a token: to the host that was named and no other, repeated with patience.
 
 Where an answer was lost, or is one that may be another one later, the request is sent again. The
-relay remembers what it was told, so that a callback that arrives twice is told apart (client.py).
+relay remembers callbacks, so it recognises one that arrives twice (client.py).
 """
 
 from __future__ import annotations

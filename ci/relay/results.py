@@ -36,7 +36,7 @@ class Results:
 
 
 def read(paths: Sequence[Path]) -> Results:
-    """The reports of these files and of all files below these folders, each counted once."""
+    """The reports of these files and of all files below these directories, each counted once."""
     files = sorted({file.resolve() for path in paths for file in _files(path)})
     if not files:
         raise CiError(f"no report in {', '.join(map(str, paths))}")
@@ -51,7 +51,7 @@ def _files(path: Path) -> Iterable[Path]:
 
 
 def _wholes(documents: Iterable[Document]) -> Iterable[Document]:
-    """Whole runs: the shards in one folder are made one."""
+    """Whole runs: the shards in one directory are made one."""
     shards: dict[Path, list[Document]] = defaultdict(list)
     for document in documents:
         if document.shard is None:

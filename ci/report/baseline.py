@@ -32,7 +32,7 @@ SCHEMA = Path(__file__).parent / "schema" / "baseline.schema.json"
 SCHEMA_VERSION = 1
 ARTIFACT = "baseline"
 BRANCH, FOLDER = "results", "baseline"
-SOURCES = "baseline.json"  # not in the folder: every file there is a lane to the gate
+SOURCES = "baseline.json"  # not in the directory: every file there is a lane to the gate
 _SUFFIX = ".json.gz"
 _LANE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}{re.escape(_SUFFIX)}")
 _LIMITS = artifact.Limits(packed=64 << 20, unpacked=128 << 20, entries=100)

@@ -52,7 +52,7 @@ class Told:
 
 
 def add(path: Path, files: Iterable[Path], now: datetime) -> Iterator[Told]:
-    """Add files, and those in folders, to the store at a path; what is told as added is durable.
+    """Add files, and those in directories, to the store at a path; what is told as added is durable.
 
     The store is made if it is not there. CiError if it cannot be written; what was told stays.
     """
@@ -89,7 +89,7 @@ def _found(paths: Iterable[Path]) -> Iterator[Path | Told]:
 
 
 def _below(folder: Path, depth: int) -> Iterator[Path | Told]:
-    """The reports in a folder; there are other files beside them."""
+    """The reports in a directory; there are other files beside them."""
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:

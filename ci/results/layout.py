@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where everything is in a store, and how a file gets there: whole or not at all.
 
-A store is a folder of segments that are never changed, so the union of two stores is a store.
+A store is a directory of segments that are never changed, so the union of two stores is a store.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def create(store: Path) -> None:
 
 
 def segments(store: Path) -> tuple[Segment, ...]:
-    """What is committed, oldest folder first."""
+    """What is committed, oldest directory first."""
     return tuple(
         Segment(folder, name.removesuffix(RUNS))
         for folder in periods(store)
@@ -109,7 +109,7 @@ def segments(store: Path) -> tuple[Segment, ...]:
 
 
 def periods(store: Path) -> Iterator[Path]:
-    """The folders of segments."""
+    """The directories of segments."""
     for name in listed(store):
         if _PERIOD.fullmatch(name) and (store / name).is_dir():
             yield store / name
@@ -124,7 +124,7 @@ def findings(store: Path) -> Iterator[Path]:
 
 
 def listed(folder: Path) -> list[str]:
-    """The names in a folder, sorted; none if it has gone. CiError if it cannot be read."""
+    """The names in a directory, sorted; none if it has gone. CiError if it cannot be read."""
     try:
         return sorted(os.listdir(folder))
     except FileNotFoundError:

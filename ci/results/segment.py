@@ -21,7 +21,7 @@ def commit(
     runs: str,
     results: str,
 ) -> Segment:
-    """Write what two queries give into a folder of the store; errors are for `writing`.
+    """Write what two queries give into a directory of the store; errors are for `writing`.
 
     `stored` are the ids of the runs, and how many results of each the query gives.
     """

@@ -42,9 +42,9 @@ def get(path: Path) -> str | None:
 
 
 def put(path: Path, text: str, at_most: int, what: str, progress: Callable[[str], None]) -> None:
-    """Keep a text, which is `what`, and `at_most` so many in its folder.
+    """Keep a text, which is `what`, and `at_most` so many in its directory.
 
-    Two writers write the same; a folder that refuses costs only time.
+    Two writers write the same; a directory that refuses costs only time.
     """
     data = text.encode()
     try:

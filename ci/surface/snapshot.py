@@ -35,7 +35,7 @@ def take(
     progress: Progress = say,
     domains: Collection[Domain] | None = None,
 ) -> Snapshot:
-    """The snapshot of a torch tree, read or out of the folder `cache` if one is given.
+    """The snapshot of a torch tree, read or out of the directory `cache` if one is given.
 
     One of only some `domains` is always read.
     """

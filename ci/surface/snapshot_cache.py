@@ -37,5 +37,5 @@ def get(path: Path) -> Snapshot | None:
 
 
 def put(path: Path, snapshot: Snapshot, progress: Callable[[str], None]) -> None:
-    """Keep a snapshot. A folder that refuses costs only time."""
+    """Keep a snapshot. A directory that refuses costs only time."""
     kept.put(path, snapshot_file.dumps(snapshot), KEPT, "the snapshot", progress)

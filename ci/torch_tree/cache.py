@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A folder of trees that are whole or not there.
+"""A directory of trees that are whole or not there.
 
 A tree is filled under another name and renamed at the end, so one that was interrupted is never
 taken for a tree. A lock per tree lets the second process wait for the first one's work.
@@ -26,7 +26,7 @@ def default_folder() -> Path:
 
 
 def tree(folder: Path, key: str, fill: Callable[[Path], None]) -> Path:
-    """The tree `key`, made by `fill(an empty folder)` if it is not there."""
+    """The tree `key`, made by `fill(an empty directory)` if it is not there."""
     target = folder / "torch" / key
     if target.is_dir():
         return target

@@ -29,7 +29,7 @@ def is_read(path: str) -> bool:
 
 
 def files(root: Path) -> Iterator[str]:
-    """All files of the tree that are read, relative to it, in no particular order; a folder that
+    """All files of the tree that are read, relative to it, in no particular order; a directory that
     is a link may lead anywhere, and round in circles: nothing below it is one of the tree's."""
     tops = (entry.name for entry in os.scandir(root))
     pending = [t for t in tops if t in {"torch", "torchgen"} or t.endswith(".dist-info")]
@@ -45,9 +45,9 @@ def files(root: Path) -> Iterator[str]:
 
 
 def link_tree(root: Path, changes: Mapping[str, Change], into: Path) -> None:
-    """Fill the empty folder `into` with links to the files of `root`, but for the `changes`.
+    """Fill the empty directory `into` with links to the files of `root`, but for the `changes`.
 
-    All folders are real and all links lead to files, so no file that is made below `into` lands in
+    All directories are real and all links lead to files, so no file that is made below `into` lands in
     the original; nobody opens one that is there for writing.
     """
     made: set[str] = set()
@@ -63,7 +63,7 @@ def link_tree(root: Path, changes: Mapping[str, Change], into: Path) -> None:
 
 
 def _folder_of(into: Path, path: str, made: set[str]) -> None:
-    """Make the folders above `path`, each a real one."""
+    """Make the directories above `path`, each a real one."""
     folder, _, name = path.rpartition("/")
     if folder in made and name not in {"", ".", ".."}:
         return

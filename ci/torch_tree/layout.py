@@ -28,7 +28,7 @@ HEADERS = (".h", ".hpp", ".cuh")
 PYTHON = (".py", ".pyi")
 TEMPLATES = (".h", ".cpp", ".cu", ".ini", ".in", ".py.in")
 
-# Exact files first, then folders from the special to the general.
+# Exact files first, then directories from the special to the general.
 FILES = {
     "aten/src/ATen/native/native_functions.yaml": (
         "torchgen/packaged/ATen/native/native_functions.yaml"

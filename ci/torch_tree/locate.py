@@ -33,7 +33,7 @@ def locate(
     progress: Progress = say,
     index_url: str | None = None,
 ) -> TorchTree:
-    """The torch at `where`: a folder with an installed or unpacked torch, its torch/ folder, a
+    """The torch at `where`: a directory with an installed or unpacked torch, its torch/ directory, a
     virtual environment, a Python interpreter, a wheel file, a checkout of PyTorch, or a version,
     which is fetched from `index_url` (default: pip's) and kept in `cache` (default: the user's)."""
     cache = cache or caches.default_folder()
@@ -52,7 +52,7 @@ def locate(
 
 
 def linked(tree: TorchTree, changes: dict[str, folders.Change]) -> TorchTree:
-    """The tree with some files changed, as links in a temporary folder that ends with the
+    """The tree with some files changed, as links in a temporary directory that ends with the
     process. It has no libraries: the changes are not in them."""
     root = Path(tempfile.mkdtemp(prefix="torch-tree-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
@@ -77,7 +77,7 @@ def _folder(path: Path, cache: Path, progress: Progress) -> TorchTree:
 
 
 def _of_interpreter(python: Path) -> Path:
-    """The folder that holds the interpreter's torch, found without importing it."""
+    """The directory that holds the interpreter's torch, found without importing it."""
     program = (
         "import sys, importlib.util as u; sys.path[:1] = []; s = u.find_spec('torch'); "
         "print(s.origin if s else '')"

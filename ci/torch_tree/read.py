@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A folder laid out as site-packages is -> TorchTree."""
+"""A directory laid out as site-packages is -> TorchTree."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def files(path: Path) -> Iterator[str]:
 def changes(path: Path, base: Path) -> dict[str, folders.Change]:
     """What turns the release at `base` into this checkout, by places in a wheel.
 
-    A header that the release's wheel does not carry, in a folder where it carries no header, is
+    A header that the release's wheel does not carry, in a directory where it carries no header, is
     not installed by PyTorch and so left out. What the checkout's parents carry is replaced, and
     gone where the checkout has it no more.
     """
@@ -91,6 +91,6 @@ def changes(path: Path, base: Path) -> dict[str, folders.Change]:
 
 
 def _top(path: str) -> str:
-    """What is there or not there as a whole: a submodule, or a folder of the repository."""
+    """What is there or not there as a whole: a submodule, or a directory of the repository."""
     parts = path.split("/")
     return "/".join(parts[: 2 if parts[0] == "third_party" else 1])

@@ -11,7 +11,7 @@ from pathlib import Path
 class TorchTree:
     """One torch on disk, laid out as in site-packages. Nobody writes into it."""
 
-    root: Path  # the folder that holds torch/ and torchgen/
+    root: Path  # the directory that holds torch/ and torchgen/
     version: str  # "2.13.0"; a local part ("+cpu") is dropped
     git_version: str | None  # 40 hexadecimal digits, of torch/version.py
     include: tuple[Path, ...]  # for -I, in this order

@@ -18,7 +18,15 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("ci", "conformance/src", "hal_conformance/src")
 #: Made by commands from data that has its own words, or about releases that are history.
-GENERATED = ("CHANGELOG.md", "docs/liars.md", "docs/operators.md", "docs/surface/examples")
+GENERATED = (
+    "CHANGELOG.md",
+    "docs/kernels.md",
+    "docs/liars.md",
+    "docs/operators.md",
+    "docs/surface/examples",
+)
+#: Quoted in a text: it has the words of the code.
+_CODE = re.compile(r"`[^`]*`")
 
 
 class Word(NamedTuple):
@@ -60,21 +68,22 @@ def sources() -> list[Path]:
 
 
 def document(file: Path) -> Iterator[Text]:
-    """The prose of a document: what is quoted as code has the words of the code."""
+    """The prose of a document, without its code."""
     text = re.sub(r"^```.*?^```$", _blank, file.read_text(), flags=re.DOTALL | re.MULTILINE)
-    yield Text(file.relative_to(ROOT).as_posix(), 1, re.sub(r"`[^`]*`", _blank, text))
+    yield Text(file.relative_to(ROOT).as_posix(), 1, _CODE.sub(_blank, text))
 
 
 def source(file: Path) -> Iterator[Text]:
     """The docstrings and comments of a Python file."""
     code = file.read_text()
+    where = file.relative_to(ROOT).as_posix()
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if (docstring := ast.get_docstring(node, clean=False)) is not None:
-                yield Text(file.relative_to(ROOT).as_posix(), node.body[0].lineno, docstring)
+                yield Text(where, node.body[0].lineno, _CODE.sub(_blank, docstring))
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == tokenize.COMMENT:
-            yield Text(file.relative_to(ROOT).as_posix(), token.start[0], token.string)
+            yield Text(where, token.start[0], _CODE.sub(_blank, token.string))
 
 
 def helps(parser: argparse.ArgumentParser) -> Iterator[Text]:

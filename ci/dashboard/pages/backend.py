@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a backend: how far it is with each line of torch, what is in the way, its past."""
+"""The page of a backend: its level with each release line of torch, blockers, history."""
 
 from __future__ import annotations
 

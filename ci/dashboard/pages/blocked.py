@@ -71,7 +71,7 @@ class Issue:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of torch in which its checks were run."""
+        """The release lines of torch in which its checks were run."""
         return sorted({key.line for key in self.places}, key=line_order)
 
     @property

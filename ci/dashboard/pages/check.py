@@ -118,7 +118,7 @@ def _said(rows: Sequence[Row]) -> list[Said]:
 
 
 def _last_bad(rows: Sequence[Row]) -> list[Said]:
-    """What was said when it was bad for the last time, where it is not bad now; newest first."""
+    """The last message of a check that was bad and is not bad now; newest first."""
     found: list[tuple[Key, Run, Result]] = []
     for row in rows:
         if row.course.last_bad:

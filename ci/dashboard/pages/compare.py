@@ -87,7 +87,7 @@ def page(pair: Pair, model: Model) -> Page:
 
 
 def title(pair: Pair) -> str:
-    """What is compared: two nights of a series, or two torches."""
+    """What is compared: two runs of a series, or two torches."""
     old, new = pair
     of_old, of_new = (f"{run.started:%Y-%m-%d}" for run in pair)
     if old.key == new.key:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NEWEST = 100
 MOST_CAUSES = 10
 TITLE = "Regressions of PyTorch backends"
-# Sites may be moved and mirrored: what was told stays the same, wherever it is read.
+# Sites may be moved and mirrored: an entry stays the same on every host.
 ID = f"{documents.NAMESPACE}:regressions"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The first page: backends by lines of torch, what regressed lately, and the newest night.
+"""The first page: backends by release lines, recent regressions, the newest nightly runs.
 
 Backends stand in the order of their names and nothing is added up over them: they were asked
 different things by machines that have nothing in common.
@@ -42,7 +42,7 @@ class Setback:
 
 @dataclass(frozen=True)
 class Entry:
-    """A run of the newest night."""
+    """One of the newest nightly runs."""
 
     run: Run
     bad: int
@@ -106,7 +106,7 @@ def _of_series(model: Model, key: Key, series: Series) -> Iterator[Setback]:
 
 
 def night(model: Model) -> list[Entry]:
-    """The runs of the newest night, aligned or not."""
+    """The newest nightly runs, aligned or not."""
     return [_entry(model, series, run) for series, run in _tonight(model)]
 
 
@@ -124,7 +124,7 @@ def _entry(model: Model, series: Series, run: Run) -> Entry:
 
 
 def silent(model: Model) -> list[Series]:
-    """The series that have no run in the newest night."""
+    """The series without a run among the newest nightly runs."""
     present = {series.key for series, _ in _tonight(model)}
     return [series for key, series in model.series.items() if key not in present]
 

@@ -23,13 +23,13 @@ from torch_conformance.results import summary
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-#: Causes that are told apart, checks of each that are named, changes of a kind.
+#: Limits: causes of a run, checks of a cause, changes of a kind.
 MAX_CAUSES, MAX_NAMED, MAX_CHANGES = 40, 24, 50
 #: Characters of all messages and repros of the page, and the least and the most of one of them.
 ROOM, LEAST, MOST = 30_000, 300, 4_000
 #: Bad checks in the document, and characters of each of their texts.
 MAX_BAD, MAX_TEXT = 1000, 600
-#: What the suite does unless it is told otherwise: these need not be said to repeat a run.
+#: Defaults of the suite: a command that repeats a run leaves these options out.
 DEFAULTS = {
     "isolate": "chunk",
     "chunk": 50,

@@ -2,7 +2,7 @@
 """The search, and what scripts load for it: who had which check, and how it came out, in letters.
 
 `api/search.json` has every check once and says what the letters mean; a file for each series has a
-letter for each check and, of the checks that did not come out alike in all its runs, their spells.
+letter for each check and, for checks whose outcomes differ between its runs, their segments.
 static/index.js unpacks them.
 """
 

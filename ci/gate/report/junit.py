@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict as JUnit: a suite for each lane, a case for the lane and for each listed check."""
+"""The verdict as JUnit: a suite and a case for each configuration, a case for each listed check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ci.github.markdown import visible
 
 
 def render(verdict: Verdict) -> str:
-    """As XML; a regression is a failure, and what makes a lane worthless an error."""
+    """As XML; a regression is a failure, and an unusable configuration is an error."""
     root = JUnitXml("gate")
     if verdict.problems:
         root.add_testsuite(_suite("gate", [_case("gate", "input", error=verdict.problems)]))

@@ -24,7 +24,7 @@ LONGEST = 200
 
 
 def render(verdict: Verdict) -> str:
-    """A line for each lane, and a few for each check that decides."""
+    """A line for each configuration, and a few for each check that decides."""
     lines = [f"{verdict.outcome.value}: {headline(verdict)}"]
     for problem in verdict.problems:
         lines += _indented(problem, "  ! ")

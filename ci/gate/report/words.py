@@ -38,7 +38,7 @@ def counted(kind: Class, count: int) -> str:
 
 
 def changes(lane: Lane) -> str:
-    """What changed in a lane, by class: "1 new failure, 2 fixed"; empty if nothing did."""
+    """What changed in a configuration, by class: "1 new failure, 2 fixed"; empty if nothing did."""
     kinds = (kind for kind in TITLES if kind.value in lane.classes)
     return ", ".join(counted(kind, lane.classes[kind.value]) for kind in kinds)
 
@@ -68,7 +68,7 @@ def told(checks: Iterable[Check]) -> Iterator[Told]:
 
 
 def is_decided_by(verdict: Verdict, one: Told) -> bool:
-    """Whether it is of a lane that decides."""
+    """Whether its configuration decides."""
     return any(lane.required and lane.name in one.lanes for lane in verdict.lanes)
 
 

@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 def _write(
     database: duckdb.DuckDBPyConnection, args: argparse.Namespace, wanted: Iterable[Table]
 ) -> None:
-    """Fill the folder from the views `runs` and `results`."""
+    """Fill the directory from the views `runs` and `results`."""
     _prepare(database, args)
     with folder.new(args.output) as part:
         for table in wanted:

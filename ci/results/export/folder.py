@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A folder that is there with all of its files, or not at all."""
+"""A directory that is there with all of its files, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ci.errors import CiError
 
 @contextmanager
 def new(path: Path) -> Iterator[Path]:
-    """A folder to fill, which is at `path` when nothing went wrong. CiError if that is taken."""
+    """A directory to fill, which is at `path` when nothing went wrong. CiError if that is taken."""
     path = Path(os.path.abspath(path))
     if path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir()))):
         raise CiError(f"{path} is there already: remove it, or name a new folder")

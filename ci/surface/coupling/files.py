@@ -20,7 +20,7 @@ class Tree:
     layout: str  # "source" (a repository) or "package" (installed, or a wheel unpacked)
     version: str | None
     git_version: str | None
-    tops: tuple[tuple[str, Path], ...]  # the name of each top folder or file, and where it is
+    tops: tuple[tuple[str, Path], ...]  # the name of each top directory or file, and where it is
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Problem:
 
 
 def open_tree(where: Path, rules: Rules) -> Tree:
-    """Recognize a repository, a folder with an installed or unpacked torch, or torch/ itself."""
+    """Recognize a repository, a directory with an installed or unpacked torch, or torch/ itself."""
     if not os.path.isdir(where):  # also False where it may not be looked at
         raise CiError(f"{where} is no folder; --tree wants a torch source tree or package")
     if _is_package(where):

@@ -9,7 +9,7 @@ from ci.surface.coupling.rules import Hit, Rules
 
 
 def other_vendors(file: str, rules: Rules) -> bool:
-    """Whether a file is in another vendor's folder (and not in this one's)."""
+    """Whether a file is in another vendor's directory (and not in this one's)."""
     folders = file.split("/")[:-1]
     return not rules.vendor_folders.isdisjoint(folders) and not any(
         rules.vendor.names(folder) for folder in folders

@@ -25,7 +25,7 @@ class Use(str, Enum):
 
 @dataclass(frozen=True)
 class Place:
-    """A line of a file; relative to the probe's folder or to the torch tree."""
+    """A line of a file; relative to the probe's directory or to the torch tree."""
 
     file: str
     line: int

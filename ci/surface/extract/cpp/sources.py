@@ -16,7 +16,7 @@ class Sources:
 
     def __init__(self, tree: TorchTree, overlay: Mapping[str, str]) -> None:
         self._overlay = {self.path_in(tree, name): text for name, text in overlay.items()}
-        # The deepest folder first: torch/csrc/api/include lies within another include folder.
+        # The deepest directory first: torch/csrc/api/include lies within another include directory.
         folders = sorted(map(str, tree.include), key=len, reverse=True)
         root = str(tree.root)
         self._roots = [(root + "/", "")] + [(folder + "/", INCLUDE + "/") for folder in folders]
@@ -25,7 +25,7 @@ class Sources:
 
     @staticmethod
     def path_in(tree: TorchTree, name: str) -> str:
-        """Where an overlaid file stands for libclang: in the first folder that it can be in."""
+        """Where an overlaid file stands for libclang: in the first directory that it can be in."""
         relative = name.removeprefix(INCLUDE + "/")
         places = [folder / relative for folder in tree.include]
         return str(next((place for place in places if place.exists()), places[0]))

@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
     register_xdist(config, suite)
     if suite.checks_dir:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
-            config.args.clear()  # Without arguments pytest would collect the current folder.
+            config.args.clear()  # Without arguments pytest would collect the current directory.
         config.args.append(str(suite.checks_dir))
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-# The folders of an absolute path, not those of an address or of a relative path.
+# The directories of an absolute path, not those of an address or of a relative path.
 _FOLDERS = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?[/\\](?:[^/\\\s'\":;,]+[/\\])+")
 
 

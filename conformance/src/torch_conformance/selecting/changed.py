@@ -69,7 +69,7 @@ def _is_check(decorator: ast.expr) -> bool:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git says in a folder, or None if it refuses."""
+    """What git says in a directory, or None if it refuses."""
     try:
         done = subprocess.run(
             ["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False
