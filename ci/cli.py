@@ -26,7 +26,9 @@ class Verb(NamedTuple):
 
 
 VERBS = {
-    "surface": Verb("ci.surface.cli", "record and compare PyTorch's integration surface; check a PR"),
+    "surface": Verb(
+        "ci.surface.cli", "record and compare PyTorch's integration surface; check a PR"
+    ),
     "label": Verb("ci.label.cli", "compute a PR's labels with reasons; apply them"),
     "comment": Verb("ci.comment", "post one comment on a PR, and keep it up to date"),
     "gate": Verb("ci.gate.cli", "compare a run of the suite with a baseline: one verdict"),
@@ -61,11 +63,10 @@ def parser(wanted: Sequence[str] = tuple(VERBS)) -> argparse.ArgumentParser:
     """The parser; only the `wanted` verbs know their arguments."""
     top = argparse.ArgumentParser(
         prog="python -m ci",
-        description="Check PyTorch changes for breakage of out-of-tree backends; run CI and publish its "
-        "results.",
-        epilog="Example: python -m ci surface diff 2.11.0 2.13.0. "
-        "Exit status: 0 success, 1 problems were found, 2 unusable input or environment. "
-        "`python -m ci VERB --help` explains a verb.",
+        description="Check PyTorch changes for breakage of out-of-tree backends; run CI and publish
+        its " "results.", epilog="Example: python -m ci surface diff 2.11.0 2.13.0. " "Exit status:
+        0 success, 1 problems were found, 2 unusable input or environment. " "`python -m ci VERB
+        --help` explains a verb.",
     )
     verbs = top.add_subparsers(metavar="VERB", required=True)
     for name, verb in VERBS.items():

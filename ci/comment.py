@@ -19,7 +19,8 @@ A locked PR gets no comment.
 example:
   python -m ci comment --repo me/mine --pr 12 --marker gate --body verdict.md --dry-run
 
-Exit status: 0 the comment is up to date; 2 the file cannot be read, or GitHub answers with an error.
+Exit status: 0 the comment is up to date; 2 the file cannot be read, or GitHub answers with an
+error.
 """
 
 
@@ -28,8 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     pull_request.add_argument(parser)
-    parser.add_argument("--marker", required=True, metavar="M", help="a name that identifies this comment")
-    parser.add_argument("--body", required=True, type=Path, metavar="FILE", help="the text, as Markdown")
+    parser.add_argument(
+        "--marker", required=True, metavar="M", help="a name that identifies this comment"
+    )
+    parser.add_argument(
+        "--body", required=True, type=Path, metavar="FILE", help="the text, as Markdown"
+    )
     access.add_author_argument(parser)
     access.add_arguments(parser)
     parser.set_defaults(run=_comment)

@@ -35,7 +35,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
     parser.add_argument("--branch", required=True, metavar="NAME", help="created if missing")
     parser.add_argument(
-        "--from", dest="folder", type=Path, required=True, metavar="DIR", help="the files to publish"
+        "--from",
+        dest="folder",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the files to publish",
     )
     parser.add_argument(
         "--into", default="", metavar="DIR", help="directory of the branch (default: its root)"

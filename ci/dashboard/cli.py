@@ -40,7 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     subverbs = parser.add_subparsers(metavar="SUBVERB", required=True)
     _add_build(subverbs)
     _add_serve(subverbs)
-    grid.add_arguments(subverbs.add_parser("grid", help="write the table for a README, or check it"))
+    grid.add_arguments(
+        subverbs.add_parser("grid", help="write the table for a README, or check it")
+    )
 
 
 def _add_build(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,7 +56,10 @@ def _add_build(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     sub.add_argument("--store", type=Path, required=True, metavar="D", help="made by `results add`")
     sub.add_argument("-o", "--output", type=Path, required=True, metavar="SITE", help="a directory")
     sub.add_argument(
-        "--jobs", type=_positive, metavar="N", help="number of processes (default: one for each core)"
+        "--jobs",
+        type=_positive,
+        metavar="N",
+        help="number of processes (default: one for each core)",
     )
     sub.set_defaults(run=_build)
 
@@ -68,7 +73,9 @@ def _add_serve(subverbs: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     sub.add_argument("site", type=Path, metavar="SITE", help="made by `build`")
-    sub.add_argument("--port", type=int, default=8000, metavar="N", help="0: any free port (default: 8000)")
+    sub.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="0: any free port (default: 8000)"
+    )
     sub.set_defaults(run=_serve)
 
 

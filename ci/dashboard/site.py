@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A site as a directory that is there whole, the old one or the new one.
 
-The new tree is made in a hidden directory beside it and then takes its place in one step. The hidden
-directory, `.NAME.dashboard`, also keeps the state between builds; it may be deleted at any time.
+The new tree is made in a hidden directory beside it and then takes its place in one step. The
+hidden directory, `.NAME.dashboard`, also keeps the state between builds; it may be deleted at any
+time.
 """
 
 from __future__ import annotations

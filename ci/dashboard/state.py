@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tracks of all checks, kept between two builds, so that a night costs a night's work.
+"""The tracks of all checks, cached between builds: a new run costs only its own work.
 
 A directory of files of JSON lines, each with the checks of a span of ids, and a manifest that names
-them: it is replaced last, so whatever stops an update leaves the state before. It is a cache: what
-it was made from and by which code stands in it, and where these differ it is made anew.
+them. The manifest is replaced last, so an interrupted update leaves the old state. It is a cache:
+if the input runs or the code in its manifest differ, it is rebuilt.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class State:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What becomes of one series."""
+    """The update of one series."""
 
     before: int | None
     """Its number in the old state; None if that is of no use."""
@@ -101,7 +101,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
         ):
             return found
     except (OSError, ValueError, LookupError, TypeError):
-        pass  # none yet, or of no use: made anew
+        pass  # none yet, or unusable: rebuilt
     return _NOTHING
 
 

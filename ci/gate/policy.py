@@ -56,7 +56,9 @@ class Policy:
     """What the gate asks for."""
 
     lanes: Mapping[str, bool]  # whether it is required
-    torches: Mapping[str, str] = field(default_factory=dict)  # which configuration must have run which
+    torches: Mapping[str, str] = field(
+        default_factory=dict
+    )  # which configuration must have run which
     classes: Mapping[Class, Means] = field(default_factory=dict)
     missing_after_change: Mapping[str, Means] = field(default_factory=dict)  # suite, torch
     may_differ: frozenset[str] = frozenset()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 r"""Globs of paths, with the meaning that npm's minimatch gives them: what GitHub people expect.
 
-`*` and `?` stay within one directory, `**` as a whole directory crosses directories, a leading dot is a
-character like any other, case counts, `{a,b}` are alternatives, `[a-z]` and `[!a-z]` are classes,
-`\` takes a character as it is. Globs in which wcmatch and minimatch differ, or which are not what
-they look like, are refused.
+`*` and `?` stay within one directory, `**` as a whole directory crosses directories, a leading dot
+is a character like any other, case counts, `{a,b}` are alternatives, `[a-z]` and `[!a-z]` are
+classes, `\` takes a character as it is. Globs in which wcmatch and minimatch differ, or which are
+not what they look like, are refused.
 """
 
 from __future__ import annotations

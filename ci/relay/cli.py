@@ -83,7 +83,7 @@ def _add_callback(subverbs: argparse._SubParsersAction[argparse.ArgumentParser])
         default=[],
         type=Path,
         metavar="R",
-        help="report of the suite, or a directory of them (the shards in one directory are one run)",
+        help="report of the suite, or a directory of reports (the shards of one run)",
     )
     sub.add_argument(
         "--conclusion",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What later pull requests are compared with: the reports of the default branch, on `results`.
 
-Each lane of the gate's policy has its last complete run there. A lane is only replaced by a later
-run, for the reports of two pushes may come in any order; one that got lost in a run stays.
+Each configuration of the gate's policy has its last complete run there. Only a later run replaces
+it, because the reports of two pushes may come in any order. One that a run lacks stays.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ SCHEMA = Path(__file__).parent / "schema" / "baseline.schema.json"
 SCHEMA_VERSION = 1
 ARTIFACT = "baseline"
 BRANCH, FOLDER = "results", "baseline"
-SOURCES = "baseline.json"  # not in the directory: every file there is a lane to the gate
+SOURCES = (
+    "baseline.json"  # beside the directory: the gate reads every file in it as a configuration
+)
 _SUFFIX = ".json.gz"
 _LANE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}{re.escape(_SUFFIX)}")
 _LIMITS = artifact.Limits(packed=64 << 20, unpacked=128 << 20, entries=100)
@@ -64,7 +66,7 @@ def changes(repo: Repository, run: WorkflowRun, lanes: Collection[str]) -> Itera
 def _edit(
     state: branch.State, source: Source, reports: Mapping[str, bytes], lanes: Collection[str]
 ) -> branch.Files:
-    """These reports, where there is none of a later run; none of a lane that is no more."""
+    """These reports, unless a later run has one; without configurations that the policy removed."""
     stored = {lane: s for lane, s in _read(state.read(SOURCES)).items() if lane in lanes}
     later = {lane for lane in reports if lane in stored and stored[lane] > source}
     if later:
@@ -80,7 +82,7 @@ def _edit(
 
 
 def _lane(name: str) -> str:
-    """The lane of a file; empty if it is of none."""
+    """The configuration of a file; empty if it has none."""
     return name.removesuffix(_SUFFIX) if _LANE.fullmatch(name) else ""
 
 
@@ -103,7 +105,7 @@ def _rendered(sources: Mapping[str, Source]) -> bytes:
 
 
 def _read(data: bytes | None) -> dict[str, Source]:
-    """Of which runs the reports are; nothing if it is damaged: then it is written anew."""
+    """The runs of the reports; none if the file is damaged: then it is rewritten."""
     if data is None:
         return {}
     try:

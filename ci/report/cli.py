@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m ci report`: tell GitHub what came of a workflow run that had no rights itself."""
+"""`python -m ci report`: publish the results of an unprivileged workflow run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the verb."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EXAMPLES
-    parser.add_argument("--run-id", type=_number, required=True, metavar="N", help="id of the run of pr.yml")
+    parser.add_argument(
+        "--run-id", type=_number, required=True, metavar="N", help="id of the run of pr.yml"
+    )
     parser.add_argument(
         "--workflow",
         default=WORKFLOW,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the run of a pull request left behind, as far as it can be believed.
 
-Whoever wrote the PR also decides what is in the artifact. What is here was valid, and was made for
+The author of the PR controls what is in the artifact. What is here was valid, and was made for
 the run's head commit: it can be wrong about how the PR behaves, and about nothing else.
 """
 

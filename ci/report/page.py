@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a pull request is told: a check run on its head commit, and a comment. Pure.
+"""What a pull request gets: a check run on its head commit, and a comment. Pure.
 
 Every text of the evidence goes through ci/github/markdown.py, here or where it is rendered.
 """
@@ -41,7 +41,7 @@ _LEVELS: Mapping[Severity, Literal["failure", "warning", "notice"]] = {
 
 @dataclass(frozen=True)
 class Run:
-    """The run that is told of: facts of GitHub's."""
+    """The run, as GitHub describes it."""
 
     id: int
     head_sha: str
@@ -50,7 +50,7 @@ class Run:
 
 
 class Told(NamedTuple):
-    """What is told; a comment that is no news does not begin the conversation."""
+    """Check run and comment; without `news` no comment is created."""
 
     check: CheckRun
     comment: str
@@ -68,7 +68,7 @@ def told(run: Run, evidence: Evidence, files: Collection[str]) -> Told:
 
 
 def told_without(run: Run, why: str) -> Told:
-    """What is told if nothing that the run left can be believed."""
+    """The same for a run without valid data."""
     shown = markdown.block(markdown.shorten(why, _LONGEST_WHY))
     body = (
         f"{_INFRASTRUCTURE}\n\nThe run ended as {markdown.code(run.conclusion)} and left no "

@@ -2,7 +2,7 @@
 """Which reports a store takes: valid ones of whole runs, with names and numbers fit to be kept.
 
 Names become parts of addresses and files' names, so they must be plain; texts are kept as they
-are, and whoever shows them has to escape them.
+are; a program that shows them must escape them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def label(run: dict[str, Any]) -> str:
 
 
 def line(version: str) -> str:
-    """The line of releases a torch is of, `2.13`; `nightly` for what is no release.
+    """The release line of a torch, `2.13`; `nightly` if it is not a release.
 
     Raises InvalidVersion.
     """

@@ -34,7 +34,7 @@ BATCH = 2_000_000
 
 
 class Fate(str, Enum):
-    """What became of a file."""
+    """The result for a file."""
 
     ADDED = "added"
     KNOWN = "already there"
@@ -43,7 +43,7 @@ class Fate(str, Enum):
 
 @dataclass(frozen=True)
 class Told:
-    """What became of one file."""
+    """The result for one file, with a message."""
 
     file: str
     fate: Fate
@@ -52,9 +52,9 @@ class Told:
 
 
 def add(path: Path, files: Iterable[Path], now: datetime) -> Iterator[Told]:
-    """Add files, and those in directories, to the store at a path; what is told as added is durable.
+    """Add files and directories of files to the store at a path; a reported file is durable.
 
-    The store is made if it is not there. CiError if it cannot be written; what was told stays.
+    The store is made if it is not there. CiError if it cannot be written; reported files stay.
     """
     layout.create(path)
     try:
@@ -117,7 +117,7 @@ class _Adding:
     taken: set[str] = field(default_factory=set)
 
     def take(self, file: Path, batch: _Batch) -> Iterator[Told]:
-        """Read one file, and say what became of it unless the batch will."""
+        """Read one file; the result, unless the batch reports it later."""
         name = spoken(str(file))
         try:
             data = untrusted.read(file, strict.MAX_BYTES)
@@ -143,7 +143,7 @@ class _Adding:
         return Told(name, Fate.ADDED if is_new else Fate.KNOWN, what)
 
     def _require_own_name(self, digest: str) -> None:
-        """Runs go by their first digits; two alike are no accident."""
+        """Addresses have only the first digits of an id; equal ones are rejected."""
         for other in (*self.known, *self.taken):
             if other[: accept.NAME] == digest[: accept.NAME]:
                 raise Refused(f"its name {digest[: accept.NAME]} is that of another run, {other}")
@@ -151,7 +151,7 @@ class _Adding:
 
 @dataclass
 class _Night:
-    """Reports of one night: how many results each has, and what to tell of it."""
+    """Reports of one day: the number of results of each, and its message."""
 
     stored: dict[str, int] = field(default_factory=dict)
     told: list[Told] = field(default_factory=list)
@@ -159,7 +159,7 @@ class _Night:
 
 @dataclass
 class _Batch:
-    """Reports on their way: as JSON lines for each night."""
+    """Reports to be added: JSON lines for each day."""
 
     store: Path
     scratch: Path

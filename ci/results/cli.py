@@ -42,8 +42,8 @@ store cannot be read or written.
 
 
 LIST = """
-List the runs of a store, newest first. `checks` is the number of checks in the run, `bad` the number
-of those that make it red. Incomplete runs and runs of selected checks have no level.
+List the runs of a store, newest first. `checks` is the number of checks in the run, `bad` the
+number of those that make it red. Incomplete runs and runs of selected checks have no level.
 """
 LIST_EXAMPLES = """
 examples:
@@ -78,13 +78,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     sub = _subverb(subverbs, "list", "list the runs", LIST, LIST_EXAMPLES, _list)
     sub.add_argument("--store", type=Path, required=True, metavar="D", help="the store")
     several: dict[str, Any] = {"action": "append", "default": []}
-    sub.add_argument("--backend", **several, metavar="B", help="name of the backend; may be repeated")
-    sub.add_argument("--torch", **several, metavar="V", help="release line or version; may be repeated")
+    sub.add_argument(
+        "--backend", **several, metavar="B", help="name of the backend; may be repeated"
+    )
+    sub.add_argument(
+        "--torch", **several, metavar="V", help="release line or version; may be repeated"
+    )
     sub.add_argument("--since", type=_date, metavar="DATE", help="runs since this day (UTC)")
-    sub.add_argument("--aligned", action="store_true", help="only complete runs of the standard checks")
+    sub.add_argument(
+        "--aligned", action="store_true", help="only complete runs of the standard checks"
+    )
     sub.add_argument("--json", action="store_true", help="print all columns as JSON")
     sub.add_argument("-o", dest="out", type=Path, metavar="FILE", help="default: the terminal")
-    export.add_arguments(subverbs.add_parser("export", help="write runs and results for other programs"))
+    export.add_arguments(
+        subverbs.add_parser("export", help="write runs and results for other programs")
+    )
     sub = _subverb(
         subverbs, "compact", "merge files, drop old results", COMPACT, COMPACT_EXAMPLES, _compact
     )
@@ -95,7 +103,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DAYS",
         help="counted back from the newest run of the store (default: keep all)",
     )
-    sub.add_argument("--dry-run", action="store_true", help="print what would be done, and change nothing")
+    sub.add_argument(
+        "--dry-run", action="store_true", help="print what would be done, and change nothing"
+    )
 
 
 def _subverb(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`results compact`: the segments of a month become one, and old results go if that is wanted.
 
-The new segment is there before the old ones go, so whatever stops it, and whoever reads or adds
-meanwhile, no run is missing at any moment.
+The new segment is written before the old ones are deleted, so no run is ever missing: not after an
+interruption, and not for concurrent readers and writers.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def compact(store: Store, keep_days: int | None, dry_run: bool = False) -> Itera
     """Merge what can be merged, and drop the results of runs that started `keep_days` days before
     the newest of the store; None keeps all. The rows of the runs stay for ever.
 
-    CiError if the store is damaged or cannot be written; the months told before are done.
+    CiError if the store is damaged or cannot be written; the months reported before are done.
     """
     horizon = _EVER if keep_days is None else store.read(_newest) - timedelta(days=keep_days)
     for month in sorted({segment.month for segment in layout.segments(store.path)}):

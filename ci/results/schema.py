@@ -28,7 +28,9 @@ _STEP = (
 RUNS = {
     "id": Column("VARCHAR", "SHA-256 of the report's bytes, unpacked; in hex"),
     "backend": Column("VARCHAR", "its label: `name`, and `-DRIVER` if the report names a driver"),
-    "line": Column("VARCHAR", "the release line of torch, `2.13`; `nightly` if it is not a release"),
+    "line": Column(
+        "VARCHAR", "the release line of torch, `2.13`; `nightly` if it is not a release"
+    ),
     "name": Column("VARCHAR", "of the backend, as in the report"),
     "device_type": Column("VARCHAR", "as in the report"),
     "torch": Column("VARCHAR", "version of torch"),

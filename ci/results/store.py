@@ -2,7 +2,7 @@
 """Reading a store: `Store(path).reading()` gives the relations `runs` and `results` in DuckDB.
 
 Each run is in them once, whatever segments it is in. Nothing is locked: a reader sees the store as
-it was when it listed it, and is told (`VanishedError`) if a compaction took files from under it.
+it was when it listed it, and gets `VanishedError` if a compaction deleted a file meanwhile.
 """
 
 from __future__ import annotations

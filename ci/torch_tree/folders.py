@@ -17,7 +17,7 @@ _READ = re.compile(
     r"|torchgen/.+"
     r"|torch-[^/]+\.dist-info/METADATA"
 )
-# Folders of an installed torch in which nothing of this lies.
+# Directories of an installed torch without any of these files.
 _SKIPPED = {"torch/lib", "torch/bin", "torch/share", "torch/test"}
 
 Change = bytes | Path | None  # new contents, a file that has them, or: the file is gone
@@ -47,8 +47,8 @@ def files(root: Path) -> Iterator[str]:
 def link_tree(root: Path, changes: Mapping[str, Change], into: Path) -> None:
     """Fill the empty directory `into` with links to the files of `root`, but for the `changes`.
 
-    All directories are real and all links lead to files, so no file that is made below `into` lands in
-    the original; nobody opens one that is there for writing.
+    All directories are real and all links lead to files, so no file that is made below `into` lands
+    in the original; nobody opens one that is there for writing.
     """
     made: set[str] = set()
     original, copy = os.path.realpath(root), os.fspath(into)  # Path is slow, and there are 12,000

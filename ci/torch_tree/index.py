@@ -105,7 +105,7 @@ class Index:
             )
             try:
                 found = finder.find_all_candidates("torch")
-            except ValueError as error:  # of a page that is no text, from some pips
+            except ValueError as error:  # some versions of pip raise it for a page that is not text
                 raise CiError("an index answers with something that pip cannot read") from error
         self.unread.update(complaints.hosts)
         return [candidate for one in found if (candidate := _candidate(one))]
@@ -169,7 +169,7 @@ def _unknown(wanted: str, versions: list[Version]) -> str:
 
 
 class _Complaints(logging.Handler):
-    """What pip would have told the user: kept off the terminal, the hosts remembered."""
+    """Messages of pip: not printed, but the hosts in them are remembered."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

@@ -33,8 +33,8 @@ def locate(
     progress: Progress = say,
     index_url: str | None = None,
 ) -> TorchTree:
-    """The torch at `where`: a directory with an installed or unpacked torch, its torch/ directory, a
-    virtual environment, a Python interpreter, a wheel file, a checkout of PyTorch, or a version,
+    """The torch at `where`: a directory with an installed or unpacked torch, its torch/ directory,
+    a virtual environment, a Python interpreter, a wheel file, a checkout of PyTorch, or a version,
     which is fetched from `index_url` (default: pip's) and kept in `cache` (default: the user's)."""
     cache = cache or caches.default_folder()
     path = Path(where).expanduser()

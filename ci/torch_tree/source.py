@@ -16,7 +16,7 @@ from pathlib import Path
 from ci.errors import CiError
 from ci.torch_tree import folders, layout
 
-# A build in place writes its headers and packaged files here; they are no sources.
+# A build in place writes its headers and packaged files here; they are not sources.
 _BUILT = ("torch/include/", "torch/lib/", "torch/bin/", "torch/share/", "torchgen/packaged/")
 
 

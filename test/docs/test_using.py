@@ -87,7 +87,9 @@ def test_every_name_that_torch_xpu_has_is_there_or_explained() -> None:
 
 def commands() -> list[str]:
     """The commands of the section on installing."""
-    text = section((ROOT / "docs" / "using.md").read_text(), "Installing puone in your own environment")
+    text = section(
+        (ROOT / "docs" / "using.md").read_text(), "Installing puone in your own environment"
+    )
     (block,) = blocks(text, "console")
     return block.splitlines()
 

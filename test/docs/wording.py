@@ -27,6 +27,7 @@ GENERATED = (
 )
 #: Quoted in a text: it has the words of the code.
 _CODE = re.compile(r"`[^`]*`")
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Word(NamedTuple):
@@ -78,9 +79,8 @@ def source(file: Path) -> Iterator[Text]:
     code = file.read_text()
     where = file.relative_to(ROOT).as_posix()
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if (docstring := ast.get_docstring(node, clean=False)) is not None:
-                yield Text(where, node.body[0].lineno, _CODE.sub(_blank, docstring))
+        if isinstance(node, _DOCUMENTED) and (text := ast.get_docstring(node, clean=False)):
+            yield Text(where, node.body[0].lineno, _CODE.sub(_blank, text))
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == tokenize.COMMENT:
             yield Text(where, token.start[0], _CODE.sub(_blank, token.string))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Propose the newest suitable torch: one pull request per pin, on the branch pin/NAME. The branch is
-reused, and always has one commit on top of the base. The pins are read from the base on GitHub.
+"""Propose the newest suitable torch: one pull request per pin, on the branch pin/NAME. The branch
+is reused, and always has one commit on top of the base. The pins are read from the base on GitHub.
 
-A version that was declined (its pull request was closed) or reverted is not proposed again. A branch
-with commits of other people is not changed. A pull request is closed if its version was yanked, or
-if the base already has it.
+A version that was declined (its pull request was closed) or reverted is not proposed again. A
+branch with commits of other people is not changed. A pull request is closed if its version was
+yanked, or if the base already has it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from ci.surface.verbs.arguments import add_cache
 
 EXAMPLES = """\
 The token needs `contents: write` and `pull-requests: write`. GitHub starts no workflow for a pull
-request that was opened with a workflow's own token: use the token of an app, or close and reopen it.
+request that was opened with a workflow's own token: use the token of an app, or close and reopen
+it.
 
 examples:
   python -m ci pin open-pr --repo OWNER/NAME --dry-run     the diff, and what would be sent

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""List what changes in PyTorch from each pin to the next newer one: a file BEFORE-AFTER.json for each
-pair, with the findings of `surface diff`, for `results add`. A pin without a torch is skipped. A
-torch that cannot be fetched does not stop the other pairs.
+"""List what changes in PyTorch from each pin to the next newer one: a file BEFORE-AFTER.json for
+each pair, with the findings of `surface diff`, for `results add`. A pin without a torch is skipped.
+A torch that cannot be fetched does not stop the other pairs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ Exit status: 0 success; 2 a torch cannot be fetched or read.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """-o, --cache."""
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="for the files")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="for the files"
+    )
     add_cache(parser)
 
 

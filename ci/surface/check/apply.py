@@ -32,7 +32,7 @@ def applied(content: bytes, file: FilePatch) -> bytes:
 
 
 def _lines(content: bytes) -> list[bytes]:
-    """Split at LF only: a lone CR is no end of a line."""
+    """Split at LF only: a lone CR does not end a line."""
     parts = content.split(b"\n")
     return [part + b"\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 

@@ -94,7 +94,7 @@ def _content(tree: TorchTree, wheel: str) -> bytes | None:
 
 
 def _unfit(tree: TorchTree, old: str, new: str) -> str | None:
-    """Why nothing can be said about a file, if nothing can."""
+    """Why a file cannot be judged; None if it can."""
     if layout.makes_generated(old) or layout.makes_generated(new):
         return _GENERATES
     wheels = [wheel for wheel in (layout.to_wheel(old), layout.to_wheel(new)) if wheel]

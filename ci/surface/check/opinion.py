@@ -20,7 +20,7 @@ _BASE, _CHANGED = "probe of the base", "probe"
 
 
 def tasks(base: TorchTree, changed: TorchTree, cache: Path) -> Mapping[str, Callable[[], Any]]:
-    """What has to be done to have one; what was said of the base is kept in the directory `cache`."""
+    """What a second opinion needs; the result for the base is kept in the directory `cache`."""
     return {
         _BASE: partial(_asked, partial(probe_cache.run, base, base.version, cache, say)),
         _CHANGED: partial(_asked, partial(probe.run, changed, written_for=base.version)),

@@ -200,7 +200,7 @@ def _side(line: bytes) -> str | None:
 
 
 def _both_names(text: bytes) -> tuple[str | None, str | None]:
-    """The names of a `diff --git` line, where only equal ones can be told apart."""
+    """The names of a `diff --git` line, which are only unambiguous if they are equal."""
     if text.startswith(b'"'):
         middle = re.match(rb'"(?:[^"\\]|\\.)*"', text)
         end = middle.end() if middle else 0

@@ -41,7 +41,7 @@ class _Read(NamedTuple):
 def audit(
     where: Path, rules: Rules, progress: Callable[[int, int], None] = lambda done, total: None
 ) -> Audit:
-    """Audit the torch in a directory. `progress` is told how many of how many files are done."""
+    """Audit the torch in a directory. `progress` gets the number of files done and of all files."""
     tree = open_tree(where, rules)
     problems: list[Problem] = []
     files = sorted(f for f in walk(tree, rules, problems) if not other_vendors(f[0], rules))

@@ -12,7 +12,7 @@ from ci.surface.coupling.rules import Hit, Rules
 
 
 def hits(file: str, source: bytes, rules: Rules) -> list[Hit]:
-    """The hits of one file; SyntaxError or ValueError if it is no Python."""
+    """The hits of one file; SyntaxError or ValueError if it is not Python."""
     auditor = _Auditor(file, rules, _worth_reading(source, rules))
     with warnings.catch_warnings():  # of the audited code, about itself
         warnings.simplefilter("ignore")
@@ -155,7 +155,7 @@ class _Auditor(ast.NodeVisitor):
         return "py.literal"
 
     def _is_called_text(self) -> bool:
-        """Whether what the text is assigned to or passed as says that it is no device."""
+        """Whether what the text is assigned to or passed as says that it is not a device."""
         for parent in reversed(self.parents):
             if isinstance(parent, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
                 targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]

@@ -3,7 +3,7 @@
 
 A module per domain says which differences there are; rules/ says what each means for a backend.
 Nothing that is written for people (text, file, line) is compared, so a declaration that moves, or
-is laid out anew, gives nothing.
+has another layout, gives nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def diff(before: Snapshot, after: Snapshot) -> list[Finding]:
     """Every difference that has a rule, worst first.
 
     Domains that only one of the snapshots looked at are not compared (`skipped_domains`), nor what
-    a header declares that one of the torches could not compile: that is told of the header.
+    a header declares that one of the torches could not compile: that is a finding on the header.
     """
     unread = _unread(before) | _unread(after)
     found = [

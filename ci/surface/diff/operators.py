@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators, compared: what changes for whoever registers kernels and whoever calls."""
+"""Operators, compared: what changes for code that registers kernels and for callers."""
 
 from __future__ import annotations
 

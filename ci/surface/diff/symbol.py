@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exported symbols, compared.
 
-A function that goes from the headers goes from the libraries as well, which is told once, for its
-declaration. What is left is what the headers still promise and the libraries no longer have.
+A function that goes from the headers goes from the libraries as well, which is reported once, for
+its declaration. What is left is what the headers still promise and the libraries no longer have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Named = Mapping[str, list[Declaration]]
 
 
 def findings(before: Named, after: Named, told: Collection[str]) -> Iterator[Finding]:
-    """Every difference, but for what belongs to a C++ name that is `told` of already."""
+    """Every difference, but for symbols of a C++ name in `told`, which is reported already."""
     for name in before.keys() | after.keys():
         was, now = before.get(name, []), after.get(name, [])
         old, new = (", ".join(sorted(str(d.facts.get("library")) for d in x)) for x in (was, now))

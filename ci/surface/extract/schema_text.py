@@ -18,7 +18,7 @@ _PUNCTUATION = re.compile(r"""\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[()\[\],"']
 
 
 class SchemaError(ValueError):
-    """The text is no schema."""
+    """The text is not a schema."""
 
 
 @dataclass(frozen=True)

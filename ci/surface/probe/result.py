@@ -63,7 +63,7 @@ class ProbeError:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What became of the probe."""
+    """The result of the probe."""
 
     torch: str  # the version whose headers it was compiled with
     written_for: str  # the version whose backends it stands for

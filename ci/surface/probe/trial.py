@@ -3,7 +3,7 @@
 
 All witnesses that can share a translation unit do: it includes the headers of the catalogue once,
 and says for each witness where it begins (`#line`), so that every error tells whose it is. The
-headers without any witness must compile with both, or nothing could be told.
+headers without any witness must compile with both; otherwise no witness means anything.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CONTEXT = re.compile(r"\b(witness-\d+):\d+")
 
 
 class Outcome(str, Enum):
-    """What became of a finding."""
+    """The result for a finding."""
 
     PROVED = "proved"  # a witness compiles before and does not after
     REFUTED = "refuted"  # it compiles after too: the finding is wrong, or the witness is

@@ -279,7 +279,7 @@ _MAKERS: Mapping[str, Callable[[Writer, Finding], str]] = {
 
 
 def _header(finding: Finding) -> Witness:
-    """Whoever includes the header, first of all; with an older compiler, if that is the matter."""
+    """Include the header first; with an older C++ standard if that is what changed."""
     if finding.rule in ("header_removed", "header_not_alone"):
         return Witness(finding, f"#include <{finding.name}>\n", alone=True)
     if finding.rule == "language_raised" and finding.after is not None:

@@ -28,7 +28,7 @@ from ci.surface.report.report import (
 LIMIT = 65_000  # characters; GitHub takes 65,536 in a comment, and others add a line or two
 ROOM_FOR_REST = 200  # of them, for the line that says what did not fit
 LONGEST = 1_000  # of a declaration or a message
-MANY = 8  # so many things that came or went alike are told by name only
+MANY = 8  # more changes of one kind than this are listed by name only
 NAMED = 150  # of them
 MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<!\w)_|_(?!\w)")
 ZERO_WIDTH_SPACE = "\u200b"

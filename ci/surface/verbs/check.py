@@ -31,8 +31,8 @@ examples:
   python -m ci surface check --base .venv --patch fix.diff --format markdown -o comment.md
   python -m ci surface check --base 2.13.0 --tree ~/pytorch --files c10/core/Allocator.h
 
-Exit status: 0 nothing is as severe as --fail-on (default: compile_break); 1 a finding is; 2 the check
-was impossible: the patch does not apply, or the base cannot be read. A file that the PR makes
+Exit status: 0 nothing is as severe as --fail-on (default: compile_break); 1 a finding is; 2 the
+check was impossible: the patch does not apply, or the base cannot be read. A file that the PR makes
 unreadable is a finding.
 """
 

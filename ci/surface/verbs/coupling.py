@@ -14,7 +14,6 @@ from ci.surface.coupling.audit import audit
 from ci.surface.coupling.report import FORMATS, make
 from ci.surface.coupling.rules import load, vendors
 
-
 DESCRIPTION = """
 Find generic code of a torch that depends on one vendor: files that belong to the vendor as a whole,
 and lines of generic files that name it (docs/surface/coupling.md).
@@ -40,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--against", type=Path, metavar="DIR", help="an earlier torch: report what is new and gone"
     )
     parser.add_argument("--vendor", choices=vendors(), default="cuda", help="default: cuda")
-    parser.add_argument("--subsystem", metavar="NAME", help="only this part, as named in the report")
+    parser.add_argument(
+        "--subsystem", metavar="NAME", help="only this part, as named in the report"
+    )
     parser.add_argument("--format", choices=tuple(FORMATS), default="text", help="default: text")
     parser.add_argument("-o", "--output", type=Path, metavar="F", help="default: the terminal")
     parser.add_argument(

@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     cache = parser.add_mutually_exclusive_group()
     arguments.add_cache(cache)
-    cache.add_argument(
-        "--no-cache", action="store_true", help="neither read nor write the cache"
-    )
+    cache.add_argument("--no-cache", action="store_true", help="neither read nor write the cache")
     parser.set_defaults(run=run)
 
 

@@ -29,8 +29,8 @@ examples:
   python -m ci surface witness 2.13.0 2.15.0 --format markdown -o witnesses.md
   python -m ci surface witness 2.13.0 2.15.0 --source        the lines as well
 
-BEFORE and AFTER are versions, wheels, checkouts or directories with a torch installed. It needs g++,
-and about 20 s for all witnesses together.
+BEFORE and AFTER are versions, wheels, checkouts or directories with a torch installed. It needs
+g++, and about 20 s for all witnesses together.
 Exit status: 0 no finding is refuted; 1 a finding is refuted; 2 a torch cannot be read.
 """
 

@@ -41,7 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="run only the tests of this requirement, HAL-014 say; repeatable",
+        help="run only the tests of this requirement, such as HAL-014; repeatable",
     )
     group.addoption(
         "--kernel",

@@ -12,7 +12,7 @@ from ci.surface.model import Declaration, Finding
 
 
 def removed(was: Declaration, before: Hierarchy) -> Finding:
-    """A class that is gone; its members are not told of one by one."""
+    """A class that is gone; its members are not reported one by one."""
     return finding("class_removed", was, None, members=len(members(was.name, before)))
 
 
@@ -96,7 +96,7 @@ def _layout_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterato
     old, new = was.facts.get("size"), now.facts.get("size")
     if not old or not new or old == new:
         return
-    for base in sides.after.ancestors(now.name):  # told there
+    for base in sides.after.ancestors(now.name):  # reported there
         before, after = sides.before.classes.get(base), sides.after.classes.get(base)
         if before and after and _growth(before, after) == new - old:
             return

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Enums and their values.
 
-A value put in front of others moves them all; that is told once. What hurts most is when it moves
-the one that counts the others, by which backends size their tables.
+A value put in front of others moves them all; that is reported once. What hurts most is when it
+moves the one that counts the others, by which backends size their tables.
 """
 
 from __future__ import annotations

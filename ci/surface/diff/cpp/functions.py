@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Functions, methods, constructors, destructors: what became of each."""
+"""Functions, methods, constructors, destructors: how each changed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _virtual_added(now: Declaration, sides: Sides) -> Iterator[Finding]:
         pure = now.facts.get("pure")
         yield finding("pure_virtual_added" if pure else "virtual_added", None, now)
     elif not sides.before.above(now):
-        return  # as new in the base, where it is told
+        return  # reported as new in the base
     elif now.facts.get("final"):
         yield finding("made_final", None, now, what="overriding it")
     elif now.facts.get("pure"):

@@ -40,7 +40,7 @@ def _member(name: str) -> str:
 
 
 def layout_explained(found: list[Finding]) -> list[Finding]:
-    """A size that changed is no finding of its own where one says why; there it is mentioned."""
+    """A changed size is not a separate finding if another one explains it and mentions it."""
     sizes = {f.name: f for f in found if f.rule == "class_layout_changed"}
     explained = {
         owner for f in found if f.rule in EXPLAIN_LAYOUT and (owner := _class_of(f)) in sizes

@@ -72,7 +72,7 @@ def _enabled(type_: str) -> str:
 def _same_template(was: str, now: str) -> bool:
     """Whether two types that depend on template parameters are made from the same template.
 
-    Their arguments are not told apart: an alias template is written out by some compilers.
+    Their arguments are ignored: an alias template is written out by some compilers.
     """
     both = DEPENDENT in was and DEPENDENT in now and "<" in was
     return both and was.partition("<")[0] == now.partition("<")[0]

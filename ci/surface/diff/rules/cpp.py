@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rules for C++ declarations: classes and their members, functions, enums, constants, macros.
 
-Where a virtual changes, whoever overrides it is hit; where anything else changes, whoever calls or
+A changed virtual concerns overriders; any other change concerns code that calls or
 names it. Compatible changes have rules of their own, so that the breaking ones never cry wolf.
 """
 

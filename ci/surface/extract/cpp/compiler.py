@@ -47,7 +47,7 @@ def flags(tree: TorchTree, profile: Profile) -> list[str]:
 
 
 def include_folders(tree: TorchTree) -> list[Path]:
-    """The tree's directories, and those that its headers take for granted: Kineto's and Python's."""
+    """The tree's directories, and those that its headers need: Kineto's and Python's."""
     kineto = [folder / "kineto" for folder in tree.include if (folder / "kineto").is_dir()]
     return [*tree.include, *kineto, Path(sysconfig.get_paths()["include"])]
 

@@ -72,7 +72,7 @@ def library() -> ctypes.CDLL:
 
 
 def key(cursor: Cursor) -> tuple[int, int | None]:
-    """Of a declaration or macro, by which it is told from all others of its unit.
+    """The key of a declaration or macro, unique in its unit.
 
     `Cursor.hash` has 32 bits: of a hundred thousand cursors some share one, others in each process.
     """

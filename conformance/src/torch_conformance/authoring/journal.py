@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The journal: memory a worker shares with its runner, so that its last word survives its death.
 
-A write is a store to shared memory: no system call, hence cheap enough for every sample, and
+A write is a store to shared memory: no system call, so it is cheap enough for every sample, and
 visible to the runner even when the writer is killed right after it.
 """
 

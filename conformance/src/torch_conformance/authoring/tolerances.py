@@ -53,7 +53,8 @@ class Tolerances:
     def verify(self, operators: Iterable[str]) -> None:
         """Raise TolerancesError for an exception that is about no operator.
 
-        For our tests: another torch than theirs may lack an operator, which is no user's mistake.
+        For our tests: another torch than theirs may lack an operator, which is not an error of the
+        user.
         """
         names = set(operators)
         for entry in self.exceptions:

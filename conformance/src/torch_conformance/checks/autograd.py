@@ -430,7 +430,7 @@ def checkpointing_changes_nothing_but_memory(dev: Device, case: str) -> None:
 
 @check("autograd/checkpoint_rng", "GRAD-014", needs=("generator",), cases=_REENTRANT)
 def preserving_the_random_state_is_a_choice(dev: Device, case: str) -> None:
-    """preserve_rng_state=True leaves the sequence after backward alone; False draws anew."""
+    """preserve_rng_state=True leaves the sequence after backward alone; False draws again."""
     for preserve in (True, False):
         x = torch.ones(200, device=dev.device(), requires_grad=True)
         torch.manual_seed(3)
@@ -724,7 +724,7 @@ def _two_devices(dev: Device) -> Iterator[tuple[Tensor, torch.device]]:
     assert torch.accelerator.current_device_index() == current
 
 
-#: What becomes of a tensor of device 0 by way of device 1, and the gradient of its sum.
+#: A tensor of device 0 sent through device 1, and the gradient of its sum.
 _ROUTES: dict[str, tuple[Callable[[Tensor, torch.device], Tensor], float]] = {
     "chain": (lambda x, there: (x.to(there) * 2).to(x.device).mul(3).to(there), 6.0),
     "branches": (lambda x, there: (x.to(there) * 2).sum().to(x.device) + (x * 3).sum(), 5.0),

@@ -1144,7 +1144,7 @@ def numpy_of_a_device_tensor_raises(dev: Device) -> None:
 
 @check("copy/numpy_refused:array", "COPY-027", needs=("accelerator",))
 def an_array_of_a_device_tensor_raises(dev: Device) -> None:
-    """numpy.asarray() of a device tensor raises TypeError, likewise."""
+    """numpy.asarray() of a device tensor raises TypeError, too."""
     import numpy
 
     x = ramp((3,)).to(dev.device())

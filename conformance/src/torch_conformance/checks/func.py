@@ -404,7 +404,7 @@ class _Generated(torch.autograd.Function):
 
 
 class _Batched(torch.autograd.Function):
-    """A doubling whose batching rule adds one, to be told from the function."""
+    """A doubling whose batching rule adds one, so that its use is visible."""
 
     @staticmethod
     def forward(x: Tensor) -> Any:

@@ -48,7 +48,7 @@ def _recurrent(device: torch.device, kind: Callable[..., Any], **options: Any) -
 #: What a few of the random operators need beside a generator.
 DRAW_NEEDS = {"rand_float16": "float16"}
 
-#: Random operators that take a generator. 64 elements: two equal draws are no accident.
+#: Random operators that take a generator. 64 elements: two draws are not equal by chance.
 DRAWS: dict[str, Draw] = {
     "rand": lambda d, g: torch.rand(_N, device=d, generator=g),
     "randn": lambda d, g: torch.randn(_N, device=d, generator=g),
@@ -189,7 +189,7 @@ def another_seed_gives_other_numbers(dev: Device, case: str) -> None:
 
 @check("generator/seed_range", "GEN-003", needs=("generator",))
 def seeds_of_the_documented_range_are_accepted(dev: Device) -> None:
-    """Negative and 64 bit seeds work and are told apart."""
+    """Negative and 64 bit seeds work and give different sequences."""
     drawn = []
     for seed in (0, -1, 5, 2**63 + 9, 2**64 - 7):
         torch.manual_seed(seed)
@@ -299,7 +299,7 @@ def the_state_changes_when_numbers_are_drawn(dev: Device) -> None:
 def the_state_is_a_byte_tensor_on_the_cpu(dev: Device) -> None:
     """get_rng_state and Generator.get_state give a one-dimensional uint8 tensor on the CPU."""
     states = [_get(dev), torch.Generator(device=dev.device()).get_state()]
-    with dev.device():  # the default device is no place for a state
+    with dev.device():  # a state must not be on the default device
         states += [_get(dev), torch.Generator(device=dev.device()).get_state()]
     for state in states:
         assert state.device.type == "cpu"

@@ -366,7 +366,7 @@ _WIDE_WORK = {"work": (1, _WIDE), "copies": (2, _WIDE_COPIES)}
     breadth=STANDARD,
 )
 def wide_elements_are_computed(dev: Device, case: str, dtype: torch.dtype) -> None:
-    """What lies more than 2^31 bytes behind the first element is computed as the rest."""
+    """Elements more than 2^31 bytes behind the first one are computed as the rest."""
     if dtype not in dev.dtypes():
         dev.unsupported(f"needs {dtype}")
     times, work = _WIDE_WORK[case]

@@ -456,7 +456,7 @@ def deterministic_operators_repeat_their_bits_on_streams(dev: Device, case: str)
     cases=("sum", "cumsum", "matmul", "softmax", "norm", "scan", "broadcast", "layer_norm"),
 )
 def reductions_repeat_their_bits(dev: Device, case: str) -> None:
-    """Reductions, scans and products give the same bits each time without being told to."""
+    """Reductions, scans and products give the same bits each time without any setting."""
     x = noise((301, 301)).to(dev.device())
 
     def run() -> list[Tensor]:

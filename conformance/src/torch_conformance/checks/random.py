@@ -545,7 +545,7 @@ def _binomial_weights(trials: int, chance: float) -> Tensor:
     )
 
 
-#: A draw of small whole numbers, and the weight of each; what lies beyond counts as the last.
+#: A draw of small whole numbers, and the weight of each; larger numbers count as the last.
 _DISCRETE: dict[str, tuple[Callable[[torch.device], Tensor], Tensor]] = {
     "bernoulli": (
         lambda d: torch.empty(_MANY, device=d).bernoulli_(0.3),

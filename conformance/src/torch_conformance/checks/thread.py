@@ -150,7 +150,7 @@ def work_is_handed_from_thread_to_thread(dev: Device, case: str) -> None:
             for value in range(5):
                 x = torch.full((N,), -1.0, device=dev.device(0))
                 if value == 0:
-                    stream.synchronize()  # whoever does not wait must find the -1
+                    stream.synchronize()  # a stream that does not wait must find the -1
                     dev.delay(LATE_MS)
                 x.fill_(value)
                 if handoff.waits_first:
@@ -571,7 +571,8 @@ def data_loaders_feed_the_device(dev: Device, case: str) -> None:
 #: Programs that end while threads live, or after threads have ended.
 _EXITS: dict[str, str] = {
     # A daemon thread that is *inside* torch when the interpreter ends aborts the process, on the
-    # CPU as well (CPython before 3.14 unwinds it through C++ frames): that is no backend's fault.
+    # CPU as well (CPython before 3.14 unwinds it through C++ frames): that is not the backend's
+    # fault.
     "daemon_waiting": (
         "import threading\n"
         "ready = threading.Event()\n"

@@ -2,8 +2,8 @@
 """Convert a flat list of disabled upstream tests to capabilities, dtypes and patterns.
 
 LIST is JSON (a map with tests as keys, or a list) or text with a test on each line:
-`test_x (__main__.TestY)`, `path.py::TestY::test_x` or `test_x`. The output has keys of the descriptor
-(as comments) and xfail entries that expire in 30 days. Then run the suite with
+`test_x (__main__.TestY)`, `path.py::TestY::test_x` or `test_x`. The output has keys of the
+descriptor (as comments) and xfail entries that expire in 30 days. Then run the suite with
 --update-expectations: checks that pass are removed, the others get their real status.
 
   python -m torch_conformance import-skips disabled.json --link https://example.org/1 -o known.yaml

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Merge, read what came of it through the strict reader, write it."""
+    """Merge, validate the result with the strict reader, write it."""
     documents = [load(file) for file in arguments.shards]
     try:
         text = report.dumps(merge(documents))

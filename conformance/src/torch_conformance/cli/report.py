@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write a report as one HTML file, to attach to an issue and read in any browser.
 
-It has the verdict and the level, what was run, outcomes by chapter, causes of failure with a command
-that repeats each, checks that were not run and why, the expectations used, the ranking of CPU
-fallbacks, and every check. It loads no other file, runs no script, and supports light and dark
+It has the verdict and the level, what was run, outcomes by chapter, causes of failure with a
+command that repeats each, checks that were not run and why, the expectations used, the ranking of
+CPU fallbacks, and every check. It loads no other file, runs no script, and supports light and dark
 themes.
 
   python -m torch_conformance report build/conformance/mychip.json -o mychip.html

@@ -94,7 +94,7 @@ class Content:
 
 
 def read(file: Path) -> Content:
-    """Everything in a file; raises ExpectationsError where it is no map of lists at all."""
+    """Everything in a file; raises ExpectationsError if it is not a map of lists."""
     node = yaml_nodes.compose(file, ExpectationsError)
     if node is None:
         return Content([], [], [])

@@ -48,7 +48,7 @@ def _reason(entry: Expectation, today: datetime.date) -> str | None:
 
 def _link(entry: Expectation, today: datetime.date) -> str | None:
     if entry.link == UNREVIEWED or _LINK.fullmatch(entry.link):
-        return None  # The first is told by `_reason`.
+        return None  # `_reason` reports the first.
     return f"link {entry.link!r} is no address: link the issue or the page that explains it"
 
 

@@ -44,7 +44,7 @@ _UNFINISHED = (Outcome.NOT_RUN, Outcome.DEVICE_LOST)
 
 @dataclass
 class Changes:
-    """What becomes of the entries: what stands in their place, what is new, what is left."""
+    """The updated entries: replaced ones, new ones, remaining ones."""
 
     replaced: dict[Expectation, list[Expectation]] = field(default_factory=dict)
     added: list[Expectation] = field(default_factory=list)
@@ -204,7 +204,7 @@ def _span(entry: Expectation, lines: list[str]) -> tuple[int, int]:
 
 
 def _end(place: Place, lines: list[str]) -> int:
-    """Where a new entry of a list goes: after its last one, before what is said of the next."""
+    """Where a new entry of a list goes: after its last one, before the comment of the next."""
     end = min(place.end, len(lines))
     while end > 0 and _is_blank(lines[end - 1]):
         end -= 1
@@ -222,7 +222,7 @@ def _entry_lines(entries: Iterable[Expectation], indent: int) -> list[str]:
 
 
 def _without_empty_lists(text: str) -> str:
-    """A list that lost its last entry is no list any more: its key goes, too."""
+    """A list without entries is removed with its key."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     lines = text.splitlines(keepends=True)
     for key, value in reversed(node.value if isinstance(node, yaml.MappingNode) else []):

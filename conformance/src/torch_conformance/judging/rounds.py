@@ -2,7 +2,7 @@
 """``--verify N``: the checks N times, each time in another order and under another schedule.
 
 A round is determined by its seed: the order is shuffled by it, and a backend that can be made to
-schedule its work in unusual but lawful ways is told it through the environment that its descriptor
+schedule its work in unusual but valid ways does so by the environment that its descriptor
 names. A check whose rounds differ is flaky: it races, or it depends on what ran before it.
 """
 
@@ -64,7 +64,7 @@ class Rounds:
     ) -> None:
         """`make_pool` takes the seed, `repro` a check (or None for all) and the seed.
 
-        `begin` is told the number and the seed of every round, `note` the records that may change.
+        `begin` gets the number and the seed of every round, `note` the records that may change.
         """
         self._verification = verification
         self._make_pool = make_pool
@@ -76,7 +76,7 @@ class Rounds:
         self._attempts: dict[str, list[dict[str, Any]]] = defaultdict(list)
 
     def run(self, checks: Iterable[Check], emit: Emit) -> None:
-        """Run all rounds. What proves to be flaky is told at once, the rest in the last round."""
+        """Run all rounds. Emit a check as soon as it is flaky, all others after the last round."""
         by_id = {check.id: check for check in checks}
         waiting = set(by_id)
         for number, seed in enumerate(self._verification.seeds, 1):

@@ -123,7 +123,7 @@ class Trainer:
         return file.getvalue()
 
     def load(self, data: bytes) -> None:
-        """Take over a checkpoint, from whatever device it was written on."""
+        """Load a checkpoint that was written on any device."""
         parts = torch.load(io.BytesIO(data), map_location=self.device, weights_only=True)
         self.module.load_state_dict(parts["module"])
         self.optimizer.load_state_dict(parts["optimizer"])

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.spec.descriptor import Descriptor
 
-# Tensors up to this size are written out; larger ones are drawn anew in the same range.
+# Tensors up to this size are written out; larger ones are random in the same range.
 WRITTEN_OUT = 64
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results told to pytest, in the form its terminal, JUnit and xdist plugins expect."""
+"""Report results to pytest in the form that its terminal, JUnit and xdist plugins expect."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup(
         "conformance",
         "conformance of PyTorch device backends\n"
-        "  example: pytest --pyargs torch_conformance --backend-file mychip.yaml --tier core --next\n"
+        "  example: pytest --pyargs torch_conformance --backend-file mychip.yaml --tier core\n"
         "  exit codes: 0 green, 1 red, 2 to 5 pytest's own, 64 the run is incomplete,\n"
         "  65 no check was executed, 66 the backend cannot be loaded\n"
         "options",
@@ -67,8 +67,8 @@ def add_options(parser: pytest.Parser) -> None:
         type=int,
         default=LIMIT,
         metavar="N",
-        help="number of unexpected results that are run again, alone in a new process, to find flaky "
-        f"checks (default: {LIMIT}, not with --isolate=none)",
+        help="number of unexpected results that are run again, alone in a new process, to find "
+        f"flaky checks (default: {LIMIT}, not with --isolate=none)",
     )
     add(
         "--verify",

@@ -36,7 +36,7 @@ from torch_conformance.spec.ids import matches
 from torch_conformance.spec.outcome import CannotLoad, Outcome, is_bad
 
 # The terminal's category of the phases of a check that are not shown; like its own "", it is false,
-# so that it is no kind of outcome.
+# so that it is not an outcome.
 PHASES = ()
 
 LETTERS = {

@@ -76,7 +76,7 @@ class Session:
         )
 
     def note(self, record: Record) -> None:
-        """Put a record into the report that may still change, lest a kill loses it."""
+        """Record a provisional result, so that it survives a kill."""
         if self.report is not None:
             self.report.add(record)
 

@@ -35,7 +35,7 @@ LIMITS = {
 }
 REQUIRED = (MANIFEST, REPORT, JUNIT, LOG)
 MAX_BYTES = 64 << 20
-# The first day that ZIP knows: when a bundle was made is no part of it.
+# The first day that ZIP knows: the time when a bundle was made is not part of it.
 EPOCH = (1980, 1, 1, 0, 0, 0)
 REGULAR = stat.S_IFREG | 0o644
 ENCRYPTED = 0x1
@@ -44,7 +44,7 @@ ENTRY, MAX_ENTRIES = b"PK\x01\x02", 64
 
 
 class BundleError(Exception):
-    """A file that is no bundle; the text gives every reason."""
+    """A file is not a bundle; the text gives every reason."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n  ".join(["not a bundle:", *problems]))

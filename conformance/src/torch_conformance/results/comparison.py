@@ -31,7 +31,7 @@ ALIKE: dict[str, Callable[[dict[str, Any]], Any]] = {
     "selection": lambda run: (run["selection"] or {}).get("differs_by"),
     "seed": lambda run: run["seed"],
 }
-#: What may differ, and is said.
+#: Differences that are allowed, and listed.
 NOTED = ("torch", "python", "platform", "driver", "devices", "descriptor", "expectations")
 
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")

@@ -89,7 +89,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The level of a backend; `name` is None where none is reached or none can be told."""
+    """The level of a backend; `name` is None if no level is reached or the run cannot have one."""
 
     name: str | None
     title: str
@@ -239,7 +239,7 @@ def _kind(record: Record, excusing: set[str]) -> Standing:
 
 
 def needed(record: Record) -> set[str]:
-    """The capabilities for want of which a check is said to be unsupported."""
+    """The missing capabilities that make a check unsupported."""
     named = _NEEDS.fullmatch(record["reason"])
     return set(re.findall(r"'([a-z0-9_]+)'", named[1])) if named else set()
 

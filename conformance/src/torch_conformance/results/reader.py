@@ -127,7 +127,7 @@ def plain(text: str) -> str:
 @functools.cache
 def _validators() -> tuple[Any, Any, Kind]:
     """For the report without its checks, and for one check: so that a fault in one of 20,000
-    records is told in the words of that record. And which checks are alike to the latter.
+    records is reported for that record. Also returns which checks are alike to it.
     """
     schema = json.loads(SCHEMA_FILE.read_text(encoding="utf-8"))
     definitions = schema.pop("$defs")
@@ -227,7 +227,7 @@ def _selected(content: dict[str, Any]) -> Iterator[str]:
 
 
 def _parted(run: dict[str, Any]) -> Iterator[str]:
-    """Whether what is said of a part is said of a shard, and can be true."""
+    """Whether the fields of a part belong to a shard, and agree."""
     shard, chosen = shard_of(run), run["selection"]
     own, by_time = chosen.get("part"), run["options"].get("durations")
     if own is None:

@@ -2,7 +2,7 @@
 """The report: one JSON file for each backend, truthful at every moment of the run.
 
 It is written when the run starts, with ``complete: false``, and replaced as a whole from then on,
-so that whoever reads it after a kill finds what was known and that it is not everything.
+so that a reader after a kill finds the results so far, marked as incomplete.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def _whole(value: Any) -> Any:
 
 
 def replace(file: Path, content: str | bytes) -> None:
-    """Write a file so that whoever reads it finds the old content or the new one, whole."""
+    """Replace a file atomically: a reader finds the old content or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{os.getpid()}")
     temporary.write_bytes(content.encode() if isinstance(content, str) else content)

@@ -11,7 +11,7 @@ _FRAME = re.compile(r'  File "(.+)", line (\d+) in (\S+)')
 
 
 def innermost_frame(output: str) -> str:
-    """`` in function (directory/file.py:line)`` of the thread that was told to end, or nothing.
+    """`` in function (directory/file.py:line)`` of the thread that received the signal, or nothing.
 
     A thread of the backend has no Python stack; then there is nothing to tell.
     """

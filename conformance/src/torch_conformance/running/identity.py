@@ -26,7 +26,7 @@ def _driver(dev: Device) -> Any:
     if not dev.descriptor.driver:
         return None
     try:
-        # A backend may return anything; what JSON cannot carry is told as text.
+        # A backend may return anything; a value that JSON cannot represent is reported as text.
         return json.loads(
             json.dumps(backend.resolve(dev.descriptor.driver)(), default=str, allow_nan=False)
         )

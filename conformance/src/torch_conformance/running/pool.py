@@ -71,7 +71,7 @@ class Pool:
         gc.freeze()
 
     def set_capabilities(self, capabilities: frozenset[str]) -> None:
-        """What the checks to come may rely on."""
+        """Capabilities available to all subsequent checks."""
         self._capabilities = sorted(capabilities)
         for worker in self._workers:
             worker.send(capabilities=self._capabilities)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The worker: a process that loads the backend and runs the checks it is told to.
+"""The worker: a process that loads the backend and runs the checks that it receives.
 
 Commands and results are JSON lines on pipes of their own, because backends print to stdout. A
 worker never ends through the interpreter's shutdown: some backends abort there after everything
@@ -37,7 +37,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class Terms:
-    """What a worker is started with; the numbers are file descriptors."""
+    """Start-up parameters of a worker; integers are file descriptors."""
 
     commands: int
     results: int
@@ -90,7 +90,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     backend.settle_after_fork()
     dev.journal = journal
     if terms.health:
-        # Told first: the smallest computation may end the process, and that is no failure to load.
+        # Sent first: the smallest computation may end the process, which is not a failure to load.
         terms.send(identity=identity(dev))
     terms.send(loaded=True, healthy=_healthy(dev) if terms.health else None)
     for command in terms.received():

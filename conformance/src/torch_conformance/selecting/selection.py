@@ -3,8 +3,8 @@
 
 A run of everything and a run of what somebody picked look alike once they are reports. So a report
 says how many checks were selected, by what they were fewer or others than the standard ones, and
-carries a digest of their ids; of a shard, all of this is said of the whole, and number and digest
-of its own part as well.
+carries a digest of their ids; the report of a shard has all of this for the whole run, and number
+and digest for the shard as well.
 """
 
 from __future__ import annotations

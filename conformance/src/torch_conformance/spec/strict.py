@@ -37,7 +37,7 @@ def read(file: Path, limit: int = MAX_BYTES) -> bytes:
 
 
 def loads(data: bytes) -> Any:
-    """The value that `data` spells."""
+    """The value of the JSON text `data`."""
     if not data.strip():
         raise Malformed("empty")
     if len(data) > MAX_BYTES:

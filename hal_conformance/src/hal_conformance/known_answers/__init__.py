@@ -31,7 +31,7 @@ yields every case of the family's kernels. A case is data (hal_conformance.answe
   from another kernel or from torch on the device. Round inputs with `rounded` first, and compute
   the expected result of the rounded ones. `ulps` is as small as the kernel's method allows.
 - `types` are the element types that the driver's kernel must take. A kernel or type that the driver
-  lacks is reported as not offered, which is no failure.
+  lacks is reported as not offered, which is not a failure.
 - Every kernel wants: every element type of its contract, NaN and infinities where they have a
   meaning, more than one layout, broadcast operands, empty operands, sizes around 1, 64 and 4096
   where kernels switch their method, and each value of each mode. `elementwise()` makes the cases

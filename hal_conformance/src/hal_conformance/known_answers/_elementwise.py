@@ -2,7 +2,7 @@
 """Tables of elementwise kernels: a row says what is computed, at which points, how exactly.
 
 The reference gets the inputs in wide numbers (Python's integers in object arrays, longdouble or
-clongdouble) and the parameters likewise. Element types are those of the kernel's contract.
+clongdouble) and so do the parameters. Element types are those of the kernel's contract.
 """
 
 from __future__ import annotations
@@ -224,7 +224,7 @@ def expected_of(
 
 
 def _wide(values: Array, dtype: DType) -> Array:
-    # Python's True is no integer: its ~ is another.
+    # Python's True is not an integer here: its ~ differs.
     return wide(values.astype(np.int8) if values.dtype == bool else values, dtype)
 
 

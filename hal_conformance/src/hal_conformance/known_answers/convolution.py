@@ -130,7 +130,7 @@ def _windows(shape: Shape, source: Array) -> Array:
     for d, axis in enumerate(shape.all_axes()):
         met = axis.met()
         inside = (met >= 0) & (met < axis.source)
-        # One zero behind the source stands for all that is outside.
+        # One zero behind the source is used for every position outside.
         behind = np.zeros_like(np.take(windows, [], 3 + 2 * d))
         padded = np.concatenate(
             [
