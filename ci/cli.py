@@ -63,10 +63,11 @@ def parser(wanted: Sequence[str] = tuple(VERBS)) -> argparse.ArgumentParser:
     """The parser; only the `wanted` verbs know their arguments."""
     top = argparse.ArgumentParser(
         prog="python -m ci",
-        description="Check PyTorch changes for breakage of out-of-tree backends; run CI and publish
-        its " "results.", epilog="Example: python -m ci surface diff 2.11.0 2.13.0. " "Exit status:
-        0 success, 1 problems were found, 2 unusable input or environment. " "`python -m ci VERB
-        --help` explains a verb.",
+        description="Check PyTorch changes for breakage of out-of-tree backends; run CI, and "
+        "publish its results.",
+        epilog="Example: python -m ci surface diff 2.11.0 2.13.0. "
+        "Exit status: 0 success, 1 problems were found, 2 unusable input or environment. "
+        "`python -m ci VERB --help` explains a verb.",
     )
     verbs = top.add_subparsers(metavar="VERB", required=True)
     for name, verb in VERBS.items():

@@ -63,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--junit", type=Path, metavar="F", help="the verdict as JUnit")
     add("--sarif", type=Path, metavar="F", help="the verdict as SARIF")
     add("--annotations", action="store_true", help="print workflow commands of GitHub")
-    add("--merged", type=Path, metavar="DIR", help="write the report of each complete configuration
-    to "
+    add("--merged", type=Path, metavar="DIR", help="write each complete configuration to "
         "DIR, as a baseline for later runs")  # fmt: skip
     parser.set_defaults(run=run)
 
