@@ -44,7 +44,7 @@ def read(where: str) -> tuple[ChangedFile, ...]:
     except OSError as error:
         raise CiError(f"{shown}: {error.strerror}") from error
     if len(data) > _MAX_INPUT:
-        raise CiError(f"{shown} has more than {_MAX_INPUT >> 20} MiB: that is no list of files")
+        raise CiError(f"{shown} has more than {_MAX_INPUT >> 20} MiB: that is not a list of files")
     try:
         return parse(data)
     except CiError as error:
@@ -92,7 +92,7 @@ def _json(data: bytes) -> Iterator[ChangedFile]:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise CiError(f"is no JSON ({error}), though it begins like it") from error
+        raise CiError(f"is not JSON ({error}), although it begins like JSON") from error
     if not isinstance(document, list):
         raise CiError("the JSON must be a list of names, or of GitHub's objects of changed files")
     for entry in document:
@@ -117,10 +117,10 @@ def _entry(entry: Any) -> ChangedFile:
 def _checked(name: str) -> str:
     """The name relative to the repository's root, without `./` before it."""
     if len(name) > _MAX_NAME:
-        raise CiError(f"a name of {len(name)} characters is no file: {name[:60]!r}...")
+        raise CiError(f"a name of {len(name)} characters is not a file name: {name[:60]!r}...")
     relative = name.removeprefix("./")
     if "\0" in name or not {"", ".", ".."}.isdisjoint(relative.split("/")):
-        raise CiError(f"{name!r} is no path of a file, relative to the repository's root")
+        raise CiError(f"{name!r} is not the path of a file, relative to the repository's root")
     return relative
 
 

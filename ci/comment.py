@@ -54,7 +54,7 @@ def _read(path: Path) -> str:
         with path.open("rb") as stream:
             data = stream.read(_MAX_BODY + 1)
         if len(data) > _MAX_BODY:
-            raise CiError(f"{path} has more than {_MAX_BODY >> 20} MiB: that is no comment")
+            raise CiError(f"{path} has more than {_MAX_BODY >> 20} MiB: that is not a comment")
         return data.decode()
     except OSError as error:
         raise CiError(f"cannot read {path}: {error.strerror}") from error

@@ -11,7 +11,7 @@ from torch_conformance.results import summary
 from torch_conformance.results.comparison import Change
 
 ROOM = 40
-"""Causes that are told apart; beyond, they are grouped by less of the message."""
+"""Limit of separate causes; more are grouped by a shorter part of the message."""
 MAX_NAMED = 12
 """Checks of a cause that are named."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 MOST = 100
-"""Groups of bad checks that are told apart by where they are bad."""
+"""Limit of groups of bad checks, by the columns in which they are bad."""
 
 
 class Cell(NamedTuple):

@@ -21,7 +21,7 @@ class Key(NamedTuple):
     backend: str
     """Name of the report, and of the driver if it has several: `cpu`, `puone-sim`."""
     line: str
-    """The line of PyTorch's releases, `2.13`; `nightly` for what is no release."""
+    """The release line of PyTorch, `2.13`; `nightly` if it is not a release."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Stale:
     days: int
     """How much older than the newest run of the store."""
     reason: str
-    """What became of the runs since, in a sentence."""
+    """Why later runs do not count, in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Series:
     key: Key
     runs: tuple[Run, ...]
     others: tuple[Run, ...]
-    """Runs that are not aligned, oldest first: they count for nothing but are told."""
+    """Runs that are not aligned, oldest first: they are only listed."""
     stale: Stale | None
 
     @property
@@ -127,7 +127,7 @@ class Spell(NamedTuple):
     first: int
     """Index into `Series.runs`."""
     last: int
-    """Index into `Series.runs`; between two spells may be runs that did not have the check."""
+    """Index into `Series.runs`; between two segments may be runs that did not have the check."""
 
 
 @dataclass(frozen=True)

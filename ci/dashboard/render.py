@@ -74,7 +74,7 @@ def encode(data: Any) -> bytes:
 def _checked(path: str) -> str:
     if all(map(_PART.fullmatch, path.split("/"))):
         return path
-    raise ValueError(f"{path!r} is no path for a file of the site")
+    raise ValueError(f"{path!r} is not a path for a file of the site")
 
 
 @functools.cache

@@ -55,7 +55,7 @@ class Handler(SimpleHTTPRequestHandler):
 def server(site: Path, port: int) -> ThreadingHTTPServer:
     """Listens on this machine only; port 0 takes a free one. CiError if that cannot be."""
     if not (site / MARK).is_file():
-        raise CiError(f"{site} is no site: make it with `python -m ci dashboard build`")
+        raise CiError(f"{site} is not a site: make it with `python -m ci dashboard build`")
     handler = functools.partial(Handler, directory=str(site))
     try:
         return ThreadingHTTPServer((HOST, port), handler)

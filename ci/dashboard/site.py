@@ -83,14 +83,14 @@ class Site:
         if not os.path.lexists(self.path):
             return
         if not self.path.is_dir():
-            raise CiError(f"{self.path} is no folder: name another place for the site")
+            raise CiError(f"{self.path} is not a directory: choose another path for the site")
         there = set(os.listdir(self.path))
         if not there:
             return
         known = _marked(self.path / MARK)
         if known is None:
             raise CiError(
-                f"{self.path} has files and is no site of the dashboard: name a new folder"
+                f"{self.path} has files and is not a site of the dashboard: choose a new directory"
             )
         if others := sorted(there - known):
             raise CiError(

@@ -63,7 +63,7 @@ def read(data: bytes) -> list[Entry]:
     if wrong := next(_validator().iter_errors(document), None):
         place = "/".join(map(str, wrong.absolute_path)) or "the document"
         raise CiError(
-            f"{JSON} is no feed of version {SCHEMA_VERSION}: {place}: {wrong.message[:200]}"
+            f"{JSON} is not a feed of version {SCHEMA_VERSION}: {place}: {wrong.message[:200]}"
         )
     found: list[Entry] = document["entries"]
     return found

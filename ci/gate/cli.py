@@ -146,5 +146,5 @@ def _write_merged(folder: Path, candidate: Mapping[str, Run]) -> None:
 
 def _sha(value: str) -> str:
     if not re.fullmatch(r"[0-9a-f]{40}", value):
-        raise argparse.ArgumentTypeError(f"{value!r} is no full commit: 40 lower-case digits")
+        raise argparse.ArgumentTypeError(f"{value!r} is not a full commit: 40 lower-case digits")
     return value

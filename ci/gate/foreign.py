@@ -109,7 +109,7 @@ def _record(element: Element) -> Record:
     case = junitparser.TestCase.fromelem(element)
     duration = case.time or 0.0
     if not (math.isfinite(duration) and duration >= 0):
-        raise ValueError(f"{case.name}: {duration} is no duration")
+        raise ValueError(f"{case.name}: {duration} is not a duration")
     outcome, told = _outcome(element)
     made: Record = {
         "id": _id(case),

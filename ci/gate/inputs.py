@@ -103,7 +103,7 @@ def _of_folder(folder: Path, lane: str, found: Inputs) -> None:
 
 def _below(folder: Path, name: str, files: LaneFiles, depth: int) -> Iterator[File]:
     if depth == 0:
-        files.problems.append(f"{name}: folders deeper than {MAX_DEPTH}")
+        files.problems.append(f"{name}: directories deeper than {MAX_DEPTH}")
         return
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
@@ -128,7 +128,7 @@ def _add(lane: str, file: File, found: Inputs) -> None:
 
 def _lane(name: str, found: Inputs) -> LaneFiles | None:
     if not LANE.fullmatch(name):
-        found.problems.append(f"{spoken(name)!r} is no name of a lane")
+        found.problems.append(f"{spoken(name)!r} is not a valid name of a configuration")
         return None
     return found.lanes.setdefault(name, LaneFiles())
 

@@ -253,7 +253,7 @@ def _of_retired(
     ids = {id for run in runs for id in run.records} if policy.retired else set()
     for entry in policy.retired:
         if not any(map(entry.matches, ids)):
-            yield f"`retired` of the policy: {entry.id} is no check any more; delete the entry"
+            yield f"`retired` of the policy: {entry.id} is not a check any more; delete the entry"
 
 
 def _causes(checks: Iterable[Check], findings: Findings) -> tuple[Cause, ...]:

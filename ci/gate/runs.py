@@ -84,7 +84,7 @@ def _put_together(run: Run) -> None:
 def _whole(parts: list[Document]) -> Document:
     kinds = {foreign.is_foreign(part) for part in parts}
     if len(kinds) > 1:
-        raise MergeError("JUnit and reports of the suite in one lane")
+        raise MergeError("JUnit and reports of the suite for one configuration")
     if len(parts) == 1 and parts[0].shard is None:
         return parts[0]
     if True in kinds:

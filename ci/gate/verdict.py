@@ -240,17 +240,17 @@ def _contradiction(verdict: Verdict) -> str | None:
     """What the schema cannot say; None if all is well."""
     names = [lane.name for lane in verdict.lanes]
     if len(set(names)) != len(names):
-        return "a lane is there twice"
+        return "a configuration is there twice"
     for lane in verdict.lanes:
         if lane.outcome is not outcome_of(lane.problems, lane.means):
-            return f"lane {lane.name} is not {lane.outcome.value} by what is said of it"
+            return f"configuration {lane.name} is not {lane.outcome.value} by its problems and checks"
     if verdict.outcome is not outcome_of_all(verdict.problems, verdict.lanes):
-        return f"it is not {verdict.outcome.value} by its lanes"
+        return f"it is not {verdict.outcome.value} by its configurations"
     if any(check.lane not in names for check in verdict.checks):
-        return "a check is of no lane"
+        return "a check is of an unknown configuration"
     listed = len(verdict.checks) + verdict.left_out
     if listed != sum(sum(lane.means.values()) for lane in verdict.lanes):
-        return "the checks are not as many as the lanes say"
+        return "the number of checks is not that of the configurations"
     known = {finding.identity for finding in verdict.findings}
     if any(since.finding not in known for check in verdict.checks for since in check.since):
         return "a check names a finding that is not listed"

@@ -111,7 +111,7 @@ def failures(what: str = "talk to GitHub") -> Iterator[None]:
     except requests.RequestException as error:
         raise _failure(what, _no_answer(error)) from None
     except json.JSONDecodeError:
-        raise _failure(what, "GitHub's answer is no JSON; was it cut off? Try again") from None
+        raise _failure(what, "GitHub's answer is not JSON; was it cut off? Try again") from None
     except _NOT_BELIEVED as error:
         raise _failure(what, f"GitHub's answer cannot be believed: {error}"[:_SAID]) from None
     except Exception as error:

@@ -38,7 +38,7 @@ def _ask(request: Callable[..., Answer], verb: str, url: str, *more: Any, **name
     if 300 <= status < 400 and not (verb == "GET" and status == _ARTIFACT_IS_ELSEWHERE):
         raise NotBelieved(f"it sends a {verb} elsewhere ({status}); has the repository moved?")
     if 200 <= status < 300 and status not in _WITHOUT_BODY and text.lstrip()[:1] not in ("{", "["):
-        raise NotBelieved(f"it is no JSON ({status}); does a proxy answer?")
+        raise NotBelieved(f"it is not JSON ({status}); does a proxy answer?")
     _check_next(url, headers)
     return status, headers, text
 

@@ -167,7 +167,7 @@ def unpack(
         UnicodeError,
         ValueError,
     ) as error:
-        raise Unusable(f"is no sound zip file: {error}") from None
+        raise Unusable(f"is not a valid zip file: {error}") from None
 
 
 def _check_end(data: bytes, limits: Limits) -> None:
@@ -175,7 +175,7 @@ def _check_end(data: bytes, limits: Limits) -> None:
     end = data[-_END_SIZE:]
     locator = data[-_END_SIZE - _LOCATOR_64_SIZE : -_END_SIZE]
     if len(end) < _END_SIZE or not end.startswith(_END) or end[-2:] != b"\0\0":
-        raise Unusable("is no zip file, or not all of one")
+        raise Unusable("is not a complete zip file")
     entries, size, start = (int.from_bytes(end[a:b], "little") for a, b in _DIRECTORY)
     if locator.startswith(_LOCATOR_64) or b"\xff\xff" in (end[8:10], end[10:12]):
         raise Unusable("is a zip64 file, which nothing of its size needs to be")

@@ -125,7 +125,7 @@ def _pending(at: State, edit: Callable[[State], Files]) -> Files:
     files = edit(at)
     for path, content in files.items():
         if not _PATH.fullmatch(path):
-            raise CiError(f"{path!r} is no name for a file on a branch with data")
+            raise CiError(f"{path!r} is not a name for a file on a branch with data")
         if content is not None and len(content) > _MAX_FILE:
             raise CiError(f"{path} has {len(content) >> 20} MiB: GitHub takes {_MAX_FILE >> 20}")
     return {path: content for path, content in files.items() if not at.holds(path, content)}

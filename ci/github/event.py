@@ -120,9 +120,9 @@ def read(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise CiError(f"the event {path} is no JSON: {type(error).__name__}") from error
+        raise CiError(f"the event {path} is not JSON: {type(error).__name__}") from error
     if not isinstance(document, dict):
-        raise CiError(f"the event {path} is no JSON object")
+        raise CiError(f"the event {path} is not JSON object")
     return document
 
 
@@ -148,7 +148,7 @@ class _Fields:
     def text(self, path: str, form: re.Pattern[str] | None = None) -> str:
         value = self.at(path)
         if not isinstance(value, str) or not 0 < len(value) <= _MAX_TEXT:
-            raise self._malformed(path, "is no short text")
+            raise self._malformed(path, "is not a short text")
         if not value.isprintable() or (form and not form.fullmatch(value)):
             raise self._malformed(path, f"cannot be {value[:80]!r}")
         return value
@@ -159,7 +159,7 @@ class _Fields:
     def number(self, path: str) -> int:
         value = self.at(path)
         if type(value) is not int or value <= 0:
-            raise self._malformed(path, "is no positive number")
+            raise self._malformed(path, "is not a positive number")
         return value
 
     def flag(self, path: str) -> bool:
@@ -171,7 +171,7 @@ class _Fields:
     def repository(self, path: str = "repository.full_name") -> str:
         name = self.text(path)
         if not is_repository_name(name):
-            raise self._malformed(path, "is no OWNER/NAME")
+            raise self._malformed(path, "is not OWNER/NAME")
         return name
 
     def maybe_repository(self, path: str) -> str | None:
@@ -180,7 +180,7 @@ class _Fields:
     def mapping(self, path: str) -> Mapping[str, Any]:
         value = self.at(path)
         if not isinstance(value, dict):
-            raise self._malformed(path, "is no object")
+            raise self._malformed(path, "is not an object")
         return value
 
     def _malformed(self, path: str, why: str) -> CiError:

@@ -35,5 +35,5 @@ def files_of(pull: PullRequest) -> ChangedFiles:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < _MAX_NUMBER):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a pull request")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of a pull request")
     return int(text)

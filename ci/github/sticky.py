@@ -33,7 +33,7 @@ def changes(
     """
     text = _text(marker, body)
     if issue.locked:  # by a person, who wants no more said
-        say(f"#{issue.number} is locked: nothing is said there")
+        say(f"#{issue.number} is locked: no comment is made")
         return
     ours = _ours(issue, marker, author)
     if not ours and begin:

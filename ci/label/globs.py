@@ -33,8 +33,8 @@ _REFUSED = (
     (re.compile(r"^\Z"), "is empty"),
     (re.compile(r"^[#!]"), "begins with # or !!"),
     (re.compile(r"[@?+*!]\("), "has an extended glob (write alternatives as {a,b})"),
-    (re.compile(r"^/|/\Z|//"), "has an empty folder (no / at an end, none doubled)"),
-    (re.compile(r"(?:^|/)\.\.?(?:/|\Z)"), "has . or .. as a folder"),
+    (re.compile(r"^/|/\Z|//"), "has an empty directory name (no / at an end, none doubled)"),
+    (re.compile(r"(?:^|/)\.\.?(?:/|\Z)"), "has . or .. as a directory"),
     (re.compile(r"(?:^|/)[*?][^/]*\\"), "has a \\ in a name that begins with * or ?"),
     (re.compile(r"\*\*[^/]|[^/]\*\*"), "has ** inside a name, where it is no more than *"),
 )
@@ -82,7 +82,7 @@ def _alternatives(text: str, positive: str) -> Sequence[str]:
     if backwards := [r for c in re.findall(_CLASS, positive) for r in _ranges(c) if r[0] > r[2]]:
         raise _refusal(text, f"has a range that runs backwards: {backwards[0]}")
     if not _braces_are_lists(positive):
-        raise _refusal(text, "has braces that are no list {a,b} (escape them)")
+        raise _refusal(text, "has braces that are not a list {a,b} (escape them)")
     try:
         return bracex.expand(positive, keep_escapes=True, limit=_MAX_ALTERNATIVES) or [positive]
     except bracex.ExpansionLimitException as error:

@@ -147,13 +147,13 @@ class _Loader(yaml.SafeLoader):
 
 def _load(data: bytes) -> Any:
     if len(data) > SIZE_LIMIT:
-        raise CiError(f"larger than {SIZE_LIMIT >> 10} KiB: that is no pin")
+        raise CiError(f"larger than {SIZE_LIMIT >> 10} KiB: that is not a pin")
     try:
         return yaml.load(data, Loader=_Loader)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise CiError(f"not plain YAML: {_short(' '.join(str(error).split()))}") from error
     except RecursionError as error:
-        raise CiError("nested too deeply: that is no pin") from error
+        raise CiError("nested too deeply: that is not a pin") from error
 
 
 @cache

@@ -160,7 +160,7 @@ def _callback(args: argparse.Namespace) -> int:
     body = callback.body(asked, job, now, Ending(conclusion, found, url))
     _tell(args, f"{job.name} {args.status} ({conclusion})", body, began)
     if problem:
-        raise CiError(f"told as {conclusion}, because {problem}")
+        raise CiError(f"reported as {conclusion}, because {problem}")
     return Exit.OK
 
 
@@ -169,7 +169,7 @@ def _begun(args: argparse.Namespace, job: Job) -> int:
         raise CiError("--report, --conclusion and --artifact-url go with --status completed")
     asked = None if args.event_type else _dispatched(args)
     if asked is None or asked.is_told_once:
-        say("a nightly or periodic run is told when it is completed: nothing sent")
+        say("a nightly or periodic run is reported when it is completed: nothing sent")
     else:
         body = callback.body(asked, job, datetime.now(timezone.utc), None)
         _tell(args, f"{job.name} {args.status}", body, None)

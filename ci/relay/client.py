@@ -18,7 +18,7 @@ from ci.relay import http, oidc
 from ci.relay.http import Answer
 
 DEFAULT_URL = "https://gwuj7w5coh4y4l66urspge6mnm0pwaxq.lambda-url.us-east-1.on.aws/github/callback"
-DELIVERED, ALREADY, IGNORED = "delivered", "already told", "ignored"
+DELIVERED, ALREADY, IGNORED = "delivered", "already reported", "ignored"
 
 _MAX_BODY = (2 << 20) - (64 << 10)  # bytes; behind the relay 2 MB with its own words are taken
 _OUT_OF_ORDER = "invalid state transition"

@@ -49,7 +49,7 @@ def require_safe(url: str, what: str) -> str:
         parts = urlsplit(url)
         local = parts.scheme == "http" and parts.hostname in _LOOPBACK
     except ValueError:
-        raise CiError(f"{what} is no address") from None
+        raise CiError(f"{what} is not an address") from None
     if (parts.scheme != "https" and not local) or not parts.hostname or "@" in parts.netloc:
         raise CiError(f"{what} must be an https address without a password in it")
     return url

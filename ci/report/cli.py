@@ -77,7 +77,7 @@ def _tell(repo: Repository, args: argparse.Namespace) -> None:
     if the_run.path.partition("@")[0] != args.workflow:
         raise CiError(f"run {args.run_id} is of {the_run.path}, not of {args.workflow}")
     if the_run.status != "completed":
-        say(f"run {args.run_id} has not ended: what comes of it is told then")
+        say(f"run {args.run_id} has not ended: its result is published when it has")
     elif the_run.conclusion in NOT_RUN:
         say(f"run {args.run_id} did not run ({the_run.conclusion}): there is nothing to tell")
     elif the_run.event == "pull_request":
@@ -144,5 +144,5 @@ def _names(about: PullRequest) -> set[str]:
 
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 53):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of a run")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of a run")
     return int(text)

@@ -72,7 +72,7 @@ def told_without(run: Run, why: str) -> Told:
     shown = markdown.block(markdown.shorten(why, _LONGEST_WHY))
     body = (
         f"{_INFRASTRUCTURE}\n\nThe run ended as {markdown.code(run.conclusion)} and left no "
-        f"verdict that can be used. Nothing is said of the change; run it again.\n\n{shown}"
+        f"verdict that can be used. The change is not to blame; run it again.\n\n{shown}"
     )
     title = f"infrastructure: no verdict of a run that ended as {run.conclusion}"
     check = _check(run, "action_required", title, body, ())

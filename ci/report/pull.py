@@ -21,17 +21,17 @@ def of_run(repo: Repository, run: WorkflowRun) -> PullRequest | None:
     """The open PR whose head the run was about; None, and said why, if there is not exactly one."""
     source = run.raw_data.get("head_repository")
     if source is None or run.head_branch is None:
-        say(f"run {run.id}: the repository that its head came from is gone; nothing is told")
+        say(f"run {run.id}: the repository that its head came from is gone; nothing is published")
         return None
     head = f"{source['owner']['login']}:{run.head_branch}"
     listed = repo.get_pulls(state="open", head=head)
     ours = [pull for pull in listed if _is_from(repo, pull, source["id"], run.head_branch)]
     current = [pull for pull in ours if pull.head.sha == run.head_sha]
     if not ours:
-        say(f"run {run.id}: there is no open pull request from {head} any more; nothing is told")
+        say(f"run {run.id}: there is no open pull request from {head} any more; nothing is published")
     elif not current:
         now = ", ".join(f"#{pull.number} is at {pull.head.sha[:12]}" for pull in ours)
-        say(f"run {run.id} is outdated: it judged {run.head_sha[:12]}, {now}; nothing is told")
+        say(f"run {run.id} is outdated: it judged {run.head_sha[:12]}, {now}; nothing is published")
     return _only(run, current)
 
 
@@ -42,7 +42,7 @@ def while_current(
     for change in changes:
         now = repo.get_pull(pull.number)
         if now.state != "open" or now.head.sha != sha:
-            say(f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: no more is told")
+            say(f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: nothing more is published")
             return
         yield change
 
@@ -64,7 +64,7 @@ def _only(run: WorkflowRun, pulls: list[PullRequest]) -> PullRequest | None:
         chosen = [pull for pull in pulls if pull.number in named]
         if len(chosen) != 1:
             numbers = ", ".join(f"#{pull.number}" for pull in pulls)
-            say(f"run {run.id}: it may have been for any of {numbers}; nothing is told")
+            say(f"run {run.id}: it may have been for any of {numbers}; nothing is published")
             return None
         return chosen[0]
     return pulls[0] if pulls else None

@@ -27,8 +27,8 @@ from torch_conformance.spec import strict
 
 SUFFIXES = (".json", ".json.gz")
 MAX_DEPTH = 8
-"""Folders below the one that was named."""
-TOO_DEEP = f"folders deeper than {MAX_DEPTH}"
+"""Directories below the one that was named."""
+TOO_DEEP = f"directories deeper than {MAX_DEPTH}"
 BATCH = 2_000_000
 """Results that are gathered before they are written."""
 

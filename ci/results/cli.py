@@ -175,10 +175,10 @@ def _date(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no date such as 2026-11-22") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a date such as 2026-11-22") from None
 
 
 def _days(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text[:9]) <= MAX_DAYS:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of days from 1 to {MAX_DAYS}")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MAX_DAYS}")
     return int(text)

@@ -33,7 +33,7 @@ class Segment(NamedTuple):
     """Some runs with their results, committed at once."""
 
     folder: Path
-    """Its name is the night or the month of the runs."""
+    """Its name is the day or the month of the runs."""
     name: str
 
     @property
@@ -89,7 +89,7 @@ def create(store: Path) -> None:
         if any(not name.startswith(".") for name in os.listdir(store)):
             if not (store / MARK).exists():
                 raise CiError(
-                    f"{_no_store(store)}. Results are added to a store or to a new folder"
+                    f"{_no_store(store)}. Results are added to a store or to a new directory"
                 )
             require(store)  # another writer was quicker: its mark comes before all else
             return
@@ -175,4 +175,4 @@ def _mark() -> str:
 def _no_store(store: Path) -> str:
     if not store.exists():
         return f"there is no store at {store}: `python -m ci results add` makes one"
-    return f"{store} is no store of results: it has no {MARK}"
+    return f"{store} is not a store of results: it has no {MARK}"

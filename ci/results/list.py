@@ -39,9 +39,9 @@ class Wanted:
     torches: Sequence[str] = ()
     """Lines or versions."""
     since: date | None = None
-    """A night in UTC."""
+    """A day in UTC."""
     aligned: bool = False
-    """Only runs whose level can be told."""
+    """Only complete runs of the standard checks."""
 
 
 def select(

@@ -72,7 +72,7 @@ def _folder_of(into: Path, path: str, made: set[str]) -> None:
     try:
         (into / folder).mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise CiError(f"{path}: a file stands where its folder should be") from error
+        raise CiError(f"{path}: there is a file in the place of its directory") from error
     made.add(folder)
 
 

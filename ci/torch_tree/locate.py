@@ -47,7 +47,7 @@ def locate(
             return _folder(_of_interpreter(path), cache, progress)
         raise CiError(f"{where} is neither a wheel (.whl) nor a Python interpreter")
     if not _is_version(where):
-        raise CiError(f"{where}: no such file or folder, and not a version such as 2.13.0")
+        raise CiError(f"{where}: no such file or directory, and not a version such as 2.13.0")
     return _version(where, cache, progress, index_url)
 
 
@@ -71,7 +71,7 @@ def _folder(path: Path, cache: Path, progress: Progress) -> TorchTree:
         if (packages / "torch" / "version.py").is_file():
             return tree_at(packages)
     raise CiError(
-        f"there is no torch in {path}: wanted is a folder that holds torch/, that torch/ itself, a "
+        f"there is no torch in {path}: expected is a directory that contains torch/, that torch/ itself, a "
         "virtual environment, or a checkout of PyTorch"
     )
 

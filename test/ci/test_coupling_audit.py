@@ -271,9 +271,9 @@ def test_the_report_is_written_whole(tmp_path: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--tree", "nowhere"], "is no folder"),
+        (["--tree", "nowhere"], "is not a directory"),
         (["--tree", "empty"], "holds no torch"),
-        (["--tree", "torch.txt"], "is no folder"),
+        (["--tree", "torch.txt"], "is not a directory"),
         (["--tree", "t", "--against", "empty"], "holds no torch"),
         (["--tree", "t", "--subsystem", "torch/coffee"], "no subsystem 'torch/coffee'"),
         (["--tree", "t", "-o", "nowhere/report"], "cannot write"),

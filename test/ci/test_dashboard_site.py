@@ -170,11 +170,11 @@ def test_a_full_disk_leaves_the_site_as_it_was(
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
-    with pytest.raises(CiError, match="is no site"):
+    with pytest.raises(CiError, match="is not a site"):
         make(tmp_path / "home", "new")
     assert (tmp_path / "home" / "letter.txt").read_text() == "dear"
     (tmp_path / "file").write_text("dear")
-    with pytest.raises(CiError, match="is no folder"):
+    with pytest.raises(CiError, match="is not a directory"):
         make(tmp_path / "file", "new")
 
 
@@ -301,5 +301,5 @@ def test_a_site_is_served_with_strict_headers_and_nothing_besides_it(tmp_path: P
 
 
 def test_a_folder_that_is_no_site_is_not_served(tmp_path: Path) -> None:
-    with pytest.raises(CiError, match="is no site"):
+    with pytest.raises(CiError, match="is not a site"):
         server(tmp_path, 0)

@@ -339,7 +339,7 @@ def test_a_damaged_feed_is_not_overwritten(github_fake: GitHubFake, verb: Verb) 
     commit = github_fake.person("alice").merges(pull.number, "squash")
     github_fake.person("alice").pushes({"feed.json": "{}"}, "feed")
     ended = verb("feed", "add", "--commit", commit)
-    assert (ended.status, "is no feed" in ended.err) == (2, True)
+    assert (ended.status, "is not a feed" in ended.err) == (2, True)
     assert writes(github_fake) == []
 
 

@@ -321,19 +321,19 @@ FILES: dict[str, tuple[Callable[[Gate], Any], str]] = {
     "200 MB of JSON": (lambda gate: sparse(lane(gate) / "1.json"), "larger than 64 MiB"),
     "200 MB of XML": (lambda gate: sparse(lane(gate) / "1.xml"), "larger than 64 MiB"),
     "200 MB, packed": (lambda gate: sparse(lane(gate) / "1.json.gz"), "larger than 64 MiB"),
-    "deep folders": (too_deep, "folders deeper than"),
+    "deep folders": (too_deep, "directories deeper than"),
     "many reports": (many, "257 reports, where 256 are taken"),
     "a lane with an odd name": (
         lambda gate: (gate.candidate / "a\n::error::b").mkdir(),
-        "'a\\\\x0a::error::b' is no name of a lane",
+        "'a\\\\x0a::error::b' is not a valid name of a configuration",
     ),
     "a lane whose name is no text": (
         lambda gate: os.mkdir(os.fsencode(gate.candidate) + b"/\xff\xfe"),
-        "is no name of a lane",
+        "is not a valid name of a configuration",
     ),
     "a lane called like an option": (
         lambda gate: (gate.candidate / "-o.json").touch(),
-        "is no name of a lane",
+        "is not a valid name of a configuration",
     ),
     "many lanes": (
         many_lanes,

@@ -235,7 +235,7 @@ FORGED: dict[str, tuple[Any, str]] = {
         lambda v: v.update(lanes=[], checks=[], left_out=0, outcome="ok"),
         "it is not ok by its lanes",
     ),
-    "a lane twice": (lambda v: v["lanes"].append(v["lanes"][0]), "a lane is there twice"),
+    "a lane twice": (lambda v: v["lanes"].append(v["lanes"][0]), "a configuration is there twice"),
     "a check of no lane": (lambda v: v["checks"][0].update(lane="x"), "a check is of no lane"),
     "fewer checks": (lambda v: v["checks"].clear(), "not as many as the lanes say"),
     "an unknown finding": (

@@ -125,7 +125,7 @@ def test_a_retired_check_may_be_gone_and_an_entry_without_use_is_told(gate: Gate
     status, made = gate.run()
     assert status == Exit.OK
     assert made.checks[0].means is Means.NOTE
-    assert "view/gone is no check any more" in made.notes[0]
+    assert "view/gone is not a check any more" in made.notes[0]
 
 
 def test_a_retired_check_may_not_fail(gate: Gate) -> None:

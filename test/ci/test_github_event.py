@@ -129,7 +129,7 @@ def test_a_dispatch_keeps_its_payload_as_it_is() -> None:
     sent = {"action": "pr", "repository": REPOSITORY, "client_payload": {"a": [1]}}
     read = event.parse("repository_dispatch", sent)
     assert read == event.DispatchEvent("pytorch/pytorch", "pr", {"a": [1]})
-    with pytest.raises(CiError, match="client_payload is no object"):
+    with pytest.raises(CiError, match="client_payload is not an object"):
         event.parse("repository_dispatch", {**sent, "client_payload": "x"})
 
 
@@ -175,7 +175,7 @@ def test_a_field_in_another_form_is_refused_by_its_name(name: str, path: str, va
 def test_what_is_no_json_object_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    with pytest.raises(CiError, match="is no JSON"):
+    with pytest.raises(CiError, match="is not JSON"):
         load(tmp_path, monkeypatch, "push", data)
 
 

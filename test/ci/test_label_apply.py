@@ -226,7 +226,7 @@ def test_what_is_no_number_is_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         verb("label", "apply", f"--pr={number}")
-    assert "is no number of a pull request" in capsys.readouterr().err
+    assert "is not a number of a pull request" in capsys.readouterr().err
 
 
 def test_bad_findings_are_refused_before_anything_is_asked(

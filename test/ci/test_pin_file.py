@@ -280,7 +280,7 @@ def test_the_matrix_has_a_job_for_each_pin_driver_and_shard(
     assert [(job["lane"], job["torch"], job["shard"]) for job in made["include"]] == [
         (lane, "2.13.0", n) for lane in ("newest-sim", "newest-cuda") for n in (1, 2)
     ]
-    assert "pin later has no lane: nobody looked" in captured.err
+    assert "pin later has no job: nobody looked" in captured.err
 
 
 @pytest.mark.parametrize(

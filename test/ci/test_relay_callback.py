@@ -279,7 +279,7 @@ def test_an_unusable_report_is_told_as_a_failure_and_ends_the_step(
     file = synthetic.write(tmp_path / "bad.json", made)
     assert job("--status=completed", f"--report={file}", "--conclusion=success") == 2
     assert (row(relay)["conclusion"], row(relay)["test_results"]) == ("failure", None)
-    assert "told as failure, because" in capsys.readouterr().err
+    assert "reported as failure, because" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["", "[" * 100_000, '{"run": {}}', "\x00\x01"])

@@ -315,7 +315,7 @@ def test_a_push_in_the_middle_ends_the_telling(
     )
     ended = verb("report", "--run-id", run.id)
     assert ended.status == 0
-    assert "no more is told" in ended.err
+    assert "nothing more is published" in ended.err
     assert writes(github_fake)[-1] == operation
     assert comments_of(github_fake, pull) == []
 
@@ -412,7 +412,7 @@ def test_a_pull_request_that_has_ended_is_told_nothing(
     happens(github_fake, pull.number)
     ended = verb("report", "--run-id", run.id)
     assert ended.status == 0
-    assert "nothing is told" in ended.err
+    assert "nothing is published" in ended.err
     assert untouched(github_fake)
 
 

@@ -405,7 +405,7 @@ def test_links_pipes_and_folders_without_end_are_refused(tmp_path: Path, store: 
     told = {Path(one.file).name: one.detail for one in added(store, [folder])}
     assert told["link.json.gz"] == told["loop"] == "a link, which is not followed"
     assert told["pipe.json"] == "not a file"
-    assert told["d"] == "folders deeper than 8"
+    assert told["d"] == "directories deeper than 8"
 
 
 def test_a_file_that_is_refused_refuses_no_other(

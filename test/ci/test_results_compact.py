@@ -128,4 +128,4 @@ def test_a_retention_that_is_no_number_of_days_is_refused(
 ) -> None:
     with pytest.raises(SystemExit):
         main(["results", "compact", f"--store={store}", f"--keep-results={days}"])
-    assert "is no number of days from 1 to 36500" in capsys.readouterr().err
+    assert "is not a number of days from 1 to 36500" in capsys.readouterr().err

@@ -397,7 +397,7 @@ def test_a_folder_with_files_is_left_as_it_is(
 ) -> None:
     (tmp_path / "mine").write_text("precious")
     refused(store, tmp_path)
-    assert "is there already: remove it, or name a new folder" in capsys.readouterr().err
+    assert "exists: remove it, or choose a new directory" in capsys.readouterr().err
     assert contents(tmp_path) == {"mine": b"precious"}
 
 

@@ -91,7 +91,7 @@ def test_programs_get_all_columns(listed: Any, tmp_path: Path) -> None:
 def test_a_date_that_is_none_is_refused(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["results", "list", f"--store={store}", "--since=yesterday"])
-    assert "'yesterday' is no date such as 2026-11-22" in capsys.readouterr().err
+    assert "'yesterday' is not a date such as 2026-11-22" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["add", "list", "compact"])

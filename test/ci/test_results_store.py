@@ -90,7 +90,7 @@ def test_a_store_that_is_not_known_is_neither_read_nor_written(
 def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CiError, match=r"there is no store at .*: `python -m ci results add`"):
         Store(tmp_path / "missing")
-    with pytest.raises(CiError, match=r"is no store of results: it has no store\.json"):
+    with pytest.raises(CiError, match=r"is not a store of results: it has no store\.json"):
         Store(tmp_path)
 
 

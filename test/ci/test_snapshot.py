@@ -167,7 +167,7 @@ def test_an_output_in_no_folder_is_refused_before_anything_is_read(
 ) -> None:
     output = str(tmp_path / "none" / "out.json")
     assert main(["surface", "snapshot", "--torch", "no-torch", "-o", output]) == Exit.UNUSABLE
-    assert "there is no folder for" in capsys.readouterr().err
+    assert "there is no directory for" in capsys.readouterr().err
 
 
 # The cache

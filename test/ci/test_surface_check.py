@@ -311,7 +311,7 @@ def test_adding_a_file_that_is_there_is_a_conflict(check: Check) -> None:
         ("diff --git a/docs/x.md b/docs/x.md\nindex 1..2 100644\n", "not in a wheel"),
         (
             "diff --git a/caffe2/x/y.h b/caffe2/x/y.h\nindex 1..2 100644\n",
-            "torch 2.13.0 installs no header of that folder",
+            "torch 2.13.0 installs no header of that directory",
         ),
     ],
 )

@@ -68,7 +68,7 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
     library = tmp_path / "torch" / "lib" / "libc10.so"
     for content in (b"", b"text", library.read_bytes()[:3000]):
         library.write_bytes(content)
-        with pytest.raises(CiError, match=r"libc10.so is no shared library that can be read"):
+        with pytest.raises(CiError, match=r"libc10.so is not a readable shared library"):
             symbols.extract(tree, CATALOGUE)
     with pytest.raises(CiError, match="no shared library"):
         exported(tmp_path / "gone.so")

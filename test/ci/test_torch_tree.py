@@ -96,7 +96,7 @@ def test_a_folder_that_lacks_something_is_refused_by_name(
 
 @pytest.mark.parametrize("where", ["nowhere", "torch", "2"])
 def test_what_is_neither_path_nor_version_is_refused(where: str, tmp_path: Path) -> None:
-    with pytest.raises(CiError, match="no such file or folder, and not a version"):
+    with pytest.raises(CiError, match="no such file or directory, and not a version"):
         find(where, tmp_path)
 
 
@@ -411,7 +411,7 @@ def test_a_change_outside_of_the_tree_is_refused(path: str, packages: Path, tmp_
 
 
 def test_a_file_where_a_folder_should_be_is_told(packages: Path, tmp_path: Path) -> None:
-    with pytest.raises(CiError, match="a file stands where its folder should be"):
+    with pytest.raises(CiError, match="there is a file in the place of its directory"):
         linked(find(packages, tmp_path), {"torch/version.py/x.py": b""})
 
 

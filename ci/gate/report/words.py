@@ -47,7 +47,7 @@ def headline(verdict: Verdict) -> str:
     """The verdict in a sentence."""
     if verdict.outcome is Outcome.INFRASTRUCTURE:
         lanes = [lane.name for lane in verdict.lanes if lane.required and _is_broken(lane.outcome)]
-        return f"Nothing can be said{of(lanes)}: this is no result of the change."
+        return f"No usable result{of(lanes)}; the change is not to blame."
     if verdict.outcome is Outcome.REGRESSION:
         checks = _deciding(verdict, Means.REGRESSION)
         kinds = sorted({check.kind for check in checks}, key=list(Class).index)

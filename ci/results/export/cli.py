@@ -99,7 +99,7 @@ def _day(text: str) -> date:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no day such as 2026-11-22") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a day such as 2026-11-22") from None
 
 
 def _repository(text: str) -> str:

@@ -18,7 +18,7 @@ def new(path: Path) -> Iterator[Path]:
     """A directory to fill, which is at `path` when nothing went wrong. CiError if that is taken."""
     path = Path(os.path.abspath(path))
     if path.is_symlink() or (path.exists() and not (path.is_dir() and not any(path.iterdir()))):
-        raise CiError(f"{path} is there already: remove it, or name a new folder")
+        raise CiError(f"{path} exists: remove it, or choose a new directory")
     part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         part.mkdir(parents=True)

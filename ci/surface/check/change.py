@@ -103,7 +103,7 @@ def _unfit(tree: TorchTree, old: str, new: str) -> str | None:
     if not any((tree.root / wheel).parent.is_dir() for wheel in wheels) and all(
         wheel.startswith("torch/include/") for wheel in wheels
     ):
-        return f"torch {tree.version} installs no header of that folder"
+        return f"torch {tree.version} installs no header of that directory"
     return None
 
 

@@ -34,7 +34,7 @@ class Problem:
 def open_tree(where: Path, rules: Rules) -> Tree:
     """Recognize a repository, a directory with an installed or unpacked torch, or torch/ itself."""
     if not os.path.isdir(where):  # also False where it may not be looked at
-        raise CiError(f"{where} is no folder; --tree wants a torch source tree or package")
+        raise CiError(f"{where} is not a directory; --tree needs a torch source tree or package")
     if _is_package(where):
         return Tree("package", *_version(where / "version.py"), (("torch", where),))
     layout = "source" if any((where / n).exists() for n in ("aten", "c10")) else "package"
@@ -71,14 +71,14 @@ def _walk(
             is_dir = entry.is_dir()
             if not is_dir and wanted and not entry.is_file():
                 os.stat(entry.path)  # a link that leads nowhere says why
-                problems.append(Problem(name, "is no regular file"))
+                problems.append(Problem(name, "is not a regular file"))
                 continue
         except OSError as error:
             problems.append(Problem(name, f"cannot be read: {error.strerror}"))
             continue
         if is_dir and entry.name != "__pycache__" and not rules.skipped(name):
             if (key := _key(Path(entry.path))) in seen:
-                problems.append(Problem(name, "leads back to a folder that is read already"))
+                problems.append(Problem(name, "leads back to a directory that is read already"))
             else:
                 seen.add(key)
                 yield from _walk(name, Path(entry.path), rules, problems, seen)

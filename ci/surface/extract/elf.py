@@ -24,7 +24,7 @@ def exported(path: Path) -> list[str]:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return _exported(data)
     except (OSError, ValueError, struct.error, IndexError) as error:
-        raise CiError(f"{path} is no shared library that can be read: {error}") from error
+        raise CiError(f"{path} is not a readable shared library: {error}") from error
 
 
 def _exported(data: mmap.mmap) -> list[str]:

@@ -92,7 +92,7 @@ def _exemption(file: Path, entry: Any) -> Exemption:
     topics = tuple(entry.get("topics", TOPICS))
     for topic in topics:
         if topic not in TOPICS:
-            raise TolerancesError(f"{where}: {topic!r} is no topic; there are {', '.join(TOPICS)}")
+            raise TolerancesError(f"{where}: {topic!r} is not a topic; there are {', '.join(TOPICS)}")
     return Exemption(entry["operator"], _pairs(where, entry.get("dtypes")), entry["reason"], topics)
 
 
@@ -103,7 +103,7 @@ def _pairs(where: str, value: Any) -> dict[str, Pair]:
         raise TolerancesError(f"{where}: `dtypes` must be a map of dtype to [rtol, atol]")
     for name, pair in value.items():
         if not isinstance(getattr(torch, str(name), None), torch.dtype):
-            raise TolerancesError(f"{where}: {name!r} is no dtype")
+            raise TolerancesError(f"{where}: {name!r} is not a dtype")
         if not _is_pair(pair):
             raise TolerancesError(f"{where}: [rtol, atol] expected for {name}, not {pair!r}")
     return {name: (float(pair[0]), float(pair[1])) for name, pair in value.items()}

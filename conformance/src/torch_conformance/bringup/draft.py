@@ -63,7 +63,7 @@ def _head(found: Survey) -> Iterator[str]:
 
 
 def _capabilities(found: Survey) -> Iterator[str]:
-    yield "# What probing found. While these lines are comments, every run probes anew, and checks"
+    yield "# What probing found. While these lines are comments, every run probes again, and checks"
     yield "# of what is not there are `unsupported`. Declare what you mean to have: they turn red."
     yield "# capabilities:"
     for name, meaning in MEANING.items():

@@ -16,7 +16,7 @@ ADVICE = (
     (
         r"No module named '([\w.]+)'",
         "descriptor or installation",
-        "install the package that has {0} into this Python, or put its folder on PYTHONPATH; the "
+        "install the package that has {0} into this Python, or put its directory on PYTHONPATH; the "
         "names are those of import.before_torch and import.after_torch",
     ),
     (

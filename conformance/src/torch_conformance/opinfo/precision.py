@@ -24,7 +24,7 @@ class Grant(NamedTuple):
     """Times the error of the CPU: the errors of two algorithms of the same precision differ that
     much where a sample is ill-conditioned."""
     limit: float
-    """Beyond this part of the largest result, an error of the CPU is no rounding but another
+    """Beyond this part of the largest result, an error of the CPU is not a rounding error but another
     result."""
 
 

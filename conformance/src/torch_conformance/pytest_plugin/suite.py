@@ -379,7 +379,7 @@ def _folder(text: str | None) -> Path | None:
         return None
     folder = Path(text).resolve()
     if not folder.is_dir():
-        raise pytest.UsageError(f"--checks-dir {text}: no such folder")
+        raise pytest.UsageError(f"--checks-dir {text}: no such directory")
     return folder
 
 

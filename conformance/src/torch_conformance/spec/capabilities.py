@@ -17,7 +17,7 @@ MEANING: dict[str, str] = {
     "record_stream": "Tensor.record_stream keeps memory from being reused too early",
     "memory_stats": "torch.accelerator.memory_allocated and memory_stats count",
     "memory_info": "free and total device memory can be asked for",
-    "empty_cache": "the caching allocator can be told to give its memory back",
+    "empty_cache": "the caching allocator can give its memory back on request",
     "memory_limit": "running out of device memory can be provoked cheaply",
     "allocator_settings": "the allocator takes settings from the standard configuration string",
     "memory_protected": "a host dereference of device memory faults",
