@@ -129,5 +129,5 @@ def _findings(file: Path | None) -> Sequence[Finding] | None:
 
 def _commit(text: str) -> str:
     if not _SHA.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a commit: give its 40 digits")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a full commit: give its 40 digits")
     return text

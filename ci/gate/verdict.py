@@ -243,7 +243,9 @@ def _contradiction(verdict: Verdict) -> str | None:
         return "a configuration is there twice"
     for lane in verdict.lanes:
         if lane.outcome is not outcome_of(lane.problems, lane.means):
-            return f"configuration {lane.name} is not {lane.outcome.value} by its problems and checks"
+            return (
+                f"configuration {lane.name} is not {lane.outcome.value} by its problems and checks"
+            )
     if verdict.outcome is not outcome_of_all(verdict.problems, verdict.lanes):
         return f"it is not {verdict.outcome.value} by its configurations"
     if any(check.lane not in names for check in verdict.checks):

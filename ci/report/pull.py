@@ -28,7 +28,9 @@ def of_run(repo: Repository, run: WorkflowRun) -> PullRequest | None:
     ours = [pull for pull in listed if _is_from(repo, pull, source["id"], run.head_branch)]
     current = [pull for pull in ours if pull.head.sha == run.head_sha]
     if not ours:
-        say(f"run {run.id}: there is no open pull request from {head} any more; nothing is published")
+        say(
+            f"run {run.id}: there is no open pull request from {head} any more; nothing is published"
+        )
     elif not current:
         now = ", ".join(f"#{pull.number} is at {pull.head.sha[:12]}" for pull in ours)
         say(f"run {run.id} is outdated: it judged {run.head_sha[:12]}, {now}; nothing is published")
@@ -42,7 +44,9 @@ def while_current(
     for change in changes:
         now = repo.get_pull(pull.number)
         if now.state != "open" or now.head.sha != sha:
-            say(f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: nothing more is published")
+            say(
+                f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: nothing more is published"
+            )
             return
         yield change
 

@@ -226,18 +226,21 @@ def test_a_repeated_gate_writes_the_same_bytes(tmp_path: Path) -> None:
 
 
 FORGED: dict[str, tuple[Any, str]] = {
-    "green": (lambda v: v.update(outcome="ok"), "it is not ok by its lanes"),
-    "a green lane": (lambda v: v["lanes"][0].update(outcome="ok"), "is not ok by what is said"),
+    "green": (lambda v: v.update(outcome="ok"), "it is not ok by its configurations"),
+    "a green lane": (lambda v: v["lanes"][0].update(outcome="ok"), "is not ok by its problems"),
     "no regression": (lambda v: v["lanes"][0]["means"].clear(), "is not regression by"),
     "no required lane": (lambda v: v["lanes"][0].update(required=False), "it is not regression"),
-    "no lanes": (lambda v: v.update(lanes=[]), "it is not regression by its lanes"),
+    "no lanes": (lambda v: v.update(lanes=[]), "it is not regression by its configurations"),
     "nothing at all": (
         lambda v: v.update(lanes=[], checks=[], left_out=0, outcome="ok"),
-        "it is not ok by its lanes",
+        "it is not ok by its configurations",
     ),
     "a lane twice": (lambda v: v["lanes"].append(v["lanes"][0]), "a configuration is there twice"),
-    "a check of no lane": (lambda v: v["checks"][0].update(lane="x"), "a check is of no lane"),
-    "fewer checks": (lambda v: v["checks"].clear(), "not as many as the lanes say"),
+    "a check of no lane": (
+        lambda v: v["checks"][0].update(lane="x"),
+        "a check is of an unknown configuration",
+    ),
+    "fewer checks": (lambda v: v["checks"].clear(), "the number of checks"),
     "an unknown finding": (
         lambda v: v["checks"][0]["since"].append({"finding": "0" * 16, "by": "name"}),
         "a finding that is not listed",
@@ -288,4 +291,4 @@ def test_a_commit_is_forty_digits(value: str, capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit) as ended:
         main(["gate", "--candidate", "x", f"--head-sha={value}"])
     assert ended.value.code == Exit.UNUSABLE
-    assert "no full commit" in capsys.readouterr().err
+    assert "not a full commit" in capsys.readouterr().err

@@ -265,10 +265,10 @@ def test_a_name_that_is_no_utf_8_matches_like_any_other() -> None:
         ('[{"filename": "a", "previous_filename": "/b"}]', "is not the path"),
         ("x" * 5000, "of 5000 characters"),
         ('"a\\303\\244"', "ask it with -z"),
-        ("[a].tsx", "begins like it"),
-        ('["a"', "begins like it"),
-        ("[" * 100_000, "begins like it"),
-        ("[" + "1" * 10_000 + "]", "begins like it"),
+        ("[a].tsx", "begins like JSON"),
+        ('["a"', "begins like JSON"),
+        ("[" * 100_000, "begins like JSON"),
+        ("[" + "1" * 10_000 + "]", "begins like JSON"),
         ('{"message": "Not Found"}', "must be a list"),
         ("[1]", "neither a name nor an object"),
         ("[null]", "neither a name nor an object"),
@@ -277,7 +277,7 @@ def test_a_name_that_is_no_utf_8_matches_like_any_other() -> None:
         ('[{"filename": 3}]', "neither a name nor an object"),
         ('[{"filename": "a", "previous_filename": 3}]', "previous_filename must be text"),
         (b"\xff\xfea\0\n\0", "is UTF-16"),
-        (b'["\xff"]', "begins like it"),
+        (b'["\xff"]', "begins like JSON"),
     ],
 )
 def test_what_is_no_list_of_files_is_refused(data: str | bytes, why: str) -> None:
