@@ -22,10 +22,10 @@ def test_the_badge_names_level_and_torch_for_eyes_ears_and_servers(tmp_path: Pat
     assert main(["badge", str(report)]) == 0
     endpoint = json.loads((tmp_path / "a-badge.json").read_text())
     assert endpoint["schemaVersion"] == 1
-    assert endpoint["message"] == "scale-out, torch 2.13.0"
+    assert endpoint["message"] == "multi-device, torch 2.13.0"
     picture = ElementTree.parse(tmp_path / "a-badge.svg").getroot()
     assert picture.get("role") == "img"
-    title = "PyTorch conformance of <chip>: scale-out, torch 2.13.0"
+    title = "PyTorch conformance of <chip>: multi-device, torch 2.13.0"
     assert (picture.findtext(f"{SVG}title"), picture.get("aria-label")) == (title, title)
     assert [node.text for node in picture.iter(f"{SVG}text")] == [
         endpoint["label"],
@@ -38,7 +38,7 @@ def test_a_remark_is_said_and_takes_the_colour() -> None:
     run, verdict = content["run"], levels.assess(content)
     assert badge.endpoint(run, verdict)["color"] == badge.GREEN[1:]
     old = badge.endpoint(run, verdict, "3 days old")
-    assert (old["message"], old["color"]) == ("scale-out, torch 2.13.0, 3 days old", badge.DULL[1:])
+    assert (old["message"], old["color"]) == ("multi-device, torch 2.13.0, 3 days old", badge.DULL[1:])
     picture = badge.svg(run, verdict, "3 days old")
     assert "3 days old" in picture
     assert badge.GREEN not in picture

@@ -22,7 +22,7 @@ class Error(Topic):
     """Calls the operator with arguments that it must not accept."""
 
     name = "error"
-    requirement = "OPINFO-007"
+    number = "007"
     sentence = "raises the documented exception for wrong arguments."
     mutates = True
     recipe = repro.Recipe(
@@ -75,17 +75,17 @@ class Error(Topic):
 
 def checks() -> list[Check]:
     """One check for every operator of which the database knows wrong arguments; registers them."""
+    bodies = [Error(op) for op in database.operators() if op.error_inputs_func is not None]
     made = [
         Check(
-            id=f"opinfo/{Error.name}:{policy.case_name(op)}",
-            requirements=(Error.requirement,),
-            body=Error(op),
-            needs=policy.needs(op),
+            id=f"opinfo/{Error.name}:{body.case()}",
+            requirements=(body.required(),),
+            body=body,
+            needs=policy.needs(body.op),
             file=__file__,
             line=Error.__call__.__code__.co_firstlineno,
         )
-        for op in database.operators()
-        if op.error_inputs_func is not None
+        for body in bodies
     ]
     for check in made:
         REGISTRY.add(check)

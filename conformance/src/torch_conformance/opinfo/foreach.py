@@ -8,6 +8,7 @@ from torch_conformance.opinfo import database
 from torch_conformance.opinfo.forward import Forward
 from torch_conformance.opinfo.inplace import InPlace
 from torch_conformance.opinfo.topic import register
+from torch_conformance.spec.operator_families import LISTS, requirement
 
 _DTYPES = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})
 
@@ -16,18 +17,24 @@ class Foreach(Forward):
     """Calls the function of a list."""
 
     name = "foreach"
-    requirement = "OPINFO-010"
+    number = "010"
     sentence = "gives the CPU's results for lists of tensors."
     standard = _DTYPES
+
+    def required(self) -> str:
+        return requirement(LISTS, self.number)
 
 
 class ForeachInPlace(InPlace):
     """Calls the function that changes a list of tensors."""
 
     name = "foreach"
-    requirement = "OPINFO-010"
+    number = "011"
     sentence = "in place gives the CPU's results in the tensors of the list."
     standard = _DTYPES
+
+    def required(self) -> str:
+        return requirement(LISTS, self.number)
 
     def case(self) -> str:
         return f"{super().case()}_inplace"

@@ -7,18 +7,23 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database, policy
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.spec.operator_families import of_operator, requirement
+
+WITHOUT_VALUES = "002"
+"""The number of the requirements of what is uninitialised or random."""
 
 
 class Forward(Topic):
     """Calls the operator."""
 
     name = "forward"
-    requirement = "OPINFO-001"
+    number = "001"
     sentence = "gives the CPU's results."
 
     def required(self) -> str:
-        without_values = policy.UNINITIALISED | policy.RANDOM
-        return "OPINFO-002" if self.op.name in without_values else self.requirement
+        if policy.has_values(self.op):
+            return super().required()
+        return requirement(of_operator(self.op.name), WITHOUT_VALUES)
 
     def act(self, sample: Sample) -> Seen:
         return Seen(sample.call(self.op.op))

@@ -21,7 +21,7 @@ class GradGrad(Gradient):
     """Differentiates the results twice: to the inputs and to the weights of the first time."""
 
     name = "gradgrad"
-    requirement = "OPINFO-009"
+    number = "009"
     sentence = "has the CPU's gradients of gradients."
     quick = ("float32", "complex64", "float64")
     standard = frozenset({"float32", "float64"})

@@ -20,7 +20,7 @@ class Gradient(Topic):
     """Differentiates the results once."""
 
     name = "gradient"
-    requirement = "OPINFO-008"
+    number = "008"
     sentence = "has the CPU's gradients."
     quick = ("float32", "complex64", "float64")
     standard = frozenset({"float32", "bfloat16", "complex64"})

@@ -19,7 +19,7 @@ class InPlace(Topic):
     """Calls the in-place variant of the operator."""
 
     name = "inplace"
-    requirement = "OPINFO-004"
+    number = "004"
     sentence = "in place gives the CPU's result in the tensor it was called on."
     mutates = True
     standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})

@@ -37,7 +37,7 @@ class MathBits(Topic):
     """Calls the operator with conjugate or negative views."""
 
     name = "math_bits"
-    requirement = "OPINFO-006"
+    number = "006"
     sentence = "gives the CPU's results for conjugate and negative views."
     quick = ("complex64", "float32", "float64")
     standard = frozenset({"float32", "complex64"})

@@ -28,7 +28,7 @@ class Noncontiguous(Topic):
     """Calls the operator with its tensors in other arrangements of memory."""
 
     name = "noncontiguous"
-    requirement = "OPINFO-005"
+    number = "005"
     sentence = "gives the CPU's results for tensors of any strides."
     standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})
 

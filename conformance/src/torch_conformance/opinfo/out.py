@@ -62,7 +62,7 @@ class Out(Topic):
     """Calls the operator with out=."""
 
     name = "out"
-    requirement = "OPINFO-003"
+    number = "003"
     sentence = "writes the CPU's results to out=."
     mutates = True
     standard = frozenset({"float32", "bfloat16", "int64", "complex64", "bool"})

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Any
 
 import torch
+
+from torch_conformance.spec.operator_families import as_case
 
 # Outputs are whatever the memory held: only their metadata can be compared.
 UNINITIALISED = frozenset(
@@ -127,10 +128,7 @@ def needs(op: Any) -> tuple[str, ...]:
 
 def case_name(op: Any) -> str:
     """Operator and variant as a word of a check id: ``nn.functional.pad`` + ``circular`` ..."""
-    name = "_".join(part for part in (op.name, op.variant_test_name) if part)
-    # An upper-case letter becomes _x, so that the property T and the method t stay apart.
-    name = re.sub("[A-Z]", lambda letter: "_" + letter.group().lower(), name)
-    return re.sub("[^a-z0-9_]", "_", name)
+    return as_case("_".join(part for part in (op.name, op.variant_test_name) if part))
 
 
 def tolerance(op: Any, dtype: torch.dtype) -> tuple[float, float]:

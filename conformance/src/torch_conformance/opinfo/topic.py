@@ -34,6 +34,7 @@ from torch_conformance.opinfo.transfer import Transfer
 from torch_conformance.spec import capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import FULL, PR, STANDARD
+from torch_conformance.spec.operator_families import of_operator, requirement
 from torch_conformance.spec.outcome import CheckError
 
 # The dtype of an operator that stands for all of them: the first of these that it supports.
@@ -71,7 +72,8 @@ class Topic:
     """The body of the checks of one operator; a subclass says what to do with a sample."""
 
     name: ClassVar[str]
-    requirement: ClassVar[str]
+    number: ClassVar[str]
+    """Of the requirements that the checks verify; each family of operators has one."""
     sentence: ClassVar[str]
     mutates: ClassVar[bool] = False
     """Whether using an operator changes its arguments."""
@@ -91,7 +93,7 @@ class Topic:
 
     def required(self) -> str:
         """The requirement that the checks verify."""
-        return self.requirement
+        return requirement(of_operator(self.op.name), self.number)
 
     def case(self) -> str:
         """The operator as a word of the check id."""

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from torch_conformance.spec.ids import REQUIREMENT_ID
 from torch_conformance.spec.outcome import Outcome, is_bad
 
 FILE = Path(__file__).parent / "levels.yaml"
@@ -27,7 +28,8 @@ Record = Mapping[str, Any]
 _NEEDS = re.compile(r"needs capability ((?:'[a-z0-9_]+'(?:, )?)+)")
 # Reasons that the descriptor and the catalogue give, in the words of `Judge.plan`.
 _NOT_ASKED = re.compile(
-    r"dtype [a-z0-9_]+ is declared unsupported|[A-Z][A-Z0-9]*-[0-9]{3} applies (since|until) torch "
+    r"dtype [a-z0-9_]+ is declared unsupported|"
+    rf"{REQUIREMENT_ID.pattern} applies (since|until) torch "
 )
 
 

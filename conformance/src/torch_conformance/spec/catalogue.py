@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from torch_conformance.spec import operator_families
 from torch_conformance.spec.ids import REQUIREMENT_ID
 
 FOLDER = Path(__file__).parent / "requirements"
@@ -26,7 +27,7 @@ DOCUMENTED, CODE, ISSUE, CUDA_PRACTICE = SOURCE_KINDS = (
     "cuda-practice",
 )
 # In the order in which a new backend meets them; `--tier X` selects X and the ones before it.
-TIERS = ("smoke", "core", "inference", "training", "scale_out", "compile")
+TIERS = ("smoke", "core", "inference", "training", "multi_device", "compile")
 # Not a tier of its own: what is quick of these tiers, for the gate of a change.
 PR_TIER = "pr"
 PR_CONTAINS = "training"
@@ -64,12 +65,6 @@ REQUIRED_KEYS = ("tier", "statement", "reason", "source")
 KEYS = frozenset({*REQUIRED_KEYS, "needs", "since", "until", "blocked_upstream"})
 SOURCE_KEYS = frozenset({"kind", "url"})
 
-# The form without a keyword and a kind of source. It is accepted until every file of the catalogue
-# is migrated, and goes with the last of them.
-OLD_KEYS = KEYS - {"source"} | {"level", "link"}
-OLD_REQUIRED_KEYS = ("level", "tier", "statement", "reason")
-OLD_SOURCE = "unknown"
-
 
 class CatalogueError(Exception):
     """A catalogue file that breaks the rules; the text names file and requirement."""
@@ -102,11 +97,10 @@ class Requirement:
     tier: str
     statement: str
     reason: str
+    source: Source
     needs: tuple[str, ...] = ()
     since: str | None = None
     until: str | None = None
-    source: Source | None = None
-    """None only in the old form."""
     blocked_upstream: Blocked | None = None
 
 
@@ -130,23 +124,38 @@ def _load_file(file: Path) -> list[Requirement]:
     surface, entries = content.get("surface"), content.get("requirements")
     if surface != file.stem or not isinstance(entries, dict):
         raise CatalogueError(f"{file}: needs `surface: {file.stem}` and a map `requirements`")
-    return [_requirement(file, surface, id, entry) for id, entry in entries.items()]
+    return [
+        _requirement(file, surface, id, entry)
+        for written, whole in entries.items()
+        for id, entry in _each(f"{file}: {written}", written, whole)
+    ]
+
+
+def _each(where: str, id: str, entry: Any) -> Iterable[tuple[str, dict[str, Any]]]:
+    """The entry, or those that it stands for if it is one for several families of operators."""
+    if not isinstance(entry, dict):
+        raise CatalogueError(f"{where}: not a map")
+    if ("families" in entry) is not (operator_families.EVERY in str(id)):
+        raise CatalogueError(f"{where}: an id with '*' and the key 'families' need each other")
+    if "families" not in entry:
+        return [(id, entry)]
+    unknown = set(entry["families"]) - set(operator_families.every())
+    if unknown:
+        raise CatalogueError(f"{where}: unknown family {sorted(unknown)[0]!r}")
+    return operator_families.expanded(id, entry)
 
 
 def _requirement(file: Path, surface: str, id: str, entry: dict[str, Any]) -> Requirement:
     where = f"{file}: {id}"
     if not REQUIREMENT_ID.fullmatch(str(id)):
-        raise CatalogueError(f"{where}: not an id like STREAM-004")
-    if not isinstance(entry, dict):
-        raise CatalogueError(f"{where}: not a map")
-    old = "source" not in entry and "level" in entry
-    unknown = set(entry) - (OLD_KEYS if old else KEYS)
+        raise CatalogueError(f"{where}: not an id like STREAM-004 or OPINFO-LINALG-003")
+    unknown = set(entry) - KEYS
     if unknown:
         raise CatalogueError(f"{where}: unknown key {sorted(unknown)[0]!r}")
-    for key in OLD_REQUIRED_KEYS if old else REQUIRED_KEYS:
+    for key in REQUIRED_KEYS:
         if not entry.get(key):
             raise CatalogueError(f"{where}: key {key!r} is missing")
-    level = _old_level(where, entry) if old else _level(where, entry["statement"])
+    level = _level(where, entry["statement"])
     if entry["tier"] not in TIERS:
         raise CatalogueError(f"{where}: tier is one of {TIERS}")
     for key in ("since", "until"):
@@ -160,10 +169,10 @@ def _requirement(file: Path, surface: str, id: str, entry: dict[str, Any]) -> Re
         tier=entry["tier"],
         statement=entry["statement"],
         reason=entry["reason"],
+        source=_source(where, entry["source"]),
         needs=tuple(entry.get("needs", ())),
         since=entry.get("since"),
         until=entry.get("until"),
-        source=_old_source(entry) if old else _source(where, entry["source"]),
         blocked_upstream=Blocked(blocked["issue"], blocked.get("torch")) if blocked else None,
     )
 
@@ -187,14 +196,3 @@ def _source(where: str, source: Any) -> Source:
     if not isinstance(source["url"], str) or not source["url"].startswith("https://"):
         raise CatalogueError(f"{where}: the url of a source begins with https://")
     return Source(source["kind"], source["url"])
-
-
-def _old_level(where: str, entry: dict[str, Any]) -> str:
-    if entry["level"] not in LEVELS:
-        raise CatalogueError(f"{where}: level is one of {LEVELS}")
-    level: str = entry["level"]
-    return level
-
-
-def _old_source(entry: dict[str, Any]) -> Source | None:
-    return Source(OLD_SOURCE, entry["link"]) if entry.get("link") else None

@@ -11,8 +11,6 @@ from torch_conformance.spec.catalogue import (
     DOCUMENTED,
     ISSUE,
     KEYWORD,
-    OLD_SOURCE,
-    SOURCE_KINDS,
     Requirement,
 )
 
@@ -25,14 +23,10 @@ _ISSUE = re.compile(r"https://github\.com/[^/]+/[^/]+/(?:issues|pull)/\d+(?:#.+)
 
 
 def problems(requirements: Iterable[Requirement]) -> Iterator[str]:
-    """What is wrong with the wording of requirements, each with the id of the requirement.
-
-    One of the old form, which has no kind of source, is left out until the migration is done.
-    """
+    """What is wrong with the wording of requirements, each with the id of the requirement."""
     for requirement in requirements:
-        if requirement.source is not None and requirement.source.kind != OLD_SOURCE:
-            for problem in _problems(requirement):
-                yield f"{requirement.id}: {problem}"
+        for problem in _problems(requirement):
+            yield f"{requirement.id}: {problem}"
 
 
 def _problems(requirement: Requirement) -> Iterator[str]:
@@ -62,9 +56,6 @@ def _reason_problems(reason: str) -> Iterator[str]:
 
 def _source_problems(requirement: Requirement) -> Iterator[str]:
     source = requirement.source
-    if source is None or source.kind not in SOURCE_KINDS:
-        yield "there is no source"
-        return
     if requirement.level == "must" and source.kind not in (DOCUMENTED, CODE):
         yield f"MUST needs a source that is documented or code, not {source.kind}"
     if source.kind == CODE and not _LINES.fullmatch(source.url):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 
 ID = re.compile(r"[a-z][a-z0-9_]*/[a-z0-9_]+(:[a-z0-9_]+){0,2}")
-REQUIREMENT_ID = re.compile(r"[A-Z][A-Z0-9]*-[0-9]{3}")
+# A subject, for operators also their family, and a number: STREAM-004, OPINFO-LINALG-003.
+REQUIREMENT_ID = re.compile(r"[A-Z][A-Z0-9]*(?:-[A-Z][A-Z0-9]*)?-[0-9]{3}")
 
 # How wide a run has to be to contain a check: `pr` is the quickest selection, `standard` what is
 # run unless something else is asked for, `full` everything.
