@@ -14,6 +14,7 @@ from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
 from ci.results.schema import IS_BAD
 from ci.results.store import Snapshot
+from torch_conformance.spec import former_names
 
 PATIENCE = 2
 """Runs of those announced that are read alone: in most builds no more are asked for."""
@@ -78,7 +79,8 @@ class Stored:
             return run.started, run.id
 
         said = tracks[max(tracks, key=age)]
-        return Check(id, id.partition("/")[0], said.tier, said.level, said.requirements, courses)
+        requirements = tuple(former_names.requirements(said.requirements, id))
+        return Check(id, id.partition("/")[0], said.tier, said.level, requirements, courses)
 
     def check_ids(self) -> Mapping[str, Check]:
         """Every check, sorted by id, without courses."""

@@ -103,9 +103,7 @@ def _judged(report: Document) -> Row:
         "title": verdict.title,
         "steps": [_step(step) for step in verdict.steps],
         "without": verdict.without,
-        "standings": {
-            id: str(found) for step in verdict.steps for id, found in step.standings.items()
-        },
+        "standings": {id: str(found) for id, found in verdict.standings.items()},
     }
 
 

@@ -18,7 +18,7 @@ import duckdb
 
 from ci import untrusted
 from ci.errors import CiError
-from ci.results import duck, layout
+from ci.results import duck, former_names, layout
 from ci.results.layout import Segment
 from ci.results.schema import RESULTS, RUNS, Column
 from torch_conformance.spec import strict
@@ -63,8 +63,9 @@ class Snapshot:
         An error of DuckDB in the block becomes a CiError if a file is to blame.
         """
         with duck.connected() as database, _blaming(part.segment for part in self.parts):
-            database.execute(f"CREATE VIEW runs AS {self._query(RUNS)}")
-            database.execute(f"CREATE VIEW results AS {self._query(RESULTS)}")
+            database.execute(f"CREATE VIEW runs AS {former_names.runs(self._query(RUNS))}")
+            results = former_names.results(self._query(RESULTS))
+            database.execute(f"CREATE VIEW results AS {results}")
             yield database
 
     def _query(self, columns: dict[str, Column]) -> str:

@@ -35,8 +35,9 @@ def reached(content: dict[str, Any]) -> str | None:
     return levels.assess(content).name
 
 
-def test_every_tier_belongs_to_one_level_in_order() -> None:
-    assert tuple(t for level in levels.every() for t in level.tiers) == catalogue.TIERS
+def test_every_tier_with_a_must_belongs_to_one_level_in_order() -> None:
+    tiers = tuple(tier for tier in catalogue.TIERS if musts(tier))
+    assert tuple(t for level in levels.every() for t in level.tiers) == tiers
 
 
 def test_levels_demand_capabilities_that_exist() -> None:
@@ -44,12 +45,20 @@ def test_levels_demand_capabilities_that_exist() -> None:
 
 
 def test_no_level_is_reached_for_want_of_must_level_requirements() -> None:
-    verdict = levels.assess(synthetic.content())
-    have = {tier for tier in catalogue.TIERS if musts(tier)}
-    expected = [level.name for level in levels.every() if have & set(level.tiers)][-1]
-    assert verdict.name == expected
-    if expected != "compile":
-        assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]  # there is a next level
+    last = [id for id, r in synthetic.requirements().items() if r.tier == "multi_device"]
+    content = synthetic.content()
+    for id in last:
+        content["requirements"][id]["level"] = "should"
+    verdict = levels.assess(content)
+    assert verdict.name == "training"
+    assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]  # there is a next level
+
+
+def test_a_requirement_of_a_tier_without_a_level_has_a_standing() -> None:
+    outside = [id for id, r in synthetic.requirements().items() if r.tier == "compile"]
+    standings = levels.assess(synthetic.content()).standings
+    assert {standings[id] for id in outside} == {levels.Standing.VERIFIED}
+    assert set(standings) == set(synthetic.requirements())
 
 
 @pytest.mark.parametrize(

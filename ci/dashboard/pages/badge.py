@@ -37,7 +37,7 @@ def _shown(series: list[Series]) -> tuple[Series, Run]:
 
 def _verdict(run: Run) -> Verdict:
     title = "not assessed" if run.why_not else run.title if run.level else "no level"
-    return Verdict(run.level, title, run.why_not, (), run.without)
+    return Verdict(run.level, title, run.why_not, (), run.without, {})
 
 
 def _remark(series: Series, run: Run) -> str:

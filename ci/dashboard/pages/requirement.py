@@ -47,7 +47,7 @@ def _document(
     return {
         "schema": documents.schema("requirement"),
         **said,
-        "link": source and source["url"],
+        "link": source["url"],
         "columns": [_column(stand) for stand in stands],
         "checks": list(ids),
     }

@@ -214,4 +214,4 @@ def _cite(record: Record, catalogue: Mapping[str, Requirement], link: str) -> st
     """The requirement behind a check, the check, and where to read more."""
     requirement = record["requirements"][0]
     known = catalogue.get(requirement)
-    return f"{requirement} {record['id']}  {known.source.url if known and known.source else link}"
+    return f"{requirement} {record['id']}  {known.source.url if known else link}"

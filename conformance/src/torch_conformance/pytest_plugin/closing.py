@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from torch_conformance.bringup.loading import explained
 from torch_conformance.judging.judge import WARN
 from torch_conformance.pytest_plugin.suite import Session
 from torch_conformance.results import levels, summary
+from torch_conformance.spec import operator_families
 from torch_conformance.spec.outcome import EXECUTED, Outcome, is_bad
 
 # Above 63, because pytest and its plugins use the lower ones.
 INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 64, 65, 66
+MAX_UNLISTED = 10
 
 
 def exit_code(backend: Session) -> int:
@@ -68,8 +71,18 @@ def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterat
     if session.changes:
         yield f"changes of {session.expectations_file}"
         yield from (f"       {line}" for line in session.changes)
+    yield from _unlisted(records)
     yield from _level(session)
     yield f"report: {session.report_file}"
+
+
+def _unlisted(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The operators of a newer torch that the suite's families do not have yet."""
+    found = operator_families.unlisted(record["id"] for record in records)
+    if found:
+        count = f"{len(found)} operators are" if len(found) > 1 else "1 operator is"
+        shown = ", ".join(found[:MAX_UNLISTED]) + (" ..." if len(found) > MAX_UNLISTED else "")
+        yield f"{count} in no family of {operator_families.FILE.name} and count as OTHER: {shown}"
 
 
 def _level(session: Session) -> Iterator[str]:

@@ -100,6 +100,8 @@ class Verdict:
     steps: tuple[Step, ...]
     without: tuple[str, ...]
     """Capabilities that the backend lacks."""
+    standings: Mapping[str, Standing]
+    """Of each requirement what the run says; empty if it says nothing about levels."""
 
     def __str__(self) -> str:
         if self.unassessed:
@@ -131,9 +133,14 @@ def assess(content: Mapping[str, Any]) -> Verdict:
     lacking = {name for name, entry in run["capabilities"].items() if not entry["value"]}
     unassessed = _why_not(content)
     if unassessed:
-        return Verdict(None, "none", unassessed, (), tuple(sorted(lacking)))
+        return Verdict(None, "none", unassessed, (), tuple(sorted(lacking)), {})
     records = _by_requirement(content["checks"])
     steps = tuple(_steps(content["requirements"], records, run["capabilities"]))
+    standings = {
+        id: standing(records.get(id, ()), lacking - _demanded()) for id in content["requirements"]
+    }
+    for step in steps:
+        standings |= step.standings
     reached = None
     for step in steps:
         if step.blockers:
@@ -145,7 +152,13 @@ def assess(content: Mapping[str, Any]) -> Verdict:
         None,
         steps,
         tuple(sorted(lacking)),
+        standings,
     )
+
+
+def _demanded() -> set[str]:
+    """The capabilities that any level demands."""
+    return {name for level in every() for name in level.capabilities}
 
 
 def _why_not(content: Mapping[str, Any]) -> str | None:

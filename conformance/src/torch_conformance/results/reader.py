@@ -19,6 +19,7 @@ from typing import Any
 
 import jsonschema
 
+from torch_conformance.results import migration
 from torch_conformance.results.alike import Kind, kind_of
 from torch_conformance.results.report import SCHEMA_FILE, totals
 from torch_conformance.selecting import selection
@@ -103,7 +104,11 @@ def parse(data: bytes, name: str) -> Document:
 
 
 def verified(content: Any, name: str, sha256: str) -> Document:
-    """Verify what strict.loads made of a report with this digest; raises ReportError."""
+    """Verify what strict.loads made of a report with this digest; raises ReportError.
+
+    A report of an earlier suite is in today's names.
+    """
+    content = migration.current(content)
     problems = list(_violations(content)) or list(_contradictions(content))
     if problems:
         raise ReportError(name, problems)

@@ -62,7 +62,7 @@ SURFACES = (
     "claim",
 )
 REQUIRED_KEYS = ("tier", "statement", "reason", "source")
-KEYS = frozenset({*REQUIRED_KEYS, "needs", "since", "until", "blocked_upstream"})
+KEYS = frozenset({*REQUIRED_KEYS, "families", "needs", "since", "until", "blocked_upstream"})
 SOURCE_KEYS = frozenset({"kind", "url"})
 
 
@@ -133,8 +133,7 @@ def _load_file(file: Path) -> list[Requirement]:
 
 def _each(where: str, id: str, entry: Any) -> Iterable[tuple[str, dict[str, Any]]]:
     """The entry, or those that it stands for if it is one for several families of operators."""
-    if not isinstance(entry, dict):
-        raise CatalogueError(f"{where}: not a map")
+    _verify_keys(where, entry)
     if ("families" in entry) is not (operator_families.EVERY in str(id)):
         raise CatalogueError(f"{where}: an id with '*' and the key 'families' need each other")
     if "families" not in entry:
@@ -145,16 +144,22 @@ def _each(where: str, id: str, entry: Any) -> Iterable[tuple[str, dict[str, Any]
     return operator_families.expanded(id, entry)
 
 
-def _requirement(file: Path, surface: str, id: str, entry: dict[str, Any]) -> Requirement:
-    where = f"{file}: {id}"
-    if not REQUIREMENT_ID.fullmatch(str(id)):
-        raise CatalogueError(f"{where}: not an id like STREAM-004 or OPINFO-LINALG-003")
+def _verify_keys(where: str, entry: Any) -> None:
+    if not isinstance(entry, dict):
+        raise CatalogueError(f"{where}: not a map")
     unknown = set(entry) - KEYS
     if unknown:
         raise CatalogueError(f"{where}: unknown key {sorted(unknown)[0]!r}")
     for key in REQUIRED_KEYS:
         if not entry.get(key):
             raise CatalogueError(f"{where}: key {key!r} is missing")
+    _verify_source(where, entry["source"])
+
+
+def _requirement(file: Path, surface: str, id: str, entry: dict[str, Any]) -> Requirement:
+    where = f"{file}: {id}"
+    if not REQUIREMENT_ID.fullmatch(str(id)):
+        raise CatalogueError(f"{where}: not an id like STREAM-004 or OPINFO-LINALG-003")
     level = _level(where, entry["statement"])
     if entry["tier"] not in TIERS:
         raise CatalogueError(f"{where}: tier is one of {TIERS}")
@@ -169,7 +174,7 @@ def _requirement(file: Path, surface: str, id: str, entry: dict[str, Any]) -> Re
         tier=entry["tier"],
         statement=entry["statement"],
         reason=entry["reason"],
-        source=_source(where, entry["source"]),
+        source=Source(**entry["source"]),
         needs=tuple(entry.get("needs", ())),
         since=entry.get("since"),
         until=entry.get("until"),
@@ -188,11 +193,11 @@ def _level(where: str, statement: str) -> str:
     return (found[0][1] or found[0][2]).lower()
 
 
-def _source(where: str, source: Any) -> Source:
+def _verify_source(where: str, source: Any) -> None:
     if not isinstance(source, dict) or set(source) != SOURCE_KEYS:
         raise CatalogueError(f"{where}: source is a map with the keys kind and url")
     if source["kind"] not in SOURCE_KINDS:
         raise CatalogueError(f"{where}: the kind of a source is one of {SOURCE_KINDS}")
-    if not isinstance(source["url"], str) or not source["url"].startswith("https://"):
+    url = source["url"]
+    if url != operator_families.DOCUMENTATION and not str(url).startswith("https://"):
         raise CatalogueError(f"{where}: the url of a source begins with https://")
-    return Source(source["kind"], source["url"])

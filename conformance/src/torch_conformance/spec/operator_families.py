@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,8 @@ import yaml
 FILE = Path(__file__).parent / "operator_families.yaml"
 EVERY = "*"
 """In an id of the catalogue: the place of the family's name."""
+DOCUMENTATION = "{documentation}"
+"""As the url of a source: where PyTorch documents the family."""
 OTHER = "OTHER"
 """The family of an operator that no family lists."""
 LISTS = "FOREACH"
@@ -55,18 +57,16 @@ def of_operator(name: str) -> str:
     return _by_operator().get(name, OTHER)
 
 
-def is_listed(name: str) -> bool:
-    """Whether a family lists the operator."""
-    return name in _by_operator()
-
-
 def of_case(case: str) -> str:
     """The family of an operator by its name in a check id, which may end with a variant."""
-    while case:
-        if case in _by_case():
-            return _by_case()[case]
-        case = case.rpartition("_")[0]
-    return OTHER
+    return _listed(case) or OTHER
+
+
+def unlisted(check_ids: Iterable[str]) -> list[str]:
+    """The operators, as in check ids, of those checks of single operators that no family lists."""
+    found = (id.removeprefix("opinfo/").split(":") for id in check_ids if id.startswith("opinfo/"))
+    cases = {case for topic, case, *_ in found if topic != "foreach" and not _listed(case)}
+    return sorted(cases)
 
 
 def as_case(operator: str) -> str:
@@ -85,13 +85,19 @@ def expanded(id: str, entry: dict[str, Any]) -> Iterator[tuple[str, dict[str, An
     """The entries of the catalogue that one with the key `families` stands for."""
     for name in entry["families"]:
         family = every()[name]
-        words = {"operators": family.subject, "documentation": family.documentation}
         made = {key: value for key, value in entry.items() if key != "families"}
-        made["statement"] = entry["statement"].format_map(words)
-        made["source"] = {k: v.format_map(words) for k, v in entry["source"].items()}
+        made["statement"] = entry["statement"].format(operators=family.subject)
+        if entry["source"]["url"] == DOCUMENTATION:
+            made["source"] = {**entry["source"], "url": family.documentation}
         if family.needs:
             made["needs"] = [*entry.get("needs", ()), *family.needs]
         yield id.replace(EVERY, name), made
+
+
+def _listed(case: str) -> str | None:
+    while case and case not in _by_case():
+        case = case.rpartition("_")[0]
+    return _by_case().get(case)
 
 
 @functools.cache
