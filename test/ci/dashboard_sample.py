@@ -38,7 +38,7 @@ REQUIREMENTS = (
     "MODEL-001",
     "OP-001",
     "OP-027",
-    "OPINFO-001",
+    "OPINFO-UNARY-001",
     "SMOKE-001",
     "STREAM-001",
 )

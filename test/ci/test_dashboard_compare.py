@@ -50,7 +50,7 @@ OLD = night(
         "smoke/smoke_001:c0": {"outcome": "flaky", "waiver": {"list": "flaky", "id": "smoke/*"}},
         "model/model_001:c0": WRONG,
         "model/model_001:c1": "xfail",
-        "opinfo/opinfo_001:c1": "unsupported",
+        "opinfo/opinfo_unary_001:c1": "unsupported",
     },
     without=("device/dev_001:c0", "device/dev_001:c1"),
 )
@@ -62,7 +62,7 @@ NEW = night(
         "smoke/smoke_001:c0": "flaky",
         "model/model_001:c0": "unsupported",
         "model/model_001:c1": {"outcome": "crash", "message": "SIGSEGV\n at 0x12"},
-        "opinfo/opinfo_001:c1": "blocked_upstream",
+        "opinfo/opinfo_unary_001:c1": "blocked_upstream",
         "device/dev_001:c0": WRONG,
     },
     without=(RENAMED,),
@@ -256,7 +256,7 @@ def test_of_what_differs_besides_and_has_parts_only_those_are_said_that_differ()
 def test_5000_changes_are_a_few_lines_and_all_in_the_document() -> None:
     def many(day: int, outcome: str) -> Content:
         records = [
-            synthetic.record("OPINFO-001", outcome, n, **said(n, outcome)) for n in range(5000)
+            synthetic.record("OPINFO-UNARY-001", outcome, n, **said(n, outcome)) for n in range(5000)
         ]
         return synthetic.content(
             records, started=f"2026-11-{day:02}T02:00:00+00:00", backend="cpu", device_type="cpu"

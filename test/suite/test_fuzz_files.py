@@ -213,5 +213,5 @@ def test_a_hostile_list_of_skips_is_an_error_or_rules(data: bytes) -> None:
         tests = skips.read(data.decode())
     except ValueError:
         return
-    checks = [Check(f"opinfo/out:add:{d}", ("OPINFO-001",), lambda dev: None) for d in DTYPES]
+    checks = [Check(f"opinfo/out:add:{d}", ("OPINFO-UNARY-001",), lambda dev: None) for d in DTYPES]
     assert skips.rules(tests, checks).tests == len(tests)

@@ -22,7 +22,7 @@ def checks() -> list[Check]:
     """Checks with the ids of an OpInfo tier of a few operators."""
     topics = ("forward", "gradient")
     ids = [f"opinfo/{t}:{o}:{d}" for t in topics for o in OPERATORS for d in DTYPES]
-    return [Check(id, ("OPINFO-001",), lambda dev: None) for id in ids]
+    return [Check(id, ("OPINFO-UNARY-001",), lambda dev: None) for id in ids]
 
 
 def disabled(names: Iterable[str], owner: str = "TestCommonPRIVATEUSE1") -> list[UpstreamTest]:

@@ -73,7 +73,7 @@ def text() -> str:
         record("COPY-001", "fail", message="2 elements differ"),
         record("EVENT-001", "unsupported", reason="needs capability 'events'"),
         record("STREAM-004", "xfail", reason="events are lost"),
-        record("OPINFO-001", "pass", 1, fallbacks=["aten::sinh"]),
+        record("OPINFO-UNARY-001", "pass", 1, fallbacks=["aten::sinh"]),
     )
     return render(replaced(*records))
 
@@ -90,7 +90,7 @@ def test_it_shows_verdict_causes_reasons_entries_and_fallbacks(text: str) -> Non
         "COPY-001 is broken (1 checks, such as copy/copy_001:c0)",
         synthetic.requirements()["COPY-001"].statement,
         "What blocks Core",
-        "opinfo/opinfo_001",
+        "opinfo/opinfo_unary_001",
     ):
         assert expected in words, expected
 
@@ -169,7 +169,7 @@ def test_twenty_thousand_checks_stay_below_three_megabytes(kind: str) -> None:
         outcome, key = {"failing": ("fail", "message"), "excused": ("unsupported", "reason")}[kind]
         texts = ({key: f"{i} " + "long text " * 40} for i in range(number))
         content = synthetic.content(
-            [record("OPINFO-001", outcome, i, **text) for i, text in enumerate(texts)]
+            [record("OPINFO-UNARY-001", outcome, i, **text) for i, text in enumerate(texts)]
         )
     text = render(content)
     assert len(text.encode()) < 3_000_000

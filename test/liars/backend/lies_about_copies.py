@@ -226,7 +226,7 @@ def imaginary_parts_are_lost_in_silence(name: str, call: Call, args: Any, kwargs
 
 
 @lie(
-    "COPY-013 COPY-014 OPINFO-006",
+    "COPY-013 COPY-014 OPINFO-UNARY-006",
     "copy/lazy_source:conj:complex64 copy/lazy_target:conj opinfo/math_bits:sinh:complex64",
 )
 def conjugate_bits_are_overlooked(name: str, call: Call, args: Any, kwargs: Any) -> Any:

@@ -433,7 +433,7 @@ def backward_has_a_stream_of_its_own(name: str, call: Call, args: Any, kwargs: A
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-001", "opinfo/forward:addmm:bfloat16")
+@lie("OPINFO-BLAS-001", "opinfo/forward:addmm:bfloat16")
 def bfloat16_has_no_bias(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """addmm in bfloat16, and in no other type, adds nothing to the product."""
     if name.startswith("addmm") and args[0].dtype == torch.bfloat16:

@@ -9,7 +9,7 @@ import torch
 from lies import BACKEND, Call, lie
 
 
-@lie("OPINFO-001", "opinfo/forward:sinh:int64")
+@lie("OPINFO-UNARY-001", "opinfo/forward:sinh:int64")
 def whole_numbers_are_not_widened_enough(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The hyperbolic sine of whole numbers is computed in half precision."""
     if name.startswith("sinh") and not args[0].is_floating_point():
@@ -18,14 +18,14 @@ def whole_numbers_are_not_widened_enough(name: str, call: Call, args: Any, kwarg
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-002", "opinfo/forward:bernoulli:float32")
+@lie("OPINFO-RANDOM-002", "opinfo/forward:bernoulli:float32")
 def random_tensors_have_a_dimension_more(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """bernoulli gives as many numbers as asked for, in another shape."""
     result = call(*args, **kwargs)
     return result[None] if name == "bernoulli" else result
 
 
-@lie("OPINFO-003", "opinfo/out:sinh:float32 opinfo/out:mul:float32")
+@lie("OPINFO-UNARY-003 OPINFO-BINARY-003", "opinfo/out:sinh:float32 opinfo/out:mul:float32")
 def strides_of_out_are_ignored(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A result is written to out= as if that were contiguous."""
     out = kwargs.get("out")
@@ -36,7 +36,7 @@ def strides_of_out_are_ignored(name: str, call: Call, args: Any, kwargs: Any) ->
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-003", "opinfo/out:sinh:float32")
+@lie("OPINFO-UNARY-003", "opinfo/out:sinh:float32")
 def out_takes_any_dtype(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A result is converted to the dtype of out=, whatever is lost."""
     if name == "sinh.out" and not kwargs["out"].is_floating_point():
@@ -44,13 +44,16 @@ def out_takes_any_dtype(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-004", "opinfo/inplace:sinh:float32")
+@lie("OPINFO-UNARY-004", "opinfo/inplace:sinh:float32")
 def in_place_computes_elsewhere(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """sinh_ leaves its result in a temporary."""
     return call(args[0].clone()) if name == "sinh_" else call(*args, **kwargs)
 
 
-@lie("OPINFO-005", "opinfo/noncontiguous:sinh:float32 opinfo/noncontiguous:mm:float32")
+@lie(
+    "OPINFO-UNARY-005 OPINFO-BLAS-005",
+    "opinfo/noncontiguous:sinh:float32 opinfo/noncontiguous:mm:float32",
+)
 def memory_is_read_in_a_row(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A kernel takes every input for contiguous."""
     if name in ("sinh", "mm"):
@@ -58,7 +61,7 @@ def memory_is_read_in_a_row(name: str, call: Call, args: Any, kwargs: Any) -> An
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-007", "opinfo/error:gather opinfo/error:cat")
+@lie("OPINFO-INDEX-007 OPINFO-JOIN-007", "opinfo/error:gather opinfo/error:cat")
 def wrong_arguments_are_overlooked(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Whatever an operator complains about, something is returned."""
     try:
@@ -67,7 +70,7 @@ def wrong_arguments_are_overlooked(name: str, call: Call, args: Any, kwargs: Any
         return torch.zeros((), device=BACKEND)
 
 
-@lie("OPINFO-008", "opinfo/gradient:tanh:float32")
+@lie("OPINFO-UNARY-008", "opinfo/gradient:tanh:float32")
 def a_backward_kernel_is_wrong(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The backward of tanh forgets the square."""
     if name == "tanh_backward":
@@ -75,13 +78,13 @@ def a_backward_kernel_is_wrong(name: str, call: Call, args: Any, kwargs: Any) ->
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-009", "opinfo/gradgrad:sin:float32")
+@lie("OPINFO-UNARY-009", "opinfo/gradgrad:sin:float32")
 def a_second_backward_loses_its_sign(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """neg, which the second derivative of the sine needs, copies."""
     return args[0].clone() if name == "neg" else call(*args, **kwargs)
 
 
-@lie("OPINFO-010", "opinfo/foreach:_foreach_add:float32")
+@lie("OPINFO-FOREACH-010", "opinfo/foreach:_foreach_add:float32")
 def lists_are_added_without_their_factor(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """_foreach_add ignores alpha."""
     if name == "_foreach_add.List":
@@ -89,7 +92,7 @@ def lists_are_added_without_their_factor(name: str, call: Call, args: Any, kwarg
     return call(*args, **kwargs)
 
 
-@lie("OPINFO-010", "opinfo/foreach:_foreach_exp_inplace:float32")
+@lie("OPINFO-FOREACH-011", "opinfo/foreach:_foreach_exp_inplace:float32")
 def the_end_of_a_list_is_not_reached(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """_foreach_exp_ skips the last tensor of the list."""
     return call(args[0][:-1]) if name == "_foreach_exp_" else call(*args, **kwargs)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs of earlier suites keep their names in a store, and are read in today's.
+
+The store of real runs in docs/dashboard has runs of torch 2.11 to 2.15 by a suite that called a level
+Scale-out, had a level Compile, and one requirement for each topic of the operator database.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.dashboard import runs
+from ci.results.store import Store
+from torch_conformance.results import levels
+from torch_conformance.spec import catalogue, former_names, operator_families
+
+STORE = Store(Path(__file__).resolve().parents[2] / "docs" / "dashboard" / "store")
+
+
+def test_levels_of_old_runs_have_todays_names() -> None:
+    found = STORE.read(runs.read)
+    titles = {level.name: level.title for level in levels.every()}
+    assert {run.level for run in found} >= {None, "multi_device"}
+    assert all(run.title == titles[run.level] for run in found if run.level)
+    aligned = [run for run in found if run.why_not is None]
+    assert aligned
+    assert {tuple((step.name, step.title) for step in run.steps) for run in aligned} == {
+        tuple(titles.items())
+    }
+
+
+def test_tiers_of_old_results_have_todays_names() -> None:
+    with STORE.reading() as database:
+        tiers = {tier for (tier,) in database.execute("SELECT DISTINCT tier FROM results").fetchall()}
+    assert tiers == set(catalogue.TIERS)
+
+
+@pytest.fixture(scope="module")
+def checks() -> dict[str, dict[str, list[str]]]:
+    """The checks of the operator database by line of torch, with their requirements of then."""
+    query = (
+        "SELECT DISTINCT line, check_id, requirements FROM results JOIN runs ON runs.id = run "
+        "WHERE surface = 'opinfo'"
+    )
+    found: dict[str, dict[str, list[str]]] = {}
+    with STORE.reading() as database:
+        for line, id, requirements in database.execute(query).fetchall():
+            found.setdefault(line, {})[id] = requirements
+    return found
+
+
+def test_each_operator_of_every_torch_is_in_a_family(
+    checks: dict[str, dict[str, list[str]]],
+) -> None:
+    assert set(checks) == {"2.11", "2.12", "2.13", "2.14", "2.15"}
+    for ids in checks.values():
+        assert operator_families.unlisted(ids) == []
+
+
+def test_every_torch_has_checks_of_each_requirement_of_operators(
+    checks: dict[str, dict[str, list[str]]],
+) -> None:
+    of_operators = {r.id for r in catalogue.load().values() if r.surface == "opinfo"}
+    for ids in checks.values():
+        today = {
+            new
+            for id, requirements in ids.items()
+            for new in former_names.requirements(requirements, id)
+        }
+        assert today == of_operators
