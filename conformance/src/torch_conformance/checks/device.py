@@ -100,7 +100,7 @@ _BY_INDEX_MEMORY: dict[str, Callable[[Device, int], Any]] = {
 
 
 def _refuses(dev: Device, call: Callable[[Device, int], Any], index: int) -> None:
-    """`call` raises for `index`, and leaves the current device and the device itself usable."""
+    """`call` raises for `index`; the current device stays the same, and devices stay usable."""
     torch.empty(1, device=dev.device(0))
     before = _current(dev)
     error = raised(lambda: call(dev, index))
@@ -483,7 +483,7 @@ _INDEXLESS: dict[str, Callable[[Device], torch.Tensor]] = {
     case_needs={"cast": "float16"},
 )
 def device_without_index_is_the_current_one(dev: Device, case: str) -> None:
-    """A device without an index means the current one; tensors always carry an index."""
+    """A device without an index means the current one."""
     with torch.accelerator.device_index(1):
         x = _INDEXLESS[case](dev)
         assert x.device == dev.device(1), f"expected index 1, got {x.device}"

@@ -501,14 +501,14 @@ def a_late_error_is_reported_once(dev: Device, case: str) -> None:
     _late_error_is_raised_once(dev, _LAUNCHES[case])
 
 
-@check("error/deferred_once:usable_after", "ERR-023", needs=_DEFERRED)
+@check("error/deferred_once:usable_after", "ERR-029", needs=_DEFERRED)
 def the_device_goes_on_after_a_late_error(dev: Device) -> None:
     """After a late error the device computes."""
     _late_error_is_raised_once(dev)
     dev.assert_equal(torch.ones(3, device=dev.device(0)) + 1, torch.full((3,), 2.0))
 
 
-@check("error/deferred_once:stream_usable", "ERR-023", needs=_DEFERRED)
+@check("error/deferred_once:stream_usable", "ERR-029", needs=_DEFERRED)
 def the_stream_goes_on_after_its_late_error(dev: Device) -> None:
     """After a late error the stream that had it runs new work."""
     stream, x = _late_error_is_raised_once(dev)

@@ -802,18 +802,31 @@ def _adds(dev: Device) -> None:
     dev.assert_equal(torch.ones(9, device=dev.device()) + 1, torch.full((9,), 2.0))
 
 
+@check("memory/oom:type", "MEM-020", needs=_LIMITED)
+def running_out_raises_out_of_memory(dev: Device) -> None:
+    """More than the device has raises torch.OutOfMemoryError."""
+    with _on_first_device(dev):
+        _runs_out(dev)
+
+
+@check("memory/oom:in_thread", "MEM-020", needs=_LIMITED)
+def running_out_raises_out_of_memory_in_a_thread(dev: Device) -> None:
+    """More than the device has raises torch.OutOfMemoryError in two threads, one after the other."""
+    with _on_first_device(dev):
+        _runs_out(dev)
+        in_thread(lambda: _runs_out(dev))
+
+
 #: What is done after memory has run out.
 _AFTERWARDS: dict[str, Callable[[Device], None]] = {
-    "type": lambda dev: None,
     "usable_after": _adds,
     "repeatedly": _runs_out_again,
-    "in_thread": lambda dev: in_thread(lambda: _runs_out(dev)),
 }
 
 
-@check("memory/oom", "MEM-020", cases=_AFTERWARDS, needs=_LIMITED)
-def running_out_raises_out_of_memory(dev: Device, case: str) -> None:
-    """More than the device has raises torch.OutOfMemoryError and leaves the device usable."""
+@check("memory/oom", "MEM-048", cases=_AFTERWARDS, needs=_LIMITED)
+def running_out_leaves_the_device_usable(dev: Device, case: str) -> None:
+    """After torch.OutOfMemoryError the device computes, and raises it again when it is due."""
     with _on_first_device(dev):
         _runs_out(dev)
         _AFTERWARDS[case](dev)
@@ -827,7 +840,7 @@ def running_out_can_be_caught_as_a_runtime_error(dev: Device) -> None:
         assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
 
 
-@check("memory/oom:nothing_leaked", "MEM-020", needs=_LIMITED)
+@check("memory/oom:nothing_leaked", "MEM-019", needs=_LIMITED)
 def running_out_leaks_no_memory(dev: Device) -> None:
     """An out-of-memory error leaves no more memory allocated than before."""
     dev.require("memory_stats")

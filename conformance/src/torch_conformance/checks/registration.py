@@ -827,7 +827,7 @@ def process_exits_cleanly(dev: Device, case: str) -> None:
     ends(dev, _LEAVE)[case].verify(status=_STATUS[case])
 
 
-@check("registration/exit:at_exit_hook", "REG-040", needs=("accelerator",), deadline=180)
+@check("registration/exit:at_exit_hook", "REG-044", needs=("accelerator",), deadline=180)
 def exit_hooks_use_the_device(dev: Device) -> None:
     """A function that a program gave to atexit uses the device when the program exits."""
     end = ends(dev, _LEAVE)["at_exit_hook"]

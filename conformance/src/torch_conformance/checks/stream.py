@@ -686,7 +686,7 @@ def device_synchronize_covers_the_device_named(dev: Device, case: str) -> None:
 # ---- the current stream ----------------------------------------------------------------------
 
 
-@check("stream/default:is_current", "STREAM-040", needs=("streams",))
+@check("stream/default:is_current", "STREAM-055", needs=("streams",))
 def the_default_stream_is_current_at_first(dev: Device) -> None:
     """In a new thread the default stream is current."""
     assert in_thread(lambda: dev.current_stream(0)) == dev.module.default_stream(0)
@@ -708,7 +708,7 @@ def the_default_stream_does_not_change(dev: Device) -> None:
         assert dev.module.default_stream(0) == default
 
 
-@check("stream/default:usable", "STREAM-040", needs=("streams",))
+@check("stream/default:usable", "STREAM-057", needs=("streams",))
 def the_default_stream_can_be_entered(dev: Device) -> None:
     """The default stream can be entered and synchronised as any other stream."""
     default = dev.module.default_stream(0)
@@ -718,7 +718,7 @@ def the_default_stream_can_be_entered(dev: Device) -> None:
     dev.assert_equal(x, _full(1))
 
 
-@check("stream/default:new_streams_differ", "STREAM-040", needs=("streams",))
+@check("stream/default:new_streams_differ", "STREAM-056", needs=("streams",))
 def new_streams_are_not_the_default_stream(dev: Device) -> None:
     """None of forty created streams is the default stream."""
     assert dev.module.default_stream(0) not in [dev.stream(0) for _ in range(40)]

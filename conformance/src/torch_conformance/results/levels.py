@@ -47,6 +47,9 @@ class Standing(str, Enum):
 
 
 BLOCKING = (Standing.BROKEN, Standing.WAIVED, Standing.UNTESTED)
+# What the descriptor claims excuses musts, so that a wrong claim blocks although it is no must.
+CLAIMS = "CLAIM-"
+CONTRADICTED = (Standing.BROKEN, Standing.WAIVED)
 
 
 @dataclass(frozen=True)
@@ -211,9 +214,10 @@ def _step(
         for name in level.capabilities
         if not capabilities.get(name, {}).get("value")
     ]
+    claims = [id for id in mine if id.startswith(CLAIMS) and standings[id] in CONTRADICTED]
     blockers += [
         _blocker(id, standings[id], records.get(id, []))
-        for id in sorted(must)
+        for id in sorted([*must, *claims])
         if standings[id] in BLOCKING
     ]
     if not verified:
