@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import yaml
 
 from torch_conformance.authoring import check as authoring_check
@@ -102,6 +105,45 @@ def test_requirements_are_one_clause_with_a_source(requirements: dict[str, Requi
     assert list(catalogue_rules.problems(requirements.values())) == []
 
 
+def test_names_in_links_exist(requirements: dict[str, Requirement]) -> None:
+    """An anchor such as #torch.Stream.query is a name of this torch."""
+    anchors = {entry.source.url.partition("#")[2] for entry in requirements.values()}
+    names = {anchor for anchor in anchors if anchor.startswith("torch.")}
+    assert len(names) > 100
+    assert {name for name in names if not exists(name)} == set()
+
+
+def exists(name: str) -> bool:
+    """Whether torch has something of this dotted name."""
+    try:
+        pkgutil.resolve_name(name)
+    except (AttributeError, ImportError):
+        return False
+    return True
+
+
+def test_lines_in_links_exist(requirements: dict[str, Requirement]) -> None:
+    """Verified where this torch is of the tag that a link names, in the files that it has."""
+    verified = 0
+    for entry in requirements.values():
+        link = CODE_LINK.fullmatch(entry.source.url)
+        if link is None or link["tag"] != torch.__version__.partition("+")[0]:
+            continue
+        places = (root / link["path"].removeprefix("aten/src/") for root in ROOTS)
+        file = next((place for place in places if place.is_file()), None)
+        assert file is not None, f"{entry.id}: torch {link['tag']} has no {link['path']}"
+        lines = len(file.read_text(encoding="utf-8").splitlines())
+        assert int(link["last"]) <= lines, f"{entry.id}: {file} has {lines} lines"
+        verified += 1
+    assert verified > 100 or not torch.__version__.startswith("2.13.0")
+
+
+CODE_LINK = re.compile(
+    r"https://github\.com/pytorch/pytorch/blob/v(?P<tag>[0-9.]+)/(?P<path>[^#]+)"
+    r"#L[0-9]+-L(?P<last>[0-9]+)"
+)
+ROOTS = (Path(torch.__file__).parents[1], Path(torch.__file__).parent / "include")
+
 GOOD: dict[str, Any] = {
     "tier": "core",
     "statement": "Work of one stream MUST run in the order in which it was queued.",
@@ -165,6 +207,8 @@ def bad_wordings() -> Iterator[tuple[dict[str, str], str]]:
     yield {"url": "https://docs.pytorch.org/docs/stable/a.html"}, "no anchor"
     yield {"kind": "code"}, "names no lines"
     yield {"kind": "issue"}, "is not an issue"
+    yield {"url": "https://docs.pytorch.org/docs/stable/notes/cuda.html#b"}, "is about CUDA"
+    yield {"url": "https://example.org/a.html#b"}, "not PyTorch's own documentation"
 
 
 @pytest.mark.parametrize(("change", "words"), list(bad_wordings()))

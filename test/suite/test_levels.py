@@ -125,11 +125,21 @@ def test_a_capability_that_a_level_demands_cannot_be_absent() -> None:
 
 def test_should_level_requirements_are_counted_and_block_nothing() -> None:
     should = next(
-        id for id, r in synthetic.requirements().items() if (r.level, r.tier) == ("should", "core")
+        id
+        for id, r in synthetic.requirements().items()
+        if (r.level, r.tier) == ("should", "core") and r.surface != "claim"
     )
     verdict = levels.assess(replaced(record(should, "fail")))
     assert verdict.name == "multi_device"
     assert verdict.steps[0].should_verified == verdict.steps[0].should - 1
+
+
+@pytest.mark.parametrize("outcome", ["fail", "xfail", "unsupported"])
+def test_a_claim_of_the_descriptor_that_the_run_contradicts_blocks(outcome: str) -> None:
+    waiver = {} if outcome == "fail" else {"waiver": {"list": outcome, "id": "*"}}
+    verdict = levels.assess(replaced(record("CLAIM-002", outcome, **waiver)))
+    assert verdict.name is None
+    assert [blocker.what for blocker in verdict.steps[0].blockers] == ["CLAIM-002"]
 
 
 @pytest.mark.parametrize("option", ["--tier=core", "--check=copy/*", "--dtypes=pr", "pytest (-k)"])

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from torch_conformance.spec.catalogue import (
     CODE,
+    CUDA_PRACTICE,
     DOCUMENTED,
     ISSUE,
     KEYWORD,
@@ -19,6 +20,8 @@ _ANY_CASE = re.compile(KEYWORD.pattern, re.IGNORECASE)
 _JOINS = (";", ", and ", " and must ", " and should ")
 _SENTENCE_ENDS = re.compile(r"[.!?](?= [A-Z]|$)")
 _LINES = re.compile(r"https://github\.com/[^/]+/[^/]+/blob/v\d[^/]*/[^#]+#L\d+(?:-L\d+)?")
+_UPSTREAM = re.compile(r"https://(?:docs\.pytorch\.org|github\.com/pytorch/pytorch/wiki)/")
+_ABOUT_CUDA = "/notes/cuda.html"
 _ISSUE = re.compile(r"https://github\.com/[^/]+/[^/]+/(?:issues|pull)/\d+(?:#.+)?")
 
 
@@ -58,6 +61,11 @@ def _source_problems(requirement: Requirement) -> Iterator[str]:
     source = requirement.source
     if requirement.level == "must" and source.kind not in (DOCUMENTED, CODE):
         yield f"MUST needs a source that is documented or code, not {source.kind}"
+    if source.kind == DOCUMENTED and _ABOUT_CUDA in source.url:
+        yield f"{source.url} is about CUDA: its kind is {CUDA_PRACTICE}"
+    if requirement.level == "must" and source.kind == DOCUMENTED:
+        if not _UPSTREAM.match(source.url):
+            yield f"{source.url} is not PyTorch's own documentation, which MUST needs"
     if source.kind == CODE and not _LINES.fullmatch(source.url):
         yield f"{source.url} names no lines of a file on a release tag"
     if source.kind == ISSUE and not _ISSUE.fullmatch(source.url):
