@@ -15,7 +15,6 @@ from definitions import GeneratorError, write
 
 from hal_conformance import contract
 from hal_conformance import known_answers as known_answers_package
-from hal_conformance.known_answers import known_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNELS = ROOT / "csrc" / "kernels"
@@ -150,11 +149,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert done.stderr == f"{tmp_path / 'file' / 'kernels'}: cannot be written: Not a directory\n"
 
 
-def test_every_kernel_has_a_known_answer() -> None:
-    lacking = [name for name in contract.kernels() if not known_answers(name)]
-    assert not lacking, "write known answers: hal_conformance/src/hal_conformance/known_answers"
-
-
+# That every kernel has cases is a check of the HAL suite's own test of known answers.
 def test_every_file_of_known_answers_is_of_a_family() -> None:
     files = {path.stem for path in Path(known_answers_package.__file__).parent.glob("[!_]*.py")}
     assert files == {kernel.family for kernel in contract.kernels().values()}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +102,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         ]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+    items[:] = _by_family(items)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    if session.config.option.collectonly:
-        return
-    for kernel in sorted(filter(None, map(_kernel_of, session.items))):
-        known_answers(kernel)  # the forked tests inherit the cases and need not make them again
+def _by_family(items: list[pytest.Item]) -> list[pytest.Item]:
+    """The tests, with those of known answers sorted by the family of their kernel.
+
+    The cases of one family are in memory at a time: with those of all, a fork takes long.
+    """
+    answers = [item for item in items if _kernel_of(item)]
+    of_family = iter(sorted(answers, key=lambda item: _family(_kernel_of(item) or "")))
+    return [next(of_family) if _kernel_of(item) else item for item in items]
+
+
+def _family(kernel: str) -> str:
+    return contract.kernels()[kernel].family
 
 
 def _kernel_of(item: pytest.Item) -> str | None:
@@ -196,15 +205,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     return True
 
 
+@cache
+def _offered(driver_path: Path, seconds: float) -> frozenset[str]:
+    """The kernels that a driver offers. None if it fails before it can answer."""
+
+    def ask() -> bytes:
+        driver = Driver(driver_path)
+        if not driver.has_entry("init") or driver.api.init() != Status.OK:
+            return b""
+        return " ".join(filter(driver.kernel_info, contract.kernels())).encode()
+
+    return frozenset(run_in_child(ask, seconds).payload.decode().split())
+
+
+def _prepare(item: pytest.Item, seconds: float) -> None:
+    """Make the cases of an offered kernel here, for all forked tests of its family to inherit."""
+    kernel = _kernel_of(item)
+    if kernel is None or not isinstance(item, pytest.Function):
+        return
+    if kernel in _offered(item.callspec.params["driver_path"], seconds):
+        known_answers(kernel)
+
+
 def _run(item: pytest.Item) -> list[pytest.TestReport]:
     config = item.config
+    seconds = config.getoption("driver_deadline")
+    _prepare(item, seconds)
 
     def work() -> bytes:
         reports = runtestprotocol(item, log=False, nextitem=None)
         hook = config.hook.pytest_report_to_serializable
         return pickle.dumps([hook(config=config, report=report) for report in reports])
 
-    seconds = config.getoption("driver_deadline")
     ending = run_in_child(work, seconds)
     if ending.timed_out or ending.code != 0 or not ending.payload:
         return _died(item, ending, seconds)

@@ -48,7 +48,7 @@ yields every case of the family's kernels. A case is data (hal_conformance.answe
 from __future__ import annotations
 
 import importlib
-from functools import cache
+from functools import lru_cache
 
 from hal_conformance import contract
 from hal_conformance.answers import Case
@@ -59,7 +59,7 @@ def known_answers(kernel: str) -> tuple[Case, ...]:
     return _of_family(contract.kernels()[kernel].family).get(kernel, ())
 
 
-@cache
+@lru_cache(maxsize=1)  # some families take 100 MB
 def _of_family(family: str) -> dict[str, tuple[Case, ...]]:
     found: dict[str, dict[str, Case]] = {}
     for case in importlib.import_module(f"{__name__}.{family}").cases():
