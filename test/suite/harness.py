@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import nursery
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -78,12 +79,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def run(tmp_path: Path, folder: Path, *options: str, timeout: float = 180.0) -> Run:
     """Run the checks of a directory against the backend that the options name."""
-    done = subprocess.run(
-        command(folder, *options),
+    done = nursery.run_module(
+        *command(folder, *options)[2:],
         cwd=tmp_path,
         env=environment(tmp_path),
-        capture_output=True,
-        text=True,
         timeout=timeout,
     )
     return Run(done.returncode, done.stdout + done.stderr, tmp_path / "report.json")
