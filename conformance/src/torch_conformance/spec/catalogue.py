@@ -13,6 +13,7 @@ import yaml
 
 from torch_conformance.spec import operator_families
 from torch_conformance.spec.ids import REQUIREMENT_ID
+from torch_conformance.spec.yaml_nodes import LOADER
 
 FOLDER = Path(__file__).parent / "requirements"
 LEVELS = ("must", "should", "may")
@@ -118,7 +119,7 @@ def load(folders: Iterable[Path] = (FOLDER,)) -> dict[str, Requirement]:
 
 def _load_file(file: Path) -> list[Requirement]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        content = yaml.load(file.read_text(encoding="utf-8"), LOADER) or {}
     except yaml.YAMLError as error:
         raise CatalogueError(f"{file}: {error}") from None
     surface, entries = content.get("surface"), content.get("requirements")
