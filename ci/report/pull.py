@@ -29,7 +29,8 @@ def of_run(repo: Repository, run: WorkflowRun) -> PullRequest | None:
     current = [pull for pull in ours if pull.head.sha == run.head_sha]
     if not ours:
         say(
-            f"run {run.id}: there is no open pull request from {head} any more; nothing is published"
+            f"run {run.id}: there is no open pull request from {head} any more; "
+            "nothing is published"
         )
     elif not current:
         now = ", ".join(f"#{pull.number} is at {pull.head.sha[:12]}" for pull in ours)
@@ -45,7 +46,8 @@ def while_current(
         now = repo.get_pull(pull.number)
         if now.state != "open" or now.head.sha != sha:
             say(
-                f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: nothing more is published"
+                f"#{pull.number} is {now.state} at {now.head.sha[:12]} now: "
+                "nothing more is published"
             )
             return
         yield change

@@ -123,7 +123,7 @@ def _names(run: dict[str, Any]) -> Iterator[str]:
     try:
         line(version)
     except InvalidVersion:
-        yield f"its torch is of version {version[:60]!r}, which is not a valid version of a Python package"
+        yield f"its torch has version {version[:60]!r}, which is not valid for a Python package"
 
 
 def _time(run: dict[str, Any], now: datetime) -> Iterator[str]:

@@ -31,7 +31,7 @@ def verified(document: Any, name: str) -> str:
         raise Refused(str(error).removeprefix(f"{name}: ")) from None
     except InvalidVersion:
         raise Refused(
-            f"its torch is of version {version[:60]!r}, which is not a valid version of a Python package"
+            f"its torch has version {version[:60]!r}, which is not valid for a Python package"
         ) from None
     count = len(report.findings)
     return f"{count} findings between torch {report.before.version} and {report.after.version}"

@@ -11,7 +11,7 @@ _KEPT = ("verified", "must", "should_verified", "should", "blockers")
 
 
 def runs(query: str) -> str:
-    """The same rows: levels have today's names, and what is no level any more is left out."""
+    """The same rows: levels have today's names, and former levels are left out."""
     name, title = _name("step.name"), _title("step.name", "step.title")
     kept = ", ".join(f"'{field}': step.{field}" for field in _KEPT)
     steps = (

@@ -71,8 +71,8 @@ def _folder(path: Path, cache: Path, progress: Progress) -> TorchTree:
         if (packages / "torch" / "version.py").is_file():
             return tree_at(packages)
     raise CiError(
-        f"there is no torch in {path}: expected is a directory that contains torch/, that torch/ itself, a "
-        "virtual environment, or a checkout of PyTorch"
+        f"there is no torch in {path}: expected is a directory that contains torch/, that torch/ "
+        "itself, a virtual environment, or a checkout of PyTorch"
     )
 
 

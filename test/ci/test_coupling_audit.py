@@ -141,7 +141,7 @@ def pipe(path: Path) -> None:
         (huge, "8000001 bytes"),
         (dangling, "No such file"),
         (loop, "symbolic links"),
-        (pipe, "no regular file"),
+        (pipe, "not a regular file"),
     ],
 )
 def test_a_file_that_cannot_be_audited_is_named(

@@ -160,9 +160,9 @@ BOMBS: dict[str, tuple[str | bytes, str]] = {
     "a test twice": (suite(case("a"), case("a")), TWICE),
     "a test twice, once good": (suite(case("a"), case("a", FAILURE)), TWICE),
     "a test without a name": (suite("<testcase/>"), "without a name"),
-    "NaN seconds": (suite(case("a", time="nan")), "no duration"),
-    "infinite seconds": (suite(case("a", time="inf")), "no duration"),
-    "negative seconds": (suite(case("a", time="-1")), "no duration"),
+    "NaN seconds": (suite(case("a", time="nan")), "not a duration"),
+    "infinite seconds": (suite(case("a", time="inf")), "not a duration"),
+    "negative seconds": (suite(case("a", time="-1")), "not a duration"),
     "seconds that are no number": (suite(case("a", time="soon")), "soon"),
     "a run that did not end": (
         report.junit("mychip", records(record("COPY-001", "not_run"))),

@@ -102,7 +102,7 @@ def test_the_token_goes_over_no_open_line(monkeypatch: pytest.MonkeyPatch, url: 
             "403 6 times .a rate limit",
         ),
         (requests.ReadTimeout("slow"), "ReadTimeout"),
-        (JSONDecodeError("x", "{", 0), "no answer|no JSON"),
+        (JSONDecodeError("x", "{", 0), "no answer|not JSON"),
     ],
 )
 def test_a_refusal_says_what_to_do(error: Exception, says: str) -> None:

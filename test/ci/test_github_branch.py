@@ -183,7 +183,7 @@ def test_the_branch_with_the_code_is_refused(github_fake: GitHubFake, repo: Repo
     "path", ["", "/a", "a/", "a//b", "../a", "a/../b", ".", "a/.", "a b", "a\n", "\u00e9", "a\\b"]
 )
 def test_odd_paths_are_refused(github_fake: GitHubFake, repo: Repository, path: str) -> None:
-    with pytest.raises(CiError, match="no name for a file"):
+    with pytest.raises(CiError, match="not a name for a file"):
         put(repo, {path: b"1"})
     assert writes(github_fake) == []
 

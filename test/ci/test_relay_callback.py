@@ -659,7 +659,7 @@ def test_a_netrc_does_not_take_the_token_s_place(
     [
         (("--url=http://relay.example/github/callback",), "https address"),
         (("--url=https://me:secret@relay.example/",), "without a password"),
-        (("--url=https://[",), "no address"),
+        (("--url=https://[",), "not an address"),
         (("--url=file:///etc/passwd",), "https address"),
         (("--artifact-url=javascript:alert(1)",), "--artifact-url"),
         (("--artifact-url=https://me:secret@x.example/",), "--artifact-url"),

@@ -256,10 +256,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a name on two lines": ({"backend": "chip\n"}, "its backend is called 'chip\\n'"),
     "a name that turns round": ({"backend": "a\u202eb"}, "its backend is called 'a\\u202eb'"),
     "script for a driver": ({"driver": {"name": "<b>"}}, "its driver is called '<b>'"),
-    "no version": ({"torch": "newest"}, "its torch is of version 'newe"),
+    "no version": ({"torch": "newest"}, "its torch has version 'newe"),
     "script in a version": (
         {"torch": "2.13.0+<script>"},
-        "is no version of Python packages",
+        "is not valid for a Python package",
     ),
     "a path for a version": ({"torch": "../x"}, "'../x'"),
     "the future": ({"started": "2026-11-22T12:11:00+00:00"}, "which is in the future"),
@@ -472,5 +472,5 @@ def test_findings_are_stored_once_by_what_is_in_them(tmp_path: Path, store: Path
 
 def test_findings_of_no_version_are_refused(tmp_path: Path, store: Path) -> None:
     (tmp_path / "findings.json").write_bytes(findings(after="../../x"))
-    assert "its torch is of version '../../x', which" in refusal(store, tmp_path / "findings.json")
+    assert "its torch has version '../../x', which" in refusal(store, tmp_path / "findings.json")
     assert dict(Store(store).findings()) == {}

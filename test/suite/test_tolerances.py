@@ -69,7 +69,7 @@ def test_an_exception_that_matches_no_operator_is_an_error(tmp_path: Path) -> No
         (HEAD + "- {dtypes: {float32: [0, 0]}, reason: r}\n", "key 'operator' is missing"),
         (HEAD + "- {operator: a, dtypes: {float32: [0, 0]}}\n", "a: key 'reason' is missing"),
         (HEAD + "- {operator: a, reason: r}\n", "a: `dtypes` must be a map"),
-        (ENTRY + ", topics: [sideways]}\n", "sinh: 'sideways' is not a topic; there are forward"),
+        (ENTRY + ", topics: [sideways]}\n", "sinh: 'sideways' is not a topic: forward"),
         (ENTRY + ", topic: [out]}\n", "sinh: unknown key 'topic'"),
         (HEAD + "- {operator: 's*h', reason: r}\n", "only allowed at the end"),
         (HEAD + "- [\n", r"t\.yaml"),

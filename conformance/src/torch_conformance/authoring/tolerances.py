@@ -92,7 +92,7 @@ def _exemption(file: Path, entry: Any) -> Exemption:
     topics = tuple(entry.get("topics", TOPICS))
     for topic in topics:
         if topic not in TOPICS:
-            raise TolerancesError(f"{where}: {topic!r} is not a topic; there are {', '.join(TOPICS)}")
+            raise TolerancesError(f"{where}: {topic!r} is not a topic: {', '.join(TOPICS)}")
     return Exemption(entry["operator"], _pairs(where, entry.get("dtypes")), entry["reason"], topics)
 
 

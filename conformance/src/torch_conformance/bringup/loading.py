@@ -16,8 +16,8 @@ ADVICE = (
     (
         r"No module named '([\w.]+)'",
         "descriptor or installation",
-        "install the package that has {0} into this Python, or put its directory on PYTHONPATH; the "
-        "names are those of import.before_torch and import.after_torch",
+        "install the package that has {0} into this Python, or put its directory on PYTHONPATH; "
+        "the names are those of import.before_torch and import.after_torch",
     ),
     (
         r"device type at start of device string: (\w+)",

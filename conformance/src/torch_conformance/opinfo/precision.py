@@ -24,8 +24,8 @@ class Grant(NamedTuple):
     """Times the error of the CPU: the errors of two algorithms of the same precision differ that
     much where a sample is ill-conditioned."""
     limit: float
-    """Beyond this part of the largest result, an error of the CPU is not a rounding error but another
-    result."""
+    """Beyond this part of the largest result, an error of the CPU is not a rounding error but
+    another result."""
 
 
 RESULTS = Grant(5.0, 0.05)

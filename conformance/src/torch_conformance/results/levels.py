@@ -47,7 +47,7 @@ class Standing(str, Enum):
 
 
 BLOCKING = (Standing.BROKEN, Standing.WAIVED, Standing.UNTESTED)
-# What the descriptor claims excuses musts, so that a wrong claim blocks although it is no must.
+# What the descriptor claims excuses musts, so a wrong claim blocks although it is not a must.
 CLAIMS = "CLAIM-"
 CONTRADICTED = (Standing.BROKEN, Standing.WAIVED)
 
