@@ -21,7 +21,7 @@ def say(line: str) -> None:
 
 
 def inert(text: str) -> str:
-    """The text such that no runner of GitHub Actions finds a command in it."""
+    """Neutralise workflow commands of GitHub Actions in a text."""
     return _COMMAND.sub(lambda found: found[0] + " ", text)
 
 

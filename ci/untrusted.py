@@ -23,7 +23,7 @@ def read(path: Path, limit: int) -> bytes:
 
 
 def spoken(text: str) -> str:
-    """A file's name fit for a message: on one line, of whole characters."""
+    """Escape a file name for a message of one line."""
     whole = text.encode("utf-8", "backslashreplace").decode()
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in whole)[:200]
 

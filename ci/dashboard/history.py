@@ -17,7 +17,7 @@ from ci.results.store import Snapshot
 from torch_conformance.spec import former_names
 
 PATIENCE = 2
-"""Runs of those announced that are read alone: in most builds no more are asked for."""
+"""Number of single reads before read-ahead starts; most builds need no more."""
 AHEAD = 16
 """Runs that are read at once from then on; 30 MB of results or so."""
 

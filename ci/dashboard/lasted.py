@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which pages of the site that is there can stay: same inputs, same code, same bytes."""
+"""Reuse pages of the previous build whose inputs and code are unchanged."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MAX_BYTES = 8 << 20
 
 
 class Means(str, Enum):
-    """What something means for the change, worst first; `note` is also the outcome `ok`."""
+    """The effect on the change, worst first; `note` is also the outcome `ok`."""
 
     INFRASTRUCTURE = "infrastructure"  # no usable result
     REGRESSION = "regression"

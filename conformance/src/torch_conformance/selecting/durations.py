@@ -65,7 +65,7 @@ def _content(file: Path) -> bytes:
         with gzip.open(io.BytesIO(data)) as source:
             return source.read(strict.MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise strict.Malformed(f"not what gzip makes: {error}") from None
+        raise strict.Malformed(f"invalid gzip data: {error}") from None
 
 
 def _seconds(content: Any) -> dict[str, float]:
