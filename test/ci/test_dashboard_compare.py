@@ -256,7 +256,8 @@ def test_of_what_differs_besides_and_has_parts_only_those_are_said_that_differ()
 def test_5000_changes_are_a_few_lines_and_all_in_the_document() -> None:
     def many(day: int, outcome: str) -> Content:
         records = [
-            synthetic.record("OPINFO-UNARY-001", outcome, n, **said(n, outcome)) for n in range(5000)
+            synthetic.record("OPINFO-UNARY-001", outcome, n, **said(n, outcome))
+            for n in range(5000)
         ]
         return synthetic.content(
             records, started=f"2026-11-{day:02}T02:00:00+00:00", backend="cpu", device_type="cpu"

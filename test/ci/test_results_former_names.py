@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs of earlier suites keep their names in a store, and are read in today's.
 
-The store of real runs in docs/dashboard has runs of torch 2.11 to 2.15 by a suite that called a level
-Scale-out, had a level Compile, and one requirement for each topic of the operator database.
+The store of real runs in docs/dashboard has runs of torch 2.11 to 2.15 by a suite that called a
+level Scale-out, had a level Compile, and one requirement for each topic of the operator database.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def test_levels_of_old_runs_have_todays_names() -> None:
 
 def test_tiers_of_old_results_have_todays_names() -> None:
     with STORE.reading() as database:
-        tiers = {tier for (tier,) in database.execute("SELECT DISTINCT tier FROM results").fetchall()}
+        tiers = {
+            tier for (tier,) in database.execute("SELECT DISTINCT tier FROM results").fetchall()
+        }
     assert tiers == set(catalogue.TIERS)
 
 

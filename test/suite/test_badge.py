@@ -38,7 +38,10 @@ def test_a_remark_is_said_and_takes_the_colour() -> None:
     run, verdict = content["run"], levels.assess(content)
     assert badge.endpoint(run, verdict)["color"] == badge.GREEN[1:]
     old = badge.endpoint(run, verdict, "3 days old")
-    assert (old["message"], old["color"]) == ("multi-device, torch 2.13.0, 3 days old", badge.DULL[1:])
+    assert (old["message"], old["color"]) == (
+        "multi-device, torch 2.13.0, 3 days old",
+        badge.DULL[1:],
+    )
     picture = badge.svg(run, verdict, "3 days old")
     assert "3 days old" in picture
     assert badge.GREEN not in picture

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from torch_conformance.opinfo import database, error, forward, foreach, gradient, out, policy
+from torch_conformance.opinfo import database, error, foreach, forward, gradient, out, policy
 from torch_conformance.spec import catalogue, operator_families
 
 #: Those that name operators by lists of their own are left out: no new operator is in these.
@@ -119,7 +119,7 @@ def test_an_entry_for_families_stands_for_a_requirement_of_each(tmp_path: Path) 
 def test_a_mistake_in_an_entry_for_families_is_refused(
     id: str, change: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(catalogue.CatalogueError, match="opinfo.yaml: OPINFO") as caught:
+    with pytest.raises(catalogue.CatalogueError, match=r"opinfo\.yaml: OPINFO") as caught:
         loaded(tmp_path, id, {**ENTRY, **change})
     assert words in str(caught.value)
 

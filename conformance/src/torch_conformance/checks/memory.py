@@ -811,7 +811,7 @@ def running_out_raises_out_of_memory(dev: Device) -> None:
 
 @check("memory/oom:in_thread", "MEM-020", needs=_LIMITED)
 def running_out_raises_out_of_memory_in_a_thread(dev: Device) -> None:
-    """More than the device has raises torch.OutOfMemoryError in two threads, one after the other."""
+    """More than the device has raises torch.OutOfMemoryError in another thread as well."""
     with _on_first_device(dev):
         _runs_out(dev)
         in_thread(lambda: _runs_out(dev))

@@ -63,9 +63,9 @@ def _source_problems(requirement: Requirement) -> Iterator[str]:
         yield f"MUST needs a source that is documented or code, not {source.kind}"
     if source.kind == DOCUMENTED and _ABOUT_CUDA in source.url:
         yield f"{source.url} is about CUDA: its kind is {CUDA_PRACTICE}"
-    if requirement.level == "must" and source.kind == DOCUMENTED:
-        if not _UPSTREAM.match(source.url):
-            yield f"{source.url} is not PyTorch's own documentation, which MUST needs"
+    is_must = requirement.level == "must"
+    if is_must and source.kind == DOCUMENTED and not _UPSTREAM.match(source.url):
+        yield f"{source.url} is not PyTorch's own documentation, which MUST needs"
     if source.kind == CODE and not _LINES.fullmatch(source.url):
         yield f"{source.url} names no lines of a file on a release tag"
     if source.kind == ISSUE and not _ISSUE.fullmatch(source.url):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The families of operators: which one an operator belongs to, and the requirements of each.
 
-The data is in `operator_families.yaml`. A requirement `OPINFO-*-NNN` of the catalogue stands for one
-requirement of each family that it lists.
+The data is in `operator_families.yaml`. A requirement `OPINFO-*-NNN` of the catalogue stands for
+one requirement of each family that it lists.
 """
 
 from __future__ import annotations
