@@ -54,7 +54,7 @@ def test_there_is_a_column_for_each_torch_newest_first_and_a_row_for_each_backen
 def test_a_cell_has_level_requirements_and_bad_checks(made: str) -> None:
     nightly, _, of_2_12 = cells(made, "puone-sim")
     assert of_2_12 == "**Training**<br>must 9 of 9, bad 0 of 23"
-    assert nightly == "no level<br>must 10 of 11, bad 1 of 23"
+    assert nightly == "no level<br>must 8 of 9, bad 1 of 23"
     assert "\n- `puone-sim`, nightly: no level, as STREAM&#45;001 is broken\n" in made
     assert f"as of {dashboard_sample.NIGHTS[3]}" in made
 
