@@ -49,7 +49,7 @@ def test_there_is_one_for_each_backend(model: Model) -> None:
 def test_what_is_in_the_way_of_the_next_level_is_named_with_an_example() -> None:
     page = made(night(1, outcomes={BROKEN: FAILED}))
     assert "In the way of Core: 1 blocker" in page.text
-    assert "MEM-003 broken Live blocks never overlap" in page.text
+    assert "MEM-003 broken Live blocks MUST NOT overlap" in page.text
     assert paths.of_requirement("MEM-003") in page.links
     assert paths.of_check(BROKEN) in page.links
     (blocker,) = column(page)["levels"][0]["blockers"]

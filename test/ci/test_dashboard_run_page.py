@@ -79,7 +79,7 @@ def test_bad_checks_are_told_by_cause_with_message_and_repro(model: Model) -> No
 
 def test_every_level_tells_what_is_in_its_way(model: Model) -> None:
     page = of(model, night(model, Key("puone-sim", "2.13"), 2))
-    assert "MEM-003 broken : Live blocks never overlap" in page.text
+    assert "MEM-003 broken : Live blocks MUST NOT overlap" in page.text
     core = next(step for step in page.data["steps"] if step["name"] == "core")
     assert [one["what"] for one in core["blockers"]] == ["MEM-003"]
     assert page.data["standings"]["broken"] == ["MEM-003"]

@@ -144,7 +144,7 @@ def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
         "       Correct it.",
         "    1  operator aten::sub.out: register a kernel for PrivateUse1; PyTorch derives the "
         "functional and the in-place form",
-        f"       COPY-001 copy/a  {catalogue.load()['COPY-001'].link}",
+        f"       COPY-001 copy/a  {catalogue.load()['COPY-001'].source.url}",
         "    1  aten::sort: runs on the CPU by fallback: a kernel of its own keeps the data on the "
         "device",
         "    2  failures are about what is there but wrong: see the causes of failure",
