@@ -60,7 +60,7 @@ BIN := $(dir $(PYTHON))
 # The suite needs the backend over sim, for this processor. Once a target has asked for the rest - every
 # driver, every instruction set - the build directory stays configured for it, so that nothing is
 # compiled twice; the suite still builds only its own part.
-WITH_REST := build-all test fuzz liars build-liars subjects
+WITH_REST := build-all test fuzz liars build-liars build-tests subjects
 # Another driver that is asked for by its name is built, too.
 DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
 CONFIGURED := $(or \
@@ -74,6 +74,7 @@ minutes = about $(shell echo $$(( ($(1) + $(CORES) - 1) / $(CORES) ))) min on $(
 BUILD_MINUTES := 8
 REST_MINUTES := 14
 LIARS_MINUTES := 8
+TESTS_MINUTES := 12
 SUITE_MINUTES := 5
 BUILT := $(BUILD_DIR)/lib/libpuone_sim.so
 
@@ -111,12 +112,12 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `python
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
 
-# A file's tests share what is costly to set up; files in the order of their names, for ci/ has the
-# longest ones and should not come last.
+# A file's tests share what is costly to set up; files in the order in which test/conftest.py puts
+# them.
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(TESTS) build-all build-liars $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
+test: $(TESTS) build-all build-liars build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
 	@echo "running the tests: about half an hour on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
 
@@ -136,6 +137,11 @@ subjects: $(TESTS) build-all ## run the core tier on unusual but correct backend
 build-liars: build-all
 	@echo "compiling the planted defects; from nothing $(call minutes,$(LIARS_MINUTES))"
 	@cmake --build $(BUILD_DIR) --target liars
+
+.PHONY: build-tests
+build-tests: $(TESTS) build-all
+	@echo "compiling the C++ tests, under sanitizers too; from nothing $(call minutes,$(TESTS_MINUTES))"
+	@$(PYTHON) test/programs.py
 
 .PHONY: mutations
 mutations: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must tell each

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
+from pathlib import Path
 
 from suites import ROOT, one_at_a_time
 
@@ -25,6 +27,15 @@ REPORTS = re.compile(r"(Address|Leak|Thread|UndefinedBehavior)Sanitizer|runtime 
 
 def build(sanitizer: str, folder_of: str = "test_cpp", target: str = "driver_tests") -> str:
     """Build the tests with that sanitizer, incrementally; the executable."""
+    folder = _configured(sanitizer)
+    with one_at_a_time(folder):
+        _run(["cmake", "--build", str(folder), "--target", target])
+    return str(folder / folder_of / target)
+
+
+@cache
+def _configured(sanitizer: str) -> Path:
+    """The directory of a build with that sanitizer."""
     kind = sanitizer.replace(",", "-") or "plain"
     folder = ROOT / "build" / f"drivers-{kind}{'' if KERNELS == 'basic' else '-' + KERNELS}"
     options = ["-DPUONE_DRIVER_TESTS=ON", f"-DPUONE_SANITIZE={sanitizer}"]
@@ -32,14 +43,14 @@ def build(sanitizer: str, folder_of: str = "test_cpp", target: str = "driver_tes
     options += ["-DPUONE_ALLOCATOR_TESTS=ON", f"-DPython_EXECUTABLE={sys.executable}"]
     options += ["-DPUONE_KERNEL_LEVELS=baseline", f"-DPUONE_KERNELS={KERNELS}"]
     configure = ["cmake", "-S", str(ROOT / "csrc" / "drivers"), "-B", str(folder), "-G", "Ninja"]
-    make = ["cmake", "--build", str(folder), "--target", target]
     with one_at_a_time(folder):
-        for command in ([*configure, *options], make):
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=3600, check=False
-            )
-            assert done.returncode == 0, done.stdout + done.stderr
-    return str(folder / folder_of / target)
+        _run([*configure, *options])
+    return folder
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def run(command: list[str], environment: dict[str, str], at_least: int = 50) -> str:
