@@ -21,6 +21,7 @@ from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
 from torch_conformance.spec import catalogue
+from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.ids import matches
 from torch_conformance.spec.outcome import BAD, CannotLoad, Outcome
 
@@ -159,7 +160,7 @@ def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -
         found: list[Result] = []
         pool.run(probes.to_probe(target), found.append)
         table = probes.capabilities(target, found)
-        capabilities = frozenset(name for name, entry in table.items() if entry["value"])
+        capabilities = Capabilities.of(table)
         pool.set_capabilities(capabilities)
         plan = referee.plan(by_id.values(), capabilities)
         for result in plan.decided:

@@ -15,6 +15,7 @@ import nursery
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+SOURCES = (ROOT, ROOT / "conformance" / "src", ROOT / "reference_backend")
 PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, RESTLESS, WOKEN = (
     HERE / name
     for name in ("planted", "slow", "lost", "reliant", "moody", "greedy", "restless", "woken")
@@ -71,7 +72,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     """Planted checks and backends find each other and their files through these."""
     return {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "reference_backend", HERE, tmp_path))),
+        "PYTHONPATH": os.pathsep.join(map(str, (*SOURCES, HERE, tmp_path))),
         "PLANTED_PID_FILE": str(tmp_path / "pids"),
         "PLANTED_MARKER": str(tmp_path / "marker"),
     }

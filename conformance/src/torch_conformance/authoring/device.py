@@ -19,6 +19,7 @@ import torch
 
 from torch_conformance.authoring import backend, compare
 from torch_conformance.authoring.journal import Journal
+from torch_conformance.spec.capabilities import describe_broken
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import Unsupported
 
@@ -55,6 +56,8 @@ class Device:
         )
         self.count = backend.device_count(self.type, descriptor) if self.is_accelerator else 1
         self.capabilities = capabilities
+        #: Broken capabilities, and what their probes saw.
+        self.broken: Mapping[str, str] = {}
         self.seed = seed
         # torch initialises a device with its first tensor. Until then, whatever runs on streams,
         # torch.accelerator.synchronize waits for nothing.
@@ -173,12 +176,17 @@ class Device:
     # Capabilities
 
     def has(self, capability: str) -> bool:
-        """Whether the backend has a capability (see capabilities.py)."""
+        """Whether the backend has a capability (see spec/capabilities.py)."""
         return capability in self.capabilities
 
     def require(self, *capabilities: str) -> None:
-        """End the check as unsupported unless the backend has all the capabilities."""
+        """End the check unless the backend has all the capabilities.
+
+        It is unsupported if one is absent, and fails if one is broken.
+        """
         for name in capabilities:
+            if name in self.broken:
+                raise AssertionError(describe_broken(name, self.broken[name]))
             if name not in self.capabilities:
                 self.unsupported(f"needs capability '{name}'")
 

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from torch_conformance.bringup.survey import Survey
+from torch_conformance.running import probes
+from torch_conformance.running.capability_probes import ABSENT
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import MEANING
 from torch_conformance.spec.descriptor import KEYS
+from torch_conformance.spec.outcome import Outcome
 
 # Loading may take this many times as long as it did now, and at least this many seconds.
 SLACK, LEAST = 10, 60
@@ -63,20 +66,25 @@ def _head(found: Survey) -> Iterator[str]:
 
 
 def _capabilities(found: Survey) -> Iterator[str]:
-    yield "# What probing found. While these lines are comments, every run probes again, and checks"
-    yield "# of what is not there are `unsupported`. Declare what you mean to have: they turn red."
+    yield "# What probing found. While these lines are comments, each run probes again. Checks that"
+    yield "# need an absent capability are `unsupported`; checks that need a BROKEN one fail. Declare"
+    yield "# what the backend is meant to have: if it is absent, its checks then fail, too."
     yield "# capabilities:"
     for name, meaning in MEANING.items():
         result = found.probed.get(name)
         if result is not None:
-            there = found.has(name)
-            why = "" if there else _why(result)
-            yield f"#   {name}: {_yaml(there)}  # {meaning}{why}"
+            seen = probes.broken(result)
+            offered = found.has(name) or seen is not None
+            yield f"#   {name}: {_yaml(offered)}  # {meaning}{_why(result, seen)}"
 
 
-def _why(result: Result) -> str:
-    """What ended the probe of something that is not there."""
-    return f" ({_line(result.message)})" if result.message not in ("", "absent") else ""
+def _why(result: Result, seen: str | None) -> str:
+    """Why a capability is broken or absent, if the probe says so."""
+    if seen is not None:
+        return f" (BROKEN: {_line(seen)})"
+    if result.outcome is Outcome.PASS or result.message in ("", ABSENT):
+        return ""
+    return f" ({_line(result.message)})"
 
 
 def _later(found: Survey) -> Iterator[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.spec.capabilities import KEYS, MEANING
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 from torch_conformance.spec.outcome import BAD, Outcome, is_bad
 
@@ -66,15 +66,6 @@ GUARD_METHODS = {
     "synchronizing events": "synchronizeEvent",
     "synchronizing all streams on device": "synchronizeDevice",
     "elapsedTime": "elapsedTime",
-}
-
-
-# Capabilities that the suite has only through a key of the descriptor.
-KEYS = {
-    "delay": "delay",
-    "fallback_counter": "fallback_counts",
-    "fault_injection": "fault",
-    "backend_meta": "backend_meta",
 }
 
 

@@ -26,8 +26,6 @@ NAMES = (
     *("module", "delay", "driver", "fallback_counts", "fallback_reset", "fault"),
     "backend_meta",
 )
-#: Some probes measure time; on a busy machine the first answer may be wrong.
-ATTEMPTS = 3
 
 
 def blames(side: str, advice: str) -> Callable[[Body], Body]:
@@ -118,24 +116,19 @@ def declared_capabilities_are_what_is_found(dev: Device) -> None:
     wrong = []
     for name, declared in dev.descriptor.capabilities.items():
         if name in PROBES:
-            found, why = _look_for(dev, name, declared)
+            found, why = _look_for(dev, name)
             if found != declared:
                 wrong.append(f"{name} is declared {str(declared).lower()}, but {why}")
     assert not wrong, "; ".join(wrong)
 
 
-def _look_for(dev: Device, name: str, declared: bool) -> tuple[bool, str]:
+def _look_for(dev: Device, name: str) -> tuple[bool, str]:
     """Whether a capability is there, and what tells so."""
-    found, why = False, ""
-    for _ in range(ATTEMPTS):
-        try:
-            found = PROBES[name](dev)
-            why = "probing finds it" if found else "probing does not find it"
-        except Exception as error:
-            why = f"probing raises {type(error).__name__}: {backend.first_line(error)}"
-        if found == declared:
-            break
-    return found, why
+    try:
+        found = PROBES[name](dev)
+    except Exception as error:
+        return False, f"probing raises {type(error).__name__}: {backend.first_line(error)}"
+    return found, "probing finds it" if found else "probing does not find it"
 
 
 @check("smoke/module", ("SMOKE-003", "REG-010"))

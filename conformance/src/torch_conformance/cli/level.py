@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _counts(step: levels.Step) -> str:
     text = f"{step.verified} of {step.must} must-level requirements verified"
     text += f", {step.should_verified} of {step.should} should-level"
+    text += f", {len(step.excused)} must-level excused by absent capabilities"
     return text + (f"; not asked: {', '.join(step.not_asked)}" if step.not_asked else "")
 
 

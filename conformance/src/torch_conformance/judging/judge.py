@@ -11,7 +11,7 @@ from typing import Any
 from torch_conformance.authoring.check import Check
 from torch_conformance.expectations import Expectation, Expectations
 from torch_conformance.running.result import Result
-from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.spec.capabilities import MEANING, Capabilities, State, describe_broken
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import BAD, Outcome, is_bad
@@ -81,16 +81,36 @@ class Judge:
         self._fallback = fallback
         self._today = datetime.date.today()
 
-    def plan(self, checks: Iterable[Check], capabilities: frozenset[str]) -> Plan:
-        """Set apart the checks that need what the backend or this torch does not have."""
+    def plan(self, checks: Iterable[Check], capabilities: Capabilities) -> Plan:
+        """Set apart the checks that need what the backend or this torch does not have.
+
+        A check that needs a broken capability fails without running.
+        """
         plan = Plan()
         for check in checks:
-            reason = self._unsupported_reason(check, capabilities)
-            if reason is None:
+            decided = self._decided(check, capabilities)
+            if decided is None:
                 plan.run.append(check)
             else:
-                plan.decided.append(Result(check.id, Outcome.UNSUPPORTED, reason))
+                plan.decided.append(decided)
         return plan
+
+    def _decided(self, check: Check, capabilities: Capabilities) -> Result | None:
+        reason = self._unsupported_reason(check, capabilities)
+        if reason is not None:
+            return Result(check.id, Outcome.UNSUPPORTED, reason)
+        broken = [name for name in self._needs(check) if name in capabilities.broken]
+        if broken:
+            text = "; ".join(describe_broken(name, capabilities.broken[name]) for name in broken)
+            return Result(check.id, Outcome.FAIL, text)
+        return None
+
+    def _needs(self, check: Check) -> list[str]:
+        """The capabilities that a check needs."""
+        requirements = [self._catalogue[id] for id in check.requirements]
+        needs = [*check.needs, *(need for r in requirements for need in r.needs)]
+        dtype = dict(check.arguments).get("dtype")
+        return list(dict.fromkeys([*needs, *([dtype] if dtype in MEANING else [])]))
 
     def record(self, check: Check, result: Result) -> Record:
         """The record of one check as the report has it."""
@@ -153,13 +173,10 @@ class Judge:
     def _applies(self, specifier: str | None) -> bool:
         return specifier is None or version_in(specifier, self._torch_version)
 
-    def _unsupported_reason(self, check: Check, capabilities: frozenset[str]) -> str | None:
+    def _unsupported_reason(self, check: Check, capabilities: Capabilities) -> str | None:
         requirements = [self._catalogue[id] for id in check.requirements]
-        needs = [*check.needs, *(need for r in requirements for need in r.needs)]
         dtype = dict(check.arguments).get("dtype")
-        if dtype in MEANING:
-            needs.append(dtype)
-        missing = [need for need in dict.fromkeys(needs) if need not in capabilities]
+        missing = [n for n in self._needs(check) if capabilities.state(n) is State.ABSENT]
         if missing:
             return f"needs capability {', '.join(repr(name) for name in missing)}"
         for requirement in requirements:

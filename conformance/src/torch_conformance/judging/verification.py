@@ -23,6 +23,7 @@ from torch_conformance.judging.judge import Judge
 from torch_conformance.results import bundle, levels, report, source
 from torch_conformance.results.reader import Document, Record, ReportError, parse
 from torch_conformance.spec import capabilities, catalogue, descriptor, strict
+from torch_conformance.spec.capabilities import Capabilities, State
 from torch_conformance.spec.descriptor import Descriptor, DescriptorError
 from torch_conformance.spec.ids import BREADTHS
 from torch_conformance.spec.outcome import Outcome
@@ -233,16 +234,22 @@ def _of_excused(
     described: Descriptor,
 ) -> Iterator[str]:
     """Whether checks are unsupported exactly where descriptor, capabilities and torch say so."""
-    there = {n for n, c in document.run["capabilities"].items() if c["value"]}
+    known_capabilities = Capabilities.of(document.run["capabilities"])
     judge = Judge(described, known.requirements, Expectations(), known.torch, lambda id: id)
     asked = [checks[record["id"]] for record in records]
-    reasons = {r.id: r.message for r in judge.plan(asked, frozenset(there)).decided}
-    absent = {n for n, c in document.run["capabilities"].items() if not c["value"]}
+    decided = {r.id: r for r in judge.plan(asked, known_capabilities).decided}
+    absent = {n for n in capabilities.MEANING if known_capabilities.state(n) is State.ABSENT}
     for record in records:
-        reason = reasons.get(record["id"])
-        if reason is not None:
-            if (record["outcome"], record.get("reason")) != (Outcome.UNSUPPORTED, reason):
-                yield f"{record['id']} is {record['outcome']}, and should be unsupported: {reason}"
+        result = decided.get(record["id"])
+        if result is not None and result.outcome is Outcome.FAIL:
+            if record["outcome"] in (Outcome.PASS, Outcome.UNSUPPORTED):
+                yield f"{record['id']} is {record['outcome']}, and should fail: {result.message}"
+        elif result is not None:
+            if (record["outcome"], record.get("reason")) != (Outcome.UNSUPPORTED, result.message):
+                yield (
+                    f"{record['id']} is {record['outcome']}, and should be unsupported: "
+                    f"{result.message}"
+                )
         elif record["outcome"] == Outcome.BLOCKED_UPSTREAM:
             if not judge.is_blocked(checks[record["id"]], record["reason"]):
                 yield f"{record['id']}: no entry of the catalogue says that PyTorch prevents it"

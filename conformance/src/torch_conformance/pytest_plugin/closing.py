@@ -89,6 +89,10 @@ def _level(session: Session) -> Iterator[str]:
     assert session.report is not None
     verdict = levels.assess(session.report.content(session.complete))
     yield f"level: {verdict}"
+    for step in verdict.steps:
+        if step.excused:
+            excused = f"{len(step.excused)} of {step.must} musts"
+            yield f"       {step.level.title}: {excused} are excused by absent capabilities"
     if verdict.next:
         blockers = verdict.next.blockers
         more = f" and {len(blockers) - 1} more" if len(blockers) > 1 else ""

@@ -13,6 +13,7 @@ from torch_conformance.judging.rounds import Rounds, adversarial, without_rounds
 from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
+from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.outcome import CannotLoad
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def _in_rounds(session: Session, suite: Suite, runner: Pool | InProcess, options
     assert options.verify is not None and session.judge is not None
     rounds = options.verify.rounds
     session.verified = options.verify
-    capable = frozenset(name for name, entry in session.capabilities.items() if entry["value"])
+    capable = Capabilities.of(session.capabilities)
     runner.close()  # There are backends that one process may use at a time.
 
     def make_pool(seed: int) -> Pool:
@@ -63,16 +64,16 @@ def with_reruns(session: Session, runner: Pool | InProcess, options: Options) ->
     return Reruns(runner, session.judge, options, session.note).run
 
 
-def probe(session: Session, runner: Pool | InProcess) -> frozenset[str]:
+def probe(session: Session, runner: Pool | InProcess) -> Capabilities:
     """Find out the capabilities that the descriptor leaves open, and note all in the report."""
     found: list[Result] = []
     runner.run(probes.to_probe(session.descriptor), found.append)
     session.capabilities = table = probes.capabilities(session.descriptor, found)
     if session.report is not None:
         session.report.run["capabilities"] = table
-    names = frozenset(name for name, entry in table.items() if entry["value"])
-    runner.set_capabilities(names)
-    return names
+    known = Capabilities.of(table)
+    runner.set_capabilities(known)
+    return known
 
 
 def _identify(session: Session, runner: Pool | InProcess) -> None:

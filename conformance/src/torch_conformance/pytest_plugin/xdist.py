@@ -16,6 +16,7 @@ from torch_conformance.pytest_plugin.execution import Runs, make_runner, probe, 
 from torch_conformance.pytest_plugin.nodes import CheckItem
 from torch_conformance.pytest_plugin.suite import Session, Suite, open_report, start
 from torch_conformance.running.result import Result
+from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.outcome import CannotLoad, Outcome
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class XdistWorker:
     def __init__(self, config: pytest.Config, suite: Suite) -> None:
         self._config = config
         self._suite = suite
-        self._runners: dict[str, tuple[Pool | InProcess, Runs, frozenset[str]]] = {}
+        self._runners: dict[str, tuple[Pool | InProcess, Runs, Capabilities]] = {}
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -63,7 +64,7 @@ class XdistWorker:
         runs(plan.run, results.append)
         return results
 
-    def _runner(self, session: Session) -> tuple[Pool | InProcess, Runs, frozenset[str]]:
+    def _runner(self, session: Session) -> tuple[Pool | InProcess, Runs, Capabilities]:
         name = session.descriptor.name
         if session.cannot_load:
             raise CannotLoad(session.cannot_load)

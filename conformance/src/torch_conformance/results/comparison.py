@@ -229,4 +229,5 @@ def _capabilities(old: Document, new: Document) -> Iterator[Change]:
 def _stated(entry: dict[str, Any] | None) -> str:
     if entry is None:
         return "unknown"
-    return f"{'there' if entry['value'] else 'absent'}, {entry['source']}"
+    state = "broken" if "broken" in entry else "there" if entry["value"] else "absent"
+    return f"{state}, {entry['source']}"

@@ -86,6 +86,8 @@ class Step:
     verified: int
     must: int
     not_asked: tuple[str, ...]
+    excused: tuple[str, ...]
+    """Those of `not_asked` for want of absent capabilities."""
     should_verified: int
     should: int
     standings: Mapping[str, Standing]
@@ -203,14 +205,16 @@ def _step(
     records: Mapping[str, list[Record]],
     capabilities: Mapping[str, Any],
 ) -> Step:
-    excusing = {n for n, entry in capabilities.items() if not entry["value"]} - demanded
+    excusing = {
+        n for n, entry in capabilities.items() if not entry["value"] and "broken" not in entry
+    } - demanded
     mine = {id: entry for id, entry in requirements.items() if entry["tier"] in level.tiers}
     standings = {id: standing(records.get(id, ()), excusing) for id in mine}
     must = [id for id in mine if mine[id]["level"] == "must"]
     should = [id for id in mine if mine[id]["level"] == "should"]
     verified = [id for id in must if standings[id] is Standing.VERIFIED]
     blockers = [
-        Blocker(f"capability {name}", "not there, which the level demands")
+        Blocker(f"capability {name}", _why_missing(capabilities.get(name, {})))
         for name in level.capabilities
         if not capabilities.get(name, {}).get("value")
     ]
@@ -220,6 +224,7 @@ def _step(
         for id in sorted([*must, *claims])
         if standings[id] in BLOCKING
     ]
+    not_asked = tuple(sorted(id for id in must if standings[id] is Standing.NOT_ASKED))
     if not verified:
         blockers.append(Blocker(level.title, "without a verified must-level requirement"))
     return Step(
@@ -227,11 +232,19 @@ def _step(
         tuple(blockers),
         len(verified),
         len(must),
-        tuple(sorted(id for id in must if standings[id] is Standing.NOT_ASKED)),
+        not_asked,
+        tuple(id for id in not_asked if any(excusing & needed(r) for r in records.get(id, ()))),
         sum(standings[id] is Standing.VERIFIED for id in should),
         len(should),
         standings,
     )
+
+
+def _why_missing(capability: Mapping[str, Any]) -> str:
+    """Why a level is blocked by a capability that it demands."""
+    if "broken" in capability:
+        return f"broken, and the level demands it: {capability['broken']}"
+    return "not there, which the level demands"
 
 
 def standing(records: Iterable[Record], excusing: set[str]) -> Standing:

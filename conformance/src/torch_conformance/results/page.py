@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from torch_conformance.results import levels, summary
 from torch_conformance.results.reader import Document, Record, plain
 from torch_conformance.spec import catalogue
+from torch_conformance.spec.capabilities import Capabilities, State
 from torch_conformance.spec.outcome import Outcome, is_bad
 
 TEMPLATE = Path(__file__).parent / "page.html"
@@ -95,7 +96,8 @@ def context(document: Document) -> dict[str, Any]:
         "verdict": levels.assess(document.content),
         "statements": _statements(),
         "facts": _facts(document),
-        "absent": sorted(n for n, c in run["capabilities"].items() if not c["value"]),
+        "absent": _named(run, State.ABSENT),
+        "broken": _named(run, State.BROKEN),
         "outcomes": present,
         "table": _table(records, present),
         "causes": _causes(records),
@@ -105,6 +107,12 @@ def context(document: Document) -> dict[str, Any]:
         "room": MAX_GROUPS,
         "surfaces": _surfaces(records),
     }
+
+
+def _named(run: dict[str, Any], state: State) -> list[str]:
+    """The capabilities of a run that are in this state."""
+    known = Capabilities.of(run["capabilities"])
+    return sorted(name for name in run["capabilities"] if known.state(name) is state)
 
 
 @functools.cache

@@ -2,37 +2,99 @@
 """How to find out what a backend is able to do.
 
 A descriptor declares a capability true or false; one that it leaves open is probed in a worker and
-reported as probed. A probe returns whether the capability is there; raising, crashing or hanging
-means that it is not.
+reported as probed. A probe returns True if the capability is present, and False if it is absent.
+An exception with which PyTorch or the backend says that it does not support something means absent,
+too. Any other exception, a failed assertion, a crash or a hang means that the capability is broken.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from torch_conformance.authoring.backend import first_line, text_of
 from torch_conformance.spec.capabilities import MEANING
 
 if TYPE_CHECKING:
     from torch_conformance.authoring.device import Device
 
-Probe = Callable[["Device"], bool]
+Body = Callable[["Device"], bool]
+
+#: Exceptions of any capability that is not implemented: their types, and the words of the default
+#: implementations of PyTorch's interfaces (guard, hooks, allocator).
+REFUSALS = (NotImplementedError, AttributeError)
+REFUSING_WORDS = (
+    r"(\bnot|n't|n`t) (yet )?(support|implement)|\bunsupported\b|is not a DeviceAllocator"
+)
+#: Why a capability is absent whose probe answers no.
+ABSENT = "absent"
+#: How often a probe that measures time is tried: on a busy machine the first answer may be wrong.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Finds out whether a backend has one capability."""
+
+    body: Body
+    absent_if: tuple[type[Exception], ...] = ()
+    """Exceptions that mean absent, besides `REFUSALS`."""
+    refusals: str = ""
+    """A pattern of messages that mean absent, besides `REFUSING_WORDS`."""
+    attempts: int = 1
+
+    def __call__(self, dev: Device) -> bool:
+        """Whether the capability is present; raises what shows that it is broken."""
+        return self.absence(dev) is None
+
+    def absence(self, dev: Device) -> str | None:
+        """Why the capability is absent, or None; raises what shows that it is broken."""
+        absence: str | None = None
+        for _ in range(self.attempts):
+            absence = self._once(dev)
+            if absence is None:
+                break
+        return absence
+
+    def _once(self, dev: Device) -> str | None:
+        try:
+            return None if self.body(dev) else ABSENT
+        except Exception as error:
+            if not self._refuses(error):
+                raise
+            return f"{type(error).__name__}: {first_line(error)}"
+
+    def _refuses(self, error: Exception) -> bool:
+        if isinstance(error, (*REFUSALS, *self.absent_if)):
+            return True
+        words = f"{REFUSING_WORDS}|{self.refusals}" if self.refusals else REFUSING_WORDS
+        return re.search(words, text_of(error), re.IGNORECASE) is not None
+
+
 PROBES: dict[str, Probe] = {}
 
 
-def probe(name: str) -> Callable[[Probe], Probe]:
+def probe(
+    name: str,
+    *,
+    absent_if: tuple[type[Exception], ...] = (),
+    refusals: str = "",
+    attempts: int = 1,
+) -> Callable[[Body], Probe]:
     """Register the function that finds out whether a backend has capability `name`."""
     if name not in MEANING:
         raise ValueError(f"unknown capability {name!r}")
 
-    def register(function: Probe) -> Probe:
-        PROBES[name] = function
-        return function
+    def register(body: Body) -> Probe:
+        PROBES[name] = Probe(body, absent_if, refusals, attempts)
+        return PROBES[name]
 
     return register
 
@@ -55,21 +117,25 @@ def _multi_device(dev: Device) -> bool:
 
     if not dev.is_accelerator or dev.count < 2:
         return False
-    # Some count what there could be. That every counted device works is a requirement of its own.
-    return torch.ones(2, device=dev.device(1)).cpu().tolist() == [1.0, 1.0]
+    values = torch.ones(2, device=dev.device(1)).cpu().tolist()
+    assert values == [1.0, 1.0], f"ones on device 1 are {values}"
+    return True
 
 
 @probe("streams")
 def _streams(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
-    stream = dev.stream()
+    before, stream = dev.current_stream(), dev.stream()
+    if stream == before:
+        return False  # A guard made in Python knows the default stream only.
     with stream:
         stream.synchronize()
-    return dev.current_stream() != stream
+    assert dev.current_stream() == before, "the former stream is not current after a `with` block"
+    return True
 
 
-@probe("stream_priorities")
+@probe("stream_priorities", refusals="priorit")
 def _stream_priorities(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
@@ -84,10 +150,11 @@ def _events(dev: Device) -> bool:
     event = dev.event()
     event.record(dev.current_stream())
     event.synchronize()
-    return bool(event.query())
+    assert event.query(), "an event is not complete after synchronize()"
+    return True
 
 
-@probe("event_timing")
+@probe("event_timing", refusals="timing")
 def _event_timing(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
@@ -95,10 +162,12 @@ def _event_timing(dev: Device) -> bool:
     start.record(dev.current_stream())
     end.record(dev.current_stream())
     end.synchronize()
-    return start.elapsed_time(end) >= 0.0
+    elapsed = start.elapsed_time(end)
+    assert elapsed >= 0.0, f"{elapsed} ms elapsed between an event and a later one"
+    return True
 
 
-@probe("delay")
+@probe("delay", attempts=ATTEMPTS)
 def _delay(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
@@ -110,7 +179,7 @@ def _delay(dev: Device) -> bool:
     return busy
 
 
-@probe("async_copy")
+@probe("async_copy", refusals="pin_memory allocator", attempts=ATTEMPTS)
 def _async_copy(dev: Device) -> bool:
     import torch
 
@@ -125,14 +194,19 @@ def _async_copy(dev: Device) -> bool:
         target.copy_(source, non_blocking=True)
         waited = time.monotonic() - begin
     stream.synchronize()
+    copied = target.cpu().tolist()
+    assert copied == [1.0] * 4, f"the copy of ones is {copied}"
     return waited < 0.05
 
 
-@probe("pinned_memory")
+@probe("pinned_memory", refusals="pin_memory allocator")
 def _pinned_memory(dev: Device) -> bool:
     import torch
 
-    return dev.is_accelerator and torch.empty(1, pin_memory=True).is_pinned()
+    if not dev.is_accelerator:
+        return False
+    assert torch.empty(1, pin_memory=True).is_pinned(), "a pinned tensor says that it is not pinned"
+    return True
 
 
 @probe("record_stream")
@@ -153,8 +227,11 @@ def _memory_stats(dev: Device) -> bool:
         return False
     before = torch.accelerator.memory_allocated(0)
     kept = torch.empty(1 << 20, dtype=torch.uint8, device=dev.device(0))
+    if not torch.accelerator.memory_stats(0):
+        return False
     grown = torch.accelerator.memory_allocated(0) - before
-    return grown >= kept.numel() and bool(torch.accelerator.memory_stats(0))
+    assert grown >= kept.numel(), f"memory_allocated grew by {grown} for {kept.numel()} bytes"
+    return True
 
 
 @probe("memory_info")
@@ -164,7 +241,8 @@ def _memory_info(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
     free, total = torch.accelerator.get_memory_info(0)
-    return 0 <= free <= total and total > 0
+    assert 0 <= free <= total > 0, f"{free} bytes of {total} are free"
+    return True
 
 
 @probe("empty_cache")
@@ -202,8 +280,11 @@ def _memory_protected(dev: Device) -> bool:
             signal.signal(fatal, signal.SIG_DFL)
         ctypes.string_at(address, 1)
 
-    status, _ = run_forked(dereference)
-    return address != 0 and -status in (signal.SIGSEGV, signal.SIGBUS)
+    status, value = run_forked(dereference)
+    if -status in (signal.SIGSEGV, signal.SIGBUS):
+        return address != 0
+    assert status == 0, f"a process that reads device memory ended with status {status}: {value}"
+    return False
 
 
 @probe("device_guard")
@@ -214,13 +295,13 @@ def _device_guard(dev: Device) -> bool:
         return False
     index = torch.accelerator.current_device_index()
     torch.accelerator.set_device_index(index)
-    if torch.accelerator.current_device_index() != index:
-        return False
+    now = torch.accelerator.current_device_index()
+    assert now == index, f"device {index} was set, and device {now} is current"
     try:
-        # A guard that takes any index, as that of backends in Python does, sets nothing.
         torch.accelerator.set_device_index(dev.count)
     except Exception:
         return True
+    # A guard that takes any index, as that of backends in Python does, sets nothing.
     torch.accelerator.set_device_index(index)
     return False
 
@@ -244,64 +325,105 @@ def _addresses(dev: Device) -> bool:
     return all(high - low >= 256 for low, high in pairwise(pointers))
 
 
-@probe("storage_allocation")
+#: c10::DeviceType::PrivateUse1, and c10::GetAllocator(const DeviceType&) as g++ and clang name it.
+_PRIVATEUSE1 = 20
+_GET_ALLOCATOR = "_ZN3c1012GetAllocatorERKNS_10DeviceTypeE"
+
+
+def _has_allocator(dev: Device) -> bool:
+    """Whether the backend has registered a c10::Allocator; True where that cannot be found out.
+
+    A backend in Python has none. To make a storage on it ends the process: PyTorch does not ask.
+    """
+    import torch
+
+    if not _privateuse1(dev):
+        return True
+    get = getattr(ctypes.CDLL(torch._C.__file__), _GET_ALLOCATOR, None)
+    if get is None:
+        return True
+    get.restype = ctypes.c_void_p
+    return get(ctypes.byref(ctypes.c_int8(_PRIVATEUSE1))) is not None
+
+
+@probe("storage_allocation", refusals="device not recognized")
 def _storage_allocation(dev: Device) -> bool:
     import torch
 
-    return torch.UntypedStorage(8, device=dev.device()).nbytes() == 8
+    if not _has_allocator(dev):
+        return False
+    size = torch.UntypedStorage(8, device=dev.device()).nbytes()
+    assert size == 8, f"a storage of 8 bytes has {size}"
+    return True
 
 
-@probe("storage_resize")
+@probe("storage_resize", refusals="got unexpected device type")
 def _storage_resize(dev: Device) -> bool:
     import torch
 
     storage = torch.zeros(8, dtype=torch.uint8, device=dev.device()).untyped_storage()
     storage.resize_(1 << 16)
-    return storage.nbytes() == 1 << 16
+    size = storage.nbytes()
+    assert size == 1 << 16, f"a storage resized to {1 << 16} bytes has {size}"
+    return True
 
 
-@probe("generator")
+@probe("generator", refusals="please register a generator")
 def _generator(dev: Device) -> bool:
     import torch
 
-    return torch.Generator(device=dev.device()).manual_seed(7).initial_seed() == 7
+    seed = torch.Generator(device=dev.device()).manual_seed(7).initial_seed()
+    assert seed == 7, f"a generator with seed 7 has initial_seed() {seed}"
+    return True
 
 
-@probe("generator_offset")
+@probe("generator_offset", refusals="please register a generator|does not use offset")
 def _generator_offset(dev: Device) -> bool:
     import torch
 
     generator = torch.Generator(device=dev.device())
     generator.set_offset(8)
-    return generator.get_offset() == 8
+    offset = generator.get_offset()
+    assert offset == 8, f"a generator with offset 8 has get_offset() {offset}"
+    return True
 
 
 @probe("capability_query")
 def _capability_query(dev: Device) -> bool:
     import torch
 
-    return dev.is_accelerator and bool(torch.accelerator.get_device_capability(0))
+    if not dev.is_accelerator:
+        return False
+    assert torch.accelerator.get_device_capability(0), "get_device_capability(0) is empty"
+    return True
 
 
-@probe("autocast")
+@probe("autocast", refusals="has not registered a module")
 def _autocast(dev: Device) -> bool:
     import torch
 
     # is_autocast_available is true of every PrivateUse1; the context raises where there is nothing.
     with torch.autocast(dev.type):
-        return torch.is_autocast_enabled(dev.type)
+        enabled = torch.is_autocast_enabled(dev.type)
+    assert enabled, "autocast is off within torch.autocast: its default data type is not supported"
+    return True
 
 
-@probe("serialization")
+@probe("serialization", refusals="don't know how to (determine|restore) data location")
 def _serialization(dev: Device) -> bool:
     import io
 
     import torch
 
+    if not _has_allocator(dev):
+        return False
     buffer = io.BytesIO()
     torch.save(torch.ones(2, device=dev.device()), buffer)
     buffer.seek(0)
-    return torch.load(buffer).device.type == dev.type
+    loaded = torch.load(buffer)
+    assert loaded.device.type == dev.type, f"a saved tensor was loaded on {loaded.device}"
+    assert loaded.cpu().tolist() == [1.0, 1.0], f"saved ones were loaded as {loaded.cpu().tolist()}"
+    return True
 
 
 @probe("fork")
@@ -325,7 +447,9 @@ import torch
 x, beyond = torch.ones(4).to({device!r}), torch.tensor([4]).to({device!r})
 try:
     x.index_select(0, beyond).cpu()
+    print("no error")
 except (RuntimeError, IndexError):
+    print("raised", flush=True)
     print("goes on:", (torch.ones(4).to({device!r}) + x).cpu().tolist() == [2.0] * 4)
 """
 
@@ -333,7 +457,11 @@ except (RuntimeError, IndexError):
 @probe("error_recovery")
 def _error_recovery(dev: Device) -> bool:
     # In a process of its own: the error may be the end of the one that has it.
-    return "goes on: True" in dev.python(_RECOVERY.format(device=str(dev.device()))).stdout
+    done = dev.python(_RECOVERY.format(device=str(dev.device())))
+    assert "raised" in done.stdout or "no error" in done.stdout, (
+        f"a process with a bad index ended with status {done.returncode} and no exception for it"
+    )
+    return "goes on: True" in done.stdout
 
 
 @probe("peer_copy")
@@ -342,7 +470,9 @@ def _peer_copy(dev: Device) -> bool:
 
     if not dev.is_accelerator or dev.count < 2:
         return False
-    return torch.ones(2, device=dev.device(0)).to(dev.device(1)).cpu().tolist() == [1.0, 1.0]
+    values = torch.ones(2, device=dev.device(0)).to(dev.device(1)).cpu().tolist()
+    assert values == [1.0, 1.0], f"ones copied from device 0 to device 1 are {values}"
+    return True
 
 
 @probe("native_handle")
@@ -360,7 +490,8 @@ def _backend_meta(dev: Device) -> bool:
         return False
     tensor = torch.ones(2, device=dev.device())
     dev.attach_backend_meta(tensor)
-    return bool(backend_meta(tensor))
+    assert backend_meta(tensor), "a tensor has no metadata after attaching it"
+    return True
 
 
 @probe("sparse")
@@ -369,7 +500,10 @@ def _sparse(dev: Device) -> bool:
 
     matrix = torch.eye(2)
     there = matrix.to_sparse().to(dev.device())
-    return there.layout is torch.sparse_coo and bool((there.to_dense().cpu() == matrix).all())
+    assert there.layout is torch.sparse_coo, f"a sparse tensor has layout {there.layout} there"
+    values = there.to_dense().cpu().tolist()
+    assert values == matrix.tolist(), f"a sparse unit matrix is {values}"
+    return True
 
 
 def dtype_probe(name: str) -> Probe:
@@ -386,13 +520,16 @@ def dtype_probe(name: str) -> Probe:
             # 1 + eps tells a dtype from a narrower one that silently took its place.
             value += torch.finfo(dtype).eps
         back = value.to(dev.device()).cpu()
-        return back.dtype == dtype and bool(back == value)
+        assert back.dtype == dtype, f"a tensor of {name} came back as {back.dtype}"
+        assert back == value, f"{value.item()} of {name} came back as {back.item()}"
+        return True
 
-    return has_dtype
+    # A device that does not know the type says so with a TypeError, as PyTorch's MPS does.
+    return Probe(has_dtype, absent_if=(TypeError,))
 
 
 for _name in ("float64", "float16", "bfloat16", "complex64", "complex128"):
-    probe(_name)(dtype_probe(_name))
+    PROBES[_name] = dtype_probe(_name)
 
 
 @probe("fallback_counter")

@@ -14,6 +14,7 @@ from torch_conformance.running.execute import execute
 from torch_conformance.running.identity import identity
 from torch_conformance.running.loading import bring_up
 from torch_conformance.running.result import Result
+from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
 
 
@@ -24,9 +25,10 @@ class InProcess:
         self._dev = Device(descriptor, bring_up(descriptor), seed=seed)
         self.identity = identity(self._dev)
 
-    def set_capabilities(self, capabilities: frozenset[str]) -> None:
-        """What the checks to come may rely on."""
-        self._dev.capabilities = capabilities
+    def set_capabilities(self, capabilities: Capabilities) -> None:
+        """The capabilities that all subsequent checks see."""
+        self._dev.capabilities = capabilities.present
+        self._dev.broken = capabilities.broken
 
     def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
         """Run the checks in their order."""

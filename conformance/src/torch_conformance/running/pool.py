@@ -20,6 +20,7 @@ from torch_conformance.running.death import innermost_frame
 from torch_conformance.running.process import Worker
 from torch_conformance.running.result import Result
 from torch_conformance.running.worker import output_section
+from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CannotLoad, Outcome
 
@@ -53,7 +54,7 @@ class Pool:
         self._limit = settings.workers
         self._workers: list[Worker] = []
         self._selector = selectors.DefaultSelector()
-        self._capabilities: list[str] = []
+        self._capabilities = Capabilities()
         self._queue: deque[Check] = deque()
         self._solo: deque[Check] = deque()
         # Like _solo, but before everything else.
@@ -70,11 +71,15 @@ class Pool:
         gc.collect()
         gc.freeze()
 
-    def set_capabilities(self, capabilities: frozenset[str]) -> None:
+    def set_capabilities(self, capabilities: Capabilities) -> None:
         """Capabilities available to all subsequent checks."""
-        self._capabilities = sorted(capabilities)
+        self._capabilities = capabilities
         for worker in self._workers:
-            worker.send(capabilities=self._capabilities)
+            self._tell_capabilities(worker)
+
+    def _tell_capabilities(self, worker: Worker) -> None:
+        known = self._capabilities
+        worker.send(capabilities=sorted(known.present), broken=dict(known.broken))
 
     def run(self, checks: Iterable[Check], emit: Emit) -> None:
         """Run the checks; results come as they are ready. Raises CannotLoad."""
@@ -146,7 +151,7 @@ class Pool:
 
     def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
         worker = Worker(self._descriptor, self._settings.seed, budget, health, solo, self._workers)
-        worker.send(capabilities=self._capabilities)
+        self._tell_capabilities(worker)
         self._workers.append(worker)
         self._selector.register(worker.results, selectors.EVENT_READ)
         if worker.pidfd is not None:

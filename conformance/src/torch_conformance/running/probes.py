@@ -20,6 +20,14 @@ PREFIX = "probe/"
 # Before the name of a dtype: whether tensors of it come back from the device as they went.
 DTYPE = "dtype_"
 PROBE_DEADLINE = 20.0
+# Outcomes of a probe that mean broken.
+_BROKEN = {
+    Outcome.FAIL: "its probe found that",
+    Outcome.ERROR: "its probe raised",
+    Outcome.CRASH: "its probe crashed:",
+    Outcome.TIMEOUT: "its probe hung:",
+    Outcome.DEVICE_LOST: "its probe lost the device:",
+}
 
 
 def to_probe(descriptor: Descriptor) -> list[Check]:
@@ -34,8 +42,9 @@ def check_of(name: str) -> Check:
     probe = PROBES.get(name) or dtype_probe(name.removeprefix(DTYPE))
 
     def body(dev: Device) -> None:
-        if not probe(dev):
-            dev.unsupported("absent")
+        absence = probe.absence(dev)
+        if absence is not None:
+            dev.unsupported(absence)
 
     return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE)
 
@@ -43,13 +52,28 @@ def check_of(name: str) -> Check:
 def capabilities(
     descriptor: Descriptor, results: Iterable[Result]
 ) -> dict[str, dict[str, bool | str]]:
-    """{name: {value, source}} for the report, from what was declared and what was found."""
-    found = {r.id.removeprefix(PREFIX): r.outcome is Outcome.PASS for r in results}
-    declared = descriptor.capabilities
-    return {
-        name: {
-            "value": declared.get(name, found.get(name, False)),
-            "source": "declared" if name in declared else "probed",
-        }
-        for name in MEANING
+    """The table of the report, from what was declared and what was found.
+
+    An entry has ``value`` and ``source``; that of a broken capability also says under ``broken``
+    what its probe saw.
+    """
+    found = {r.id.removeprefix(PREFIX): r for r in results}
+    return {name: _entry(descriptor.capabilities.get(name), found.get(name)) for name in MEANING}
+
+
+def _entry(declared: bool | None, result: Result | None) -> dict[str, bool | str]:
+    if declared is not None:
+        return {"value": declared, "source": "declared"}
+    entry: dict[str, bool | str] = {
+        "value": result is not None and result.outcome is Outcome.PASS,
+        "source": "probed",
     }
+    seen = broken(result) if result else None
+    return entry if seen is None else {**entry, "broken": seen}
+
+
+def broken(result: Result) -> str | None:
+    """What a probe saw of a capability that is broken; None for one that is present or absent."""
+    how = _BROKEN.get(result.outcome)
+    first, *_ = result.message.splitlines() or [""]
+    return None if how is None else f"{how} {first}".rstrip()

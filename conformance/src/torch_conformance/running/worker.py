@@ -96,6 +96,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     for command in terms.received():
         if "capabilities" in command:
             dev.capabilities = frozenset(command["capabilities"])
+            dev.broken = command["broken"]
         elif "run" in command:
             begin = os.lseek(terms.output, 0, os.SEEK_END)
             journal.start(begin)

@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a backend may be able to do, in one word each."""
+"""What a backend may be able to do, in one word each, and what a run knows about it.
+
+A capability is present, absent or broken. What needs an absent capability is not asked. What needs
+a broken one fails: the backend offers the capability, and it does not work.
+
+A new capability is an entry here and its probe in `running/capability_probes.py`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
 
 MEANING: dict[str, str] = {
     "accelerator": "the device is not the CPU",
@@ -48,3 +59,50 @@ MEANING: dict[str, str] = {
     "fallback_counter": "the backend counts operators that ran by CPU fallback",
     "fault_injection": "faults of the device can be injected",
 }
+
+#: Capabilities that the suite can use only through a key of the descriptor.
+KEYS: dict[str, str] = {
+    "delay": "delay",
+    "fallback_counter": "fallback_counts",
+    "fault_injection": "fault",
+    "backend_meta": "backend_meta",
+}
+
+
+class State(str, Enum):
+    """What is known about a capability of a backend."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+    BROKEN = "broken"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """The capabilities of a backend; what is not in here is absent."""
+
+    present: frozenset[str] = frozenset()
+    broken: Mapping[str, str] = field(default_factory=dict)
+    """Name of the capability and what its probe saw."""
+
+    @classmethod
+    def of(cls, table: Mapping[str, Mapping[str, Any]]) -> Capabilities:
+        """From the table of a report."""
+        return cls(
+            frozenset(name for name, entry in table.items() if entry["value"]),
+            {name: str(entry["broken"]) for name, entry in table.items() if "broken" in entry},
+        )
+
+    def state(self, name: str) -> State:
+        """What is known about one capability."""
+        if name in self.present:
+            return State.PRESENT
+        return State.BROKEN if name in self.broken else State.ABSENT
+
+
+def describe_broken(name: str, seen: str) -> str:
+    """The failure of a check that needs a broken capability."""
+    return f"capability {name!r} is broken: {seen}"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A capability is present, absent or broken, and what needs a broken one fails."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import NoReturn
+
+import pytest
+import synthetic
+import torch
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.expectations import Expectations
+from torch_conformance.judging.judge import Judge, Options
+from torch_conformance.results import levels
+from torch_conformance.running import capability_probes, probes
+from torch_conformance.running.capability_probes import ATTEMPTS, PROBES, Body, Probe
+from torch_conformance.running.execute import execute
+from torch_conformance.running.pool import Pool
+from torch_conformance.spec import capabilities, catalogue
+from torch_conformance.spec.capabilities import Capabilities, State
+from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.outcome import Unsupported
+
+CPU = Descriptor("cpu", "cpu")
+NAME = "streams"
+
+
+def raising(error: Exception) -> Body:
+    """The body of a probe that raises."""
+
+    def body(dev: Device) -> NoReturn:
+        raise error
+
+    return body
+
+
+def wrong(dev: Device) -> bool:
+    """The body of a probe that gets a wrong answer."""
+    assert dev.type == "streams", "1 is 2"
+    return True
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, body: Body, attempts: int = 1) -> None:
+    """Let the probe of `NAME` be another one."""
+    monkeypatch.setitem(PROBES, NAME, Probe(body, attempts=attempts))
+
+
+def found_in_process(declared: bool | None = None) -> Capabilities:
+    """What probing `NAME` in this process comes to."""
+    target = Descriptor("cpu", "cpu", capabilities={} if declared is None else {NAME: declared})
+    result = execute(probes.check_of(NAME), Device(CPU))
+    return Capabilities.of(probes.capabilities(target, [result]))
+
+
+@pytest.mark.parametrize(
+    ("body", "state", "seen"),
+    [
+        (lambda dev: True, State.PRESENT, None),
+        (lambda dev: False, State.ABSENT, None),
+        (raising(NotImplementedError("aten::x")), State.ABSENT, None),
+        (raising(AttributeError("no stream")), State.ABSENT, None),
+        (raising(RuntimeError("Backend doesn't support events.")), State.ABSENT, None),
+        (raising(RuntimeError("Allocator for x is not a DeviceAllocator.")), State.ABSENT, None),
+        (raising(Unsupported("not on the CPU")), State.ABSENT, None),
+        (raising(RuntimeError("boom")), State.BROKEN, "its probe raised RuntimeError: boom"),
+        (raising(TypeError("a\nb")), State.BROKEN, "its probe raised TypeError: a"),
+        (wrong, State.BROKEN, "its probe found that 1 is 2"),
+    ],
+)
+def test_a_probe_finds_one_of_three_states(
+    monkeypatch: pytest.MonkeyPatch, body: Body, state: State, seen: str | None
+) -> None:
+    plant(monkeypatch, body)
+    found = found_in_process()
+    assert found.state(NAME) is state
+    assert found.broken.get(NAME) == seen
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_declaration_counts_whatever_a_probe_would_see(
+    monkeypatch: pytest.MonkeyPatch, declared: bool
+) -> None:
+    plant(monkeypatch, raising(RuntimeError("boom")))
+    expected = State.PRESENT if declared else State.ABSENT
+    assert found_in_process(declared).state(NAME) is expected
+
+
+def test_a_probe_that_crashes_or_hangs_means_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(dev: Device) -> NoReturn:
+        os.abort()
+
+    def hang(dev: Device) -> bool:
+        time.sleep(600)
+        return True
+
+    monkeypatch.setattr(probes, "PROBE_DEADLINE", 3.0)
+    monkeypatch.setitem(PROBES, "events", Probe(crash))
+    monkeypatch.setitem(PROBES, "generator", Probe(hang))
+    results: list[probes.Result] = []
+    pool = Pool(CPU, Options())
+    try:
+        pool.run([probes.check_of("events"), probes.check_of("generator")], results.append)
+    finally:
+        pool.close()
+    found = Capabilities.of(probes.capabilities(CPU, results))
+    assert found.broken["events"].startswith("its probe crashed: SIGABRT")
+    assert found.broken["generator"].startswith("its probe hung: silent for 3 s")
+
+
+def test_a_slow_machine_gets_more_than_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: Iterator[bool] = iter([False, False, True])
+    plant(monkeypatch, lambda dev: next(answers), attempts=ATTEMPTS)
+    assert found_in_process().state(NAME) is State.PRESENT
+
+
+def test_the_probes_that_measure_time_are_repeated() -> None:
+    assert {name for name, probe in PROBES.items() if probe.attempts > 1} == {
+        "delay",
+        "async_copy",
+    }
+
+
+def test_a_narrower_type_in_the_place_of_another_means_broken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Narrow(Device):
+        """A device that keeps float64 as float32."""
+
+        def device(self, index: int | None = None) -> torch.device:
+            return torch.device("cpu")
+
+    real = torch.Tensor.cpu
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda t: real(t).float().double())
+    with pytest.raises(AssertionError, match="of float64 came back as 1.0"):
+        capability_probes.dtype_probe("float64")(Narrow(CPU))
+
+
+def judge() -> Judge:
+    """The judge of a backend without a descriptor."""
+    return Judge(CPU, catalogue.load(), Expectations(), "2.13.0", lambda id: id)
+
+
+def needing(*names: str) -> Check:
+    """A check that needs capabilities."""
+    return Check("stream/a", ("DEV-001",), lambda dev: None, needs=names)
+
+
+def test_a_check_that_needs_a_broken_capability_fails_with_what_was_seen() -> None:
+    known = Capabilities(frozenset({"accelerator"}), {NAME: "its probe raised KeyError"})
+    (decided,) = judge().plan([needing(NAME)], known).decided
+    assert decided.outcome == "fail"
+    assert decided.message == "capability 'streams' is broken: its probe raised KeyError"
+
+
+def test_a_check_that_also_needs_an_absent_capability_is_unsupported() -> None:
+    known = Capabilities(frozenset({"accelerator"}), {NAME: "its probe raised KeyError"})
+    (decided,) = judge().plan([needing(NAME, "sparse")], known).decided
+    assert (decided.outcome, decided.message) == ("unsupported", "needs capability 'sparse'")
+
+
+def test_a_running_check_fails_where_it_asks_for_a_broken_capability() -> None:
+    dev = Device(CPU)
+    dev.broken = {NAME: "its probe crashed: SIGSEGV"}
+    result = execute(Check("a/b", (), lambda dev: dev.require(NAME)), dev)
+    assert result.outcome == "fail"
+    assert result.message == "capability 'streams' is broken: its probe crashed: SIGSEGV"
+
+
+def test_every_capability_with_a_key_of_the_descriptor_exists() -> None:
+    assert set(capabilities.KEYS) <= set(capabilities.MEANING)
+
+
+def test_a_level_counts_the_musts_that_absent_capabilities_excuse() -> None:
+    must = sorted(id for id, r in synthetic.requirements().items() if r.tier == "core" and r.level == "must")
+    records = [synthetic.record(id) for id in synthetic.requirements() if id not in must[:2]]
+    reason = "needs capability 'sparse'"
+    records += [synthetic.record(id, "unsupported", reason=reason) for id in must[:2]]
+    content = synthetic.content(records)
+    content["run"]["capabilities"]["sparse"]["value"] = False
+    core = levels.assess(content).steps[0]
+    assert core.excused == tuple(must[:2])
+
+
+def test_a_broken_capability_excuses_nothing_and_blocks_the_level_that_demands_it() -> None:
+    content = synthetic.content()
+    content["run"]["capabilities"]["generator"] |= {"value": False, "broken": "its probe hung"}
+    core = levels.assess(content).steps[0]
+    assert [str(blocker) for blocker in core.blockers] == [
+        "capability generator is broken, and the level demands it: its probe hung"
+    ]
