@@ -27,6 +27,7 @@ CUDA ?= ON
 CMAKE_ARGS ?=
 LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
+FUZZ_SEED := $(or $(FUZZ_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 MUTATIONS_ARGS ?=
 BUILD_DIR := build
 NODE_MODULES := test/ci/node/node_modules/.package-lock.json
@@ -149,7 +150,8 @@ mutations: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; th
 
 .PHONY: fuzz
 fuzz: $(TESTS) build-all $(NODE_MODULES) ## run the tests with hostile input on many more cases
-	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz $(PYTEST_ARGS)
+	@echo "FUZZ_SEED=$(FUZZ_SEED) repeats these cases"
+	PUONE_FUZZ_CASES=$(FUZZ_CASES) $(PYTHON) -m pytest test -m fuzz --hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
 
 # Of each step between the committed snapshots there is a report.
 SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0

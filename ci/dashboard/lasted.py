@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from importlib import metadata
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
-from ci.dashboard import paths
+from ci.dashboard import code, paths
 from ci.dashboard.page import File, Lasting
 from ci.dashboard.site import Site
-from torch_conformance.results import source
 
-CODE = Path(__file__).parents[1]
-#: What of it makes pages, besides the suite's: directories, and single files.
-MAKES = ("dashboard", "results", "github/markdown.py")
 FILE = "lasting.json"
 
 Entry = tuple[str, str]
@@ -33,7 +26,7 @@ class Lasted:
         self._file = site.hidden / FILE
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
-            self._known = found["pages"] if found["code"] == _code() else {}
+            self._known = found["pages"] if found["code"] == code.digest() else {}
         except (OSError, ValueError, LookupError, TypeError):
             self._known = {}
 
@@ -59,7 +52,7 @@ class Lasted:
     def keep(self, entries: Mapping[str, Entry]) -> None:
         """For the next build. If this one ends before the site is there, nothing will match."""
         part = self._file.with_suffix(".part")
-        part.write_text(json.dumps({"code": _code(), "pages": entries}), encoding="utf-8")
+        part.write_text(json.dumps({"code": code.digest(), "pages": entries}), encoding="utf-8")
         os.replace(part, self._file)
 
 
@@ -68,21 +61,3 @@ def _digest(files: Iterable[File]) -> str:
     for file in files:
         made.update(f"{file.path} {len(file.content)}\n".encode() + file.content)
     return made.hexdigest()
-
-
-@functools.cache
-def _code() -> str:
-    """Digest of all code and data that makes pages besides the store's."""
-    made = hashlib.sha256(source.digest().encode())
-    for package in ("Jinja2", "MarkupSafe"):
-        made.update(metadata.version(package).encode())
-    for file in sorted(file for name in MAKES for file in sources(name)):
-        made.update(file.relative_to(CODE).as_posix().encode() + b"\n" + file.read_bytes())
-    return made.hexdigest()
-
-
-def sources(name: str) -> Iterator[Path]:
-    """What MAKES means by a name."""
-    for file in (CODE / name, *(CODE / name).rglob("*")):
-        if file.is_file() and "__pycache__" not in file.parts:
-            yield file

@@ -17,16 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
-from ci.dashboard import model, summary, track
+from ci.dashboard import code, summary, track
 from ci.dashboard.model import Key, Series
 from ci.dashboard.summary import Span
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
-from ci.results import schema
 from ci.results.store import Snapshot
-from torch_conformance.spec import outcome
 
 MANIFEST = "state.json"
 ROWS = 1_000_000
@@ -34,7 +30,6 @@ ROWS = 1_000_000
 MOST = 512
 """Checks in a file, so that there is work for several processes."""
 MEMORY = "500MB"
-_CODE = (model, track, summary, schema, outcome)
 _NOTHING: dict[str, Any] = {"series": [], "files": []}
 
 Ids = list[tuple[str, bool]]
@@ -87,7 +82,11 @@ def updated(
     if None in names or old["series"] != _said(runs):
         make = functools.partial(_file, folder, _only(snapshot, wanted), wanted, plans)
         names = workers.map(make, list(zip(spans, names, strict=True)), "results summed up")
-    made = {"code": _code(), "series": _said(runs), "files": list(zip(spans, names, strict=True))}
+    made = {
+        "code": code.digest(),
+        "series": _said(runs),
+        "files": list(zip(spans, names, strict=True)),
+    }
     _replace(folder / MANIFEST, json.dumps(made))
     _sweep(folder, {MANIFEST, *map(str, names)})
     return State(folder, tuple(runs), tuple((s, str(n)) for s, n in zip(spans, names, strict=True)))
@@ -96,21 +95,13 @@ def updated(
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
         found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        if found["code"] == _code() and all(
+        if found["code"] == code.digest() and all(
             (folder / name).is_file() for _, name in found["files"]
         ):
             return found
     except (OSError, ValueError, LookupError, TypeError):
         pass  # none yet, or unusable: rebuilt
     return _NOTHING
-
-
-@functools.cache
-def _code() -> str:
-    """Which code made the state."""
-    files = [Path(__file__), *(Path(str(module.__file__)) for module in _CODE)]
-    data = b"".join(file.read_bytes() for file in files)
-    return hashlib.sha256(data + duckdb.__version__.encode()).hexdigest()
 
 
 def _ids(series: Series) -> Ids:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import dashboard_oracle
@@ -11,7 +13,7 @@ from dashboard_sample import BROKEN, HOSTILE, report, sample, sample_store, stor
 from synthetic import Content
 
 from ci.cli import main
-from ci.dashboard import build, lasted
+from ci.dashboard import build, code
 from ci.dashboard.model import Key
 from ci.dashboard.read import Model
 from ci.dashboard.workers import Workers
@@ -88,10 +90,21 @@ def test_the_verb_makes_a_site_and_says_where(
     assert not any(b"<script>alert" in content for content in shown)
 
 
-def test_whatever_makes_pages_of_runs_is_in_the_digest_that_lets_them_stay() -> None:
-    hashed = {
-        file.relative_to(lasted.CODE) for name in lasted.MAKES for file in lasted.sources(name)
-    }
-    needed = {"dashboard/pages/run.py", "dashboard/templates/run.html", "results/schema.py"}
-    assert {*map(Path, needed), Path("github/markdown.py")} <= hashed
-    assert all((lasted.CODE / file).is_file() for file in hashed)
+def test_every_module_that_a_build_imports_is_in_the_digest_of_its_code() -> None:
+    script = (
+        "import sys\n"
+        "from ci.dashboard import build, pages\n"
+        "import ci.dashboard.pages.run, ci.dashboard.pages.check\n"
+        "print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'ci'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    imported = {Path(name).resolve() for name in done.stdout.split()}
+    hashed = set(code.files())
+    assert len(imported) > 20
+    assert imported <= hashed
+    assert {
+        code.ROOT / "dashboard/templates/run.html",
+        code.ROOT / "dashboard/glyphs.svg",
+    } <= hashed

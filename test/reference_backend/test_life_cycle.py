@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from interpreter import Python
 
@@ -204,10 +202,8 @@ x = torch.ones(1000, device="puone")
 event = torch.puone.Event(); event.record()
 {LEAVE[how]}
 """
-    start = time.monotonic()
     done = python(code, timeout=30, env={"PUONE_DRIVER": "sim"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert time.monotonic() - start < 15
 
 
 def test_the_driver_outlives_the_programs_own_exit_handlers(python: Python) -> None:

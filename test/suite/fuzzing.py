@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the fuzz tests share: how many cases, and how a good file becomes a bad one.
 
-`make fuzz` runs many more cases than `make test`: PUONE_FUZZ_CASES says how many for each test.
+`make test` runs the same few cases everywhere. `make fuzz` runs many more (PUONE_FUZZ_CASES), others
+each time: it prints the seed, and `FUZZ_SEED=N` repeats them. `.hypothesis` keeps the failures.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ import os
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from hypothesis.database import DirectoryBasedExampleDatabase
 
 CASES = int(os.environ.get("PUONE_FUZZ_CASES", "60"))
+RANDOM = "PUONE_FUZZ_CASES" in os.environ
 
-#: Deterministic: the same cases on every machine, so that a failure is everybody's.
 fuzzed = settings(
     max_examples=CASES,
     deadline=None,
-    derandomize=True,
-    database=None,
+    # The same cases on every machine, unless new ones are asked for.
+    derandomize=not RANDOM,
+    database=DirectoryBasedExampleDatabase(".hypothesis/examples") if RANDOM else None,
+    print_blob=RANDOM,
     suppress_health_check=[
+        # Reports have thousands of values, and the machine may be slow.
         HealthCheck.too_slow,
-        HealthCheck.data_too_large,
+        # tmp_path: every case writes its files anew.
         HealthCheck.function_scoped_fixture,
-        HealthCheck.filter_too_much,
     ],
 )
 

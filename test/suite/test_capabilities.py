@@ -136,7 +136,7 @@ def test_a_narrower_type_in_the_place_of_another_means_broken(
 
     real = torch.Tensor.cpu
     monkeypatch.setattr(torch.Tensor, "cpu", lambda t: real(t).float().double())
-    with pytest.raises(AssertionError, match="of float64 came back as 1.0"):
+    with pytest.raises(AssertionError, match=r"of float64 came back as 1\.0"):
         capability_probes.dtype_probe("float64")(Narrow(CPU))
 
 
@@ -176,7 +176,9 @@ def test_every_capability_with_a_key_of_the_descriptor_exists() -> None:
 
 
 def test_a_level_counts_the_musts_that_absent_capabilities_excuse() -> None:
-    must = sorted(id for id, r in synthetic.requirements().items() if r.tier == "core" and r.level == "must")
+    must = sorted(
+        id for id, r in synthetic.requirements().items() if r.tier == "core" and r.level == "must"
+    )
     records = [synthetic.record(id) for id in synthetic.requirements() if id not in must[:2]]
     reason = "needs capability 'sparse'"
     records += [synthetic.record(id, "unsupported", reason=reason) for id in must[:2]]

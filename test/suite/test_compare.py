@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
+from torch_conformance.authoring import compare
 from torch_conformance.authoring.compare import difference, max_ulp, metadata_difference
 
 NAN = float("nan")
@@ -76,3 +78,48 @@ def test_metadata_is_blind_to_values_only() -> None:
     assert metadata_difference(torch.zeros(2), torch.ones(2)) is None
     assert metadata_difference(torch.zeros(2), torch.ones(2).int()) is not None
     assert metadata_difference([torch.zeros(2)], [torch.ones(3)]) is not None
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_ulp_is_exact_from_one_end_of_a_type_to_the_other(dtype: torch.dtype) -> None:
+    bits = {2: torch.int16, 4: torch.int32, 8: torch.int64}[dtype.itemsize]
+    largest = torch.tensor([torch.finfo(dtype).max], dtype=dtype)
+    ends = torch.cat([-largest, largest])
+    assert max_ulp(ends, ends.flip(0)) == 2 * int(largest.view(bits).item())
+    assert max_ulp(ends, ends) == 0
+    infinite = torch.tensor([math.inf, math.nan], dtype=dtype)
+    assert max_ulp(infinite, infinite) is None
+
+
+def test_the_largest_distance_may_be_in_any_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "PART", 2)
+    expected = torch.ones(7)
+    actual = expected.clone()
+    actual[4] = torch.nextafter(torch.tensor(1.0), torch.tensor(2.0))
+    actual[5] = 3.0
+    assert max_ulp(actual, expected) == 1 << 23 | 1 << 22
+    text = str(difference(actual, expected))
+    assert text.startswith("2 of 7 elements differ; first at (4,):")
+    assert "max abs error 2; max rel error 2; max 12582912 ULP" in text
+
+
+class Sizes(TorchDispatchMode):
+    """Notes the bytes of the largest tensor that an operator makes."""
+
+    largest = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, torch.Tensor) and not func.is_view:
+            self.largest = max(self.largest, made.numel() * made.itemsize)
+        return made
+
+
+def test_a_comparison_makes_no_tensor_larger_than_a_byte_for_each_element() -> None:
+    count = 4 << 20
+    actual, expected = torch.zeros(count), torch.ones(count)
+    with Sizes() as sizes:
+        text = difference(actual, expected)
+    assert text is not None and text.startswith(f"{count} of {count} elements differ")
+    # A part of 2 ** 20 elements may be held as float64 or int64, too.
+    assert sizes.largest <= max(count, compare.PART * 8)

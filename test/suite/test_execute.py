@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +12,11 @@ import torch
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.device import Device
+from torch_conformance.judging.judge import Options
 from torch_conformance.running.execute import execute
 from torch_conformance.running.formatting import GuardedRepr
+from torch_conformance.running.identity import identity
+from torch_conformance.running.pool import Pool
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CheckError, Unsupported
 
@@ -100,3 +104,31 @@ def test_formatting_survives_a_repr_that_raises() -> None:
             raise RuntimeError("no")
 
     assert GuardedRepr().repr(Hostile()) == "<Hostile whose repr raises RuntimeError>"
+
+
+def test_a_late_error_of_an_unsupported_check_is_its_own_and_of_no_other(
+    dev: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = [RuntimeError("kernel failed")]
+
+    def synchronize(index: int | None = None) -> None:
+        if late and dev.check_id == "a/queues":
+            raise late.pop()
+
+    monkeypatch.setattr(dev, "synchronize", synchronize)
+    first = execute(Check("a/queues", (), raising(Unsupported("no streams")), file=__file__), dev)
+    assert (first.outcome, first.message) == ("error", "RuntimeError: kernel failed")
+    assert not late
+    assert execute(Check("a/next", (), lambda dev: None), dev).outcome == "pass"
+
+
+def test_a_backend_that_exits_while_it_is_identified_is_identified(dev: Device) -> None:
+    ending = Device(Descriptor("cpu", "cpu", driver="sys.exit"))
+    assert identity(ending)["driver"] == {"error": "SystemExit: "}
+
+
+def test_a_pool_leaves_nothing_frozen() -> None:
+    pool = Pool(Descriptor("cpu", "cpu"), Options())
+    assert gc.get_freeze_count() > 0
+    pool.close()
+    assert gc.get_freeze_count() == 0

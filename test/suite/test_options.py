@@ -283,7 +283,19 @@ def test_workers_are_started_through_the_launcher(tmp_path: Path) -> None:
     text = "device_type: cpu\ndevice: {setup: 'particular_device:launched'}\n"
     plain = harness.descriptor(tmp_path, text)
     run = harness.run(tmp_path, harness.PLANTED, plain, "--check=planted/good*")
-    assert (run.code, run.report["run"]["cannot_load"]) == (6, "RuntimeError: use the launcher")
+    assert (run.code, run.report["run"]["cannot_load"]) == (66, "RuntimeError: use the launcher")
     option = harness.descriptor(tmp_path, text + "launcher: [env, PLANTED_LAUNCHER=used]\n")
     run = harness.run(tmp_path, harness.PLANTED, option, "--check=planted/good*")
     assert set(run.outcomes.values()) == {"pass"}
+
+
+def test_a_launcher_may_fork(tmp_path: Path) -> None:
+    """Such as `timeout` and `srun`: the worker's parent is then not the runner."""
+    option = harness.descriptor(
+        tmp_path, "device_type: cpu\nlauncher: [sh, -c, '\"$@\"; exit $?', sh]\n"
+    )
+    checks = ("--check=planted/good:before_1", "--check=planted/hang")
+    run = harness.run(tmp_path, harness.PLANTED, option, *checks)
+    assert run.outcomes == {"planted/good:before_1": "pass", "planted/hang": "timeout"}
+    hang = run.check("planted/hang")["message"]
+    assert hang.startswith("silent for 2 s in hangs_with_the_gil (planted/torture.py:")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import synthetic
 
-from torch_conformance.results import reader
+from torch_conformance.results import reader, report
 from torch_conformance.spec import strict
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -166,3 +166,10 @@ def test_a_file_larger_than_the_limit_is_not_read(tmp_path: Path) -> None:
 
 def test_control_characters_of_a_report_do_not_reach_the_terminal() -> None:
     assert reader.plain("a\x1b[2Jb\nc\u202e") == "a\ufffd[2Jb\nc\ufffd"
+
+
+def test_a_file_that_cannot_be_replaced_leaves_no_temporary(tmp_path: Path) -> None:
+    (tmp_path / "report.json").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        report.replace(tmp_path / "report.json", "{}")
+    assert [file.name for file in tmp_path.iterdir()] == ["report.json"]

@@ -7,7 +7,7 @@ so that formatting a failure can never run into the backend again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +25,9 @@ _COMPARABLE: dict[torch.dtype, torch.dtype] = {
     torch.uint16: torch.int64,
     torch.uint32: torch.int64,
 }
+
+#: Elements that are compared at once.
+PART = 1 << 20
 
 _ULP_BITS: dict[torch.dtype, torch.dtype] = {
     torch.float16: torch.int16,
@@ -111,14 +114,29 @@ def _tensor_difference(
     actual, expected = _plain(actual), _plain(expected)
     if torch.equal(actual, expected):
         return None
-    inexact = expected.is_floating_point() or expected.is_complex()
-    if inexact:
-        close = torch.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    else:
-        close = _exact_close(actual, expected, rtol, atol)
+    close = torch.empty(expected.numel(), dtype=torch.bool)
+    for part, a, e in _parts(actual, expected):
+        close[part] = _close(a, e, rtol, atol, equal_nan)
     if bool(close.all()):
         return None
-    return _at(where) + _describe(actual, expected, close, rtol, atol)
+    return _at(where) + _describe(actual, expected, ~close, rtol, atol)
+
+
+def _parts(*tensors: Tensor) -> Iterator[tuple[Any, ...]]:
+    """Slices of tensors alike in shape, and the elements of each tensor there.
+
+    A comparison of one part after the other needs little memory beside the tensors.
+    """
+    flat = [tensor.reshape(-1) for tensor in tensors]
+    for begin in range(0, flat[0].numel(), PART):
+        part = slice(begin, begin + PART)
+        yield (part, *(tensor[part] for tensor in flat))
+
+
+def _close(actual: Tensor, expected: Tensor, rtol: float, atol: float, equal_nan: bool) -> Tensor:
+    if expected.is_floating_point() or expected.is_complex():
+        return torch.isclose(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan)
+    return _exact_close(actual, expected, rtol, atol)
 
 
 def _exact_close(actual: Tensor, expected: Tensor, rtol: float, atol: float) -> Tensor:
@@ -139,10 +157,10 @@ def _plain(tensor: Tensor) -> Tensor:
     return tensor.to(wider) if wider is not None else tensor
 
 
-def _describe(actual: Tensor, expected: Tensor, close: Tensor, rtol: float, atol: float) -> str:
-    wrong = ~close
+def _describe(actual: Tensor, expected: Tensor, wrong: Tensor, rtol: float, atol: float) -> str:
+    """The sentence about a difference; `wrong` says of each element whether it differs."""
     count, total = int(wrong.sum()), expected.numel()
-    flat = int(wrong.reshape(-1).to(torch.uint8).argmax())
+    flat = int(wrong.view(torch.uint8).argmax())
     index = _unravel(flat, expected.shape)
     got, wanted = actual.reshape(-1)[flat].item(), expected.reshape(-1)[flat].item()
     parts = [f"{count} of {total} elements differ; first at {index}: {got!r}, expected {wanted!r}"]
@@ -156,11 +174,17 @@ def _errors(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[str]:
     if expected.dtype == torch.bool:
         return []
     wide = torch.complex128 if expected.is_complex() else torch.float64
-    got, wanted = actual[wrong].to(wide), expected[wrong].to(wide)
-    absolute = (got - wanted).abs()
-    parts = [f"max abs error {float(absolute.max()):.3g}"]
+    absolute, relative = [], []
+    for _, a, e, differs in _parts(actual, expected, wrong):
+        if bool(differs.any()):
+            wanted = e[differs].to(wide)
+            distance = (a[differs].to(wide) - wanted).abs()
+            absolute.append(distance.max())
+            relative.append((distance / wanted.abs()).max())
+    # The maximum of tensors, which is nan if one of them is.
+    parts = [f"max abs error {float(torch.stack(absolute).max()):.3g}"]
     if expected.is_floating_point() or expected.is_complex():
-        parts.append(f"max rel error {float((absolute / wanted.abs()).max()):.3g}")
+        parts.append(f"max rel error {float(torch.stack(relative).max()):.3g}")
     ulp = max_ulp(actual, expected)
     if ulp is not None:
         parts.append(f"max {ulp} ULP")
@@ -172,18 +196,27 @@ def max_ulp(actual: Tensor, expected: Tensor) -> int | None:
     bits = _ULP_BITS.get(expected.dtype)
     if bits is None or actual.dtype != expected.dtype:
         return None
-    finite = actual.isfinite() & expected.isfinite()
-    if not bool(finite.any()):
-        return None
-    low = torch.iinfo(bits).min
+    largest: int | None = None
+    for _, a, e in _parts(actual, expected):
+        finite = a.isfinite() & e.isfinite()
+        if bool(finite.any()):
+            found = _largest_distance(_ordered(a[finite], bits), _ordered(e[finite], bits))
+            largest = found if largest is None else max(largest, found)
+    return largest
 
-    def ordered(tensor: Tensor) -> list[int]:
-        # Sign-magnitude bits to a scale on which neighbouring floats differ by one.
-        values = tensor[finite].contiguous().view(bits).tolist()
-        return [value if value >= 0 else low - value for value in values]
 
-    pairs = zip(ordered(actual), ordered(expected), strict=True)
-    return max(abs(a - e) for a, e in pairs)
+def _ordered(values: Tensor, bits: torch.dtype) -> Tensor:
+    """Sign-magnitude bits on a scale on which neighbouring floats differ by one."""
+    scale = values.view(bits).to(torch.int64)
+    return torch.where(scale >= 0, scale, torch.iinfo(bits).min - scale)
+
+
+def _largest_distance(left: Tensor, right: Tensor) -> int:
+    """The largest absolute difference of two tensors of int64, without overflow."""
+    distance = torch.maximum(left, right) - torch.minimum(left, right)
+    # What does not fit into 63 bits has become negative, by 2 ** 64 too small.
+    beyond = distance[distance < 0]
+    return int(beyond.max()) + (1 << 64) if beyond.numel() else int(distance.max())
 
 
 def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:

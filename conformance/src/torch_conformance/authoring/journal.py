@@ -13,8 +13,8 @@ import tempfile
 import time
 from typing import BinaryIO
 
-_SLOTS = 5
-_STARTED, _SAMPLE, _BEAT, _OUTPUT, _CLOSED = range(_SLOTS)
+_SLOTS = 6
+_STARTED, _SAMPLE, _BEAT, _OUTPUT, _CLOSED, _PROCESS = range(_SLOTS)
 
 
 class Journal:
@@ -56,6 +56,15 @@ class Journal:
         if self._slots[_CLOSED]:
             os._exit(1)
         return self._slots
+
+    @property
+    def process(self) -> int:
+        """The id of the worker's process, which a launcher may have forked; 0 at first."""
+        return self._slots[_PROCESS]
+
+    @process.setter
+    def process(self, id: int) -> None:
+        self._slots[_PROCESS] = id
 
     @property
     def started(self) -> int:

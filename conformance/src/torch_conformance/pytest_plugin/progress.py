@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,7 @@ MAX_SHOWN = 20
 class Estimate:
     """The time that is left, by what every check took in the run before."""
 
-    def __init__(self, ids: Iterable[str], durations: Mapping[str, float]) -> None:
+    def __init__(self, ids: Collection[str], durations: Mapping[str, float]) -> None:
         known = [durations[id] for id in ids if id in durations]
         usual = sum(known) / len(known) if known else 1.0
         # The runner's own time is the same for each.

@@ -28,6 +28,7 @@ def execute(check: Check, dev: Device) -> Result:
         dev.synchronize()
     except Unsupported as error:
         result.outcome, result.message = Outcome.UNSUPPORTED, str(error)
+        _take_late_error(result, check, dev)
     except BaseException as error:
         _judge(result, error, check, dev)
         _quiesce(dev)
@@ -54,6 +55,15 @@ def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> N
         named = text if isinstance(error, CheckError) else f"{type(error).__name__}: {text}"
         result.message = named.removesuffix(": ")
     result.detail = _traceback(error.__traceback__, check)
+
+
+def _take_late_error(result: Result, check: Check, dev: Device) -> None:
+    """Wait for the work that an unsupported check has queued; its error is the check's own."""
+    try:
+        dev.synchronize()
+    except BaseException as error:
+        _judge(result, error, check, dev)
+        _quiesce(dev)
 
 
 def _quiesce(dev: Device) -> None:

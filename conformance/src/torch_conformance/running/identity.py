@@ -18,7 +18,10 @@ MAX_DEVICES = 64
 
 
 def identity(dev: Device) -> dict[str, Any]:
-    """``{"driver": {...} or None, "devices": [name, ...]}``, of plain values. Never raises."""
+    """``{"driver": {...} or None, "devices": [name, ...]}``, of plain values.
+
+    Whatever the backend raises is a part of the answer.
+    """
     return {"driver": without_folders(_driver(dev)), "devices": _devices(dev)}
 
 
@@ -30,7 +33,9 @@ def _driver(dev: Device) -> Any:
         return json.loads(
             json.dumps(backend.resolve(dev.descriptor.driver)(), default=str, allow_nan=False)
         )
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Bindings to other languages end with exceptions of their own.
         return {"error": f"{type(error).__name__}: {backend.first_line(error)}"}
 
 
@@ -39,5 +44,7 @@ def _devices(dev: Device) -> list[str]:
         return [platform.processor() or platform.machine()]
     try:
         return [str(dev.module.get_device_name(i)) for i in range(min(dev.count, MAX_DEVICES))]
-    except Exception:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         return []  # It gives its devices no names.

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
@@ -74,7 +75,12 @@ class Worker:
         self.pidfd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else None
 
     def _fork(self, target: Descriptor, terms: Terms, siblings: Iterable[Worker]) -> int:
-        with held_back(signal.SIGINT, signal.SIGTERM):
+        # Under xdist there is one other thread, execnet's. It runs Python code only, and the child
+        # uses none of its locks; torch has no threads here (prepare_parent).
+        with warnings.catch_warnings(), held_back(signal.SIGINT, signal.SIGTERM):
+            warnings.filterwarnings(
+                "ignore", message=".*multi-threaded", category=DeprecationWarning
+            )
             pid = os.fork()
             if not pid:
                 # The ends of other pipes, kept here, would hide that their owners are gone.
@@ -157,7 +163,7 @@ class Worker:
         self.journal.close()
         before = self._written()
         try:
-            os.kill(self.pid, DUMP_SIGNAL)
+            os.kill(self.journal.process or self.pid, DUMP_SIGNAL)
         except ProcessLookupError:
             return
         self._await_stack(before)

@@ -12,6 +12,7 @@ import ctypes
 import faulthandler
 import json
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -82,6 +83,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
 
     guard_assertions()
     journal = Journal(terms.journal)
+    journal.process = os.getpid()
     try:
         dev = Device(target, loading.bring_up(target), seed=terms.seed)
     except CannotLoad as error:
@@ -113,12 +115,12 @@ def _serve(target: Descriptor, terms: Terms) -> int:
 
 def _detach(target: Descriptor, terms: Terms) -> None:
     """A process group of its own, bound to the life of the runner, with output to a file."""
-    if os.getpgid(0) != os.getpid():
-        os.setpgid(0, 0)
+    if os.getpgid(0) == os.getpgid(terms.parent):
+        os.setpgid(0, 0)  # A spawned worker is in the group of its launcher, which the runner ends.
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != terms.parent:
-        os._exit(1)  # The runner ended before the line above could bind us to it.
+    if _runner_is_gone(terms):
+        os._exit(1)  # It ended before the line above could bind us to it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -135,6 +137,16 @@ def _detach(target: Descriptor, terms: Terms) -> None:
 
         limit = target.memory_limit_mb << 20
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _runner_is_gone(terms: Terms) -> bool:
+    """Whether nobody holds the other end of the commands.
+
+    The parent process does not tell: it is the launcher's, where the launcher forks.
+    """
+    commands = select.poll()
+    commands.register(terms.commands, 0)  # POLLHUP comes unasked.
+    return bool(commands.poll(0))
 
 
 def _healthy(dev: Any) -> bool:
