@@ -66,8 +66,8 @@ def _head(found: Survey) -> Iterator[str]:
 
 
 def _capabilities(found: Survey) -> Iterator[str]:
-    yield "# What probing found. While these lines are comments, each run probes again. Checks that"
-    yield "# need an absent capability are `unsupported`; checks that need a BROKEN one fail. Declare"
+    yield "# What probing found. While these lines are comments, each run probes again. Checks"
+    yield "# that need an absent capability are `unsupported`; those that need a BROKEN one fail. Declare"
     yield "# what the backend is meant to have: if it is absent, its checks then fail, too."
     yield "# capabilities:"
     for name, meaning in MEANING.items():

@@ -51,6 +51,8 @@ class Options:
     reruns: int = 0
     stops_early: bool = False
     verify: Verification | None = None
+    diagnose: bool = False
+    """Whether a crash of a new cause is repeated to find out what it was."""
 
 
 @dataclass

@@ -189,6 +189,7 @@ class Suite:
             reruns=0 if self.isolate == "none" else self._reruns,
             stops_early=self._stops_early,
             verify=self.verify,
+            diagnose=self._reruns > 0,
         )
 
     def asks_for(self, check: Check) -> bool:

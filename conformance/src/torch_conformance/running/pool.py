@@ -9,14 +9,18 @@ one shows whether the device still works before that result is believed.
 from __future__ import annotations
 
 import gc
+import re
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.running.death import innermost_frame
+from torch_conformance.running import diagnosis
+from torch_conformance.running.death import innermost_frame, without_harness
+from torch_conformance.running.diagnosis import DEADLINE, GUIDE, LIMIT, Diagnosis
 from torch_conformance.running.process import Worker
 from torch_conformance.running.result import Result
 from torch_conformance.running.worker import output_section
@@ -31,6 +35,9 @@ LONG_POLL, SHORT_POLL = 1.0, 0.02
 # Workers that may die in a row between checks before the rest is given up.
 IDLE_DEATHS = 3
 
+# A check of many samples dies in one of them; the cause is the same in all.
+_SAMPLE = re.compile(r" in sample \d+")
+
 Emit = Callable[[Result], None]
 
 
@@ -43,6 +50,8 @@ class Settings(Protocol):
     def chunk(self) -> int: ...
     @property
     def seed(self) -> int: ...
+    @property
+    def diagnose(self) -> bool: ...
 
 
 class Pool:
@@ -61,6 +70,12 @@ class Pool:
         self._urgent: deque[Check] = deque()
         # Results of deaths, held back until a fresh worker tells whether the device is still there.
         self._suspects: list[Result] = []
+        # Crashes that wait for the diagnosis of their cause, what is known of causes, and the cause
+        # for which a check is run once more.
+        self._undiagnosed: dict[str, list[Result]] = {}
+        self._diagnoses: dict[str, Diagnosis | None] = {}
+        self._diagnosing: dict[str, str] = {}
+        self._checks: dict[str, Check] = {}
         self._loaded_once = False
         self._healthy_at_first = False
         self._idle_deaths = 0
@@ -84,6 +99,7 @@ class Pool:
     def run(self, checks: Iterable[Check], emit: Emit) -> None:
         """Run the checks; results come as they are ready. Raises CannotLoad."""
         for check in checks:
+            self._checks[check.id] = check
             (self._solo if check.isolate else self._queue).append(check)
         if self._lost:
             self._give_up(emit)
@@ -151,7 +167,15 @@ class Pool:
                 worker.dismiss()
 
     def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
-        worker = Worker(self._descriptor, self._settings.seed, budget, health, solo, self._workers)
+        worker = Worker(
+            self._descriptor,
+            self._settings.seed,
+            budget,
+            health,
+            solo,
+            solo is not None and solo.id in self._diagnosing,
+            self._workers,
+        )
         self._tell_capabilities(worker)
         self._workers.append(worker)
         self._selector.register(worker.results, selectors.EVENT_READ)
@@ -197,6 +221,9 @@ class Pool:
             self._idle_deaths = 0
             worker.done += 1
             worker.answered = time.monotonic()
+            if worker.diagnoses:
+                self._settle(worker, None, emit)
+                return
             emit(Result.from_json(message["result"]))
         elif "identity" in message:
             worker.brought_up = True
@@ -218,13 +245,56 @@ class Pool:
             return
         suspects, self._suspects = self._suspects, []
         for result in suspects:
+            self._believe(result, emit)
+
+    # Causes of crashes
+
+    def _believe(self, result: Result, emit: Emit) -> None:
+        """Emit a death that is not a loss of the device, once its cause is known."""
+        cause = _SAMPLE.sub("", result.message)
+        if not (self._settings.diagnose and _is_signal(result)):
             emit(result)
+        elif cause in self._diagnoses:
+            emit(_diagnosed(result, self._diagnoses[cause]))
+        elif cause in self._undiagnosed:
+            self._undiagnosed[cause].append(result)
+        elif len(self._diagnoses) + len(self._undiagnosed) < LIMIT:
+            self._undiagnosed[cause] = [result]
+            self._diagnosing[result.id] = cause
+            check = self._checks[result.id]
+            self._urgent.append(replace(check, isolate=True, deadline=DEADLINE))
+        else:
+            emit(result)
+
+    def _settle(self, worker: Worker, diagnosis: Diagnosis | None, emit: Emit) -> None:
+        """Emit the crashes of the cause that a worker was to find out."""
+        assert worker.solo is not None
+        cause = self._diagnosing.pop(worker.solo.id, None)
+        if cause is None:
+            return  # It has answered, and then ended.
+        self._diagnoses[cause] = diagnosis
+        for result in self._undiagnosed.pop(cause):
+            emit(_diagnosed(result, diagnosis))
+
+    def _stop_diagnosing(self, emit: Emit) -> None:
+        """Emit all that waits for a diagnosis without one."""
+        self._urgent = deque(c for c in self._urgent if c.id not in self._diagnosing)
+        for worker in [worker for worker in self._workers if worker.diagnoses]:
+            self._remove(worker)
+        waiting, self._undiagnosed = self._undiagnosed, {}
+        self._diagnosing.clear()
+        for results in waiting.values():
+            for result in results:
+                emit(result)
 
     # Deaths
 
     def _bury(self, worker: Worker, emit: Emit) -> None:
         running, outstanding = worker.running, worker.outstanding
         how, output = self._remove(worker), worker.output()
+        if worker.diagnoses:
+            self._settle(worker, diagnosis.read(worker.whole_output()), emit)
+            return
         if worker.brought_up and not worker.loaded:
             self._learn_health(False, emit)
             return
@@ -243,7 +313,7 @@ class Pool:
 
     def _death(self, worker: Worker, check: Check, how: str, output: str) -> Result:
         """The result of the check in which a worker died or was killed."""
-        result = Result(check.id, Outcome.CRASH, how, output_section(output))
+        result = Result(check.id, Outcome.CRASH, how, output_section(without_harness(output)))
         result.duration = worker.journal.silent_seconds
         if worker.timed_out:
             limit = check.deadline or self._descriptor.deadlines.check
@@ -270,6 +340,7 @@ class Pool:
 
     def _lose(self, reason: str, emit: Emit) -> None:
         """The device is gone: book that on what ran when it went, and run nothing more."""
+        self._stop_diagnosing(emit)
         suspects, self._suspects = self._suspects, []
         for result in suspects:
             result.outcome = Outcome.DEVICE_LOST
@@ -292,6 +363,22 @@ class Pool:
             if fd is not None:
                 self._selector.unregister(fd)
         return worker.reap()
+
+
+def _is_signal(result: Result) -> bool:
+    """Whether a signal ended the check, which may tell where."""
+    return result.outcome is Outcome.CRASH and result.message.startswith("SIG")
+
+
+def _diagnosed(result: Result, diagnosis: Diagnosis | None) -> Result:
+    """A crash with what a second run of its cause says: the cause first, then where it was."""
+    if diagnosis is None:
+        return result
+    signal, _, where = result.message.partition(" in ")
+    if diagnosis.operator or diagnosis.overflow:
+        result.message = diagnosis.of(signal) + (f"\nin {where}" if where else "")
+    result.detail += f"{diagnosis.section()}\n{GUIDE}\n"
+    return result
 
 
 def _loading_death(worker: Worker, how: str, output: str, descriptor: Descriptor) -> str:

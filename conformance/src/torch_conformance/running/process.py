@@ -19,7 +19,7 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.journal import Journal
 from torch_conformance.running import loading
 from torch_conformance.running.interruption import held_back
-from torch_conformance.running.worker import DUMP_SIGNAL, Terms, output_since, serve
+from torch_conformance.running.worker import DUMP_SIGNAL, Terms, output_since, serve, whole_output
 from torch_conformance.spec.descriptor import Descriptor
 
 # Seconds a worker that has nothing left may take to end.
@@ -39,11 +39,14 @@ class Worker:
         budget: int,
         health: bool,
         solo: Check | None,
+        diagnose: bool,
         siblings: Iterable[Worker],
     ) -> None:
         self.budget = budget
         self.probes_health = health
         self.solo = solo
+        #: Whether `solo` runs to find out why it crashed, and has its result already.
+        self.diagnoses = diagnose
         self.brought_up = False
         self.loaded = False
         self.leaving = False
@@ -67,6 +70,7 @@ class Worker:
             os.getpid(),
             seed,
             health,
+            diagnose,
         )
         fresh = loading.needs_fresh_process(target)
         self.pid = _spawn(target, terms) if fresh else self._fork(target, terms, siblings)
@@ -215,6 +219,10 @@ class Worker:
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
         return output_since(self._output.fileno(), self.journal.output_offset)
+
+    def whole_output(self) -> str:
+        """Like `output`, but nothing is left out."""
+        return whole_output(self._output.fileno(), self.journal.output_offset)
 
 
 def ended(code: int) -> str:

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 from torch_conformance.authoring import backend
 from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.authoring.journal import Journal
-from torch_conformance.running import loading, probes
+from torch_conformance.running import diagnosis, loading, probes
 from torch_conformance.running.formatting import guard_assertions
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.descriptor import Descriptor
@@ -32,6 +32,8 @@ from torch_conformance.spec.outcome import BAD, CannotLoad
 # The parts of a check's output that are kept for its failure: a C++ exception tells its reason at
 # the beginning of what it prints, Python at the end.
 OUTPUT_HEAD, OUTPUT_TAIL = 2000, 3000
+# The bytes that are searched for a native stack.
+OUTPUT_MOST = 4 << 20
 DUMP_SIGNAL = signal.SIGUSR1
 _PR_SET_PDEATHSIG = 1
 
@@ -47,6 +49,7 @@ class Terms:
     parent: int
     seed: int
     health: bool
+    diagnose: bool
 
     def send(self, **message: Any) -> None:
         """Write one message to the runner."""
@@ -82,6 +85,8 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     from torch_conformance.running.identity import identity
 
     guard_assertions()
+    if terms.diagnose:
+        diagnosis.install()
     journal = Journal(terms.journal)
     journal.process = os.getpid()
     try:
@@ -186,6 +191,11 @@ def output_since(file: int, begin: int) -> str:
         tail = os.pread(file, OUTPUT_TAIL, begin + size - OUTPUT_TAIL)
         data = os.pread(file, OUTPUT_HEAD, begin) + b"\n[...]\n" + tail
     return data.decode(errors="replace").strip()
+
+
+def whole_output(file: int, begin: int) -> str:
+    """What was written to the output file since offset `begin`, all of it."""
+    return os.pread(file, OUTPUT_MOST, begin).decode(errors="replace")
 
 
 def output_section(text: str) -> str:
