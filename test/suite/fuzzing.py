@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the fuzz tests share: how many cases, and how a good file becomes a bad one.
 
-`make test` runs the same few cases everywhere. `make fuzz` runs many more (PUONE_FUZZ_CASES), others
-each time: it prints the seed, and `FUZZ_SEED=N` repeats them. `.hypothesis` keeps the failures.
+`make test` runs the same few cases everywhere. `make fuzz` runs many more (PUONE_FUZZ_CASES), and
+others each time: it prints the seed, `FUZZ_SEED=N` repeats them, `.hypothesis` keeps the failures.
 """
 
 from __future__ import annotations

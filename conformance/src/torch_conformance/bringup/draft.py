@@ -67,8 +67,8 @@ def _head(found: Survey) -> Iterator[str]:
 
 def _capabilities(found: Survey) -> Iterator[str]:
     yield "# What probing found. While these lines are comments, each run probes again. Checks"
-    yield "# that need an absent capability are `unsupported`; those that need a BROKEN one fail. Declare"
-    yield "# what the backend is meant to have: if it is absent, its checks then fail, too."
+    yield "# that need an absent capability are `unsupported`; those that need a BROKEN one fail."
+    yield "# Declare what the backend is meant to have: if it is absent, its checks then fail, too."
     yield "# capabilities:"
     for name, meaning in MEANING.items():
         result = found.probed.get(name)
