@@ -113,8 +113,10 @@ def test_a_failure_says_where_and_by_how_much(torture: harness.Run) -> None:
 
 def test_failures_of_one_cause_are_grouped(torture: harness.Run) -> None:
     lines = torture.text.splitlines()
-    group = next(i for i, line in enumerate(lines) if line.strip().startswith("2  fail: N of N"))
+    group = next(i for i, line in enumerate(lines) if "2  fail: wrong values" in line)
+    assert lines[group].endswith("wrong values in some elements in planted/wrong")
     assert "planted/wrong:first and 1 more" in lines[group + 1]
+    assert "1 of 3 elements differ; first at (2,): 3.0, expected 4.0" in lines[group + 2]
 
 
 def test_every_failure_can_be_repeated_by_its_command(torture: harness.Run) -> None:

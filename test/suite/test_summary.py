@@ -140,3 +140,22 @@ def test_messages_of_many_words_end_as_types_of_exceptions() -> None:
     assert len(groups) <= 6
     assert sum(len(group) for _, group in groups) == 26
     assert {"error: ValueError", "error: KeyError"} <= {text for text, _ in groups}
+
+
+def test_wrong_values_are_grouped_by_operator_and_extent_with_a_real_example() -> None:
+    said = (
+        "6 of 6 elements differ; first at (0, 0): 1.0, expected 2.0; max abs error 1",
+        "9 of 9 elements differ; first at (1,): nan, expected 2.0; allowed rtol 0.1, atol 0",
+        "1 of 9 elements differ; first at (1,): 3.0, expected 2.0; max rel error inf",
+    )
+    ids = ("opinfo/forward:add:float32", "opinfo/forward:add:float64", "opinfo/forward:sub:float32")
+    records = [record(id, "fail", message=text) for id, text in zip(ids, said, strict=True)]
+    lines = list(summary.causes(records))
+    assert lines[0] == "    2  fail: wrong values in all elements in opinfo/forward of add"
+    assert lines[1] == "       opinfo/forward:add:float32 and 1 more"
+    assert lines[2].strip() == said[0]
+    assert "    1  fail: wrong values in some elements in opinfo/forward of sub" in lines
+    assert [text for text, _ in summary.grouped(records, room=1)] == [
+        "fail: wrong values in all elements",
+        "fail: wrong values in some elements",
+    ]

@@ -136,18 +136,24 @@ def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
         record("smoke/descriptor_names", "fail", message="descriptor wrong: delay: x\nCorrect it."),
         lacking("copy/a", "sub.out"),
         record("copy/b", "pass", fallbacks=["aten::sort"]),
-        record("copy/c", "fail", message="1 of 4 elements differ"),
+        record("copy/c", "fail", message="1 of 4 elements differ; first at (0,): 1, expected 2"),
+        record("copy/d", "crash", message="SIGSEGV in aten::fill_.Scalar\nin f (a.py:1)"),
     ]
     assert list(todo.lines(document(*broken), catalogue.load())) == [
-        "what to implement next on mychip, by the number of checks that wait for it",
+        "what to do next on mychip",
         "first  smoke/descriptor_names: descriptor wrong: delay: x",
         "       Correct it.",
+        "    2  failures of what is there: correct these first (most severe first)",
+        "    1  crash: SIGSEGV in aten::fill_.Scalar",
+        "       copy/d",
+        "    1  fail: wrong values in some elements in copy/c",
+        "       copy/c",
+        "then implement what is missing, by the number of checks that wait for it",
         "    1  operator aten::sub.out: register a kernel for PrivateUse1; PyTorch derives the "
         "functional and the in-place form",
         f"       COPY-001 copy/a  {catalogue.load()['COPY-001'].source.url}",
         "    1  aten::sort: runs on the CPU by fallback: a kernel of its own keeps the data on the "
         "device",
-        "    2  failures are about what is there but wrong: see the causes of failure",
     ]
 
 

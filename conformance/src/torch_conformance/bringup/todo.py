@@ -13,12 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from torch_conformance.results import summary
 from torch_conformance.spec.capabilities import KEYS, MEANING
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 from torch_conformance.spec.outcome import BAD, Outcome, is_bad
 
 Record = dict[str, Any]
 MAX_STEPS = 20
+MAX_CORRECTIONS = 5
+_SEVERE = (Outcome.DEVICE_LOST, Outcome.CRASH, Outcome.TIMEOUT, Outcome.FAIL)
 
 DOCS = "https://docs.pytorch.org/docs/main/accelerator/"
 # What kinds of steps there are, in the order in which equally frequent ones are listed.
@@ -161,8 +164,10 @@ def lines(
 ) -> Iterator[str]:
     """The ranked list in words."""
     backend = document["run"]["backend"]
-    yield f"what to implement next on {backend}, by the number of checks that wait for it"
+    yield f"what to do next on {backend}"
     yield from _obstacles(document["checks"])
+    yield from _corrections(document["checks"])
+    yield "then implement what is missing, by the number of checks that wait for it"
     ranked = steps(document)
     fallen = _fallen_back(document["checks"])
     if not ranked and not fallen:
@@ -175,18 +180,38 @@ def lines(
         yield f"{len(records):>5}  {name}: {FALLBACK}"
     if len(ranked) > room:
         yield f"       ... and {len(ranked) - room} steps more"
-    other = sum(1 for record in document["checks"] if is_bad(record) and not missing(record))
-    if other:
-        yield f"{other:>5}  failures are about what is there but wrong: see the causes of failure"
+
+
+def _corrections(records: Iterable[Record]) -> Iterator[str]:
+    """Crashes and wrong results of what is there: they come before any new feature."""
+    wrong = [r for r in records if is_bad(r) and not missing(r) and not _is_obstacle(r)]
+    if not wrong:
+        return
+    yield f"{len(wrong):>5}  failures of what is there: correct these first (most severe first)"
+    groups = summary.grouped(wrong, MAX_CORRECTIONS)
+    for text, group in sorted(groups, key=lambda entry: _severity(entry[1])):
+        others = f" and {len(group) - 1} more" if len(group) > 1 else ""
+        yield f"{len(group):>5}  {text}"
+        yield f"       {group[0]['id']}{others}"
+
+
+def _severity(group: list[Record]) -> tuple[int, int]:
+    """Crashes before hangs before wrong results, and then the most frequent."""
+    outcome = Outcome(group[0]["outcome"])
+    return (_SEVERE.index(outcome) if outcome in _SEVERE else len(_SEVERE)), -len(group)
 
 
 def _obstacles(records: Iterable[Record]) -> Iterator[str]:
     """What the smoke tier found wrong with harness or descriptor: nothing else counts before."""
     for record in sorted(records, key=lambda record: str(record["id"])):
-        text = record.get("message", "")
-        if re.match(r"(harness|descriptor) wrong: ", text):
+        if _is_obstacle(record):
+            text = record["message"]
             yield f"first  {record['id']}: {text.splitlines()[0]}"
             yield from (f"       {line}" for line in text.splitlines()[1:])
+
+
+def _is_obstacle(record: Record) -> bool:
+    return re.match(r"(harness|descriptor) wrong: ", record.get("message", "")) is not None
 
 
 def _fallen_back(records: Iterable[Record]) -> list[tuple[str, list[Record]]]:

@@ -39,6 +39,10 @@ _VARIABLE = (
 )
 
 
+# A sentence of authoring/compare.py about two tensors.
+_WRONG_VALUES = re.compile(r"\b(\d+) of (\d+) elements differ; first at ")
+
+
 def table(records: Iterable[Record]) -> list[str]:
     """The count of every outcome that occurs: a line for each surface where not every check passed,
     and the others together."""
@@ -74,6 +78,25 @@ def cause(record: Record, coarseness: int = 0) -> str:
     return f"{record['outcome']}: {text[:160]}"
 
 
+def _wrong_values(record: Record, coarseness: int) -> str | None:
+    """The cause of a failure that is about values: the operator and how much of a result is wrong.
+
+    The numbers of such a message are different each time, and say nothing about the cause.
+    """
+    message: str = record.get("message", "")
+    first, *_ = message.splitlines() or [""]
+    found = _WRONG_VALUES.search(first)
+    if found is None:
+        return None
+    wrong, all_ = found.groups()
+    extent = "all" if wrong == all_ else "some"
+    topic, _, rest = str(record["id"]).partition(":")
+    surface = topic.partition("/")[0]
+    operator = f" of {rest.partition(':')[0]}" if surface == "opinfo" and rest else ""
+    places = (f" in {topic}{operator}", f" in {surface}", "")
+    return f"{record['outcome']}: wrong values in {extent} elements{places[coarseness]}"
+
+
 def grouped(records: Iterable[Record], room: int = MAX_CAUSES) -> list[tuple[str, list[Record]]]:
     """Causes and their records, most frequent first.
 
@@ -85,7 +108,8 @@ def grouped(records: Iterable[Record], room: int = MAX_CAUSES) -> list[tuple[str
     for coarseness in range(len(_VARIABLE)):
         groups: dict[str, list[Record]] = defaultdict(list)
         for record in ordered:
-            groups[cause(record, coarseness)].append(record)
+            text = _wrong_values(record, coarseness) or cause(record, coarseness)
+            groups[text].append(record)
         found = sorted(groups.items(), key=_rank)
         left = room - len(ranked)
         if len(found) <= left or coarseness == len(_VARIABLE) - 1:
@@ -107,6 +131,8 @@ def causes(records: Iterable[Record]) -> Iterator[str]:
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"
         yield f"       {group[0]['id']}{others}"
+        if _wrong_values(group[0], 0):
+            yield f"         {group[0]['message'].splitlines()[0]}"
         yield from (f"         {line}" for line in group[0].get("repro", "").splitlines())
     if len(ranked) > MAX_CAUSES:
         yield f"       ... {len(ranked) - MAX_CAUSES} more causes in the report"
