@@ -140,15 +140,14 @@ def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
         record("copy/d", "crash", message="SIGSEGV in aten::fill_.Scalar\nin f (a.py:1)"),
     ]
     assert list(todo.lines(document(*broken), catalogue.load())) == [
-        "what to do next on mychip",
         "first  smoke/descriptor_names: descriptor wrong: delay: x",
         "       Correct it.",
-        "    2  failures of what is there: correct these first (most severe first)",
+        "what to correct first on mychip: 2 failures of what is there",
         "    1  crash: SIGSEGV in aten::fill_.Scalar",
         "       copy/d",
         "    1  fail: wrong values in some elements in copy/c",
         "       copy/c",
-        "then implement what is missing, by the number of checks that wait for it",
+        "what to implement next on mychip, by the number of checks that wait for it",
         "    1  operator aten::sub.out: register a kernel for PrivateUse1; PyTorch derives the "
         "functional and the in-place form",
         f"       COPY-001 copy/a  {catalogue.load()['COPY-001'].source.url}",

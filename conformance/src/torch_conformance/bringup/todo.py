@@ -164,10 +164,9 @@ def lines(
 ) -> Iterator[str]:
     """The ranked list in words."""
     backend = document["run"]["backend"]
-    yield f"what to do next on {backend}"
     yield from _obstacles(document["checks"])
-    yield from _corrections(document["checks"])
-    yield "then implement what is missing, by the number of checks that wait for it"
+    yield from _corrections(backend, document["checks"])
+    yield f"what to implement next on {backend}, by the number of checks that wait for it"
     ranked = steps(document)
     fallen = _fallen_back(document["checks"])
     if not ranked and not fallen:
@@ -182,12 +181,12 @@ def lines(
         yield f"       ... and {len(ranked) - room} steps more"
 
 
-def _corrections(records: Iterable[Record]) -> Iterator[str]:
+def _corrections(backend: str, records: Iterable[Record]) -> Iterator[str]:
     """Crashes and wrong results of what is there: they come before any new feature."""
     wrong = [r for r in records if is_bad(r) and not missing(r) and not _is_obstacle(r)]
     if not wrong:
         return
-    yield f"{len(wrong):>5}  failures of what is there: correct these first (most severe first)"
+    yield f"what to correct first on {backend}: {len(wrong)} failures of what is there"
     groups = summary.grouped(wrong, MAX_CORRECTIONS)
     for text, group in sorted(groups, key=lambda entry: _severity(entry[1])):
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
