@@ -14,6 +14,37 @@ from interpreter import Python
 
 ROOT = Path(__file__).resolve().parents[1]
 
+# The files whose tests take longest, longest first: each goes to one process, which must not begin
+# with it when the others are about to end.
+LONGEST = [
+    "hal/test_hal_over_standin.py",
+    "subjects/test_truth_tellers.py",
+    "hal/test_hal_suite.py",
+    "suite/test_isolation.py",
+    "suite/test_bench.py",
+    "liars/test_liars.py",
+    "suite/test_options.py",
+    "suite/test_foreign.py",
+    "cpp/test_sanitizers.py",
+    "reference_backend/test_compile.py",
+    "suite/test_durations.py",
+    "suite/test_pytest_options.py",
+    "standin/test_standin.py",
+    "suite/test_init.py",
+    "suite/test_first_hour.py",
+    "liars/test_standin_liars.py",
+    "reference_backend/test_driver_choice.py",
+    "suite/test_identity.py",
+]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a process of several, begin with the files that take longest."""
+    if hasattr(config, "workerinput"):
+        places = {ROOT / "test" / name: place for place, name in enumerate(LONGEST)}
+        items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
 
 @pytest.fixture(scope="session")
 def root() -> Path:

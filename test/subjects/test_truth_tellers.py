@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import nursery
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -82,25 +81,12 @@ class Verdict:
 
 def judge(name: str, folder: Path, *options: str) -> Verdict:
     """A run of the suite against one subject."""
-    command = [
-        *(
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "no:cacheprovider",
-            "-q",
-            str(ROOT / "conformance"),
-        ),
-        *(f"--backend-file={HERE / name}.yaml", "--report=report.json", *options),
-    ]
     path = os.pathsep.join(map(str, (ROOT, ROOT / "reference_backend", HERE)))
-    done = subprocess.run(
-        command,
+    done = nursery.run_module(
+        *("pytest", "-p", "no:cacheprovider", "-q", str(ROOT / "conformance")),
+        *(f"--backend-file={HERE / name}.yaml", "--report=report.json", *options),
         cwd=folder,
         env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
         timeout=1500,
     )
     report = folder / "report.json"

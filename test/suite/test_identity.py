@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import Any
 
+import nursery
 import pytest
 from harness import ROOT
 
@@ -18,13 +18,12 @@ CHECK = "device/count:*"
 def run_of(tmp_path: Path, *options: str) -> dict[str, Any]:
     """The `run` part of the report of one small run."""
     file = tmp_path / "report.json"
-    command = [sys.executable, "-m", "pytest", str(ROOT / "conformance"), f"--report={file}"]
-    subprocess.run(
-        [*command, "--check", CHECK, "-p", "no:cacheprovider", *options],
+    nursery.run_module(
+        *("pytest", str(ROOT / "conformance"), f"--report={file}"),
+        *("--check", CHECK, "-p", "no:cacheprovider", *options),
         cwd=tmp_path,
-        capture_output=True,
+        env=os.environ,
         timeout=180,
-        check=False,
     )
     run: dict[str, Any] = json.loads(file.read_text())["run"]
     return run
