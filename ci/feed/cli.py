@@ -105,7 +105,7 @@ def _changes(
     """The feed first: labels are of no use to who does not hear of the change."""
     entries = [entry for _, entry, _ in told if entry is not None]
     if entries:
-        names = ", ".join(f"#{entry['pr']}" for entry in entries)
+        names = ", ".join(f"#{entry.pr}" for entry in entries)
         yield from branch.update(
             repo,
             BRANCH,

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one merged change is to backends: an entry of the feed, or none. Pure.
-
-An entry is the JSON object that schema/feed.schema.json describes.
-"""
+"""What one merged change is to backends: an entry of the feed, or none. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from ci.changed_files import ChangedFile
+from ci.document import UNIQUE, Natural, Part, Positive, Text, Time, once
 from ci.feed import hints
 from ci.github.markdown import shorten
 from ci.label.plan import PlannedLabel, Touched, plan
@@ -19,13 +19,91 @@ from ci.surface.diff import order
 from ci.surface.model import Declaration, Finding, Severity
 from ci.torch_tree.layout import to_repository
 
-Entry = Mapping[str, Any]
-
 REFERENCE_BACKEND = "reference-backend: touched"  # of labels/labels.yml
 MOST_FINDINGS = 100
 MOST_FILES = 200
 LONGEST = 1000  # bytes of a declaration or a message
 _ID_DIGITS = 12  # of the commit
+
+#: No entry says anything of cosmetic findings.
+Severe = Literal[
+    "compile_break", "silent_break", "rebuild", "semantic", "new_capability", "deprecated"
+]
+_Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$", max_length=64)]
+_Names = Annotated[tuple[Text, ...], UNIQUE]
+_Long = Annotated[str, Meta(max_length=LONGEST)]
+
+
+class EntryFinding(Part):
+    """A finding of the change."""
+
+    identity: Annotated[
+        str,
+        Meta(pattern="^[0-9a-f]{16}$", max_length=16, description="As in findings.schema.json."),
+    ]
+    rule: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]*$")]
+    severity: Severe
+    surface: Text
+    name: Annotated[Text, Meta(description="Of the declaration.")]
+    before: Annotated[
+        _Long | None, Meta(description="The declaration as it was written; null if it is new.")
+    ]
+    after: Annotated[
+        _Long | None,
+        Meta(description="The declaration as it is written now; null if it is gone."),
+    ]
+    message: Text
+    hint: Annotated[str | None, Meta(description="What the owner of a backend does about it.")]
+    used_by: Annotated[_Names, Meta(description="Known backends that use the declaration.")]
+
+    def __post_init__(self) -> None:
+        once("used_by", self.used_by)
+
+
+class Entry(Part):
+    """What one merged change is to backends."""
+
+    id: Annotated[
+        str,
+        Meta(
+            pattern="^[1-9][0-9]*-[0-9a-f]{12}$",
+            description="The PR and the first digits of the commit: the same change, the same id.",
+        ),
+    ]
+    pr: Positive
+    title: _Long
+    url: Annotated[str, Meta(pattern="^https?://[!-~]+$", description="Of the PR.")]
+    commit: _Commit
+    merged_at: Time
+    reverts: Annotated[_Commit | None, Meta(description="The commit that this one takes back.")]
+    surfaces: _Names
+    labels: _Names
+    severity: Annotated[
+        Severe | None, Meta(description="Of the worst finding; null if there is none.")
+    ]
+    judged: Annotated[
+        bool,
+        Meta(
+            description="Whether findings were looked for; if not, that there are none says "
+            "nothing."
+        ),
+    ]
+    findings: Annotated[
+        tuple[EntryFinding, ...], Meta(max_length=MOST_FINDINGS, description="Worst first.")
+    ]
+    findings_left_out: Natural
+    reference_backend: Annotated[
+        tuple[Text, ...],
+        Meta(
+            max_length=MOST_FILES,
+            description="The files of the reference backend that changed.",
+        ),
+    ]
+    reference_backend_left_out: Natural
+
+    def __post_init__(self) -> None:
+        once("surfaces", self.surfaces)
+        once("labels", self.labels)
 
 
 @dataclass(frozen=True)
@@ -59,23 +137,24 @@ def make(
     if not surfaces and not backend:
         return None, ()
     told = sorted((f for f in findings or () if f.severity is not Severity.COSMETIC), key=order)
-    return {
-        "id": merged.id,
-        "pr": merged.pr,
-        "title": shorten(merged.title, LONGEST),
-        "url": merged.url,
-        "commit": merged.commit,
-        "merged_at": merged.merged_at,
-        "reverts": merged.reverts,
-        "surfaces": surfaces,
-        "labels": [label.name for label in planned],
-        "severity": told[0].severity.value if told else None,
-        "judged": findings is not None,
-        "findings": [_finding(finding) for finding in told[:MOST_FINDINGS]],
-        "findings_left_out": max(0, len(told) - MOST_FINDINGS),
-        "reference_backend": backend[:MOST_FILES],
-        "reference_backend_left_out": max(0, len(backend) - MOST_FILES),
-    }, planned
+    entry = Entry(
+        id=merged.id,
+        pr=merged.pr,
+        title=shorten(merged.title, LONGEST),
+        url=merged.url,
+        commit=merged.commit,
+        merged_at=merged.merged_at,
+        reverts=merged.reverts,
+        surfaces=surfaces,
+        labels=tuple(label.name for label in planned),
+        severity=_severe(told[0]) if told else None,
+        judged=findings is not None,
+        findings=tuple(map(_finding, told[:MOST_FINDINGS])),
+        findings_left_out=max(0, len(told) - MOST_FINDINGS),
+        reference_backend=backend[:MOST_FILES],
+        reference_backend_left_out=max(0, len(backend) - MOST_FILES),
+    )
+    return entry, planned
 
 
 def attributed(
@@ -101,29 +180,35 @@ def _places(finding: Finding) -> set[str]:
     return {path for path in paths if path}
 
 
-def _surfaces(planned: Iterable[PlannedLabel], rules: Rules) -> list[str]:
+def _surfaces(planned: Iterable[PlannedLabel], rules: Rules) -> tuple[str, ...]:
     names = {label.name for label in planned}
-    return [label.surface for label in rules.labels if label.surface and label.name in names]
+    return tuple(label.surface for label in rules.labels if label.surface and label.name in names)
 
 
-def _reference_backend(planned: Iterable[PlannedLabel]) -> list[str]:
+def _reference_backend(planned: Iterable[PlannedLabel]) -> tuple[str, ...]:
     reasons = [reason for p in planned if p.name == REFERENCE_BACKEND for reason in p.reasons]
-    return [reason.file for reason in reasons if isinstance(reason, Touched)]
+    return tuple(reason.file for reason in reasons if isinstance(reason, Touched))
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "identity": finding.identity,
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "surface": finding.surface,
-        "name": shorten(finding.name, LONGEST),
-        "before": _text(finding.before),
-        "after": _text(finding.after),
-        "message": shorten(finding.message, LONGEST),
-        "hint": hints.of(finding),
-        "used_by": list(finding.used_by),
-    }
+def _finding(finding: Finding) -> EntryFinding:
+    return EntryFinding(
+        identity=finding.identity,
+        rule=finding.rule,
+        severity=_severe(finding),
+        surface=finding.surface,
+        name=shorten(finding.name, LONGEST),
+        before=_text(finding.before),
+        after=_text(finding.after),
+        message=shorten(finding.message, LONGEST),
+        hint=hints.of(finding),
+        used_by=finding.used_by,
+    )
+
+
+def _severe(finding: Finding) -> Severe:
+    severity = finding.severity.value
+    assert severity != "cosmetic"
+    return severity
 
 
 def _text(declaration: Declaration | None) -> str | None:

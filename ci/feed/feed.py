@@ -7,23 +7,36 @@ or twice, the files come out the same.
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-import jsonschema
+from msgspec import Meta
 
-from ci.errors import CiError
+from ci import document
+from ci.document import Part, Time
 from ci.feed import atom
 from ci.feed.entry import Entry
-from torch_conformance.spec import strict
 
-SCHEMA = Path(__file__).parent / "schema" / "feed.schema.json"
-SCHEMA_VERSION = 1
 JSON, ATOM, ENTRIES = "feed.json", "feed.atom", "entries"
 NEWEST = 200  # entries in the feed; the files of the entries have all
+
+
+class Feed(Part, tag_field="schema_version", tag=1):
+    """feed.json of `python -m ci feed`; a file entries/ID.json is one of its entries."""
+
+    title: str
+    home: Annotated[str, Meta(description="The address of the repository.")]
+    updated: Annotated[
+        Time | None, Meta(description="When the newest entry was merged; null if there is none.")
+    ]
+    entries: Annotated[
+        tuple[Entry, ...],
+        Meta(
+            max_length=NEWEST,
+            description="The newest, newest first; entries/ID.json has each there ever was.",
+        ),
+    ]
 
 
 def added(current: bytes | None, entries: Iterable[Entry], home: str) -> dict[str, bytes]:
@@ -31,8 +44,8 @@ def added(current: bytes | None, entries: Iterable[Entry], home: str) -> dict[st
 
     `home` is the address of the repository.
     """
-    known = {entry["id"]: entry for entry in (read(current) if current else ())}
-    new = {entry["id"]: entry for entry in entries}
+    known = {entry.id: entry for entry in (read(current) if current else ())}
+    new = {entry.id: entry for entry in entries}
     newest = sorted([*(known | new).values()], key=_age, reverse=True)[:NEWEST]
     return {
         JSON: render(newest, home),
@@ -43,41 +56,19 @@ def added(current: bytes | None, entries: Iterable[Entry], home: str) -> dict[st
 
 def render(entries: Sequence[Entry], home: str) -> bytes:
     """feed.json."""
-    return _encoded(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "title": atom.TITLE,
-            "home": home,
-            "updated": entries[0]["merged_at"] if entries else None,
-            "entries": list(entries),
-        }
-    )
+    updated = entries[0].merged_at if entries else None
+    return _encoded(Feed(atom.TITLE, home, updated, tuple(entries)))
 
 
-def read(data: bytes) -> list[Entry]:
-    """The entries of a feed.json; CiError if it is none."""
-    try:
-        document = strict.loads(data)
-    except strict.Malformed as error:
-        raise CiError(f"{JSON}: {error}") from None
-    if wrong := next(_validator().iter_errors(document), None):
-        place = "/".join(map(str, wrong.absolute_path)) or "the document"
-        raise CiError(
-            f"{JSON} is not a feed of version {SCHEMA_VERSION}: {place}: {wrong.message[:200]}"
-        )
-    found: list[Entry] = document["entries"]
-    return found
+def read(data: bytes) -> Sequence[Entry]:
+    """The entries of a feed.json; DocumentError if it is none."""
+    return document.decode(data, Feed, JSON).entries
 
 
 def _age(entry: Entry) -> tuple[str, str]:
-    return entry["merged_at"], entry["id"]
+    return entry.merged_at, entry.id
 
 
-def _encoded(value: Any) -> bytes:
-    text = json.dumps(value, indent=1, ensure_ascii=False)
+def _encoded(value: Feed | Entry) -> bytes:
+    text = json.dumps(document.plain(value), indent=1, ensure_ascii=False)
     return text.encode("utf-8", "replace") + b"\n"  # half characters: no reader would take them
-
-
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

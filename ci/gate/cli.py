@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     baseline: dict[str, Run] | None = None
     of_baseline: list[str] = []
     if args.baseline is not None:
-        wanted = {*candidate, *(name for name, required in rules.lanes.items() if required)}
+        wanted = {*candidate, *filter(rules.requires, rules.lanes)}
         baseline, of_baseline = _runs(args.baseline, rules, wanted=wanted)
     findings, of_findings = _findings(args.findings)
     problems += [f"the runs to compare with: {problem}" for problem in of_baseline]
@@ -110,7 +110,7 @@ def _findings(file: Path | None) -> tuple[Findings, list[str]]:
     name = spoken(file.name)
     try:
         content = inputs.content(inputs.File(file, name), Limits())
-        return Findings(findings_json.parse(strict.loads(content), name).findings), []
+        return Findings(findings_json.decode(content, name).findings), []
     except strict.Malformed as error:
         return Findings(()), [f"{name}: {error}"]
     except CiError as error:

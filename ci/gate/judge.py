@@ -25,7 +25,7 @@ from ci.surface.model import Finding
 from torch_conformance.results.comparison import Comparison, IncomparableError, compare
 from torch_conformance.results.reader import Document, Record, plain
 
-LONGEST = 4000  # characters of a message, as in the schema
+LONGEST = 4000  # characters of a message, as in the verdict
 LONGEST_TEXT = 1000  # of a problem or a note
 MOST_TEXTS = 20
 #: Classes of which `retired` may say that they are meant.
@@ -66,7 +66,7 @@ def judge(
 ) -> Verdict:
     """The verdict on the runs of `candidate`; `problems` are of what was handed in as a whole."""
     names = [*policy.lanes, *sorted(candidate.keys() - policy.lanes.keys())]
-    asked = [name for name in names if name in candidate or policy.lanes[name]]
+    asked = [name for name in names if name in candidate or policy.requires(name)]
     judged = [
         _lane(policy, name, candidate.get(name, _NOTHING), baseline, findings) for name in asked
     ]
@@ -109,7 +109,7 @@ def _lane(
     return _Judged(
         Lane(
             name=name,
-            required=policy.lanes.get(name, False),
+            required=policy.requires(name),
             outcome=outcome_of(problems, means),
             backend=_short(run.example.run["backend"]) if run.example else None,
             torch=_torch_of(run),
@@ -129,7 +129,7 @@ def _compared(policy: Policy, run: Run, before: Run | None) -> _Compared:
     """Compare by the suite's own rules; what cannot be compared is a problem."""
     if before is None:
         said = "there is no run to compare with: every bad check counts as new"
-        required = policy.without_baseline is Means.INFRASTRUCTURE
+        required = policy.without_baseline == "infrastructure"
         return _Compared(problems=[said] if required else [], notes=[] if required else [said])
     if before.whole is None:
         return _Compared(problems=[f"the run to compare with: {why}" for why in before.problems])
@@ -210,7 +210,7 @@ def _order(check: Check) -> tuple[object, ...]:
 
 
 def _of_torch(policy: Policy, name: str, run: Run) -> Iterator[str]:
-    wanted = policy.torches.get(name)
+    wanted = policy.torch(name)
     torch = _torch_of(run) or "an unknown torch"
     if wanted and run.example and torch.partition("+")[0] != wanted:
         yield f"run with {torch}, where the policy asks for {wanted}"
@@ -221,14 +221,14 @@ def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:
     first: dict[str, str] = {}
     for name, run in candidate.items():
         digest = run.example.run["source"]["digest"] if run.example else None
-        if policy.lanes.get(name) and digest:
+        if policy.requires(name) and digest:
             first.setdefault(digest, name)
     if len(first) > 1:
         yield f"lanes {', '.join(sorted(first.values()))} were run with different suites"
 
 
 def _undecided(policy: Policy) -> Iterator[str]:
-    if not any(policy.lanes.values()):
+    if not any(map(policy.requires, policy.lanes)):
         yield "the policy requires no lane: there is nothing to go by"
 
 
@@ -265,7 +265,7 @@ def _cause(finding: Finding) -> Cause:
     return Cause(
         identity=finding.identity,
         rule=finding.rule,
-        severity=finding.severity.value,
+        severity=finding.severity,
         surface=finding.surface,
         name=_cut(finding.name),
         message=_cut(finding.message),

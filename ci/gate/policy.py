@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The policy: which configurations decide, and what each class of check means."""
+"""The policy: which lanes decide, and what each class of check means."""
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import jsonschema
-import yaml
+from msgspec import UNSET, Meta, UnsetType
 
-from ci.errors import CiError
-from ci.gate.verdict import Class, Means
+from ci import document
+from ci.document import Part, Text
+from ci.gate.verdict import Class, LaneName, Means
 
 FILE = Path(__file__).parent / "policy.yaml"
-SCHEMA = Path(__file__).parent / "schema" / "policy.schema.json"
 MAX_BYTES = 1 << 20
 
 DEFAULTS: Mapping[Class, Means] = {
@@ -28,97 +24,82 @@ DEFAULTS: Mapping[Class, Means] = {
     Class.TO_FALLBACK: Means.REGRESSION,
 }
 
+#: What a policy may speak of: of an unchanged check there is nothing to say.
+Judged = Annotated[
+    str, Meta(pattern=f"^({'|'.join(c.value for c in Class if c is not Class.UNCHANGED)})$")
+]
 
-@dataclass(frozen=True)
-class Limits:
+
+class Limits(Part):
     """What is read and written at most."""
 
-    report_mib: int = 64
-    reports_per_lane: int = 256
-    lanes: int = 64
-    checks: int = 500
+    report_mib: Annotated[int, Meta(ge=1, le=64)] = 64
+    reports_per_lane: Annotated[int, Meta(ge=1, le=10_000)] = 256
+    lanes: Annotated[int, Meta(ge=1, le=256)] = 64
+    checks: Annotated[int, Meta(ge=1, le=2000)] = 500
 
 
-@dataclass(frozen=True)
-class Retired:
-    """Checks whose disappearance is meant; `*` only at the end of `id`."""
+class Retired(Part):
+    """Checks whose disappearance is meant."""
 
-    id: str
-    reason: str
+    id: Annotated[str, Meta(pattern=r"^[^*]+\*?$", description="`*` only at the end.")]
+    reason: Text
 
     def matches(self, id: str) -> bool:
         """Whether it is about this check."""
         return id.startswith(self.id[:-1]) if self.id.endswith("*") else id == self.id
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What the gate asks for."""
+class LanePolicy(Part):
+    """What is asked of one lane."""
 
-    lanes: Mapping[str, bool]  # whether it is required
-    torches: Mapping[str, str] = field(
-        default_factory=dict
-    )  # which configuration must have run which
-    classes: Mapping[Class, Means] = field(default_factory=dict)
-    missing_after_change: Mapping[str, Means] = field(default_factory=dict)  # suite, torch
-    may_differ: frozenset[str] = frozenset()
+    required: bool
+    torch: Annotated[
+        Text | UnsetType,
+        Meta(description="The version that it must have run, without its local part (+cpu)."),
+    ] = UNSET
+
+
+class MissingAfterChange(Part):
+    """What a missing check means where the run before asked for something else."""
+
+    suite: Means | UnsetType = UNSET
+    torch: Means | UnsetType = UNSET
+
+
+class Policy(Part):
+    """What `python -m ci gate` asks for."""
+
+    lanes: Annotated[
+        Mapping[LaneName, LanePolicy],
+        Meta(min_length=1, description="Lanes that are not listed are shown and decide nothing."),
+    ]
+    classes: Mapping[Judged, Means] = {}
+    missing_after_change: MissingAfterChange = MissingAfterChange()
+    may_differ: frozenset[Literal["backend", "suite", "options", "selection", "seed"]] = frozenset()
     retired: tuple[Retired, ...] = ()
-    without_baseline: Means = Means.INFRASTRUCTURE
+    without_baseline: Literal["note", "infrastructure"] = "infrastructure"
     limits: Limits = Limits()
+
+    def requires(self, lane: str) -> bool:
+        """Whether a lane decides."""
+        return lane in self.lanes and self.lanes[lane].required
+
+    def torch(self, lane: str) -> str | None:
+        """The version that a lane must have run, if one is asked for."""
+        return (self.lanes[lane].torch or None) if lane in self.lanes else None
 
     def means(self, kind: Class) -> Means:
         """What a class of checks means."""
-        return self.classes.get(kind) or DEFAULTS.get(kind, Means.NOTE)
+        return self.classes.get(kind.value) or DEFAULTS.get(kind, Means.NOTE)
 
     def missing(self, changed: Iterable[str]) -> Means:
         """What a missing check means, if between the runs these things changed: suite, torch."""
         usual = self.means(Class.MISSING)
-        after = (self.missing_after_change.get(what, usual) for what in changed)
+        after = (getattr(self.missing_after_change, what) or usual for what in changed)
         return min(after, key=lambda means: means.rank, default=usual)
 
 
 def load(file: Path = FILE) -> Policy:
-    """Read a policy; CiError says what is wrong in it."""
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-        return parse(data, str(file))
-    except OSError as error:
-        raise CiError(f"{file}: cannot read the policy: {error.strerror}") from error
-
-
-def parse(data: bytes, name: str) -> Policy:
-    """The policy that these bytes are."""
-    if len(data) > MAX_BYTES:
-        raise CiError(f"{name}: no policy: larger than {MAX_BYTES >> 20} MiB")
-    try:
-        text = data.decode()
-        if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
-            raise CiError(f"{name}: no policy: aliases (*name) are not taken")
-        document = yaml.safe_load(text)
-    except (UnicodeDecodeError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise CiError(f"{name}: no policy: {error}") from None
-    if wrong := next(_validator().iter_errors(document), None):
-        place = "/".join(map(str, wrong.absolute_path)) or "the document"
-        raise CiError(f"{name}: no policy: {place}: {wrong.message[:200]}")
-    return _policy(document)
-
-
-@functools.cache
-def _validator() -> Any:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
-def _policy(document: dict[str, Any]) -> Policy:
-    lanes, classes = document["lanes"], document.get("classes", {})
-    after = document.get("missing_after_change", {})
-    return Policy(
-        lanes={name: lane["required"] for name, lane in lanes.items()},
-        torches={name: lane["torch"] for name, lane in lanes.items() if "torch" in lane},
-        classes={Class(name): Means(means) for name, means in classes.items()},
-        missing_after_change={what: Means(means) for what, means in after.items()},
-        may_differ=frozenset(document.get("may_differ", ())),
-        retired=tuple(Retired(**entry) for entry in document.get("retired", ())),
-        without_baseline=Means(document.get("without_baseline", "infrastructure")),
-        limits=Limits(**document.get("limits", {})),
-    )
+    """Read a policy; DocumentError says what is wrong in it, and where."""
+    return document.read(file, Policy, MAX_BYTES)

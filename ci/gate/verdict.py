@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict: what the gate found, as values and as JSON (schema/verdict.schema.json).
+"""The verdict: what the gate found, as values and as JSON.
 
 It is written by a run that has no rights and read by one that has them, so `parse` believes
 nothing: neither the types, nor that the outcome follows from what is listed.
@@ -7,21 +7,19 @@ nothing: neither the types, nor that the outcome follows from what is listed.
 
 from __future__ import annotations
 
-import functools
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from enum import Enum
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import jsonschema
+from msgspec import Meta, field
+from msgspec.structs import replace
 
+from ci import document
+from ci.document import Natural, Part, Sha, Sha256, one_of
 from ci.errors import CiError
-from torch_conformance.spec import strict
+from ci.surface.model import Severity
+from torch_conformance.spec.outcome import Outcome as Ended
 
-SCHEMA = Path(__file__).parent / "schema" / "verdict.schema.json"
-SCHEMA_VERSION = 1
 MAX_BYTES = 8 << 20
 
 
@@ -63,86 +61,137 @@ class Class(str, Enum):
     UNCHANGED = "unchanged"
 
 
-@dataclass(frozen=True)
-class Since:
+_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+LaneName = Annotated[str, Meta(pattern=_NAME, max_length=64)]
+Count = Annotated[int, Meta(ge=0, le=100_000_000)]
+Short = Annotated[str, Meta(max_length=200)]
+Long = Annotated[str, Meta(max_length=4000)]
+Texts = Annotated[tuple[Long, ...], Meta(max_length=100)]
+Identity = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", max_length=16)]
+RequirementId = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9]*-[0-9]{3}$")]
+
+
+class Since(Part):
     """A finding that may be why a check fails."""
 
-    finding: str  # its identity
-    by: str  # "name": the failure names the declaration; "surface": it is of the same part
+    finding: Annotated[Identity, Meta(description="Its identity.")]
+    by: Annotated[
+        Literal["name", "surface"],
+        Meta(
+            description="name: the failure names the declaration; surface: both are of one part "
+            "of PyTorch."
+        ),
+    ]
 
 
-@dataclass(frozen=True)
-class Check:
-    """How one check changed in one configuration."""
+class Check(Part):
+    """What became of one check in one lane."""
 
-    lane: str
-    id: str
-    kind: Class
+    lane: LaneName
+    id: Annotated[str, Meta(min_length=1, max_length=500)]
+    kind: Class = field(name="class")
     means: Means
-    before: str | None  # outcomes
-    after: str | None
-    requirements: tuple[str, ...] = ()
-    surface: str = ""
-    message: str = ""
-    since: tuple[Since, ...] = ()
-    repro: str = ""
+    before: Ended | None
+    after: Ended | None
+    requirements: Annotated[tuple[RequirementId, ...], Meta(max_length=100)]
+    surface: Short
+    message: Long
+    since: Annotated[
+        tuple[Since, ...],
+        Meta(max_length=10, description="Findings that may be why, the most likely one first."),
+    ]
+    repro: Long
 
 
-@dataclass(frozen=True)
-class Shard:
-    """One of the reports of a configuration."""
+class Shard(Part):
+    """One of the reports that a lane was put together from."""
 
-    shard: str | None  # "2/4"; null: the whole run
-    checks: int | None  # null: of a shard that was merged before
-    started: str | None
-    duration_s: float
-    platform: str | None
-    sha256: str
+    shard: Annotated[str, Meta(pattern="^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")] | None
+    checks: Annotated[
+        Natural | None, Meta(description="Null for a shard that had been merged before.")
+    ]
+    started: Short | None
+    duration_s: Annotated[float, Meta(ge=0)]
+    platform: Long | None
+    sha256: Sha256
 
 
-@dataclass(frozen=True)
-class Lane:
+class Lane(Part):
     """One run of the suite: a torch and a driver."""
 
-    name: str
-    required: bool
+    name: LaneName
+    required: Annotated[bool, Meta(description="Whether it decides.")]
     outcome: Outcome
-    backend: str | None
-    torch: str | None
-    baseline: str | None  # the torch that it is compared with; null: with nothing
-    counts: Mapping[str, int]  # checks by outcome
-    classes: Mapping[str, int]  # checks by class
-    means: Mapping[str, int]  # checks, but for the unchanged ones, by what they mean
-    problems: tuple[str, ...]  # why there is no usable result
-    notes: tuple[str, ...]
-    shards: tuple[Shard, ...]
+    backend: Short | None
+    torch: Annotated[
+        Short | None, Meta(description="Its version; null for a report that does not say.")
+    ]
+    baseline: Annotated[
+        Short | None,
+        Meta(
+            description="The torch of the run that it is compared with, `unknown` if that does not "
+            "say; null: compared with nothing."
+        ),
+    ]
+    counts: Annotated[
+        Mapping[Annotated[str, one_of(Ended)], Count], Meta(description="Checks by outcome.")
+    ]
+    classes: Annotated[
+        Mapping[Annotated[str, one_of(Class)], Count], Meta(description="Checks by class.")
+    ]
+    means: Annotated[
+        Mapping[Annotated[str, one_of(Means)], Count],
+        Meta(description="Checks that are not unchanged, by what that means."),
+    ]
+    problems: Annotated[Texts, Meta(description="Why nothing can be said.")]
+    notes: Texts
+    shards: Annotated[
+        tuple[Shard, ...],
+        Meta(max_length=10_000, description="The reports that the lane was put together from."),
+    ]
 
 
-@dataclass(frozen=True)
-class Cause:
-    """A finding that may be the cause of a failure, shortened."""
+class Cause(Part):
+    """A finding that a check is joined with."""
 
-    identity: str
-    rule: str
-    severity: str
-    surface: str
-    name: str
-    message: str
-    hint: str | None
+    identity: Identity
+    rule: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,99}$")]
+    severity: Severity
+    surface: Short
+    name: Long
+    message: Long
+    hint: Long | None
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What the gate found."""
+class Verdict(Part, tag_field="schema_version", tag=1):
+    """What `python -m ci gate` found."""
 
-    outcome: Outcome
-    head_sha: str | None
-    problems: tuple[str, ...]  # of no lane in particular
-    notes: tuple[str, ...]
-    lanes: tuple[Lane, ...]
-    checks: tuple[Check, ...]  # worst first; none that is unchanged
-    left_out: int  # checks that were too many
-    findings: tuple[Cause, ...]
+    outcome: Annotated[
+        Outcome,
+        Meta(
+            description="The worst of the required lanes; infrastructure also if there is none, "
+            "or for `problems`."
+        ),
+    ]
+    head_sha: Annotated[
+        Sha | None, Meta(description="The commit that was judged, if the gate knows it.")
+    ]
+    problems: Annotated[
+        Texts, Meta(description="Why nothing can be said, of no lane in particular.")
+    ]
+    notes: Texts
+    lanes: Annotated[tuple[Lane, ...], Meta(max_length=256)]
+    checks: Annotated[
+        tuple[Check, ...],
+        Meta(
+            max_length=2000,
+            description="Every check that is not unchanged, worst first, up to a limit.",
+        ),
+    ]
+    left_out: Annotated[Count, Meta(description="Checks that were too many.")]
+    findings: Annotated[
+        tuple[Cause, ...], Meta(max_length=2000, description="Those that a check is joined with.")
+    ]
 
     def of(self, means: Means) -> list[Check]:
         """The checks that mean this, of required lanes first."""
@@ -168,76 +217,25 @@ def outcome_of_all(problems: object, lanes: tuple[Lane, ...]) -> Outcome:
 
 def render(verdict: Verdict) -> str:
     """As JSON that `parse` takes: the last checks are left out where they would be too much."""
-    text = _dumps(verdict)
+    text = document.dumps(verdict)
     while len(text) > MAX_BYTES and verdict.checks:
         kept = verdict.checks[: len(verdict.checks) // 2]
         left_out = verdict.left_out + len(verdict.checks) - len(kept)
         verdict = replace(verdict, checks=kept, left_out=left_out)
-        text = _dumps(verdict)
+        text = document.dumps(verdict)
     return text
-
-
-def _dumps(verdict: Verdict) -> str:
-    document = {"schema_version": SCHEMA_VERSION, **asdict(verdict)}
-    for check in document["checks"]:
-        check["class"] = check.pop("kind")
-    return json.dumps(document, indent=1) + "\n"
 
 
 def parse(data: bytes, name: str) -> Verdict:
     """The verdict in these bytes; CiError if they are none, or one that contradicts itself."""
-    if len(data) > MAX_BYTES:
-        raise CiError(f"{name}: not a verdict: larger than {MAX_BYTES >> 20} MiB")
-    try:
-        document = strict.loads(data)
-    except strict.Malformed as error:
-        raise CiError(f"{name}: not a verdict: {error}") from None
-    if wrong := next(_validator().iter_errors(document), None):
-        place = "/".join(map(str, wrong.absolute_path)) or "the document"
-        raise CiError(f"{name}: not a verdict: {place}: {wrong.message[:200]}")
-    verdict = _read(document)
+    verdict = document.decode(data, Verdict, name, MAX_BYTES)
     if problem := _contradiction(verdict):
         raise CiError(f"{name}: the verdict contradicts itself: {problem}")
     return verdict
 
 
-@functools.cache
-def _validator() -> Any:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
-def _read(document: dict[str, Any]) -> Verdict:
-    return Verdict(
-        outcome=Outcome(document["outcome"]),
-        head_sha=document["head_sha"],
-        problems=tuple(document["problems"]),
-        notes=tuple(document["notes"]),
-        lanes=tuple(map(_read_lane, document["lanes"])),
-        checks=tuple(map(_read_check, document["checks"])),
-        left_out=document["left_out"],
-        findings=tuple(Cause(**finding) for finding in document["findings"]),
-    )
-
-
-def _read_lane(entry: dict[str, Any]) -> Lane:
-    texts = {key: tuple(entry[key]) for key in ("problems", "notes")}
-    shards = tuple(Shard(**shard) for shard in entry["shards"])
-    return Lane(**{**entry, **texts, "outcome": Outcome(entry["outcome"]), "shards": shards})
-
-
-def _read_check(entry: dict[str, Any]) -> Check:
-    rest = {key: value for key, value in entry.items() if key != "class"}
-    read = {
-        "kind": Class(entry["class"]),
-        "means": Means(entry["means"]),
-        "requirements": tuple(entry["requirements"]),
-        "since": tuple(Since(**since) for since in entry["since"]),
-    }
-    return Check(**{**rest, **read})
-
-
 def _contradiction(verdict: Verdict) -> str | None:
-    """What the schema cannot say; None if all is well."""
+    """What the class cannot say; None if all is well."""
     names = [lane.name for lane in verdict.lanes]
     if len(set(names)) != len(names):
         return "a configuration is there twice"

@@ -6,16 +6,15 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TypeAlias
 
-from ci import changed_files
+from ci import changed_files, document
 from ci.errors import Exit
 from ci.github import access, pull_request
 from ci.github.change import perform
 from ci.label import apply, rules, sync
-from ci.label.plan import Clean, Found, PlannedLabel, Reason, Touched, plan
+from ci.label.plan import Found, Plan, PlannedLabel, Reason, Touched, plan
 from ci.output import printable, say
 from ci.surface import catalogue
 from ci.surface.model import Finding
@@ -158,11 +157,7 @@ def _warn(text: str) -> None:
 
 def as_json(planned: Iterable[PlannedLabel]) -> str:
     """The labels as schema/plan.schema.json says."""
-    labels = [
-        {"name": label.name, "reasons": [_reason_as_json(reason) for reason in label.reasons]}
-        for label in planned
-    ]
-    return json.dumps({"schema_version": 1, "labels": labels}, indent=2)
+    return json.dumps(document.plain(Plan(tuple(planned))), indent=2)
 
 
 def as_text(planned: Iterable[PlannedLabel]) -> str:
@@ -174,13 +169,6 @@ def as_text(planned: Iterable[PlannedLabel]) -> str:
         if (more := len(label.reasons) - _SHOWN) > 0:
             lines.append(f"    ... and {more} more (--format json has all)")
     return "\n".join(lines) or "no label"
-
-
-_KINDS: dict[type[Reason], str] = {Touched: "path", Found: "finding", Clean: "clean"}
-
-
-def _reason_as_json(reason: Reason) -> dict[str, object]:
-    return {"kind": _KINDS[type(reason)], **asdict(reason)}
 
 
 def _reason_as_text(reason: Reason) -> str:

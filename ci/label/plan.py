@@ -4,52 +4,57 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from ci.changed_files import ChangedFile
+from ci.document import Natural, Part
 from ci.errors import CiError
 from ci.label.globs import match
 from ci.label.rules import Label, Rules
 from ci.surface.model import Finding, Severity
 
 
-@dataclass(frozen=True)
-class Touched:
+class Touched(Part, tag_field="kind", tag="path"):
     """The PR changes a file of the label."""
 
-    file: str  # as it is called now
-    path: str  # the name that the glob matches: before a renaming it may have been another
+    file: Annotated[str, Meta(description="As it is called now.")]
+    path: Annotated[str, Meta(description="The name that matches: now, or before a renaming.")]
     glob: str
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Part, tag_field="kind", tag="finding"):
     """The PR has a finding that the label stands for."""
 
     rule: str
     severity: Severity
     surface: str
-    name: str  # of the declaration
+    name: Annotated[str, Meta(description="Of the declaration.")]
     message: str
-    identity: str
+    identity: Annotated[str, Meta(description="As in findings.schema.json.")]
 
 
-@dataclass(frozen=True)
-class Clean:
-    """The PR was examined, and no finding is worse than what the label stands for."""
+class Clean(Part, tag_field="kind", tag="clean"):
+    """No finding of the PR is worse than what the label stands for."""
 
-    findings: int
+    findings: Natural
 
 
 Reason = Touched | Found | Clean
 
 
-@dataclass(frozen=True)
-class PlannedLabel:
+class PlannedLabel(Part):
     """A label that the PR is to have, and why; there is always a reason."""
 
-    name: str
-    reasons: tuple[Reason, ...]
+    name: Annotated[str, Meta(min_length=1, max_length=50)]
+    reasons: Annotated[tuple[Reason, ...], Meta(min_length=1)]
+
+
+class Plan(Part, tag_field="schema_version", tag=1):
+    """The labels that `python -m ci label plan` prints, in the order of labels/labels.yml."""
+
+    labels: tuple[PlannedLabel, ...]
 
 
 def plan(

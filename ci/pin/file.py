@@ -7,21 +7,20 @@ form only: a pin that did not change is the same file, byte for byte.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
-import jsonschema
 import yaml
+from msgspec import UNSET, Meta, UnsetType
 
+from ci import document
+from ci.document import Flag, Part, Sha, Sha256
 from ci.errors import CiError
 from ci.pin.model import REASON_LIMIT, Pin, Source, Torch, Wheel, check_name, check_wheel, version
 
 ROOT = Path(__file__).parents[2]
 IN_REPOSITORY = "ci/pins"
-SCHEMA = Path(__file__).parent / "schema" / "pin.schema.json"
 SIZE_LIMIT = 64 << 10
 
 _HEAD = """\
@@ -29,6 +28,47 @@ _HEAD = """\
 # Kept by `python -m ci pin update` (docs/ci/pins.md), which writes this file anew: say in `reason`
 # what is to be said.
 """
+
+_Words = Annotated[str, Meta(min_length=1, max_length=REASON_LIMIT)]
+
+
+class WheelFile(Part):
+    """A file of the index."""
+
+    file: Annotated[str, Meta(max_length=200)]
+    sha256: Sha256 | UnsetType = UNSET
+    unhashed: Annotated[Flag, Meta(description="The index publishes no hash of it.")] = UNSET
+
+    def __post_init__(self) -> None:
+        document.only_true(self)
+        if (self.sha256 is UNSET) == (self.unhashed is UNSET):
+            raise ValueError("either `sha256` or `unhashed: true`")
+
+
+class PinFile(Part, kw_only=True):
+    """A pin: one exact torch, or why there is none yet."""
+
+    name: Annotated[str, Meta(max_length=40, description="That of the file.")]
+    version: Annotated[str, Meta(max_length=60)] | UnsetType = UNSET
+    git_version: (
+        Annotated[Sha, Meta(description="The commit it was built from, as torch/version.py says.")]
+        | UnsetType
+    ) = UNSET
+    wheels: Annotated[tuple[WheelFile, ...], Meta(min_length=1, max_length=50)] | UnsetType = UNSET
+    unresolved: Annotated[_Words, Meta(description="Why there is no version yet.")] | UnsetType = (
+        UNSET
+    )
+    index: Annotated[
+        Literal["pypi", "pytorch-cpu", "nightly-cpu"],
+        Meta(description="The kind of index that its wheels come from."),
+    ]
+    source: Annotated[Source, Meta(description="How the successor of its version is found.")]
+    reason: _Words
+
+    def __post_init__(self) -> None:
+        torch = (self.version, self.git_version, self.wheels)
+        if UNSET in torch if self.unresolved is UNSET else any(one is not UNSET for one in torch):
+            raise ValueError("either `version`, `git_version` and `wheels`, or `unresolved`")
 
 
 def place(name: str) -> str:
@@ -39,15 +79,10 @@ def place(name: str) -> str:
 def read(name: str, root: Path = ROOT) -> Pin:
     """The pin of this name; CiError says what is wrong with it."""
     path = root / place(name)
-    try:
-        with open(path, "rb") as file:
-            data = file.read(SIZE_LIMIT + 1)
-    except FileNotFoundError as error:
+    if not path.exists():
         there = ", ".join(names(root)) or "none"
-        raise CiError(f"there is no pin {name!r}; there are: {there}") from error
-    except OSError as error:
-        raise CiError(f"cannot read {path}: {error.strerror}") from error
-    return parse(name, data, str(path))
+        raise CiError(f"there is no pin {name!r}; there are: {there}")
+    return _checked(name, document.read(path, PinFile, SIZE_LIMIT), str(path))
 
 
 def read_all(wanted: Sequence[str] = (), root: Path = ROOT) -> list[Pin]:
@@ -65,50 +100,53 @@ def names(root: Path = ROOT) -> list[str]:
 
 def parse(name: str, data: bytes, where: str) -> Pin:
     """The pin that these bytes are; `where` is for messages."""
-    try:
-        fields = _load(data)
-        for error in _schema().iter_errors(fields):
-            at = "/".join(map(str, error.absolute_path)) or "the pin"
-            raise CiError(f"{at}: {_short(error.message)}")
-        return _pin(name, fields)
-    except CiError as error:
-        raise CiError(f"{where}: {error}") from error
+    return _checked(name, document.decode_yaml(data, PinFile, where, SIZE_LIMIT), where)
 
 
-def as_fields(pin: Pin) -> dict[str, Any]:
-    """The pin as schema/pin.schema.json says."""
-    torch: dict[str, Any] = {"unresolved": pin.unresolved}
-    if pin.torch:
-        torch = {
-            "version": pin.torch.version,
-            "git_version": pin.torch.git_version,
-            "wheels": [_wheel_fields(wheel) for wheel in pin.torch.wheels],
-        }
-    rest = {"index": pin.index, "source": pin.source.value, "reason": pin.reason}
-    return {"name": pin.name, **torch, **rest}
+def as_file(pin: Pin) -> PinFile:
+    """The pin as it is written down."""
+    torch = pin.torch
+    return PinFile(
+        name=pin.name,
+        version=torch.version if torch else UNSET,
+        git_version=torch.git_version if torch else UNSET,
+        wheels=tuple(map(_wheel_file, torch.wheels)) if torch else UNSET,
+        unresolved=UNSET if pin.unresolved is None else pin.unresolved,
+        index=pin.index,
+        source=pin.source,
+        reason=pin.reason,
+    )
 
 
 def render(pin: Pin) -> bytes:
     """The file of a pin."""
-    text = yaml.safe_dump(as_fields(pin), sort_keys=False, width=98, allow_unicode=True)
+    fields = document.plain(as_file(pin))
+    text = yaml.safe_dump(fields, sort_keys=False, width=98, allow_unicode=True)
     return (_HEAD + text).encode()
 
 
-def _wheel_fields(wheel: Wheel) -> dict[str, Any]:
-    digest = {"unhashed": True} if wheel.sha256 is None else {"sha256": wheel.sha256}
-    return {"file": wheel.file, **digest}
+def _wheel_file(wheel: Wheel) -> WheelFile:
+    if wheel.sha256 is None:
+        return WheelFile(wheel.file, unhashed=True)
+    return WheelFile(wheel.file, wheel.sha256)
 
 
-def _pin(name: str, fields: dict[str, Any]) -> Pin:
-    if fields["name"] != name:
-        raise CiError(f"the file of pin {name!r} calls itself {fields['name']!r}")
-    check_reason(fields["reason"])
-    unresolved = fields.get("unresolved")
+def _checked(name: str, read: PinFile, where: str) -> Pin:
+    """What the class cannot say: that the parts belong together."""
+    try:
+        return _pin(name, read)
+    except CiError as error:
+        raise CiError(f"{where}: {error}") from error
+
+
+def _pin(name: str, read: PinFile) -> Pin:
+    if read.name != name:
+        raise CiError(f"the file of pin {name!r} calls itself {read.name!r}")
+    check_reason(read.reason)
+    unresolved = None if read.unresolved is UNSET else read.unresolved
     if unresolved is not None and not unresolved.isprintable():
         raise CiError("unresolved: one line of printable text")
-    torch = None if unresolved is not None else _torch(fields)
-    source = Source(fields["source"])
-    return Pin(name, torch, unresolved, fields["index"], source, fields["reason"])
+    return Pin(name, _torch(read), unresolved, read.index, read.source, read.reason)
 
 
 def check_reason(text: str) -> None:
@@ -117,49 +155,12 @@ def check_reason(text: str) -> None:
         raise CiError(f"reason: one line of printable text of up to {REASON_LIMIT} characters")
 
 
-def _torch(fields: dict[str, Any]) -> Torch:
-    exact = version(fields["version"])
-    files = [check_wheel(wheel["file"], exact) for wheel in fields["wheels"]]
+def _torch(read: PinFile) -> Torch | None:
+    if read.version is UNSET or read.git_version is UNSET or read.wheels is UNSET:
+        return None
+    exact = version(read.version)
+    files = [check_wheel(wheel.file, exact) for wheel in read.wheels]
     if files != sorted(set(files)):
         raise CiError("wheels: each file once, sorted")
-    wheels = tuple(Wheel(wheel["file"], wheel.get("sha256")) for wheel in fields["wheels"])
-    return Torch(str(exact), fields["git_version"], wheels)
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML without tags, without aliases (which can make a small file huge), without a key that
-    is there twice (of which the second would be believed without a word)."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        event = self.peek_event()
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None) is not None:
-            raise CiError("anchors and aliases are not allowed in a pin")
-        if getattr(event, "tag", None) is not None:
-            raise CiError("tags are not allowed in a pin")
-        return super().compose_node(parent, index)
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        if not all(isinstance(key, str) for key in keys) or len(set(keys)) != len(keys):
-            raise CiError("a key is there twice, or is not text")
-        return super().construct_mapping(node, deep)
-
-
-def _load(data: bytes) -> Any:
-    if len(data) > SIZE_LIMIT:
-        raise CiError(f"larger than {SIZE_LIMIT >> 10} KiB: that is not a pin")
-    try:
-        return yaml.load(data, Loader=_Loader)
-    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise CiError(f"not plain YAML: {_short(' '.join(str(error).split()))}") from error
-    except RecursionError as error:
-        raise CiError("nested too deeply: that is not a pin") from error
-
-
-@cache
-def _schema() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 300 else text[:296] + " ..."
+    wheels = tuple(Wheel(w.file, None if w.sha256 is UNSET else w.sha256) for w in read.wheels)
+    return Torch(str(exact), read.git_version, wheels)

@@ -5,13 +5,41 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta
+
+from ci import document
+from ci.document import Part, Positive
 from ci.errors import CiError
 from ci.pin import file
+from ci.pin.file import PinFile
 from ci.pin.model import INDEXES, Pin, Torch, check_name
 
 MATRIX_LIMIT = 256  # jobs: GitHub takes no more of one matrix
+
+
+class Pins(Part, tag_field="schema_version", tag=1):
+    """What `pin show --format json` prints."""
+
+    pins: tuple[PinFile, ...]
+
+
+class Job(Part):
+    """One shard of the suite in one lane."""
+
+    lane: Annotated[str, Meta(description="PIN-DRIVER")]
+    pin: str
+    driver: str
+    torch: Annotated[str, Meta(description="The version of the pin.")]
+    shard: Positive
+    shards: Positive
+
+
+class Matrix(Part):
+    """What `pin matrix` prints: the matrix of a GitHub workflow, a job for each lane and shard."""
+
+    include: Annotated[tuple[Job, ...], Meta(min_length=1, max_length=MATRIX_LIMIT)]
 
 
 def text(pins: Sequence[Pin]) -> str:
@@ -21,8 +49,7 @@ def text(pins: Sequence[Pin]) -> str:
 
 def as_json(pins: Sequence[Pin]) -> str:
     """As schema/pins.schema.json says."""
-    fields = [file.as_fields(pin) for pin in pins]
-    return json.dumps({"schema_version": 1, "pins": fields}, indent=2) + "\n"
+    return document.dumps(Pins(tuple(map(file.as_file, pins))), indent=2)
 
 
 def requirements(pins: Sequence[Pin]) -> str:
@@ -38,19 +65,18 @@ def requirements(pins: Sequence[Pin]) -> str:
 
 
 def matrix(pins: Sequence[Pin], drivers: Sequence[str], shards: int) -> str:
-    """A job per pin, driver and shard, as schema/matrix.schema.json says; on one line. A pin
-    without a version has no lane."""
+    """The matrix, on one line. A pin without a version has no lane."""
     if shards < 1:
         raise CiError(f"{shards} shards: at least 1 is needed")
-    jobs: list[dict[str, Any]] = [
-        {
-            "lane": f"{pin.name}-{check_name(driver)}",
-            "pin": pin.name,
-            "driver": driver,
-            "torch": pin.torch.version,
-            "shard": shard,
-            "shards": shards,
-        }
+    jobs = [
+        Job(
+            lane=f"{pin.name}-{check_name(driver)}",
+            pin=pin.name,
+            driver=driver,
+            torch=pin.torch.version,
+            shard=shard,
+            shards=shards,
+        )
         for pin in pins
         if pin.torch
         for driver in dict.fromkeys(drivers)
@@ -60,7 +86,7 @@ def matrix(pins: Sequence[Pin], drivers: Sequence[str], shards: int) -> str:
         raise CiError("none of these pins has a version: there is nothing to run")
     if len(jobs) > MATRIX_LIMIT:
         raise CiError(f"{len(jobs)} jobs: GitHub takes {MATRIX_LIMIT} of one matrix")
-    return json.dumps({"include": jobs})
+    return json.dumps(document.plain(Matrix(tuple(jobs))))
 
 
 def resolved(pin: Pin) -> Torch:

@@ -7,11 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from msgspec import UNSET, Meta, UnsetType
+
+from ci import document
+from ci.document import Natural, Part, Time
 from ci.errors import CiError
-from ci.relay import schema
 from ci.relay.dispatch import Dispatch
 from ci.relay.results import Results
 
@@ -19,6 +22,58 @@ STATUSES = IN_PROGRESS, COMPLETED = ("in_progress", "completed")
 SUCCESS, FAILURE, CANCELLED, TIMED_OUT = ("success", "failure", "cancelled", "timed_out")
 # What a workflow knows of a job; a skipped one has no result, which is not a success.
 SAID = (SUCCESS, FAILURE, CANCELLED, TIMED_OUT, "skipped")
+
+_Name = Annotated[str, Meta(min_length=1, max_length=200)]
+_Number = Annotated[str, Meta(pattern="^[1-9][0-9]*$", max_length=20)]
+_Url = Annotated[str, Meta(pattern="^https?://[!-~]+$", max_length=2000)]
+
+
+class TestResults(Part):
+    """The checks of a job, counted."""
+
+    passed: Natural
+    failed: Natural
+    skipped: Natural
+    total: Natural
+
+
+class _Job(Part, kw_only=True):
+    """What the relay knows a job by."""
+
+    schema_version: Literal["1"]
+    name: _Name
+    url: _Url
+    run_id: _Number
+    run_attempt: _Number
+    job_name: _Name
+    check_run_id: Annotated[str, Meta(pattern="^[0-9-]+$", max_length=40)]
+
+
+class InProgress(_Job, kw_only=True, tag_field="status", tag="in_progress"):
+    """A job that has begun."""
+
+    conclusion: None = None
+    started_at: Time
+    completed_at: None = None
+
+
+class Completed(_Job, kw_only=True, tag_field="status", tag="completed"):
+    """A job that has ended."""
+
+    conclusion: Literal["success", "failure", "cancelled", "timed_out"]
+    started_at: None = None
+    completed_at: Time
+    test_results: TestResults | UnsetType = UNSET
+    artifact_url: _Url | UnsetType = UNSET
+
+
+class Callback(Part):
+    """What the relay is told: the dispatch as it came, and what became of the job."""
+
+    event_type: Literal["pull_request", "push", "nightly", "periodic"]
+    delivery_id: Annotated[str, Meta(min_length=1, max_length=64)]
+    payload: dict[str, Any]
+    workflow: InProgress | Completed
 
 
 @dataclass(frozen=True)
@@ -78,26 +133,34 @@ def artifact_url(text: str) -> str:
 
 def body(dispatch: Dispatch, job: Job, now: datetime, ending: Ending | None) -> dict[str, Any]:
     """The callback; without an ending, that it has begun. CiError if the relay would refuse it."""
+    callback = Callback(**dispatch.envelope, workflow=_workflow(job, now, ending))
+    body = document.plain(callback)
+    document.convert(body, Callback, "the callback would be malformed")
+    return dict(body)
+
+
+def _workflow(job: Job, now: datetime, ending: Ending | None) -> InProgress | Completed:
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    workflow: dict[str, Any] = {
+    known: dict[str, Any] = {
         "schema_version": "1",
-        "status": COMPLETED if ending else IN_PROGRESS,
-        "conclusion": ending.conclusion if ending else None,
         "name": job.workflow,
         "url": job.url,
         "run_id": job.run_id,
         "run_attempt": job.run_attempt,
         "job_name": job.name,
         "check_run_id": job.check_run_id,
-        "started_at": None if ending else stamp,
-        "completed_at": stamp if ending else None,
     }
-    if ending and ending.results:
-        workflow["test_results"] = ending.results.to_json()
-    if ending and ending.artifact_url:
-        workflow["artifact_url"] = ending.artifact_url
-    made = dispatch.envelope | {"workflow": workflow}
-    problem = schema.problem("callback", made)
-    if problem:
-        raise CiError(f"the callback would be malformed: {problem}")
-    return made
+    if ending is None:
+        return InProgress(**known, started_at=stamp)
+    return Completed(
+        **known,
+        conclusion=ending.conclusion,
+        completed_at=stamp,
+        test_results=_counted(ending.results) if ending.results else UNSET,
+        artifact_url=ending.artifact_url or UNSET,
+    )
+
+
+def _counted(found: Results) -> TestResults:
+    total = found.passed + found.failed + found.skipped
+    return TestResults(found.passed, found.failed, found.skipped, total)

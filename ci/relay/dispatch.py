@@ -11,11 +11,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from ci import document
+from ci.document import Sha
 from ci.errors import CiError
 from ci.github.event import DispatchEvent, Event
-from ci.relay import schema
 
 PULL_REQUEST, PUSH = "pull_request", "push"
 # Runs that were not dispatched: one callback, when they are completed.
@@ -25,6 +29,100 @@ UPSTREAM = "pytorch/pytorch"
 _MAX_SIZE = 65_535  # characters; GitHub takes no larger client_payload
 # PyTorch's bots push such a tag to start further jobs for a PR.
 _CIFLOW = re.compile(r"refs/tags/ciflow/[0-9A-Za-z_/-]+/([1-9][0-9]{0,9})")
+
+
+class _Foreign(msgspec.Struct, frozen=True):
+    """What others write: it may have keys that are not used here."""
+
+
+class Repository(_Foreign):
+    """A repository on GitHub."""
+
+    full_name: Annotated[str, Meta(max_length=140)]
+
+
+class Head(_Foreign):
+    """The newest commit of a PR."""
+
+    sha: Sha
+
+
+class Label(_Foreign):
+    """A label of a PR."""
+
+    name: Annotated[str, Meta(max_length=100)]
+
+
+class PullRequest(_Foreign):
+    """A PR, as far as it is used."""
+
+    number: Annotated[int, Meta(ge=1, le=2**32 - 1)]
+    head: Head
+    labels: tuple[Label, ...] = ()
+
+
+class PullRequestPayload(_Foreign):
+    """GitHub's event `pull_request`."""
+
+    action: Literal["opened", "reopened", "synchronize", "closed"]
+    repository: Repository
+    pull_request: PullRequest
+
+
+class PushPayload(_Foreign):
+    """GitHub's event `push`."""
+
+    ref: Annotated[str, Meta(min_length=1, max_length=1024)]
+    after: Sha
+    repository: Repository
+    deleted: bool = False
+
+
+class NightlyPayload(_Foreign):
+    """What the relay says of a nightly or periodic build."""
+
+    head_sha: Sha | UnsetType = UNSET
+    repository: Repository | UnsetType = UNSET
+
+
+_DeliveryId = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=64,
+        pattern="^[0-9A-Za-z-]*$",
+        description="Of the webhook that the relay got.",
+    ),
+]
+
+
+class OfPullRequest(_Foreign, tag_field="event_type", tag=PULL_REQUEST):
+    """A PR of PyTorch was opened or changed."""
+
+    delivery_id: _DeliveryId
+    payload: PullRequestPayload
+
+
+class OfPush(_Foreign, tag_field="event_type", tag=PUSH):
+    """Something was pushed to PyTorch."""
+
+    delivery_id: _DeliveryId
+    payload: PushPayload
+
+
+class OfNightly(_Foreign, tag_field="event_type", tag=NIGHTLY):
+    """A nightly build."""
+
+    delivery_id: Annotated[Sha, Meta(description="The commit of PyTorch.")]
+    payload: NightlyPayload
+
+
+class OfPeriodic(OfNightly, tag_field="event_type", tag=PERIODIC):
+    """A build that is made every few hours."""
+
+
+#: The client_payload of a repository_dispatch that the relay sends, as far as it is used.
+Sent = OfPullRequest | OfPush | OfNightly | OfPeriodic
 
 
 @dataclass(frozen=True)
@@ -65,26 +163,29 @@ def parse(event: Event, upstream: str = UPSTREAM) -> Dispatch:
         raise CiError("this run was not dispatched by the relay: its event is another one")
     content = event.client_payload
     _require_small(content)
-    problem = schema.problem("dispatch", content)
-    if problem:
-        raise CiError(f"the dispatch is malformed: client_payload.{problem}")
-    if content["event_type"] != event.event_type:
+    if event.event_type not in _KINDS:
+        kinds = ", ".join(_KINDS)
+        raise CiError(f"the dispatch is malformed: its event_type is not one of: {kinds}")
+    if content.get("event_type", event.event_type) != event.event_type:
         raise CiError("the dispatch is malformed: it says it is of two different types")
-    payload: Mapping[str, Any] = content["payload"]
-    named = payload.get("repository", {}).get("full_name", upstream)
-    if named != upstream:
-        raise CiError(f"the dispatch is of {named[:80]!r}, not of {upstream}")
-    return _KINDS[event.event_type](content, upstream)
+    try:
+        sent = document.convert(content, _KINDS[event.event_type], "client_payload")
+    except document.DocumentError as error:
+        raise CiError(f"the dispatch is malformed: {error}") from None
+    return _made(event.event_type, sent, content["payload"], upstream)
 
 
 def self_report(event_type: str, sha: str, upstream: str = UPSTREAM) -> Dispatch:
     """What a nightly or periodic run reports on, which nobody dispatched."""
     payload = {"repository": {"full_name": upstream}, "head_sha": sha}
     content = {"event_type": event_type, "delivery_id": sha, "payload": payload}
-    problem = schema.problem("dispatch", content)
-    if problem:
-        raise CiError(f"--sha must be the commit of PyTorch that was tested, in full: {problem}")
-    return _nightly(content, upstream)
+    try:
+        sent = document.convert(content, _KINDS[event_type], "--sha")
+    except document.DocumentError as error:
+        raise CiError(
+            f"--sha must be the commit of PyTorch that was tested, in full: {error.problem}"
+        ) from None
+    return _made(event_type, sent, payload, upstream)
 
 
 def _require_small(content: Mapping[str, Any]) -> None:
@@ -96,32 +197,31 @@ def _require_small(content: Mapping[str, Any]) -> None:
         raise CiError(f"the dispatch is malformed: {size} characters, GitHub takes {_MAX_SIZE}")
 
 
-def _pull_request(content: Mapping[str, Any], upstream: str) -> Dispatch:
-    pull = content["payload"]["pull_request"]
-    is_closed = content["payload"]["action"] == "closed"
-    number, sha = pull["number"], pull["head"]["sha"]
-    return _made(content, upstream, sha, number, "the PR is closed" if is_closed else None)
+def _made(event_type: str, sent: Sent, payload: Mapping[str, Any], upstream: str) -> Dispatch:
+    repository = sent.payload.repository
+    if repository is not UNSET and repository.full_name != upstream:
+        raise CiError(f"the dispatch is of {repository.full_name[:80]!r}, not of {upstream}")
+    sha, pull, nothing_to_do = _asked(sent)
+    return Dispatch(event_type, sent.delivery_id, upstream, sha, pull, nothing_to_do, payload)
 
 
-def _push(content: Mapping[str, Any], upstream: str) -> Dispatch:
-    payload = content["payload"]
-    tag = _CIFLOW.fullmatch(payload["ref"])
-    is_gone = payload.get("deleted", False) or not payload["after"].strip("0")
-    number, why = int(tag[1]) if tag else None, "the ref was deleted" if is_gone else None
-    return _made(content, upstream, payload["after"], number, why)
+def _asked(sent: Sent) -> tuple[str, int | None, str | None]:
+    """The commit, the PR that it is of, and why there is nothing to test."""
+    if isinstance(sent, OfPullRequest):
+        pull = sent.payload.pull_request
+        closed = "the PR is closed" if sent.payload.action == "closed" else None
+        return pull.head.sha, pull.number, closed
+    if isinstance(sent, OfPush):
+        tag, after = _CIFLOW.fullmatch(sent.payload.ref), sent.payload.after
+        gone = sent.payload.deleted or not after.strip("0")
+        return after, int(tag[1]) if tag else None, "the ref was deleted" if gone else None
+    head = sent.payload.head_sha
+    return sent.delivery_id if head is UNSET else head, None, None
 
 
-def _nightly(content: Mapping[str, Any], upstream: str) -> Dispatch:
-    sha = content["payload"].get("head_sha", content["delivery_id"])
-    return _made(content, upstream, sha, None, None)
-
-
-def _made(
-    content: Mapping[str, Any], upstream: str, sha: str, pull: int | None, why: str | None
-) -> Dispatch:
-    return Dispatch(
-        content["event_type"], content["delivery_id"], upstream, sha, pull, why, content["payload"]
-    )
-
-
-_KINDS = {PULL_REQUEST: _pull_request, PUSH: _push, NIGHTLY: _nightly, PERIODIC: _nightly}
+_KINDS: Mapping[str, type[OfPullRequest] | type[OfPush] | type[OfNightly]] = {
+    PULL_REQUEST: OfPullRequest,
+    PUSH: OfPush,
+    NIGHTLY: OfNightly,
+    PERIODIC: OfPeriodic,
+}

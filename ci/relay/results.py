@@ -29,11 +29,6 @@ class Results:
     torch: frozenset[str]
     """The commits of PyTorch that it was run with."""
 
-    def to_json(self) -> dict[str, int]:
-        """As the callback has it."""
-        counts = {"passed": self.passed, "failed": self.failed, "skipped": self.skipped}
-        return counts | {"total": sum(counts.values())}
-
 
 def read(paths: Sequence[Path]) -> Results:
     """The reports of these files and of all files below these directories, each counted once."""

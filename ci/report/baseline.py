@@ -7,20 +7,19 @@ it, because the reports of two pushes may come in any order. One that a run lack
 
 from __future__ import annotations
 
-import functools
 import gzip
 import io
-import json
 import re
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Annotated
 
-import jsonschema
 from github.Repository import Repository
 from github.WorkflowRun import WorkflowRun
+from msgspec import Meta
 
+from ci import document
+from ci.document import Part
 from ci.errors import CiError
 from ci.github import artifact, branch
 from ci.github.change import Change
@@ -28,8 +27,6 @@ from ci.output import say
 from torch_conformance.results import reader
 from torch_conformance.spec import strict
 
-SCHEMA = Path(__file__).parent / "schema" / "baseline.schema.json"
-SCHEMA_VERSION = 1
 ARTIFACT = "baseline"
 BRANCH, FOLDER = "results", "baseline"
 SOURCES = (
@@ -40,14 +37,19 @@ _LANE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}{re.escape(_SUFFIX)}")
 _LIMITS = artifact.Limits(packed=64 << 20, unpacked=128 << 20, entries=100)
 
 
-@dataclass(frozen=True, order=True)
-class Source:
+class Source(Part, order=True):
     """The run that a report is of; a later one is greater."""
 
-    run_number: int
+    run_number: Annotated[int, Meta(description="Counts the runs of pr.yml.")]
     run_attempt: int
     run_id: int
     head_sha: str
+
+
+class Sources(Part, tag_field="schema_version", tag=1):
+    """baseline.json on branch `results`: which run the report of each lane is of."""
+
+    lanes: Mapping[str, Source]
 
 
 def changes(repo: Repository, run: WorkflowRun, lanes: Collection[str]) -> Iterator[Change]:
@@ -72,7 +74,7 @@ def _edit(
     if later:
         say(f"of a later run already: {', '.join(sorted(later))}")
     newer = {lane: report for lane, report in reports.items() if lane not in later}
-    sources = stored | dict.fromkeys(newer, source)
+    sources = {**stored, **dict.fromkeys(newer, source)}
     gone = [name for name in state.names(FOLDER) if _lane(name) not in {"", *lanes}]
     return {
         **{f"{FOLDER}/{name}": None for name in gone},
@@ -100,23 +102,12 @@ def _checked(name: str, data: bytes) -> bytes:
 
 
 def _rendered(sources: Mapping[str, Source]) -> bytes:
-    lanes = {lane: asdict(source) for lane, source in sorted(sources.items())}
-    return json.dumps({"schema_version": SCHEMA_VERSION, "lanes": lanes}, indent=1).encode() + b"\n"
+    return document.dumps(Sources(dict(sorted(sources.items())))).encode()
 
 
-def _read(data: bytes | None) -> dict[str, Source]:
-    """The runs of the reports; none if the file is damaged: then it is rewritten."""
-    if data is None:
-        return {}
+def _read(data: bytes | None) -> Mapping[str, Source]:
+    """Of which runs the reports are; nothing if it is damaged: then it is written anew."""
     try:
-        document = strict.loads(data)
-    except strict.Malformed:
+        return document.decode(data, Sources, SOURCES).lanes if data is not None else {}
+    except document.DocumentError:
         return {}
-    if not _validator().is_valid(document):
-        return {}
-    return {lane: Source(**source) for lane, source in document["lanes"].items()}
-
-
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

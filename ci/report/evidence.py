@@ -59,7 +59,7 @@ def gather(repo: Repository, run: WorkflowRun, surfaces: Collection[str]) -> Evi
 
 def _findings(data: bytes, surfaces: Collection[str]) -> Report:
     try:
-        report = findings_json.parse(strict.loads(data), FINDINGS)
+        report = findings_json.decode(data, FINDINGS)
     except strict.Malformed as error:
         raise CiError(f"{FINDINGS}: {error}") from None
     if len(report.findings) > _MOST_FINDINGS:

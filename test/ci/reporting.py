@@ -19,9 +19,10 @@ from github_fake.world import Issue, Run
 
 from ci.gate import verdict
 from ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Since, Verdict
-from ci.surface.model import Finding, Torch
+from ci.surface.model import Finding, Severity, Torch
 from ci.surface.report import json as findings_json
 from ci.surface.report.report import Report
+from torch_conformance.spec.outcome import Outcome as Ended
 
 HEADER = "c10/core/Allocator.h"
 PLACE = f"torch/include/{HEADER}"
@@ -40,7 +41,13 @@ def zipped(files: Mapping[str, bytes | str]) -> bytes:
 def a_verdict(sha: str, *failing: str, message: str = "it raised", repro: str = "") -> Verdict:
     """Of one lane, in which these checks have begun to fail."""
     cause = Cause(
-        "0123456789abcdef", "made_pure", "compile_break", "allocator", "c10::A::x", "pure now", None
+        identity="0123456789abcdef",
+        rule="made_pure",
+        severity=Severity.COMPILE_BREAK,
+        surface="allocator",
+        name="c10::A::x",
+        message="pure now",
+        hint=None,
     )
     checks = tuple(
         Check(
@@ -48,8 +55,9 @@ def a_verdict(sha: str, *failing: str, message: str = "it raised", repro: str = 
             id=id,
             kind=Class.NEW_FAILURE,
             means=Means.REGRESSION,
-            before="pass",
-            after="fail",
+            before=Ended.PASS,
+            after=Ended.FAIL,
+            requirements=(),
             surface="allocator",
             message=message,
             since=(Since(cause.identity, "surface"),),

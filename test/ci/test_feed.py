@@ -8,9 +8,11 @@ import json
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
-import jsonschema
 import pytest
+from msgspec.structs import replace
+from schemas_of import valid
 
+from ci import document
 from ci.changed_files import ChangedFile
 from ci.errors import CiError
 from ci.feed import feed, hints
@@ -80,20 +82,20 @@ def an_entry(change: Merged | None = None, *findings: Finding) -> Entry:
 
 def test_a_change_of_a_surface_is_told_with_what_was_and_what_is() -> None:
     entry = an_entry(None, a_finding())
-    assert (entry["id"], entry["severity"]) == ("7-aaaaaaaaaaaa", "compile_break")
-    assert entry["surfaces"] == ["allocator"]
-    assert entry["labels"] == ["impact: compile-break", "surface: allocator"]
-    (finding,) = entry["findings"]
-    assert finding["before"] == "virtual void copy_data() const"
-    assert finding["after"] == "virtual void copy_data() const = 0"
-    assert (finding["rule"], finding["used_by"]) == ("made_pure", ["torch_npu"])
+    assert (entry.id, entry.severity) == ("7-aaaaaaaaaaaa", "compile_break")
+    assert entry.surfaces == ("allocator",)
+    assert entry.labels == ("impact: compile-break", "surface: allocator")
+    (finding,) = entry.findings
+    assert finding.before == "virtual void copy_data() const"
+    assert finding.after == "virtual void copy_data() const = 0"
+    assert (finding.rule, finding.used_by) == ("made_pure", ("torch_npu",))
 
 
 def test_a_change_of_the_reference_backend_is_told_with_its_files() -> None:
     entry = an_entry(a_change("csrc/runtime/guard.cpp", "README.md", "reference_backend/a.py"))
-    assert entry["reference_backend"] == ["csrc/runtime/guard.cpp", "reference_backend/a.py"]
-    assert "reference-backend: touched" in entry["labels"]
-    assert entry["severity"] is None
+    assert entry.reference_backend == ("csrc/runtime/guard.cpp", "reference_backend/a.py")
+    assert "reference-backend: touched" in entry.labels
+    assert entry.severity is None
 
 
 def test_what_concerns_no_backend_is_no_entry_and_gets_no_label() -> None:
@@ -103,9 +105,9 @@ def test_what_concerns_no_backend_is_no_entry_and_gets_no_label() -> None:
 def test_that_nobody_looked_for_findings_is_said() -> None:
     entry, planned = make(a_change(), None, THE_RULES)
     assert entry is not None
-    assert not entry["judged"]
+    assert not entry.judged
     assert not any(label.name.startswith("impact") for label in planned)
-    assert an_entry()["judged"]
+    assert an_entry().judged
 
 
 def test_cosmetic_findings_are_left_out_and_the_worst_comes_first() -> None:
@@ -115,16 +117,16 @@ def test_cosmetic_findings_are_left_out_and_the_worst_comes_first() -> None:
         a_finding("c10::c", severity="rebuild"),
     ]
     entry = an_entry(None, *found)
-    assert [finding["name"] for finding in entry["findings"]] == ["c10::c", "c10::a"]
-    assert entry["severity"] == "rebuild"
+    assert [finding.name for finding in entry.findings] == ["c10::c", "c10::a"]
+    assert entry.severity == "rebuild"
 
 
 def test_what_is_too_much_is_counted() -> None:
     many = [a_finding(f"c10::x{i}") for i in range(MOST_FINDINGS + 3)]
     files = [f"csrc/{i}.cpp" for i in range(MOST_FILES + 2)]
     entry = an_entry(a_change("c10/core/Allocator.h", *files), *many)
-    assert (len(entry["findings"]), entry["findings_left_out"]) == (MOST_FINDINGS, 3)
-    assert (len(entry["reference_backend"]), entry["reference_backend_left_out"]) == (MOST_FILES, 2)
+    assert (len(entry.findings), entry.findings_left_out) == (MOST_FINDINGS, 3)
+    assert (len(entry.reference_backend), entry.reference_backend_left_out) == (MOST_FILES, 2)
 
 
 # Of a push that brought several changes.
@@ -168,26 +170,27 @@ def test_there_is_no_hint_for_a_rule_that_does_not_exist() -> None:
 
 
 def test_the_hint_of_a_finding_has_precedence() -> None:
-    assert an_entry(None, a_finding(hint="Do this."))["findings"][0]["hint"] == "Do this."
-    told = an_entry(None, a_finding(rule="function_removed"))["findings"][0]["hint"]
-    assert told.startswith("Look in the PR for what took its place")
+    assert an_entry(None, a_finding(hint="Do this.")).findings[0].hint == "Do this."
+    told = an_entry(None, a_finding(rule="function_removed")).findings[0].hint
+    assert told is not None and told.startswith("Look in the PR for what took its place")
 
 
 def test_a_finding_of_a_rule_from_the_future_has_no_hint_and_is_told() -> None:
-    assert an_entry(None, a_finding(rule="from_the_future"))["findings"][0]["hint"] is None
+    assert an_entry(None, a_finding(rule="from_the_future")).findings[0].hint is None
 
 
 # feed.json.
 
 
 def test_the_feed_obeys_its_schema_also_when_it_is_empty() -> None:
-    schema = json.loads(feed.SCHEMA.read_text())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert feed.read(feed.render([], HOME)) == []
+    empty = feed.render([], HOME)
+    valid(json.loads(empty), "feed")
+    assert feed.read(empty) == ()
     entry = an_entry(None, a_finding(), a_finding("x" * 5000, message=EVIL))
     files = feed.added(None, [entry], HOME)
-    assert feed.read(files["feed.json"]) == [entry]
-    assert json.loads(files["entries/7-aaaaaaaaaaaa.json"]) == entry
+    valid(json.loads(files["feed.json"]), "feed")
+    assert feed.read(files["feed.json"]) == (entry,)
+    assert document.decode(files["entries/7-aaaaaaaaaaaa.json"], Entry, "entry") == entry
 
 
 def test_an_entry_that_is_there_already_changes_nothing() -> None:
@@ -198,7 +201,7 @@ def test_an_entry_that_is_there_already_changes_nothing() -> None:
 
 def test_whatever_order_changes_are_added_in_the_feed_is_the_same() -> None:
     entries = [
-        {**an_entry(a_change(pr=n)), "merged_at": f"2026-01-0{n}T00:00:00Z"} for n in (1, 2, 3)
+        replace(an_entry(a_change(pr=n)), merged_at=f"2026-01-0{n}T00:00:00Z") for n in (1, 2, 3)
     ]
     feeds = set()
     for order in itertools.permutations(entries):
@@ -208,16 +211,16 @@ def test_whatever_order_changes_are_added_in_the_feed_is_the_same() -> None:
         assert data is not None
         feeds.add(data)
     assert len(feeds) == 1
-    assert [entry["pr"] for entry in feed.read(feeds.pop())] == [3, 2, 1]
+    assert [entry.pr for entry in feed.read(feeds.pop())] == [3, 2, 1]
 
 
 def test_the_oldest_entries_leave_the_feed_and_keep_their_files() -> None:
     entries = [an_entry(a_change(pr=n + 1)) for n in range(feed.NEWEST)]
     data = feed.added(None, entries, HOME)["feed.json"]
-    late = {**an_entry(a_change(pr=9999)), "merged_at": "2020-01-01T00:00:00Z"}
+    late = replace(an_entry(a_change(pr=9999)), merged_at="2020-01-01T00:00:00Z")
     files = feed.added(data, [late], HOME)
     assert len(feed.read(files["feed.json"])) == feed.NEWEST
-    assert 9999 not in [entry["pr"] for entry in feed.read(files["feed.json"])]
+    assert 9999 not in [entry.pr for entry in feed.read(files["feed.json"])]
     assert "entries/9999-aaaaaaaaaaaa.json" in files
 
 

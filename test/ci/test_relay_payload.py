@@ -15,7 +15,9 @@ from github_fake.payloads import all_examples
 from relay_fake import SHA, RelayFake
 
 from ci.cli import main
-from ci.relay.schema import problem
+from ci.errors import CiError
+from ci.github.event import DispatchEvent
+from ci.relay.dispatch import parse
 
 Event = dict[str, Any]
 
@@ -171,7 +173,7 @@ FORGED: dict[str, tuple[Callable[[Event], None], str]] = {
     "a short commit": (at("payload.pull_request.head.sha", SHA[:39]), "head.sha"),
     "a commit in capitals": (at("payload.pull_request.head.sha", "A" * 40), "head.sha"),
     "a commit and a line": (at("payload.pull_request.head.sha", SHA + "\n"), "head.sha"),
-    "no commit": (at("payload.pull_request.head", {}), "'sha' is a required property"),
+    "no commit": (at("payload.pull_request.head", {}), "required key 'sha' is missing"),
     "a number that is text": (at("payload.pull_request.number", "42"), "number"),
     "number true": (at("payload.pull_request.number", True), "number"),
     "number zero": (at("payload.pull_request.number", 0), "number"),
@@ -182,7 +184,7 @@ FORGED: dict[str, tuple[Callable[[Event], None], str]] = {
         "of 'evil/pytorch', not of pytorch/pytorch",
     ),
     "another case": (at("payload.repository.full_name", "PyTorch/pytorch"), "not of"),
-    "no repository": (at("payload.repository", ...), "'repository' is a required property"),
+    "no repository": (at("payload.repository", ...), "required key 'repository' is missing"),
     "an unknown action": (at("payload.action", "labeled"), "'labeled' is not one of"),
     "no action": (at("payload.action", None), "action"),
     "labels that are no list": (at("payload.pull_request.labels", {"name": "x"}), "labels"),
@@ -190,8 +192,8 @@ FORGED: dict[str, tuple[Callable[[Event], None], str]] = {
     "a delivery with a line": (at("delivery_id", "a\nrun=true"), "delivery_id"),
     "an endless delivery": (at("delivery_id", "a" * 65), "delivery_id"),
     "a delivery of the wrong kind": (at("delivery_id", 7), "delivery_id"),
-    "another type": (at("event_type", "push"), "client_payload"),
-    "an unknown type": (at("event_type", "workflow_run"), "event_type"),
+    "another type": (at("event_type", "push"), "two different types"),
+    "an unknown type": (at("event_type", "workflow_run"), "two different types"),
     "a payload that is a list": (at("payload", []), "payload"),
     "no payload": (at("payload", ...), "payload"),
     "too large": (at("payload.pull_request.body", "x" * 70_000), "GitHub takes 65535"),
@@ -254,7 +256,9 @@ def test_a_payload_nested_deeper_than_python_likes_is_a_problem_not_a_crash() ->
     deep: Any = {}
     for _ in range(100_000):
         deep = {"head": deep}
-    assert problem("dispatch", {"event_type": "push", "delivery_id": "x", "payload": deep})
+    content = {"event_type": "push", "delivery_id": "x", "payload": deep}
+    with pytest.raises(CiError, match="RecursionError"):
+        parse(DispatchEvent("octo-org/backend", "push", content))
 
 
 def test_the_documents_show_what_is_printed(

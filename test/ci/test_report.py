@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 
 import pytest
 import requests
@@ -25,6 +24,7 @@ from reporting import (
     zipped,
 )
 
+from ci import document
 from ci.cli import main
 from ci.gate import verdict
 from ci.report import page
@@ -260,7 +260,7 @@ def test_a_verdict_on_another_commit_is_not_believed(
         "the base's": pull.pull.base_sha,
         "no": None,
     }
-    made = asdict(a_verdict("")) | {"head_sha": shas[whose], "schema_version": 1}
+    made = document.plain(a_verdict("")) | {"head_sha": shas[whose]}
     run = a_run(github_fake, pull, zipped({"verdict.json": json.dumps(made)}))
     verb("report", "--run-id", run.id)
     check = the_check(github_fake)
@@ -639,17 +639,15 @@ def test_nothing_that_a_test_says_is_markup(github_fake: GitHubFake, verb: Verb,
     text = text.replace("\x00", "\\u0000")  # strict JSON takes it as an escape
     pull = a_pull(github_fake)
     assert pull.pull is not None
-    made = asdict(a_verdict(pull.pull.head_sha, FAILS, message=text, repro=text))
+    made = document.plain(a_verdict(pull.pull.head_sha, FAILS, message=text, repro=text))
     made["notes"] = [text]
     made["lanes"][0]["notes"] = [text]
     for cause in made["findings"]:
         cause |= {"name": text, "message": text, "hint": text}
-    for check in made["checks"]:
-        check["class"] = check.pop("kind")
     found = a_finding(text, message=text)
     data = zipped(
         {
-            "verdict.json": json.dumps(made | {"schema_version": 1}),
+            "verdict.json": json.dumps(made),
             "findings.json": findings_text(found),
         }
     )

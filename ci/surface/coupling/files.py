@@ -8,16 +8,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ci.errors import CiError
 from ci.surface.coupling.rules import Rules
+
+Layout = Literal["source", "package"]  # a repository; installed, or a wheel unpacked
 
 
 @dataclass(frozen=True)
 class Tree:
     """A torch on disk."""
 
-    layout: str  # "source" (a repository) or "package" (installed, or a wheel unpacked)
+    layout: Layout
     version: str | None
     git_version: str | None
     tops: tuple[tuple[str, Path], ...]  # the name of each top directory or file, and where it is
@@ -37,7 +40,7 @@ def open_tree(where: Path, rules: Rules) -> Tree:
         raise CiError(f"{where} is not a directory; --tree needs a torch source tree or package")
     if _is_package(where):
         return Tree("package", *_version(where / "version.py"), (("torch", where),))
-    layout = "source" if any((where / n).exists() for n in ("aten", "c10")) else "package"
+    layout: Layout = "source" if any((where / n).exists() for n in ("aten", "c10")) else "package"
     if layout == "package" and not _is_package(where / "torch"):
         raise CiError(f"{where} holds no torch: neither torch/__init__.py nor aten/ nor c10/")
     tops = tuple((n, where / n) for n in rules.layouts[layout] if (where / n).exists())

@@ -1,44 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An audit for people (text, Markdown) and for programs (schema/coupling.schema.json)."""
+"""An audit for people (text, Markdown) and for programs (JSON)."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from msgspec import UNSET
+
+from ci import document
 from ci.errors import CiError
+from ci.surface.coupling import document as parts
 from ci.surface.coupling.audit import Audit
-from ci.surface.coupling.files import Tree
+from ci.surface.coupling.document import Count, Coupling
+from ci.surface.coupling.files import Problem, Tree
 from ci.surface.coupling.rules import Hit, Rules
 from ci.surface.coupling.trend import Trend, trend
 
-SCHEMA_VERSION = 1
 WHOLE = "file."  # the rules that take a whole file begin so
-
-
-@dataclass(frozen=True)
-class Count:
-    """How much of a subsystem is coupled. A vendor file is the vendor's as a whole."""
-
-    files: int
-    vendor_files: int
-    coupled_files: int  # generic files with a hit
-    hits: int  # inside generic files
-
-    @property
-    def generic_files(self) -> int:
-        """The files that ought to know no vendor."""
-        return self.files - self.vendor_files
-
-    @property
-    def percent(self) -> float:
-        """How many of them do, in percent."""
-        return (
-            round(100 * self.coupled_files / self.generic_files, 1) if self.generic_files else 0.0
-        )
 
 
 @dataclass(frozen=True)
@@ -49,7 +30,7 @@ class Report:
     tree: Tree
     subsystem: str | None
     hits: tuple[Hit, ...]
-    problems: tuple[tuple[str, str], ...]  # file, what is wrong
+    problems: tuple[Problem, ...]
     total: Count
     subsystems: dict[str, Count]
     trend: Trend | None
@@ -78,7 +59,7 @@ def make(
         tree=audit.tree,
         subsystem=subsystem,
         hits=hits,
-        problems=tuple((p.file, p.problem) for p in audit.problems if asked_for(p.file)),
+        problems=tuple(problem for problem in audit.problems if asked_for(problem.file)),
         total=_count([file for group in groups.values() for file in group], hits),
         subsystems={name: _count(group, hits) for name, group in groups.items() if group},
         trend=compared,
@@ -90,7 +71,15 @@ def _count(files: Sequence[str], hits: Iterable[Hit]) -> Count:
     inside = [hit for hit in hits if hit.file in among]
     vendor = sum(hit.rule.startswith(WHOLE) for hit in inside)
     coupled = {hit.file for hit in inside if not hit.rule.startswith(WHOLE)}
-    return Count(len(files), vendor, len(coupled), len(inside) - vendor)
+    generic = len(files) - vendor
+    return Count(
+        files=len(files),
+        vendor_files=vendor,
+        generic_files=generic,
+        coupled_files=len(coupled),
+        percent=round(100 * len(coupled) / generic, 1) if generic else 0.0,
+        hits=len(inside) - vendor,
+    )
 
 
 # JSON
@@ -99,40 +88,28 @@ def _count(files: Sequence[str], hits: Iterable[Hit]) -> Count:
 def as_json(report: Report, limit: int) -> str:
     """Everything; `limit` is for people."""
     del limit
-    document = {
-        "schema_version": SCHEMA_VERSION,
-        "vendor": report.rules.vendor.key,
-        "tree": _tree(report.tree),
-        "subsystem": report.subsystem,
-        "total": _numbers(report.total),
-        "subsystems": {name: _numbers(count) for name, count in report.subsystems.items()},
-        "rules": _by_rule(report),
-        "hits": [_hit(hit, report.rules) for hit in report.hits],
-        "problems": [{"file": file, "problem": text} for file, text in report.problems],
-        "trend": report.trend
-        and {
-            "since": _tree(report.trend.since),
-            "hits_before": report.trend.before,
-            "new": [_hit(hit, report.rules) for hit in report.trend.new],
-            "gone": [_hit(hit, report.rules) for hit in report.trend.gone],
-        },
-    }
-    return json.dumps(document, indent=1) + "\n"
+    return document.dumps(
+        Coupling(
+            vendor=report.rules.vendor.key,
+            tree=_tree(report.tree),
+            subsystem=report.subsystem,
+            total=report.total,
+            subsystems=report.subsystems,
+            rules=_by_rule(report),
+            hits=_hits(report.hits, report.rules),
+            problems=tuple(parts.Problem(p.file, p.problem) for p in report.problems),
+            trend=_trend(report.trend, report.rules) if report.trend else None,
+        )
+    )
 
 
-def _tree(tree: Tree) -> dict[str, str | None]:
-    return {"layout": tree.layout, "version": tree.version, "git_version": tree.git_version}
+def _tree(tree: Tree) -> parts.Tree:
+    return parts.Tree(tree.layout, tree.version, tree.git_version)
 
 
-def _numbers(count: Count) -> dict[str, float]:
-    return {
-        "files": count.files,
-        "vendor_files": count.vendor_files,
-        "generic_files": count.generic_files,
-        "coupled_files": count.coupled_files,
-        "percent": count.percent,
-        "hits": count.hits,
-    }
+def _trend(since: Trend, rules: Rules) -> parts.Trend:
+    new, gone = _hits(since.new, rules), _hits(since.gone, rules)
+    return parts.Trend(_tree(since.since), since.before, new, gone)
 
 
 def _by_rule(report: Report) -> dict[str, int]:
@@ -140,20 +117,22 @@ def _by_rule(report: Report) -> dict[str, int]:
     return {rule: hits[rule] for rule in report.rules.rules}
 
 
-def _hit(hit: Hit, rules: Rules) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "rule": hit.rule,
-        "file": hit.file,
-        "line": hit.line,
-        "symbol": hit.symbol,
-        "subsystem": rules.subsystem(hit.file),
-    }
-    if hit.scope:
-        entry["scope"] = hit.scope
-    if replacement := rules.replacement(hit):
-        entry["replacement"] = replacement.use
-        entry["since"] = replacement.since
-    return entry
+def _hits(hits: Iterable[Hit], rules: Rules) -> tuple[parts.Hit, ...]:
+    return tuple(_hit(hit, rules) for hit in hits)
+
+
+def _hit(hit: Hit, rules: Rules) -> parts.Hit:
+    replacement = rules.replacement(hit)
+    return parts.Hit(
+        rule=hit.rule,
+        file=hit.file,
+        line=hit.line,
+        symbol=hit.symbol,
+        subsystem=rules.subsystem(hit.file),
+        scope=hit.scope or UNSET,
+        replacement=replacement.use if replacement else UNSET,
+        since=replacement.since if replacement else UNSET,
+    )
 
 
 # Text
@@ -181,7 +160,7 @@ def as_text(report: Report, limit: int) -> str:
         lines += ["", _trend_title(report, report.trend)]
         lines += _shown(report.trend.new, limit, _line(report, "new: "))
         lines += _shown(report.trend.gone, limit, _line(report, "gone: "))
-    lines += [f"problem: {file}: {text}" for file, text in report.problems]
+    lines += [f"problem: {p.file}: {p.problem}" for p in report.problems]
     return "\n".join(lines) + "\n"
 
 
@@ -246,7 +225,7 @@ def as_markdown(report: Report, limit: int) -> str:
     if report.trend:
         lines += _trend_section(report, report.trend, limit)
     if report.problems:
-        problems = [(f"`{file}`", text) for file, text in report.problems]
+        problems = [(f"`{p.file}`", p.problem) for p in report.problems]
         lines += _section("Problems", ("file", "problem"), problems)
     return "\n".join(lines) + "\n"
 

@@ -1,128 +1,179 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report for programs: schema/findings.schema.json says what is in it."""
+"""The report for programs."""
 
 from __future__ import annotations
 
-import functools
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import jsonschema
+from msgspec import Meta, structs
 
+from ci import document, untrusted
+from ci.document import UNIQUE, Natural, Part, Text, once
 from ci.errors import CiError
-from ci.surface.model import SCHEMA_VERSION, Declaration, Domain, Finding, Severity, Torch
+from ci.surface import model
+from ci.surface.model import Domain, Severity
 from ci.surface.report.report import Report
+from torch_conformance.spec import strict
 
-SCHEMA = Path(__file__).parents[1] / "schema" / "findings.schema.json"
+VERSION = 1
+
+
+class Torch(Part):
+    """One of the two torches."""
+
+    version: Text
+    git_version: str | None
+
+
+class Declaration(Part):
+    """How the declaration was, or is."""
+
+    kind: str
+    name: str
+    surface: str
+    text: Annotated[str, Meta(description="As it is written, for people.")]
+    file: Annotated[str, Meta(description="Relative to the torch tree.")]
+    line: Annotated[Natural, Meta(description="From 1; 0 where a line has no meaning.")]
+    facts: Annotated[Mapping[str, Any], Meta(description="As in snapshot.schema.json.")]
+
+
+class Finding(Part):
+    """One classified difference between two torches."""
+
+    identity: Annotated[
+        str,
+        Meta(
+            pattern="^[0-9a-f]{16}$",
+            max_length=16,
+            description="The same for the same difference, wherever the declaration stands.",
+        ),
+    ]
+    rule: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]*$")]
+    severity: Severity
+    surface: Text
+    domain: Domain
+    name: Text
+    message: Text
+    before: Declaration | None
+    after: Declaration | None
+    concerns: Annotated[tuple[Literal["overriders", "callers", "registrars", "users"], ...], UNIQUE]
+    hint: str | None
+    used_by: Annotated[
+        tuple[str, ...], UNIQUE, Meta(description="Known backends that use the declaration.")
+    ]
+    probe: Literal["agrees", "disagrees", "not_covered"] | None
+
+    def __post_init__(self) -> None:
+        once("concerns", self.concerns)
+        once("used_by", self.used_by)
+
+
+class Findings(Part, tag_field="schema_version", tag=VERSION):
+    """What `python -m ci surface diff` and `check` find."""
+
+    before: Torch
+    after: Torch
+    not_compared: Annotated[
+        tuple[Domain, ...],
+        Meta(description="Domains that only one of the two was looked at for."),
+    ]
+    hidden: Annotated[Natural, Meta(description="How many cosmetic findings were left out.")]
+    verdict: Annotated[str, Meta(description="Of a check the worst, in a line; else empty.")]
+    notes: Annotated[tuple[str, ...], Meta(description="Of a check: what was judged and what not.")]
+    findings: Annotated[tuple[Finding, ...], Meta(description="Worst first.")]
 
 
 def render(report: Report) -> str:
     """The report as JSON, one line per finding."""
-    head = {
-        "schema_version": SCHEMA_VERSION,
-        "before": _torch(report.before),
-        "after": _torch(report.after),
-        "not_compared": [domain.value for domain in report.not_compared],
-        "hidden": report.hidden,
-        "verdict": report.verdict,
-        "notes": list(report.notes),
-    }
-    lines = [json.dumps(_finding(finding), sort_keys=True) for finding in report.findings]
+    head = document.plain(_document(report))
+    lines = [json.dumps(finding, sort_keys=True) for finding in head.pop("findings")]
     body = ",\n".join(lines)
     findings = f"[\n{body}\n]" if lines else "[]"
     return json.dumps(head, indent=1)[:-2] + f',\n "findings": {findings}\n}}\n'
 
 
 def read(path: Path) -> Report:
-    """The report in a file; CiError if it is not one."""
+    """The report in a file; DocumentError if it is not one."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CiError(f"{path}: not a report of findings: {error}") from error
-    return parse(document, str(path))
+        return decode(untrusted.read(path, strict.MAX_BYTES), str(path))
+    except strict.Malformed as error:
+        raise document.DocumentError(str(path), str(error)) from None
 
 
-def parse(document: Any, path: str) -> Report:
+def decode(data: bytes, name: str) -> Report:
+    """The report that these bytes are; DocumentError if they are none."""
+    try:
+        return parse(strict.loads(data), name)
+    except strict.Malformed as error:
+        raise document.DocumentError(name, str(error)) from None
+
+
+def parse(value: Any, name: str) -> Report:
     """The report that plain values are; CiError if they are none."""
-    version = document.get("schema_version") if isinstance(document, dict) else None
-    if version is not None and version != SCHEMA_VERSION:
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if version is not None and version != VERSION:
         raise CiError(
-            f"{path}: findings of schema version {version}; this is {SCHEMA_VERSION}. "
+            f"{name}: findings of schema version {version}; this is {VERSION}. "
             "Make the report anew with `surface diff --format json`."
         )
-    if wrong := next(_validator().iter_errors(document), None):
-        place = "/".join(map(str, wrong.absolute_path)) or "the document"
-        raise CiError(f"{path}: not a report of findings: {place}: {wrong.message[:200]}")
-    return Report(
-        before=Torch(**document["before"]),
-        after=Torch(**document["after"]),
-        findings=tuple(map(_read_finding, document["findings"])),
-        not_compared=tuple(map(Domain, document["not_compared"])),
-        hidden=document["hidden"],
-        verdict=document["verdict"],
-        notes=tuple(document["notes"]),
+    return _report(document.convert(value, Findings, name))
+
+
+#: What a finding of the model and one of the document have in common.
+_SAME = tuple(
+    name for name in Finding.__struct_fields__ if name not in {"identity", "before", "after"}
+)
+
+
+def _document(report: Report) -> Findings:
+    return Findings(
+        before=Torch(report.before.version, report.before.git_version),
+        after=Torch(report.after.version, report.after.git_version),
+        not_compared=report.not_compared,
+        hidden=report.hidden,
+        verdict=report.verdict,
+        notes=report.notes,
+        findings=tuple(map(_finding, report.findings)),
     )
 
 
-@functools.cache
-def _validator() -> jsonschema.Draft202012Validator:
-    return jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+def _finding(finding: model.Finding) -> Finding:
+    return Finding(
+        identity=finding.identity,
+        before=_declaration(finding.before),
+        after=_declaration(finding.after),
+        **{name: getattr(finding, name) for name in _SAME},
+    )
 
 
-def _torch(torch: Torch) -> dict[str, Any]:
-    return {"version": torch.version, "git_version": torch.git_version}
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {
-        "identity": finding.identity,
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "surface": finding.surface,
-        "domain": finding.domain.value,
-        "name": finding.name,
-        "message": finding.message,
-        "before": _declaration(finding.before),
-        "after": _declaration(finding.after),
-        "concerns": list(finding.concerns),
-        "hint": finding.hint,
-        "used_by": list(finding.used_by),
-        "probe": finding.probe,
-    }
-
-
-def _declaration(declaration: Declaration | None) -> dict[str, Any] | None:
+def _declaration(declaration: model.Declaration | None) -> Declaration | None:
     if declaration is None:
         return None
-    return {
-        "kind": declaration.kind,
-        "name": declaration.name,
-        "surface": declaration.surface,
-        "text": declaration.text,
-        "file": declaration.file,
-        "line": declaration.line,
-        "facts": dict(declaration.facts),
-    }
+    return Declaration(*(getattr(declaration, name) for name in Declaration.__struct_fields__))
 
 
-def _read_finding(document: dict[str, Any]) -> Finding:
-    domain = Domain(document["domain"])
-    before, after = (
-        Declaration(domain=domain, **document[side]) if document[side] else None
-        for side in ("before", "after")
+def _report(read: Findings) -> Report:
+    return Report(
+        before=model.Torch(read.before.version, read.before.git_version),
+        after=model.Torch(read.after.version, read.after.git_version),
+        findings=tuple(map(_found, read.findings)),
+        not_compared=read.not_compared,
+        hidden=read.hidden,
+        verdict=read.verdict,
+        notes=read.notes,
     )
-    return Finding(
-        rule=document["rule"],
-        severity=Severity(document["severity"]),
-        surface=document["surface"],
-        domain=domain,
-        name=document["name"],
-        message=document["message"],
-        before=before,
-        after=after,
-        concerns=tuple(document["concerns"]),
-        hint=document["hint"],
-        used_by=tuple(document["used_by"]),
-        probe=document["probe"],
+
+
+def _found(read: Finding) -> model.Finding:
+    return model.Finding(
+        before=_declared(read.before, read.domain),
+        after=_declared(read.after, read.domain),
+        **{name: getattr(read, name) for name in _SAME},
     )
+
+
+def _declared(read: Declaration | None, domain: Domain) -> model.Declaration | None:
+    return model.Declaration(domain, **structs.asdict(read)) if read else None

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Documents as typed classes: here they are read, checked, written and described.
+
+The class of a document says what it may contain; `read` and `decode` make an instance of it from
+bytes that nobody has reviewed, and `schema` describes it for others. The loaders in front of the
+class refuse what two readers could take for two things: a key twice, NaN, too much of anything.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+
+from ci import plain_yaml, untrusted
+from ci.errors import CiError
+from ci.output import printable
+from torch_conformance.spec import strict
+
+T = TypeVar("T")
+Steps = tuple[str | int, ...]
+
+_LONGEST = 300  # characters of what is wrong
+_SHOWN = 80  # characters of a value or a key
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A document, or an object in one. A key that the class does not know is an error."""
+
+
+Sha = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{40}$", max_length=40)]
+Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
+Natural = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+Time = Annotated[
+    str,
+    msgspec.Meta(
+        pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
+        max_length=20,
+        description="In UTC.",
+    ),
+]
+#: True, or left out; the class must call `only_true`.
+Flag = Annotated[bool, msgspec.Meta(extra_json_schema={"const": True})] | msgspec.UnsetType
+#: For an array in which nothing stands twice; the class must call `once`.
+UNIQUE = msgspec.Meta(extra_json_schema={"uniqueItems": True})
+
+
+def one_of(kind: type[Enum]) -> msgspec.Meta:
+    """For text that is a value of `kind`, such as the keys of counts."""
+    return msgspec.Meta(pattern=f"^({'|'.join(one.value for one in kind)})$", max_length=100)
+
+
+class DocumentError(CiError):
+    """A file that is not the document it should be: which, where in it, what is wrong."""
+
+    def __init__(self, where: str, problem: str, path: Steps = (), line: int | None = None) -> None:
+        self.where, self.problem, self.path, self.line = where, problem, path, line
+        place = where if line is None else f"{where}:{line}"
+        super().__init__(": ".join(filter(None, (place, spelled(path), problem))))
+
+
+def read(path: Path, kind: type[T], limit: int = strict.MAX_BYTES) -> T:
+    """The document in a file: YAML if its name ends so, else JSON; unpacked if it ends in .gz."""
+    try:
+        data = untrusted.read(path, limit)
+    except strict.Malformed as error:
+        raise DocumentError(str(path), str(error)) from None
+    if path.suffix in {".yaml", ".yml"}:
+        return decode_yaml(data, kind, str(path), limit)
+    return decode(data, kind, str(path), limit)
+
+
+def decode(data: bytes, kind: type[T], where: str, limit: int = strict.MAX_BYTES) -> T:
+    """The document that these bytes are as JSON; `where` is for messages."""
+    _check_size(data, where, limit)
+    try:
+        value = strict.loads(data)
+    except strict.Malformed as error:
+        raise DocumentError(where, str(error)) from None
+    return convert(value, kind, where)
+
+
+def decode_yaml(data: bytes, kind: type[T], where: str, limit: int = strict.MAX_BYTES) -> T:
+    """The document that these bytes are as YAML; messages name the line."""
+    _check_size(data, where, limit)
+    try:
+        found = plain_yaml.loads(data)
+    except strict.Malformed as error:
+        raise DocumentError(where, str(error)) from None
+    return convert(found.value, kind, where, found.line)
+
+
+def convert(value: Any, kind: type[T], where: str, line: Callable[[Steps], int] | None = None) -> T:
+    """The document that plain values are."""
+    try:
+        return _converted(value, kind)
+    except (msgspec.ValidationError, UnicodeEncodeError, RecursionError) as error:
+        path, problem = _explained(value, kind, error)
+        raise DocumentError(where, problem, path, line(path) if line else None) from None
+
+
+def plain(document: Any) -> Any:
+    """The document as plain values: what `json.dumps` takes."""
+    return msgspec.to_builtins(document)
+
+
+def dumps(document: Any, indent: int | None = 1) -> str:
+    """The document as JSON, with a line break at its end."""
+    return json.dumps(plain(document), indent=indent) + "\n"
+
+
+def once(name: str, items: Iterable[Hashable]) -> None:
+    """ValueError if something stands twice in a list; for `__post_init__`."""
+    seen = set()
+    for item in items:
+        if item in seen:
+            raise ValueError(f"{name}: {item!r} stands there twice")
+        seen.add(item)
+
+
+def only_true(part: msgspec.Struct) -> None:
+    """ValueError if a flag is false, where it must be left out; for `__post_init__`."""
+    for name in part.__struct_fields__:
+        if getattr(part, name) is False:
+            raise ValueError(f"{name}: true, or left out")
+
+
+def schema(kind: Any, name: str, version: int) -> dict[str, Any]:
+    """The JSON Schema of a document."""
+    (root,), parts = msgspec.json.schema_components([kind])
+    if "$ref" in root:
+        root = parts.pop(root.pop("$ref").rpartition("/")[2]) | root
+    head = {"$schema": _DRAFT, "$id": f"urn:torch-conformance:{name}:{version}"}
+    return {**head, **root, **({"$defs": dict(sorted(parts.items()))} if parts else {})}
+
+
+def spelled(path: Steps) -> str:
+    """A path for a message: `lanes[0].name`."""
+    text = ""
+    for step in path:
+        name = f"[{step}]" if isinstance(step, int) else f".{printable(step[:_SHOWN])}"
+        text += name
+    return text.removeprefix(".")
+
+
+def _check_size(data: bytes, where: str, limit: int) -> None:
+    if len(data) > limit:
+        size = f"{limit >> 20} MiB" if limit >> 20 else f"{limit >> 10} KiB"
+        raise DocumentError(where, f"larger than {size}")
+
+
+def _converted(value: Any, kind: type[T]) -> T:
+    made = msgspec.convert(value, kind)
+    # msgspec asks for the tag, which is the version of a document, only where it has to choose.
+    config = getattr(kind, "__struct_config__", None)
+    if config and config.tag_field and config.tag_field not in value:
+        raise msgspec.ValidationError(f"Object missing required field `{config.tag_field}`")
+    return made
+
+
+# msgspec says "WHAT - at `$.lanes[...].outcome`", or "WHAT - at `key` in `$.lanes`".
+_SAID = re.compile(r"(?s)(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_MISSING = re.compile(r"Object missing required field `(.*)`")
+_UNKNOWN = re.compile(r"(?s)Object contains unknown field `(.*)`")
+_CHOICE = re.compile(r"(?s)Invalid (?:enum )?value .*")
+_ENTRY = "..."
+
+
+class _Said(NamedTuple):
+    what: str
+    steps: Steps  # `...` for some entry of a mapping
+    is_key: bool
+
+
+def _said(error: Exception) -> _Said:
+    if isinstance(error, RecursionError):
+        return _Said("nested too deeply", (), False)
+    if isinstance(error, UnicodeEncodeError):
+        return _Said("half a character in a key", (), False)
+    found = _SAID.fullmatch(str(error))
+    assert found
+    steps: list[str | int] = []
+    for name, index, _ in _STEP.findall(found["path"] or ""):
+        steps.append(name or (int(index) if index else _ENTRY))
+    return _Said(found["what"], tuple(steps), bool(found["key"]))
+
+
+def _explained(value: Any, kind: Any, error: Exception) -> tuple[Steps, str]:
+    """Where in the document it is, and what is wrong with what is allowed."""
+    said = _said(error)
+    path = _resolved(value, kind, said)
+    found = path[-1] if said.is_key else _at(value, path)
+    return path, _cut(printable(_worded(said.what, found, lambda: _described(kind, path, said))))
+
+
+def _worded(what: str, found: Any, described: Callable[[], dict[str, Any]]) -> str:
+    if missing := _MISSING.fullmatch(what):
+        return f"the required key {missing[1]!r} is missing"
+    if unknown := _UNKNOWN.fullmatch(what):
+        known = ", ".join(described().get("properties", ()))
+        return f"unknown key {unknown[1][:_SHOWN]!r}; known are: {known}"
+    shown = _shown(found)
+    if _CHOICE.fullmatch(what):
+        return f"{shown} is not one of: {', '.join(map(_shown, _choices(described())))}"
+    if what.startswith("Expected") and ", got" not in what:
+        return f"{what[0].lower()}{what[1:]}, not {shown}"
+    return what[0].lower() + what[1:]
+
+
+def _choices(described: dict[str, Any]) -> list[Any]:
+    if "enum" in described:
+        return list(described["enum"])
+    return [choice for one in described.get("anyOf", ()) for choice in _choices(one)]
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "null"
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
+
+
+def _at(value: Any, path: Steps) -> Any:
+    for step in path:
+        try:
+            value = value[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value
+
+
+def _resolved(value: Any, kind: Any, said: _Said) -> Steps:
+    """The path with the name of each entry that msgspec leaves out, and of a wrong key."""
+    path: Steps = ()
+    for step in (*said.steps, *([_ENTRY] if said.is_key else [])):
+        entries = _at(value, path)
+        if step == _ENTRY and isinstance(entries, dict):
+            step = _culprit(value, kind, path, said.what)
+        path = (*path, step)
+    return path
+
+
+def _culprit(value: Any, kind: Any, path: Steps, what: str) -> str:
+    """The entry of the mapping at `path` that is wrong: found by leaving out half of the rest."""
+    keys = list(_at(value, path))
+    while len(keys) > 1:
+        half = keys[: len(keys) // 2]
+        kept = {key: _at(value, path)[key] for key in half}
+        keys = half if _problem(_with(value, path, kept), kind) == what else keys[len(half) :]
+    return str(keys[0]) if keys else _ENTRY
+
+
+def _problem(value: Any, kind: Any) -> str:
+    try:
+        _converted(value, kind)
+    except msgspec.ValidationError as error:
+        return _said(error).what
+    return ""
+
+
+def _with(value: Any, path: Steps, new: Any) -> Any:
+    """A copy of `value` in which `new` is at `path`."""
+    if not path:
+        return new
+    copy = value.copy()
+    copy[path[0]] = _with(value[path[0]], path[1:], new)
+    return copy
+
+
+def _described(kind: Any, path: Steps, said: _Said) -> dict[str, Any]:
+    """What the schema says of the part at `path`: of all that it may be, the alternatives."""
+    (root,), parts = msgspec.json.schema_components([kind])
+    found = [root]
+    for place, step in enumerate(path):
+        is_key = said.is_key and place == len(path) - 1
+        found = [
+            below
+            for one in found
+            for alternative in _alternatives(one, parts)
+            for below in _below(alternative, step, is_key)
+        ]
+    flat = [one for below in found for one in _alternatives(below, parts)]
+    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def _alternatives(part: dict[str, Any], parts: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "$ref" in part:
+        yield from _alternatives(parts[part["$ref"].rpartition("/")[2]], parts)
+    elif "anyOf" in part:
+        for one in part["anyOf"]:
+            yield from _alternatives(one, parts)
+    else:
+        yield part
+
+
+def _below(part: dict[str, Any], step: str | int, is_key: bool) -> Iterator[dict[str, Any]]:
+    if is_key:
+        yield part.get("propertyNames", {})
+    elif isinstance(step, int):
+        yield part.get("items", {})
+    elif step in part.get("properties", {}):
+        yield part["properties"][step]
+    elif isinstance(rest := part.get("additionalProperties"), dict):
+        yield rest

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The committed schemas, asked by another library than the one that reads the documents."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema
+
+from ci.schemas import DOCUMENTS
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The committed schema of a document."""
+    (file,) = (one.file for one in DOCUMENTS if one.name == name)
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def valid(instance: object, name: str) -> None:
+    """The document must be as its schema says."""
+    jsonschema.Draft202012Validator(schema(name)).validate(instance)
