@@ -38,6 +38,26 @@ class Described(NamedTuple):
         return json.dumps(document.schema(kind, self.name, self.version), indent=2) + "\n"
 
 
+_DASHBOARD = "ci/dashboard/schema"
+#: The documents of the dashboard, and the module of the page that makes each.
+_PAGES = {
+    "index": "api",
+    "backend": "backend",
+    "blocked": "blocked",
+    "check": "check",
+    "checks": "checks",
+    "comparison": "compare",
+    "runs": "comparing",
+    "overview": "overview",
+    "requirement": "requirement",
+    "requirements": "requirements",
+    "run": "run",
+    "search": "search",
+    "step": "step",
+    "surface": "surface",
+    "upstream": "upstream",
+}
+
 DOCUMENTS = (
     Described("pin", 1, "ci.pin.file:PinFile", "ci/pin/schema"),
     Described("pins", 1, "ci.pin.show:Pins", "ci/pin/schema"),
@@ -51,6 +71,10 @@ DOCUMENTS = (
     Described("feed", 1, "ci.feed.feed:Feed", "ci/feed/schema"),
     Described("findings", 1, "ci.surface.report.json:Findings", "ci/surface/schema"),
     Described("coupling", 1, "ci.surface.coupling.document:Coupling", "ci/surface/schema"),
+    *(
+        Described(f"dashboard:{name}", 1, f"ci.dashboard.pages.{module}:Document", _DASHBOARD)
+        for name, module in _PAGES.items()
+    ),
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -28,7 +28,7 @@ class Lane:
 
     def __init__(self, series: Series) -> None:
         self.series = series
-        self.column: dict[str, Any] = documents.of_run(series.runs[-1]) if series.runs else {}
+        self.column = documents.of_run(series.runs[-1]) if series.runs else None
         self.link = Markup('<a href="{}{}"><bdi>{}</bdi> {}</a>').format(
             ROOT, paths.of_series(series.key), *series.key
         )

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ci.document import Part
+
 
 @dataclass(frozen=True)
 class Page:
@@ -19,7 +21,7 @@ class Page:
     """In ci/dashboard/templates."""
     context: Mapping[str, Any]
     """What the template needs besides `title`, `path`, `root` and `api` (whether there is data)."""
-    data: Mapping[str, Any] | None = None
+    data: Part | None = None
     """The document `api/check/memory/empty_cache.json`; None for pages of words only."""
 
 

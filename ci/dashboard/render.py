@@ -13,6 +13,7 @@ from typing import Any
 
 import jinja2
 
+from ci import document
 from ci.dashboard import paths, pictures, words
 from ci.dashboard.page import File, Page
 from ci.github.markdown import visible
@@ -68,7 +69,7 @@ def _glyphs() -> dict[str, str]:
 
 def encode(data: Any) -> bytes:
     """As JSON for programs: equal data gives equal bytes."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(document.plain(data), sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def _checked(path: str) -> str:

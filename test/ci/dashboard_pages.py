@@ -8,15 +8,12 @@ import posixpath
 import re
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
-import jsonschema
+import schemas_of
 
 from ci.dashboard import render
 from ci.dashboard.page import Page
-
-SCHEMAS = Path(render.__file__).parent / "schema"
 
 
 @dataclass
@@ -74,9 +71,7 @@ def shown(page: Page) -> Shown:
 
 def valid(data: dict[str, Any]) -> None:
     """Hold a document to ci/dashboard/schema."""
-    kind = data["schema"].split(":")[3]
-    schema = json.loads((SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8"))
-    jsonschema.Draft202012Validator(schema).validate(data)
+    schemas_of.valid(data, data["schema"].removeprefix("urn:torch-conformance:").rpartition(":")[0])
 
 
 def _target(path: str, link: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import Any
 
@@ -11,6 +12,7 @@ import jsonschema
 from ci.schemas import DOCUMENTS
 
 
+@functools.cache
 def schema(name: str) -> dict[str, Any]:
     """The committed schema of a document."""
     (file,) = (one.file for one in DOCUMENTS if one.name == name)

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from node_scripts import answer
 
+from ci import document
 from ci.dashboard.model import Check, Course, Key, Run, Series, Spell
 from ci.dashboard.page import File
 from ci.dashboard.pages import search
@@ -68,7 +69,7 @@ def made() -> dict[str, Any]:
         if isinstance(page, File):
             documents[page.path] = json.loads(page.content)
         else:
-            documents[page.path] = page.data
+            documents[page.path] = document.plain(page.data)
     return documents
 
 

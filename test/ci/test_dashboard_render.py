@@ -10,8 +10,10 @@ import jinja2
 import pytest
 from dashboard_sample import HOSTILE
 
+from ci import document
 from ci.dashboard import render
 from ci.dashboard.page import File, Page
+from ci.dashboard.pages.checks import SurfacePart
 from torch_conformance.results import levels
 
 
@@ -40,14 +42,16 @@ def test_none_is_never_shown() -> None:
 
 
 def test_a_page_becomes_html_and_json_of_its_own_address() -> None:
-    page = Page("backend/a/index.html", "A & B", "base.html", {}, {"b": 1, "a": [None]})
+    page = Page(
+        "backend/a/index.html", "A & B", "base.html", {}, SurfacePart("b", 1, 0, 2, {}, "d")
+    )
     html, api = render.render(page)
     assert html.path == page.path
     assert b"<title>A &amp; B" in html.content
     assert b'href="../../static/style.css"' in html.content
     assert render.POLICY in html.content.decode().replace("&#39;", "'")
     assert api.path == "api/backend/a/index.json"
-    assert json.loads(api.content) == page.data
+    assert json.loads(api.content) == document.plain(page.data)
 
 
 @pytest.mark.parametrize(

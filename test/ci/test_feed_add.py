@@ -23,7 +23,7 @@ URL = "https://github.com/octo-org/puone"
 
 def entries_of(fake: GitHubFake) -> list[dict[str, Any]]:
     data = fake.world.file(fake.repository, "feed", "feed.json")
-    return [document.plain(entry) for entry in feed.read(data)] if data else []
+    return [json.loads(document.dumps(entry)) for entry in feed.read(data)] if data else []
 
 
 def files_of(fake: GitHubFake) -> set[str]:

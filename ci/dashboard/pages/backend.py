@@ -4,20 +4,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta, structs
 
 from ci.dashboard import documents, paths, tally
 from ci.dashboard.chart import Chart, trend
 from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
+from ci.document import Natural, Part
 from torch_conformance.results import summary
 
 #: Newest runs in the charts and in the table beside them.
 MAX_CHARTED = 365
 MAX_RUNS = 30
+
+
+class CausePart(Part):
+    """Bad checks whose messages agree."""
+
+    text: Annotated[str, Meta(description="What is left of the messages without what varies.")]
+    checks: Annotated[tuple[str, ...], Meta(min_length=1)]
+    repro: Annotated[str | None, Meta(description="Of the first.")]
+
+
+class ColumnPart(Part):
+    """The newest complete run of a series."""
+
+    run: str
+    levels: Annotated[tuple[documents.LevelPart, ...], Meta(description="Lowest first.")]
+    standings: Annotated[
+        Mapping[str, str], Meta(description="Of each requirement what the run says.")
+    ]
+    surfaces: Annotated[
+        Mapping[str, documents.Counts],
+        Meta(description="How many checks of each surface had which outcome."),
+    ]
+    evidence: Annotated[documents.Counts, Meta(description="How many checks had which.")]
+    without: Annotated[tuple[str, ...], Meta(description="Capabilities that the backend lacks.")]
+    causes: Annotated[
+        tuple[CausePart, ...],
+        Meta(description="Bad checks whose messages agree, most first."),
+    ]
+
+
+class RunPart(documents.RunPart, kw_only=True):
+    """A run that counts."""
+
+    suite: str
+    level: Annotated[str | None, Meta(description="The highest that was reached; null: none.")]
+    verified: Annotated[Natural, Meta(description="MUST requirements, of all levels.")]
+    bad: Annotated[Natural, Meta(description="Checks.")]
+
+
+class OtherPart(documents.RunPart, kw_only=True):
+    """A run that does not count."""
+
+    why_not: str
+
+
+class SeriesPart(Part, kw_only=True):
+    """The backend with one line of torch."""
+
+    line: documents.Line
+    column: Annotated[
+        ColumnPart | None,
+        Meta(description="The newest complete run; null: there is none yet."),
+    ]
+    stale: Annotated[
+        documents.StalePart | None,
+        Meta(description="Null: the column is of the newest night, or not there."),
+    ]
+    runs: Annotated[
+        tuple[RunPart, ...],
+        Meta(description="Complete runs of the standard selection, oldest first."),
+    ]
+    others: Annotated[
+        tuple[OtherPart, ...], Meta(description="Runs that do not count, oldest first.")
+    ]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("backend")):
+    """One backend with every line of torch: api/backend/NAME/index.json."""
+
+    backend: str
+    series: tuple[SeriesPart, ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +149,7 @@ def _page(model: Model, name: str, series: Sequence[Series]) -> Page:
             "surfaces": _surfaces(views),
             "requirements": _requirements(model, views),
         },
-        data=_data(name, series, views),
+        data=_document(name, series, views),
     )
 
 
@@ -132,49 +206,44 @@ def _requirements(model: Model, views: Sequence[View]) -> list[tuple[str, list[t
     return [(name, list(group)) for name, group in groupby(rows, key=lambda row: row[0].surface)]
 
 
-def _data(name: str, series: Sequence[Series], views: Sequence[View]) -> dict[str, Any]:
+def _document(name: str, series: Sequence[Series], views: Sequence[View]) -> Document:
     by_key = {view.series.key: view for view in views}
-    return {
-        "schema": documents.schema("backend"),
-        "backend": name,
-        "series": [_series(s, by_key.get(s.key)) for s in series],
-    }
+    return Document(backend=name, series=tuple(_series(s, by_key.get(s.key)) for s in series))
 
 
-def _series(series: Series, view: View | None) -> dict[str, Any]:
-    return {
-        "line": series.key.line,
-        "column": view and _column(view),
-        "stale": asdict(series.stale) if series.stale else None,
-        "runs": [_run(run) for run in series.runs],
-        "others": [documents.of_run(run) | {"why_not": run.why_not} for run in series.others],
-    }
+def _series(series: Series, view: View | None) -> SeriesPart:
+    stale = series.stale
+    return SeriesPart(
+        line=series.key.line,
+        column=_column(view) if view else None,
+        stale=documents.StalePart(stale.days, stale.reason) if stale else None,
+        runs=tuple(map(_run, series.runs)),
+        others=tuple(map(_other, series.others)),
+    )
 
 
-def _column(view: View) -> dict[str, Any]:
+def _column(view: View) -> ColumnPart:
     run = view.run
-    return {
-        "run": run.id[:12],
-        "levels": [_level(step) for step in run.steps],
-        "standings": dict(run.standings),
-        "surfaces": {name: dict(totals) for name, totals in run.surfaces.items()},
-        "evidence": dict(run.evidence),
-        "without": list(run.without),
-        "causes": [asdict(cause) for cause in view.causes],
-    }
+    return ColumnPart(
+        run=run.id[:12],
+        levels=tuple(documents.LevelPart(**documents.of_level(step)) for step in run.steps),
+        standings=dict(run.standings),
+        surfaces={name: dict(totals) for name, totals in run.surfaces.items()},
+        evidence=dict(run.evidence),
+        without=tuple(run.without),
+        causes=tuple(CausePart(cause.text, cause.checks, cause.repro) for cause in view.causes),
+    )
 
 
-def _level(step: Step) -> dict[str, Any]:
-    told = asdict(step)
-    del told["title"]
-    return told
+def _run(run: Run) -> RunPart:
+    return RunPart(
+        **structs.asdict(documents.of_run(run)),
+        suite=run.suite,
+        level=run.level,
+        verified=tally.verified(run),
+        bad=tally.bad(run),
+    )
 
 
-def _run(run: Run) -> dict[str, Any]:
-    return {
-        **documents.of_run(run),
-        "suite": run.suite,
-        "level": run.level,
-        "verified": tally.verified(run),
-        "bad": tally.bad(run),
-    }
+def _other(run: Run) -> OtherPart:
+    return OtherPart(**structs.asdict(documents.of_run(run)), why_not=run.why_not or "")

@@ -8,12 +8,15 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths
 from ci.dashboard.model import Key, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model, line_order
+from ci.document import Part
 from torch_conformance.spec.catalogue import Requirement
 from torch_conformance.spec.outcome import Outcome
 
@@ -24,6 +27,62 @@ MOST_REASONS = 12
 MOST_CHECKS = 12
 """Checks of an issue that the page names; the document has all."""
 _ON_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull)/([0-9]+)")
+
+
+class RequirementPart(Part):
+    """A requirement that an issue holds up."""
+
+    id: str
+    statement: str
+    torch: Annotated[
+        str | None, Meta(description="The versions in which it is blocked; null for all.")
+    ]
+
+
+class CellPart(documents.KeyPart, kw_only=True):
+    """A check in the column of a series."""
+
+    outcome: str
+    reason: str
+    since: Annotated[
+        documents.RunPart | None,
+        Meta(
+            description="The first of the runs that say blocked_upstream without a break; null if "
+            "the column does not."
+        ),
+    ]
+
+
+class CheckPart(Part):
+    """A check that an issue holds up."""
+
+    id: str
+    series: tuple[CellPart, ...]
+
+
+class IssuePart(Part):
+    """Something in PyTorch that is in the way."""
+
+    issue: Annotated[str, Meta(description="Its address; empty if a report names none.")]
+    requirements: tuple[RequirementPart, ...]
+    holding: Annotated[
+        tuple[documents.KeyPart, ...],
+        Meta(description="Series whose column says blocked_upstream."),
+    ]
+    gone: Annotated[
+        tuple[documents.KeyPart, ...],
+        Meta(
+            description="Series whose column does not, of backends that have another whose column "
+            "does."
+        ),
+    ]
+    checks: tuple[CheckPart, ...]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("blocked")):
+    """What no backend can do because of PyTorch, issue by issue."""
+
+    issues: tuple[IssuePart, ...]
 
 
 @dataclass(frozen=True)
@@ -114,10 +173,7 @@ def pages(model: Model) -> Iterator[Page]:
     """The page."""
     found = list(issues(model))
     context = {"issues": found, "most": MOST_CHECKS}
-    document = {
-        "schema": documents.schema("blocked"),
-        "issues": [_document(issue) for issue in found],
-    }
+    document = Document(tuple(map(_document, found)))
     yield Page(paths.BLOCKED, "Blocked upstream", "blocked.html", context, document)
 
 
@@ -179,24 +235,27 @@ def _cell(result: Result, since: Run) -> Cell:
     return Cell(result.outcome, said[:MOST_SAID], since if blocked else None)
 
 
-def _document(issue: Issue) -> dict[str, Any]:
-    return {
-        "issue": issue.link,
-        "requirements": [
-            {"id": one.id, "statement": one.statement, "torch": one.blocked_upstream.torch}
+def _document(issue: Issue) -> IssuePart:
+    return IssuePart(
+        issue=issue.link,
+        requirements=tuple(
+            RequirementPart(one.id, one.statement, one.blocked_upstream.torch)
             for one in issue.requirements
             if one.blocked_upstream
-        ],
-        "holding": [documents.of_key(key) for key in issue.holding],
-        "gone": [documents.of_key(key) for key in issue.gone],
-        "checks": [
-            {"id": id, "series": [_of_cell(key, cell) for key, cell in cells.items()]}
+        ),
+        holding=tuple(documents.KeyPart(**documents.of_key(key)) for key in issue.holding),
+        gone=tuple(documents.KeyPart(**documents.of_key(key)) for key in issue.gone),
+        checks=tuple(
+            CheckPart(id, tuple(_of_cell(key, cell) for key, cell in cells.items()))
             for id, cells in issue.checks.items()
-        ],
-    }
+        ),
+    )
 
 
-def _of_cell(key: Key, cell: Cell) -> dict[str, Any]:
-    since = documents.of_run(cell.since) if cell.since else None
-    said = {"outcome": cell.outcome, "reason": cell.reason, "since": since}
-    return {**documents.of_key(key), **said}
+def _of_cell(key: Key, cell: Cell) -> CellPart:
+    return CellPart(
+        **documents.of_key(key),
+        outcome=cell.outcome,
+        reason=cell.reason,
+        since=documents.of_run(cell.since) if cell.since else None,
+    )

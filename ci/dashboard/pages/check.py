@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from msgspec import UNSET, Meta, UnsetType
 
 from ci.dashboard import documents, lanes, paths
 from ci.dashboard.courses import Streak, bad, streak
@@ -18,6 +20,7 @@ from ci.dashboard.model import Check, Course, Key, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import plural, seconds
 from ci.dashboard.texts import Said, gathered
+from ci.document import Part, Positive, Time
 from torch_conformance.results.comparison import ranks
 
 if TYPE_CHECKING:
@@ -25,6 +28,61 @@ if TYPE_CHECKING:
 
 #: Instead of an outcome, where a series had the check and its column does not.
 GONE = "gone"
+
+
+class ResultPart(documents.ResultPart, kw_only=True):
+    """What a run says of the check."""
+
+    run: Annotated[documents.RunPart | UnsetType, Meta(description="Left out: the column.")] = UNSET
+
+
+class SegmentPart(Part):
+    """Consecutive runs that came out alike."""
+
+    outcome: str
+    evidence: documents.Evidence | None
+    runs: Positive
+    first: Time
+    last: Time
+
+
+class SeriesPart(documents.KeyPart, kw_only=True):
+    """The check in one series."""
+
+    column: Annotated[documents.RunPart, Meta(description="The newest complete run.")]
+    now: Annotated[
+        ResultPart | None,
+        Meta(description="What the column says; null: it does not have the check any more."),
+    ]
+    bad: Annotated[bool, Meta(description="Whether that makes the run red.")]
+    since: Annotated[documents.RunPart, Meta(description="The first run of what is now.")]
+    was: Annotated[str | None, Meta(description="The outcome before it; null: there was no other.")]
+    last_bad: Annotated[
+        ResultPart | None,
+        Meta(description="The newest bad result, if the check is not bad now."),
+    ]
+    history: Annotated[
+        tuple[SegmentPart, ...],
+        Meta(min_length=1, description="Consecutive runs that came out alike, oldest first."),
+    ]
+    durations_s: Annotated[
+        tuple[documents.Seconds, ...],
+        Meta(description="In the newest runs that had the check, oldest first."),
+    ]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("check")):
+    """One check on every backend: api/check/SURFACE/NAME.json."""
+
+    id: str
+    surface: str
+    tier: str
+    level: documents.Level
+    requirements: tuple[str, ...]
+    series: Annotated[
+        tuple[SeriesPart, ...],
+        Meta(description="Every series of which a complete run had the check."),
+    ]
 
 
 class Row(NamedTuple):
@@ -127,40 +185,42 @@ def _last_bad(rows: Sequence[Row]) -> list[Said]:
     return gathered(sorted(found, key=lambda entry: entry[1].started, reverse=True))
 
 
-def _document(check: Check, rows: Sequence[Row]) -> dict[str, Any]:
-    return {
-        "schema": documents.schema("check"),
-        "id": check.id,
-        "surface": check.surface,
-        "tier": check.tier,
-        "level": check.level,
-        "requirements": list(check.requirements),
-        "series": [_series(row) for row in rows],
-    }
+def _document(check: Check, rows: Sequence[Row]) -> Document:
+    return Document(
+        id=check.id,
+        surface=check.surface,
+        tier=check.tier,
+        level=check.level,
+        requirements=tuple(check.requirements),
+        series=tuple(map(_series, rows)),
+    )
 
 
-def _series(row: Row) -> dict[str, Any]:
+def _series(row: Row) -> SeriesPart:
     runs, moments = row.lane.series.runs, row.lane.moments
-    course, last_bad = row.course, row.course.last_bad
-    return {
-        "backend": row.key.backend,
-        "line": row.key.line,
-        "column": row.lane.column,
-        "now": course.latest and documents.of_result(course.latest),
-        "bad": row.is_bad,
-        "since": documents.of_run(runs[row.since]),
-        "was": row.was,
-        "last_bad": last_bad
-        and {"run": documents.of_run(runs[last_bad[0]]), **documents.of_result(last_bad[1])},
-        "history": [
-            {
-                "outcome": spell.outcome,
-                "evidence": spell.evidence,
-                "runs": spell.last - spell.first + 1,
-                "first": moments[spell.first],
-                "last": moments[spell.last],
-            }
+    course = row.course
+    assert row.lane.column
+    return SeriesPart(
+        **documents.of_key(row.key),
+        column=row.lane.column,
+        now=ResultPart(**documents.of_result(course.latest)) if course.latest else None,
+        bad=row.is_bad,
+        since=documents.of_run(runs[row.since]),
+        was=row.was,
+        last_bad=_when_bad(*course.last_bad, runs) if course.last_bad else None,
+        history=tuple(
+            SegmentPart(
+                spell.outcome,
+                spell.evidence,
+                spell.last - spell.first + 1,
+                moments[spell.first],
+                moments[spell.last],
+            )
             for spell in course.spells
-        ],
-        "durations_s": course.durations,
-    }
+        ),
+        durations_s=tuple(course.durations),
+    )
+
+
+def _when_bad(index: int, result: Result, runs: Sequence[Run]) -> ResultPart:
+    return ResultPart(run=documents.of_run(runs[index]), **documents.of_result(result))

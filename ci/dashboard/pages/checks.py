@@ -5,14 +5,37 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from msgspec import Meta
 
 from ci.dashboard import columns, documents, paths
 from ci.dashboard.page import Page
 from ci.dashboard.pages.surface import by_surface
+from ci.document import Natural, Part
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
+
+
+class SurfacePart(Part):
+    """One surface, over all columns."""
+
+    name: str
+    checks: Natural
+    bad: Annotated[Natural, Meta(description="How many are bad in a column.")]
+    requirements: Natural
+    totals: Annotated[
+        documents.Counts,
+        Meta(description="How many results of all columns had each outcome."),
+    ]
+    document: str
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("checks")):
+    """All surfaces: api/checks.json."""
+
+    surfaces: tuple[SurfacePart, ...]
 
 
 class Surface(NamedTuple):
@@ -30,12 +53,9 @@ class Surface(NamedTuple):
 def pages(model: Model) -> Iterator[Page]:
     """The list of surfaces."""
     found = [_surface(model, name, ids) for name, ids in by_surface(model).items()]
-    document = {
-        "schema": documents.schema("checks"),
-        "surfaces": [
-            {**one._asdict(), "document": paths.api(paths.of_surface(one.name))} for one in found
-        ],
-    }
+    document = Document(
+        tuple(SurfacePart(*one, paths.api(paths.of_surface(one.name))) for one in found)
+    )
     context = {
         "surfaces": found,
         "columns": sum(series.column is not None for series in model.series.values()),

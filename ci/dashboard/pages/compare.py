@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from msgspec import Meta, structs
 
 from ci.dashboard import causes, documents, pairs, paths, steps
 from ci.dashboard.causes import Cause
 from ci.dashboard.model import Run
 from ci.dashboard.page import Lasting, Page
 from ci.dashboard.pairs import Pair
+from ci.document import Part, Sha256, convert
 from torch_conformance.results.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -34,6 +37,58 @@ LISTS = (
     ("changed", "Other changes", "Neither better nor worse."),
     ("added", "New", "The older run did not have them."),
 )
+
+
+class RunPart(documents.RunPart, kw_only=True):
+    """One of the runs."""
+
+    backend: str
+    line: documents.Line
+
+
+class ReportPart(Part):
+    """The report of a run."""
+
+    report: Annotated[str, Meta(description="The id of the run.")]
+    sha256: Sha256
+
+
+class ChangePart(Part):
+    """What is not as it was."""
+
+    id: Annotated[str, Meta(description="Of a check, or the name of a capability.")]
+    old: str
+    new: str
+    detail: str
+
+
+class ComparisonPart(Part, tag_field="schema", tag="urn:torch-conformance:comparison:1"):
+    """As `python -m torch_conformance compare --json` writes it."""
+
+    good: bool
+    old: ReportPart
+    new: ReportPart
+    notes: tuple[str, ...]
+    lost: tuple[str, ...]
+    regressions: tuple[ChangePart, ...]
+    improvements: tuple[ChangePart, ...]
+    withdrawn: tuple[ChangePart, ...]
+    changed: tuple[ChangePart, ...]
+    capabilities: tuple[ChangePart, ...]
+    added: tuple[ChangePart, ...]
+    removed: tuple[ChangePart, ...]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("comparison")):
+    """What changed between two runs of a backend."""
+
+    old: RunPart
+    new: RunPart
+    refused: Annotated[
+        tuple[str, ...],
+        Meta(description="Why the runs are not compared, in sentences; empty if they are."),
+    ]
+    comparison: Annotated[ComparisonPart | None, Meta(description="Null if refused.")]
 
 
 class Section(NamedTuple):
@@ -76,13 +131,12 @@ def page(pair: Pair, model: Model) -> Page:
         "apart": pairs.apart(pair),
         "room": MOST_CAUSES,
     }
-    document = {
-        "schema": documents.schema("comparison"),
-        "old": _run(pair.old),
-        "new": _run(pair.new),
-        "refused": refused,
-        "comparison": made.to_json() if made else None,
-    }
+    document = Document(
+        old=_run(pair.old),
+        new=_run(pair.new),
+        refused=tuple(refused),
+        comparison=convert(made.to_json(), ComparisonPart, "comparison") if made else None,
+    )
     return Page(paths.of_comparison(*pair), title(pair), "compare.html", context, document)
 
 
@@ -103,5 +157,5 @@ def _sections(made: Comparison) -> Iterator[Section]:
         yield Section(name, heading, meaning, len(changes), causes.of_comparison(changes))
 
 
-def _run(run: Run) -> dict[str, Any]:
-    return {**documents.of_run(run), **documents.of_key(run.key)}
+def _run(run: Run) -> RunPart:
+    return RunPart(**structs.asdict(documents.of_run(run)), **documents.of_key(run.key))

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths
 from ci.dashboard.model import Run, Series
@@ -18,11 +20,40 @@ from ci.dashboard.page import File, Page
 from ci.dashboard.pages import compare
 from ci.dashboard.pages.search import EVIDENCE
 from ci.dashboard.render import encode
+from ci.document import Part
 from torch_conformance.results.comparison import ALIKE, NOTED
 from torch_conformance.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
+
+
+class SeriesPart(documents.KeyPart, kw_only=True):
+    """The runs of a series."""
+
+    outcomes: Annotated[
+        str, Meta(description="How the checks came out, from the root of the site.")
+    ]
+    told: Annotated[
+        str, Meta(description="What the runs say of themselves, from the root of the site.")
+    ]
+    runs: Annotated[
+        tuple[tuple[str, str], ...],
+        Meta(description="Aligned, oldest first: id and when it started."),
+    ]
+    others: Annotated[
+        tuple[tuple[str, str, str], ...],
+        Meta(description="Not aligned, oldest first: id, when it started, and why."),
+    ]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("runs")):
+    """The runs that can be compared, and where it stands what they are."""
+
+    series: tuple[SeriesPart, ...]
+    pages: Annotated[
+        tuple[str, ...], Meta(description="Of comparisons, from the root of the site.")
+    ]
 
 
 def pages(model: Model) -> Iterator[Page | File]:
@@ -39,11 +70,10 @@ def pages(model: Model) -> Iterator[Page | File]:
         "outcomes": [str(outcome) for outcome in Outcome],
         "evidence": EVIDENCE,
     }
-    document = {
-        "schema": documents.schema("runs"),
-        "series": [_series(one) for one in model.series.values()],
-        "pages": [paths.of_comparison(*pair) for pair in made],
-    }
+    document = Document(
+        series=tuple(map(_series, model.series.values())),
+        pages=tuple(paths.of_comparison(*pair) for pair in made),
+    )
     yield Page(paths.COMPARE, "Compare two runs", "comparing.html", context, document)
 
 
@@ -61,11 +91,13 @@ def told(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
         before = now
 
 
-def _series(series: Series) -> dict[str, Any]:
-    return {
+def _series(series: Series) -> SeriesPart:
+    return SeriesPart(
         **documents.of_key(series.key),
-        "outcomes": paths.of_index(series.key),
-        "told": paths.of_told(series.key),
-        "runs": [[run.id[:12], documents.moment(run)] for run in series.runs],
-        "others": [[run.id[:12], documents.moment(run), run.why_not] for run in series.others],
-    }
+        outcomes=paths.of_index(series.key),
+        told=paths.of_told(series.key),
+        runs=tuple((run.id[:12], documents.moment(run)) for run in series.runs),
+        others=tuple(
+            (run.id[:12], documents.moment(run), run.why_not or "") for run in series.others
+        ),
+    )

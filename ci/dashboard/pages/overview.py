@@ -11,17 +11,54 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from ci.dashboard import causes, documents, paths, tally
 from ci.dashboard.causes import Cause
 from ci.dashboard.model import Key, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
+from ci.document import Natural, Part, Time
 from torch_conformance.results import levels
 
 MAX_GROUPS = 5
 MAX_CAUSES = 3
+
+
+class LevelPart(Part):
+    """How far a column is with a level."""
+
+    name: str
+    met: Annotated[
+        bool, Meta(description="Whether nothing stands before it, apart from lower levels.")
+    ]
+    verified: Annotated[Natural, Meta(description="Of its MUST requirements.")]
+    must: Annotated[Natural, Meta(description="How many it has.")]
+
+
+class ColumnPart(documents.ColumnPart, kw_only=True):
+    """What a backend reached with a line of torch."""
+
+    level: Annotated[str | None, Meta(description="The highest that was reached; null: none.")]
+    levels: Annotated[tuple[LevelPart, ...], Meta(description="Lowest first; empty without a run.")]
+    stale: Annotated[
+        documents.StalePart | None, Meta(description="Null: the run is of the newest night.")
+    ]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("overview")):
+    """What every backend reached with every line of torch: api/overview.json."""
+
+    newest: Annotated[
+        Time | None,
+        Meta(description="When the newest run of the store started; null: there is none."),
+    ]
+    columns: Annotated[
+        tuple[ColumnPart, ...],
+        Meta(description="By backend, then line: versions ascending, nightly last."),
+    ]
 
 
 @dataclass(frozen=True)
@@ -77,7 +114,7 @@ def pages(model: Model) -> Iterator[Page]:
             "night": night(model),
             "silent": silent(model),
         },
-        data=_data(model),
+        data=_document(model),
     )
 
 
@@ -129,29 +166,22 @@ def silent(model: Model) -> list[Series]:
     return [series for key, series in model.series.items() if key not in present]
 
 
-def _data(model: Model) -> dict[str, Any]:
-    return {
-        "schema": documents.schema("overview"),
-        "newest": f"{model.newest:%Y-%m-%dT%H:%M:%SZ}" if model.newest else None,
-        "columns": [_column(series) for series in model.series.values()],
-    }
+def _document(model: Model) -> Document:
+    return Document(
+        newest=f"{model.newest:%Y-%m-%dT%H:%M:%SZ}" if model.newest else None,
+        columns=tuple(map(_column, model.series.values())),
+    )
 
 
-def _column(series: Series) -> dict[str, Any]:
+def _column(series: Series) -> ColumnPart:
     run, stale = series.column, series.stale
-    return {
-        **documents.of_key(series.key),
-        "run": documents.of_run(run) if run else None,
-        "level": run.level if run else None,
-        "levels": [_level(step) for step in run.steps] if run else [],
-        "stale": {"days": stale.days, "reason": stale.reason} if stale else None,
-    }
+    return ColumnPart(
+        **documents.of_column(series),
+        level=run.level if run else None,
+        levels=tuple(map(_level, run.steps)) if run else (),
+        stale=documents.StalePart(stale.days, stale.reason) if stale else None,
+    )
 
 
-def _level(step: Step) -> dict[str, Any]:
-    return {
-        "name": step.name,
-        "met": not step.blockers,
-        "verified": step.verified,
-        "must": step.must,
-    }
+def _level(step: Step) -> LevelPart:
+    return LevelPart(step.name, not step.blockers, step.verified, step.must)

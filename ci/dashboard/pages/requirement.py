@@ -4,17 +4,61 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from ci.dashboard import columns, documents, paths, requirements
 from ci.dashboard.page import Page
 from ci.dashboard.pages.surface import MAX_NAMED, group
 from ci.dashboard.requirements import Stand
+from ci.document import Part
 from torch_conformance.spec.catalogue import Requirement
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
+
+
+class ColumnPart(documents.ColumnPart, kw_only=True):
+    """What the run of a series says of the requirement."""
+
+    standing: Annotated[
+        documents.Standing | None,
+        Meta(description="null: the run does not know the requirement."),
+    ]
+    since: Annotated[documents.RunPart | None, Meta(description="The first run of that standing.")]
+    was: Annotated[documents.Standing | None, Meta(description="The standing before.")]
+
+
+class BlockedPart(Part):
+    """What no backend can do because of PyTorch."""
+
+    issue: str
+    torch: str | None
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("requirement")):
+    """One requirement in every column: api/requirement/ID.json."""
+
+    id: str
+    surface: str
+    level: documents.Level
+    tier: documents.Tier
+    statement: str
+    reason: str
+    needs: Annotated[
+        tuple[str, ...], Meta(description="Capabilities without which it is not asked.")
+    ]
+    since: Annotated[str | None, Meta(description="Torch release.")]
+    until: str | None
+    link: str | None
+    blocked_upstream: BlockedPart | None
+    columns: tuple[ColumnPart, ...]
+    checks: Annotated[tuple[str, ...], Meta(description="Ids of the checks of it.")]
+
+
+#: What the document says as the catalogue does.
+_SAME = ("id", "surface", "level", "tier", "statement", "reason", "needs", "since", "until")
 
 
 def pages(model: Model) -> Iterator[Page]:
@@ -39,25 +83,22 @@ def _page(model: Model, requirement: Requirement, ids: Sequence[str]) -> Page:
     return Page(path, title, "requirement.html", context, _document(requirement, stands, ids))
 
 
-def _document(
-    requirement: Requirement, stands: Sequence[Stand], ids: Sequence[str]
-) -> dict[str, Any]:
-    said = asdict(requirement)
-    source = said.pop("source")
-    return {
-        "schema": documents.schema("requirement"),
-        **said,
-        "link": source["url"],
-        "columns": [_column(stand) for stand in stands],
-        "checks": list(ids),
-    }
+def _document(requirement: Requirement, stands: Sequence[Stand], ids: Sequence[str]) -> Document:
+    blocked = requirement.blocked_upstream
+    return Document(
+        **{name: getattr(requirement, name) for name in _SAME},
+        link=requirement.source.url if requirement.source else None,
+        blocked_upstream=BlockedPart(blocked.issue, blocked.torch) if blocked else None,
+        columns=tuple(map(_column, stands)),
+        checks=tuple(ids),
+    )
 
 
-def _column(stand: Stand) -> dict[str, Any]:
+def _column(stand: Stand) -> ColumnPart:
     streak = stand.streak
-    return {
+    return ColumnPart(
         **documents.of_column(stand.series),
-        "standing": stand.now,
-        "since": documents.of_run(stand.since) if stand.since else None,
-        "was": streak.was if streak and stand.now else streak and streak.outcome,
-    }
+        standing=stand.now,
+        since=documents.of_run(stand.since) if stand.since else None,
+        was=streak.was if streak and stand.now else streak and streak.outcome,
+    )

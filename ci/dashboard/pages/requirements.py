@@ -3,16 +3,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths, requirements
 from ci.dashboard.model import Key
 from ci.dashboard.page import Page
+from ci.document import Natural, Part
 from torch_conformance.spec.catalogue import SURFACES, Requirement
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
+
+
+class RequirementPart(Part):
+    """One requirement, and who meets it."""
+
+    id: str
+    surface: str
+    level: documents.Level
+    tier: documents.Tier
+    statement: str
+    checks: Natural
+    standings: Annotated[
+        Mapping[documents.Standing, tuple[documents.KeyPart, ...]],
+        Meta(description="The columns by what they say."),
+    ]
+    document: str
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("requirements")):
+    """All requirements: api/requirement/index.json."""
+
+    requirements: tuple[RequirementPart, ...]
 
 
 class Row(NamedTuple):
@@ -40,24 +65,22 @@ def pages(model: Model) -> Iterator[Page]:
         "columns": sum(series.column is not None for series in model.series.values()),
         "count": len(rows),
     }
-    document = {
-        "schema": documents.schema("requirements"),
-        "requirements": [_entry(row) for row in rows],
-    }
+    document = Document(tuple(map(_entry, rows)))
     yield Page(paths.REQUIREMENTS, "Requirements", "requirements.html", context, document)
 
 
-def _entry(row: Row) -> dict[str, Any]:
+def _entry(row: Row) -> RequirementPart:
     it = row.requirement
-    return {
-        "id": it.id,
-        "surface": it.surface,
-        "level": it.level,
-        "tier": it.tier,
-        "statement": it.statement,
-        "checks": row.checks,
-        "standings": {
-            standing: [documents.of_key(key) for key in keys] for standing, keys in row.now.items()
+    return RequirementPart(
+        id=it.id,
+        surface=it.surface,
+        level=it.level,
+        tier=it.tier,
+        statement=it.statement,
+        checks=row.checks,
+        standings={
+            standing: tuple(documents.KeyPart(**documents.of_key(key)) for key in keys)
+            for standing, keys in row.now.items()
         },
-        "document": paths.api(paths.of_requirement(it.id)),
-    }
+        document=paths.api(paths.of_requirement(it.id)),
+    )

@@ -10,14 +10,16 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths
 from ci.dashboard.model import Change, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
 from ci.dashboard.texts import Cut, cut
+from ci.document import Natural, Part, Sha256, Time
 from torch_conformance.results import summary
 
 if TYPE_CHECKING:
@@ -39,6 +41,67 @@ DEFAULTS = {
     "seed": 0,
 }
 REPEATED = ("tier", "dtypes", "fallback", "isolate", "chunk", "rerun_limit", "verify", "shard")
+
+
+class LevelPart(documents.LevelPart, kw_only=True):
+    """How far the run is with one level."""
+
+    title: str
+
+
+class ChangePart(Part):
+    """A check that came out otherwise than in the run before."""
+
+    check: str
+    before: str
+    after: str
+    kind: Literal["regression", "improvement", "other"]
+    detail: str
+
+
+class ResultPart(documents.ResultPart, kw_only=True):
+    """A bad check."""
+
+    id: str
+
+
+class Document(documents.KeyPart, kw_only=True, tag_field="schema", tag=documents.schema("run")):
+    """One run of the suite: api/run/ID.json."""
+
+    id: Annotated[Sha256, Meta(description="SHA-256 of the report.")]
+    started: Time
+    duration_s: documents.Seconds
+    aligned: Annotated[
+        bool,
+        Meta(description="Whether it counts: a complete run of the standard selection."),
+    ]
+    why_not: str | None
+    told: Annotated[Mapping[str, Any], Meta(description="The report's `run`.")]
+    level: str | None
+    title: str
+    steps: Annotated[
+        tuple[LevelPart, ...],
+        Meta(description="For each level, the lowest first; none if the run is not aligned."),
+    ]
+    without: Annotated[tuple[str, ...], Meta(description="Capabilities that the backend lacks.")]
+    totals: Annotated[documents.Counts, Meta(description="How many checks had each outcome.")]
+    evidence: documents.Counts
+    surfaces: Mapping[str, documents.Counts]
+    standings: Annotated[
+        Mapping[documents.Standing, tuple[str, ...]],
+        Meta(description="Requirements by what the run says of them."),
+    ]
+    before: Annotated[
+        documents.RunPart | None, Meta(description="The aligned run before it in its series.")
+    ]
+    changes: Annotated[
+        tuple[ChangePart, ...], Meta(description="What came out otherwise than in that run.")
+    ]
+    bad: Annotated[
+        tuple[ResultPart, ...],
+        Meta(max_length=MAX_BAD, description=f"Their texts are cut to {MAX_TEXT} characters."),
+    ]
+    bad_left_out: Annotated[Natural, Meta(description="How many bad checks are not in `bad`.")]
 
 
 class Cause(NamedTuple):
@@ -152,39 +215,39 @@ def commands(run: Run) -> list[str]:
 
 def _document(
     run: Run, before: Run | None, changes: Iterable[Change], wrong: Mapping[str, Result]
-) -> dict[str, Any]:
-    return {
-        "schema": documents.schema("run"),
+) -> Document:
+    return Document(
         **documents.of_key(run.key),
-        "id": run.id,
-        "started": documents.moment(run),
-        "duration_s": run.duration_s,
-        "aligned": run.why_not is None,
-        "why_not": run.why_not,
-        "told": dict(run.told),
-        "level": run.level,
-        "title": run.title,
-        "steps": [asdict(step) for step in run.steps],
-        "without": list(run.without),
-        "totals": dict(run.totals),
-        "evidence": dict(run.evidence),
-        "surfaces": {name: dict(totals) for name, totals in run.surfaces.items()},
-        "standings": _by_standing(run.standings),
-        "before": documents.of_run(before) if before else None,
-        "changes": [
-            {name: getattr(one, name) for name in ("check", "before", "after", "kind", "detail")}
-            for one in changes
-        ],
-        "bad": [
-            {"id": id, **documents.of_result(result, MAX_TEXT)}
+        id=run.id,
+        started=documents.moment(run),
+        duration_s=run.duration_s,
+        aligned=run.why_not is None,
+        why_not=run.why_not,
+        told=dict(run.told),
+        level=run.level,
+        title=run.title,
+        steps=tuple(LevelPart(title=s.title, **documents.of_level(s)) for s in run.steps),
+        without=tuple(run.without),
+        totals=dict(run.totals),
+        evidence=dict(run.evidence),
+        surfaces={name: dict(totals) for name, totals in run.surfaces.items()},
+        standings=_by_standing(run.standings),
+        before=documents.of_run(before) if before else None,
+        changes=tuple(
+            ChangePart(one.check, one.before, one.after, one.kind, one.detail) for one in changes
+        ),
+        bad=tuple(
+            ResultPart(id=id, **documents.of_result(result, MAX_TEXT))
             for id, result in list(wrong.items())[:MAX_BAD]
-        ],
-        "bad_left_out": max(len(wrong) - MAX_BAD, 0),
-    }
+        ),
+        bad_left_out=max(len(wrong) - MAX_BAD, 0),
+    )
 
 
-def _by_standing(standings: Mapping[str, str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+def _by_standing(
+    standings: Mapping[str, documents.Standing],
+) -> dict[documents.Standing, tuple[str, ...]]:
+    found: dict[documents.Standing, list[str]] = defaultdict(list)
     for id, standing in sorted(standings.items()):
         found[standing].append(id)
-    return dict(found)
+    return {standing: tuple(ids) for standing, ids in found.items()}

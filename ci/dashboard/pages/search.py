@@ -12,12 +12,15 @@ import string
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths
 from ci.dashboard.model import Check, Course, Key, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
+from ci.document import Natural, Part
 from torch_conformance.results.comparison import SILENT, ranks
 from torch_conformance.spec.outcome import BAD, Outcome
 
@@ -29,6 +32,50 @@ LETTERS = string.ascii_uppercase + string.ascii_lowercase
 ABSENT = "-"
 
 
+class OutcomePart(Part):
+    """What the rules of a comparison know of an outcome."""
+
+    bad: Annotated[bool, Meta(description="Whether it makes a run red.")]
+    rank: Annotated[Natural, Meta(description="Its place in the lattice: more is better.")]
+    silent: Annotated[bool, Meta(description="Whether it says that the check was not asked.")]
+
+
+class GroupPart(Part):
+    """Checks that ask alike."""
+
+    prefix: str
+    cases: tuple[str, ...]
+    tier: str
+    level: str
+    requirements: tuple[str, ...]
+
+
+class SeriesPart(documents.KeyPart, kw_only=True):
+    """A series."""
+
+    runs: Natural
+    file: Annotated[str, Meta(description="Its letters, from the root of the site.")]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("search")):
+    """Every check, and where it stands how each came out; static/index.js unpacks it."""
+
+    outcomes: Annotated[Mapping[str, OutcomePart], Meta(description="By name.")]
+    evidence: Annotated[tuple[str, ...], Meta(description="Every kind of it.")]
+    states: Annotated[
+        tuple[tuple[str, str | None], ...],
+        Meta(
+            description="What the letters of the files of series mean, A first: outcome and "
+            "evidence."
+        ),
+    ]
+    groups: Annotated[
+        tuple[GroupPart, ...],
+        Meta(description="Checks that ask alike, sorted by id: the id is prefix and case."),
+    ]
+    series: tuple[SeriesPart, ...]
+
+
 @dataclass
 class _Index:
     """The files, while checks come by."""
@@ -36,7 +83,7 @@ class _Index:
     series: Mapping[Key, Series]
     states: dict[tuple[str, str | None], str] = field(default_factory=dict)
     """The letter of each pair of outcome and evidence that there is."""
-    groups: list[dict[str, Any]] = field(default_factory=list)
+    groups: list[GroupPart] = field(default_factory=list)
     now: dict[Key, list[str]] = field(default_factory=dict)
     spells: dict[Key, dict[str, str]] = field(default_factory=dict)
 
@@ -52,15 +99,7 @@ class _Index:
                     self._place(key, str(place), check.courses.get(key), len(series.runs))
                 place += 1
             prefix, tier, level, requirements = shared
-            self.groups.append(
-                {
-                    "prefix": prefix,
-                    "cases": cases,
-                    "tier": tier,
-                    "level": level,
-                    "requirements": requirements,
-                }
-            )
+            self.groups.append(GroupPart(prefix, tuple(cases), tier, level, requirements))
 
     def _place(self, key: Key, place: str, course: Course | None, runs: int) -> None:
         told = self._told(course, runs) if course else [(ABSENT, 0)]
@@ -105,23 +144,22 @@ def pages(model: Model) -> Iterator[Page | File]:
             "bad": sorted(BAD),
             "evidence": EVIDENCE,
         },
-        {
-            "schema": documents.schema("search"),
-            "outcomes": lattice(),
-            "evidence": EVIDENCE,
-            "states": list(index.states),
-            "groups": index.groups,
-            "series": [_of_series(series) for series in model.series.values()],
-        },
+        Document(
+            outcomes=lattice(),
+            evidence=EVIDENCE,
+            states=tuple(index.states),
+            groups=tuple(index.groups),
+            series=tuple(map(_of_series, model.series.values())),
+        ),
     )
 
 
-def lattice() -> dict[str, dict[str, Any]]:
+def lattice() -> dict[str, OutcomePart]:
     """What the rules of a comparison know of each outcome."""
-    return {str(o): {"rank": ranks()[o], "bad": o in BAD, "silent": o in SILENT} for o in Outcome}
+    return {str(o): OutcomePart(bad=o in BAD, rank=ranks()[o], silent=o in SILENT) for o in Outcome}
 
 
-def _of_series(series: Series) -> dict[str, Any]:
-    backend, line = series.key
-    file = paths.of_index(series.key)
-    return {"backend": backend, "line": line, "runs": len(series.runs), "file": file}
+def _of_series(series: Series) -> SeriesPart:
+    return SeriesPart(
+        **documents.of_key(series.key), runs=len(series.runs), file=paths.of_index(series.key)
+    )

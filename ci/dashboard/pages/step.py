@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
+
+from msgspec import Meta
 
 from ci.dashboard import causes, documents, paths
 from ci.dashboard.causes import Cause
 from ci.dashboard.page import Page
 from ci.dashboard.steps import OnBackend, TorchStep
+from ci.document import Part
 from ci.feed import hints
 from ci.surface import catalogue
 from ci.surface.model import Declaration, Finding
@@ -22,6 +25,75 @@ MOST_CHECKS = 8
 MOST_SUSPECTS = 4
 LONGEST = 1_000
 """Characters of a declaration; the document has all."""
+
+
+class DeclarationPart(Part):
+    """How a declaration was, or is."""
+
+    text: str
+    place: Annotated[str, Meta(description="FILE:LINE in the torch tree.")]
+
+
+class FindingPart(Part):
+    """A difference between the two torches."""
+
+    identity: Annotated[str, Meta(pattern="^[0-9a-f]{16}$", max_length=16)]
+    rule: str
+    severity: str
+    surface: str
+    domain: str
+    name: str
+    message: str
+    before: DeclarationPart | None
+    after: DeclarationPart | None
+    concerns: tuple[str, ...]
+    hint: str | None
+    used_by: Annotated[
+        tuple[str, ...], Meta(description="Known backends that use the declaration.")
+    ]
+    failing: Annotated[
+        Mapping[str, tuple[str, ...]],
+        Meta(description="By backend the checks whose failure names this."),
+    ]
+
+
+class FailingPart(Part):
+    """A check that began to fail."""
+
+    check: str
+    before: str
+    after: str
+    detail: str
+    named: Annotated[
+        tuple[str, ...],
+        Meta(description="Identities of the findings that its message names."),
+    ]
+    parts: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="If it names none: the parts of PyTorch that it stands on and that changed."
+        ),
+    ]
+
+
+class BackendPart(Part):
+    """A backend, with both torches."""
+
+    backend: str
+    old: documents.RunPart
+    new: documents.RunPart
+    unlike: documents.Unlike
+    besides: Annotated[tuple[str, ...], Meta(description="What differs besides torch, and may.")]
+    failing: tuple[FailingPart, ...]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("step")):
+    """What changed in PyTorch's surface between two torches, and which checks began to fail."""
+
+    before: str
+    after: str
+    findings: Annotated[tuple[FindingPart, ...], Meta(description="Worst first.")]
+    backends: tuple[BackendPart, ...]
 
 
 @dataclass(frozen=True)
@@ -114,58 +186,57 @@ def _ranked(suspects: Iterable[str]) -> tuple[str, ...]:
     return tuple(suspect for suspect, _ in Counter(suspects).most_common(MOST_SUSPECTS))
 
 
-def document(step: TorchStep) -> dict[str, Any]:
+def document(step: TorchStep) -> Document:
     """The step for programs."""
     findings = step.report.findings if step.report else ()
-    return {
-        "schema": documents.schema("step"),
-        "before": step.before,
-        "after": step.after,
-        "findings": [_finding(step, finding) for finding in findings],
-        "backends": [_backend(one) for one in step.backends],
-    }
+    return Document(
+        before=step.before,
+        after=step.after,
+        findings=tuple(_finding(step, finding) for finding in findings),
+        backends=tuple(map(_backend, step.backends)),
+    )
 
 
-def _finding(step: TorchStep, finding: Finding) -> dict[str, Any]:
-    return {
-        "identity": finding.identity,
-        "rule": finding.rule,
-        "severity": finding.severity.value,
-        "surface": finding.surface,
-        "domain": finding.domain.value,
-        "name": finding.name,
-        "message": finding.message,
-        "before": _declaration(finding.before),
-        "after": _declaration(finding.after),
-        "concerns": list(finding.concerns),
-        "hint": hints.of(finding),
-        "used_by": list(finding.used_by),
-        "failing": {
-            name: list(ids) for name, ids in step.suspected.get(finding.identity, {}).items()
+def _finding(step: TorchStep, finding: Finding) -> FindingPart:
+    return FindingPart(
+        identity=finding.identity,
+        rule=finding.rule,
+        severity=finding.severity.value,
+        surface=finding.surface,
+        domain=finding.domain.value,
+        name=finding.name,
+        message=finding.message,
+        before=_declaration(finding.before),
+        after=_declaration(finding.after),
+        concerns=finding.concerns,
+        hint=hints.of(finding),
+        used_by=finding.used_by,
+        failing={
+            name: tuple(ids) for name, ids in step.suspected.get(finding.identity, {}).items()
         },
-    }
+    )
 
 
-def _declaration(declaration: Declaration | None) -> dict[str, str] | None:
-    return {"text": declaration.text, "place": place(declaration)} if declaration else None
+def _declaration(declaration: Declaration | None) -> DeclarationPart | None:
+    return DeclarationPart(declaration.text, place(declaration)) if declaration else None
 
 
-def _backend(one: OnBackend) -> dict[str, Any]:
-    return {
-        "backend": one.backend,
-        "old": documents.of_run(one.pair.old),
-        "new": documents.of_run(one.pair.new),
-        "unlike": list(one.unlike),
-        "besides": list(one.besides),
-        "failing": [
-            {
-                "check": failing.change.id,
-                "before": failing.change.old,
-                "after": failing.change.new,
-                "detail": failing.change.detail,
-                "named": list(failing.named),
-                "parts": list(failing.parts),
-            }
+def _backend(one: OnBackend) -> BackendPart:
+    return BackendPart(
+        backend=one.backend,
+        old=documents.of_run(one.pair.old),
+        new=documents.of_run(one.pair.new),
+        unlike=tuple(one.unlike),
+        besides=tuple(one.besides),
+        failing=tuple(
+            FailingPart(
+                check=failing.change.id,
+                before=failing.change.old,
+                after=failing.change.new,
+                detail=failing.change.detail,
+                named=tuple(failing.named),
+                parts=tuple(failing.parts),
+            )
             for failing in one.failing
-        ],
-    }
+        ),
+    )

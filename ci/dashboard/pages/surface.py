@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from msgspec import Meta
 
 from ci.dashboard import columns, documents, paths
 from ci.dashboard.columns import Alike, Grid
 from ci.dashboard.model import Run
 from ci.dashboard.page import Page
 from ci.dashboard.stems import Stem, stems, topic_of
+from ci.document import Natural, Part
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -24,6 +27,40 @@ if TYPE_CHECKING:
 BIG = 800
 #: Checks of a group that are named where all of them are named elsewhere.
 MAX_NAMED = 200
+
+
+class GroupPart(Part):
+    """Checks that come out alike."""
+
+    outcomes: Annotated[
+        tuple[str | None, ...],
+        Meta(description="One for each column; null where it does not have the checks."),
+    ]
+    checks: tuple[str, ...]
+
+
+class TopicPart(Part):
+    """A list of its own."""
+
+    name: str
+    checks: Natural
+    bad: Annotated[Natural, Meta(description="How many are bad in a column.")]
+    document: str
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("surface")):
+    """The checks of a surface or of one of its topics: api/check/SURFACE.json."""
+
+    name: str
+    columns: tuple[documents.ColumnPart, ...]
+    groups: Annotated[
+        tuple[GroupPart, ...],
+        Meta(description="Checks that come out alike; none where `topics` has them."),
+    ]
+    topics: Annotated[
+        tuple[TopicPart, ...],
+        Meta(description="The documents with the checks, if there are many."),
+    ]
 
 
 class Group(NamedTuple):
@@ -82,7 +119,12 @@ def _topic(model: Model, made: Grid, surface: str, topic: Topic, ids: list[str])
 
 
 def _page(
-    path: str, title: str, context: dict[str, Any], made: Grid, ids: Sequence[str], document: Any
+    path: str,
+    title: str,
+    context: dict[str, Any],
+    made: Grid,
+    ids: Sequence[str],
+    document: Document,
 ) -> Page:
     numbers = {"count": len(ids), "bad": columns.count_bad(made, ids)}
     return Page(path, title, "surface.html", context | numbers, document)
@@ -120,24 +162,18 @@ def _columns(model: Model, surface: str) -> list[tuple[Run, Mapping[str, int]]]:
 
 def _document(
     model: Model, made: Grid, title: str, ids: Sequence[str], topics: Sequence[Topic]
-) -> dict[str, Any]:
+) -> Document:
     groups: dict[tuple[str | None, ...], list[str]] = defaultdict(list)
     for id in ids:
         groups[tuple(cell and cell.outcome for cell in made.rows[id])].append(id)
-    return {
-        "schema": documents.schema("surface"),
-        "name": title,
-        "columns": [documents.of_column(model.series[key]) for key in made.columns],
-        "groups": [
-            {"outcomes": list(outcomes), "checks": mine} for outcomes, mine in groups.items()
-        ],
-        "topics": [
-            {
-                "name": topic.name,
-                "checks": topic.checks,
-                "bad": topic.bad,
-                "document": paths.api(topic.path),
-            }
+    return Document(
+        name=title,
+        columns=tuple(
+            documents.ColumnPart(**documents.of_column(model.series[key])) for key in made.columns
+        ),
+        groups=tuple(GroupPart(outcomes, tuple(mine)) for outcomes, mine in groups.items()),
+        topics=tuple(
+            TopicPart(topic.name, topic.checks, topic.bad, paths.api(topic.path))
             for topic in topics
-        ],
-    }
+        ),
+    )

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from msgspec import Meta
 
 from ci.dashboard import documents, paths, steps
 from ci.dashboard.page import Page
 from ci.dashboard.pages import step as step_page
 from ci.dashboard.steps import OnBackend, TorchStep
+from ci.document import Natural, Part
 from ci.surface.model import Severity
 from ci.surface.report.report import words_of
 
@@ -18,6 +21,50 @@ if TYPE_CHECKING:
 
 
 SHOWN = [severity for severity in Severity if severity is not Severity.COSMETIC]
+
+
+class BackendPart(Part):
+    """A backend, with both torches."""
+
+    backend: str
+    began_to_fail: Annotated[
+        Natural,
+        Meta(
+            description="Checks that were not bad with the older torch and are with the newer one."
+        ),
+    ]
+    naming: Annotated[Natural, Meta(description="How many of these name a finding.")]
+    standing: Annotated[
+        Natural,
+        Meta(
+            description="How many of these name none, and stand on a part of PyTorch that changed."
+        ),
+    ]
+    unlike: documents.Unlike
+
+
+class StepPart(Part):
+    """From one torch to another."""
+
+    before: str
+    after: str
+    document: Annotated[
+        str | None,
+        Meta(description="Of the step, from the root of the site; null without findings."),
+    ]
+    findings: Annotated[
+        documents.Counts | None,
+        Meta(description="How many of each severity; null if nobody looked."),
+    ]
+    backends: tuple[BackendPart, ...]
+
+
+class Document(Part, tag_field="schema", tag=documents.schema("upstream")):
+    """What changed in PyTorch for backends, step by step."""
+
+    steps: Annotated[
+        tuple[StepPart, ...], Meta(description="Newest first; those without findings last.")
+    ]
 
 
 class Row(NamedTuple):
@@ -39,10 +86,7 @@ def pages(model: Model) -> Iterator[Page]:
         "severities": [(severity.value, words_of(severity, 2)) for severity in SHOWN],
         "backends": model.backends,
     }
-    document = {
-        "schema": documents.schema("upstream"),
-        "steps": [_document(_row(step)) for step in [*found, *unread]],
-    }
+    document = Document(tuple(_document(_row(step)) for step in [*found, *unread]))
     yield Page(paths.UPSTREAM, "Upstream", "upstream.html", context, document)
     for step in found:
         yield step_page.page(step)
@@ -55,23 +99,17 @@ def _row(step: TorchStep) -> Row:
     return Row(step, counts, {one.backend: one for one in step.backends})
 
 
-def _document(row: Row) -> dict[str, Any]:
+def _document(row: Row) -> StepPart:
     step = row.step
-    page = paths.api(paths.of_step(step.before, step.after)) if step.report else None
-    return {
-        "before": step.before,
-        "after": step.after,
-        "document": page,
-        "findings": row.counts if step.report else None,
-        "backends": [_of_backend(one) for one in step.backends],
-    }
+    return StepPart(
+        before=step.before,
+        after=step.after,
+        document=paths.api(paths.of_step(step.before, step.after)) if step.report else None,
+        findings=row.counts if step.report else None,
+        backends=tuple(map(_of_backend, step.backends)),
+    )
 
 
-def _of_backend(one: OnBackend) -> dict[str, Any]:
-    return {
-        "backend": one.backend,
-        "began_to_fail": len(one.failing),
-        "naming": one.naming,
-        "standing": one.standing,
-        "unlike": list(one.unlike),
-    }
+def _of_backend(one: OnBackend) -> BackendPart:
+    unlike = tuple(one.unlike)
+    return BackendPart(one.backend, len(one.failing), one.naming, one.standing, unlike)
