@@ -71,6 +71,7 @@ DOCUMENTS = (
     Described("feed", 1, "ci.feed.feed:Feed", "ci/feed/schema"),
     Described("findings", 1, "ci.surface.report.json:Findings", "ci/surface/schema"),
     Described("coupling", 1, "ci.surface.coupling.document:Coupling", "ci/surface/schema"),
+    Described("gpu-results", 1, "bench.gpu.document:Results", "bench/gpu"),
     *(
         Described(f"dashboard:{name}", 1, f"ci.dashboard.pages.{module}:Document", _DASHBOARD)
         for name, module in _PAGES.items()

@@ -15,7 +15,7 @@ from bench.gpu import page
 from bench.gpu.outcome import NOT_RUN, Outcome
 from bench.gpu.targets import judged
 
-SCHEMA = "urn:puone-gpu-results:1"
+SCHEMA = "urn:torch-conformance:gpu-results:1"
 NOT_YET = "not reached yet"
 
 

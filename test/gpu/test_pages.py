@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import jsonschema
 from made import MACHINE, SOURCE, a_row
 
 from bench.gpu import page
+from bench.gpu.document import Results
 from bench.gpu.outcome import done, failed
 from bench.gpu.result import Result
-
-SCHEMA = json.loads((Path(page.__file__).parent / "result.schema.json").read_text())
+from ci import document
 
 
 def a_result(folder: Path) -> Result:
@@ -36,9 +34,7 @@ def test_the_folder_of_results_is_in_step_with_its_files() -> None:
 
 def test_committed_results_are_measurements_that_keep_the_schema() -> None:
     for file in page.FOLDER.glob("*.json"):
-        value = json.loads(file.read_text())
-        jsonschema.validate(value, SCHEMA)
-        assert value["rehearsal"] is False, file
+        assert document.read(file, Results).rehearsal is False, file
 
 
 def test_without_results_the_table_says_not_yet_measured_and_nothing_else(tmp_path: Path) -> None:
@@ -52,7 +48,7 @@ def test_without_results_the_table_says_not_yet_measured_and_nothing_else(tmp_pa
 
 def test_a_result_has_a_row_in_the_table_and_a_page(tmp_path: Path) -> None:
     result = a_result(tmp_path)
-    jsonschema.validate(json.loads(result.file.read_text()), SCHEMA)
+    document.read(result.file, Results)
     written = page.pages(tmp_path)
     readme = written[tmp_path / "README.md"]
     assert "[2026-11-20-imaginary-9](2026-11-20-imaginary-9.md)" in readme

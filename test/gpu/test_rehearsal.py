@@ -10,14 +10,13 @@ import sys
 import tarfile
 from pathlib import Path
 
-import jsonschema
 import pytest
 from suites import ROOT, SIM
 
 from bench.gpu import machine, page
 from bench.gpu.__main__ import NO_MACHINE, UNWRITABLE
-
-SCHEMA = json.loads((ROOT / "bench" / "gpu" / "result.schema.json").read_text())
+from bench.gpu.document import Results
+from ci import document
 
 
 def make_gpu(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -53,7 +52,7 @@ def test_a_rehearsal_takes_every_step_and_writes_results_beside_the_real_ones(
     assert done.returncode == 0, done.stdout + done.stderr
     (file,) = tmp_path.glob("*.json")
     result = json.loads(file.read_text())
-    jsonschema.validate(result, SCHEMA)
+    document.read(file, Results)
     assert result["complete"] and result["rehearsal"]
     statuses = {step["name"]: step["status"] for step in result["steps"]}
     watched = statuses.pop("sanitizer")

@@ -12,18 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from made import MACHINE, SOURCE, a_row, a_run
 
 from bench.gpu import command, machine
 from bench.gpu.__main__ import unused
+from bench.gpu.document import Results
 from bench.gpu.outcome import Outcome, done, failed
 from bench.gpu.result import Result, file_name
 from bench.gpu.run import Run, Step, take, take_all
 from bench.gpu.steps import benchmark, hal, parity, sanitizer
-
-SCHEMA = json.loads((Path(benchmark.__file__).parents[1] / "result.schema.json").read_text())
+from ci import document
 
 
 def python(code: str) -> Step:
@@ -44,7 +43,7 @@ def started(run: Run, *steps: Step) -> None:
 def written(run: Run) -> dict[str, Any]:
     """What the results file says now, which must be valid at any time."""
     value: dict[str, Any] = json.loads(run.result.file.read_text())
-    jsonschema.validate(value, SCHEMA)
+    document.read(run.result.file, Results)
     return value
 
 
