@@ -178,6 +178,10 @@ screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from th
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
+.PHONY: schemas
+schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents of ci/ and bench/ from their classes
+	$(PYTHON) -m ci.schemas
+
 .PHONY: lint
 lint: $(SUITE) $(LINT) ## check style, types, imports and workflows: ruff, mypy, import-linter, clang-format, zizmor
 	$(PYTHON) -m ruff check .

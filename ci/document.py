@@ -134,8 +134,14 @@ def only_true(part: msgspec.Struct) -> None:
 
 
 def schema(kind: Any, name: str, version: int) -> dict[str, Any]:
-    """The JSON Schema of a document."""
-    (root,), parts = msgspec.json.schema_components([kind])
+    """The JSON Schema of a document.
+
+    A class may have parts that it validates itself (`also`) and say how they belong to the others
+    (`describe`).
+    """
+    (root, *_), parts = msgspec.json.schema_components([kind, *getattr(kind, "also", ())])
+    if describe := getattr(kind, "describe", None):
+        describe(parts)
     if "$ref" in root:
         root = parts.pop(root.pop("$ref").rpartition("/")[2]) | root
     head = {"$schema": _DRAFT, "$id": f"urn:torch-conformance:{name}:{version}"}

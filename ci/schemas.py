@@ -70,6 +70,7 @@ DOCUMENTS = (
     Described("baseline", 1, "ci.report.baseline:Sources", "ci/report/schema"),
     Described("feed", 1, "ci.feed.feed:Feed", "ci/feed/schema"),
     Described("findings", 1, "ci.surface.report.json:Findings", "ci/surface/schema"),
+    Described("snapshot", 1, "ci.surface.snapshot_file:SnapshotFile", "ci/surface/schema"),
     Described("coupling", 1, "ci.surface.coupling.document:Coupling", "ci/surface/schema"),
     Described("gpu-results", 1, "bench.gpu.document:Results", "bench/gpu"),
     *(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The words of the surface: declaration, snapshot, finding.
 
-All are immutable values without behaviour beyond JSON; schema/*.json describe the JSON.
+All are immutable values without behaviour beyond JSON; the files have classes of their own.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Declaration:
     `name` is the qualified name, the same wherever the declaration is written down, and the same
     for all overloads: `c10::Allocator::allocate`, `torch.accelerator.current_stream`,
     `aten::add.Tensor`. `facts` are what is compared; which there are depends on `kind`, see
-    schema/snapshot.schema.json. `text`, `file` and `line` are for people and never compared.
+    ci/surface/facts.py. `text`, `file` and `line` are for people and never compared.
     """
 
     domain: Domain

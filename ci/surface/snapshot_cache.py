@@ -17,7 +17,7 @@ KEPT = 24  # snapshots, a few MB each
 _HERE = Path(__file__).parent
 CODE = (  # that decides what is in a snapshot
     *sorted((_HERE / "extract").rglob("*.py")),
-    *(_HERE / name for name in ("catalogue.py", "model.py", "snapshot.py", "snapshot_file.py")),
+    *(_HERE / f"{name}.py" for name in ("catalogue", "facts", "model", "snapshot", "snapshot_file")),
 )
 
 
@@ -31,7 +31,7 @@ def get(path: Path) -> Snapshot | None:
     """The snapshot kept there; None for none, and for one that is damaged."""
     text = kept.get(path)
     try:
-        return None if text is None else snapshot_file.loads(text, str(path))
+        return None if text is None else snapshot_file.loads(text.encode(), str(path))
     except CiError:
         return None
 

@@ -1,23 +1,94 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Snapshots as files: JSON with one declaration per line, gzipped if the name ends with .gz.
 
-schema/snapshot.schema.json is the full description. Reading checks the frame and the types of
-every field by hand, because a snapshot has ten thousand declarations and a diff reads two.
+Which facts a declaration may have says ci/surface/facts.py.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from ci import output
+import msgspec
+from msgspec import Meta
+
+from ci import document, output, untrusted
+from ci.document import UNIQUE, DocumentError, Natural, Part, Sha, Text, once
 from ci.errors import CiError
+from ci.surface.facts import FACTS
 from ci.surface.model import SCHEMA_VERSION, Declaration, Domain, Snapshot, Torch
+from torch_conformance.spec import strict
 
 FORMAT = "puone-surface-snapshot"
+
+
+class TorchPart(Part):
+    """Which torch the snapshot is of."""
+
+    version: str
+    git_version: Sha | None
+
+
+class Line(Part):
+    """A declaration: one line of the file."""
+
+    domain: Domain
+    kind: str
+    name: Annotated[Text, Meta(description="Qualified; overloads share it.")]
+    surface: Annotated[Text, Meta(description="Of labels/surfaces.yml.")]
+    text: Annotated[str, Meta(description="For people, never compared.")]
+    file: Annotated[str, Meta(pattern="^(?!/)", description="Relative to the torch tree.")]
+    line: Natural
+    facts: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        kind = FACTS.get((self.domain, self.kind))
+        if kind is None:
+            raise ValueError(f"the domain {self.domain.value} has no kind {self.kind[:80]!r}")
+        try:
+            msgspec.convert(self.facts, kind)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"facts of {self.name[:80]}: {error}") from None
+
+
+class SnapshotFile(Part):
+    """Snapshot of the surface of one PyTorch, one declaration per line.
+
+    Written by `python -m ci surface snapshot`.
+    """
+
+    also: ClassVar = tuple(dict.fromkeys(FACTS.values()))
+
+    format: Literal["puone-surface-snapshot"]
+    schema: Literal[1]
+    torch: TorchPart
+    domains: Annotated[
+        tuple[Domain, ...],
+        UNIQUE,
+        Meta(description="That were looked at: without libraries at hand there is no symbol."),
+    ]
+    declarations: Annotated[tuple[Line, ...], Meta(description="By domain, name, kind and facts.")]
+
+    def __post_init__(self) -> None:
+        once("domains", self.domains)
+
+    @staticmethod
+    def describe(parts: dict[str, Any]) -> None:
+        """Add to the schema which facts go with which kind."""
+        parts["Line"]["oneOf"] = [
+            {
+                "properties": {
+                    "domain": {"const": domain.value},
+                    "kind": {"const": kind},
+                    "facts": {"$ref": f"#/$defs/{facts.__name__}"},
+                }
+            }
+            for (domain, kind), facts in FACTS.items()
+        ]
+
 
 _TEXTS = ("kind", "name", "surface", "text", "file")
 _ORDER = {domain: place for place, domain in enumerate(Domain)}
@@ -54,51 +125,38 @@ def _line(declaration: Declaration) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
-def loads(text: str, where: str) -> Snapshot:
+def loads(data: bytes, where: str) -> Snapshot:
     """Read it back; CiError, with `where` in it, for anything that is not a snapshot."""
     try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise CiError(f"{where} is not a snapshot, or was cut off: {error}") from error
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        value = strict.loads(data)
+    except strict.Malformed as error:
+        raise DocumentError(f"{where} is not a snapshot, or was cut off", str(error)) from None
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise CiError(f"{where} is not a snapshot of a surface")
-    if data.get("schema") != SCHEMA_VERSION:
+    if value.get("schema") != SCHEMA_VERSION:
         raise CiError(
-            f"{where} has version {data.get('schema')} of the format and this program reads "
+            f"{where} has version {value.get('schema')} of the format and this program reads "
             f"{SCHEMA_VERSION}; take the snapshot again"
         )
-    try:
-        return Snapshot(
-            Torch(_text(data["torch"]["version"]), data["torch"]["git_version"]),
-            frozenset(map(Domain, data["domains"])),
-            tuple(map(_declaration, data["declarations"])),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise CiError(f"{where} is a damaged snapshot: {error!r}") from error
+    found = document.convert(value, SnapshotFile, where)
+    return Snapshot(
+        Torch(found.torch.version, found.torch.git_version),
+        frozenset(found.domains),
+        tuple(map(_declaration, found.declarations)),
+    )
 
 
-def _declaration(fields: dict[str, Any]) -> Declaration:
-    line, facts = fields["line"], fields["facts"]
-    if not isinstance(line, int) or not isinstance(facts, dict):
-        raise TypeError(f"line and facts of {fields.get('name')}")
-    kind, name, surface, text, file = (_text(fields[field]) for field in _TEXTS)
-    return Declaration(Domain(fields["domain"]), kind, name, surface, text, file, line, facts)
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"not a text: {value!r}")
-    return value
+def _declaration(d: Line) -> Declaration:
+    return Declaration(d.domain, d.kind, d.name, d.surface, d.text, d.file, d.line, d.facts)
 
 
 def read(path: Path) -> Snapshot:
     """Read a snapshot file, gzipped or not."""
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise CiError(f"{path} cannot be read as a snapshot: {error}") from error
-    return loads(text, str(path))
+        data = untrusted.read(path, strict.MAX_BYTES)
+    except strict.Malformed as error:
+        raise DocumentError(f"{path} cannot be read as a snapshot", str(error)) from None
+    return loads(data, str(path))
 
 
 def write(snapshot: Snapshot, path: Path) -> None:

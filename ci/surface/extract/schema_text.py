@@ -23,7 +23,7 @@ class SchemaError(ValueError):
 
 @dataclass(frozen=True)
 class Schema:
-    """A schema; arguments and returns as schema/snapshot.schema.json has them."""
+    """A schema; arguments and returns as ci/surface/facts.py has them."""
 
     name: str  # "aten::add.Tensor"
     arguments: list[dict[str, Any]]
