@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeVar
 
@@ -53,9 +52,9 @@ Flag = Annotated[bool, msgspec.Meta(extra_json_schema={"const": True})] | msgspe
 UNIQUE = msgspec.Meta(extra_json_schema={"uniqueItems": True})
 
 
-def one_of(kind: type[Enum]) -> msgspec.Meta:
-    """For text that is a value of `kind`, such as the keys of counts."""
-    return msgspec.Meta(pattern=f"^({'|'.join(one.value for one in kind)})$", max_length=100)
+def one_of(*words: str) -> msgspec.Meta:
+    """For text that is one of these words, such as the keys of counts."""
+    return msgspec.Meta(pattern=rf"^({'|'.join(words)})(?!\n)$")
 
 
 class DocumentError(CiError):

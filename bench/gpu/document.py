@@ -20,7 +20,7 @@ _Seconds = Annotated[float, Meta(ge=0)]
 _Measure = Annotated[float, Meta(gt=0)]
 
 
-class Gpu(msgspec.Struct, frozen=True):
+class Gpu(Part, frozen=True):
     """A card, as nvidia-smi describes it."""
 
     name: str
@@ -28,7 +28,7 @@ class Gpu(msgspec.Struct, frozen=True):
     memory: str
 
 
-class Machine(Part):
+class Machine(Part, frozen=True):
     """What was measured on; null: could not be found out."""
 
     gpu: str | None
@@ -43,14 +43,14 @@ class Machine(Part):
     cores: int | None
 
 
-class Source(Part):
+class Source(Part, frozen=True):
     """The commit, and whether the checkout differed from it."""
 
     commit: str | None
     dirty: bool | None
 
 
-class Step(Part):
+class Step(Part, frozen=True):
     """One step of the run."""
 
     name: str
@@ -61,7 +61,7 @@ class Step(Part):
     data: Annotated[Mapping[str, Any], Meta(description="What the step found; its own.")]
 
 
-class Spread(Part):
+class Spread(Part, frozen=True):
     """Over the rounds, in microseconds; low and high are the 10th and 90th percentile."""
 
     median_us: _Measure
@@ -70,14 +70,14 @@ class Spread(Part):
     rounds: Positive
 
 
-class Problems(Part, omit_defaults=True):
+class Problems(Part, omit_defaults=True, frozen=True):
     """By side, why there is no measurement of it."""
 
     puone: str | msgspec.UnsetType = msgspec.UNSET
     cuda: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Measurement(Part):
+class Measurement(Part, frozen=True):
     """One thing measured on both sides."""
 
     group: str
@@ -108,7 +108,7 @@ class Measurement(Part):
     of_limit: Annotated[_Measure | None, Meta(description="limit_us by puone's median.")]
 
 
-class Results(Part, tag_field="schema", tag=SCHEMA):
+class Results(Part, tag_field="schema", tag=SCHEMA, frozen=True):
     """Results of one `make gpu`."""
 
     complete: Annotated[bool, Meta(description="The run came to its end.")]

@@ -7,12 +7,12 @@ A page declares its document as the class `Document`; whoever adds one lists it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
 from ci.dashboard.model import Key, Result, Run, Series, Step
-from ci.document import Natural, Part, Positive, Time
+from ci.document import Natural, Part, Positive, Time, one_of
 
 NAMESPACE = "urn:torch-conformance:dashboard"
 
@@ -27,17 +27,17 @@ RunId = Annotated[
 ]
 Seconds = Annotated[float, Meta(ge=0)]
 Counts = Mapping[str, Natural]
-Evidence = Literal["native", "composite", "fallback"]
-Level = Literal["must", "should", "may"]
-Tier = Literal["smoke", "core", "inference", "training", "scale_out", "compile"]
-Standing = Literal["verified", "broken", "waived", "untested", "not asked"]
+Evidence = Annotated[str, one_of("native", "composite", "fallback")]
+Level = Annotated[str, one_of("must", "should", "may")]
+Tier = Annotated[str, one_of("smoke", "core", "inference", "training", "scale_out", "compile")]
+Standing = Annotated[str, one_of("verified", "broken", "waived", "untested", "not asked")]
 Unlike = Annotated[
     tuple[str, ...],
     Meta(description="What the two runs did not ask alike; then no finding is named."),
 ]
 
 
-class RunPart(Part, kw_only=True):
+class RunPart(Part, kw_only=True, frozen=True):
     """A run, as far as it has to be known to be found."""
 
     id: RunId
@@ -45,27 +45,27 @@ class RunPart(Part, kw_only=True):
     torch: str
 
 
-class KeyPart(Part, kw_only=True):
+class KeyPart(Part, kw_only=True, frozen=True):
     """A series: the runs of a backend with a line of torch."""
 
     backend: str
     line: Line
 
 
-class ColumnPart(KeyPart, kw_only=True):
+class ColumnPart(KeyPart, kw_only=True, frozen=True):
     """A series, and the run that stands for it."""
 
     run: RunPart | None
 
 
-class StalePart(Part):
+class StalePart(Part, frozen=True):
     """The column of a series is not of the newest night."""
 
     days: Annotated[Positive, Meta(description="Older than the newest run of the store.")]
     reason: Annotated[str, Meta(description="What became of the runs since.")]
 
 
-class BlockerPart(Part):
+class BlockerPart(Part, frozen=True):
     """What stands between a run and a level."""
 
     what: Annotated[str, Meta(description="A requirement, or what else the level demands.")]
@@ -74,7 +74,7 @@ class BlockerPart(Part):
     example: Annotated[str | None, Meta(description="One of the checks.")]
 
 
-class LevelPart(Part, kw_only=True):
+class LevelPart(Part, kw_only=True, frozen=True):
     """How far a run is with one level."""
 
     name: str
@@ -85,7 +85,7 @@ class LevelPart(Part, kw_only=True):
     blockers: tuple[BlockerPart, ...]
 
 
-class ResultPart(Part, kw_only=True):
+class ResultPart(Part, kw_only=True, frozen=True):
     """All that a run says of a check; what it does not say is left out."""
 
     outcome: str

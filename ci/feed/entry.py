@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
 from ci.changed_files import ChangedFile
-from ci.document import UNIQUE, Natural, Part, Positive, Text, Time, once
+from ci.document import UNIQUE, Natural, Part, Positive, Text, Time, once, one_of
 from ci.feed import hints
 from ci.github.markdown import shorten
 from ci.label.plan import PlannedLabel, Touched, plan
@@ -26,15 +26,13 @@ LONGEST = 1000  # bytes of a declaration or a message
 _ID_DIGITS = 12  # of the commit
 
 #: No entry says anything of cosmetic findings.
-Severe = Literal[
-    "compile_break", "silent_break", "rebuild", "semantic", "new_capability", "deprecated"
-]
+Severe = Annotated[str, one_of(*(s.value for s in Severity if s is not Severity.COSMETIC))]
 _Commit = Annotated[str, Meta(pattern="^([0-9a-f]{40}|[0-9a-f]{64})$", max_length=64)]
 _Names = Annotated[tuple[Text, ...], UNIQUE]
 _Long = Annotated[str, Meta(max_length=LONGEST)]
 
 
-class EntryFinding(Part):
+class EntryFinding(Part, frozen=True):
     """A finding of the change."""
 
     identity: Annotated[
@@ -60,7 +58,7 @@ class EntryFinding(Part):
         once("used_by", self.used_by)
 
 
-class Entry(Part):
+class Entry(Part, frozen=True):
     """What one merged change is to backends."""
 
     id: Annotated[
@@ -147,7 +145,7 @@ def make(
         reverts=merged.reverts,
         surfaces=surfaces,
         labels=tuple(label.name for label in planned),
-        severity=_severe(told[0]) if told else None,
+        severity=told[0].severity.value if told else None,
         judged=findings is not None,
         findings=tuple(map(_finding, told[:MOST_FINDINGS])),
         findings_left_out=max(0, len(told) - MOST_FINDINGS),
@@ -194,7 +192,7 @@ def _finding(finding: Finding) -> EntryFinding:
     return EntryFinding(
         identity=finding.identity,
         rule=finding.rule,
-        severity=_severe(finding),
+        severity=finding.severity.value,
         surface=finding.surface,
         name=shorten(finding.name, LONGEST),
         before=_text(finding.before),
@@ -203,12 +201,6 @@ def _finding(finding: Finding) -> EntryFinding:
         hint=hints.of(finding),
         used_by=finding.used_by,
     )
-
-
-def _severe(finding: Finding) -> Severe:
-    severity = finding.severity.value
-    assert severity != "cosmetic"
-    return severity
 
 
 def _text(declaration: Declaration | None) -> str | None:

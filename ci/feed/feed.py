@@ -22,7 +22,7 @@ JSON, ATOM, ENTRIES = "feed.json", "feed.atom", "entries"
 NEWEST = 200  # entries in the feed; the files of the entries have all
 
 
-class Feed(Part, tag_field="schema_version", tag=1):
+class Feed(Part, tag_field="schema_version", tag=1, frozen=True):
     """feed.json of `python -m ci feed`; a file entries/ID.json is one of its entries."""
 
     title: str

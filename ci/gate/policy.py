@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from ci import document
-from ci.document import Part, Text
+from ci.document import Part, Text, one_of
 from ci.gate.verdict import Class, LaneName, Means
 
 FILE = Path(__file__).parent / "policy.yaml"
@@ -25,12 +25,10 @@ DEFAULTS: Mapping[Class, Means] = {
 }
 
 #: What a policy may speak of: of an unchanged check there is nothing to say.
-Judged = Annotated[
-    str, Meta(pattern=f"^({'|'.join(c.value for c in Class if c is not Class.UNCHANGED)})$")
-]
+Judged = Annotated[str, one_of(*(c.value for c in Class if c is not Class.UNCHANGED))]
 
 
-class Limits(Part):
+class Limits(Part, frozen=True):
     """What is read and written at most."""
 
     report_mib: Annotated[int, Meta(ge=1, le=64)] = 64
@@ -39,7 +37,7 @@ class Limits(Part):
     checks: Annotated[int, Meta(ge=1, le=2000)] = 500
 
 
-class Retired(Part):
+class Retired(Part, frozen=True):
     """Checks whose disappearance is meant."""
 
     id: Annotated[str, Meta(pattern=r"^[^*]+\*?$", description="`*` only at the end.")]
@@ -50,7 +48,7 @@ class Retired(Part):
         return id.startswith(self.id[:-1]) if self.id.endswith("*") else id == self.id
 
 
-class LanePolicy(Part):
+class LanePolicy(Part, frozen=True):
     """What is asked of one lane."""
 
     required: bool
@@ -60,14 +58,14 @@ class LanePolicy(Part):
     ] = UNSET
 
 
-class MissingAfterChange(Part):
+class MissingAfterChange(Part, frozen=True):
     """What a missing check means where the run before asked for something else."""
 
     suite: Means | UnsetType = UNSET
     torch: Means | UnsetType = UNSET
 
 
-class Policy(Part):
+class Policy(Part, frozen=True):
     """What `python -m ci gate` asks for."""
 
     lanes: Annotated[

@@ -66,12 +66,15 @@ LaneName = Annotated[str, Meta(pattern=_NAME, max_length=64)]
 Count = Annotated[int, Meta(ge=0, le=100_000_000)]
 Short = Annotated[str, Meta(max_length=200)]
 Long = Annotated[str, Meta(max_length=4000)]
+EndedWord = Annotated[str, one_of(*(outcome.value for outcome in Ended))]
+ClassWord = Annotated[str, one_of(*(kind.value for kind in Class))]
+MeansWord = Annotated[str, one_of(*(means.value for means in Means))]
 Texts = Annotated[tuple[Long, ...], Meta(max_length=100)]
 Identity = Annotated[str, Meta(pattern="^[0-9a-f]{16}$", max_length=16)]
 RequirementId = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9]*-[0-9]{3}$")]
 
 
-class Since(Part):
+class Since(Part, frozen=True):
     """A finding that may be why a check fails."""
 
     finding: Annotated[Identity, Meta(description="Its identity.")]
@@ -84,7 +87,7 @@ class Since(Part):
     ]
 
 
-class Check(Part):
+class Check(Part, frozen=True):
     """What became of one check in one lane."""
 
     lane: LaneName
@@ -103,7 +106,7 @@ class Check(Part):
     repro: Long
 
 
-class Shard(Part):
+class Shard(Part, frozen=True):
     """One of the reports that a lane was put together from."""
 
     shard: Annotated[str, Meta(pattern="^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")] | None
@@ -116,7 +119,7 @@ class Shard(Part):
     sha256: Sha256
 
 
-class Lane(Part):
+class Lane(Part, frozen=True):
     """One run of the suite: a torch and a driver."""
 
     name: LaneName
@@ -134,13 +137,15 @@ class Lane(Part):
         ),
     ]
     counts: Annotated[
-        Mapping[Annotated[str, one_of(Ended)], Count], Meta(description="Checks by outcome.")
+        Mapping[Annotated[str, one_of(*(outcome.value for outcome in Ended))], Count],
+        Meta(description="Checks by outcome."),
     ]
     classes: Annotated[
-        Mapping[Annotated[str, one_of(Class)], Count], Meta(description="Checks by class.")
+        Mapping[Annotated[str, one_of(*(kind.value for kind in Class))], Count],
+        Meta(description="Checks by class."),
     ]
     means: Annotated[
-        Mapping[Annotated[str, one_of(Means)], Count],
+        Mapping[MeansWord, Count],
         Meta(description="Checks that are not unchanged, by what that means."),
     ]
     problems: Annotated[Texts, Meta(description="Why nothing can be said.")]
@@ -151,7 +156,7 @@ class Lane(Part):
     ]
 
 
-class Cause(Part):
+class Cause(Part, frozen=True):
     """A finding that a check is joined with."""
 
     identity: Identity
@@ -163,7 +168,7 @@ class Cause(Part):
     hint: Long | None
 
 
-class Verdict(Part, tag_field="schema_version", tag=1):
+class Verdict(Part, tag_field="schema_version", tag=1, frozen=True):
     """What `python -m ci gate` found."""
 
     outcome: Annotated[

@@ -16,7 +16,7 @@ from ci.label.rules import Label, Rules
 from ci.surface.model import Finding, Severity
 
 
-class Touched(Part, tag_field="kind", tag="path"):
+class Touched(Part, tag_field="kind", tag="path", frozen=True):
     """The PR changes a file of the label."""
 
     file: Annotated[str, Meta(description="As it is called now.")]
@@ -24,7 +24,7 @@ class Touched(Part, tag_field="kind", tag="path"):
     glob: str
 
 
-class Found(Part, tag_field="kind", tag="finding"):
+class Found(Part, tag_field="kind", tag="finding", frozen=True):
     """The PR has a finding that the label stands for."""
 
     rule: str
@@ -35,7 +35,7 @@ class Found(Part, tag_field="kind", tag="finding"):
     identity: Annotated[str, Meta(description="As in findings.schema.json.")]
 
 
-class Clean(Part, tag_field="kind", tag="clean"):
+class Clean(Part, tag_field="kind", tag="clean", frozen=True):
     """No finding of the PR is worse than what the label stands for."""
 
     findings: Natural
@@ -44,14 +44,14 @@ class Clean(Part, tag_field="kind", tag="clean"):
 Reason = Touched | Found | Clean
 
 
-class PlannedLabel(Part):
+class PlannedLabel(Part, frozen=True):
     """A label that the PR is to have, and why; there is always a reason."""
 
     name: Annotated[str, Meta(min_length=1, max_length=50)]
     reasons: Annotated[tuple[Reason, ...], Meta(min_length=1)]
 
 
-class Plan(Part, tag_field="schema_version", tag=1):
+class Plan(Part, tag_field="schema_version", tag=1, frozen=True):
     """The labels that `python -m ci label plan` prints, in the order of labels/labels.yml."""
 
     labels: tuple[PlannedLabel, ...]

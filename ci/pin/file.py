@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import yaml
 from msgspec import UNSET, Meta, UnsetType
 
 from ci import document
-from ci.document import Flag, Part, Sha, Sha256
+from ci.document import Flag, Part, Sha, Sha256, one_of
 from ci.errors import CiError
-from ci.pin.model import REASON_LIMIT, Pin, Source, Torch, Wheel, check_name, check_wheel, version
+from ci.pin.model import (
+    INDEXES,
+    REASON_LIMIT,
+    Pin,
+    Source,
+    Torch,
+    Wheel,
+    check_name,
+    check_wheel,
+    version,
+)
 
 ROOT = Path(__file__).parents[2]
 IN_REPOSITORY = "ci/pins"
@@ -32,7 +42,7 @@ _HEAD = """\
 _Words = Annotated[str, Meta(min_length=1, max_length=REASON_LIMIT)]
 
 
-class WheelFile(Part):
+class WheelFile(Part, frozen=True):
     """A file of the index."""
 
     file: Annotated[str, Meta(max_length=200)]
@@ -45,7 +55,7 @@ class WheelFile(Part):
             raise ValueError("either `sha256` or `unhashed: true`")
 
 
-class PinFile(Part, kw_only=True):
+class PinFile(Part, kw_only=True, frozen=True):
     """A pin: one exact torch, or why there is none yet."""
 
     name: Annotated[str, Meta(max_length=40, description="That of the file.")]
@@ -59,7 +69,8 @@ class PinFile(Part, kw_only=True):
         UNSET
     )
     index: Annotated[
-        Literal["pypi", "pytorch-cpu", "nightly-cpu"],
+        str,
+        one_of(*INDEXES),
         Meta(description="The kind of index that its wheels come from."),
     ]
     source: Annotated[Source, Meta(description="How the successor of its version is found.")]

@@ -19,13 +19,13 @@ from ci.pin.model import INDEXES, Pin, Torch, check_name
 MATRIX_LIMIT = 256  # jobs: GitHub takes no more of one matrix
 
 
-class Pins(Part, tag_field="schema_version", tag=1):
+class Pins(Part, tag_field="schema_version", tag=1, frozen=True):
     """What `pin show --format json` prints."""
 
     pins: tuple[PinFile, ...]
 
 
-class Job(Part):
+class Job(Part, frozen=True):
     """One shard of the suite in one lane."""
 
     lane: Annotated[str, Meta(description="PIN-DRIVER")]
@@ -36,7 +36,7 @@ class Job(Part):
     shards: Positive
 
 
-class Matrix(Part):
+class Matrix(Part, frozen=True):
     """What `pin matrix` prints: the matrix of a GitHub workflow, a job for each lane and shard."""
 
     include: Annotated[tuple[Job, ...], Meta(min_length=1, max_length=MATRIX_LIMIT)]

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET, Meta, UnsetType
 
 from ci import document
-from ci.document import Natural, Part, Time
+from ci.document import Natural, Part, Time, one_of
 from ci.errors import CiError
 from ci.relay.dispatch import Dispatch
 from ci.relay.results import Results
@@ -28,7 +28,7 @@ _Number = Annotated[str, Meta(pattern="^[1-9][0-9]*$", max_length=20)]
 _Url = Annotated[str, Meta(pattern="^https?://[!-~]+$", max_length=2000)]
 
 
-class TestResults(Part):
+class TestResults(Part, frozen=True):
     """The checks of a job, counted."""
 
     passed: Natural
@@ -37,7 +37,7 @@ class TestResults(Part):
     total: Natural
 
 
-class _Job(Part, kw_only=True):
+class _Job(Part, kw_only=True, frozen=True):
     """What the relay knows a job by."""
 
     schema_version: Literal["1"]
@@ -49,25 +49,25 @@ class _Job(Part, kw_only=True):
     check_run_id: Annotated[str, Meta(pattern="^[0-9-]+$", max_length=40)]
 
 
-class InProgress(_Job, kw_only=True, tag_field="status", tag="in_progress"):
+class InProgress(_Job, kw_only=True, tag_field="status", tag="in_progress", frozen=True):
     """A job that has begun."""
 
-    conclusion: None = None
+    conclusion: None
     started_at: Time
-    completed_at: None = None
+    completed_at: None
 
 
-class Completed(_Job, kw_only=True, tag_field="status", tag="completed"):
+class Completed(_Job, kw_only=True, tag_field="status", tag="completed", frozen=True):
     """A job that has ended."""
 
-    conclusion: Literal["success", "failure", "cancelled", "timed_out"]
-    started_at: None = None
+    conclusion: Annotated[str, one_of(SUCCESS, FAILURE, CANCELLED, TIMED_OUT)]
+    started_at: None
     completed_at: Time
     test_results: TestResults | UnsetType = UNSET
     artifact_url: _Url | UnsetType = UNSET
 
 
-class Callback(Part):
+class Callback(Part, frozen=True):
     """What the relay is told: the dispatch as it came, and what became of the job."""
 
     event_type: Literal["pull_request", "push", "nightly", "periodic"]
@@ -151,10 +151,11 @@ def _workflow(job: Job, now: datetime, ending: Ending | None) -> InProgress | Co
         "check_run_id": job.check_run_id,
     }
     if ending is None:
-        return InProgress(**known, started_at=stamp)
+        return InProgress(**known, conclusion=None, started_at=stamp, completed_at=None)
     return Completed(
         **known,
         conclusion=ending.conclusion,
+        started_at=None,
         completed_at=stamp,
         test_results=_counted(ending.results) if ending.results else UNSET,
         artifact_url=ending.artifact_url or UNSET,

@@ -35,25 +35,25 @@ class _Foreign(msgspec.Struct, frozen=True):
     """What others write: it may have keys that are not used here."""
 
 
-class Repository(_Foreign):
+class Repository(_Foreign, frozen=True):
     """A repository on GitHub."""
 
     full_name: Annotated[str, Meta(max_length=140)]
 
 
-class Head(_Foreign):
+class Head(_Foreign, frozen=True):
     """The newest commit of a PR."""
 
     sha: Sha
 
 
-class Label(_Foreign):
+class Label(_Foreign, frozen=True):
     """A label of a PR."""
 
     name: Annotated[str, Meta(max_length=100)]
 
 
-class PullRequest(_Foreign):
+class PullRequest(_Foreign, frozen=True):
     """A PR, as far as it is used."""
 
     number: Annotated[int, Meta(ge=1, le=2**32 - 1)]
@@ -61,7 +61,7 @@ class PullRequest(_Foreign):
     labels: tuple[Label, ...] = ()
 
 
-class PullRequestPayload(_Foreign):
+class PullRequestPayload(_Foreign, frozen=True):
     """GitHub's event `pull_request`."""
 
     action: Literal["opened", "reopened", "synchronize", "closed"]
@@ -69,7 +69,7 @@ class PullRequestPayload(_Foreign):
     pull_request: PullRequest
 
 
-class PushPayload(_Foreign):
+class PushPayload(_Foreign, frozen=True):
     """GitHub's event `push`."""
 
     ref: Annotated[str, Meta(min_length=1, max_length=1024)]
@@ -78,7 +78,7 @@ class PushPayload(_Foreign):
     deleted: bool = False
 
 
-class NightlyPayload(_Foreign):
+class NightlyPayload(_Foreign, frozen=True):
     """What the relay says of a nightly or periodic build."""
 
     head_sha: Sha | UnsetType = UNSET
@@ -96,28 +96,28 @@ _DeliveryId = Annotated[
 ]
 
 
-class OfPullRequest(_Foreign, tag_field="event_type", tag=PULL_REQUEST):
+class OfPullRequest(_Foreign, tag_field="event_type", tag=PULL_REQUEST, frozen=True):
     """A PR of PyTorch was opened or changed."""
 
     delivery_id: _DeliveryId
     payload: PullRequestPayload
 
 
-class OfPush(_Foreign, tag_field="event_type", tag=PUSH):
+class OfPush(_Foreign, tag_field="event_type", tag=PUSH, frozen=True):
     """Something was pushed to PyTorch."""
 
     delivery_id: _DeliveryId
     payload: PushPayload
 
 
-class OfNightly(_Foreign, tag_field="event_type", tag=NIGHTLY):
+class OfNightly(_Foreign, tag_field="event_type", tag=NIGHTLY, frozen=True):
     """A nightly build."""
 
     delivery_id: Annotated[Sha, Meta(description="The commit of PyTorch.")]
     payload: NightlyPayload
 
 
-class OfPeriodic(OfNightly, tag_field="event_type", tag=PERIODIC):
+class OfPeriodic(OfNightly, tag_field="event_type", tag=PERIODIC, frozen=True):
     """A build that is made every few hours."""
 
 

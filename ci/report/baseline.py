@@ -37,7 +37,7 @@ _LANE = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,63}}{re.escape(_SUFFIX)}")
 _LIMITS = artifact.Limits(packed=64 << 20, unpacked=128 << 20, entries=100)
 
 
-class Source(Part, order=True):
+class Source(Part, order=True, frozen=True):
     """The run that a report is of; a later one is greater."""
 
     run_number: Annotated[int, Meta(description="Counts the runs of pr.yml.")]
@@ -46,7 +46,7 @@ class Source(Part, order=True):
     head_sha: str
 
 
-class Sources(Part, tag_field="schema_version", tag=1):
+class Sources(Part, tag_field="schema_version", tag=1, frozen=True):
     """baseline.json on branch `results`: which run the report of each lane is of."""
 
     lanes: Mapping[str, Source]

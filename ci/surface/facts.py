@@ -36,14 +36,14 @@ Value = Annotated[
 ]
 
 
-class Facts(Part, kw_only=True):
+class Facts(Part, kw_only=True, frozen=True):
     """What is compared of a declaration."""
 
     def __post_init__(self) -> None:
         only_true(self)
 
 
-class CppClass(Facts, kw_only=True):
+class CppClass(Facts, kw_only=True, frozen=True):
     """A class of C++."""
 
     bases: Annotated[
@@ -61,14 +61,14 @@ class CppClass(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppParameter(Facts, kw_only=True):
+class CppParameter(Facts, kw_only=True, frozen=True):
     """A parameter of a C++ function: its canonical type."""
 
     type: str
     default: Flag = UNSET
 
 
-class CppFunction(Facts, kw_only=True):
+class CppFunction(Facts, kw_only=True, frozen=True):
     """A function, method, constructor or destructor of C++."""
 
     parameters: tuple[CppParameter, ...] | UnsetType = UNSET
@@ -90,7 +90,7 @@ class CppFunction(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppField(Facts, kw_only=True):
+class CppField(Facts, kw_only=True, frozen=True):
     """A data member."""
 
     type: str
@@ -103,7 +103,7 @@ class CppField(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppEnum(Facts, kw_only=True):
+class CppEnum(Facts, kw_only=True, frozen=True):
     """An enumeration."""
 
     underlying: str
@@ -113,7 +113,7 @@ class CppEnum(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppEnumerator(Facts, kw_only=True):
+class CppEnumerator(Facts, kw_only=True, frozen=True):
     """A value of an enumeration."""
 
     value: int
@@ -121,7 +121,7 @@ class CppEnumerator(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppAlias(Facts, kw_only=True):
+class CppAlias(Facts, kw_only=True, frozen=True):
     """Another name of a type."""
 
     target: str
@@ -131,7 +131,7 @@ class CppAlias(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppVariable(Facts, kw_only=True):
+class CppVariable(Facts, kw_only=True, frozen=True):
     """A variable in a namespace."""
 
     type: str
@@ -141,7 +141,7 @@ class CppVariable(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class CppMacro(Facts, kw_only=True):
+class CppMacro(Facts, kw_only=True, frozen=True):
     """A macro."""
 
     parameters: Annotated[
@@ -157,14 +157,14 @@ class CppMacro(Facts, kw_only=True):
     requires: Requires | UnsetType = UNSET
 
 
-class Header(Facts, kw_only=True):
+class Header(Facts, kw_only=True, frozen=True):
     """A header."""
 
     alone: Annotated[Flag, Meta(description="It can be included before any other header.")] = UNSET
     error: Annotated[str | UnsetType, Meta(description="Why it cannot.")] = UNSET
 
 
-class Language(Facts, kw_only=True):
+class Language(Facts, kw_only=True, frozen=True):
     """The language of the headers."""
 
     minimum: Annotated[
@@ -173,17 +173,17 @@ class Language(Facts, kw_only=True):
     ]
 
 
-class Symbol(Facts, kw_only=True):
+class Symbol(Facts, kw_only=True, frozen=True):
     """An exported symbol."""
 
     library: Literal["c10", "torch_cpu", "torch_python"]
 
 
-class PythonModule(Facts, kw_only=True):
+class PythonModule(Facts, kw_only=True, frozen=True):
     """A module."""
 
 
-class PythonClass(Facts, kw_only=True):
+class PythonClass(Facts, kw_only=True, frozen=True):
     """A class of Python."""
 
     bases: Annotated[
@@ -194,7 +194,7 @@ class PythonClass(Facts, kw_only=True):
     deprecated: Flag = UNSET
 
 
-class PythonParameter(Facts, kw_only=True):
+class PythonParameter(Facts, kw_only=True, frozen=True):
     """A parameter of a Python function."""
 
     name: str
@@ -205,7 +205,7 @@ class PythonParameter(Facts, kw_only=True):
     default: Annotated[str | UnsetType, Meta(description="As written, quoted one way.")] = UNSET
 
 
-class PythonFunction(Facts, kw_only=True):
+class PythonFunction(Facts, kw_only=True, frozen=True):
     """A function of Python."""
 
     parameters: tuple[PythonParameter, ...] | UnsetType = UNSET
@@ -221,7 +221,7 @@ class PythonFunction(Facts, kw_only=True):
     deprecated: Flag = UNSET
 
 
-class PythonAttribute(Facts, kw_only=True):
+class PythonAttribute(Facts, kw_only=True, frozen=True):
     """An attribute."""
 
     value: Annotated[str | UnsetType, Meta(description="A literal of at most 80 characters.")] = (
@@ -233,7 +233,7 @@ class PythonAttribute(Facts, kw_only=True):
     deprecated: Flag = UNSET
 
 
-class OperatorArgument(Facts, kw_only=True):
+class OperatorArgument(Facts, kw_only=True, frozen=True):
     """An argument of an operator."""
 
     name: str
@@ -243,7 +243,7 @@ class OperatorArgument(Facts, kw_only=True):
     kwarg_only: Flag = UNSET
 
 
-class OperatorReturn(Facts, kw_only=True):
+class OperatorReturn(Facts, kw_only=True, frozen=True):
     """What an operator returns."""
 
     name: str | UnsetType = UNSET
@@ -251,7 +251,7 @@ class OperatorReturn(Facts, kw_only=True):
     alias: str | UnsetType = UNSET
 
 
-class Operator(Facts, kw_only=True):
+class Operator(Facts, kw_only=True, frozen=True):
     """An operator of native_functions.yaml."""
 
     arguments: tuple[OperatorArgument, ...] | UnsetType = UNSET
@@ -280,17 +280,17 @@ class Operator(Facts, kw_only=True):
     ] = UNSET
 
 
-class OperatorTag(Facts, kw_only=True):
+class OperatorTag(Facts, kw_only=True, frozen=True):
     """A tag of operators."""
 
 
-class DeviceModule(Facts, kw_only=True):
+class DeviceModule(Facts, kw_only=True, frozen=True):
     """torch.<device>."""
 
     readers: Texts | UnsetType = UNSET
 
 
-class DeviceModuleAttribute(Facts, kw_only=True):
+class DeviceModuleAttribute(Facts, kw_only=True, frozen=True):
     """An attribute that PyTorch reads off torch.<device>."""
 
     called: Flag = UNSET

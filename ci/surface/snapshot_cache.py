@@ -17,7 +17,10 @@ KEPT = 24  # snapshots, a few MB each
 _HERE = Path(__file__).parent
 CODE = (  # that decides what is in a snapshot
     *sorted((_HERE / "extract").rglob("*.py")),
-    *(_HERE / f"{name}.py" for name in ("catalogue", "facts", "model", "snapshot", "snapshot_file")),
+    *(
+        _HERE / f"{name}.py"
+        for name in ("catalogue", "facts", "model", "snapshot", "snapshot_file")
+    ),
 )
 
 

@@ -25,14 +25,14 @@ from torch_conformance.spec import strict
 FORMAT = "puone-surface-snapshot"
 
 
-class TorchPart(Part):
+class TorchPart(Part, frozen=True):
     """Which torch the snapshot is of."""
 
     version: str
     git_version: Sha | None
 
 
-class Line(Part):
+class Line(Part, frozen=True):
     """A declaration: one line of the file."""
 
     domain: Domain
@@ -54,7 +54,7 @@ class Line(Part):
             raise ValueError(f"facts of {self.name[:80]}: {error}") from None
 
 
-class SnapshotFile(Part):
+class SnapshotFile(Part, frozen=True):
     """Snapshot of the surface of one PyTorch, one declaration per line.
 
     Written by `python -m ci surface snapshot`.

@@ -33,7 +33,7 @@ SINGLE = {
 }
 
 
-class BackendPart(Part):
+class BackendPart(Part, frozen=True):
     """A backend."""
 
     name: str
@@ -42,7 +42,7 @@ class BackendPart(Part):
     endpoint: Annotated[str, Meta(description="For https://shields.io/badges/endpoint-badge.")]
 
 
-class SeriesPart(documents.KeyPart, kw_only=True):
+class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
     """A series and its runs."""
 
     column: Annotated[
@@ -56,7 +56,7 @@ class SeriesPart(documents.KeyPart, kw_only=True):
     ]
 
 
-class TemplatesPart(Part):
+class TemplatesPart(Part, frozen=True):
     """Documents of what there is too much of to be listed.
 
     Put in the id of a run, or the surface and the rest of the id of a check with dots for colons.
@@ -66,7 +66,7 @@ class TemplatesPart(Part):
     check: str
 
 
-class StepPart(Part):
+class StepPart(Part, frozen=True):
     """From one torch to another."""
 
     before: str
@@ -74,7 +74,7 @@ class StepPart(Part):
     document: str
 
 
-class ComparisonPart(Part):
+class ComparisonPart(Part, frozen=True):
     """Two runs, by their ids."""
 
     old: str
@@ -82,7 +82,7 @@ class ComparisonPart(Part):
     document: str
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("index")):
+class Document(Part, tag_field="schema", tag=documents.schema("index"), frozen=True):
     """What there is on this site for programs; all paths are from its root."""
 
     newest: Annotated[

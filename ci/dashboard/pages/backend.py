@@ -23,7 +23,7 @@ MAX_CHARTED = 365
 MAX_RUNS = 30
 
 
-class CausePart(Part):
+class CausePart(Part, frozen=True):
     """Bad checks whose messages agree."""
 
     text: Annotated[str, Meta(description="What is left of the messages without what varies.")]
@@ -31,7 +31,7 @@ class CausePart(Part):
     repro: Annotated[str | None, Meta(description="Of the first.")]
 
 
-class ColumnPart(Part):
+class ColumnPart(Part, frozen=True):
     """The newest complete run of a series."""
 
     run: str
@@ -51,7 +51,7 @@ class ColumnPart(Part):
     ]
 
 
-class RunPart(documents.RunPart, kw_only=True):
+class RunPart(documents.RunPart, kw_only=True, frozen=True):
     """A run that counts."""
 
     suite: str
@@ -60,13 +60,13 @@ class RunPart(documents.RunPart, kw_only=True):
     bad: Annotated[Natural, Meta(description="Checks.")]
 
 
-class OtherPart(documents.RunPart, kw_only=True):
+class OtherPart(documents.RunPart, kw_only=True, frozen=True):
     """A run that does not count."""
 
     why_not: str
 
 
-class SeriesPart(Part, kw_only=True):
+class SeriesPart(Part, kw_only=True, frozen=True):
     """The backend with one line of torch."""
 
     line: documents.Line
@@ -87,7 +87,7 @@ class SeriesPart(Part, kw_only=True):
     ]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("backend")):
+class Document(Part, tag_field="schema", tag=documents.schema("backend"), frozen=True):
     """One backend with every line of torch: api/backend/NAME/index.json."""
 
     backend: str

@@ -29,7 +29,7 @@ MOST_CHECKS = 12
 _ON_GITHUB = re.compile(r"https://github\.com/([\w.-]+/[\w.-]+)/(?:issues|pull)/([0-9]+)")
 
 
-class RequirementPart(Part):
+class RequirementPart(Part, frozen=True):
     """A requirement that an issue holds up."""
 
     id: str
@@ -39,7 +39,7 @@ class RequirementPart(Part):
     ]
 
 
-class CellPart(documents.KeyPart, kw_only=True):
+class CellPart(documents.KeyPart, kw_only=True, frozen=True):
     """A check in the column of a series."""
 
     outcome: str
@@ -53,14 +53,14 @@ class CellPart(documents.KeyPart, kw_only=True):
     ]
 
 
-class CheckPart(Part):
+class CheckPart(Part, frozen=True):
     """A check that an issue holds up."""
 
     id: str
     series: tuple[CellPart, ...]
 
 
-class IssuePart(Part):
+class IssuePart(Part, frozen=True):
     """Something in PyTorch that is in the way."""
 
     issue: Annotated[str, Meta(description="Its address; empty if a report names none.")]
@@ -79,7 +79,7 @@ class IssuePart(Part):
     checks: tuple[CheckPart, ...]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("blocked")):
+class Document(Part, tag_field="schema", tag=documents.schema("blocked"), frozen=True):
     """What no backend can do because of PyTorch, issue by issue."""
 
     issues: tuple[IssuePart, ...]

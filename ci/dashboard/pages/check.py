@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 GONE = "gone"
 
 
-class ResultPart(documents.ResultPart, kw_only=True):
+class ResultPart(documents.ResultPart, kw_only=True, frozen=True):
     """What a run says of the check."""
 
     run: Annotated[documents.RunPart | UnsetType, Meta(description="Left out: the column.")] = UNSET
 
 
-class SegmentPart(Part):
+class SegmentPart(Part, frozen=True):
     """Consecutive runs that came out alike."""
 
     outcome: str
@@ -46,7 +46,7 @@ class SegmentPart(Part):
     last: Time
 
 
-class SeriesPart(documents.KeyPart, kw_only=True):
+class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
     """The check in one series."""
 
     column: Annotated[documents.RunPart, Meta(description="The newest complete run.")]
@@ -71,7 +71,7 @@ class SeriesPart(documents.KeyPart, kw_only=True):
     ]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("check")):
+class Document(Part, tag_field="schema", tag=documents.schema("check"), frozen=True):
     """One check on every backend: api/check/SURFACE/NAME.json."""
 
     id: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 
-class SurfacePart(Part):
+class SurfacePart(Part, frozen=True):
     """One surface, over all columns."""
 
     name: str
@@ -32,7 +32,7 @@ class SurfacePart(Part):
     document: str
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("checks")):
+class Document(Part, tag_field="schema", tag=documents.schema("checks"), frozen=True):
     """All surfaces: api/checks.json."""
 
     surfaces: tuple[SurfacePart, ...]

@@ -39,21 +39,21 @@ LISTS = (
 )
 
 
-class RunPart(documents.RunPart, kw_only=True):
+class RunPart(documents.RunPart, kw_only=True, frozen=True):
     """One of the runs."""
 
     backend: str
     line: documents.Line
 
 
-class ReportPart(Part):
+class ReportPart(Part, frozen=True):
     """The report of a run."""
 
     report: Annotated[str, Meta(description="The id of the run.")]
     sha256: Sha256
 
 
-class ChangePart(Part):
+class ChangePart(Part, frozen=True):
     """What is not as it was."""
 
     id: Annotated[str, Meta(description="Of a check, or the name of a capability.")]
@@ -62,7 +62,9 @@ class ChangePart(Part):
     detail: str
 
 
-class ComparisonPart(Part, tag_field="schema", tag="urn:torch-conformance:comparison:1"):
+class ComparisonPart(
+    Part, tag_field="schema", tag="urn:torch-conformance:comparison:1", frozen=True
+):
     """As `python -m torch_conformance compare --json` writes it."""
 
     good: bool
@@ -79,7 +81,7 @@ class ComparisonPart(Part, tag_field="schema", tag="urn:torch-conformance:compar
     removed: tuple[ChangePart, ...]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("comparison")):
+class Document(Part, tag_field="schema", tag=documents.schema("comparison"), frozen=True):
     """What changed between two runs of a backend."""
 
     old: RunPart

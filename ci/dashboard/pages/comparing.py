@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 
-class SeriesPart(documents.KeyPart, kw_only=True):
+class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
     """The runs of a series."""
 
     outcomes: Annotated[
@@ -47,7 +47,7 @@ class SeriesPart(documents.KeyPart, kw_only=True):
     ]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("runs")):
+class Document(Part, tag_field="schema", tag=documents.schema("runs"), frozen=True):
     """The runs that can be compared, and where it stands what they are."""
 
     series: tuple[SeriesPart, ...]

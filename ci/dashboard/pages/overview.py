@@ -27,7 +27,7 @@ MAX_GROUPS = 5
 MAX_CAUSES = 3
 
 
-class LevelPart(Part):
+class LevelPart(Part, frozen=True):
     """How far a column is with a level."""
 
     name: str
@@ -38,7 +38,7 @@ class LevelPart(Part):
     must: Annotated[Natural, Meta(description="How many it has.")]
 
 
-class ColumnPart(documents.ColumnPart, kw_only=True):
+class ColumnPart(documents.ColumnPart, kw_only=True, frozen=True):
     """What a backend reached with a line of torch."""
 
     level: Annotated[str | None, Meta(description="The highest that was reached; null: none.")]
@@ -48,7 +48,7 @@ class ColumnPart(documents.ColumnPart, kw_only=True):
     ]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("overview")):
+class Document(Part, tag_field="schema", tag=documents.schema("overview"), frozen=True):
     """What every backend reached with every line of torch: api/overview.json."""
 
     newest: Annotated[

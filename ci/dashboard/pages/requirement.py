@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 
-class ColumnPart(documents.ColumnPart, kw_only=True):
+class ColumnPart(documents.ColumnPart, kw_only=True, frozen=True):
     """What the run of a series says of the requirement."""
 
     standing: Annotated[
@@ -30,14 +30,14 @@ class ColumnPart(documents.ColumnPart, kw_only=True):
     was: Annotated[documents.Standing | None, Meta(description="The standing before.")]
 
 
-class BlockedPart(Part):
+class BlockedPart(Part, frozen=True):
     """What no backend can do because of PyTorch."""
 
     issue: str
     torch: str | None
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("requirement")):
+class Document(Part, tag_field="schema", tag=documents.schema("requirement"), frozen=True):
     """One requirement in every column: api/requirement/ID.json."""
 
     id: str

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 
-class RequirementPart(Part):
+class RequirementPart(Part, frozen=True):
     """One requirement, and who meets it."""
 
     id: str
@@ -34,7 +34,7 @@ class RequirementPart(Part):
     document: str
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("requirements")):
+class Document(Part, tag_field="schema", tag=documents.schema("requirements"), frozen=True):
     """All requirements: api/requirement/index.json."""
 
     requirements: tuple[RequirementPart, ...]

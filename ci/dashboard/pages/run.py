@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
@@ -19,7 +19,7 @@ from ci.dashboard.model import Change, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
 from ci.dashboard.texts import Cut, cut
-from ci.document import Natural, Part, Sha256, Time
+from ci.document import Natural, Part, Sha256, Time, one_of
 from torch_conformance.results import summary
 
 if TYPE_CHECKING:
@@ -43,29 +43,31 @@ DEFAULTS = {
 REPEATED = ("tier", "dtypes", "fallback", "isolate", "chunk", "rerun_limit", "verify", "shard")
 
 
-class LevelPart(documents.LevelPart, kw_only=True):
+class LevelPart(documents.LevelPart, kw_only=True, frozen=True):
     """How far the run is with one level."""
 
     title: str
 
 
-class ChangePart(Part):
+class ChangePart(Part, frozen=True):
     """A check that came out otherwise than in the run before."""
 
     check: str
     before: str
     after: str
-    kind: Literal["regression", "improvement", "other"]
+    kind: Annotated[str, one_of("regression", "improvement", "other")]
     detail: str
 
 
-class ResultPart(documents.ResultPart, kw_only=True):
+class ResultPart(documents.ResultPart, kw_only=True, frozen=True):
     """A bad check."""
 
     id: str
 
 
-class Document(documents.KeyPart, kw_only=True, tag_field="schema", tag=documents.schema("run")):
+class Document(
+    documents.KeyPart, kw_only=True, tag_field="schema", tag=documents.schema("run"), frozen=True
+):
     """One run of the suite: api/run/ID.json."""
 
     id: Annotated[Sha256, Meta(description="SHA-256 of the report.")]
@@ -245,9 +247,9 @@ def _document(
 
 
 def _by_standing(
-    standings: Mapping[str, documents.Standing],
-) -> dict[documents.Standing, tuple[str, ...]]:
-    found: dict[documents.Standing, list[str]] = defaultdict(list)
+    standings: Mapping[str, str],
+) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = defaultdict(list)
     for id, standing in sorted(standings.items()):
         found[standing].append(id)
     return {standing: tuple(ids) for standing, ids in found.items()}

@@ -32,7 +32,7 @@ LETTERS = string.ascii_uppercase + string.ascii_lowercase
 ABSENT = "-"
 
 
-class OutcomePart(Part):
+class OutcomePart(Part, frozen=True):
     """What the rules of a comparison know of an outcome."""
 
     bad: Annotated[bool, Meta(description="Whether it makes a run red.")]
@@ -40,7 +40,7 @@ class OutcomePart(Part):
     silent: Annotated[bool, Meta(description="Whether it says that the check was not asked.")]
 
 
-class GroupPart(Part):
+class GroupPart(Part, frozen=True):
     """Checks that ask alike."""
 
     prefix: str
@@ -50,14 +50,14 @@ class GroupPart(Part):
     requirements: tuple[str, ...]
 
 
-class SeriesPart(documents.KeyPart, kw_only=True):
+class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
     """A series."""
 
     runs: Natural
     file: Annotated[str, Meta(description="Its letters, from the root of the site.")]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("search")):
+class Document(Part, tag_field="schema", tag=documents.schema("search"), frozen=True):
     """Every check, and where it stands how each came out; static/index.js unpacks it."""
 
     outcomes: Annotated[Mapping[str, OutcomePart], Meta(description="By name.")]

@@ -27,14 +27,14 @@ LONGEST = 1_000
 """Characters of a declaration; the document has all."""
 
 
-class DeclarationPart(Part):
+class DeclarationPart(Part, frozen=True):
     """How a declaration was, or is."""
 
     text: str
     place: Annotated[str, Meta(description="FILE:LINE in the torch tree.")]
 
 
-class FindingPart(Part):
+class FindingPart(Part, frozen=True):
     """A difference between the two torches."""
 
     identity: Annotated[str, Meta(pattern="^[0-9a-f]{16}$", max_length=16)]
@@ -57,7 +57,7 @@ class FindingPart(Part):
     ]
 
 
-class FailingPart(Part):
+class FailingPart(Part, frozen=True):
     """A check that began to fail."""
 
     check: str
@@ -76,7 +76,7 @@ class FailingPart(Part):
     ]
 
 
-class BackendPart(Part):
+class BackendPart(Part, frozen=True):
     """A backend, with both torches."""
 
     backend: str
@@ -87,7 +87,7 @@ class BackendPart(Part):
     failing: tuple[FailingPart, ...]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("step")):
+class Document(Part, tag_field="schema", tag=documents.schema("step"), frozen=True):
     """What changed in PyTorch's surface between two torches, and which checks began to fail."""
 
     before: str

@@ -29,7 +29,7 @@ BIG = 800
 MAX_NAMED = 200
 
 
-class GroupPart(Part):
+class GroupPart(Part, frozen=True):
     """Checks that come out alike."""
 
     outcomes: Annotated[
@@ -39,7 +39,7 @@ class GroupPart(Part):
     checks: tuple[str, ...]
 
 
-class TopicPart(Part):
+class TopicPart(Part, frozen=True):
     """A list of its own."""
 
     name: str
@@ -48,7 +48,7 @@ class TopicPart(Part):
     document: str
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("surface")):
+class Document(Part, tag_field="schema", tag=documents.schema("surface"), frozen=True):
     """The checks of a surface or of one of its topics: api/check/SURFACE.json."""
 
     name: str

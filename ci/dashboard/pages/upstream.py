@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN = [severity for severity in Severity if severity is not Severity.COSMETIC]
 
 
-class BackendPart(Part):
+class BackendPart(Part, frozen=True):
     """A backend, with both torches."""
 
     backend: str
@@ -43,7 +43,7 @@ class BackendPart(Part):
     unlike: documents.Unlike
 
 
-class StepPart(Part):
+class StepPart(Part, frozen=True):
     """From one torch to another."""
 
     before: str
@@ -59,7 +59,7 @@ class StepPart(Part):
     backends: tuple[BackendPart, ...]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("upstream")):
+class Document(Part, tag_field="schema", tag=documents.schema("upstream"), frozen=True):
     """What changed in PyTorch for backends, step by step."""
 
     steps: Annotated[

@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, UnsetType
 from ci.document import Natural, Part, Sha
 
 
-class Count(Part):
+class Count(Part, frozen=True):
     """How much of a subsystem is coupled."""
 
     files: Natural
@@ -22,7 +22,7 @@ class Count(Part):
     hits: Annotated[Natural, Meta(description="In generic files.")]
 
 
-class Tree(Part):
+class Tree(Part, frozen=True):
     """A torch on disk."""
 
     layout: Literal["source", "package"]
@@ -30,7 +30,7 @@ class Tree(Part):
     git_version: Sha | None
 
 
-class Hit(Part):
+class Hit(Part, frozen=True):
     """One place where generic code knows the vendor, or one file that is the vendor's."""
 
     rule: Annotated[str, Meta(description="A rule of ci/surface/coupling/rules.yaml.")]
@@ -49,14 +49,14 @@ class Hit(Part):
     ] = UNSET
 
 
-class Problem(Part):
+class Problem(Part, frozen=True):
     """A file that could not be audited, or only in part."""
 
     file: str
     problem: str
 
 
-class Trend(Part):
+class Trend(Part, frozen=True):
     """What is new and gone since another torch."""
 
     since: Tree
@@ -65,7 +65,7 @@ class Trend(Part):
     gone: tuple[Hit, ...]
 
 
-class Coupling(Part, tag_field="schema_version", tag=1):
+class Coupling(Part, tag_field="schema_version", tag=1, frozen=True):
     """What `python -m ci surface coupling --format json` prints."""
 
     vendor: str

@@ -21,14 +21,14 @@ from torch_conformance.spec import strict
 VERSION = 1
 
 
-class Torch(Part):
+class Torch(Part, frozen=True):
     """One of the two torches."""
 
     version: Text
     git_version: str | None
 
 
-class Declaration(Part):
+class Declaration(Part, frozen=True):
     """How the declaration was, or is."""
 
     kind: str
@@ -40,7 +40,7 @@ class Declaration(Part):
     facts: Annotated[Mapping[str, Any], Meta(description="As in snapshot.schema.json.")]
 
 
-class Finding(Part):
+class Finding(Part, frozen=True):
     """One classified difference between two torches."""
 
     identity: Annotated[
@@ -71,7 +71,7 @@ class Finding(Part):
         once("used_by", self.used_by)
 
 
-class Findings(Part, tag_field="schema_version", tag=VERSION):
+class Findings(Part, tag_field="schema_version", tag=VERSION, frozen=True):
     """What `python -m ci surface diff` and `check` find."""
 
     before: Torch
