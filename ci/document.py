@@ -230,6 +230,8 @@ def _choices(described: dict[str, Any]) -> list[Any]:
 def _shown(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, (dict, list)):
+        return f"one of length {len(value)}"
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
