@@ -20,4 +20,4 @@ if PACKAGE.parent != SOURCES:
         "torch-conformance)"
     )
 
-pytest_plugins = ["torch_conformance.pytest_plugin.plugin"]
+pytest_plugins = ["torch_conformance.plugin", "torch_conformance.pytest_plugin.plugin"]

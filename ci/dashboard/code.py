@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 #: Packages of `ci` whose other files, templates and scripts and styles, are in pages, too.
 WITH_DATA = ("dashboard", "results")
 #: Libraries that make pages or read the store.
-LIBRARIES = ("Jinja2", "MarkupSafe", "duckdb")
+LIBRARIES = ("Jinja2", "MarkupSafe", "duckdb", "msgspec")
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
@@ -48,7 +49,9 @@ def run_suite(
     """The finished process, and by test "passed", "skipped: reason" or "failed: reason"."""
     report = folder / "hal.xml"
     arguments = ["hal_conformance", f"--driver={driver}", "--tb=short", f"--junitxml={report}"]
-    done = run_pytest([*arguments, *options], environment)
+    # Of the project's own drivers more is asked, and the machine may be busy.
+    strict = ["--should=fail", "--driver-deadline=30"]
+    done = run_pytest([*arguments, *strict, *options], environment)
     return done, _verdicts(report) if report.exists() else {}
 
 
@@ -154,6 +157,14 @@ def test_no_torch_is_needed(tmp_path: Path) -> None:
 
 # ---- what a driver may do to the suite ----
 
+NAIVE = Path(__file__).with_name("naive_driver.c")
+
+
+def compile_driver(source: Path, library: Path, *options: str) -> None:
+    command = ["cc", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}", *options]
+    subprocess.run([*command, str(source), "-o", str(library), "-ldl"], check=True)
+
+
 DRIVER = """
 #include "hal/hal.h"
 #include <stdlib.h>
@@ -178,8 +189,7 @@ def test_a_bad_driver_spoils_only_its_own_tests(misdeed: str, tmp_path: Path) ->
     deed, verdict = MISDEEDS[misdeed]
     source, library = tmp_path / "bad.c", tmp_path / "libbad.so"
     source.write_text(DRIVER % deed)
-    command = ["cc", "-shared", "-fPIC", f"-I{ROOT / 'csrc'}", str(source), "-o", str(library)]
-    subprocess.run(command, check=True)
+    compile_driver(source, library)
     options = (f"--driver={SIM}", "--requirement=HAL-003", "--driver-deadline=2")
     done, verdicts = run_suite(library, tmp_path, *options)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
@@ -187,6 +197,43 @@ def test_a_bad_driver_spoils_only_its_own_tests(misdeed: str, tmp_path: Path) ->
         "libbad]": verdict,
         "libpuone_sim]": "passed",
     }
+
+
+@pytest.fixture(scope="module")
+def naive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A driver that runs host functions on the calling thread."""
+    library = tmp_path_factory.mktemp("naive") / "libnaive.so"
+    compile_driver(NAIVE, library, f'-DTARGET="{SIM}"', "-DRUNS_AT_ONCE")
+    return library
+
+
+def test_a_driver_that_does_not_queue_fails_at_once_where_work_must_be_pending(
+    naive: Path, tmp_path: Path
+) -> None:
+    ids = ("HAL-026", "HAL-081", "HAL-082", "HAL-084", "HAL-086", "HAL-089", "HAL-103")
+    done, verdicts = run_suite(naive, tmp_path, *(f"--requirement={id}" for id in ids))
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED
+    assert not [verdict for verdict in verdicts.values() if "timeout" in verdict]
+    at_once = [v for v in verdicts.values() if "fix HAL-089 first" in v]
+    assert len(at_once) >= 10
+    assert "libnaive fails tests of 7 must-level requirements" in done.stdout
+    cause = "the driver runs work on the calling thread: fix HAL-089 first"
+    assert f"{len(at_once):>5}  " in done.stdout.partition("causes of failure")[2]
+    assert cause in done.stdout.partition("causes of failure")[2]
+    assert "host functions run on the calling thread" in done.stdout
+
+
+@pytest.mark.parametrize(("option", "code"), [("warn", 0), ("fail", 1)])
+def test_should_level_requirements_are_red_only_on_request(
+    tmp_path: Path, option: str, code: int
+) -> None:
+    """A driver whose device memory the host can access."""
+    library = tmp_path / "libopen.so"
+    compile_driver(NAIVE, library, f'-DTARGET="{SIM}"', "-DOPEN_MEMORY")
+    options = ("--requirement=HAL-047", f"--should={option}", "-rx")
+    done, _ = run_suite(library, tmp_path, *options)
+    assert done.returncode == code, done.stdout
+    assert "libopen fails tests of 1 should-level requirements" in done.stdout
 
 
 def test_a_library_that_is_not_there_is_a_usage_error(tmp_path: Path) -> None:
@@ -205,6 +252,27 @@ def test_without_a_driver_the_suite_says_what_to_give() -> None:
     done = run_pytest(["hal_conformance"])
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--driver=PATH" in done.stdout + done.stderr
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> dict[str, str]:
+    """The environment in which another copy of the suite than the checkout's is installed."""
+    site = tmp_path / "site"
+    source = ROOT / "hal_conformance" / "src" / "hal_conformance"
+    shutil.copytree(source, site / source.name, ignore=shutil.ignore_patterns("__pycache__"))
+    return {"PYTHONPATH": str(site)}
+
+
+def test_an_installed_suite_runs_by_its_name(installed: dict[str, str]) -> None:
+    arguments = ["--pyargs", "hal_conformance", f"--driver={SIM}", "--requirement=HAL-001"]
+    done = run_pytest(arguments, installed)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_checkout_beside_an_installed_suite_says_which_to_run(installed: dict[str, str]) -> None:
+    done = run_pytest(["hal_conformance", f"--driver={SIM}"], installed)
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "run that one with `pytest --pyargs hal_conformance --driver=PATH`" in done.stderr
 
 
 def test_a_run_over_a_backend_leaves_the_hal_suite_alone() -> None:

@@ -37,6 +37,7 @@ def judge(
         report, log = Path(folder) / "report.xml", Path(folder) / "log"
         arguments = [f"--requirement={name}" for name in requirements]
         arguments += [f"--driver={environment['PUONE_DRIVER']}", "--driver-deadline=10"]
+        arguments += ["--should=fail"]
         arguments += [*QUICK, f"--junitxml={report}"]
         arguments += [f"-k=not test_known_answers or {kernel}"] if kernel else []
         ending = run_forked(lambda: _pytest(arguments, environment, log), TIME)

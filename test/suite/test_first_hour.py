@@ -10,12 +10,14 @@ import json
 import os
 import re
 import subprocess
+import sys
 import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
+from test_authoring import write_example
 
 from torch_conformance import PACKAGE
 from torch_conformance.spec import catalogue
@@ -109,7 +111,7 @@ def test_from_installation_to_a_ranked_list_in_three_commands(bin_folder: Path) 
     waiting = re.findall(r"^ *(\d+)  (?:operator|guard|capability) ", todo, re.MULTILINE)
     assert waiting == ["6", "1"]
     # Where the user is, and nowhere in the installation.
-    assert (folder / "build" / "conformance" / "freshchip.json").is_file()
+    assert (folder / "build" / "conformance" / "freshchip.partial.json").is_file()
     assert "pytest --pyargs torch_conformance --backend-file=freshchip.yaml --check" in done.stdout
 
 
@@ -118,6 +120,29 @@ def test_a_folder_that_is_another_copy_is_refused(bin_folder: Path) -> None:
     done = run(command, bin_folder.parent / "sources")
     assert done.returncode == 4
     assert "conformance is another copy of the suite than the installed one" in done.stderr
+
+
+def test_a_vendors_chapter_is_typed_against_the_installed_suite(
+    bin_folder: Path, tmp_path: Path
+) -> None:
+    chapter = write_example(tmp_path / "checks")
+    cache = ROOT / "build" / ".mypy_cache_of_programs"
+    done = run(
+        [
+            *(sys.executable, "-m", "mypy", "--strict", f"--cache-dir={cache}"),
+            *(f"--python-executable={bin_folder / 'python'}", chapter),
+        ],
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_messages_of_the_installed_suite_point_to_text_in_it(bin_folder: Path) -> None:
+    done = run(
+        [bin_folder / "python", "-m", "torch_conformance", "help", "descriptor"], ROOT.parent
+    )
+    assert done.returncode == 0, done.stderr
+    assert "## The descriptor" in done.stdout
 
 
 def test_the_installed_suite_is_whole(bin_folder: Path, tmp_path: Path) -> None:
@@ -134,7 +159,7 @@ def test_the_installed_suite_is_whole(bin_folder: Path, tmp_path: Path) -> None:
     assert count == len(catalogue.load())
     needed = {
         path.relative_to(PACKAGE).as_posix()
-        for pattern in ("*.py", "*.yaml", "*.json", "*.html", "py.typed")
+        for pattern in ("*.py", "*.yaml", "*.json", "*.html", "*.md", "py.typed")
         for path in PACKAGE.rglob(pattern)
     }
     assert needed <= set(files)

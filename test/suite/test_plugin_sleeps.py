@@ -60,6 +60,12 @@ def test_a_project_with_options_of_the_same_names_runs(project: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_keys_of_the_suite_in_an_ini_file_are_known_to_every_run(project: Path) -> None:
+    (project / "pytest.ini").write_text("[pytest]\nconformance_backend = mychip\n")
+    done = run(project, "--seed", "4", "--strict-config")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_modules_that_it_does_import_import_nothing_more() -> None:
     """What such a run pays: two small modules of each suite; pytest has all else already."""
     code = """

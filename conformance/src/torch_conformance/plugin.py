@@ -14,8 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from torch_conformance import INI_BACKEND, INI_BACKEND_FILE, INI_EXPECTATIONS
+
 PLUGIN = "torch_conformance.pytest_plugin.plugin"
 NAME, OLD_NAME = "torch_conformance", "conformance"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """In every run, because pytest complains about keys of an ini file that it does not know."""
+    add = parser.addini
+    add(INI_BACKEND, "backends that torch_conformance tests without --backend", type="args")
+    add(INI_BACKEND_FILE, "descriptors of such backends, as with --backend-file", type="paths")
+    add(INI_EXPECTATIONS, "expectations file, as with --expectations", type="paths")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -46,12 +46,16 @@ class Covered:
 
     requirements: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    patience: int = 1
 
 
-def covers(*ids: str, needs: tuple[str, ...] = ()) -> Callable[[_Test], _Test]:
-    """Say which requirements a test checks. `needs` adds to what they need themselves."""
+def covers(*ids: str, needs: tuple[str, ...] = (), patience: int = 1) -> Callable[[_Test], _Test]:
+    """Say which requirements a test checks. `needs` adds to what they need themselves.
+
+    `patience` multiplies the deadline, for tests that take long on a driver that is right.
+    """
     all_needs = [need for name in ids for need in catalogue()[name].needs]
-    covered = Covered(ids, tuple(dict.fromkeys([*all_needs, *needs])))
+    covered = Covered(ids, tuple(dict.fromkeys([*all_needs, *needs])), patience)
 
     def mark(test: _Test) -> _Test:
         test.__dict__["covers"] = covered

@@ -38,6 +38,13 @@ CONDITIONS = {
 }
 
 
+class RunsAtOnceError(AssertionError):
+    """A test needs pending work of a driver that does not queue work."""
+
+    def __init__(self) -> None:
+        super().__init__("the driver runs work on the calling thread: fix HAL-089 first")
+
+
 class Gate:
     """A host function that waits until the gate opens: holds a stream without timing or the GIL.
 
@@ -95,8 +102,9 @@ class Workspace:
 class Driver:
     """One loaded driver library. `api` is its table; the methods assert that a call succeeds."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, runs_at_once: bool = False) -> None:
         self.path = Path(path)
+        self._runs_at_once = runs_at_once
         library = ctypes.CDLL(str(path))
         self.get = abi.Get((abi.GET_SYMBOL, library))
         table = ctypes.POINTER(abi.HalApi)()
@@ -299,6 +307,8 @@ class Driver:
     @contextmanager
     def held(self, stream: int) -> Iterator[None]:
         """Hold `stream`: work queued inside the block stays pending until the block ends."""
+        if self._runs_at_once:
+            raise RunsAtOnceError  # The gate would hold the calling thread, for ever.
         gate = self.keep(Gate())
         self.ok(self.api.stream_host_func(stream, gate.function, gate.address))
         try:

@@ -13,12 +13,17 @@ from typing import Any
 import pytest
 from _pytest.runner import runtestprotocol
 
-from hal_conformance import contract
+from hal_conformance import closing, contract
 from hal_conformance.abi import Status
+from hal_conformance.closing import Failure
 from hal_conformance.covers import FILE, Covered, catalogue, covered_by
 from hal_conformance.driver import Driver
 from hal_conformance.known_answers import known_answers
 from hal_conformance.process import Ending, run_in_child
+from hal_conformance.queueing import runs_at_once
+
+# By driver: whether it runs work on the calling thread.
+RUNS_AT_ONCE = pytest.StashKey[dict[Path, bool]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,9 +38,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--driver-deadline",
         type=float,
-        default=30.0,
+        default=5.0,
         metavar="SECONDS",
-        help="time one test may take (default: 30)",
+        help="time one test may take, and a multiple of it for the few that take long (default: 5)",
+    )
+    group.addoption(
+        "--should",
+        choices=("warn", "fail"),
+        default="warn",
+        help="what a failed test of a should-level requirement is: an expected failure, which "
+        "leaves the run green (default), or a failure",
     )
     group.addoption(
         "--requirement",
@@ -85,6 +97,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         requirements = _covered(item).requirements
         # JUnit's XML then says which requirements a test is of.
         item.user_properties += [("requirement", name) for name in requirements]
+        path = _driver_of(item)
+        if path is not None:
+            item.user_properties.append(("driver", path.stem))
         kernel = _kernel_of(item)
         if kernel is not None:
             item.user_properties.append(("kernel", kernel))
@@ -119,6 +134,13 @@ def _family(kernel: str) -> str:
     return contract.kernels()[kernel].family
 
 
+def _driver_of(item: pytest.Item) -> Path | None:
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None
+    path = item.callspec.params.get("driver_path")
+    return path if isinstance(path, Path) else None
+
+
 def _kernel_of(item: pytest.Item) -> str | None:
     """The kernel whose known answers the test runs."""
     if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
@@ -128,13 +150,32 @@ def _kernel_of(item: pytest.Item) -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """How many kernels give the known answers, by driver."""
+    """What failed and why; how many kernels give the known answers, by driver."""
+    failed = [
+        report for name in ("failed", "xfailed") for report in terminalreporter.stats.get(name, [])
+    ]
+    for line in closing.lines(map(_failure, failed)):
+        terminalreporter.write_line(line)
+    _summarise_kernels(terminalreporter)
+
+
+def _failure(report: Any) -> Failure:
+    properties = getattr(report, "user_properties", ())
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return Failure(
+        dict(properties).get("driver", ""),
+        tuple(value for name, value in properties if name == "requirement"),
+        crash.message if crash is not None else str(report.longrepr),
+    )
+
+
+def _summarise_kernels(terminalreporter: Any) -> None:
     outcomes: dict[str, dict[str, set[str]]] = {}
     for outcome in ("passed", "failed", "skipped"):
         for report in terminalreporter.stats.get(outcome, []):
             kernel = dict(getattr(report, "user_properties", ())).get("kernel")
             if kernel is not None:
-                driver = report.nodeid.rsplit("[", 1)[1].split("-")[0]
+                driver = dict(report.user_properties)["driver"]
                 outcomes.setdefault(driver, {}).setdefault(outcome, set()).add(kernel)
     for driver, kernels in sorted(outcomes.items()):
         wrong = kernels.get("failed", set())
@@ -165,7 +206,7 @@ def _drivers(config: pytest.Config) -> list[Path]:
 @pytest.fixture
 def library(driver_path: Path, request: pytest.FixtureRequest) -> Driver:
     """The driver, loaded and not initialised."""
-    driver = Driver(driver_path)
+    driver = Driver(driver_path, request.config.stash[RUNS_AT_ONCE][driver_path])
     missing = driver.missing_capability(_covered(request.node).needs)
     if missing:
         pytest.skip(f"not declared: {missing}")
@@ -199,8 +240,11 @@ def pytest_runtest_protocol(item: pytest.Item) -> bool | None:
     if Path(__file__).parent not in item.path.parents:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    path, known = _driver_of(item), item.config.stash.setdefault(RUNS_AT_ONCE, {})
+    if path is not None and path not in known:
+        known[path] = runs_at_once(path)
     for report in _run(item):
-        item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logreport(report=_by_level(item, report))
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
 
@@ -227,9 +271,18 @@ def _prepare(item: pytest.Item, seconds: float) -> None:
         known_answers(kernel)
 
 
+def _by_level(item: pytest.Item, report: pytest.TestReport) -> pytest.TestReport:
+    """The report; a failed test of should-level requirements only is an expected failure."""
+    is_warned = item.config.getoption("should") == "warn" and "should" in item.keywords
+    if report.when == "call" and report.failed and is_warned:
+        report.outcome = "skipped"
+        report.wasxfail = "a should-level requirement"
+    return report
+
+
 def _run(item: pytest.Item) -> list[pytest.TestReport]:
     config = item.config
-    seconds = config.getoption("driver_deadline")
+    seconds = config.getoption("driver_deadline") * _covered(item).patience
     _prepare(item, seconds)
 
     def work() -> bytes:

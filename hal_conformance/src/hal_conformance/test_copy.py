@@ -57,7 +57,7 @@ def test_a_copy_to_the_host_writes_its_range_only(hal: Driver, offset: int, size
     assert ctypes.string_at(target, SIZE) == expected
 
 
-@covers("HAL-060")
+@covers("HAL-060", patience=6)
 def test_a_large_copy_arrives_whole(hal: Driver) -> None:
     size = (8 << 20) + 13
     stream, block, data = hal.stream(), hal.malloc(size), pattern(size)

@@ -263,7 +263,7 @@ def test_an_event_may_be_destroyed_before_it_completes(hal: Driver) -> None:
     hal.synchronize(stream)
 
 
-@covers("HAL-109")
+@covers("HAL-109", patience=6)
 def test_events_leak_nothing(hal: Driver) -> None:
     stream = hal.stream()
 
@@ -283,7 +283,7 @@ def test_events_leak_nothing(hal: Driver) -> None:
     Footprint().assert_not_above(before, slack=2 << 20)
 
 
-@covers("HAL-109")
+@covers("HAL-109", patience=6)
 def test_recording_one_event_for_ever_leaks_nothing(hal: Driver) -> None:
     stream, event = hal.stream(), hal.event()
 

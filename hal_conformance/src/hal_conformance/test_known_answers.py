@@ -14,7 +14,7 @@ from hal_conformance.known_answers import known_answers
 SHOWN = 10
 
 
-@covers("HAL-129")
+@covers("HAL-129", patience=12)
 def test_a_kernel_gives_the_known_answers(hal: Driver, answered_kernel: str) -> None:
     if hal.kernel_info(answered_kernel) is None:
         pytest.skip(f"not offered: the kernel {answered_kernel}")

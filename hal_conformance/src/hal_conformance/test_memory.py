@@ -113,7 +113,7 @@ def _fill_device(hal: Driver, size: int) -> list[int]:
         assert len(blocks) < 1000, "the device never runs out of memory"
 
 
-@covers("HAL-043", "HAL-046")
+@covers("HAL-043", "HAL-046", patience=6)
 def test_a_full_device_recovers_when_memory_is_freed(hal: Driver) -> None:
     free, total = hal.memory_info()
     size = total // 16

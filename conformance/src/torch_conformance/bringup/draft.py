@@ -41,7 +41,7 @@ def _head(found: Survey) -> Iterator[str]:
     startup = max(LEAST, math.ceil(found.loading * SLACK / 10) * 10)
     yield f"# {target.name} as the conformance suite sees it. `python -m torch_conformance init`"
     yield f"# wrote this from what it found with torch {found.torch}; correct it. What is not said"
-    yield "# here has a default; all keys are in the suite's README.md."
+    yield "# here has a default; all keys: python -m torch_conformance help descriptor"
     yield ""
     yield from _key("device_type", target.device_type)
     yield from _key("description", ", ".join(dict.fromkeys(found.devices)) or target.name)

@@ -16,10 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import in_thread, raised
-from torch_conformance.authoring.tensors import noise
+from torch_conformance.authoring.api import Device, check, in_thread, noise, raised
 
 LOW = ("float16", "bfloat16")
 

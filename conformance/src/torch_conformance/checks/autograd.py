@@ -20,11 +20,19 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import LATE_MS, in_thread, in_threads, raised
-from torch_conformance.authoring.programs import Program, agree, gradients, leaf
-from torch_conformance.authoring.tensors import noise
+from torch_conformance.authoring.api import (
+    LATE_MS,
+    Device,
+    Program,
+    agree,
+    check,
+    gradients,
+    in_thread,
+    in_threads,
+    leaf,
+    noise,
+    raised,
+)
 
 #: A differentiable function of one tensor of shape (2, 4), for derivatives of every kind.
 Function = Callable[[Tensor], Tensor]

@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
 from torch_conformance.running.capability_probes import PROBES
 
 #: Capabilities that only the descriptor itself can tell.

@@ -11,10 +11,16 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import in_thread, raised, while_held
-from torch_conformance.authoring.tensors import DTYPES, far_apart, ramp
+from torch_conformance.authoring.api import (
+    DTYPES,
+    Device,
+    check,
+    far_apart,
+    in_thread,
+    raised,
+    ramp,
+    while_held,
+)
 
 View = Callable[[torch.Tensor], torch.Tensor]
 _CopyTo = Callable[[torch.Tensor, torch.device], torch.Tensor]

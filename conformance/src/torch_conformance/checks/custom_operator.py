@@ -12,10 +12,7 @@ from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.library import Library, custom_op
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import in_thread, raised
-from torch_conformance.authoring.tensors import noise
+from torch_conformance.authoring.api import Device, check, in_thread, noise, raised
 
 _SPACE = "conformance_operators"
 _UNARY = "(Tensor x) -> Tensor"

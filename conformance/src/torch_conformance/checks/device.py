@@ -12,9 +12,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import in_thread, in_threads, raised
+from torch_conformance.authoring.api import Device, check, in_thread, in_threads, raised
 
 
 def _current(dev: Device) -> int:

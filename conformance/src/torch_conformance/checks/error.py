@@ -11,9 +11,15 @@ from typing import Any
 import numpy
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import LATE_MS, in_thread, in_threads, raised, words
+from torch_conformance.authoring.api import (
+    LATE_MS,
+    Device,
+    check,
+    in_thread,
+    in_threads,
+    raised,
+    words,
+)
 
 # ---- refused arguments -----------------------------------------------------------------------
 

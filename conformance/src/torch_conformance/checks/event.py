@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import (
+from torch_conformance.authoring.api import (
     LATE_MS,
+    Device,
     becomes_true,
+    check,
     footprint,
     heap_bytes,
     in_thread,

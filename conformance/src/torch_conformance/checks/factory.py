@@ -12,11 +12,7 @@ from typing import Any
 import numpy
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
-from torch_conformance.authoring.programs import deterministic
-from torch_conformance.authoring.tensors import DTYPES, ramp
+from torch_conformance.authoring.api import DTYPES, Device, check, deterministic, raised, ramp
 
 Factory = Callable[..., torch.Tensor]
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
 
 MIB = 1 << 20
 

@@ -28,11 +28,7 @@ from torch.func import (
 )
 from torch.nn import functional
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
-from torch_conformance.authoring.programs import Program, agree
-from torch_conformance.authoring.tensors import noise, ramp
+from torch_conformance.authoring.api import Device, Program, agree, check, noise, raised, ramp
 from torch_conformance.checks.autograd import FUNCTIONS
 
 _BATCH = 3

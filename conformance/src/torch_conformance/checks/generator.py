@@ -13,9 +13,7 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
+from torch_conformance.authoring.api import Device, check, raised
 
 Draw = Callable[[torch.device, torch.Generator | None], torch.Tensor]
 

@@ -10,10 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
-from torch_conformance.authoring.tensors import noise
+from torch_conformance.authoring.api import Device, check, noise, raised
 
 _INF = float("inf")
 _NOT_FINITE = {"inf": _INF, "minus_inf": -_INF, "nan": float("nan")}

@@ -20,10 +20,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.tensors import ramp
-from torch_conformance.spec.ids import STANDARD
+from torch_conformance.authoring.api import STANDARD, Device, check, ramp
 
 GIB = 1 << 30
 #: Elements at each place that is looked at, and bytes for what is small.

@@ -16,9 +16,15 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import LATE_MS, in_thread, raised, while_held, words
+from torch_conformance.authoring.api import (
+    LATE_MS,
+    Device,
+    check,
+    in_thread,
+    raised,
+    while_held,
+    words,
+)
 
 MIB = 1 << 20
 #: Larger than any sensible small-block threshold, small enough for any device.

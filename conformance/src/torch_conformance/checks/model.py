@@ -14,8 +14,7 @@ import torch
 import torch._dynamo
 from torch import nn
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
 from torch_conformance.models import tolerance
 from torch_conformance.models.training import (
     GROWTH_INTERVAL,

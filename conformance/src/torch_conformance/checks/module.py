@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves, tree_map
 
 from torch_conformance.authoring import compare
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
 from torch_conformance.models.tolerance import Grant
 from torch_conformance.opinfo import database, randomness
 

@@ -10,11 +10,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
-from torch_conformance.authoring.programs import agree, deterministic, tensors
-from torch_conformance.authoring.tensors import noise, ramp
+from torch_conformance.authoring.api import (
+    Device,
+    agree,
+    check,
+    deterministic,
+    noise,
+    raised,
+    ramp,
+    tensors,
+)
 
 Function = Callable[[Tensor], Any]
 Pair = Callable[[Tensor, Tensor], Any]

@@ -16,15 +16,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised, while_held
-from torch_conformance.authoring.programs import Program
-from torch_conformance.authoring.programs import agree as _agree
-from torch_conformance.authoring.programs import gradients as _gradients
-from torch_conformance.authoring.programs import leaf as _leaf
-from torch_conformance.authoring.programs import tensors as _tensors
-from torch_conformance.authoring.tensors import far_apart, noise, ramp
+from torch_conformance.authoring.api import (
+    Device,
+    Program,
+    check,
+    far_apart,
+    noise,
+    raised,
+    ramp,
+    while_held,
+)
+from torch_conformance.authoring.api import agree as _agree
+from torch_conformance.authoring.api import gradients as _gradients
+from torch_conformance.authoring.api import leaf as _leaf
+from torch_conformance.authoring.api import tensors as _tensors
 
 # ---- indexing --------------------------------------------------------------------------------
 

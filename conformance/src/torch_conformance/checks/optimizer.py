@@ -16,8 +16,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import _get_capturable_supported_devices
 from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
 from torch_conformance.models.tolerance import Grant
 from torch_conformance.opinfo import database
 

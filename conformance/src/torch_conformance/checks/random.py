@@ -21,9 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
+from torch_conformance.authoring.api import Device, check, raised
 from torch_conformance.checks.generator import DRAW_NEEDS, DRAWS, IMPLICIT, default_generator
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")

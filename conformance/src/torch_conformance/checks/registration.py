@@ -17,10 +17,7 @@ from typing import Any, Literal
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.departure import ends
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
+from torch_conformance.authoring.api import Device, check, ends, raised
 
 # ---- the device type -------------------------------------------------------------------------
 

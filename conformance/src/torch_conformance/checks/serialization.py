@@ -16,10 +16,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import backend_meta, raised
-from torch_conformance.authoring.tensors import DTYPES, ramp
+from torch_conformance.authoring.api import DTYPES, Device, backend_meta, check, raised, ramp
 
 _NEEDS = ("serialization",)
 

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import torch
 
 from torch_conformance.authoring import backend
-from torch_conformance.authoring.check import Body, check
-from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.check import Body
 from torch_conformance.running.capability_probes import PROBES
 from torch_conformance.spec.outcome import CheckError, Unsupported
 
@@ -28,8 +28,13 @@ NAMES = (
 )
 
 
-def blames(side: str, advice: str) -> Callable[[Body], Body]:
-    """Let a failure of the check say which side is wrong, and what to do."""
+def blames(side: str, advice: str, chapter: str | None = None) -> Callable[[Body], Body]:
+    """Let a failure of the check say which side is wrong, what to do, and where more about it is.
+
+    `chapter` is one of the walkthrough.
+    """
+    if chapter:
+        advice += f"\nMore: python -m torch_conformance help walkthrough-{chapter}"
 
     def decorate(body: Body) -> Body:
         @functools.wraps(body)
@@ -135,7 +140,8 @@ def _look_for(dev: Device, name: str) -> tuple[bool, str]:
 @blames(
     BACKEND,
     "Call torch._register_device_module(type, module) with a module that has is_available, "
-    "device_count and current_device (walkthrough 01).",
+    "device_count and current_device.",
+    "register",
 )
 def the_device_module_is_registered(dev: Device) -> None:
     """torch.<type> exists and says that there are devices."""
@@ -153,7 +159,8 @@ def the_device_module_is_registered(dev: Device) -> None:
 @blames(
     BACKEND,
     "Register hooks (at::PrivateUse1HooksInterface: isAvailable, hasPrimaryContext) and a guard "
-    "(c10::impl::DeviceGuardImplInterface: deviceCount, getDevice) (walkthrough 01).",
+    "(c10::impl::DeviceGuardImplInterface: deviceCount, getDevice).",
+    "register",
 )
 def torch_accelerator_finds_the_device(dev: Device) -> None:
     """torch.accelerator reports the backend."""
@@ -169,7 +176,8 @@ def torch_accelerator_finds_the_device(dev: Device) -> None:
 @blames(
     BACKEND,
     "Implement aten::empty.memory_format and aten::empty_strided for PrivateUse1 with memory that "
-    "lives as long as its storage (walkthrough 03).",
+    "lives as long as its storage.",
+    "memory",
 )
 def tensors_get_memory_of_their_own(dev: Device) -> None:
     """Two tensors can be allocated, on the device asked for, and do not overlap."""
@@ -187,7 +195,8 @@ def tensors_get_memory_of_their_own(dev: Device) -> None:
 @check("smoke/roundtrip", ("SMOKE-003", "COPY-001"))
 @blames(
     BACKEND,
-    "Implement aten::copy_ (or aten::_copy_from) for PrivateUse1, both ways (walkthrough 03).",
+    "Implement aten::copy_ (or aten::_copy_from) for PrivateUse1, both ways.",
+    "memory",
 )
 def values_survive_the_round_trip(dev: Device) -> None:
     """A contiguous tensor comes back from the device as it went."""
@@ -200,7 +209,8 @@ def values_survive_the_round_trip(dev: Device) -> None:
 @blames(
     BACKEND,
     "Heed the strides of both tensors in aten::copy_; a plain copy of bytes is right only for "
-    "contiguous tensors of one dtype (walkthrough 03).",
+    "contiguous tensors of one dtype.",
+    "memory",
 )
 def strides_survive_the_round_trip(dev: Device) -> None:
     """A transposed tensor comes back from the device as it went."""
@@ -209,7 +219,7 @@ def strides_survive_the_round_trip(dev: Device) -> None:
 
 
 @check("smoke/fill", ("SMOKE-003", "FACT-001"))
-@blames(BACKEND, "Implement aten::fill_.Scalar and aten::zero_ for PrivateUse1 (walkthrough 04).")
+@blames(BACKEND, "Implement aten::fill_.Scalar and aten::zero_ for PrivateUse1.", "operators")
 def factories_fill(dev: Device) -> None:
     """zeros, ones and full write their value."""
     dev.assert_equal(torch.zeros(3, device=dev.device()), [0.0] * 3)
@@ -221,7 +231,8 @@ def factories_fill(dev: Device) -> None:
 @blames(
     BACKEND,
     "Implement aten::view and aten::as_strided for PrivateUse1 as views: the same storage, other "
-    "sizes, strides and offset (walkthrough 03).",
+    "sizes, strides and offset.",
+    "memory",
 )
 def views_share_memory(dev: Device) -> None:
     """Reshaping, indexing and transposing see the memory of their base."""
@@ -236,7 +247,7 @@ def views_share_memory(dev: Device) -> None:
 
 
 @check("smoke/item", ("SMOKE-003", "COPY-025"))
-@blames(BACKEND, "Implement aten::_local_scalar_dense for PrivateUse1 (walkthrough 04).")
+@blames(BACKEND, "Implement aten::_local_scalar_dense for PrivateUse1.", "operators")
 def an_element_is_read(dev: Device) -> None:
     """item() gives the value of one element."""
     value = torch.tensor(2.5).to(dev.device()).item()
@@ -247,7 +258,8 @@ def an_element_is_read(dev: Device) -> None:
 @blames(
     BACKEND,
     "Implement aten::add.out for PrivateUse1; a Python number arrives as a CPU tensor of no "
-    "dimensions, in Python as a number (walkthrough 04).",
+    "dimensions, in Python as a number.",
+    "operators",
 )
 def tensors_are_added(dev: Device) -> None:
     """Adding tensors, and numbers to tensors, gives the CPU's result."""
@@ -261,8 +273,8 @@ def tensors_are_added(dev: Device) -> None:
 @blames(
     BACKEND,
     "PyTorch differentiates add by itself; the backend needs the guard, and aten::fill_.Scalar for "
-    "the first gradient. Register kernels for 'PrivateUse1', not for 'AutogradPrivateUse1' "
-    "(walkthrough 06).",
+    "the first gradient. Register kernels for 'PrivateUse1', not for 'AutogradPrivateUse1'.",
+    "training",
 )
 def gradients_flow(dev: Device) -> None:
     """backward() gives the gradient of a sum of two uses of a tensor."""
@@ -276,7 +288,8 @@ def gradients_flow(dev: Device) -> None:
 @blames(
     BACKEND,
     "Implement synchronizeDevice in the guard, or torch.<type>.synchronize; to do nothing is right "
-    "for a device whose operators wait for their results (walkthrough 05).",
+    "for a device whose operators wait for their results.",
+    "streams",
 )
 def the_device_can_be_waited_for(dev: Device) -> None:
     """torch.accelerator.synchronize, or the module's synchronize, returns."""

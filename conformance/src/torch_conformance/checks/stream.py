@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import (
+from torch_conformance.authoring.api import (
     LATE_MS,
+    Device,
     becomes_true,
+    check,
     footprint,
     in_thread,
     in_threads,

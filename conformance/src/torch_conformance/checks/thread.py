@@ -12,11 +12,16 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils.data import DataLoader, TensorDataset
 
+from torch_conformance.authoring.api import (
+    LATE_MS,
+    Device,
+    check,
+    ends,
+    footprint,
+    in_thread,
+    in_threads,
+)
 from torch_conformance.authoring.backend import prelude
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.departure import ends
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import LATE_MS, footprint, in_thread, in_threads
 
 THREADS = 8
 N = 2000

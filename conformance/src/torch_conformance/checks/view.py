@@ -10,10 +10,7 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.check import check
-from torch_conformance.authoring.device import Device
-from torch_conformance.authoring.observe import raised
-from torch_conformance.authoring.tensors import DTYPES, DTYPES_BY_SIZE, ramp
+from torch_conformance.authoring.api import DTYPES, DTYPES_BY_SIZE, Device, check, raised, ramp
 
 Make = Callable[[torch.Tensor], torch.Tensor]
 

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 #: Module of each verb, in the order of the help; imported only for the help and when used.
 VERBS: dict[str, str] = {
+    "help": "torch_conformance.cli.help",
     "init": "torch_conformance.cli.init",
     "next": "torch_conformance.cli.next",
     "lint": "torch_conformance.cli.lint",

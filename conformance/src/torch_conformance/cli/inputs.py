@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from torch_conformance.cli import CommandError
@@ -21,6 +22,17 @@ def load(file: Path) -> reader.Document:
         return reader.load(file)
     except reader.ReportError as error:
         raise CommandError(str(error)) from None
+
+
+def load_one(file: Path) -> reader.Document:
+    """As `load`; on stderr, which report it is: a part is easily taken for the whole."""
+    document = load(file)
+    run = document.run
+    differs_by = (run.get("selection") or {}).get("differs_by", ())
+    what = f"a part: {', '.join(differs_by)}" if differs_by else "the standard selection"
+    line = f"{file}: {len(document.checks)} checks of {run['backend']}, {what}, {run['started']}"
+    print(reader.plain(line), file=sys.stderr)
+    return document
 
 
 def read(file: Path, limit: int = strict.MAX_BYTES) -> bytes:

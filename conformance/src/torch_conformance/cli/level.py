@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from torch_conformance.cli.inputs import load
+from torch_conformance.cli.inputs import load_one
 from torch_conformance.results import levels
 from torch_conformance.results.reader import plain
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, a line for each level, and what blocks the next one."""
-    document = load(arguments.report)
+    document = load_one(arguments.report)
     verdict = levels.assess(document.content)
     print(plain(f"level of {document.run['backend']}: {verdict}"))
     for step in verdict.steps:

@@ -16,7 +16,7 @@ import argparse
 from pathlib import Path
 
 from torch_conformance.bringup import todo
-from torch_conformance.cli.inputs import load
+from torch_conformance.cli.inputs import load_one
 from torch_conformance.results.reader import plain
 from torch_conformance.spec import catalogue
 
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the list; it judges nothing, so the exit code is 0."""
-    document = load(arguments.report)
+    document = load_one(arguments.report)
     for line in todo.lines(document.content, catalogue.load(), max(arguments.steps, 1)):
         print(plain(line))
     return 0

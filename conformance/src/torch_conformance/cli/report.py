@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from torch_conformance.cli.inputs import load, write
+from torch_conformance.cli.inputs import load_one, write
 from torch_conformance.results import page
 
 SUMMARY = "write a report as one HTML file"
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page."""
-    document = load(arguments.report)
+    document = load_one(arguments.report)
     write(arguments.output or arguments.report.with_suffix(".html"), page.render(document))
     print(f"the run is {document.state}")
     return 0 if document.state == "green" else 1

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.judging.judge import Emit, Options
 from torch_conformance.judging.reruns import Reruns
 from torch_conformance.judging.rounds import Rounds, adversarial, without_rounds
+from torch_conformance.pytest_plugin.inprocess import run_as_tests
+from torch_conformance.pytest_plugin.nodes import CheckItem
 from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
@@ -81,23 +84,24 @@ def _identify(session: Session, runner: Pool | InProcess) -> None:
         session.report.run |= runner.identity
 
 
-def run(session: Session, suite: Suite, checks: Iterable[Check], emit: Any) -> None:
-    """Run checks against a backend; every result goes to `emit(check, result)`."""
+def run(
+    session: Session,
+    suite: Suite,
+    items: Mapping[str, CheckItem],
+    emit: Callable[[CheckItem, Result], None],
+) -> None:
+    """Run the checks of a backend, by id; every result goes to `emit(item, result)`."""
     options = suite.options(session.descriptor)
-    by_id = {check.id: check for check in checks}
     assert session.judge is not None
     try:
         runner = make_runner(session, options)
         try:
-            plan = session.judge.plan(by_id.values(), probe(session, runner))
+            checks = (item.check for item in items.values())
+            plan = session.judge.plan(checks, probe(session, runner))
             for result in plan.decided:
-                emit(by_id[result.id], result)
-            runs = (
-                _in_rounds(session, suite, runner, options)
-                if options.verify
-                else with_reruns(session, runner, options)
-            )
-            runs(plan.run, lambda result: emit(by_id[result.id], result))
+                emit(items[result.id], result)
+            runs = _runs(session, suite, runner, options, items)
+            runs(plan.run, lambda result: emit(items[result.id], result))
         finally:
             _identify(session, runner)
             runner.close()
@@ -107,3 +111,17 @@ def run(session: Session, suite: Suite, checks: Iterable[Check], emit: Any) -> N
         session.report.run["cannot_load"] = str(error)
         return
     session.finished = True
+
+
+def _runs(
+    session: Session,
+    suite: Suite,
+    runner: Pool | InProcess,
+    options: Options,
+    items: Mapping[str, CheckItem],
+) -> Runs:
+    if options.verify:
+        return _in_rounds(session, suite, runner, options)
+    if not isinstance(runner, Pool):
+        return partial(run_as_tests, runner, session, items)
+    return with_reruns(session, runner, options)

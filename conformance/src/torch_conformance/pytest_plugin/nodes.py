@@ -6,7 +6,8 @@ The node id of a check is ``<file>::<backend>::<check id>``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.discovery import import_checks
 from torch_conformance.authoring.tolerances import TolerancesError
+from torch_conformance.running.result import Result
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 
 if TYPE_CHECKING:
@@ -64,10 +66,21 @@ class BackendChecks(pytest.Collector):
             yield CheckItem.make(self, check, catalogue)
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a check ended: its record, and the result that this was made of."""
+
+    record: dict[str, Any]
+    result: Result
+
+
 class CheckItem(pytest.Item):
     """One check against one backend."""
 
     check: Check
+    in_process: Callable[[], None] | None = None
+    """Runs the check in this process, with --isolate=none."""
+    ended: Ended | None = None
 
     @classmethod
     def make(
@@ -83,6 +96,7 @@ class CheckItem(pytest.Item):
             node.extra_keyword_matches.update((id, catalogue[id].tier, catalogue[id].level))
             node.add_marker(catalogue[id].tier)
             node.add_marker(catalogue[id].level)
+            node.user_properties.append(("requirement", id))
         return node
 
     @property
@@ -92,7 +106,9 @@ class CheckItem(pytest.Item):
         return self.parent.name
 
     def runtest(self) -> None:
-        raise RuntimeError("checks run through the suite's own runner")
+        if self.in_process is None:
+            raise RuntimeError("checks run in worker processes, except with --isolate=none")
+        self.in_process()
 
     def reportinfo(self) -> tuple[Any, int | None, str]:
         return self.check.file, self.check.line - 1, f"{self.backend} {self.check.id}"

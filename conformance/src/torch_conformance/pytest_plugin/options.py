@@ -104,7 +104,8 @@ def add_options(parser: pytest.Parser) -> None:
         "--report",
         metavar="FILE",
         help="report file; {backend} in it is replaced by the name "
-        "(default: build/conformance/{backend}.json); JUnit is written beside it",
+        "(default: build/conformance/{backend}.json for a whole run, {backend}.TIER.json with "
+        "--tier, {backend}.partial.json for any other part); JUnit is written beside it",
     )
     add("--expectations", metavar="FILE", help="expectations, instead of the descriptor's")
     add(

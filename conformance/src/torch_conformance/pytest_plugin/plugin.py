@@ -8,6 +8,7 @@ backend cannot be loaded.
 
 from __future__ import annotations
 
+import difflib
 import signal
 from pathlib import Path
 from types import FrameType
@@ -18,12 +19,18 @@ import pytest
 from torch_conformance import PACKAGE
 from torch_conformance.authoring import discovery
 from torch_conformance.authoring.backend import prepare_parent
-from torch_conformance.authoring.check import Check
 from torch_conformance.bringup import todo
 from torch_conformance.expectations import ExpectationsError
 from torch_conformance.pytest_plugin import closing, nodes, progress, selected
-from torch_conformance.pytest_plugin.emit import Recorder, emit_result
+from torch_conformance.pytest_plugin.emit import (
+    Recorder,
+    category,
+    emit_result,
+    marked,
+    phase_report,
+)
 from torch_conformance.pytest_plugin.execution import run
+from torch_conformance.pytest_plugin.inprocess import stop_if_asked
 from torch_conformance.pytest_plugin.nodes import CheckFile, CheckItem
 from torch_conformance.pytest_plugin.options import add_options
 from torch_conformance.pytest_plugin.suite import KEY, Session, Suite, open_report, start
@@ -33,11 +40,14 @@ from torch_conformance.selecting import changed, selection
 from torch_conformance.spec.catalogue import CatalogueError
 from torch_conformance.spec.descriptor import DescriptorError
 from torch_conformance.spec.ids import matches
-from torch_conformance.spec.outcome import CannotLoad, Outcome, is_bad
+from torch_conformance.spec.outcome import CannotLoad, Outcome
 
-# The terminal's category of the phases of a check that are not shown; like its own "", it is false,
-# so that it is not an outcome.
-PHASES = ()
+# The terminal's category of the phases of a check that it does not list. It is false, as pytest's
+# own "" is: then it does not count as an outcome.
+UNLISTED = ()
+
+# Checks that are suggested in the place of one that does not exist.
+MAX_NEAR = 3
 
 LETTERS = {
     Outcome.PASS: ".",
@@ -68,10 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     config.stash[KEY] = suite
     if config.getoption("--next"):
-        config.option.tbstyle = {"auto": "no"}.get(config.option.tbstyle, config.option.tbstyle)
-        config.option.reportchars = {"fE": "N"}.get(
-            config.option.reportchars, config.option.reportchars
-        )
+        _hide_details(config)
     for name in nodes.MARKS:
         config.addinivalue_line("markers", f"{name}: tier or level of a requirement of a check")
     config.pluginmanager.register(Recorder(suite), "conformance-recorder")
@@ -80,6 +87,14 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             config.args.clear()  # Without arguments pytest would collect the current directory.
         config.args.append(str(suite.checks_dir))
+
+
+def _hide_details(config: pytest.Config) -> None:
+    """Show no details of failures, unless the command line asks for them."""
+    if config.option.tbstyle == "auto":
+        config.option.tbstyle = "no"
+    if config.option.reportchars == "fE":
+        config.option.reportchars = "N"
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -105,13 +120,31 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> CheckFile 
         suite, f"opinfo/{topic}:" if topic else f"{file.stem}/"
     ):
         return None
-    try:
-        prepare_parent()
-    except CannotLoad as error:
-        raise pytest.UsageError(str(error)) from None
+    suite.problem = suite.problem or _problem(suite, parent.config)
+    if suite.problem:
+        return None
     node: CheckFile = CheckFile.from_parent(parent, path=file)
     node.suite = suite
     return node
+
+
+def _problem(suite: Suite, config: pytest.Config) -> str | None:
+    """Why the run cannot work, if it cannot: asked before seconds are spent on collecting checks.
+
+    pytest takes an exception here for a broken file, so it is raised once all are collected.
+    """
+    if not suite.sessions and not suite.list_only:
+        return (
+            "name the backend to test: --backend=NAME (such as --backend=cpu), "
+            "--backend-file=FILE, or an ini key 'conformance_backend'"
+        )
+    if config.getoption("usepdb", False) and suite.isolate != "none":
+        return "--pdb needs --isolate=none: otherwise checks run in processes without a terminal"
+    try:
+        prepare_parent()
+    except CannotLoad as error:
+        return str(error)
+    return None
 
 
 def _wants(suite: Suite, prefix: str) -> bool:
@@ -130,11 +163,12 @@ def _may_name(pattern: str, prefix: str) -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     suite = config.stash[KEY]
+    if suite.problem:
+        raise pytest.UsageError(suite.problem)
     ours = [item for item in items if isinstance(item, CheckItem)]
     if not ours:
+        _require_matches(suite, [])
         return
-    if not suite.sessions and not suite.list_only:
-        raise pytest.UsageError("name the backend to test: --backend=cpu, --backend=NAME ...")
     _verify_expectations(suite, ours)
     kept = {id(item) for item in _select(suite, ours)}
     dropped: list[pytest.Item] = [item for item in ours if id(item) not in kept]
@@ -156,15 +190,26 @@ def _verify_expectations(suite: Suite, items: list[CheckItem]) -> None:
 
 
 def _select(suite: Suite, items: list[CheckItem]) -> list[CheckItem]:
-    for pattern in suite.patterns:
-        if not any(matches(pattern, item.check.id) for item in items):
-            raise pytest.UsageError(f"--check {pattern!r} matches no check; see --list")
+    _require_matches(suite, [item.check.id for item in items])
     if suite.since:
         try:
             suite.changed = changed.since((item.check for item in items), suite.since)
         except changed.ChangedError as error:
             raise pytest.UsageError(f"--since: {error}") from None
     return [item for item in items if suite.asks_for(item.check)]
+
+
+def _require_matches(suite: Suite, ids: list[str]) -> None:
+    for pattern in suite.patterns:
+        if not any(matches(pattern, id) for id in ids):
+            surfaces = [f"{r.surface}/*" for r in suite.catalogue.values()]
+            near = [id for id in ids if id.startswith(pattern)][:MAX_NEAR] or (
+                difflib.get_close_matches(pattern, ids or dict.fromkeys(surfaces), MAX_NEAR)
+            )
+            meant = f": did you mean {' or '.join(near)}?" if near else ""
+            raise pytest.UsageError(
+                f"--check {pattern!r} matches no check{meant} (--list shows all checks)"
+            )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -181,7 +226,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             kept = set(selection.part(ids, *suite.shard, suite.durations))
             dropped += [item for item in mine if item.check.id not in kept]
         if name in suite.sessions:
-            suite.sessions[name].selection = selected.make(suite, ids, kept)
+            chosen = selected.make(suite, ids, kept)
+            suite.sessions[name].selection = chosen
+            suite.place_report(suite.sessions[name], chosen.differs_by)
     _deselect(session.config, session.items, dropped)
 
 
@@ -232,33 +279,45 @@ def _run_backend(
     start(backend, suite)
     open_report(backend, suite)
 
-    def emit(check: Check, result: Result) -> None:
-        emit_result(session.config, backend, mine[check.id], result)
-        if session.shouldfail:
-            raise session.Failed(session.shouldfail)
-        if session.shouldstop:
-            raise session.Interrupted(session.shouldstop)
+    def emit(item: CheckItem, result: Result) -> None:
+        emit_result(session.config, backend, item, result)
+        stop_if_asked(session)
 
-    run(backend, suite, [item.check for item in mine.values()], emit)
+    run(backend, suite, mine, emit)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> pytest.TestReport | None:
+    """The reports of a check that runs as a test of pytest's."""
+    if not isinstance(item, CheckItem):
+        return None
+    if call.when == "call" and item.ended is not None:
+        return phase_report(item, "call")
+    return marked(item, pytest.TestReport.from_item_and_call(item, call))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[Any, str, str] | None:
-    record = getattr(report, "conformance", None)
+    suite, record = config.stash[KEY], getattr(report, "conformance", None)
     if record is None:
         # Set-up and teardown, which say nothing here. pytest goes through all it knows under "" for
         # every failure: a thousand of them would take it longer than the run.
-        return (PHASES, "", "") if hasattr(report, "conformance") else None
-    outcome = Outcome(record["outcome"])
-    category = {Outcome.PASS: "passed"}.get(outcome, "failed" if is_bad(record) else outcome.value)
-    if config.stash[KEY].shows_progress:
-        return category, "", ""
-    return category, LETTERS[outcome], outcome.value.upper()
+        is_silent = hasattr(report, "conformance") and report.passed
+        return (UNLISTED, "", "") if is_silent else None
+    name, outcome = category(record), Outcome(record["outcome"])
+    if suite.shows_progress:
+        return name, "", ""
+    # pytest lists skipped tests together, under the word of the first one.
+    word = name if name == "skipped" and suite.is_over else outcome.value
+    return name, LETTERS[outcome], word.upper()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
     suite = session.config.stash[KEY]
+    suite.is_over, suite.shows_progress = True, False
     started = [s for s in suite.sessions.values() if s.report is not None]
     if hasattr(session.config, "workerinput") or not started:
         return

@@ -87,7 +87,6 @@ class Progress:
         self._estimates: dict[str, tuple[Estimate, float]] = {}
         self._written = now()
         self._shown = 0
-        reporter.showfspath = False  # Checks of all files take turns.
 
     def pytest_collection_finish(self) -> None:
         """Before the new report replaces the old one."""
@@ -148,7 +147,10 @@ def register(session: pytest.Session, suite: Suite) -> None:
     """Show the progress of this run, unless somebody wants less or more."""
     config = session.config
     reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or hasattr(config, "workerinput") or reporter.verbosity != 0:
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    reporter.showfspath = False  # Checks of all files take turns.
+    if reporter.verbosity != 0:
         return
     if config.getini("console_output_style") != "classic":
         plugin = Progress(reporter, suite)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import datetime
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pytest
 
-from torch_conformance import PACKAGE
+from torch_conformance import INI_BACKEND, INI_BACKEND_FILE, INI_EXPECTATIONS, PACKAGE
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.discovery import chapter_files, topic_files
 from torch_conformance.expectations import Expectations, ExpectationsError
@@ -26,6 +26,7 @@ from torch_conformance.judging.judge import (
     Record,
     Verification,
 )
+from torch_conformance.pytest_plugin import report_file
 from torch_conformance.pytest_plugin.options import verification
 from torch_conformance.results import source
 from torch_conformance.results.report import Report
@@ -51,7 +52,7 @@ class Session:
     descriptor: Descriptor
     expectations: Expectations
     expectations_file: Path | None
-    report_file: Path
+    report_file: Path = Path()
     report: Report | None = None
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
@@ -137,12 +138,18 @@ class Suite:
         self.shows_live_line = False
         self.shows_progress = False
         """Whether lines about the progress are shown in the place of pytest's letters."""
+        self.problem: str | None = None
+        """Why the run cannot work, as far as collection has found out."""
+        self.is_over = False
+        """Whether all checks have run."""
         self.available: set[Check] = set()
         """The checks of the files that were collected, whether selected or not."""
         self.collected_files: set[Path] = set()
-        self.sessions = _sessions(config, self.shard)
+        self.sessions = _sessions(config)
+        self._report = _named_report(config, len(self.sessions))
         _require_all_checks(config, self)
         for session in self.sessions.values():
+            self.place_report(session, None)
             _require_counter(session.descriptor, self.fallback)
 
     @property
@@ -155,6 +162,18 @@ class Suite:
     def backend_names(self) -> list[str]:
         """The backends of this run, or a placeholder that only --list accepts."""
         return list(self.sessions) or [NO_BACKEND]
+
+    def place_report(self, session: Session, differs_by: Collection[str] | None) -> None:
+        """Say where the report of a backend goes, by how its selection differs from the standard.
+
+        If there is a report already, it moves.
+        """
+        name = session.descriptor.name
+        named = Path(self._report.replace("{backend}", name)) if self._report else None
+        file = named or report_file.default(name, self.tier, differs_by, self.shard)
+        session.report_file = self._config.invocation_params.dir / file
+        if session.report is not None:
+            session.report.move(session.report_file)
 
     def wants(self, check: Check) -> bool:
         """Whether breadth or dtypes select a check."""
@@ -304,12 +323,11 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str, Session]:
-    names = list(dict.fromkeys(config.getoption("--backend") or []))
-    files = config.getoption("--backend-file") or []
+def _sessions(config: pytest.Config) -> dict[str, Session]:
+    names, files = _chosen(config)
     descriptors = [descriptor.load(Path(file)) for file in files]
     descriptors += [descriptor.find(name) for name in names]
-    listed = config.getoption("--expectations")
+    listed = _expectations(config)
     sessions = {}
     for found in descriptors:
         name = listed or found.expectations
@@ -319,26 +337,39 @@ def _sessions(config: pytest.Config, shard: tuple[int, int] | None) -> dict[str,
             found,
             Expectations.load(file) if file and not to_create else Expectations(),
             file,
-            _report_file(config, found.name, shard, len(descriptors)),
         )
     return sessions
+
+
+def _chosen(config: pytest.Config) -> tuple[list[str], list[str | Path]]:
+    """Names and files of the backends: those of the command line, else those of the ini file."""
+    names = config.getoption("--backend") or []
+    files = config.getoption("--backend-file") or []
+    if not names and not files:
+        names, files = config.getini(INI_BACKEND), config.getini(INI_BACKEND_FILE)
+    return list(dict.fromkeys(names)), list(files)
+
+
+def _expectations(config: pytest.Config) -> str | Path | None:
+    given: str | None = config.getoption("--expectations")
+    if given:
+        return given
+    files: list[Path] = config.getini(INI_EXPECTATIONS)
+    if len(files) > 1:
+        raise pytest.UsageError(f"{INI_EXPECTATIONS}: name one file, not {len(files)}")
+    return files[0] if files else None
 
 
 def _path(file: str | None) -> Path | None:
     return Path(file) if file else None
 
 
-def _report_file(
-    config: pytest.Config, backend: str, shard: tuple[int, int] | None, backends: int
-) -> Path:
-    folder = config.invocation_params.dir
-    given = config.getoption("--report")
-    if given:
-        if backends > 1 and "{backend}" not in given:
-            raise pytest.UsageError("--report needs {backend} in its name: there are several")
-        return folder / given.replace("{backend}", backend)
-    part = "-shard-{}-of-{}".format(*shard) if shard else ""
-    return folder / "build" / "conformance" / f"{backend}{part}.json"
+def _named_report(config: pytest.Config, backends: int) -> str | None:
+    """The file that --report names, perhaps with the backend's name left open."""
+    given: str | None = config.getoption("--report")
+    if given and backends > 1 and "{backend}" not in given:
+        raise pytest.UsageError("--report needs {backend} in its name: there are several")
+    return given
 
 
 def _shard(text: str | None) -> tuple[int, int] | None:

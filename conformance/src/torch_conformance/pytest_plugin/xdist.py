@@ -120,6 +120,7 @@ class XdistController:
                 continue
             session.report.run |= facts["identity"]
             session.report.run["selection"] = facts["selection"]
+            self._suite.place_report(session, facts["selection"]["differs_by"])
             if facts["capabilities"]:
                 session.report.run["capabilities"] = facts["capabilities"]
             if facts["cannot_load"]:

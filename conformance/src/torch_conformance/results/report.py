@@ -90,6 +90,12 @@ class Report:
         replace(self.file, _text(head, (self._lines[id] for id in sorted(self._lines))))
         self._written = time.monotonic()
 
+    def move(self, file: Path) -> None:
+        """Go on in another file."""
+        if file != self.file:
+            self.file.unlink(missing_ok=True)
+            self.file = file
+
     def write_junit(self) -> Path:
         """Write the records in JUnit's form beside the report; return the file."""
         file = self.file.with_suffix(".xml")

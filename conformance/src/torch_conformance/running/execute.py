@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 import traceback
+from collections.abc import Callable
 from types import TracebackType
 
 from torch_conformance.authoring.backend import first_line, text_of
@@ -18,8 +19,13 @@ from torch_conformance.spec.outcome import CheckError, Outcome, Unsupported
 DISPATCHER = " This could be because the operator doesn't exist for this backend"
 
 
-def execute(check: Check, dev: Device) -> Result:
-    """Run the check, then wait for the device: a late error belongs to the check that caused it."""
+def execute(
+    check: Check, dev: Device, raised: Callable[[BaseException], object] = lambda error: None
+) -> Result:
+    """Run the check, then wait for the device: a late error belongs to the check that caused it.
+
+    `raised` gets the exception that the check ended with, if there is one.
+    """
     begin = time.perf_counter()
     result = Result(check.id, Outcome.PASS)
     try:
@@ -30,6 +36,7 @@ def execute(check: Check, dev: Device) -> Result:
         result.outcome, result.message = Outcome.UNSUPPORTED, str(error)
         _take_late_error(result, check, dev)
     except BaseException as error:
+        raised(error)
         _judge(result, error, check, dev)
         _quiesce(dev)
     result.duration = time.perf_counter() - begin

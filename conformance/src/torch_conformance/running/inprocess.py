@@ -33,7 +33,13 @@ class InProcess:
     def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
         """Run the checks in their order."""
         for check in checks:
-            emit(execute(check, self._dev))
+            emit(self.run_one(check)[0])
+
+    def run_one(self, check: Check) -> tuple[Result, BaseException | None]:
+        """The result of a check, and the exception that it ended with, if there is one."""
+        errors: list[BaseException] = []
+        result = execute(check, self._dev, errors.append)
+        return result, next(iter(errors), None)
 
     def close(self) -> None:
         """Nothing is left behind."""

@@ -23,7 +23,6 @@ from torch_conformance.running.death import innermost_frame, without_harness
 from torch_conformance.running.diagnosis import DEADLINE, GUIDE, LIMIT, Diagnosis
 from torch_conformance.running.process import Worker
 from torch_conformance.running.result import Result
-from torch_conformance.running.worker import output_section
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CannotLoad, Outcome
@@ -313,7 +312,7 @@ class Pool:
 
     def _death(self, worker: Worker, check: Check, how: str, output: str) -> Result:
         """The result of the check in which a worker died or was killed."""
-        result = Result(check.id, Outcome.CRASH, how, output_section(without_harness(output)))
+        result = Result(check.id, Outcome.CRASH, how, output=without_harness(output))
         result.duration = worker.journal.silent_seconds
         if worker.timed_out:
             limit = check.deadline or self._descriptor.deadlines.check

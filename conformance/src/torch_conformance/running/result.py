@@ -17,6 +17,8 @@ class Result:
     outcome: Outcome
     message: str = ""
     detail: str = ""
+    output: str = ""
+    """What was written while the check ran, if its outcome is bad."""
     duration: float = 0.0
     evidence: str | None = None
     samples: int | None = None

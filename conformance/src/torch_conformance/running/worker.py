@@ -110,7 +110,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
             result = execute(_find(command["run"], command["file"]), dev)
             if result.outcome in BAD:
                 _flush()
-                result.detail += output_section(output_since(terms.output, begin))
+                result.output = output_since(terms.output, begin)
             terms.send(result=result.to_json())
         else:
             break
@@ -196,11 +196,6 @@ def output_since(file: int, begin: int) -> str:
 def whole_output(file: int, begin: int) -> str:
     """What was written to the output file since offset `begin`, all of it."""
     return os.pread(file, OUTPUT_MOST, begin).decode(errors="replace")
-
-
-def output_section(text: str) -> str:
-    """Captured output in the form in which it is added to the detail of a failure."""
-    return f"\noutput of the check:\n{text}" if text else ""
 
 
 def main() -> NoReturn:

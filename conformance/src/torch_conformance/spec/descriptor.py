@@ -164,7 +164,7 @@ def find(name: str) -> Descriptor:
         "    import: {after_torch: [torch_mychip]}\n"
         f"or let your package announce it in the entry point group {ENTRY_POINTS!r} "
         "(the value: a path to the file, or a function that returns one).\n"
-        "All keys: README.md of the suite."
+        "All keys: `python -m torch_conformance help descriptor`."
     )
 
 
@@ -194,7 +194,10 @@ class _Reader:
     def read(self) -> dict[str, Any]:
         node = yaml_nodes.compose(self.file, DescriptorError)
         if not isinstance(node, yaml.MappingNode):
-            raise DescriptorError(f"{self.file}:1: expected a map of keys, see README.md")
+            raise DescriptorError(
+                f"{self.file}:1: expected a map of keys; see "
+                "`python -m torch_conformance help descriptor`"
+            )
         values = self._map(node, KEYS, "")
         if "device_type" not in values:
             raise DescriptorError(f"{self.file}:1: key 'device_type' is missing")

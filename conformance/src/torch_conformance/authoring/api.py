@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a chapter imports: the public interface for checks, the suite's own and those of vendors.
+
+A chapter for ``--checks-dir`` imports nothing else of the suite. What is named here keeps its name
+and meaning within a minor version; CHANGELOG.md says what changes. "Writing checks" in the README
+(``python -m torch_conformance help writing-checks``) has an example.
+"""
+
+from __future__ import annotations
+
+from torch_conformance.authoring.check import check
+from torch_conformance.authoring.departure import Ended, ends
+from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.observe import (
+    LATE_MS,
+    Footprint,
+    backend_meta,
+    becomes_true,
+    footprint,
+    heap_bytes,
+    in_thread,
+    in_threads,
+    raised,
+    while_held,
+    words,
+)
+from torch_conformance.authoring.programs import (
+    Program,
+    agree,
+    deterministic,
+    gradients,
+    leaf,
+    tensors,
+)
+from torch_conformance.authoring.tensors import DTYPES, DTYPES_BY_SIZE, far_apart, noise, ramp
+from torch_conformance.spec.ids import FULL, PR, STANDARD
+
+__all__ = [
+    "DTYPES",
+    "DTYPES_BY_SIZE",
+    "FULL",
+    "LATE_MS",
+    "PR",
+    "STANDARD",
+    "Device",
+    "Ended",
+    "Footprint",
+    "Program",
+    "agree",
+    "backend_meta",
+    "becomes_true",
+    "check",
+    "deterministic",
+    "ends",
+    "far_apart",
+    "footprint",
+    "gradients",
+    "heap_bytes",
+    "in_thread",
+    "in_threads",
+    "leaf",
+    "noise",
+    "raised",
+    "ramp",
+    "tensors",
+    "while_held",
+    "words",
+]
