@@ -2,6 +2,10 @@
 """Print a section of the suite's README, or a chapter of the walkthrough for new backends.
 
 Without TOPIC: the names of all topics. A part of a name is enough if it belongs to one topic only.
+
+  python -m torch_conformance help descriptor
+
+Exit code 0: printed; 4: there is no such topic, or there are several.
 """
 
 from __future__ import annotations
