@@ -225,7 +225,8 @@ def test_a_job_is_counted_as_the_relay_counts(
         file = tmp_path / f"{name}.json"
         file.write_bytes(gzip.decompress(packed.read_bytes()))
         told = relay.read([file])
-        counts = [told.passed, told.failed, told.skipped, told.to_json()["total"]]
+        total = told.passed + told.failed + told.skipped
+        counts = [told.passed, told.failed, told.skipped, total]
         assert rows == [[*counts, callback.conclusion(None, told)]], name
 
 

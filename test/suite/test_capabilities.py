@@ -21,6 +21,7 @@ from torch_conformance.running import capability_probes, probes
 from torch_conformance.running.capability_probes import ATTEMPTS, PROBES, Body, Probe
 from torch_conformance.running.execute import execute
 from torch_conformance.running.pool import Pool
+from torch_conformance.running.result import Result
 from torch_conformance.spec import capabilities, catalogue
 from torch_conformance.spec.capabilities import Capabilities, State
 from torch_conformance.spec.descriptor import Descriptor
@@ -101,7 +102,7 @@ def test_a_probe_that_crashes_or_hangs_means_broken(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(probes, "PROBE_DEADLINE", 3.0)
     monkeypatch.setitem(PROBES, "events", Probe(crash))
     monkeypatch.setitem(PROBES, "generator", Probe(hang))
-    results: list[probes.Result] = []
+    results: list[Result] = []
     pool = Pool(CPU, Options())
     try:
         pool.run([probes.check_of("events"), probes.check_of("generator")], results.append)
