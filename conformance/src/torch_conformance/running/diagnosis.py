@@ -27,7 +27,7 @@ SIGNAL_STACK = 1 << 20
 GUIDE = (
     "to debug: add --isolate=none to the command below and run it under gdb, for example\n"
     "  gdb -ex run -ex backtrace --args python -m COMMAND\n"
-    "docs/debugging-a-crash.md says more about gdb, core files, and what a stack overflow is"
+    "python -m torch_conformance help walkthrough-debugging-a-crash: gdb, core files, traces"
 )
 
 _THREAD = re.compile(r"^SIG\w+\(\d+\), PID: \d+, Thread \d+: *\n((?:.+\n?)*)", re.MULTILINE)
