@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The policy: which lanes decide, and what each class of check means."""
+"""The policy: which configurations decide, and what each class of check means."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Retired(Part, frozen=True):
 
 
 class LanePolicy(Part, frozen=True):
-    """What is asked of one lane."""
+    """What is asked of one configuration."""
 
     required: bool
     torch: Annotated[
@@ -70,7 +70,10 @@ class Policy(Part, frozen=True):
 
     lanes: Annotated[
         Mapping[LaneName, LanePolicy],
-        Meta(min_length=1, description="Lanes that are not listed are shown and decide nothing."),
+        Meta(
+            min_length=1,
+            description="Configurations that are not listed are shown and decide nothing.",
+        ),
     ]
     classes: Mapping[Judged, Means] = {}
     missing_after_change: MissingAfterChange = MissingAfterChange()
@@ -80,11 +83,11 @@ class Policy(Part, frozen=True):
     limits: Limits = Limits()
 
     def requires(self, lane: str) -> bool:
-        """Whether a lane decides."""
+        """Whether a configuration decides."""
         return lane in self.lanes and self.lanes[lane].required
 
     def torch(self, lane: str) -> str | None:
-        """The version that a lane must have run, if one is asked for."""
+        """The version that a configuration must have run, if one is asked for."""
         return (self.lanes[lane].torch or None) if lane in self.lanes else None
 
     def means(self, kind: Class) -> Means:

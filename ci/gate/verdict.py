@@ -88,7 +88,7 @@ class Since(Part, frozen=True):
 
 
 class Check(Part, frozen=True):
-    """What became of one check in one lane."""
+    """How one check changed in one configuration."""
 
     lane: LaneName
     id: Annotated[str, Meta(min_length=1, max_length=500)]
@@ -107,7 +107,7 @@ class Check(Part, frozen=True):
 
 
 class Shard(Part, frozen=True):
-    """One of the reports that a lane was put together from."""
+    """One of the reports of a configuration."""
 
     shard: Annotated[str, Meta(pattern="^[1-9][0-9]{0,5}/[1-9][0-9]{0,5}$")] | None
     checks: Annotated[
@@ -148,16 +148,16 @@ class Lane(Part, frozen=True):
         Mapping[MeansWord, Count],
         Meta(description="Checks that are not unchanged, by what that means."),
     ]
-    problems: Annotated[Texts, Meta(description="Why nothing can be said.")]
+    problems: Annotated[Texts, Meta(description="Why there is no usable result.")]
     notes: Texts
     shards: Annotated[
         tuple[Shard, ...],
-        Meta(max_length=10_000, description="The reports that the lane was put together from."),
+        Meta(max_length=10_000, description="The reports of the configuration."),
     ]
 
 
 class Cause(Part, frozen=True):
-    """A finding that a check is joined with."""
+    """A finding that may be the cause of a failure, shortened."""
 
     identity: Identity
     rule: Annotated[str, Meta(pattern="^[a-z][a-z0-9_]{0,99}$")]
@@ -174,15 +174,15 @@ class Verdict(Part, tag_field="schema_version", tag=1, frozen=True):
     outcome: Annotated[
         Outcome,
         Meta(
-            description="The worst of the required lanes; infrastructure also if there is none, "
-            "or for `problems`."
+            description="The worst of the required configurations; infrastructure also if there is "
+            "none, or for `problems`."
         ),
     ]
     head_sha: Annotated[
         Sha | None, Meta(description="The commit that was judged, if the gate knows it.")
     ]
     problems: Annotated[
-        Texts, Meta(description="Why nothing can be said, of no lane in particular.")
+        Texts, Meta(description="Why there is no usable result, of no configuration in particular.")
     ]
     notes: Texts
     lanes: Annotated[tuple[Lane, ...], Meta(max_length=256)]
@@ -195,7 +195,8 @@ class Verdict(Part, tag_field="schema_version", tag=1, frozen=True):
     ]
     left_out: Annotated[Count, Meta(description="Checks that were too many.")]
     findings: Annotated[
-        tuple[Cause, ...], Meta(max_length=2000, description="Those that a check is joined with.")
+        tuple[Cause, ...],
+        Meta(max_length=2000, description="Those that may be the cause of a failure."),
     ]
 
     def of(self, means: Means) -> list[Check]:

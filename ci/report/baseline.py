@@ -106,7 +106,7 @@ def _rendered(sources: Mapping[str, Source]) -> bytes:
 
 
 def _read(data: bytes | None) -> Mapping[str, Source]:
-    """Of which runs the reports are; nothing if it is damaged: then it is written anew."""
+    """The runs of the reports; none if the file is damaged: then it is rewritten."""
     try:
         return document.decode(data, Sources, SOURCES).lanes if data is not None else {}
     except document.DocumentError:

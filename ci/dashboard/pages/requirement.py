@@ -51,7 +51,7 @@ class Document(Part, tag_field="schema", tag=documents.schema("requirement"), fr
     ]
     since: Annotated[str | None, Meta(description="Torch release.")]
     until: str | None
-    link: str | None
+    link: Annotated[str, Meta(description="Where PyTorch says or does it.")]
     blocked_upstream: BlockedPart | None
     columns: tuple[ColumnPart, ...]
     checks: Annotated[tuple[str, ...], Meta(description="Ids of the checks of it.")]
@@ -87,7 +87,7 @@ def _document(requirement: Requirement, stands: Sequence[Stand], ids: Sequence[s
     blocked = requirement.blocked_upstream
     return Document(
         **{name: getattr(requirement, name) for name in _SAME},
-        link=requirement.source.url if requirement.source else None,
+        link=requirement.source.url,
         blocked_upstream=BlockedPart(blocked.issue, blocked.torch) if blocked else None,
         columns=tuple(map(_column, stands)),
         checks=tuple(ids),
