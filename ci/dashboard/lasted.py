@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 
 from ci.dashboard import code, paths
 from ci.dashboard.page import File, Lasting
 from ci.dashboard.site import Site
+from torch_conformance.results.report import replace
 
 FILE = "lasting.json"
 
@@ -51,9 +51,7 @@ class Lasted:
 
     def keep(self, entries: Mapping[str, Entry]) -> None:
         """For the next build. If this one ends before the site is there, nothing will match."""
-        part = self._file.with_suffix(".part")
-        part.write_text(json.dumps({"code": code.digest(), "pages": entries}), encoding="utf-8")
-        os.replace(part, self._file)
+        replace(self._file, json.dumps({"code": code.digest(), "pages": entries}))
 
 
 def _digest(files: Iterable[File]) -> str:

@@ -23,6 +23,7 @@ from ci.dashboard.summary import Span
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
 from ci.results.store import Snapshot
+from torch_conformance.results.report import replace
 
 MANIFEST = "state.json"
 ROWS = 1_000_000
@@ -87,7 +88,7 @@ def updated(
         "series": _said(runs),
         "files": list(zip(spans, names, strict=True)),
     }
-    _replace(folder / MANIFEST, json.dumps(made))
+    replace(folder / MANIFEST, json.dumps(made))
     _sweep(folder, {MANIFEST, *map(str, names)})
     return State(folder, tuple(runs), tuple((s, str(n)) for s, n in zip(spans, names, strict=True)))
 
@@ -173,7 +174,7 @@ def _file(
     )
     data = "".join(f"{line}\n" for line in lines)
     made = f"{hashlib.sha256(data.encode()).hexdigest()[:32]}.jsonl"
-    _replace(folder / made, data)
+    replace(folder / made, data)
     return made
 
 
@@ -199,12 +200,6 @@ def _carried(file: Path, plans: Sequence[_Plan]) -> dict[str, dict[int, Track]]:
                 if number is not None and (kept := track.since(track.parse(values), first)):
                     found[id][number] = kept
     return found
-
-
-def _replace(file: Path, text: str) -> None:
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, file)
 
 
 def _sweep(folder: Path, keep: set[str]) -> None:
