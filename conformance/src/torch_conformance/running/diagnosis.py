@@ -27,7 +27,7 @@ SIGNAL_STACK = 1 << 20
 GUIDE = (
     "to debug: add --isolate=none to the command below and run it under gdb, for example\n"
     "  gdb -ex run -ex backtrace --args python -m COMMAND\n"
-    "python -m torch_conformance help walkthrough-debugging-a-crash: gdb, core files, traces"
+    "about gdb, core files and stack overflows: python -m torch_conformance help debugging-a-crash"
 )
 
 _THREAD = re.compile(r"^SIG\w+\(\d+\), PID: \d+, Thread \d+: *\n((?:.+\n?)*)", re.MULTILINE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The documents that messages of the suite point to, as they are in the package.
 
-In a checkout the files are links to the README of the suite and to docs/walkthrough; a wheel has
-copies. A topic is a section of the README, or a chapter of the walkthrough.
+In a checkout the files are links to the README of the suite and into docs; a wheel has copies. A
+topic is a section of the README, a chapter of the walkthrough, or another document.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 
 def topics() -> dict[str, str]:
     """The text of each topic, by name, in the order of the documents."""
-    return {**_sections(README.read_text(encoding="utf-8")), **_chapters()}
+    documents = {_name(file): file.read_text(encoding="utf-8") for file in _documents()}
+    return {**_sections(README.read_text(encoding="utf-8")), **documents}
 
 
 def find(name: str) -> list[str]:
@@ -35,11 +36,14 @@ def _sections(text: str) -> dict[str, str]:
     }
 
 
-def _chapters() -> dict[str, str]:
-    return {
-        f"walkthrough-{file.stem.partition('-')[2]}": file.read_text(encoding="utf-8").rstrip()
-        for file in sorted(DIRECTORY.glob("[0-9]*.md"))
-    }
+def _documents() -> list[Path]:
+    return sorted(file for file in DIRECTORY.glob("*.md") if file != README)
+
+
+def _name(document: Path) -> str:
+    """The name of a document; chapters of the walkthrough have a number before theirs."""
+    number, _, rest = document.stem.partition("-")
+    return f"walkthrough-{rest}" if number.isdigit() else document.stem
 
 
 def _slug(title: str) -> str:
