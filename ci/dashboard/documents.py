@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts that the JSON documents of several kinds of pages have in common.
 
-A page declares its document as the class `Document`; whoever adds one lists it in ci/schemas.py.
+A page declares its document as the class `Document`; a new class is listed in ci/schemas.py.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RunPart(Part, kw_only=True, frozen=True):
 
 
 class KeyPart(Part, kw_only=True, frozen=True):
-    """A series: the runs of a backend with a line of torch."""
+    """A series: the runs of a backend with one release line of torch."""
 
     backend: str
     line: Line
@@ -59,7 +59,7 @@ class ColumnPart(KeyPart, kw_only=True, frozen=True):
 
 
 class StalePart(Part, frozen=True):
-    """The column of a series is not of the newest night."""
+    """The column of a series is older than the newest nightly run."""
 
     days: Annotated[Positive, Meta(description="Older than the newest run of the store.")]
     reason: Annotated[str, Meta(description="What became of the runs since.")]

@@ -26,7 +26,7 @@ class Pins(Part, tag_field="schema_version", tag=1, frozen=True):
 
 
 class Job(Part, frozen=True):
-    """One shard of the suite in one lane."""
+    """One shard of the suite in one configuration."""
 
     lane: Annotated[str, Meta(description="PIN-DRIVER")]
     pin: str
@@ -37,7 +37,7 @@ class Job(Part, frozen=True):
 
 
 class Matrix(Part, frozen=True):
-    """What `pin matrix` prints: the matrix of a GitHub workflow, a job for each lane and shard."""
+    """What `pin matrix` prints: a matrix of GitHub, a job for each configuration and shard."""
 
     include: Annotated[tuple[Job, ...], Meta(min_length=1, max_length=MATRIX_LIMIT)]
 

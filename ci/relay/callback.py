@@ -68,7 +68,7 @@ class Completed(_Job, kw_only=True, tag_field="status", tag="completed", frozen=
 
 
 class Callback(Part, frozen=True):
-    """What the relay is told: the dispatch as it came, and what became of the job."""
+    """The message for the relay: the dispatch as received, and the result of the job."""
 
     event_type: Literal["pull_request", "push", "nightly", "periodic"]
     delivery_id: Annotated[str, Meta(min_length=1, max_length=64)]

@@ -47,7 +47,7 @@ class Source(Part, order=True, frozen=True):
 
 
 class Sources(Part, tag_field="schema_version", tag=1, frozen=True):
-    """baseline.json on branch `results`: which run the report of each lane is of."""
+    """baseline.json on branch `results`: the run that made the report of each configuration."""
 
     lanes: Mapping[str, Source]
 

@@ -67,7 +67,7 @@ class OtherPart(documents.RunPart, kw_only=True, frozen=True):
 
 
 class SeriesPart(Part, kw_only=True, frozen=True):
-    """The backend with one line of torch."""
+    """The backend with one release line of torch."""
 
     line: documents.Line
     column: Annotated[
@@ -88,7 +88,7 @@ class SeriesPart(Part, kw_only=True, frozen=True):
 
 
 class Document(Part, tag_field="schema", tag=documents.schema("backend"), frozen=True):
-    """One backend with every line of torch: api/backend/NAME/index.json."""
+    """One backend with every release line of torch: api/backend/NAME/index.json."""
 
     backend: str
     series: tuple[SeriesPart, ...]

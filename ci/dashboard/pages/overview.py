@@ -39,7 +39,7 @@ class LevelPart(Part, frozen=True):
 
 
 class ColumnPart(documents.ColumnPart, kw_only=True, frozen=True):
-    """What a backend reached with a line of torch."""
+    """What a backend reached with a release line of torch."""
 
     level: Annotated[str | None, Meta(description="The highest that was reached; null: none.")]
     levels: Annotated[tuple[LevelPart, ...], Meta(description="Lowest first; empty without a run.")]
@@ -49,7 +49,7 @@ class ColumnPart(documents.ColumnPart, kw_only=True, frozen=True):
 
 
 class Document(Part, tag_field="schema", tag=documents.schema("overview"), frozen=True):
-    """What every backend reached with every line of torch: api/overview.json."""
+    """What every backend reached with every release line: api/overview.json."""
 
     newest: Annotated[
         Time | None,
