@@ -172,7 +172,7 @@ def test_nothing_executed_is_a_failure(tmp_path: Path) -> None:
         "--check=planted/lacking",
         "--check=planted/declines",
     )
-    assert run.code == 665
+    assert run.code == 65
     assert "NOTHING EXECUTED" in run.text
     assert set(run.outcomes.values()) == {"unsupported"}
 
