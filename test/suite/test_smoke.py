@@ -71,7 +71,7 @@ def test_a_name_that_the_descriptor_misspells_is_the_descriptors_fault(tmp_path:
         check=False,
     )
     assert done.returncode == 1, done.stdout + done.stderr
-    report = json.loads((tmp_path / "build" / "conformance" / "typo.json").read_text())
+    report = json.loads((tmp_path / "build" / "conformance" / "typo.smoke.json").read_text())
     bad = {check["id"] for check in report["checks"] if check["outcome"] in ("fail", "error")}
     assert bad == {"smoke/descriptor_names"}
     assert (

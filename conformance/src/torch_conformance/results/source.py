@@ -31,7 +31,7 @@ def commit() -> str | None:
     """The commit of the checkout, with ``-dirty`` where files of the suite differ; None if there is
     none. What else differs in the checkout is not the suite: a pin of the day, a backend at work.
     """
-    if not (PACKAGE.parent / ".git").exists():
+    if not (PACKAGE.parents[2] / ".git").exists():  # conformance/src/torch_conformance
         return None
     found = _git("rev-parse", "HEAD")
     if found is None or found.returncode != 0:
