@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from ci.dashboard.model import Change as SeriesChange
+from ci.dashboard.model import Result
 from torch_conformance.results import summary
 from torch_conformance.results.comparison import Change
 
@@ -47,16 +48,39 @@ def of_series(changes: Iterable[SeriesChange]) -> list[Cause]:
     return _grouped((one.check, one.before, one.after, one.detail) for one in changes)
 
 
+class Failure(NamedTuple):
+    """A result as a cause is told from it."""
+
+    id: str
+    outcome: str
+    message: str | None
+
+    @staticmethod
+    def of(results: Mapping[str, Result]) -> Iterator[Failure]:
+        """Those of checks by id."""
+        return (Failure(id, one.outcome, one.message) for id, one in results.items())
+
+
+class _Changed(NamedTuple):
+    """A change as a cause is told from it."""
+
+    id: str
+    before: str
+    after: str
+    message: str
+
+    @property
+    def outcome(self) -> str:
+        """Both outcomes."""
+        return f"{self.before}\0{self.after}"
+
+
 def _grouped(changes: Iterable[tuple[str, str, str, str]]) -> list[Cause]:
-    records = [
-        {"id": id, "outcome": f"{old}\0{new}", "message": detail}
-        for id, old, new, detail in changes
-    ]
-    return [_cause(text, group) for text, group in summary.grouped(records, ROOM)]
+    found = summary.grouped((_Changed(*change) for change in changes), ROOM)
+    return [_cause(text, group) for text, group in found]
 
 
-def _cause(text: str, group: list[summary.Record]) -> Cause:
-    outcomes = group[0]["outcome"]
-    before, _, after = outcomes.partition("\0")
-    said = text.removeprefix(f"{outcomes}: ")
-    return Cause(before, after, said, tuple(record["id"] for record in group))
+def _cause(text: str, group: list[_Changed]) -> Cause:
+    first = group[0]
+    said = text.removeprefix(f"{first.outcome}: ")
+    return Cause(first.before, first.after, said, tuple(one.id for one in group))

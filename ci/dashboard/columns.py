@@ -13,7 +13,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from ci.dashboard.courses import bad
 from ci.dashboard.model import Key
 from torch_conformance.results.comparison import ranks
 
@@ -68,7 +67,7 @@ def of(model: Model) -> Grid:
     for place, key in enumerate(columns):
         column = model.series[key].column
         for id, result in model.results(column).items() if column else ():
-            state = (result.outcome, bad(result))
+            state = (result.outcome, result.unexpected)
             rows[id][place] = cells.setdefault(state, Cell(*state))
     return Grid(columns, {id: tuple(row) for id, row in rows.items()})
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ci.dashboard.model import Result, Spell
+from ci.dashboard.model import Spell
 from torch_conformance.results.comparison import ranks
-from torch_conformance.spec.outcome import is_bad
 
 
 class Streak(NamedTuple):
@@ -47,10 +46,3 @@ def streak(spells: Sequence[Spell]) -> Streak:
         older.last if older else None,
         older is None and first > 0,
     )
-
-
-def bad(result: Result) -> bool:
-    """Whether the result makes a run red."""
-    if result.outcome == "pass":
-        return False
-    return is_bad({"outcome": result.outcome} | ({"waiver": 0} if result.waiver else {}))

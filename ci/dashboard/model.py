@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from torch_conformance.spec.outcome import Outcome, is_unexpected
+
 NIGHTLY = "nightly"
 
 
@@ -144,6 +146,16 @@ class Result:
     waiver: str | None = None
     """`LIST: ID` of the expectation that decided."""
     samples: int | None = None
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether it makes the run red."""
+        return is_unexpected(Outcome(self.outcome), listed=self.waiver is not None)
+
+    @property
+    def text(self) -> str:
+        """What is said of it: what is wrong, or why it did not pass."""
+        return self.message or self.reason or ""
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
 from ci.dashboard.model import Key, Result, Run
 from torch_conformance.results import comparison
-from torch_conformance.results.comparison import Comparison, IncomparableError
-from torch_conformance.results.reader import Document
+from torch_conformance.results.comparison import Comparison, Facts, IncomparableError, Side
+from torch_conformance.results.report import Capability, Torch
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -61,8 +63,7 @@ def prerendered(model: Model) -> Iterator[Pair]:
 
 def unlike(old: Run, new: Run) -> list[str]:
     """By which names (comparison.ALIKE) the runs did not ask the same; empty if they did."""
-    before, after = dict(old.told), dict(new.told)
-    return [name for name, read in comparison.ALIKE.items() if read(before) != read(after)]
+    return comparison.differing(_side(old, {}), _side(new, {}), comparison.ALIKE.keys())
 
 
 def alike(old: Iterable[Run], new: Sequence[Run]) -> Pair | None:
@@ -80,14 +81,20 @@ def alike(old: Iterable[Run], new: Sequence[Run]) -> Pair | None:
 
 def besides(pair: Pair) -> list[str]:
     """By which names (comparison.NOTED) the runs differ and may."""
-    old, new = pair.old.told, pair.new.told
-    return [name for name in comparison.NOTED if old.get(name) != new.get(name)]
+    old, new = map(facts, pair)
+    return [name for name in comparison.NOTED if getattr(old, name) != getattr(new, name)]
 
 
 def apart(pair: Pair) -> list[tuple[str, str, str]]:
     """How they differ there: name, before, after; of what has parts only those that differ."""
-    old, new = pair.old.told, pair.new.told
-    return [row for name in besides(pair) for row in _apart(name, old.get(name), new.get(name))]
+    old, new = map(facts, pair)
+    return [
+        row
+        for name in besides(pair)
+        for row in _apart(
+            name, msgspec.to_builtins(getattr(old, name)), msgspec.to_builtins(getattr(new, name))
+        )
+    ]
 
 
 def _apart(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
@@ -102,7 +109,7 @@ def _apart(name: str, old: Any, new: Any) -> Iterator[tuple[str, str, str]]:
 def refusal(pair: Pair) -> list[str]:
     """The same in sentences, with the values; empty if the runs can be compared."""
     try:
-        comparison.compare(_document(pair.old, {}), _document(pair.new, {}))
+        comparison.compare(_side(pair.old, {}), _side(pair.new, {}))
     except IncomparableError as error:
         return [line.strip() for line in str(error).splitlines()[1:]]
     return []
@@ -119,39 +126,43 @@ def missing(pair: Pair) -> list[str]:
 
 def compared(model: Model, pair: Pair, across: frozenset[str] = frozenset()) -> Comparison:
     """What changed; IncomparableError if the runs differ in what they asked, but for `across`."""
-    old, new = (_document(run, model.results(run)) for run in pair)
+    old, new = (_side(run, model.results(run)) for run in pair)
     return comparison.compare(old, new, across)
 
 
-def record(id: str, result: Result) -> dict[str, Any]:
-    """A result as the record of a report, as far as comparisons go by it."""
-    made: dict[str, Any] = {
-        "id": id,
-        "surface": id.partition("/")[0],
-        "outcome": result.outcome,
-        "evidence": result.evidence,
-        "fallbacks": list(result.fallbacks),
-    }
-    if result.message is not None:
-        made["message"] = result.message
-    if result.reason is not None:
-        made["reason"] = result.reason
-    if result.waiver is not None:
-        made["waiver"] = result.waiver
-    return made
-
-
-def _document(run: Run, results: Mapping[str, Result]) -> Document:
-    """Only aligned runs are in pairs, and these are complete."""
-    checks = [record(id, result) for id, result in results.items()]
-    return Document(
-        run.id[:12], {"run": dict(run.told), "checks": checks, "complete": True}, run.id
+def facts(run: Run) -> Facts:
+    """What the run asked, and what it says of itself besides."""
+    said = run.told
+    return Facts(
+        backend=said["backend"],
+        device_type=run.device_type,
+        suite=run.suite,
+        suite_digest=run.suite_digest,
+        options={name: run.options[name] for name in comparison.OPTIONS},
+        differs_by=tuple(said["selection"]["differs_by"]),
+        seed=run.seed,
+        capabilities={
+            name: Capability(value=entry["value"], source=entry["source"])
+            for name, entry in said["capabilities"].items()
+        },
+        torch=Torch(version=run.torch, git=run.torch_git),
+        python=run.python,
+        platform=run.platform,
+        driver=run.driver,
+        devices=run.devices,
+        descriptor=said["descriptor"],
+        expectations=said["expectations"],
     )
 
 
+def _side(run: Run, results: Mapping[str, Result]) -> Side:
+    """Only aligned runs are in pairs, and these are complete."""
+    return Side(run.id[:12], run.id, facts(run), results)
+
+
 def _question(run: Run) -> str:
-    told = dict(run.told)
-    return repr([read(told) for read in comparison.ALIKE.values()])
+    asked = facts(run)
+    return repr([read(asked) for read in comparison.ALIKE.values()])
 
 
 def _look_different(old: Run, new: Run) -> bool:

@@ -25,7 +25,6 @@ from ci.surface.model import Torch
 from ci.surface.report.json import parse
 from ci.surface.report.report import Report
 from torch_conformance.results.comparison import Change
-from torch_conformance.spec.outcome import is_bad
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -202,13 +201,13 @@ def _on_backend(model: Model, pair: Pair, findings: since.Findings | None) -> On
 
 def _began(change: Change, result: Result) -> bool:
     """Whether a regression is a check that was there and is bad now; not one of its evidence."""
-    bad = is_bad(pairs.record(change.id, result))
-    return bad and change.old != "new" and change.new == result.outcome
+    return result.unexpected and change.old != "new" and change.new == result.outcome
 
 
 def _failing(change: Change, result: Result, findings: since.Findings | None) -> Failing:
     if findings is None:
         return Failing(change, result, (), ())
-    record = pairs.record(change.id, result)
-    named = tuple(cause.finding for cause in findings.since(record) if cause.by == "name")
-    return Failing(change, result, named, () if named else findings.parts(record["surface"]))
+    surface = change.id.partition("/")[0]
+    causes = findings.since(surface, result.text)
+    named = tuple(cause.finding for cause in causes if cause.by == "name")
+    return Failing(change, result, named, () if named else findings.parts(surface))

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ci.dashboard.model import DURATIONS, Course, Result, Spell
-from torch_conformance.results.comparison import SILENT, ranks
-from torch_conformance.spec.outcome import Outcome
+from torch_conformance.results.comparison import Move, by_evidence, by_outcome
 
 LONGEST_DETAIL = 200  # characters
 
@@ -23,7 +22,7 @@ class Stay(NamedTuple):
 
     outcome: str
     evidence: str | None
-    bad: bool
+    unexpected: bool
     first: int
     last: int
     detail: str
@@ -165,32 +164,25 @@ def _gone(stay: Stay, kept: Collection[int]) -> Iterator[tuple[int, Difference]]
         yield stay.last + 1, Difference(stay.outcome, "gone", "other", "")
 
 
+#: What a change is called; what is not here is called `other`.
+_KINDS = {Move.REGRESSION: "regression", Move.IMPROVEMENT: "improvement"}
+
+
 def difference(old: Stay | None, new: Stay) -> Difference | None:
     """None if nothing changed that matters, by torch_conformance.results.comparison."""
-    if old is None:
-        return Difference("new", new.outcome, "regression" if new.bad else "other", new.detail)
-    if old.outcome == new.outcome and new.bad <= old.bad:
-        return _evidence(old, new)
-    return Difference(old.outcome, new.outcome, _kind(old, new), new.detail)
-
-
-def _kind(old: Stay, new: Stay) -> str:
-    if old.bad and Outcome(new.outcome) in SILENT:
-        return "other"
-    step = ranks()[new.outcome] - ranks()[old.outcome]
-    # Alike and worse: flaky before and after, and not listed any more.
-    if step < 0 or old.outcome == new.outcome:
-        return "regression"
-    return "improvement" if step else "other"
+    move = by_outcome(old, new)
+    if move is not None:
+        before = old.outcome if old else "new"
+        return Difference(before, new.outcome, _KINDS.get(move, "other"), new.detail)
+    return _evidence(old, new) if old else None
 
 
 def _evidence(old: Stay, new: Stay) -> Difference | None:
-    before, after = old.evidence, new.evidence
-    if before is None or after is None or before == after or "fallback" not in (before, after):
+    move = by_evidence(old.evidence, new.evidence)
+    if move not in _KINDS or old.evidence is None or new.evidence is None:
         return None
-    if after == "fallback":
-        return Difference(before, after, "regression", new.detail)
-    return Difference(before, after, "improvement", "")
+    said = new.detail if move is Move.REGRESSION else ""
+    return Difference(old.evidence, new.evidence, _KINDS[move], said)
 
 
 def detail(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ci.errors import CiError, Exit
-from ci.gate import foreign, inputs, policy, runs, verdict
+from ci.gate import inputs, policy, runs, verdict
 from ci.gate.judge import judge
 from ci.gate.policy import Limits, Policy
 from ci.gate.report import annotate, junit, markdown, sarif, text
@@ -20,7 +20,7 @@ from ci.gate.verdict import Outcome, Verdict
 from ci.output import say, show, write
 from ci.surface.report import json as findings_json
 from ci.untrusted import spoken
-from torch_conformance.results import report
+from torch_conformance.results.writing import dumps
 from torch_conformance.spec import strict
 
 EXITS = {
@@ -139,8 +139,8 @@ def _write_merged(folder: Path, candidate: Mapping[str, Run]) -> None:
     except OSError as error:
         raise CiError(f"cannot write {folder}: {error.strerror}") from error
     for lane, made in candidate.items():
-        if made.whole and not foreign.is_foreign(made.whole):
-            data = report.dumps(made.whole.content).encode()
+        if made.whole and not made.whole.foreign:
+            data = dumps(made.whole.report)
             write(folder / f"{lane}.json.gz", gzip.compress(data, mtime=0))
 
 

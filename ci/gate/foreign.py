@@ -18,11 +18,22 @@ from xml.etree.ElementTree import Element, ParseError
 import defusedxml
 import defusedxml.ElementTree
 import junitparser
+import msgspec
 
-from torch_conformance.results.reader import MAX_PROBLEMS, Document, Record, ReportError
-from torch_conformance.results.report import totals
+from torch_conformance.results.reader import MAX_PROBLEMS, Document, ReportError
+from torch_conformance.results.report import (
+    SCHEMA,
+    Options,
+    Report,
+    Run,
+    Source,
+    Torch,
+    totals,
+)
 from torch_conformance.spec.ids import ID
-from torch_conformance.spec.outcome import BAD, Outcome
+from torch_conformance.spec.outcome import BAD, Outcome, is_unexpected
+from torch_conformance.spec.reason import Stated
+from torch_conformance.spec.result import CheckResult
 
 BACKEND = "JUnit"
 MAX_DEPTH = 24
@@ -38,53 +49,65 @@ def parse(data: bytes, name: str) -> Document:
     if _is_deep(root):
         raise ReportError(name, [f"nested deeper than {MAX_DEPTH}"])
     try:
-        records = [_record(case) for case in root.iter("testcase")]
+        results = [_result(case) for case in root.iter("testcase")]
     except ValueError as error:
         raise ReportError(name, [str(error)]) from None
-    if problems := [*_miscounted(root), *_doubles(records)]:
+    if problems := [*_miscounted(root), *_doubles(results)]:
         raise ReportError(name, problems)
-    return document(records, name, hashlib.sha256(data).hexdigest())
+    return document(results, name, hashlib.sha256(data).hexdigest())
 
 
 def merge(documents: list[Document]) -> Document:
     """Several files as one; nothing proves that these are all. Raises ReportError."""
-    records = [record for document in documents for record in document.checks]
+    results = [result for document in documents for result in document.checks]
     name = ", ".join(document.name for document in documents)
-    if problems := list(_doubles(records)):
+    if problems := list(_doubles(results)):
         raise ReportError(name, problems)
     digests = "\n".join(sorted(document.sha256 for document in documents))
-    return document(records, name, hashlib.sha256(digests.encode()).hexdigest())
+    return document(results, name, hashlib.sha256(digests.encode()).hexdigest())
 
 
-def document(records: list[Record], name: str, sha256: str) -> Document:
-    """The records as a document that can be compared with others that came from JUnit."""
-    run = {
-        "backend": BACKEND,
-        "device_type": None,
-        "torch": None,
-        "suite": None,
-        "source": {"commit": None, "digest": None},
-        "seed": None,
-        "started": None,
-        "platform": None,
-        "duration_s": round(sum(record["duration_s"] for record in records), 3),
-        "selection": None,
-        "capabilities": {},
-        "options": {"dtypes": None, "fallback": None, "isolate": None, "shard": None},
-    }
-    content: dict[str, Any] = {
-        "complete": not any(record["outcome"] == Outcome.NOT_RUN for record in records),
-        "run": run,
-        "totals": totals(records),
-        "requirements": {},
-        "checks": sorted(records, key=lambda record: str(record["id"])),
-    }
-    return Document(name, content, sha256)
+def document(results: list[CheckResult], name: str, sha256: str) -> Document:
+    """The results as a document that can be compared with others that came from JUnit."""
+    lasted = round(sum(result.duration_s for result in results), 3)
+    report = Report(
+        schema=SCHEMA,
+        complete=not any(result.outcome is Outcome.NOT_RUN for result in results),
+        run=msgspec.structs.replace(_UNKNOWN, duration_s=lasted),
+        totals=totals(results),
+        requirements={},
+        checks=tuple(sorted(results, key=lambda result: result.id)),
+    )
+    return Document(name, report, sha256, foreign=True)
 
 
-def is_foreign(document: Document) -> bool:
-    """Whether it came from JUnit."""
-    return "schema" not in document.content
+#: What JUnit says of a run: nothing.
+_UNKNOWN = Run(
+    backend=BACKEND,
+    device_type="",
+    torch=Torch(version="", git=None),
+    suite="",
+    source=Source(commit=None, digest=""),
+    python="",
+    platform="",
+    seed=0,
+    started="",
+    duration_s=0.0,
+    descriptor=None,
+    expectations=None,
+    selection=None,
+    capabilities={},
+    options=Options(
+        isolate="",
+        workers=1,
+        chunk=1,
+        dtypes=(),
+        fallback="allow",
+        shard=None,
+        tier=None,
+        checks=(),
+    ),
+)
 
 
 def _tree(data: bytes, name: str) -> Element:
@@ -105,26 +128,24 @@ def _defused(stream: io.BytesIO) -> Any:
     return defusedxml.ElementTree.parse(stream, forbid_dtd=True)
 
 
-def _record(element: Element) -> Record:
+def _result(element: Element) -> CheckResult:
     case = junitparser.TestCase.fromelem(element)
     duration = case.time or 0.0
     if not (math.isfinite(duration) and duration >= 0):
         raise ValueError(f"{case.name}: {duration} is not a duration")
     outcome, told = _outcome(element)
-    made: Record = {
-        "id": _id(case),
-        "requirements": [],
-        "surface": "",
-        "outcome": outcome.value,
-        "duration_s": duration,
-    }
-    if _is_ours(case):
-        made["surface"] = str(case.name).partition("/")[0]
-    if outcome in BAD or outcome is Outcome.FLAKY:
-        made["message"] = told
-    elif outcome is not Outcome.PASS:
-        made["reason"] = told
-    return made
+    is_wrong = is_unexpected(outcome, listed=False)
+    return CheckResult(
+        id=_id(case),
+        requirements=(),
+        surface=str(case.name).partition("/")[0] if _is_ours(case) else "",
+        tier="",
+        level="",
+        outcome=outcome,
+        duration_s=duration,
+        message=told if is_wrong else None,
+        reason=None if is_wrong or outcome is Outcome.PASS else Stated(text=told),
+    )
 
 
 def _id(case: junitparser.TestCase) -> str:
@@ -138,7 +159,7 @@ def _id(case: junitparser.TestCase) -> str:
 
 
 def _is_ours(case: junitparser.TestCase) -> bool:
-    """Whether the suite wrote it (torch_conformance.results.report.junit)."""
+    """Whether the suite wrote it (torch_conformance.results.junit)."""
     name = case.name or ""
     surface = name.partition("/")[0]
     return ID.fullmatch(name) is not None and (case.classname or "").endswith(f".{surface}")
@@ -183,7 +204,7 @@ def _miscounted(root: Element) -> Iterator[str]:
                     yield f"{where}: {key} says {said}, the cases have {count}"
 
 
-def _doubles(records: Iterable[Record]) -> Iterator[str]:
-    counts = Counter(record["id"] for record in records)
+def _doubles(results: Iterable[CheckResult]) -> Iterator[str]:
+    counts = Counter(result.id for result in results)
     doubles = [f"{id} is there {n} times" for id, n in counts.items() if n > 1]
     yield from doubles[: MAX_PROBLEMS + 1]

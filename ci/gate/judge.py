@@ -22,8 +22,14 @@ from ci.gate.verdict import (
     outcome_of_all,
 )
 from ci.surface.model import Finding
-from torch_conformance.results.comparison import Comparison, IncomparableError, compare
-from torch_conformance.results.reader import Document, Record, plain
+from torch_conformance.results.comparison import (
+    Comparison,
+    IncomparableError,
+    compare,
+    side_of,
+)
+from torch_conformance.results.reader import Document, plain
+from torch_conformance.spec.result import CheckResult
 
 LONGEST = 4000  # characters of a message, as in the verdict
 LONGEST_TEXT = 1000  # of a problem or a note
@@ -48,7 +54,7 @@ class _Judged:
 class _Compared:
     """The baseline of a configuration, and the result of the suite's comparison."""
 
-    records: Mapping[str, Record] = field(default_factory=dict)
+    results: Mapping[str, CheckResult] = field(default_factory=dict)
     to_fallback: frozenset[str] = frozenset()
     changed: frozenset[str] = frozenset()
     """What was asked differently: suite, torch."""
@@ -100,7 +106,7 @@ def _lane(
     compared = _compared(policy, run, before)
     kinds = dict(_kinds(run, compared))
     checks = [
-        _check(policy, name, id, kind, run.records.get(id), compared, findings)
+        _check(policy, name, id, kind, run.results.get(id), compared, findings)
         for id, kind in kinds.items()
         if kind is not Class.UNCHANGED
     ]
@@ -111,10 +117,10 @@ def _lane(
             name=name,
             required=policy.requires(name),
             outcome=outcome_of(problems, means),
-            backend=_short(run.example.run["backend"]) if run.example else None,
+            backend=_short(run.example.run.backend) if run.example else None,
             torch=_torch_of(run),
             baseline=(_torch_of(before) or "unknown") if before and before.example else None,
-            counts=dict(sorted(Counter(r["outcome"] for r in run.records.values()).items())),
+            counts=dict(sorted(Counter(r.outcome.value for r in run.results.values()).items())),
             classes=dict(sorted(Counter(kind.value for kind in kinds.values()).items())),
             means=dict(sorted(means.items())),
             problems=problems,
@@ -134,15 +140,17 @@ def _compared(policy: Policy, run: Run, before: Run | None) -> _Compared:
     if before.whole is None:
         return _Compared(problems=[f"the run to compare with: {why}" for why in before.problems])
     if run.whole is None:
-        return _Compared(records=before.records)
+        return _Compared(results=before.results)
     try:
-        made = compare(before.whole, run.whole, policy.may_differ, allow_removed=True)
+        made = compare(
+            side_of(before.whole), side_of(run.whole), policy.may_differ, allow_removed=True
+        )
     except IncomparableError as error:
         cure = f"\n  if that is meant: may_differ of the policy: {', '.join(error.names)}"
         said = f"{error}{cure if error.names else ''}"
-        return _Compared(records=before.records, problems=[said])
+        return _Compared(results=before.results, problems=[said])
     return _Compared(
-        records=before.records,
+        results=before.results,
         to_fallback=frozenset(c.id for c in made.regressions if c.new == "fallback"),
         changed=frozenset(_changed(before.whole, run.whole)),
         problems=made.lost,
@@ -156,15 +164,15 @@ def _capabilities(made: Comparison) -> Iterator[str]:
 
 
 def _changed(before: Document, after: Document) -> Iterator[str]:
-    if before.run["torch"] != after.run["torch"]:
+    if before.run.torch != after.run.torch:
         yield "torch"
-    if before.run["source"]["digest"] != after.run["source"]["digest"]:
+    if before.run.source.digest != after.run.source.digest:
         yield "suite"
 
 
 def _kinds(run: Run, compared: _Compared) -> Iterator[tuple[str, Class]]:
     """The class of every check; of a run that is not whole, nothing is known to be missing."""
-    before, after = compared.records, run.records
+    before, after = compared.results, run.results
     for id in sorted(before.keys() | after.keys()):
         kind = classify(before.get(id), after.get(id))
         if kind is Class.UNCHANGED and id in compared.to_fallback:
@@ -178,24 +186,25 @@ def _check(
     lane: str,
     id: str,
     kind: Class,
-    record: Record | None,
+    result: CheckResult | None,
     compared: _Compared,
     findings: Findings,
 ) -> Check:
-    before = compared.records.get(id)
-    told = record or before or {}
+    before = compared.results.get(id)
+    known = result or before
+    assert known is not None
     return Check(
         lane=lane,
         id=id,
         kind=kind,
         means=_means(policy, id, kind, compared),
-        before=before["outcome"] if before else None,
-        after=record["outcome"] if record else None,
-        requirements=tuple(told["requirements"]),
-        surface=told["surface"],
-        message=_cut((record or {}).get("message") or (record or {}).get("reason") or ""),
-        since=findings.since(record or told) if kind in EXPLAINED else (),
-        repro=_cut((record or {}).get("repro", "")),
+        before=before.outcome if before else None,
+        after=result.outcome if result else None,
+        requirements=known.requirements,
+        surface=known.surface,
+        message=_cut(result.text if result else ""),
+        since=findings.since(known.surface, known.text) if kind in EXPLAINED else (),
+        repro=_cut((result and result.repro) or ""),
     )
 
 
@@ -220,7 +229,7 @@ def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:
     """All lanes judge one change: their suites have to be the same."""
     first: dict[str, str] = {}
     for name, run in candidate.items():
-        digest = run.example.run["source"]["digest"] if run.example else None
+        digest = run.example.run.source.digest if run.example else None
         if policy.requires(name) and digest:
             first.setdefault(digest, name)
     if len(first) > 1:
@@ -250,7 +259,7 @@ def _of_retired(
 ) -> Iterator[str]:
     """Entries that have done their work."""
     runs = [*(baseline or {}).values(), *candidate.values()]
-    ids = {id for run in runs for id in run.records} if policy.retired else set()
+    ids = {id for run in runs for id in run.results} if policy.retired else set()
     for entry in policy.retired:
         if not any(map(entry.matches, ids)):
             yield f"`retired` of the policy: {entry.id} is not a check any more; delete the entry"
@@ -275,8 +284,7 @@ def _cause(finding: Finding) -> Cause:
 
 def _torch_of(run: Run) -> str | None:
     """Its version, where a report tells."""
-    told = run.example.run["torch"] if run.example else None
-    return _short(told["version"]) if told else None
+    return _short(run.example.run.torch.version) or None if run.example else None
 
 
 def _texts(texts: Iterable[str]) -> tuple[str, ...]:

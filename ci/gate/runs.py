@@ -10,10 +10,12 @@ from ci.gate import foreign
 from ci.gate.inputs import File, LaneFiles, content
 from ci.gate.policy import Limits
 from ci.gate.verdict import Shard
-from torch_conformance.results import reader, report
+from torch_conformance.results import reader
 from torch_conformance.results.merging import MergeError, merge
-from torch_conformance.results.reader import Document, Record, ReportError
+from torch_conformance.results.reader import Document, ReportError
+from torch_conformance.results.writing import dumps
 from torch_conformance.spec import strict
+from torch_conformance.spec.result import CheckResult
 
 MERGED = "merged"
 
@@ -29,10 +31,10 @@ class Run:
     problems: list[str] = field(default_factory=list)
 
     @property
-    def records(self) -> dict[str, Record]:
+    def results(self) -> dict[str, CheckResult]:
         """Every check of which a result arrived."""
         documents = [self.whole] if self.whole else self.parts
-        return {record["id"]: record for document in documents for record in document.checks}
+        return {result.id: result for document in documents for result in document.checks}
 
     @property
     def example(self) -> Document | None:
@@ -82,26 +84,26 @@ def _put_together(run: Run) -> None:
 
 
 def _whole(parts: list[Document]) -> Document:
-    kinds = {foreign.is_foreign(part) for part in parts}
+    kinds = {part.foreign for part in parts}
     if len(kinds) > 1:
         raise MergeError("JUnit and reports of the suite for one configuration")
     if len(parts) == 1 and parts[0].shard is None:
         return parts[0]
     if True in kinds:
         return foreign.merge(parts)
-    return reader.parse(report.dumps(merge(parts)).encode(), MERGED)
+    return reader.parse(dumps(merge(parts)), MERGED)
 
 
 def _of_others(documents: list[Document], commit: str) -> Iterator[str]:
     for document in documents:
-        said = document.run["source"]["commit"]
+        said = document.run.source.commit
         if said != commit:
             yield f"{document.name}: of the suite at {said or 'no commit'}, not at {commit}"
 
 
 def _unusable(documents: list[Document]) -> Iterator[str]:
     for document in documents:
-        if reason := document.run.get("cannot_load"):
+        if reason := document.run.cannot_load:
             yield f"{document.name}: the backend did not come up: {reader.plain(reason)}"
         elif not document.complete:
             yield f"{document.name}: the run did not end: its report is not complete"
@@ -111,21 +113,14 @@ def _unusable(documents: list[Document]) -> Iterator[str]:
 
 def _shards(document: Document) -> Iterator[Shard]:
     run = document.run
-    for part in run.get("merged", ()):
+    for part in run.merged or ():
+        yield Shard(part.shard, None, part.started, part.duration_s, part.platform, part.sha256)
+    if run.merged is None:
         yield Shard(
-            part["shard"],
-            None,
-            part["started"],
-            part["duration_s"],
-            part["platform"],
-            part["sha256"],
-        )
-    if "merged" not in run:
-        yield Shard(
-            run["options"]["shard"],
+            run.options.shard,
             len(document.checks),
-            run["started"],
-            run["duration_s"],
-            run["platform"],
+            run.started or None,
+            run.duration_s,
+            run.platform or None,
             document.sha256,
         )

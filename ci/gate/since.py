@@ -19,7 +19,6 @@ import yaml
 from ci.gate.verdict import Since
 from ci.surface.diff import order
 from ci.surface.model import Domain, Finding, Severity
-from torch_conformance.results.reader import Record
 
 SURFACES = Path(__file__).parent / "surfaces.yaml"
 MOST = 3
@@ -53,12 +52,11 @@ class Findings:
         """Those that keep a backend from compiling: it then has no results at all."""
         return [f for f in self.by_identity.values() if f.severity is Severity.COMPILE_BREAK]
 
-    def since(self, record: Record) -> tuple[Since, ...]:
+    def since(self, surface: str, said: str) -> tuple[Since, ...]:
         """Those that the failure of a check has to do with, the most likely one first."""
-        said = f"{record.get('message', '')}\n{record.get('reason', '')}"[:LONGEST]
-        if named := dict.fromkeys(self._named(said)):
+        if named := dict.fromkeys(self._named(said[:LONGEST])):
             return tuple(Since(identity, "name") for identity in named)[:MOST]
-        surfaces = standing_on().get(record["surface"], ())
+        surfaces = standing_on().get(surface, ())
         of_surface = (f for surface in surfaces for f in self._by_surface.get(surface, ()))
         worst = sorted(of_surface, key=order)[:MOST]
         return tuple(Since(finding.identity, "surface") for finding in worst)

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ci.errors import CiError
 from ci.output import printable
-from torch_conformance.results import merging, reader, report
+from torch_conformance.results import merging, reader
 from torch_conformance.results.reader import Document
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.results.writing import dumps
+from torch_conformance.spec.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -54,21 +54,17 @@ def _wholes(documents: Iterable[Document]) -> Iterable[Document]:
         else:
             shards[Path(document.name).parent].append(document)
     for folder, parts in shards.items():
-        yield reader.parse(report.dumps(merging.merge(parts)).encode(), str(folder))
+        yield reader.parse(dumps(merging.merge(parts)), str(folder))
 
 
 def _results(documents: Sequence[Document]) -> Results:
-    records = [record for document in documents for record in document.checks]
-    failed = sum(map(is_bad, records))
-    passed = sum(not is_bad(record) and _passes(record) for record in records)
+    results = [result for document in documents for result in document.checks]
+    failed = sum(result.unexpected for result in results)
+    passed = sum(result.outcome is Outcome.PASS for result in results)
     return Results(
         passed,
         failed,
-        len(records) - passed - failed,
+        len(results) - passed - failed,
         all(document.state == "green" for document in documents),
-        frozenset(git for d in documents if (git := d.run["torch"]["git"])),
+        frozenset(git for d in documents if (git := d.run.torch.git)),
     )
-
-
-def _passes(record: dict[str, Any]) -> bool:
-    return bool(record["outcome"] == Outcome.PASS)

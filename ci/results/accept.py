@@ -7,16 +7,17 @@ are; a program that shows them must escape them.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from torch_conformance.results import reader
 from torch_conformance.results.reader import Document
+from torch_conformance.results.report import Run
 
 NAME = 12
 """Digits of a run's id by which it goes in addresses."""
@@ -55,15 +56,15 @@ def read(content: Any, name: str, sha256: str, now: datetime) -> Document:
     return report
 
 
-def started(run: dict[str, Any]) -> datetime:
+def started(run: Run) -> datetime:
     """When it began, in UTC."""
-    return datetime.fromisoformat(run["started"]).astimezone(timezone.utc)
+    return datetime.fromisoformat(run.started).astimezone(timezone.utc)
 
 
-def label(run: dict[str, Any]) -> str:
+def label(run: Run) -> str:
     """What the backend is called: with the name of its driver, if the report says one."""
     driver = _driver(run)
-    return run["backend"] if driver is None else f"{run['backend']}-{driver}"
+    return run.backend if driver is None else f"{run.backend}-{driver}"
 
 
 def line(version: str) -> str:
@@ -83,7 +84,7 @@ def line(version: str) -> str:
 def _problems(report: Document, now: datetime) -> Iterator[str]:
     run = report.run
     if report.shard:
-        shard = run["options"]["shard"]
+        shard = run.options.shard
         yield f"is shard {shard}: `python -m torch_conformance merge` the shards first"
     yield from _sizes(report)
     yield from _names(run)
@@ -94,58 +95,58 @@ def _problems(report: Document, now: datetime) -> Iterator[str]:
 def _sizes(report: Document) -> Iterator[str]:
     counts = {
         "checks": (len(report.checks), MAX_CHECKS),
-        "requirements": (len(report.content["requirements"]), MAX_REQUIREMENTS),
-        "surfaces": (len({record["surface"] for record in report.checks}), MAX_SURFACES),
+        "requirements": (len(report.report.requirements), MAX_REQUIREMENTS),
+        "surfaces": (len({result.surface for result in report.checks}), MAX_SURFACES),
         "requirements of one check": (
-            max((len(record["requirements"]) for record in report.checks), default=0),
+            max((len(result.requirements) for result in report.checks), default=0),
             MAX_NAMED,
         ),
     }
     for what, (count, most) in counts.items():
         if count > most:
             yield f"has {count:,} {what}; at most {most:,} are stored"
-    size = len(json.dumps(report.run))
+    size = len(msgspec.json.encode(report.run))
     if size > MAX_HEAD:
         yield f"says {size >> 10} KiB of its run; at most {MAX_HEAD >> 10} KiB are stored"
-    ids = (*(record["id"] for record in report.checks), *report.content["requirements"])
+    ids = (*(result.id for result in report.checks), *report.report.requirements)
     if longest := max((id for id in ids if len(id) > MAX_ID), key=len, default=None):
         yield f"{longest[:60]}... is an id of {len(longest)} characters; {MAX_ID} are taken"
 
 
-def _names(run: dict[str, Any]) -> Iterator[str]:
-    for what, name in (("backend", run["backend"]), ("driver", _driver(run))):
+def _names(run: Run) -> Iterator[str]:
+    for what, name in (("backend", run.backend), ("driver", _driver(run))):
         if name is not None and not _BACKEND.fullmatch(name):
             yield (
                 f"its {what} is called {name[:60]!r}: names are up to 40 small letters, digits, "
                 "'.', '_' and '-', and begin and end with a letter or digit"
             )
-    version = run["torch"]["version"]
+    version = run.torch.version
     try:
         line(version)
     except InvalidVersion:
         yield f"its torch has version {version[:60]!r}, which is not valid for a Python package"
 
 
-def _time(run: dict[str, Any], now: datetime) -> Iterator[str]:
-    said = datetime.fromisoformat(run["started"])
+def _time(run: Run, now: datetime) -> Iterator[str]:
+    said = datetime.fromisoformat(run.started)
     if said.tzinfo is None:
-        yield f"started at {run['started']}, which names no time zone"
+        yield f"started at {run.started}, which names no time zone"
     elif said < OLDEST:
-        yield f"started at {run['started']}: the clock of the machine was not set"
+        yield f"started at {run.started}: the clock of the machine was not set"
     elif said > now + SKEW:
-        yield f"started at {run['started']}, which is in the future"
+        yield f"started at {run.started}, which is in the future"
 
 
 def _numbers(report: Document) -> Iterator[str]:
-    if not -_INT64 <= report.run["seed"] < _INT64:
+    if not -_INT64 <= report.run.seed < _INT64:
         yield "its seed is larger than 64 bits"
-    longest = max([report.run["duration_s"], *(r["duration_s"] for r in report.checks)])
+    longest = max([report.run.duration_s, *(result.duration_s for result in report.checks)])
     if longest > MAX_SECONDS:
         yield f"a duration of {longest:.3g} seconds is not credible"
-    if any(record.get("samples", 0) >= _INT64 for record in report.checks):
+    if any((result.samples or 0) >= _INT64 for result in report.checks):
         yield "a number of samples is larger than 64 bits"
 
 
-def _driver(run: dict[str, Any]) -> str | None:
-    found = (run.get("driver") or {}).get("name")
+def _driver(run: Run) -> str | None:
+    found = (run.driver or {}).get("name")
     return found if isinstance(found, str) else None

@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from ci.results import accept
 from torch_conformance.results import levels
 from torch_conformance.results.locations import without_folders
-from torch_conformance.results.reader import Document, Record
+from torch_conformance.results.reader import Document
 from torch_conformance.results.report import totals
-from torch_conformance.spec.outcome import is_bad
+from torch_conformance.spec.result import CheckResult
 
 MAX_TEXT = 4000
 """Characters of a message, reason or repro that are kept."""
@@ -22,7 +24,11 @@ MAX_OPERATOR = 200
 """Characters of an operator's name that are kept."""
 DIGITS = 3
 """Of a check's duration. The rest is noise, and half of the size of a store."""
-EVIDENCE = ("native", "composite", "fallback")
+EVIDENCE: tuple[Literal["native", "composite", "fallback"], ...] = (
+    "native",
+    "composite",
+    "fallback",
+)
 
 Row = dict[str, Any]
 
@@ -34,69 +40,68 @@ def run(report: Document) -> Row:
 
 def results(report: Document) -> Iterator[Row]:
     """A row for each check, in the order of the report."""
-    for record in report.checks:
-        waiver = record.get("waiver") or {}
+    for result in report.checks:
+        excused = result.excused
         yield {
             "run": report.sha256,
-            "check_id": record["id"],
-            "surface": record["surface"],
-            "tier": record["tier"],
-            "level": record["level"],
-            "requirements": record["requirements"],
-            "outcome": record["outcome"],
-            "evidence": record.get("evidence"),
-            "duration_s": float(f"{record['duration_s']:.{DIGITS}g}"),
-            "message": _cut(record.get("message")),
-            "reason": _cut(record.get("reason")),
-            "repro": _cut(record.get("repro")),
-            "fallbacks": _fallbacks(record),
-            "waiver_list": waiver.get("list"),
-            "waiver_id": _cut(waiver.get("id")),
-            "samples": record.get("samples"),
+            "check_id": result.id,
+            "surface": result.surface,
+            "tier": result.tier,
+            "level": result.level,
+            "requirements": result.requirements,
+            "outcome": result.outcome.value,
+            "evidence": result.evidence,
+            "duration_s": float(f"{result.duration_s:.{DIGITS}g}"),
+            "message": _cut(result.message),
+            "reason": _cut(str(result.reason)) if result.reason else None,
+            "repro": _cut(result.repro),
+            "fallbacks": _fallbacks(result),
+            "waiver_list": excused.list if excused else None,
+            "waiver_id": _cut(excused.entry) if excused else None,
+            "samples": result.samples,
         }
 
 
 def _said(report: Document) -> Row:
     """What the report says itself."""
-    run = report.run
-    selection = run["selection"] or {}
+    run, chosen = report.run, report.run.selection
     return {
         "id": report.sha256,
         "backend": accept.label(run),
-        "line": accept.line(run["torch"]["version"]),
-        "name": run["backend"],
-        "device_type": run["device_type"],
-        "torch": run["torch"]["version"],
-        "torch_git": run["torch"]["git"],
-        "suite": run["suite"],
-        "suite_commit": run["source"]["commit"],
-        "suite_digest": run["source"]["digest"],
-        "python": run["python"],
-        "platform": run["platform"],
+        "line": accept.line(run.torch.version),
+        "name": run.backend,
+        "device_type": run.device_type,
+        "torch": run.torch.version,
+        "torch_git": run.torch.git,
+        "suite": run.suite,
+        "suite_commit": run.source.commit,
+        "suite_digest": run.source.digest,
+        "python": run.python,
+        "platform": run.platform,
         # Reports of an earlier suite tell whole paths.
-        "driver": json.dumps(without_folders(run["driver"])) if run.get("driver") else None,
-        "devices": run.get("devices", []),
-        "seed": run["seed"],
-        "options": json.dumps(run["options"]),
+        "driver": json.dumps(without_folders(run.driver)) if run.driver else None,
+        "devices": run.devices,
+        "seed": run.seed,
+        "options": msgspec.json.encode(run.options).decode(),
         "started": accept.started(run).strftime("%Y-%m-%d %H:%M:%S.%f"),
-        "duration_s": run["duration_s"],
+        "duration_s": run.duration_s,
         "complete": report.complete,
-        "selected": selection.get("checks"),
-        "differs_by": selection.get("differs_by", []),
-        "cannot_load": _cut(run.get("cannot_load")),
+        "selected": chosen.checks if chosen else None,
+        "differs_by": chosen.differs_by if chosen else [],
+        "cannot_load": _cut(run.cannot_load),
         "capabilities": {
-            name: {"value": entry["value"], "source": entry["source"]}
-            for name, entry in run["capabilities"].items()
+            name: {"value": entry.value, "source": entry.source}
+            for name, entry in run.capabilities.items()
         },
-        "descriptor": (run["descriptor"] or {}).get("sha256"),
-        "expectations": (run["expectations"] or {}).get("sha256"),
-        "shards": len(run.get("merged", [])),
+        "descriptor": run.descriptor.sha256 if run.descriptor else None,
+        "expectations": run.expectations.sha256 if run.expectations else None,
+        "shards": len(run.merged or ()),
     }
 
 
 def _judged(report: Document) -> Row:
     """What the conformance levels say of it."""
-    verdict = levels.assess(report.content)
+    verdict = levels.assess(report.report)
     return {
         "why_not": _cut(verdict.unassessed),
         "level": verdict.name,
@@ -121,20 +126,20 @@ def _step(step: levels.Step) -> Row:
 
 def _counted(report: Document) -> Row:
     surfaces: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in report.checks:
-        surfaces[record["surface"]][record["outcome"]] += 1
-    evidence = Counter(record.get("evidence") for record in report.checks)
+    for result in report.checks:
+        surfaces[result.surface][result.outcome.value] += 1
+    evidence = Counter(result.evidence for result in report.checks)
     return {
-        "totals": totals(report.checks),
+        "totals": {outcome.value: count for outcome, count in totals(report.checks).items()},
         "evidence": {kind: evidence[kind] for kind in EVIDENCE},
         "surfaces": surfaces,
-        "bad": sum(map(is_bad, report.checks)),
+        "bad": sum(result.unexpected for result in report.checks),
         "stored": len(report.checks),
     }
 
 
-def _fallbacks(record: Record) -> list[str]:
-    found = record.get("fallbacks", [])
+def _fallbacks(result: CheckResult) -> list[str]:
+    found = result.fallbacks
     kept = [name[:MAX_OPERATOR] for name in found[:MAX_FALLBACKS]]
     return [*kept, f"... and {len(found) - len(kept)} more"] if len(found) > len(kept) else kept
 

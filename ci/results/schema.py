@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from torch_conformance.spec.outcome import BAD, Outcome
+from torch_conformance.spec.outcome import BAD, BAD_UNLESS_LISTED, Outcome
 
 
 class Column(NamedTuple):
@@ -88,12 +88,12 @@ RESULTS = {
     "samples": Column("BIGINT", "verifications inside the check; null if it does not say"),
 }
 
-#: Of a row of results, in SQL: whether it makes its run red, as is_bad of
-#: torch_conformance.spec.outcome.
-IS_BAD = (
-    f"(outcome IN ({', '.join(repr(str(outcome)) for outcome in sorted(BAD))}) "
-    f"OR outcome = '{Outcome.FLAKY}' AND waiver_list IS NULL)"
-)
+def _any_of(outcomes: frozenset[Outcome]) -> str:
+    return f"outcome IN ({', '.join(repr(outcome.value) for outcome in sorted(outcomes))})"
+
+
+#: Of a row of results, in SQL: whether it makes its run red, by the data of `is_unexpected`.
+IS_BAD = f"({_any_of(BAD)} OR {_any_of(BAD_UNLESS_LISTED)} AND waiver_list IS NULL)"
 
 
 def as_struct(columns: dict[str, Column]) -> str:

@@ -10,9 +10,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from typing import Any
 
+import msgspec
 import synthetic
-from synthetic import Content, Record
+from synthetic import Content
 
 from ci.dashboard.model import (
     DURATIONS,
@@ -30,9 +32,9 @@ from ci.dashboard.model import (
 from ci.dashboard.read import Model
 from ci.dashboard.track import Stay, detail, difference
 from ci.results import accept
-from torch_conformance.results import levels
+from torch_conformance.results import levels, report
 from torch_conformance.results.reader import Document
-from torch_conformance.spec.outcome import is_bad
+from torch_conformance.spec.result import CheckResult
 
 
 def model(reports: Iterable[Content]) -> Model:
@@ -46,36 +48,36 @@ def model(reports: Iterable[Content]) -> Model:
 
 def run_of(document: Document) -> Run:
     """What the model says of a report."""
-    said, verdict = document.run, levels.assess(document.content)
-    driver = said.get("driver")
-    name = f"{said['backend']}-{driver['name']}" if driver and "name" in driver else said["backend"]
+    said, verdict = document.run, levels.assess(document.report)
+    driver = said.driver
+    name = f"{said.backend}-{driver['name']}" if driver and "name" in driver else said.backend
     return Run(
         id=document.sha256,
-        key=Key(name, accept.line(said["torch"]["version"])),
-        device_type=said["device_type"],
-        torch=said["torch"]["version"],
-        torch_git=said["torch"]["git"],
-        suite=said["suite"],
-        suite_commit=said["source"]["commit"],
-        suite_digest=said["source"]["digest"],
-        python=said["python"],
-        platform=said["platform"],
+        key=Key(name, accept.line(said.torch.version)),
+        device_type=said.device_type,
+        torch=said.torch.version,
+        torch_git=said.torch.git,
+        suite=said.suite,
+        suite_commit=said.source.commit,
+        suite_digest=said.source.digest,
+        python=said.python,
+        platform=said.platform,
         driver=driver,
-        devices=tuple(said.get("devices", ())),
-        seed=said["seed"],
-        options=said["options"],
-        started=datetime.fromisoformat(said["started"]).astimezone(timezone.utc),
-        duration_s=said["duration_s"],
+        devices=said.devices,
+        seed=said.seed,
+        options=msgspec.json.decode(msgspec.json.encode(said.options)),
+        started=datetime.fromisoformat(said.started).astimezone(timezone.utc),
+        duration_s=said.duration_s,
         why_not=verdict.unassessed,
         level=verdict.name,
         title=verdict.title,
         steps=tuple(map(_step, verdict.steps)),
         without=verdict.without,
-        totals=document.content["totals"],
-        evidence=_counted(r.get("evidence") for r in document.checks),
+        totals={outcome.value: n for outcome, n in document.report.totals.items()},
+        evidence=_counted(r.evidence for r in document.checks),
         surfaces=_by_surface(document.checks),
         standings=_standings(document),
-        told=said,
+        told=_told(said),
     )
 
 
@@ -95,27 +97,34 @@ def _counted(values: Iterable[str | None]) -> dict[str, int]:
     return dict(Counter(value for value in values if value is not None))
 
 
-def _by_surface(records: Iterable[Record]) -> dict[str, dict[str, int]]:
+def _told(run: report.Run) -> dict[str, Any]:
+    """The run as plain values, without what it does not say."""
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(run))
+    silent = {name for name in ("cannot_load", "merged") if values[name] is None}
+    return {name: value for name, value in values.items() if name not in silent}
+
+
+def _by_surface(records: Iterable[CheckResult]) -> dict[str, dict[str, int]]:
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
-        counts[record["surface"]][record["outcome"]] += 1
+        counts[record.surface][record.outcome.value] += 1
     return {surface: dict(counts[surface]) for surface in sorted(counts)}
 
 
 def _standings(document: Document) -> dict[str, str]:
-    lacking = {n for n, entry in document.run["capabilities"].items() if not entry["value"]}
+    lacking = set(document.run.absent)
     return {
-        id: str(levels.standing([r for r in document.checks if id in r["requirements"]], lacking))
-        for id in document.content["requirements"]
+        id: str(levels.standing([r for r in document.checks if id in r.requirements], lacking))
+        for id in document.report.requirements
     }
 
 
 class _Memory:
     """The history of a model, kept in memory."""
 
-    def __init__(self, records: Mapping[str, list[Record]]) -> None:
+    def __init__(self, records: Mapping[str, Sequence[CheckResult]]) -> None:
         self.records = {
-            id: {r["id"]: r for r in sorted(mine, key=lambda r: str(r["id"]))}
+            id: {r.id: r for r in sorted(mine, key=lambda r: r.id)}
             for id, mine in records.items()
         }
         self.series: Mapping[Key, Series] = {}
@@ -124,17 +133,17 @@ class _Memory:
         """As History has it."""
         runs = [run for series in self.series.values() for run in series.runs]
         newest_first = sorted(runs, key=lambda run: (run.started, run.id), reverse=True)
-        known: dict[str, Record] = {}
+        known: dict[str, CheckResult] = {}
         for run in newest_first:
             known = self.records[run.id] | known
         for id in sorted(known):
             said = known[id]
             yield Check(
                 id,
-                said["surface"],
-                said["tier"],
-                said["level"],
-                tuple(said["requirements"]),
+                said.surface,
+                said.tier,
+                said.level,
+                said.requirements,
                 {key: c for key, s in self.series.items() if (c := self._course(id, s))},
             )
 
@@ -143,7 +152,7 @@ class _Memory:
         if not had:
             return None
         index, newest = had[-1]
-        bad = [(i, r) for i, r in had if is_bad(r)]
+        bad = [(i, r) for i, r in had if r.unexpected]
         is_latest = index == len(series.runs) - 1
         return Course(
             spells=tuple(_spells(had)),
@@ -151,7 +160,7 @@ class _Memory:
             last_bad=(bad[-1][0], _result(bad[-1][1]))
             if bad and not (is_latest and bad[-1][0] == index)
             else None,
-            durations=tuple(r["duration_s"] for _, r in had[-DURATIONS:]),
+            durations=tuple(r.duration_s for _, r in had[-DURATIONS:]),
         )
 
     def results(self, run: Run) -> Mapping[str, Result]:
@@ -171,7 +180,7 @@ class _Memory:
         old, new = self.records[before.id], self.records[after.id]
         for id in sorted(old.keys() | new.keys()):
             if id not in new:
-                yield Change(key, number, id, old[id]["outcome"], "gone", "other")
+                yield Change(key, number, id, old[id].outcome, "gone", "other")
             elif found := difference(_stay(old[id]) if id in old else None, _stay(new[id])):
                 yield Change(key, number, id, *found)
 
@@ -181,45 +190,43 @@ class _Memory:
 
     def bad(self, run: Run) -> Mapping[str, Result]:
         """As History has it."""
-        return {id: _result(r) for id, r in self.records[run.id].items() if is_bad(r)}
+        return {id: _result(r) for id, r in self.records[run.id].items() if r.unexpected}
 
     def read_ahead(self, runs: Sequence[Run]) -> None:
         """All is read already."""
 
 
-def _stay(record: Record) -> Stay:
-    evidence = record.get("evidence")
-    said = detail(
-        evidence, record.get("message"), record.get("reason"), record.get("fallbacks", ())
-    )
-    return Stay(record["outcome"], evidence, is_bad(record), 0, 0, said)
+def _stay(found: CheckResult) -> Stay:
+    reason = str(found.reason) if found.reason else None
+    said = detail(found.evidence, found.message, reason, found.fallbacks)
+    return Stay(found.outcome, found.evidence, found.unexpected, 0, 0, said)
 
 
-def _spells(had: Sequence[tuple[int, Record]]) -> Iterator[Spell]:
+def _spells(had: Sequence[tuple[int, CheckResult]]) -> Iterator[Spell]:
     current: Spell | None = None
     was: tuple[str, str | None, bool] | None = None
-    for index, record in had:
-        state = (record["outcome"], record.get("evidence"), is_bad(record))
+    for index, found in had:
+        state = (found.outcome, found.evidence, found.unexpected)
         if current and state == was and index == current.last + 1:
             current = current._replace(last=index)
             continue
         if current:
             yield current
-        current, was = Spell(record["outcome"], record.get("evidence"), index, index), state
+        current, was = Spell(found.outcome, found.evidence, index, index), state
     if current:
         yield current
 
 
-def _result(record: Record) -> Result:
-    waiver = record.get("waiver")
+def _result(found: CheckResult) -> Result:
+    excused = found.excused
     return Result(
-        record["outcome"],
-        record.get("evidence"),
-        record["duration_s"],
-        record.get("message"),
-        record.get("reason"),
-        record.get("repro"),
-        tuple(record.get("fallbacks", ())),
-        f"{waiver['list']}: {waiver['id']}" if waiver else None,
-        record.get("samples"),
+        found.outcome,
+        found.evidence,
+        found.duration_s,
+        found.message,
+        str(found.reason) if found.reason else None,
+        found.repro,
+        found.fallbacks,
+        f"{excused.list}: {excused.entry}" if excused else None,
+        found.samples,
     )

@@ -147,7 +147,11 @@ def _hostile(number: int, torch: str, started: str) -> Content:
         return unloadable("hostile", torch, started, HOSTILE)
     outcomes: dict[str, str | Record] = {
         BROKEN: {"outcome": "fail", "message": HOSTILE * 3, "repro": HOSTILE},
-        SLOWED: {"outcome": "xfail", "reason": HOSTILE, "waiver": {"list": "xfail", "id": HOSTILE}},
+        SLOWED: {
+            "outcome": "xfail",
+            "reason": HOSTILE,
+            "excused": {"list": "xfail", "entry": HOSTILE},
+        },
         BLOCKED: {"outcome": "unsupported", "reason": HOSTILE},
         CRASHED: {"evidence": "fallback", "fallbacks": [HOSTILE]},
     }

@@ -123,8 +123,8 @@ def test_what_is_blocked_upstream_says_by_what(model: Model) -> None:
 
 
 def test_an_expectation_that_decided_is_named() -> None:
-    waiver = {"list": "xfail", "id": "memory/*"}
-    page = of(nights({"outcome": "xfail", "reason": "not yet", "waiver": waiver}), BROKEN)
+    entry = {"list": "xfail", "entry": "memory/*"}
+    page = of(nights({"outcome": "xfail", "reason": "not yet", "excused": entry}), BROKEN)
     assert "expected failure in 1 of 1 column" in page.text
     assert "Decided by the expectation xfail: memory/*" in page.text
     assert series(page)["now"]["waiver"] == "xfail: memory/*"
@@ -137,7 +137,7 @@ def test_a_flake_is_bad_unless_an_expectation_lists_it() -> None:
     listed = {
         "outcome": "flaky",
         "reason": "known",
-        "waiver": {"list": "flaky", "id": BROKEN},
+        "excused": {"list": "flaky", "entry": BROKEN},
     }
     assert series(of(nights(red), BROKEN))["bad"]
     assert not series(of(nights(listed), BROKEN))["bad"]

@@ -47,7 +47,10 @@ OLD = night(
     outcomes={
         BROKEN: WRONG,
         SLOWED: {"evidence": "native"},
-        "smoke/smoke_001:c0": {"outcome": "flaky", "waiver": {"list": "flaky", "id": "smoke/*"}},
+        "smoke/smoke_001:c0": {
+            "outcome": "flaky",
+            "excused": {"list": "flaky", "entry": "smoke/*"},
+        },
         "model/model_001:c0": WRONG,
         "model/model_001:c1": "xfail",
         "opinfo/opinfo_unary_001:c1": "unsupported",
@@ -71,8 +74,13 @@ NEW = night(
 )
 
 
+def compared_by_suite(old: Content, new: Content) -> comparison.Comparison:
+    """What the suite's own comparison says."""
+    return comparison.compare(*(comparison.side_of(synthetic.document(one)) for one in (old, new)))
+
+
 def test_the_page_says_what_the_command_line_says() -> None:
-    expected = comparison.compare(synthetic.document(OLD), synthetic.document(NEW))
+    expected = compared_by_suite(OLD, NEW)
     for name in ("regressions", "improvements", "withdrawn", "changed", "added", "removed"):
         assert getattr(expected, name), f"nothing is of the list {name}: the test is of no use"
     assert expected.capabilities
@@ -99,7 +107,7 @@ def test_for_any_two_reports_the_page_says_what_the_command_line_says(seed: int)
     old, new = drawn(1), drawn(2)
     made = model([old, new])
     runs = made.series[Key("cpu", "2.13")].runs
-    expected = comparison.compare(synthetic.document(old), synthetic.document(new))
+    expected = compared_by_suite(old, new)
     assert told(pairs.compared(made, Pair(*runs))) == told(expected)
 
 
@@ -111,7 +119,7 @@ OUTCOMES: list[Any] = [
     "unsupported",
     "blocked_upstream",
     "flaky",
-    {"outcome": "flaky", "waiver": {"list": "flaky", "id": "*"}},
+    {"outcome": "flaky", "excused": {"list": "flaky", "entry": "*"}},
     {"evidence": "fallback", "fallbacks": ["aten::add.out"]},
     {"evidence": "native"},
     {"evidence": None},
@@ -135,7 +143,7 @@ def test_runs_that_did_not_ask_the_same_are_refused_and_the_page_says_why(
 ) -> None:
     old, new = night(1), night(2, outcomes={BROKEN: WRONG}, **differs)
     with pytest.raises(comparison.IncomparableError) as refusal:
-        comparison.compare(synthetic.document(old), synthetic.document(new))
+        compared_by_suite(old, new)
     made = page(old, new)
     assert refusal.value.names == [name]
     assert [f"  {sentence}" for sentence in made.data["refused"]] == str(

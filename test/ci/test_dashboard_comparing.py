@@ -3,17 +3,28 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 import synthetic
 from node_scripts import answer
 
-from ci.dashboard.pages.search import EVIDENCE, lattice
-from torch_conformance.results.comparison import ALIKE, NOTED, IncomparableError, compare
-from torch_conformance.results.reader import Document
+from ci.dashboard import model
+from ci.dashboard.pages.search import EVIDENCE
+from torch_conformance.results.comparison import (
+    ALIKE,
+    NOTED,
+    IncomparableError,
+    Side,
+    compare,
+    facts_of,
+    table,
+)
+from torch_conformance.results.report import Run
 from torch_conformance.spec.outcome import Outcome
 
 Result = tuple[str, "str | None"] | None
@@ -32,33 +43,38 @@ OTHERWISE: Mapping[str, dict[str, Any]] = {
 }
 
 
-def document(results: Mapping[str, Result], **run: Any) -> Document:
-    """A report as far as comparisons read it; a flaky check is a listed one."""
-    waived = {"waiver": {"list": "flaky", "id": "it"}}
-    records = [
-        {"id": id, "outcome": of[0], "evidence": of[1], **(waived if of[0] == "flaky" else {})}
+def document(results: Mapping[str, Result], **run: Any) -> Side:
+    """A side of a comparison; a flaky check is a listed one."""
+    said = synthetic.run(**{"selection": synthetic.select([]), **run})
+    found = {
+        id: Seen(Outcome(of[0]), of[1], waiver="flaky: it" if of[0] == "flaky" else None)
         for id, of in results.items()
         if of
-    ]
-    said = synthetic.run(**{"selection": synthetic.select([]), **run})
-    return Document("report", {"complete": True, "run": said, "checks": records}, "0" * 64)
-
-
-def side(made: Document) -> dict[str, Any]:
-    """The same, as the browser has it."""
-    return {
-        "asks": {name: read(made.run) for name, read in ALIKE.items()},
-        "notes": {name: made.run.get(name) for name in NOTED},
-        "capabilities": made.run["capabilities"],
-        "results": {
-            one["id"]: {"outcome": one["outcome"], "evidence": one["evidence"]}
-            for one in made.checks
-        },
     }
+    return Side("report", "0" * 64, facts_of(msgspec.convert(said, Run)), found)
 
 
-def asked(old: Document, new: Document, *across: str) -> dict[str, Any]:
-    question = {"lattice": lattice(), "cases": [[side(old), side(new), across]]}
+Seen = functools.partial(model.Result, duration_s=0.0)
+
+
+def side(made: Side) -> dict[str, Any]:
+    """The same, as the browser has it."""
+    plain: dict[str, Any] = msgspec.to_builtins(
+        {
+            "asks": {name: read(made.facts) for name, read in ALIKE.items()},
+            "notes": {name: getattr(made.facts, name) for name in NOTED},
+            "capabilities": made.facts.capabilities,
+            "results": {
+                id: {"outcome": one.outcome, "evidence": one.evidence}
+                for id, one in made.results.items()
+            },
+        }
+    )
+    return plain
+
+
+def asked(old: Side, new: Side, *across: str) -> dict[str, Any]:
+    question = {"moves": table(), "cases": [[side(old), side(new), across]]}
     found: dict[str, Any] = answer("comparison.mjs", question)[0]
     return found
 

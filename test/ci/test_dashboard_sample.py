@@ -17,7 +17,7 @@ def test_every_sample_report_passes_the_reader() -> None:
 
 
 def test_the_sample_has_complete_and_incomplete_runs() -> None:
-    verdicts = [levels.assess(made) for made in sample().values()]
+    verdicts = [levels.assess(synthetic.document(made).report) for made in sample().values()]
     assert Counter(verdict.unassessed for verdict in verdicts) == {
         None: 30,
         "the run is incomplete": 3,

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import synthetic
 from gating import LANE, Gate, content, records
-from synthetic import record
+from synthetic import record, typed
 
 from ci.errors import Exit
 from ci.gate import foreign
 from ci.gate.verdict import Class
-from torch_conformance.results import report
+from torch_conformance.results.junit import junit
 from torch_conformance.spec.outcome import Outcome
 
 
@@ -54,7 +54,7 @@ ENDS = {
 @pytest.mark.parametrize("inside", ENDS)
 def test_every_end_of_a_test_case_is_an_outcome(inside: str) -> None:
     (found,) = foreign.parse(suite(case("f", inside)).encode(), "x").checks
-    assert (found["id"], found["outcome"]) == ("test.a::f", ENDS[inside])
+    assert (found.id, found.outcome) == ("test.a::f", ENDS[inside])
 
 
 def test_junit_is_compared_with_junit(gate: Gate) -> None:
@@ -94,8 +94,8 @@ def test_the_suites_own_junit_keeps_ids_and_outcomes() -> None:
         record("STREAM-002", "blocked_upstream"),
         record("STREAM-003", "xpass"),
     )
-    found = foreign.parse(report.junit("mychip", made).encode(), "x").checks
-    said = {r["id"]: (r["outcome"], r["surface"]) for r in found}
+    found = foreign.parse(junit("mychip", map(typed, made)).encode(), "x").checks
+    said = {r.id: (r.outcome, r.surface) for r in found}
     assert said == {r["id"]: (r["outcome"], r["surface"]) for r in made}
 
 
@@ -165,7 +165,7 @@ BOMBS: dict[str, tuple[str | bytes, str]] = {
     "negative seconds": (suite(case("a", time="-1")), "not a duration"),
     "seconds that are no number": (suite(case("a", time="soon")), "soon"),
     "a run that did not end": (
-        report.junit("mychip", records(record("COPY-001", "not_run"))),
+        junit("mychip", map(typed, records(record("COPY-001", "not_run")))),
         "did not end",
     ),
 }  # fmt: skip

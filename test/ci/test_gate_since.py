@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import synthetic
 import yaml
 from gating import Gate, finding, write_findings
 from synthetic import record
@@ -47,7 +48,7 @@ def gate(tmp_path: Path) -> Gate:
 def test_a_failure_that_names_the_declaration_fails_since_its_change(
     message: str, named: Finding
 ) -> None:
-    found = Findings(ALL).since(record("OP-001", "fail", message=message))
+    found = Findings(ALL).since(synthetic.requirements()["OP-001"].surface, message)
     assert [(s.finding, s.by) for s in found] == [(named.identity, "name")]
 
 
@@ -56,9 +57,9 @@ def test_a_failure_that_names_the_declaration_fails_since_its_change(
     ["copy_data", "aten::addmm differs", "c10::Allocator::copy_data2", "c10::Storage::nbytes", ""],
 )
 def test_a_failure_that_names_no_changed_declaration_may_be_since_its_surface(message: str) -> None:
-    found = Findings(ALL).since(record("COPY-001", "fail", message=message))
+    found = Findings(ALL).since(synthetic.requirements()["COPY-001"].surface, message)
     assert [(s.finding, s.by) for s in found] == [(PURE.identity, "surface")]
-    assert not Findings([GUARD]).since(record("COPY-001", "fail", message=message))
+    assert not Findings([GUARD]).since(synthetic.requirements()["COPY-001"].surface, message)
 
 
 def test_of_the_parts_that_a_check_stands_on_those_are_told_that_changed_for_the_worse() -> None:
@@ -72,14 +73,14 @@ def test_of_the_parts_that_a_check_stands_on_those_are_told_that_changed_for_the
 def test_the_longest_name_comes_first_and_few_are_told() -> None:
     many = [finding(f"c10::Allocator::f{n}") for n in range(9)]
     message = " ".join(["Allocator::f3", "c10::Allocator::f7", "Allocator::f1", "Allocator::f2"])
-    found = Findings(many).since(record("COPY-001", "fail", message=message))
+    found = Findings(many).since(synthetic.requirements()["COPY-001"].surface, message)
     assert len(found) == since.MOST
     assert found[0].finding == many[7].identity
 
 
 def test_a_long_message_full_of_names_is_no_trouble() -> None:
     message = "::".join(["a"] * 200_000) + " c10::Allocator::copy_data"
-    found = Findings(ALL).since(record("COPY-001", "fail", message=message))
+    found = Findings(ALL).since(synthetic.requirements()["COPY-001"].surface, message)
     assert [s.by for s in found] == ["surface"]
 
 

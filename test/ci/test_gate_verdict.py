@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from gating import LANE, Gate
-from synthetic import record
+from synthetic import record, typed
 
 from ci.errors import Exit
 from ci.gate.classes import classify
@@ -17,7 +17,6 @@ from ci.gate.verdict import Class, Means, Outcome
 from torch_conformance.results import reader
 from torch_conformance.results.comparison import ranks
 from torch_conformance.spec.outcome import Outcome as Ended
-from torch_conformance.spec.outcome import is_bad
 
 
 @pytest.fixture
@@ -166,7 +165,7 @@ def test_what_is_merged_can_be_the_run_before_of_the_next_gate(gate: Gate, tmp_p
     file = tmp_path / "merged" / f"{LANE}.json.gz"
     first = file.read_bytes()
     merged = reader.parse(gzip.decompress(first), "merged")
-    assert len(merged.run["merged"]) == 2
+    assert len(merged.run.merged or ()) == 2
     status, made = gate.run("--baseline", str(tmp_path / "merged"), "--merged", str(file.parent))
     assert (status, made.checks[0].kind) == (Exit.OK, Class.BROKEN_TRUNK)
     assert file.read_bytes() == first
@@ -216,12 +215,12 @@ def test_whatever_moves_down_the_lattice_is_told_and_what_is_newly_bad_is_never_
     old: Ended,
 ) -> None:
     for new in set(Ended) - {Ended.NOT_RUN}:
-        before, after = record("COPY-001", old.value), record("COPY-001", new.value)
+        before, after = (typed(record("COPY-001", ended.value)) for ended in (old, new))
         kind = classify(before, after)
         if ranks()[new] < ranks()[old]:
             assert kind not in {Class.FIXED, Class.UNCHANGED, Class.NEW}
-        if is_bad(after) and not is_bad(before):
+        if after.unexpected and not before.unexpected:
             assert kind in {Class.NEW_FAILURE, Class.UNEXPECTED_PASS, Class.FLAKY}
-        if not is_bad(after) and new == Ended.PASS != old:
+        if not after.unexpected and new == Ended.PASS != old:
             assert kind is Class.FIXED
-        assert (kind is Class.UNCHANGED) == (old == new and not is_bad(before))
+        assert (kind is Class.UNCHANGED) == (old == new and not before.unexpected)

@@ -77,7 +77,7 @@ def test_a_run_is_stored_with_all_that_its_report_says(tmp_path: Path, store: Pa
 def test_the_levels_are_those_that_the_suite_tells(tmp_path: Path, store: Path) -> None:
     made = report(outcomes={dashboard_sample.BROKEN: "fail", dashboard_sample.BLOCKED: "fail"})
     added(store, [file(tmp_path / "report.json", made)])
-    verdict = levels.assess(made)
+    verdict = levels.assess(synthetic.document(made).report)
     with Store(store).reading() as database:
         query = "SELECT level, title, why_not, steps, standings FROM runs"
         level, title, why_not, steps, standings = database.execute(query).fetchall()[0]
@@ -90,26 +90,32 @@ def test_the_levels_are_those_that_the_suite_tells(tmp_path: Path, store: Path) 
 
 
 def test_a_result_is_stored_with_all_that_its_record_says(tmp_path: Path, store: Path) -> None:
-    waived = {"outcome": "xfail", "reason": "known", "waiver": {"list": "xfail", "id": "memory/*"}}
+    waived = {
+        "outcome": "xfail",
+        "reason": "known",
+        "excused": {"list": "xfail", "entry": "memory/*"},
+    }
     bad = {"outcome": "fail", "message": "wrong", "repro": "import torch"}
     slow = {"evidence": "fallback", "fallbacks": ["aten::add"], "samples": 3, "duration_s": 1.25}
     ids = [dashboard_sample.BROKEN, dashboard_sample.SLOWED, dashboard_sample.CRASHED]
     made = report(outcomes=dict(zip(ids, (waived, slow, bad), strict=True)))
     added(store, [file(tmp_path / "report.json", made)])
-    records = {record["id"]: record for record in made["checks"]}
+    results = {result.id: result for result in synthetic.document(made).checks}
     with Store(store).reading() as database:
         found = database.execute("SELECT * FROM results ORDER BY check_id").fetchall()
-    assert [row[1] for row in found] == sorted(records)
+    assert [row[1] for row in found] == sorted(results)
     for row in (dict(zip(RESULTS, values, strict=True)) for values in found):
-        record = records[row["check_id"]]
-        for name in ("surface", "tier", "level", "requirements", "outcome"):
-            assert row[name] == record[name]
-        assert row["duration_s"] == pytest.approx(record["duration_s"], rel=0.005)
-        for name in ("evidence", "message", "reason", "repro", "samples"):
-            assert row[name] == record.get(name)
-        assert row["fallbacks"] == record.get("fallbacks", [])
-        waiver = record.get("waiver") or {"list": None, "id": None}
-        assert (row["waiver_list"], row["waiver_id"]) == (waiver["list"], waiver["id"])
+        result = results[row["check_id"]]
+        for name in ("surface", "tier", "level", "outcome"):
+            assert row[name] == getattr(result, name)
+        assert row["requirements"] == list(result.requirements)
+        assert row["duration_s"] == pytest.approx(result.duration_s, rel=0.005)
+        for name in ("evidence", "message", "repro", "samples"):
+            assert row[name] == getattr(result, name)
+        assert row["reason"] == (str(result.reason) if result.reason else None)
+        assert row["fallbacks"] == list(result.fallbacks)
+        entry = (result.excused.list, result.excused.entry) if result.excused else (None, None)
+        assert (row["waiver_list"], row["waiver_id"]) == entry
 
 
 def test_what_is_not_aligned_is_stored_with_the_reason(tmp_path: Path, store: Path) -> None:
@@ -299,12 +305,12 @@ BYTES: dict[str, tuple[bytes, str]] = {
         spoilt(checks=report()["checks"] + report()["checks"][:1]),
         "has 2 records",
     ),
-    "another schema": (spoilt(schema="urn:torch-conformance:report:2"), "schema"),
+    "another schema": (spoilt(schema="urn:torch-conformance:report:3"), "schema"),
     "NaN": (WHOLE.replace(b'"duration_s": 0.001', b'"duration_s": NaN'), "NaN is not a number"),
     "a huge number": (WHOLE.replace(b'"duration_s": 0.001', b'"duration_s": 1e999'), "too large"),
     "deep": (b'{"a":' * 100_000, "nested deeper"),
     "deep enough to parse": (b'{"a":' * 50 + b"1" + b"}" * 50, "nested deeper"),
-    "a list": (b"[]", "is not of type 'object'"),
+    "a list": (b"[]", "Expected `object`"),
     "half a character": (WHOLE.replace(b"Linux", b"\\ud800"), "half a character"),
     "a key twice": (WHOLE.replace(b'"seed": 0', b'"seed": 0, "seed": 1'), "stands twice"),
     "no findings": (b'{"schema_version": 7}', "findings of schema version 7"),

@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+from torch_conformance.judging.judge import Judged
 from torch_conformance.results import reader, report, source
+from torch_conformance.running.result import Result
 from torch_conformance.selecting import selection
 from torch_conformance.selecting.durations import Durations
 from torch_conformance.spec import capabilities, catalogue
+from torch_conformance.spec.outcome import Outcome, is_unexpected
+from torch_conformance.spec.result import CheckResult
 
 Record = dict[str, Any]
 Content = dict[str, Any]
@@ -30,7 +38,10 @@ def check_id(requirement: str, number: int = 0) -> str:
 
 
 def record(requirement: str, outcome: str = "pass", number: int = 0, **more: Any) -> Record:
-    """A valid record; a bad outcome gets message and repro, an excused one a reason."""
+    """A valid record; a bad outcome gets message and repro, an excused one a reason.
+
+    A `reason` may be a text; `excused` names list and entry of the expectation that decided.
+    """
     named = requirements()[requirement]
     made: Record = {
         "id": check_id(requirement, number),
@@ -39,19 +50,64 @@ def record(requirement: str, outcome: str = "pass", number: int = 0, **more: Any
         "tier": named.tier,
         "level": named.level,
         "outcome": outcome,
-        "evidence": None,
         "duration_s": 0.001,
     }
     if outcome in ("fail", "error", "crash", "timeout", "device_lost", "xpass"):
         made |= {"message": f"{outcome} of 3 elements", "repro": "pytest conformance"}
-    elif outcome == "flaky" and "waiver" not in more:
+    elif outcome == "flaky" and not {"excused", "reason"} & more.keys():
         attempts = [{"outcome": "fail", "message": "3 elements"}, {"outcome": "pass"}]
         made |= {"message": "fail, then pass", "repro": "pytest", "attempts": attempts}
     elif outcome != "pass":
-        made["reason"] = "because"
-    if outcome == "xfail":
-        made["waiver"] = {"list": "xfail", "id": made["id"]}
+        entry = {"list": outcome, "entry": made["id"]} if outcome in ("xfail", "flaky") else None
+        said = more.pop("reason", "because")
+        made["reason"] = reason(outcome, said, more.pop("excused", entry))
     return made | more
+
+
+def reason(outcome: str, said: str | Record, excused: Record | None = None) -> Record:
+    """A reason that suits an outcome, from a text."""
+    if isinstance(said, dict):
+        return said
+    if excused is not None:
+        return {"kind": "excused", **excused, "text": said, "link": "https://example.org/1"}
+    if outcome == "blocked_upstream":
+        issue, _, message = said.partition("; ")
+        return {"kind": "blocked", "issue": issue, "message": message}
+    return {"kind": "device_gone" if outcome == "not_run" else "stated", "text": said}
+
+
+def needs(*names: str) -> Record:
+    """The reason of a check that needs capabilities which are absent."""
+    return {"kind": "missing_capability", "names": list(names)}
+
+
+def typed(made: Record) -> CheckResult:
+    """A record as the result that it is."""
+    return msgspec.convert(made, CheckResult)
+
+
+def judged(raw: Result) -> Judged:
+    """A raw result as a judge without catalogue and expectations would leave it."""
+    unexpected = is_unexpected(raw.outcome, listed=False)
+    result = CheckResult(
+        id=raw.id,
+        requirements=("COPY-001",),
+        surface="copy",
+        tier="core",
+        level="must",
+        outcome=raw.outcome,
+        duration_s=raw.duration,
+        message=raw.message if unexpected else None,
+        reason=raw.reason,
+        repro="again" if unexpected else None,
+    )
+    return Judged(result, raw)
+
+
+def totals(records: list[Record]) -> dict[str, int]:
+    """How many records have each outcome."""
+    counts = Counter(r["outcome"] for r in records)
+    return {outcome.value: counts[outcome.value] for outcome in Outcome}
 
 
 def run(**changes: Any) -> dict[str, Any]:
@@ -92,7 +148,7 @@ def content(records: list[Record] | None = None, **changes: Any) -> Content:
         "schema": report.SCHEMA,
         "complete": not any(r["outcome"] == "not_run" for r in records),
         "run": run(**changes),
-        "totals": report.totals(records),
+        "totals": totals(records),
         "requirements": {
             id: {"level": r.level, "tier": r.tier} for id, r in requirements().items()
         },
@@ -106,7 +162,11 @@ def content(records: list[Record] | None = None, **changes: Any) -> Content:
 def select(records: list[Record], *differs_by: str) -> dict[str, Any]:
     """The selection of exactly these records."""
     ids = [r["id"] for r in records]
-    return selection.Selection(len(ids), selection.digest(ids), differs_by).to_json()
+    return {
+        "checks": len(ids),
+        "digest": selection.digest(ids),
+        "differs_by": list(differs_by),
+    }
 
 
 def replaced(*records: Record) -> Content:
@@ -121,17 +181,16 @@ def shards(whole: Content, count: int, by: Durations | None = None) -> list[Cont
     parts = []
     records = {r["id"]: r for r in whole["checks"]}
     for index in range(1, count + 1):
-        said = {"shard": f"{index}/{count}", "durations": by.to_json() if by else None}
+        durations = {"file": by.file, "sha256": by.sha256} if by else None
+        said = {"shard": f"{index}/{count}", "durations": durations}
         ids = selection.part(records, index, count, by)
         mine = [records[id] for id in ids]
-        part = selection.Part(len(ids), selection.digest(ids)).to_json()
+        part = {"checks": len(ids), "digest": selection.digest(ids)}
         run = {
             "options": whole["run"]["options"] | said,
             "selection": whole["run"]["selection"] | {"part": part},
         }
-        parts.append(
-            whole | {"run": whole["run"] | run} | {"totals": report.totals(mine), "checks": mine}
-        )
+        parts.append(whole | {"run": whole["run"] | run} | {"totals": totals(mine), "checks": mine})
     return parts
 
 
@@ -142,7 +201,7 @@ def document(made: Content) -> reader.Document:
 
 def encode(made: Content) -> bytes:
     """As the bytes of a file."""
-    return report.dumps(made).encode()
+    return json.dumps(made).encode()
 
 
 def write(file: Path, made: Content) -> Path:

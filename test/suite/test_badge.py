@@ -35,14 +35,14 @@ def test_the_badge_names_level_and_torch_for_eyes_ears_and_servers(tmp_path: Pat
 
 def test_a_remark_is_said_and_takes_the_colour() -> None:
     content = synthetic.content()
-    run, verdict = content["run"], levels.assess(content)
-    assert badge.endpoint(run, verdict)["color"] == badge.GREEN[1:]
-    old = badge.endpoint(run, verdict, "3 days old")
+    verdict = levels.assess(synthetic.document(content).report)
+    assert badge.endpoint("2.13.0", verdict)["color"] == badge.GREEN[1:]
+    old = badge.endpoint("2.13.0", verdict, "3 days old")
     assert (old["message"], old["color"]) == (
         "multi-device, torch 2.13.0, 3 days old",
         badge.DULL[1:],
     )
-    picture = badge.svg(run, verdict, "3 days old")
+    picture = badge.svg("mychip", "2.13.0", verdict, "3 days old")
     assert "3 days old" in picture
     assert badge.GREEN not in picture
 

@@ -81,7 +81,7 @@ def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
 
 def test_a_thousand_failures_and_fifty_crashes_have_few_causes() -> None:
     red = failing.run(broken=True, workers=2)
-    outcomes = [check["outcome"] for check in red.checks]
+    outcomes = [check.outcome for check in red.checks]
     assert len(outcomes) == 4000
     assert outcomes.count("fail") + outcomes.count("error") == 1000
     assert outcomes.count("crash") == 50

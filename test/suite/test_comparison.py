@@ -19,8 +19,8 @@ ID = "COPY-001"
 
 
 def compared(old: dict[str, Any], new: dict[str, Any], *across: str) -> comparison.Comparison:
-    documents = synthetic.document(old), synthetic.document(new)
-    return comparison.compare(*documents, frozenset(across))
+    sides = (comparison.side_of(synthetic.document(made)) for made in (old, new))
+    return comparison.compare(*sides, frozenset(across))
 
 
 def moved(before: str, after: str) -> str:
@@ -74,7 +74,7 @@ def test_a_check_that_newly_runs_on_the_cpu_has_regressed() -> None:
 
 
 def test_a_flaky_check_that_is_not_listed_any_more_has_regressed() -> None:
-    listed = replaced(record(ID, "flaky", waiver={"list": "flaky", "id": "*"}))
+    listed = replaced(record(ID, "flaky", excused={"list": "flaky", "entry": "*"}))
     assert compared(listed, replaced(record(ID, "flaky"))).regressions
     assert compared(replaced(record(ID, "flaky")), listed).good
 

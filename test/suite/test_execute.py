@@ -18,7 +18,8 @@ from torch_conformance.running.formatting import GuardedRepr
 from torch_conformance.running.identity import identity
 from torch_conformance.running.pool import Pool
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import CheckError, Unsupported
+from torch_conformance.spec.outcome import CheckError
+from torch_conformance.spec.reason import Stated, Unsupported
 
 
 class Unprintable(Exception):
@@ -53,14 +54,14 @@ def dev() -> Device:
         (CheckError("TypeError: inner"), "error", "TypeError: inner"),
         (Unprintable(), "error", "Unprintable: (message cannot be printed)"),
         (SystemExit(3), "error", "SystemExit: 3"),
-        (Unsupported("no streams"), "unsupported", "no streams"),
+        (Unsupported(Stated(text="no streams")), "unsupported", "no streams"),
         (RuntimeError("license server down"), "not_run", "environment: license server down"),
         (NotImplementedError("aten::x"), "error", "NotImplementedError: aten::x"),
     ],
 )
 def test_outcomes(dev: Device, error: BaseException, outcome: str, message: str) -> None:
     result = execute(Check("a/b", (), raising(error), file=__file__), dev)
-    assert (result.outcome, result.message) == (outcome, message)
+    assert (result.outcome, str(result.reason or result.message)) == (outcome, message)
 
 
 def test_facts_of_a_check_reach_its_result_and_no_other(dev: Device) -> None:

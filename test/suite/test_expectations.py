@@ -49,10 +49,11 @@ def load(tmp_path: Path, text: str) -> Expectations:
 def test_what_an_outcome_becomes(tmp_path: Path, entry: str, outcome: str, becomes: str) -> None:
     expectation = load(tmp_path, entry.replace("%s", LINK)).find("a/b")
     assert expectation is not None
-    judged, message = expectation.judge(Outcome(outcome), "why", TODAY)
+    judged, message, excused = expectation.judge(Outcome(outcome), "why", TODAY)
     assert judged == becomes
     if judged is Outcome.XPASS:
         assert message.endswith("known.yaml:2")
+    assert (excused is not None) == (judged in ("unsupported", "xfail", "flaky"))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import synthetic
 from synthetic import record
 
 from torch_conformance.results import levels, migration
+from torch_conformance.results.report import Demand
 from torch_conformance.spec import catalogue, former_names
 
 
@@ -55,10 +56,10 @@ def old_report() -> dict[str, Any]:
 
 
 def test_an_old_report_is_read_and_has_its_level() -> None:
-    content = synthetic.document(old_report()).content
-    assert "OPINFO-001" not in content["requirements"]
-    assert content["requirements"]["OPINFO-FFT-001"] == {"level": "must", "tier": "inference"}
-    assert levels.assess(content).name == "multi_device"
+    report = synthetic.document(old_report()).report
+    assert "OPINFO-001" not in report.requirements
+    assert report.requirements["OPINFO-FFT-001"] == Demand(level="must", tier="inference")
+    assert levels.assess(report).name == "multi_device"
 
 
 def test_a_report_in_todays_names_stays_as_it_is() -> None:

@@ -12,16 +12,18 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import synthetic
 from fuzzing import VALUES, damaged, fuzzed
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from synthetic import record
+from synthetic import needs, record
 
 from torch_conformance.cli import main
 from torch_conformance.judging import verification
-from torch_conformance.results import bundle, levels, reader, report
+from torch_conformance.results import bundle, levels, reader, report, writing
+from torch_conformance.results.junit import junit
 from torch_conformance.selecting import selection
 from torch_conformance.spec.outcome import Outcome
 
@@ -50,9 +52,12 @@ def small(*records: dict[str, Any]) -> dict[str, Any]:
 
 
 WAIVED = record(
-    "COPY-001", "xfail", reason="lost (https://a.b)", waiver={"list": "xfail", "id": "copy/*"}
+    "COPY-001",
+    "xfail",
+    reason={"kind": "excused", "list": "xfail", "entry": "copy/*", "text": "lost"}
+    | {"link": "https://a.b"},
 )
-EXCUSED = record("EVENT-001", "unsupported", reason="needs capability 'events'")
+EXCUSED = record("EVENT-001", "unsupported", reason=needs("events"))
 GREEN = small(record("STREAM-001"), record("STREAM-002", samples=3), WAIVED, EXCUSED)
 RED = small(record("STREAM-001"), record("STREAM-002", "fail"), WAIVED, EXCUSED)
 OTHERS = {
@@ -90,10 +95,15 @@ def honestly_green(data: bytes) -> bool:
         and not BAD & set(outcomes)
         and "not_run" not in outcomes
         and bool(EXECUTED & set(outcomes))
-        and all("waiver" in c for c in checks if c["outcome"] in ("flaky", "xfail"))
+        and all(is_excused(c) for c in checks if c["outcome"] in ("flaky", "xfail"))
         and {o: n for o, n in content["totals"].items() if n}
         == {o: outcomes.count(o) for o in set(outcomes)}
     )
+
+
+def is_excused(check: dict[str, Any]) -> bool:
+    """Whether an entry of the expectations decided."""
+    return bool(check.get("reason", {}).get("kind") == "excused")
 
 
 def examine(folder: Path, data: bytes) -> None:
@@ -155,7 +165,7 @@ def edited(draw: st.DrawFn, content: Any) -> Any:
 def _mend(content: Any) -> None:
     """Make sums and digests fit, so that what was edited has to be found out by itself."""
     with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-        content["totals"] = report.totals(content["checks"])
+        content["totals"] = synthetic.totals(content["checks"])
         if content["run"]["options"]["shard"] is None:
             content["run"]["selection"] = synthetic.select(content["checks"])
 
@@ -273,15 +283,15 @@ def test_a_bundle_made_anew_of_an_edited_report_needs_its_excuses(content: Any, 
         return
     assert document.shard is None and document.complete
     for check in document.checks:
-        waived = check["id"].startswith("copy/")
-        assert waived == ("waiver" in check) or check["outcome"] not in ("pass", "xfail")
+        waived = check.id.startswith("copy/")
+        assert waived == (check.excused is not None) or check.outcome not in ("pass", "xfail")
 
 
 REQUIREMENTS = synthetic.requirements()
 CHANGES = st.tuples(
     st.sampled_from(sorted(REQUIREMENTS)),
     st.sampled_from([outcome.value for outcome in Outcome]),
-    st.sampled_from(["because", "needs capability 'sparse'", "needs capability 'streams'"]),
+    st.sampled_from(["because", needs("sparse"), needs("streams")]),
     st.booleans(),
 )
 
@@ -292,20 +302,19 @@ CHANGES = st.tuples(
     absent=st.sets(st.sampled_from(["sparse", "streams", "peer_copy", "accelerator"]), max_size=2),
 )
 def test_no_level_is_claimed_that_its_requirements_do_not_bear(
-    changes: list[tuple[str, str, str, bool]], absent: set[str]
+    changes: list[tuple[str, str, Any, bool]], absent: set[str]
 ) -> None:
     records = []
     for number, (id, outcome, reason, waived) in enumerate(changes):
-        entry = record(id, outcome, number)
-        if "reason" in entry:
-            entry["reason"] = reason
-        if waived and outcome == "unsupported":
-            entry["waiver"] = {"list": "unsupported", "id": "*"}
-        records.append(entry)
+        more: dict[str, Any] = {}
+        if outcome == "unsupported":
+            listed = {"list": "unsupported", "entry": "*"}
+            more = {"excused": listed} if waived else {"reason": reason}
+        records.append(record(id, outcome, number, **more))
     content = synthetic.replaced(*records)
     for name in absent:
         content["run"]["capabilities"][name]["value"] = False
-    verdict = levels.assess(content)
+    verdict = levels.assess(synthetic.document(content).report)
     order = [level.name for level in levels.every()]
     reached = levels.every()[: order.index(verdict.name) + 1] if verdict.name else ()
     assert not reached or content["complete"]
@@ -316,10 +325,10 @@ def test_no_level_is_claimed_that_its_requirements_do_not_bear(
             outcomes = [c["outcome"] for c in content["checks"] if c["requirements"] == [id]]
             excuses = [c for c in content["checks"] if c["requirements"] == [id] and "reason" in c]
             assert not {*BAD, "xfail", "flaky", "not_run"} & set(outcomes)
-            assert not any("waiver" in excuse for excuse in excuses)
+            assert not any(map(is_excused, excuses))
             assert "pass" in outcomes or all(
                 excuse["outcome"] == "blocked_upstream"
-                or any(f"'{name}'" in excuse["reason"] for name in absent)
+                or absent & set(excuse["reason"].get("names", ()))
                 for excuse in excuses
             )
 
@@ -339,9 +348,13 @@ def test_whatever_a_backend_says_is_written_read_and_shown(
     ]
     run = small(*records)["run"] | {"backend": name, "driver": {driver: driver}, "devices": [name]}
     requirements = small(*records)["requirements"]
-    written = report.Report(folder / "said.json", run, requirements)
+    written = writing.Recording(
+        folder / "said.json",
+        msgspec.convert(run, report.Run),
+        msgspec.convert(requirements, dict[str, report.Demand]),
+    )
     for entry in records:
-        written.add(entry)
+        written.add(synthetic.typed(entry))
     written.write(complete=True)
     suites = ElementTree.parse(written.write_junit()).getroot()
     cases = list(suites.iter("testcase"))
@@ -358,9 +371,9 @@ def test_the_junit_of_any_valid_report_counts_what_the_report_counts(content: An
         document = reader.parse(json.dumps(content, default=str).encode(), "a.json")
     except reader.ReportError:
         return
-    root = ElementTree.fromstring(report.junit(document.run["backend"], document.checks))
+    root = ElementTree.fromstring(junit(document.run.backend, document.checks))
     assert len(list(root.iter("testcase"))) == len(document.checks)
     wrong = [*root.iter("failure"), *root.iter("error")]
-    assert len(wrong) == sum(check["outcome"] in BAD for check in document.checks) + sum(
-        check["outcome"] == "flaky" and "waiver" not in check for check in document.checks
+    assert len(wrong) == sum(check.outcome in BAD for check in document.checks) + sum(
+        check.outcome == "flaky" and check.excused is None for check in document.checks
     )

@@ -12,6 +12,7 @@ import pytest
 
 from torch_conformance.bringup.loading import advice
 from torch_conformance.spec import descriptor
+from torch_conformance.spec.outcome import LoadProblem
 
 ROOT = Path(__file__).resolve().parents[2]
 FRESHCHIP = ROOT / "test" / "subjects" / "freshchip"
@@ -105,10 +106,14 @@ def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
             "RuntimeError: Expected one of cpu, cuda device type at start of device string: mychip",
             "descriptor wrong",
         ),
-        ("SIGSEGV while loading; it wrote: oops", "backend wrong"),
+        (LoadProblem.DIED, "backend wrong"),
+        (LoadProblem.TOO_SLOW, "descriptor or backend wrong"),
+        (LoadProblem.NO_DEVICE, "installation wrong"),
+        (LoadProblem.WRONG_TORCH, "descriptor or installation wrong"),
+        (LoadProblem.NO_TORCH, "installation wrong"),
         ("RuntimeError: nothing known", None),
     ],
 )
-def test_the_advice_says_which_side_is_wrong(reason: str, side: str | None) -> None:
-    hint = advice(reason)
+def test_the_advice_says_which_side_is_wrong(reason: str | LoadProblem, side: str | None) -> None:
+    hint = advice("x", reason) if isinstance(reason, LoadProblem) else advice(reason)
     assert (hint is None) if side is None else (hint is not None and hint.startswith(side))

@@ -14,7 +14,7 @@ import harness
 import jsonschema
 import pytest
 
-from torch_conformance.results.report import SCHEMA_FILE
+from torch_conformance.results import schemas
 
 EXPECTED = {
     "planted/segfault": "crash",
@@ -127,7 +127,7 @@ def test_every_failure_can_be_repeated_by_its_command(torture: harness.Run) -> N
 
 def test_the_report_keeps_its_schema_and_its_sums(torture: harness.Run) -> None:
     report = torture.report
-    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text()))
+    jsonschema.validate(report, json.loads(schemas.REPORT.read_text()))
     assert report["complete"] is True
     outcomes = list(torture.outcomes.values())
     assert report["totals"] == {name: outcomes.count(name) for name in report["totals"]}
@@ -178,7 +178,7 @@ def test_killing_the_runner_leaves_an_incomplete_report_and_no_worker(tmp_path: 
         os.kill(runner.pid, signal.SIGKILL)
         runner.wait()
     report = json.loads((tmp_path / "report.json").read_text())
-    jsonschema.validate(report, json.loads(SCHEMA_FILE.read_text()))
+    jsonschema.validate(report, json.loads(schemas.REPORT.read_text()))
     assert report["complete"] is False
     assert 0 < len(report["checks"]) < 60
     assert not wait_until_gone({int(pid) for pid in pids.read_text().split()})

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 import synthetic
-from synthetic import record, replaced
+from synthetic import needs, record, replaced
 
 from torch_conformance.results import levels
+from torch_conformance.results.report import Report
 from torch_conformance.spec import capabilities, catalogue
 
 
@@ -32,7 +34,12 @@ def lacking(content: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def reached(content: dict[str, Any]) -> str | None:
     synthetic.document(content)  # The strict reader takes it.
-    return levels.assess(content).name
+    return assessed(content).name
+
+
+def assessed(content: dict[str, Any]) -> levels.Verdict:
+    """The verdict on a report."""
+    return levels.assess(msgspec.convert(content, Report))
 
 
 def test_every_tier_with_a_must_belongs_to_one_level_in_order() -> None:
@@ -49,14 +56,14 @@ def test_no_level_is_reached_for_want_of_must_level_requirements() -> None:
     content = synthetic.content()
     for id in last:
         content["requirements"][id]["level"] = "should"
-    verdict = levels.assess(content)
+    verdict = assessed(content)
     assert verdict.name == "training"
     assert "without a verified must-level requirement" in str(verdict.next.blockers[-1])  # type: ignore[union-attr]  # there is a next level
 
 
 def test_a_requirement_of_a_tier_without_a_level_has_a_standing() -> None:
     outside = [id for id, r in synthetic.requirements().items() if r.tier == "compile"]
-    standings = levels.assess(synthetic.content()).standings
+    standings = assessed(synthetic.content()).standings
     assert {standings[id] for id in outside} == {levels.Standing.VERIFIED}
     assert set(standings) == set(synthetic.requirements())
 
@@ -75,8 +82,8 @@ def test_a_bad_or_waived_check_of_a_must_blocks_its_level_and_those_after(
 
 @pytest.mark.parametrize("kind", ["unsupported", "flaky", "xfail"])
 def test_an_excuse_by_an_expectations_file_blocks(kind: str) -> None:
-    waiver = {"list": kind, "id": "*"}
-    assert reached(replaced(record(CORE, kind, number=1, waiver=waiver))) is None
+    excused = {"list": kind, "entry": "*"}
+    assert reached(replaced(record(CORE, kind, number=1, excused=excused))) is None
 
 
 def test_a_must_that_no_check_could_verify_blocks() -> None:
@@ -95,30 +102,30 @@ def test_a_check_that_declines_beside_one_that_passes_does_not_block() -> None:
 @pytest.mark.parametrize(
     ("outcome", "reason"),
     [
-        ("unsupported", "needs capability 'sparse'"),
-        ("unsupported", "needs capability 'generator', 'sparse'"),
-        ("unsupported", "dtype float64 is declared unsupported"),
-        ("unsupported", f"{CORE} applies since torch 2.15"),
+        ("unsupported", needs("sparse")),
+        ("unsupported", needs("generator", "sparse")),
+        ("unsupported", {"kind": "declared_unsupported", "dtype": "float64"}),
+        ("unsupported", {"kind": "not_applicable", "requirement": CORE, "since": "2.15"}),
         ("blocked_upstream", "https://github.com/pytorch/pytorch/issues/1; no"),
     ],
 )
-def test_what_could_not_be_asked_does_not_block_and_is_said(outcome: str, reason: str) -> None:
+def test_what_could_not_be_asked_does_not_block_and_is_said(outcome: str, reason: Any) -> None:
     content = lacking(replaced(record(CORE, outcome, reason=reason)), "sparse")
-    verdict = levels.assess(content)
+    verdict = assessed(content)
     assert verdict.name == "multi_device"
     assert CORE in verdict.steps[0].not_asked
     assert str(verdict).endswith("(without sparse)")
 
 
 def test_a_capability_that_is_there_excuses_nothing() -> None:
-    content = replaced(record(CORE, "unsupported", reason="needs capability 'sparse'"))
+    content = replaced(record(CORE, "unsupported", reason=needs("sparse")))
     assert reached(content) is None
 
 
 def test_a_capability_that_a_level_demands_cannot_be_absent() -> None:
-    reason = "needs capability 'streams'"
+    reason = needs("streams")
     content = lacking(replaced(record(CORE, "unsupported", reason=reason)), "streams")
-    verdict = levels.assess(content)
+    verdict = assessed(content)
     assert verdict.name == "inference"
     assert "capability streams is not there" in str(verdict.next.blockers[0])  # type: ignore[union-attr]  # there is a next level
 
@@ -129,15 +136,15 @@ def test_should_level_requirements_are_counted_and_block_nothing() -> None:
         for id, r in synthetic.requirements().items()
         if (r.level, r.tier) == ("should", "core") and r.surface != "claim"
     )
-    verdict = levels.assess(replaced(record(should, "fail")))
+    verdict = assessed(replaced(record(should, "fail")))
     assert verdict.name == "multi_device"
     assert verdict.steps[0].should_verified == verdict.steps[0].should - 1
 
 
 @pytest.mark.parametrize("outcome", ["fail", "xfail", "unsupported"])
 def test_a_claim_of_the_descriptor_that_the_run_contradicts_blocks(outcome: str) -> None:
-    waiver = {} if outcome == "fail" else {"waiver": {"list": outcome, "id": "*"}}
-    verdict = levels.assess(replaced(record("CLAIM-002", outcome, **waiver)))
+    more: dict[str, Any] = {} if outcome == "fail" else {"excused": {"list": outcome, "entry": "*"}}
+    verdict = assessed(replaced(record("CLAIM-002", outcome, **more)))
     assert verdict.name is None
     assert [blocker.what for blocker in verdict.steps[0].blockers] == ["CLAIM-002"]
 
@@ -146,13 +153,13 @@ def test_a_claim_of_the_descriptor_that_the_run_contradicts_blocks(outcome: str)
 def test_a_run_of_something_else_than_everything_has_no_level(option: str) -> None:
     content = synthetic.content()
     content["run"]["selection"]["differs_by"] = [option]
-    verdict = levels.assess(content)
+    verdict = assessed(content)
     assert verdict.name is None
     assert str(verdict) == f"not assessed: not the standard selection, but {option}"
 
 
 def test_an_incomplete_run_and_a_shard_have_no_level() -> None:
     content = replaced(record(CORE, "not_run"))
-    assert levels.assess(content).unassessed == "the run is incomplete"
+    assert assessed(content).unassessed == "the run is incomplete"
     shard = synthetic.shards(synthetic.content(), 2)[0]
-    assert "merge the shards" in str(levels.assess(shard))
+    assert "merge the shards" in str(assessed(shard))

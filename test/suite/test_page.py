@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import synthetic
-from synthetic import record, replaced
+from synthetic import needs, record, replaced
 
 from torch_conformance.cli import main
 from torch_conformance.results import page
@@ -53,7 +53,9 @@ def hostile() -> dict[str, Any]:
         [
             record("COPY-001", "fail", message=HOSTILE, repro=HOSTILE, fallbacks=[HOSTILE]),
             record("COPY-002", "unsupported", reason=HOSTILE),
-            record("COPY-003", "xfail", reason=HOSTILE, waiver={"list": "xfail", "id": HOSTILE}),
+            record(
+                "COPY-003", "xfail", reason=HOSTILE, excused={"list": "xfail", "entry": HOSTILE}
+            ),
         ],
         backend=HOSTILE,
         platform=HOSTILE,
@@ -71,7 +73,7 @@ def render(content: dict[str, Any]) -> str:
 def text() -> str:
     records = (
         record("COPY-001", "fail", message="2 elements differ"),
-        record("EVENT-001", "unsupported", reason="needs capability 'events'"),
+        record("EVENT-001", "unsupported", reason=needs("events")),
         record("STREAM-004", "xfail", reason="events are lost"),
         record("OPINFO-UNARY-001", "pass", 1, fallbacks=["aten::sinh"]),
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 import harness
 import pytest
+import synthetic
 
 from torch_conformance.pytest_plugin.progress import (
     LOG_INTERVAL,
@@ -82,10 +83,16 @@ class Reporter:
         self.lines.append(line)
 
 
+def result(id: str, outcome: str) -> dict[str, Any]:
+    """A result as it travels with a report of pytest."""
+    message = {"message": "m"} if outcome == "fail" else {}
+    return synthetic.record("STREAM-001", outcome, **message) | {"id": id}
+
+
 def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:
     time = 0.0
     records: dict[str, Any] = {}
-    report = SimpleNamespace(records=records, bad={"stream/n3"})
+    report = SimpleNamespace(results=records, unexpected={"stream/n3"})
     session = SimpleNamespace(
         report=report,
         report_file=tmp_path / "none.json",
@@ -97,7 +104,7 @@ def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:
     progress = Progress(reporter, suite, now=lambda: time)
     progress.pytest_collection_finish()
     for i in range(70):
-        record = {"id": f"stream/n{i}", "outcome": "fail" if i == 3 else "pass", "message": "m"}
+        record = result(f"stream/n{i}", "fail" if i == 3 else "pass")
         records[record["id"]] = record
         progress.pytest_runtest_logreport(SimpleNamespace(conformance=record, backend="chip"))
         time += 1.0
@@ -112,7 +119,7 @@ def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:
 def test_only_the_first_failures_are_shown_at_once(tmp_path: Path) -> None:
     records: dict[str, Any] = {}
     session = SimpleNamespace(
-        report=SimpleNamespace(records=records, bad=records),
+        report=SimpleNamespace(results=records, unexpected=records),
         report_file=tmp_path / "none.json",
         selected={f"stream/n{i}" for i in range(100)},
         descriptor=SimpleNamespace(name="chip"),
@@ -121,7 +128,7 @@ def test_only_the_first_failures_are_shown_at_once(tmp_path: Path) -> None:
     suite: Any = SimpleNamespace(sessions={"chip": session}, verify=None)
     progress = Progress(reporter, suite, now=lambda: 0.0)
     for i in range(100):
-        record = {"id": f"stream/n{i}", "outcome": "fail", "message": "m"}
+        record = result(f"stream/n{i}", "fail")
         records[record["id"]] = record
         progress.pytest_runtest_logreport(SimpleNamespace(conformance=record, backend="chip"))
     assert reporter.lines == [f"fail stream/n{i}: m" for i in range(MAX_SHOWN)]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import synthetic
 
-from torch_conformance.results import reader, report
+from torch_conformance.results import reader, writing
 from torch_conformance.spec import strict
 
 Edit = Callable[[dict[str, Any]], Any]
@@ -23,7 +23,7 @@ def content() -> dict[str, Any]:
     return synthetic.replaced(
         synthetic.record("STREAM-004", "fail"),
         synthetic.record("COPY-001", "xfail"),
-        synthetic.record("EVENT-001", "unsupported", reason="needs capability 'events'"),
+        synthetic.record("EVENT-001", "unsupported", reason=synthetic.needs("events")),
     )
 
 
@@ -54,9 +54,9 @@ def test_a_valid_report_is_read_and_its_state_told(content: dict[str, Any]) -> N
         (b'{"a": ' + b"9" * 5000 + b"}", "too large"),
         (b'{"a": "\\ud800"}', "half a character"),
         (b'{"\\udfff": 1}', "half a character"),
-        (b"null", "None is not of type 'object'"),
-        (b"[]", "is not of type 'object'"),
-        (b"{}", "'schema' is a required property"),
+        (b"null", "Expected `object`, got `null`"),
+        (b"[]", "Expected `object`, got `array`"),
+        (b"{}", "missing required field `schema`"),
     ],
 )
 def test_bytes_that_are_no_report_are_refused_with_the_reason(data: bytes, words: str) -> None:
@@ -77,6 +77,8 @@ def part(shard: str) -> dict[str, Any]:
     return {"shard": shard, **facts}
 
 
+GONE = {"kind": "stated", "text": "it is gone"}
+EXCUSED = {"kind": "excused", "list": "xfail", "entry": "*", "text": "t", "link": "l"}
 EDITS: dict[str, tuple[Edit, str]] = {
     "schema": (lambda c: c.update(schema="urn:other"), "schema"),
     "more keys": (lambda c: c.update(verdict="pass"), "verdict"),
@@ -86,8 +88,11 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "doubled": (lambda c: c["checks"].append(first(c)), "has 2 records"),
     "gone": (lambda c: c["checks"].pop(), "complete, with"),
     "outcome": (lambda c: first(c).update(outcome="passed"), "passed"),
-    "failed": (lambda c: first(c).update(outcome="fail"), "'message' is a required property"),
-    "not run": (lambda c: first(c).update(outcome="not_run", reason="r"), "were not run"),
+    "failed": (lambda c: first(c).update(outcome="fail"), "fail needs 'message' and 'repro'"),
+    "not run": (
+        lambda c: first(c).update(outcome="not_run", reason={"kind": "device_gone", "text": "r"}),
+        "were not run",
+    ),
     "id": (lambda c: first(c).update(id="Autocast/X"), "Autocast/X"),
     "id newline": (lambda c: first(c).update(id=first(c)["id"] + "\n"), "is not an id"),
     "surface": (lambda c: first(c).update(surface="copy"), "is not an id of surface 'copy'"),
@@ -96,10 +101,16 @@ EDITS: dict[str, tuple[Edit, str]] = {
     "requirement": (lambda c: first(c).update(requirements=["X-001"]), "'X-001'"),
     "list of none": (lambda c: first(c).update(requirements=[]), "requirements"),
     "duration": (lambda c: first(c).update(duration_s=-1), "duration_s"),
-    "waiver": (lambda c: first(c).update(waiver={"list": "xfail", "id": "*"}), "pass by an entry"),
-    "unwaived": (
-        lambda c: [r.pop("waiver") for r in c["checks"] if "waiver" in r],
-        "'waiver' is a required property",
+    "excused": (lambda c: first(c).update(reason=EXCUSED), "pass by an entry"),
+    "kind of reason": (lambda c: first(c).update(reason={"kind": "other"}), "reason.kind"),
+    "reason of a pass": (lambda c: first(c).update(reason=GONE), "pass cannot have a 'reason'"),
+    "reason of a failure": (
+        lambda c: first(c).update(outcome="fail", message="m", repro="r", reason=GONE),
+        "fail cannot have a 'reason'",
+    ),
+    "unexcused": (
+        lambda c: [r.update(reason=GONE) for r in c["checks"] if r["outcome"] == "xfail"],
+        "xfail needs a 'reason' of kind 'excused'",
     ),
     "shard": (lambda c: c["run"]["options"].update(shard="3/2"), "there is no shard 3/2"),
     "shard text": (lambda c: c["run"]["options"].update(shard="x"), "run.options.shard"),
@@ -123,7 +134,7 @@ EDITS: dict[str, tuple[Edit, str]] = {
     ),
     "shard of a record": (lambda c: first(c).update(shard=1), "said to be of shard 1"),
     "load": (lambda c: c["run"].update(cannot_load="x"), "cannot be loaded"),
-    "started": (lambda c: c["run"].update(started="yesterday"), "no point in time"),
+    "started": (lambda c: c["run"].update(started="yesterday"), "not a point in time"),
     "seed": (lambda c: c["run"].update(seed=True), "run.seed"),
     "requirement id": (lambda c: c["requirements"].update({"X": first(c)}), "X"),
     "complete": (lambda c: c.update(complete="yes"), "complete"),
@@ -171,5 +182,5 @@ def test_control_characters_of_a_report_do_not_reach_the_terminal() -> None:
 def test_a_file_that_cannot_be_replaced_leaves_no_temporary(tmp_path: Path) -> None:
     (tmp_path / "report.json").mkdir()
     with pytest.raises(OSError, match="directory"):
-        report.replace(tmp_path / "report.json", "{}")
+        writing.replace(tmp_path / "report.json", "{}")
     assert [file.name for file in tmp_path.iterdir()] == ["report.json"]

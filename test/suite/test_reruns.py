@@ -10,13 +10,15 @@ from pathlib import Path
 import harness
 import jsonschema
 import pytest
+import synthetic
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.judging.judge import Options
+from torch_conformance.judging.judge import Judged, Options
 from torch_conformance.judging.reruns import TIMEOUTS, Reruns
-from torch_conformance.results.report import SCHEMA_FILE
+from torch_conformance.results import schemas
 from torch_conformance.running.result import Result
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import CheckResult
 
 EXPECTED = {
     "moody/passes_later": "flaky",
@@ -63,7 +65,7 @@ def test_both_attempts_are_in_the_report_in_junit_and_on_the_terminal(moody: har
     assert node is not None and node.get("type") == "flaky" and node.text is not None
     assert node.text.splitlines()[:2] == lines
     assert "attempts" not in moody.check("moody/passes:n0")
-    jsonschema.validate(moody.report, json.loads(SCHEMA_FILE.read_text()))
+    jsonschema.validate(moody.report, json.loads(schemas.REPORT.read_text()))
 
 
 def test_an_unlisted_flaky_check_alone_makes_a_run_red(tmp_path: Path) -> None:
@@ -114,6 +116,7 @@ class Planted:
 
     def __init__(self) -> None:
         self.ran: list[tuple[str, bool]] = []
+        self.judged: list[Result] = []
 
     def run(self, checks: Iterable[Check], emit: Callable[[Result], None]) -> None:
         for check in checks:
@@ -122,17 +125,19 @@ class Planted:
             outcome = then[0] if then and check.isolate else first
             emit(Result(check.id, Outcome(outcome), message))
 
-    def record(self, check: Check, result: Result) -> dict[str, str]:
-        return {"id": check.id, "outcome": result.outcome.value, "message": result.message}
+    def judge(self, check: Check, raw: Result) -> Judged:
+        self.judged.append(raw)
+        return synthetic.judged(raw)
 
 
-def rerun(ids: list[str], limit: int) -> tuple[list[str], dict[str, Result]]:
+def rerun(ids: list[str], limit: int) -> tuple[list[str], dict[str, CheckResult]]:
     """Which of the planted checks ran again, and all results."""
     planted = Planted()
-    results: dict[str, Result] = {}
-    reruns = Reruns(planted, planted, Options(reruns=limit), lambda record: None)  # type: ignore[arg-type]  # stand-ins
+    results: dict[str, CheckResult] = {}
+    reruns = Reruns(planted, planted, Options(reruns=limit), lambda result: None)  # type: ignore[arg-type]  # stand-ins
     checks = [Check(id, (), lambda dev: None) for id in ids]
-    reruns.run(checks, lambda result: results.__setitem__(result.id, result))
+    reruns.run(checks, lambda judged: results.__setitem__(judged.result.id, judged.result))
+    assert len(planted.judged) == len(planted.ran), "every raw result is judged once"
     return [id for id, alone in planted.ran if alone], results
 
 
@@ -159,19 +164,17 @@ def test_a_backend_that_hangs_does_not_cost_its_deadlines_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("again", "outcome", "flaky"),
+    ("again", "outcome"),
     [
-        ("fail", "fail", False),
-        ("pass", "fail", True),
-        ("unsupported", "fail", True),
-        ("not_run", "fail", False),
-        ("device_lost", "device_lost", False),
+        ("fail", "fail"),
+        ("pass", "flaky"),
+        ("unsupported", "flaky"),
+        ("not_run", "fail"),
+        ("device_lost", "device_lost"),
     ],
 )
-def test_the_second_attempt_decides_unless_it_says_nothing(
-    again: str, outcome: str, flaky: bool
-) -> None:
+def test_the_second_attempt_decides_unless_it_says_nothing(again: str, outcome: str) -> None:
     id = f"c:fail:wrong:{again}"
     result = rerun([id], limit=8)[1][id]
-    assert (result.outcome.value, bool(result.flaky)) == (outcome, flaky)
-    assert [attempt["outcome"] for attempt in result.attempts] == ["fail", again]
+    assert result.outcome == outcome
+    assert [attempt.outcome for attempt in result.attempts] == ["fail", again]

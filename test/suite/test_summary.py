@@ -5,15 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import synthetic
+from synthetic import needs
+
 from torch_conformance.results import summary
+from torch_conformance.spec.result import CheckResult
 
 
-def record(id: str, outcome: str, **text: str) -> dict[str, Any]:
-    return {"id": id, "surface": id.partition("/")[0], "outcome": outcome, **text}
+def record(id: str, outcome: str, **fields: Any) -> CheckResult:
+    """A result of this check; a reason may be a text."""
+    made = synthetic.record("COPY-001", outcome, **fields)
+    return synthetic.typed(made | {"id": id, "surface": id.partition("/")[0]})
 
 
 INCOMPARABLE = [
-    record(f"opinfo/{i}", "unsupported", reason=f"the CPU gives nothing to compare with: {said}")
+    record(f"opinfo/o{i}", "unsupported", reason={"kind": "no_reference", "text": said})
     for i, said in enumerate(["RuntimeError: no Bool", "RuntimeError: no Half", "TypeError"])
 ]
 
@@ -21,8 +27,8 @@ INCOMPARABLE = [
 def test_reasons_of_one_kind_are_one_line_with_their_number_most_frequent_first() -> None:
     records = [
         record("b/two", "blocked_upstream", reason="issue 1"),
-        record("a/one", "unsupported", reason="needs capability 'x'"),
-        record("a/two", "unsupported", reason="needs capability 'x'"),
+        record("a/one", "unsupported", reason=needs("x")),
+        record("a/two", "unsupported", reason=needs("x")),
         *INCOMPARABLE,
     ]
     assert list(summary.excuses(records)) == [
@@ -54,9 +60,9 @@ def test_a_long_reason_is_cut_to_one_line() -> None:
 
 def test_reasons_name_the_checks_most_frequent_first() -> None:
     records = [
-        record("a/one", "unsupported", reason="needs capability 'x'"),
+        record("a/one", "unsupported", reason=needs("x")),
         record("b/two", "blocked_upstream", reason="issue 1"),
-        record("b/one", "unsupported", reason="needs capability 'x'"),
+        record("b/one", "unsupported", reason=needs("x")),
     ]
     assert list(summary.reasons(records)) == [
         "    2  unsupported: needs capability 'x'",
@@ -68,7 +74,7 @@ def test_reasons_name_the_checks_most_frequent_first() -> None:
 
 
 def test_a_long_group_names_three_checks_and_counts_the_rest() -> None:
-    records = [record(f"a/c{i}", "not_run", reason="device lost") for i in range(5)]
+    records = [record(f"a/c{i}", "not_run", reason="gone") for i in range(5)]
     assert list(summary.reasons(records))[1] == "       a/c0, a/c1, a/c2 and 2 more"
 
 

@@ -10,11 +10,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+import synthetic
+from synthetic import needs
 
 from torch_conformance.bringup import todo
 from torch_conformance.bringup.todo import Missing
+from torch_conformance.results.report import Report
 from torch_conformance.spec import catalogue
+from torch_conformance.spec.result import CheckResult
 
 # What PyTorch says when something is not there, and what that is.
 SAID = {
@@ -74,23 +79,27 @@ SAID = {
 }
 
 
-def record(id: str, outcome: str, **fields: Any) -> dict[str, Any]:
-    """A record as in a report."""
-    plain = {"requirements": ["COPY-001"], "tier": "core", "level": "must"}
-    return {"id": id, "outcome": outcome, **plain, **fields}
+def record(id: str, outcome: str, **fields: Any) -> CheckResult:
+    """A result of this check."""
+    made = synthetic.record("COPY-001", outcome, **fields)
+    return synthetic.typed(made | {"id": id, "surface": id.partition("/")[0]})
 
 
-def lacking(id: str, operator: str) -> dict[str, Any]:
-    """The record of a check that an operator is missing for."""
-    return record(
-        id, "error", message=f"NotImplementedError: Could not run 'aten::{operator}' with"
-    )
+def missing_operator(operator: str) -> str:
+    """What PyTorch says of an operator that is missing."""
+    return f"NotImplementedError: Could not run 'aten::{operator}' with"
 
 
-def document(*records: dict[str, Any], **capabilities: tuple[bool, str]) -> dict[str, Any]:
-    """A report as far as it matters here."""
+def lacking(id: str, operator: str) -> CheckResult:
+    """The result of a check that an operator is missing for."""
+    return record(id, "error", message=missing_operator(operator))
+
+
+def document(*results: CheckResult, **capabilities: tuple[bool, str]) -> Report:
+    """A report of these results."""
     table = {name: {"value": v, "source": source} for name, (v, source) in capabilities.items()}
-    return {"run": {"backend": "mychip", "capabilities": table}, "checks": list(records)}
+    made = synthetic.document(synthetic.content([], capabilities=table)).report
+    return msgspec.structs.replace(made, checks=results)
 
 
 @pytest.mark.parametrize("message", SAID)
@@ -116,16 +125,20 @@ def test_what_most_checks_wait_for_comes_first_and_names_break_ties() -> None:
 
 
 def test_what_the_expectations_excuse_is_still_to_do() -> None:
-    known = {**lacking("copy/a", "abs.out"), "outcome": "xfail"}
-    known["reason"] = f"not yet; {known.pop('message')}"
-    assert [step.name for step, _ in todo.steps(document(known))] == ["aten::abs.out"]
+    entry = {"list": "xfail", "entry": "copy/*"}
+    known = record("copy/a", "xfail", excused=entry | {"message": missing_operator("abs.out")})
+    told = record("copy/b", "xfail", excused=entry, reason=f"no: {missing_operator('sub.out')}")
+    found = [step.name for step, _ in todo.steps(document(known, told))]
+    assert found == ["aten::abs.out", "aten::sub.out"]
 
 
 def test_capabilities_that_are_denied_are_not_to_do() -> None:
     absent = [
-        record("copy/a", "unsupported", reason="needs capability 'streams'"),
-        record("copy/b", "unsupported", reason="needs capability 'float64', 'streams'"),
-        record("copy/c", "unsupported", reason="dtype float64 is declared unsupported"),
+        record("copy/a", "unsupported", reason=needs("streams")),
+        record("copy/b", "unsupported", reason=needs("float64", "streams")),
+        record(
+            "copy/c", "unsupported", reason={"kind": "declared_unsupported", "dtype": "float64"}
+        ),
     ]
     probed = document(*absent, streams=(False, "probed"), float64=(False, "declared"))
     assert [(s.name, len(r)) for s, r in todo.steps(probed)] == [("streams", 1)]
@@ -133,7 +146,12 @@ def test_capabilities_that_are_denied_are_not_to_do() -> None:
 
 def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
     broken = [
-        record("smoke/descriptor_names", "fail", message="descriptor wrong: delay: x\nCorrect it."),
+        record(
+            "smoke/descriptor_names",
+            "fail",
+            message="descriptor wrong: delay: x\nCorrect it.",
+            blames="descriptor",
+        ),
         lacking("copy/a", "sub.out"),
         record("copy/b", "pass", fallbacks=["aten::sort"]),
         record("copy/c", "fail", message="1 of 4 elements differ; first at (0,): 1, expected 2"),

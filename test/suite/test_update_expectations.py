@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import Any
 
 import harness
+import msgspec
 import pytest
+import synthetic
 
 from torch_conformance.cli import main
 from torch_conformance.expectations import Expectations, ExpectationsError
 from torch_conformance.expectations.patterns import Index, compress
 from torch_conformance.expectations.update import Changes, update
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import CheckResult
 
 TODAY = datetime.date(2026, 6, 1)
 IDS = [f"copy/{name}:{case}" for name in ("cast", "clone", "move") for case in "abcd"]
@@ -21,9 +24,10 @@ ENTRY = "  reason: lost under load\n  link: https://example.org/1\n"
 XFAIL = ENTRY + "  status: fail\n  expires: 2027-01-31\n"
 
 
-def record(outcome: str, message: str = "wrong") -> dict[str, Any]:
-    """As much of a record as the update looks at."""
-    return {"outcome": outcome, "message": message}
+def record(outcome: str, message: str = "wrong") -> CheckResult:
+    """A result as far as the update looks at it."""
+    bad = synthetic.record("COPY-001", "fail", message=message)
+    return msgspec.structs.replace(synthetic.typed(bad), outcome=Outcome(outcome))
 
 
 def updated(file: Path, outcomes: dict[str, str]) -> Changes:

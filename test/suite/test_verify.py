@@ -14,15 +14,17 @@ from typing import Any
 import harness
 import jsonschema
 import pytest
+import synthetic
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.judging import rounds
-from torch_conformance.judging.judge import Verification
-from torch_conformance.results.report import SCHEMA_FILE
+from torch_conformance.judging.judge import Judged, Verification
+from torch_conformance.results import schemas
 from torch_conformance.running.result import Result
 from torch_conformance.selecting import changed
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import CheckResult
 
 # The order of the two order checks differs between these seeds.
 SEED, ROUNDS = 5, 4
@@ -46,7 +48,7 @@ def test_what_depends_on_order_or_schedule_is_flaky(verified: harness.Run) -> No
         **{f"restless/calm:n{i}": "pass" for i in range(4)},
     }
     assert verified.code == 1
-    jsonschema.validate(verified.report, json.loads(SCHEMA_FILE.read_text()))
+    jsonschema.validate(verified.report, json.loads(schemas.REPORT.read_text()))
 
 
 def test_the_round_and_its_seed_are_named(verified: harness.Run) -> None:
@@ -139,26 +141,24 @@ class Planted:
         self.closed = True
 
     @staticmethod
-    def record(check: Check, result: Result) -> dict[str, str]:
-        return {"id": check.id, "outcome": result.outcome.value, "message": result.message}
+    def judge(check: Check, raw: Result) -> Judged:
+        return synthetic.judged(raw)
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "told_in_round", "expected", "flaky"),
+    ("outcomes", "told_in_round", "expected"),
     [
-        ("pass:pass:pass", 3, "pass", False),
-        ("fail:fail:fail", 3, "fail", False),
-        ("pass:crash:pass", 2, "crash", True),
-        ("pass:pass:fail", 3, "fail", True),
-        ("pass:not_run:pass", 3, "not_run", False),
-        ("pass:device_lost:not_run", 3, "device_lost", False),
+        ("pass:pass:pass", 3, "pass"),
+        ("fail:fail:fail", 3, "fail"),
+        ("pass:crash:pass", 2, "flaky"),
+        ("pass:pass:fail", 3, "flaky"),
+        ("pass:not_run:pass", 3, "not_run"),
+        ("pass:device_lost:not_run", 3, "device_lost"),
     ],
 )
-def test_the_rounds_come_to_one_result(
-    outcomes: str, told_in_round: int, expected: str, flaky: bool
-) -> None:
+def test_the_rounds_come_to_one_result(outcomes: str, told_in_round: int, expected: str) -> None:
     pools: list[Planted] = []
-    told: list[tuple[int, Result]] = []
+    told: list[tuple[int, CheckResult]] = []
 
     def make_pool(seed: int) -> Any:
         pools.append(Planted(seed))
@@ -171,10 +171,8 @@ def test_the_rounds_come_to_one_result(
         asked, make_pool, judge, lambda id, seed: f"{id} {seed}", lambda *round: None, noted.append
     )
     check = Check(outcomes, (), lambda dev: None)
-    all_rounds.run([check], lambda result: told.append((len(pools), result)))
-    assert [(round, r.outcome.value, bool(r.flaky)) for round, r in told] == [
-        (told_in_round, expected, flaky)
-    ]
+    all_rounds.run([check], lambda judged: told.append((len(pools), judged.result)))
+    assert [(round, result.outcome) for round, result in told] == [(told_in_round, expected)]
     assert len(pools) == 3 and all(pool.closed for pool in pools)
     assert bool(noted) == (expected in ("fail", "device_lost") and "pass:pass" not in outcomes)
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import Meta, structs
 
 from ci.dashboard import documents, paths, tally
+from ci.dashboard.causes import Failure
 from ci.dashboard.chart import Chart, trend
 from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
@@ -177,12 +178,8 @@ def _charts(runs: Sequence[Run]) -> tuple[Chart, ...]:
 
 def causes(bad: Mapping[str, Result]) -> Iterator[Cause]:
     """Bad results, grouped as the suite's own summary does it; most frequent first."""
-    records = [
-        {"id": id, "outcome": r.outcome, "message": r.message or "", "repro": r.repro}
-        for id, r in bad.items()
-    ]
-    for text, group in summary.grouped(records):
-        yield Cause(text, tuple(r["id"] for r in group), group[0]["repro"])
+    for text, group in summary.grouped(Failure.of(bad)):
+        yield Cause(text, tuple(one.id for one in group), bad[group[0].id].repro)
 
 
 def eras(runs: Sequence[Run]) -> Iterator[Era]:

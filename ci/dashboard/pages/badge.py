@@ -21,10 +21,9 @@ def pages(model: Model) -> Iterator[File]:
     """badge.svg, and badge.json for shields.io."""
     for backend in model.backends:
         series, run = _shown([one for key, one in model.series.items() if key.backend == backend])
-        said = {**run.told, "backend": backend}
         verdict, remark = _verdict(run), _remark(series, run)
-        yield File(paths.of_badge(backend), badge.svg(said, verdict, remark).encode())
-        yield File(paths.of_endpoint(backend), encode(badge.endpoint(said, verdict, remark)))
+        yield File(paths.of_badge(backend), badge.svg(backend, run.torch, verdict, remark).encode())
+        yield File(paths.of_endpoint(backend), encode(badge.endpoint(run.torch, verdict, remark)))
 
 
 def _shown(series: list[Series]) -> tuple[Series, Run]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from msgspec import UNSET, Meta, UnsetType
 
 from ci.dashboard import documents, lanes, paths
-from ci.dashboard.courses import Streak, bad, streak
+from ci.dashboard.courses import Streak, streak
 from ci.dashboard.lanes import Lane
 from ci.dashboard.model import Check, Course, Key, Result, Run
 from ci.dashboard.page import Page
@@ -149,7 +149,7 @@ def _row(key: Key, lane: Lane, course: Course) -> Row:
         course,
         streak(course.spells),
         after if after < len(lane.series.runs) else None,
-        course.latest is not None and bad(course.latest),
+        course.latest is not None and course.latest.unexpected,
         ordered[len(ordered) // 2] if ordered else None,
         _spread(ordered),
     )

@@ -12,9 +12,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
-from ci.dashboard import documents, paths
+from ci.dashboard import documents, pairs, paths
 from ci.dashboard.model import Run, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.pages import compare
@@ -81,12 +82,14 @@ def told(runs: Sequence[Run]) -> Iterator[dict[str, Any]]:
     """Of each run what torch_conformance.results.comparison reads, where it is not as before."""
     before: dict[str, Any] = {}
     for run in runs:
-        said = dict(run.told)
-        now = {
-            "asks": {name: read(said) for name, read in ALIKE.items()},
-            "notes": {name: said.get(name) for name in NOTED},
-            "capabilities": said["capabilities"],
-        }
+        facts = pairs.facts(run)
+        now = msgspec.to_builtins(
+            {
+                "asks": {name: read(facts) for name, read in ALIKE.items()},
+                "notes": {name: getattr(facts, name) for name in NOTED},
+                "capabilities": facts.capabilities,
+            }
+        )
         yield {name: value for name, value in now.items() if value != before.get(name)}
         before = now
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from msgspec import Meta
 
 from ci.dashboard import documents, paths
+from ci.dashboard.causes import Failure
 from ci.dashboard.model import Change, Result, Run
 from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
@@ -151,15 +152,9 @@ def _before(run: Run, model: Model) -> tuple[Run | None, list[Change]]:
 
 
 def _causes(wrong: Mapping[str, Result]) -> list[Cause]:
-    records = [
-        {"id": id, "outcome": result.outcome, "message": result.message or ""}
-        for id, result in wrong.items()
-    ]
-    groups = summary.grouped(records, MAX_CAUSES)
+    groups = summary.grouped(Failure.of(wrong), MAX_CAUSES)
     limit = min(max(ROOM // max(2 * len(groups), 1), LEAST), MOST)
-    return [
-        _cause(text, [record["id"] for record in group], wrong, limit) for text, group in groups
-    ]
+    return [_cause(text, [one.id for one in group], wrong, limit) for text, group in groups]
 
 
 def _cause(text: str, ids: Sequence[str], wrong: Mapping[str, Result], limit: int) -> Cause:

@@ -21,6 +21,7 @@ from ci.dashboard.model import Check, Course, Key, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
 from ci.document import Natural, Part
+from torch_conformance.results import comparison
 from torch_conformance.results.comparison import SILENT, ranks
 from torch_conformance.spec.outcome import BAD, Outcome
 
@@ -61,6 +62,13 @@ class Document(Part, tag_field="schema", tag=documents.schema("search"), frozen=
     """Every check, and where it stands how each came out; static/index.js unpacks it."""
 
     outcomes: Annotated[Mapping[str, OutcomePart], Meta(description="By name.")]
+    moves: Annotated[
+        Mapping[str, Mapping[str, Mapping[str, str]]],
+        Meta(
+            description="What became of a check, by `outcome` and by `evidence`: before, after, "
+            "list of a comparison. `new` and `gone`: one run does not have it."
+        ),
+    ]
     evidence: Annotated[tuple[str, ...], Meta(description="Every kind of it.")]
     states: Annotated[
         tuple[tuple[str, str | None], ...],
@@ -146,6 +154,7 @@ def pages(model: Model) -> Iterator[Page | File]:
         },
         Document(
             outcomes=lattice(),
+            moves=comparison.table(),
             evidence=EVIDENCE,
             states=tuple(index.states),
             groups=tuple(index.groups),

@@ -41,7 +41,7 @@ async function ask() {
     at("summary").textContent = "Comparing …";
     const told = await load("api/search.json");
     const across = (query.get("across") ?? "").split(",");
-    show(old, new_, compare(told.outcomes, await read(old, told), await read(new_, told), across));
+    show(old, new_, compare(told.moves, await read(old, told), await read(new_, told), across));
   } catch (error) {
     at("summary").textContent = "";
     at("error").append(element("p", {}, error.message));

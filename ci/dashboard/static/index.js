@@ -53,6 +53,7 @@ export function unpack(told, packed) {
   });
   return {
     outcomes: told.outcomes,
+    moves: told.moves,
     evidence: told.evidence,
     states,
     series,

@@ -207,7 +207,7 @@ function kinds(index, series, check) {
   if (series.runs < 2) return new Set();
   const before = series.result(check, series.runs - 2);
   const after = series.result(check);
-  const changes = changesOf(index.outcomes, before, after).map(({ list }) => list);
+  const changes = changesOf(index.moves, before, after).map(({ list }) => list);
   const words = changes.map((list) => ({ regressions: "regression", improvements: "improvement" })[list]);
   if (!before && after) words.push("new");
   if (before && !after) words.push("gone");

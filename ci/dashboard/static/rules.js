@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What changed between two runs, by the rules of conformance/src/torch_conformance/results/comparison.py as far as a
-// series tells them: by outcome and evidence. `lattice` is `outcomes` of api/search.json.
+// What changed between two runs, as far as a series tells it: by outcome and evidence. The rules are in
+// `moves` of api/search.json, a table that torch_conformance.results.comparison makes.
 
 // A result is { outcome, evidence }; undefined where the run did not have the check.
-export function changesOf(lattice, before, after) {
+export function changesOf(moves, before, after) {
   if (!before && !after) return [];
-  if (!after) return [{ list: "removed", old: before.outcome, new: "gone" }];
-  if (!before) return [{ list: lattice[after.outcome].bad ? "regressions" : "added", old: "new", new: after.outcome }];
-  return [...byOutcome(lattice, before.outcome, after.outcome), ...byEvidence(before.evidence, after.evidence)];
+  const found = [moved(moves.outcome, before ? before.outcome : "new", after ? after.outcome : "gone")];
+  if (before && after) {
+    const change = moved(moves.evidence, before.evidence ?? "unknown", after.evidence ?? "unknown");
+    found.push(change.list === "changed" ? { ...change, evidence: true } : change);
+  }
+  return found.filter(({ list }) => list);
 }
 
-function byOutcome(lattice, before, after) {
-  if (before === after) return [];
-  const step = lattice[after].rank - lattice[before].rank;
-  let list = step < 0 ? "regressions" : step > 0 ? "improvements" : "changed";
-  if (lattice[before].bad && lattice[after].silent) list = "withdrawn";
-  return [{ list, old: before, new: after }];
-}
-
-function byEvidence(before, after) {
-  if (before === after) return [];
-  if (after === "fallback" && before !== null) return [{ list: "regressions", old: before, new: after }];
-  if (before === "fallback" && after !== null) return [{ list: "improvements", old: before, new: after }];
-  return [{ list: "changed", old: before ?? "unknown", new: after ?? "unknown", evidence: true }];
+function moved(table, old, new_) {
+  return { list: table[old][new_], old, new: new_ };
 }
 
 // What is not alike, with both values in words.
@@ -56,13 +48,13 @@ function said(value) {
 // Two runs, each { asks, notes, capabilities, results: Map of check -> result }, side by side:
 // { refused } with what they did not ask alike, unless `across` names it, or
 // { refused: [], across, notes, capabilities, lists: { regressions: [{ id, old, new }], ... } }.
-export function compare(lattice, old, new_, across = []) {
+export function compare(moves, old, new_, across = []) {
   const unlike = differences(old.asks, new_.asks);
   const refused = unlike.filter(({ name }) => !across.includes(name));
   if (refused.length) return { refused };
   const lists = { regressions: [], improvements: [], withdrawn: [], changed: [], added: [], removed: [] };
   for (const id of [...new Set([...old.results.keys(), ...new_.results.keys()])].sort()) {
-    for (const { list, ...change } of changesOf(lattice, old.results.get(id), new_.results.get(id))) {
+    for (const { list, ...change } of changesOf(moves, old.results.get(id), new_.results.get(id))) {
       lists[list].push({ id, ...change });
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Asks the dashboard's own rules: { lattice, cases: [[old, new, across], ...] } in, comparisons out.
+// Asks the dashboard's own rules: { moves, cases: [[old, new, across], ...] } in, comparisons out.
 import { readFileSync } from "node:fs";
 import { compare } from "../../../ci/dashboard/static/rules.js";
 
-const { lattice, cases } = JSON.parse(readFileSync(0, "utf8"));
+const { moves, cases } = JSON.parse(readFileSync(0, "utf8"));
 const run = ({ results, ...told }) => ({ ...told, results: new Map(Object.entries(results)) });
-console.log(JSON.stringify(cases.map(([old, new_, across]) => compare(lattice, run(old), run(new_), across))));
+console.log(JSON.stringify(cases.map(([old, new_, across]) => compare(moves, run(old), run(new_), across))));

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import CannotLoad
+from torch_conformance.spec.outcome import CannotLoad, LoadProblem
 
 AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
 
@@ -114,7 +114,9 @@ def prepare_parent() -> None:
     try:
         import torch
     except ImportError as error:
-        raise CannotLoad(f"torch cannot be imported: {error}; install the torch to test") from None
+        raise CannotLoad(
+            f"torch cannot be imported: {error}; install the torch to test", LoadProblem.NO_TORCH
+        ) from None
     if os.environ.get(AUTOLOAD) != "0" and torch._C._get_privateuse1_backend_name() != (
         "privateuseone"
     ):

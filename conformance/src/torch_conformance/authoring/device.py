@@ -21,7 +21,7 @@ from torch_conformance.authoring import backend, compare
 from torch_conformance.authoring.journal import Journal
 from torch_conformance.spec.capabilities import describe_broken
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import Unsupported
+from torch_conformance.spec.reason import MissingCapability, Reason, Stated, Unsupported
 
 DTYPES: dict[str, tuple[torch.dtype, ...]] = {
     "floating": (torch.float32, torch.float64, torch.float16, torch.bfloat16),
@@ -142,7 +142,7 @@ class Device:
         elif self.is_accelerator:
             self._busy(ms)
         else:
-            self.unsupported("needs capability 'delay'")
+            self.unsupported(MissingCapability(names=("delay",)))
 
     def _busy(self, ms: float) -> None:
         size = 1024
@@ -188,11 +188,11 @@ class Device:
             if name in self.broken:
                 raise AssertionError(describe_broken(name, self.broken[name]))
             if name not in self.capabilities:
-                self.unsupported(f"needs capability '{name}'")
+                self.unsupported(MissingCapability(names=(name,)))
 
-    def unsupported(self, reason: str) -> NoReturn:
+    def unsupported(self, reason: str | Reason) -> NoReturn:
         """End the check as unsupported, with the reason that goes into the report."""
-        raise Unsupported(reason)
+        raise Unsupported(Stated(text=reason) if isinstance(reason, str) else reason)
 
     def dtypes(self, kind: str = "all") -> tuple[torch.dtype, ...]:
         """The dtypes the backend supports: floating, integral, complex or all."""
@@ -233,7 +233,7 @@ class Device:
     def attach_backend_meta(self, tensor: torch.Tensor) -> None:
         """Give a tensor metadata of the backend; the descriptor names the callable."""
         if self.descriptor.backend_meta is None:
-            self.unsupported("needs capability 'backend_meta'")
+            self.unsupported(MissingCapability(names=("backend_meta",)))
         backend.resolve(self.descriptor.backend_meta)(tensor)
 
     # Values

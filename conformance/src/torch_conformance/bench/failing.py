@@ -8,7 +8,6 @@ The whole command is timed, with imports, reruns, report and terminal output.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -17,11 +16,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from torch_conformance.bench.throughput import PACKAGE, cpu_of_children
-from torch_conformance.results import summary
-from torch_conformance.spec.outcome import is_bad
+from torch_conformance.results import reader, summary
+from torch_conformance.spec.result import CheckResult
 
 CHECKS = PACKAGE / "bench" / "broken"
 
@@ -32,16 +30,16 @@ class Timing:
 
     wall_s: float
     cpu_s: float
-    checks: list[dict[str, Any]]
+    checks: tuple[CheckResult, ...]
 
     @property
     def causes(self) -> int:
         """Rows of the table of causes."""
-        return len(summary.grouped(check for check in self.checks if is_bad(check)))
+        return len(summary.grouped(check for check in self.checks if check.unexpected))
 
     def line(self, name: str) -> str:
         """One line of the table."""
-        names = [check["outcome"] for check in self.checks]
+        names = [check.outcome.value for check in self.checks]
         counts = ", ".join(f"{names.count(name)} {name}" for name in sorted(set(names)))
         return f"{name:<8}{self.wall_s:>7.1f} s wall{self.cpu_s:>7.1f} s CPU   {counts}"
 
@@ -90,8 +88,8 @@ def run(broken: bool, workers: int) -> Timing:
         wall, cpu = time.perf_counter() - begin, cpu_of_children() - used
         if done.returncode != int(broken):
             raise SystemExit(f"pytest ended with {done.returncode}:\n{done.stdout[-2000:]}")
-        checks = json.loads((Path(folder) / "report.json").read_text())["checks"]
-    return Timing(wall, cpu, checks)
+        document = reader.load(Path(folder) / "report.json")
+    return Timing(wall, cpu, document.checks)
 
 
 if __name__ == "__main__":

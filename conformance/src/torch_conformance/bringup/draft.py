@@ -82,9 +82,9 @@ def _why(result: Result, seen: str | None) -> str:
     """Why a capability is broken or absent, if the probe says so."""
     if seen is not None:
         return f" (BROKEN: {_line(seen)})"
-    if result.outcome is Outcome.PASS or result.message in ("", ABSENT):
+    if result.outcome is Outcome.PASS or str(result.reason or ABSENT) == ABSENT:
         return ""
-    return f" ({_line(result.message)})"
+    return f" ({_line(str(result.reason))})"
 
 
 def _later(found: Survey) -> Iterator[str]:

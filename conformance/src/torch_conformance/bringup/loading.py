@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import re
 
-# (what the reason says, which side is wrong, what to do); groups of the pattern are filled in.
-ADVICE = (
+from torch_conformance.spec.outcome import LoadProblem
+
+# (what Python or torch says, which side is wrong, what to do); groups of the pattern are filled in.
+SAID = (
     (
         r"No module named 'torch\.(\w+)'",
         "descriptor or backend",
@@ -25,46 +27,48 @@ ADVICE = (
         "nothing that is imported names a device {0!r}: add the module that calls "
         "torch.utils.rename_privateuse1_backend to import.after_torch, or correct device_type",
     ),
-    (
-        r"torch knows device type '(\w+)' but there is no such device",
+)
+# What the suite itself found out: which side is wrong, what to do.
+FOUND = {
+    LoadProblem.NO_DEVICE: (
         "installation",
-        "device_count() is 0: the driver finds no {0}; ask the vendor's own tool whether it does",
+        "device_count() is 0: the driver finds no device; ask the vendor's own tool whether it "
+        "does",
     ),
-    (
-        r"did not load within",
+    LoadProblem.TOO_SLOW: (
         "descriptor or backend",
         "raise deadlines.startup if the device takes that long; else run the imports alone under "
         "py-spy or gdb",
     ),
-    (
-        r"(SIG\w+|exited with status \S+) while loading",
+    LoadProblem.DIED: (
         "backend",
         "run the imports of the descriptor alone in Python; if they work there, write "
         "start_method: spawn",
     ),
-    (
-        r"is outside '(.*)' of the descriptor",
+    LoadProblem.WRONG_TORCH: (
         "descriptor or installation",
-        "install a torch of {0}, or change the key torch",
+        "install a torch of these versions, or change the key torch",
     ),
-    (
-        r"torch cannot be imported",
+    LoadProblem.NO_TORCH: (
         "installation",
         "the suite tests the torch that is installed, and brings none",
     ),
-)
+}
 
 
-def advice(reason: str) -> str | None:
+def advice(reason: str, problem: LoadProblem | None = None) -> str | None:
     """Which side is wrong and what to do, or None where the reason has to speak for itself."""
-    for pattern, side, action in ADVICE:
+    for pattern, side, action in SAID:
         found = re.search(pattern, reason)
         if found:
             return f"{side} wrong: {action.format(*found.groups())}"
-    return None
+    if problem is None:
+        return None
+    side, action = FOUND[problem]
+    return f"{side} wrong: {action}"
 
 
-def explained(reason: str) -> str:
+def explained(reason: str, problem: LoadProblem | None = None) -> str:
     """The reason with the advice there is."""
-    hint = advice(reason)
+    hint = advice(reason, problem)
     return f"{reason}\n{hint}" if hint else reason

@@ -27,7 +27,7 @@ from torch_conformance.running.pool import Pool
 from torch_conformance.running.process import ended
 from torch_conformance.running.result import Result
 from torch_conformance.spec.descriptor import Deadlines, Descriptor, torch_device_types
-from torch_conformance.spec.outcome import CannotLoad, Outcome
+from torch_conformance.spec.outcome import CannotLoad, LoadProblem, Outcome
 
 BACKENDS = "torch.backends"
 UNNAMED = "privateuseone"
@@ -89,12 +89,12 @@ def survey(name: str, imports: Iterable[str] = (), deadline: float = 120.0) -> S
     try:
         return _load_and_probe(forked, scouted["torch"])
     except CannotLoad as error:
-        reason = str(error)
+        reason, problem = str(error), error.problem
     try:
         with _in_a_file(replace(forked, start_method="spawn")) as spawned:
             found = _load_and_probe(spawned, scouted["torch"])
     except CannotLoad:
-        raise CannotLoad(explained(reason)) from None
+        raise CannotLoad(explained(reason, problem)) from None
     found.spawned_because = reason
     return found
 
@@ -142,7 +142,9 @@ def _scout(modules: tuple[str, ...], deadline: float) -> dict[str, Any]:
         *_, said = done.stderr.strip().splitlines() or ["it wrote nothing"]
         how = ended(done.returncode)
         raise CannotLoad(
-            explained(f"{how} while loading {', '.join(('torch', *modules))}: {said}")
+            explained(
+                f"{how} while loading {', '.join(('torch', *modules))}: {said}", LoadProblem.DIED
+            )
         ) from None
     return scouted
 

@@ -2,7 +2,7 @@
 """What to implement next: what failed checks say is missing, by how many of them wait for it.
 
 A check stops at the first thing that it misses, so the numbers say how many checks get further with
-a step, not how many of them will pass then. Only the records of a report are needed.
+a step, not how many of them will pass then. Only a report is needed.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from torch_conformance.results import summary
+from torch_conformance.results.report import Report
 from torch_conformance.spec.capabilities import KEYS, MEANING
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
-from torch_conformance.spec.outcome import BAD, Outcome, is_bad
+from torch_conformance.spec.outcome import BAD, Outcome
+from torch_conformance.spec.reason import MissingCapability
+from torch_conformance.spec.result import CheckResult
 
-Record = dict[str, Any]
 MAX_STEPS = 20
 MAX_CORRECTIONS = 5
 _SEVERE = (Outcome.DEVICE_LOST, Outcome.CRASH, Outcome.TIMEOUT, Outcome.FAIL)
@@ -113,27 +114,25 @@ SIGNS = (
     (r"Allocator for \w+ is not a DeviceAllocator", ALLOCATOR, "c10::DeviceAllocator"),
 )
 _SIGNS = [(re.compile(pattern), kind, name) for pattern, kind, name in SIGNS]
-_NEEDS = re.compile(r"^needs capability ('\w+'(?:, '\w+')*)$")
 
 # Outcomes whose message tells what was missing, also where the expectations know it already.
 _TELLING = BAD | {Outcome.XFAIL}
 
 
-def missing(record: Record, denied: frozenset[str] = frozenset()) -> list[Missing]:
+def missing(result: CheckResult, denied: frozenset[str] = frozenset()) -> list[Missing]:
     """What one check waits for; capabilities that are `denied` are nobody's plan."""
-    outcome = Outcome(record["outcome"])
-    if outcome is Outcome.UNSUPPORTED:
-        needed = _NEEDS.match(record.get("reason", ""))
-        names = re.findall(r"\w+", needed[1]) if needed else []
-        return [] if denied & set(names) else [Missing(CAPABILITY, name) for name in names]
-    if outcome not in _TELLING:
+    if result.outcome is Outcome.UNSUPPORTED:
+        lacking = result.reason.names if isinstance(result.reason, MissingCapability) else ()
+        return [] if denied & set(lacking) else [Missing(CAPABILITY, name) for name in lacking]
+    if result.outcome not in _TELLING:
         return []
-    found = _read(f"{record.get('message', '')}\n{record.get('reason', '')}")
+    # Reports of an earlier suite tell of an excused check only what its entry says.
+    found = _read(result.observed) or (_read(result.excused.text) if result.excused else None)
     return [found] if found else []
 
 
 def _read(message: str) -> Missing | None:
-    """The first thing that a message says is missing."""
+    """The first thing that a message of PyTorch or of Python says is missing."""
     for pattern, kind, name in _SIGNS:
         match = pattern.search(message)
         if match:
@@ -144,46 +143,45 @@ def _read(message: str) -> Missing | None:
     return None
 
 
-def steps(document: Mapping[str, Any]) -> list[tuple[Missing, list[Record]]]:
+def steps(report: Report) -> list[tuple[Missing, list[CheckResult]]]:
     """Steps and the checks that wait for them, those that most wait for first."""
-    capabilities = document["run"]["capabilities"]
     denied = frozenset(
         name
-        for name, entry in capabilities.items()
-        if entry["source"] == "declared" and not entry["value"]
+        for name, entry in report.run.capabilities.items()
+        if entry.source == "declared" and not entry.value
     )
-    waiting: dict[Missing, list[Record]] = defaultdict(list)
-    for record in document["checks"]:
-        for step in missing(record, denied):
-            waiting[step].append(record)
+    waiting: dict[Missing, list[CheckResult]] = defaultdict(list)
+    for result in report.checks:
+        for step in missing(result, denied):
+            waiting[step].append(result)
     return sorted(waiting.items(), key=lambda entry: (-len(entry[1]), entry[0].order))
 
 
 def lines(
-    document: Mapping[str, Any], catalogue: Mapping[str, Requirement], room: int = MAX_STEPS
+    report: Report, catalogue: Mapping[str, Requirement], room: int = MAX_STEPS
 ) -> Iterator[str]:
     """The ranked list in words."""
-    backend = document["run"]["backend"]
-    yield from _obstacles(document["checks"])
-    yield from _corrections(backend, document["checks"])
+    backend = report.run.backend
+    yield from _obstacles(report.checks)
+    yield from _corrections(backend, report.checks)
     yield f"what to implement next on {backend}, by the number of checks that wait for it"
-    ranked = steps(document)
-    fallen = _fallen_back(document["checks"])
+    ranked = steps(report)
+    fallen = _fallen_back(report.checks)
     if not ranked and not fallen:
         yield "       nothing: no check says that something is missing"
-    for step, records in ranked[:room]:
-        first = min(records, key=lambda record: (_urgency(record), record["id"]))
-        yield f"{len(records):>5}  {step.kind} {step.name}: {step.action}"
+    for step, results in ranked[:room]:
+        first = min(results, key=lambda result: (_urgency(result), result.id))
+        yield f"{len(results):>5}  {step.kind} {step.name}: {step.action}"
         yield f"       {_cite(first, catalogue, DOCS + KINDS[step.kind][1])}"
-    for name, records in fallen[: max(0, room - len(ranked))]:
-        yield f"{len(records):>5}  {name}: {FALLBACK}"
+    for name, results in fallen[: max(0, room - len(ranked))]:
+        yield f"{len(results):>5}  {name}: {FALLBACK}"
     if len(ranked) > room:
         yield f"       ... and {len(ranked) - room} steps more"
 
 
-def _corrections(backend: str, records: Iterable[Record]) -> Iterator[str]:
+def _corrections(backend: str, results: Iterable[CheckResult]) -> Iterator[str]:
     """Crashes and wrong results of what is there: they come before any new feature."""
-    wrong = [r for r in records if is_bad(r) and not missing(r) and not _is_obstacle(r)]
+    wrong = [r for r in results if r.unexpected and not missing(r) and not _is_obstacle(r)]
     if not wrong:
         return
     yield f"what to correct first on {backend}: {len(wrong)} failures of what is there"
@@ -191,42 +189,42 @@ def _corrections(backend: str, records: Iterable[Record]) -> Iterator[str]:
     for text, group in sorted(groups, key=lambda entry: _severity(entry[1])):
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"
-        yield f"       {group[0]['id']}{others}"
+        yield f"       {group[0].id}{others}"
 
 
-def _severity(group: list[Record]) -> tuple[int, int]:
+def _severity(group: list[CheckResult]) -> tuple[int, int]:
     """Crashes before hangs before wrong results, and then the most frequent."""
-    outcome = Outcome(group[0]["outcome"])
+    outcome = group[0].outcome
     return (_SEVERE.index(outcome) if outcome in _SEVERE else len(_SEVERE)), -len(group)
 
 
-def _obstacles(records: Iterable[Record]) -> Iterator[str]:
+def _obstacles(results: Iterable[CheckResult]) -> Iterator[str]:
     """What the smoke tier found wrong with harness or descriptor: nothing else counts before."""
-    for record in sorted(records, key=lambda record: str(record["id"])):
-        if _is_obstacle(record):
-            text = record["message"]
-            yield f"first  {record['id']}: {text.splitlines()[0]}"
-            yield from (f"       {line}" for line in text.splitlines()[1:])
+    for result in sorted(results, key=lambda result: result.id):
+        if _is_obstacle(result):
+            text = (result.message or "").splitlines() or [""]
+            yield f"first  {result.id}: {text[0]}"
+            yield from (f"       {line}" for line in text[1:])
 
 
-def _is_obstacle(record: Record) -> bool:
-    return re.match(r"(harness|descriptor) wrong: ", record.get("message", "")) is not None
+def _is_obstacle(result: CheckResult) -> bool:
+    return result.blames in ("harness", "descriptor")
 
 
-def _fallen_back(records: Iterable[Record]) -> list[tuple[str, list[Record]]]:
-    users: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        for name in record.get("fallbacks", ()):
-            users[name].append(record)
+def _fallen_back(results: Iterable[CheckResult]) -> list[tuple[str, list[CheckResult]]]:
+    users: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in results:
+        for name in result.fallbacks:
+            users[name].append(result)
     return sorted(users.items(), key=lambda entry: (-len(entry[1]), entry[0]))
 
 
-def _urgency(record: Record) -> tuple[int, int]:
-    return TIERS.index(record["tier"]), LEVELS.index(record["level"])
+def _urgency(result: CheckResult) -> tuple[int, int]:
+    return TIERS.index(result.tier), LEVELS.index(result.level)
 
 
-def _cite(record: Record, catalogue: Mapping[str, Requirement], link: str) -> str:
+def _cite(result: CheckResult, catalogue: Mapping[str, Requirement], link: str) -> str:
     """The requirement behind a check, the check, and where to read more."""
-    requirement = record["requirements"][0]
+    requirement = result.requirements[0]
     known = catalogue.get(requirement)
-    return f"{requirement} {record['id']}  {known.source.url if known else link}"
+    return f"{requirement} {result.id}  {known.source.url if known else link}"

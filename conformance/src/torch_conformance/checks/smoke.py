@@ -17,7 +17,8 @@ from torch_conformance.authoring import backend
 from torch_conformance.authoring.api import Device, check
 from torch_conformance.authoring.check import Body
 from torch_conformance.running.capability_probes import PROBES
-from torch_conformance.spec.outcome import CheckError, Unsupported
+from torch_conformance.spec.outcome import CheckError
+from torch_conformance.spec.reason import Unsupported
 
 HARNESS, DESCRIPTOR, BACKEND = "harness", "descriptor", "backend"
 
@@ -44,9 +45,11 @@ def blames(side: str, advice: str, chapter: str | None = None) -> Callable[[Body
             except Unsupported:
                 raise
             except AssertionError as error:
+                dev.note(blames=side)
                 text = f"{side} wrong: {error}\n{advice}"
                 raise AssertionError(text).with_traceback(error.__traceback__) from error
             except Exception as error:
+                dev.note(blames=side)
                 text = f"{side} wrong: {type(error).__name__}: {error}\n{advice}"
                 raise CheckError(text).with_traceback(error.__traceback__) from error
 

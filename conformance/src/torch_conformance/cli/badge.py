@@ -37,13 +37,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write both forms."""
     document = load(arguments.report)
-    verdict = levels.assess(document.content)
+    verdict = levels.assess(document.report)
     if verdict.name is None:
         reason = verdict.unassessed or f"Core is not reached; see `level {arguments.report}`"
         print(plain(f"no badge: {reason}"))
         return 1
     stem = arguments.output or arguments.report.with_name(f"{arguments.report.stem}-badge")
-    endpoint = badge.endpoint(document.run, verdict)
+    endpoint = badge.endpoint(document.run.torch.version, verdict)
     write(stem.with_name(f"{stem.name}.json"), json.dumps(endpoint, indent=1) + "\n")
-    write(stem.with_name(f"{stem.name}.svg"), badge.svg(document.run, verdict))
+    run = document.run
+    picture = badge.svg(run.backend, run.torch.version, verdict)
+    write(stem.with_name(f"{stem.name}.svg"), picture)
     return 0

@@ -22,7 +22,13 @@ from pathlib import Path
 
 from torch_conformance.cli import CommandError
 from torch_conformance.cli.inputs import load
-from torch_conformance.results.comparison import ALIKE, Comparison, IncomparableError, compare
+from torch_conformance.results.comparison import (
+    ALIKE,
+    Comparison,
+    IncomparableError,
+    compare,
+    side_of,
+)
 from torch_conformance.results.reader import plain
 
 SUMMARY = "compare two reports: regressions, improvements, missing checks"
@@ -61,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the comparison."""
-    old, new = load(arguments.old), load(arguments.new)
+    old, new = (side_of(load(file)) for file in (arguments.old, arguments.new))
     try:
         made = compare(old, new, frozenset(arguments.across), arguments.allow_removed)
     except IncomparableError as error:

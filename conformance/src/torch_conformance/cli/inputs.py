@@ -9,7 +9,7 @@ from pathlib import Path
 from torch_conformance.cli import CommandError
 from torch_conformance.judging import verification
 from torch_conformance.results import reader
-from torch_conformance.results.report import replace
+from torch_conformance.results.writing import replace
 from torch_conformance.spec import strict
 from torch_conformance.spec.outcome import CannotLoad
 

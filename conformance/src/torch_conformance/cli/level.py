@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the verdict, a line for each level, and what blocks the next one."""
     document = load_one(arguments.report)
-    verdict = levels.assess(document.content)
-    print(plain(f"level of {document.run['backend']}: {verdict}"))
+    verdict = levels.assess(document.report)
+    print(plain(f"level of {document.run.backend}: {verdict}"))
     for step in verdict.steps:
         print(
             f"  {step.level.title:<10} {'blocked' if step.blockers else 'met':<8} {_counts(step)}"

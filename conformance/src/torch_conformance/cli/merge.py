@@ -20,8 +20,10 @@ from pathlib import Path
 
 from torch_conformance.cli import CommandError
 from torch_conformance.cli.inputs import load, write
-from torch_conformance.results import reader, report
+from torch_conformance.results import reader
+from torch_conformance.results.junit import junit
 from torch_conformance.results.merging import MergeError, merge
+from torch_conformance.results.writing import dumps
 
 SUMMARY = "merge the reports of the shards of a run"
 
@@ -43,12 +45,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Merge, validate the result with the strict reader, write it."""
     documents = [load(file) for file in arguments.shards]
     try:
-        text = report.dumps(merge(documents))
-        merged = reader.parse(text.encode(), str(arguments.output))
+        data = dumps(merge(documents))
+        merged = reader.parse(data, str(arguments.output))
     except (MergeError, reader.ReportError) as error:
         raise CommandError(reader.plain(str(error))) from None
-    write(arguments.output, text)
-    write(arguments.output.with_suffix(".xml"), report.junit(merged.run["backend"], merged.checks))
+    write(arguments.output, data)
+    write(arguments.output.with_suffix(".xml"), junit(merged.run.backend, merged.checks))
     bad = "" if merged.state == "green" else f", {merged.state}"
     print(f"{len(merged.checks)} checks of {len(documents)} shards, each exactly once{bad}")
     return 0 if merged.state == "green" else 1

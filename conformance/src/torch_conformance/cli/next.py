@@ -39,6 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the list; it judges nothing, so the exit code is 0."""
     document = load_one(arguments.report)
-    for line in todo.lines(document.content, catalogue.load(), max(arguments.steps, 1)):
+    for line in todo.lines(document.report, catalogue.load(), max(arguments.steps, 1)):
         print(plain(line))
     return 0

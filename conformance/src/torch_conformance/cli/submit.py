@@ -53,9 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
     document = load(arguments.report)
     others = {bundle.LOG: read(arguments.log, bundle.LIMITS[bundle.LOG])}
     files = {bundle.DESCRIPTOR: arguments.descriptor, bundle.EXPECTATIONS: arguments.expectations}
-    used = document.run["descriptor"]
-    if used and not files[bundle.DESCRIPTOR] and (BUILT_IN / Path(used["file"]).name).is_file():
-        files[bundle.DESCRIPTOR] = BUILT_IN / Path(used["file"]).name
+    used = document.run.descriptor
+    if used and not files[bundle.DESCRIPTOR] and (BUILT_IN / Path(used.file).name).is_file():
+        files[bundle.DESCRIPTOR] = BUILT_IN / Path(used.file).name
     for name, file in files.items():
         if file:
             others[name] = read(file, bundle.LIMITS[name])

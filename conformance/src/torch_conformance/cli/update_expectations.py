@@ -36,11 +36,11 @@ def run(arguments: argparse.Namespace) -> int:
     document = load(arguments.report)
     if not document.complete:
         raise CommandError(f"{arguments.report} is of a run that is not complete: run it again")
-    records = {str(record["id"]): record for record in document.checks}
-    known = {check.id for check in all_checks()} | set(records)
+    results = {result.id: result for result in document.checks}
+    known = {check.id for check in all_checks()} | set(results)
     surfaces = {id.partition("/")[0] for id in known}
     try:
-        changes = update(arguments.expectations, records, known, surfaces, datetime.date.today())
+        changes = update(arguments.expectations, results, known, surfaces, datetime.date.today())
     except ExpectationsError as error:
         raise CommandError(str(error)) from None
     print("\n".join(changes.lines() or [f"{arguments.expectations} says what happened"]))

@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     if problems or document is None:
         print(f"{arguments.bundle} is refused:\n{listed(problems)}")
         return 1
-    run, verdict = document.run, levels.assess(document.content)
+    run, verdict = document.run, levels.assess(document.report)
     print(f"{arguments.bundle} is what it says")
-    suite = f"suite {run['suite']} ({run['source']['commit'] or 'installed package'})"
-    print(plain(f"  {run['backend']} with torch {run['torch']['version']}, {suite}"))
+    suite = f"suite {run.suite} ({run.source.commit or 'installed package'})"
+    print(plain(f"  {run.backend} with torch {run.torch.version}, {suite}"))
     print(plain(f"  {len(document.checks)} checks, the run is {document.state}, level: {verdict}"))
     if arguments.without_list:
         print("  not compared with the suite's own list of checks and requirements")

@@ -7,6 +7,7 @@ import datetime
 from dataclasses import dataclass
 
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.reason import Excused
 
 LISTS = UNSUPPORTED, XFAIL, FLAKY = ("unsupported", "xfail", "flaky")
 STATUSES = ("fail", "error", "crash", "timeout")
@@ -41,37 +42,46 @@ class Expectation:
         """Whether its time is over."""
         return self.expires is not None and today > self.expires
 
-    def judge(self, outcome: Outcome, message: str, today: datetime.date) -> tuple[Outcome, str]:
-        """What an outcome becomes under this entry, and the message that goes with it."""
+    def judge(
+        self, outcome: Outcome, message: str, today: datetime.date
+    ) -> tuple[Outcome, str, Excused | None]:
+        """What an outcome becomes under this entry: the outcome, what is wrong, the excuse."""
         if outcome not in BROKEN and outcome is not Outcome.PASS:
-            return outcome, message
+            return outcome, message, None
         if self.kind == FLAKY:
             return self._judge_flaky(outcome, message, today)
         if outcome is Outcome.PASS:
-            return (
-                Outcome.XPASS,
-                f"passes, but is listed under {self.kind}: delete or narrow {self.where}",
-            )
+            wrong = f"passes, but is listed under {self.kind}: delete or narrow {self.where}"
+            return Outcome.XPASS, wrong, None
         if self.kind == UNSUPPORTED:
-            return Outcome.UNSUPPORTED, f"{self.reason} ({self.link})"
+            return Outcome.UNSUPPORTED, "", self._excuse(outcome, message)
         return self._judge_xfail(outcome, message, today)
 
     def _judge_flaky(
         self, outcome: Outcome, message: str, today: datetime.date
-    ) -> tuple[Outcome, str]:
+    ) -> tuple[Outcome, str, Excused | None]:
         if self.expired(today) and outcome is not Outcome.PASS:
-            return outcome, f"{message}\n{self._expired()}"
-        how = "passed this time" if outcome is Outcome.PASS else f"{outcome} this time: {message}"
-        return Outcome.FLAKY, f"{self.reason} ({self.link}); {how}"
+            return outcome, f"{message}\n{self._expired()}", None
+        return Outcome.FLAKY, "", self._excuse(outcome, message)
 
     def _judge_xfail(
         self, outcome: Outcome, message: str, today: datetime.date
-    ) -> tuple[Outcome, str]:
+    ) -> tuple[Outcome, str, Excused | None]:
         if outcome.value != self.status:
-            return outcome, f"{message}\n{self.where} expects status {self.status!r}"
+            return outcome, f"{message}\n{self.where} expects status {self.status!r}", None
         if self.expired(today):
-            return outcome, f"{message}\n{self._expired()}"
-        return Outcome.XFAIL, f"{self.reason} ({self.link})"
+            return outcome, f"{message}\n{self._expired()}", None
+        return Outcome.XFAIL, "", self._excuse(outcome, message)
+
+    def _excuse(self, outcome: Outcome, message: str) -> Excused:
+        return Excused(
+            list=self.kind,
+            entry=self.id,
+            text=self.reason,
+            link=self.link,
+            observed=outcome,
+            message=message,
+        )
 
     def _expired(self) -> str:
         return f"the entry at {self.where} expired on {self.expires}"

@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -31,8 +30,7 @@ from torch_conformance.expectations.file import Content, Expectations, Place, du
 from torch_conformance.expectations.patterns import Index, compress
 from torch_conformance.results import summary
 from torch_conformance.spec.outcome import Outcome
-
-Record = Mapping[str, Any]
+from torch_conformance.spec.result import CheckResult
 
 #: What stands in an entry that no person has looked at; the linter refuses it.
 UNREVIEWED = "unreviewed"
@@ -62,24 +60,24 @@ class Changes:
 
 def update(
     file: Path,
-    records: Mapping[str, Record],
+    results: Mapping[str, CheckResult],
     known_ids: Collection[str],
     surfaces: Collection[str],
     today: datetime.date,
 ) -> Changes:
-    """Rewrite `file` (or create it) from the records of a run; return what was changed.
+    """Rewrite `file` (or create it) from the results of a run; return what was changed.
 
     `known_ids` are the checks there are, also those that were not run: no pattern may name one of
     them by chance. Raises ExpectationsError, and leaves the file as it was, for a run that was not
     finished and for a file that cannot be edited line by line.
     """
-    unfinished = [id for id, record in records.items() if record["outcome"] in _UNFINISHED]
+    unfinished = [id for id, result in results.items() if result.outcome in _UNFINISHED]
     if unfinished:
         raise ExpectationsError(f"{unfinished[0]} has no result: the run is not finished")
     content = read(file) if file.exists() else Content([], [], [])
     if content.problems:
         raise ExpectationsError(content.problems[0])
-    changes = _changes(Expectations(content.entries), records, known_ids, surfaces, today)
+    changes = _changes(Expectations(content.entries), results, known_ids, surfaces, today)
     if changes.replaced or changes.added:
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         _rewrite(file, _edited(text, content, changes), content, changes)
@@ -88,21 +86,21 @@ def update(
 
 def _changes(
     expectations: Expectations,
-    records: Mapping[str, Record],
+    results: Mapping[str, CheckResult],
     known_ids: Collection[str],
     surfaces: Collection[str],
     today: datetime.date,
 ) -> Changes:
-    deciding = {id: expectations.find(id) for id in records}
-    passing = {id for id, record in records.items() if record["outcome"] == Outcome.XPASS}
+    deciding = {id: expectations.find(id) for id in results}
+    passing = {id for id, result in results.items() if result.outcome is Outcome.XPASS}
     changes = Changes()
     changes.replaced |= {entry: [] for entry in expectations.unmatched(known_ids, surfaces)}
-    index = Index({*known_ids, *records})
+    index = Index({*known_ids, *results})
     for entry in expectations.entries:
         broken = {
-            id: Outcome(records[id]["outcome"])
+            id: results[id].outcome
             for id, decider in deciding.items()
-            if decider is entry and Outcome(records[id]["outcome"]) in BROKEN
+            if decider is entry and results[id].outcome in BROKEN
         }
         if broken and entry.expired(today):
             changes.left.append(f"{entry.where} expired on {entry.expires}: mend it or prolong it")
@@ -111,14 +109,10 @@ def _changes(
         if broken or not passing.isdisjoint(named):
             changes.replaced[entry] = _narrowed(entry, set(named) - passing, broken, known_ids)
     for id, decider in deciding.items():
-        if (
-            decider is not None
-            and decider.kind != FLAKY
-            and records[id]["outcome"] == Outcome.FLAKY
-        ):
+        if decider is not None and decider.kind != FLAKY and results[id].outcome is Outcome.FLAKY:
             changes.left.append(f"{id} is flaky, and {decider.where} says {decider.kind}")
-    unlisted = [id for id in sorted(records) if deciding[id] is None]
-    changes.added += _unreviewed(unlisted, records, known_ids, today)
+    unlisted = [id for id in sorted(results) if deciding[id] is None]
+    changes.added += _unreviewed(unlisted, results, known_ids, today)
     return changes
 
 
@@ -141,18 +135,18 @@ def _narrowed(
 
 def _unreviewed(
     ids: Iterable[str],
-    records: Mapping[str, Record],
+    results: Mapping[str, CheckResult],
     known_ids: Collection[str],
     today: datetime.date,
 ) -> list[Expectation]:
     """Entries for what is broken or flaky and not listed, the same causes together."""
     groups: dict[tuple[str, str | None, str], list[str]] = defaultdict(list)
     for id in ids:
-        outcome = Outcome(records[id]["outcome"])
+        outcome = results[id].outcome
         if outcome in BROKEN:
-            groups[XFAIL, outcome.value, summary.cause(dict(records[id]))].append(id)
+            groups[XFAIL, outcome.value, summary.cause(results[id])].append(id)
         elif outcome is Outcome.FLAKY:
-            groups[FLAKY, None, summary.cause(dict(records[id]))].append(id)
+            groups[FLAKY, None, summary.cause(results[id])].append(id)
     expires = today + REVIEW_TIME
     return [
         Expectation(kind, pattern, _reason(cause), UNREVIEWED, "", status, expires)

@@ -1,28 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of the suite against one backend: from checks to records of the report."""
+"""The judgement of checks: what the runner found, by requirements, issues and expectations."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+
+import msgspec
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.expectations import Expectation, Expectations
+from torch_conformance.expectations import Expectations
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import MEANING, Capabilities, State, describe_broken
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import BAD, Outcome, is_bad
+from torch_conformance.spec.outcome import BAD, Outcome, is_unexpected
+from torch_conformance.spec.reason import (
+    Blocked,
+    DeclaredUnsupported,
+    Excused,
+    MissingCapability,
+    NotApplicable,
+    Reason,
+)
+from torch_conformance.spec.result import CheckResult
 from torch_conformance.spec.versions import version_in
-
-Record = dict[str, Any]
-Emit = Callable[[Result], None]
 
 # What is made of operators that ran by CPU fallback, and the capability that counts them.
 FALLBACK_POLICIES = ALLOW, WARN, FORBID = ("allow", "warn", "forbid")
 COUNTER = "fallback_counter"
+# What stands in a report where an exception has no text.
+NOTHING_SAID = "nothing was said"
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,21 @@ class Options:
     """Whether a crash of a new cause is repeated to find out what it was."""
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The result of a check, and what the runner said, of which the terminal shows more."""
+
+    result: CheckResult
+    raw: Result
+
+    def changed(self, **fields: object) -> Judged:
+        """With other fields of the result."""
+        return replace(self, result=msgspec.structs.replace(self.result, **fields))
+
+
+Emit = Callable[[Judged], None]
+
+
 @dataclass
 class Plan:
     """The checks of a run by what is known before it: to run, or already decided."""
@@ -64,7 +88,7 @@ class Plan:
 
 
 class Judge:
-    """Turns raw results into records: requirements, upstream gaps and expectations applied."""
+    """Turns raw results into results: requirements, upstream issues and expectations applied."""
 
     def __init__(
         self,
@@ -98,9 +122,9 @@ class Judge:
         return plan
 
     def _decided(self, check: Check, capabilities: Capabilities) -> Result | None:
-        reason = self._unsupported_reason(check, capabilities)
+        reason = self._why_unsupported(check, capabilities)
         if reason is not None:
-            return Result(check.id, Outcome.UNSUPPORTED, reason)
+            return Result(check.id, Outcome.UNSUPPORTED, reason=reason)
         broken = [name for name in self._needs(check) if name in capabilities.broken]
         if broken:
             text = "; ".join(describe_broken(name, capabilities.broken[name]) for name in broken)
@@ -114,59 +138,47 @@ class Judge:
         dtype = dict(check.arguments).get("dtype")
         return list(dict.fromkeys([*needs, *([dtype] if dtype in MEANING else [])]))
 
-    def record(self, check: Check, result: Result) -> Record:
-        """The record of one check as the report has it."""
-        outcome, message, waiver = self._outcome(check, result)
-        if result.flaky:
-            outcome, message, waiver = Outcome.FLAKY, result.flaky, None
+    def judge(self, check: Check, raw: Result) -> Judged:
+        """The result of one check; called once for each time that a check ran."""
+        outcome, message, reason = self._outcome(check, raw)
+        unexpected = is_unexpected(outcome, listed=isinstance(reason, Excused))
         requirements = [self._catalogue[id] for id in check.requirements]
-        record: Record = {
-            "id": check.id,
-            "requirements": list(check.requirements),
-            "surface": check.surface,
-            "tier": min((r.tier for r in requirements), key=TIERS.index),
-            "level": min((r.level for r in requirements), key=LEVELS.index),
-            "outcome": outcome.value,
-            "evidence": result.evidence,
-            "duration_s": round(result.duration, 6),
-        }
-        if waiver:
-            record["waiver"] = {"list": waiver.kind, "id": waiver.id}
-        if message or outcome is not Outcome.PASS:
-            record["message" if is_bad(record) else "reason"] = message or "nothing was said"
-        if is_bad(record):
-            record["repro"] = result.repro or self._repro(check.id)
-        if result.attempts:
-            record["attempts"] = result.attempts
-        if result.fallbacks:
-            record["fallbacks"] = result.fallbacks
-        if result.samples is not None:
-            record["samples"] = result.samples
-        return record
+        result = CheckResult(
+            id=check.id,
+            requirements=check.requirements,
+            surface=check.surface,
+            tier=min((r.tier for r in requirements), key=TIERS.index),
+            level=min((r.level for r in requirements), key=LEVELS.index),
+            outcome=outcome,
+            duration_s=round(raw.duration, 6),
+            evidence=raw.evidence,  # type: ignore[arg-type]  # one of the words, by `evidence`
+            message=message or NOTHING_SAID if unexpected else None,
+            blames=raw.blames if unexpected else None,  # type: ignore[arg-type]  # by `blames`
+            reason=reason,
+            repro=raw.repro or self._repro(check.id) if unexpected else None,
+            fallbacks=tuple(raw.fallbacks),
+            samples=raw.samples,
+        )
+        return Judged(result, raw)
 
-    def _outcome(self, check: Check, result: Result) -> tuple[Outcome, str, Expectation | None]:
-        """Outcome and message, and the entry of the expectations that excused the check."""
-        outcome, message = result.outcome, result.message
-        if outcome is Outcome.PASS and result.fallbacks and self._fallback == FORBID:
+    def _outcome(self, check: Check, raw: Result) -> tuple[Outcome, str, Reason | None]:
+        """Outcome, what is wrong, and why nothing is wrong where that is so."""
+        outcome, message = raw.outcome, raw.message
+        if outcome is Outcome.PASS and raw.fallbacks and self._fallback == FORBID:
             outcome = Outcome.FAIL
-            message = f"ran by CPU fallback: {', '.join(result.fallbacks)}"
+            message = f"ran by CPU fallback: {', '.join(raw.fallbacks)}"
         if outcome in BAD - {Outcome.DEVICE_LOST}:
-            issue = next(self._issues(check), None)
+            issue = next(self.issues(check), None)
             if issue:
-                return Outcome.BLOCKED_UPSTREAM, f"{issue}; {message}", None
+                return Outcome.BLOCKED_UPSTREAM, "", Blocked(issue=issue, message=message)
         expectation = self._expectations.find(check.id)
         if expectation is None:
-            return outcome, message, None
-        judged, message = expectation.judge(outcome, message, self._today)
-        waived = judged is not outcome and judged not in BAD
-        return judged, message, expectation if waived else None
+            return outcome, message, raw.reason
+        judged, message, excused = expectation.judge(outcome, message, self._today)
+        return judged, message, excused or raw.reason
 
-    def is_blocked(self, check: Check, reason: str) -> bool:
-        """Whether `reason` is that of a check which PyTorch itself prevents."""
-        issue = next(self._issues(check), None)
-        return issue is not None and reason.startswith(f"{issue}; ")
-
-    def _issues(self, check: Check) -> Iterator[str]:
+    def issues(self, check: Check) -> Iterator[str]:
+        """The issues of PyTorch that prevent a check with this torch."""
         for requirement in (self._catalogue[id] for id in check.requirements):
             blocked = requirement.blocked_upstream
             if blocked and self._applies(blocked.torch):
@@ -175,17 +187,17 @@ class Judge:
     def _applies(self, specifier: str | None) -> bool:
         return specifier is None or version_in(specifier, self._torch_version)
 
-    def _unsupported_reason(self, check: Check, capabilities: Capabilities) -> str | None:
+    def _why_unsupported(self, check: Check, capabilities: Capabilities) -> Reason | None:
         requirements = [self._catalogue[id] for id in check.requirements]
         dtype = dict(check.arguments).get("dtype")
-        missing = [n for n in self._needs(check) if capabilities.state(n) is State.ABSENT]
+        missing = tuple(n for n in self._needs(check) if capabilities.state(n) is State.ABSENT)
         if missing:
-            return f"needs capability {', '.join(repr(name) for name in missing)}"
+            return MissingCapability(names=missing)
         for requirement in requirements:
             if requirement.since and not self._applies(f">={requirement.since}"):
-                return f"{requirement.id} applies since torch {requirement.since}"
+                return NotApplicable(requirement=requirement.id, since=requirement.since)
             if requirement.until and not self._applies(f"<{requirement.until}"):
-                return f"{requirement.id} applies until torch {requirement.until}"
-        if dtype in self._descriptor.unsupported_dtypes:
-            return f"dtype {dtype} is declared unsupported"
+                return NotApplicable(requirement=requirement.id, until=requirement.until)
+        if dtype is not None and dtype in self._descriptor.unsupported_dtypes:
+            return DeclaredUnsupported(dtype=dtype)
         return None

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.judging.judge import Emit, Judge, Options
+from torch_conformance.judging.judge import Emit, Judge, Judged, Options
 from torch_conformance.results import summary
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import Attempt, CheckResult
 
 LIMIT = 40
 # Of those, what cost a deadline, and is going to cost another one.
@@ -29,9 +29,9 @@ class Reruns:
     """Between a pool and those who hear its results: holds back what is to be run again."""
 
     def __init__(
-        self, pool: Pool, judge: Judge, options: Options, note: Callable[[Any], None]
+        self, pool: Pool, judge: Judge, options: Options, note: Callable[[CheckResult], None]
     ) -> None:
-        """`note` gets the records that may still change."""
+        """`note` gets the results that may still change."""
         self._pool = pool
         self._judge = judge
         self._left, self._timeouts_left = options.reruns, TIMEOUTS
@@ -39,7 +39,7 @@ class Reruns:
         self._promptly = options.stops_early
         self._note = note
         self._checks: dict[str, Check] = {}
-        self._held: dict[str, Result] = {}
+        self._held: dict[str, Judged] = {}
         # The ids of those held that wait for the end, by cause.
         self._waiting: dict[str, list[str]] = defaultdict(list)
 
@@ -47,14 +47,20 @@ class Reruns:
         """Run the checks; every one has one result, whether it ran once or twice."""
         self._checks = {check.id: check for check in checks}
 
-        def receive(result: Result) -> None:
-            if result.id in self._held:
-                emit(self._settled(self._held.pop(result.id), result))
-                return
-            if not self._hold(result):
-                emit(result)
-            if len(self._held) > self._left and not self._promptly:
-                emit(self._give_way())
+        def receive(raw: Result) -> None:
+            judged = self._judge.judge(self._checks[raw.id], raw)
+            if raw.id in self._held:
+                emit(_settled(self._held.pop(raw.id), judged))
+            elif not judged.result.unexpected or raw.outcome is Outcome.DEVICE_LOST:
+                emit(judged)
+            else:
+                judged = judged.changed(attempts=(attempt(judged.result),))
+                if not self._is_worth_it(raw):
+                    emit(judged)
+                    return
+                self._hold(judged)
+                if len(self._held) > self._left and not self._promptly:
+                    emit(self._give_way())
 
         self._pool.run(self._checks.values(), receive)
         again = [_alone(check) for check in self._checks.values() if check.id in self._held]
@@ -62,51 +68,48 @@ class Reruns:
         self._waiting.clear()
         self._pool.run(again, receive)
 
-    def _hold(self, result: Result) -> bool:
-        """Whether the result is kept until the check has run again."""
-        check = self._checks[result.id]
-        record = self._judge.record(check, result)
-        if not is_bad(record) or result.outcome is Outcome.DEVICE_LOST:
-            return False
-        result.attempts = [attempt(record)]
+    def _is_worth_it(self, raw: Result) -> bool:
+        """Whether a check with an unexpected result is to run again."""
         if not self._left:
             return False
-        if result.outcome is Outcome.TIMEOUT:
+        if raw.outcome is Outcome.TIMEOUT:
             if not self._timeouts_left:
                 return False
             self._timeouts_left -= 1
-        self._held[check.id] = result
-        self._note(record)
-        if self._promptly:
-            self._left -= 1
-            self._pool.run_next(_alone(check))
-        else:
-            self._waiting[summary.cause(record)].append(check.id)
         return True
 
-    def _give_way(self) -> Result:
+    def _hold(self, judged: Judged) -> None:
+        """Keep the result until the check has run again."""
+        result = judged.result
+        self._held[result.id] = judged
+        self._note(result)
+        if self._promptly:
+            self._left -= 1
+            self._pool.run_next(_alone(self._checks[result.id]))
+        else:
+            self._waiting[summary.cause(result)].append(result.id)
+
+    def _give_way(self) -> Judged:
         """The last result of the cause that has the most; it is not going to be run again."""
         most = max(self._waiting.values(), key=len)
         return self._held.pop(most.pop())
 
-    def _settled(self, first: Result, second: Result) -> Result:
-        """What two attempts come to."""
-        again = attempt(self._judge.record(self._checks[second.id], second))
-        attempts = [*first.attempts, again]
-        if second.outcome is Outcome.DEVICE_LOST:
-            second.attempts = attempts
-            return second
-        first.attempts = attempts
-        if second.outcome is not Outcome.NOT_RUN and len({a["outcome"] for a in attempts}) > 1:
-            then = f"{attempts[0]['outcome']}, then {again['outcome']} when run again alone"
-            first.flaky = f"{then}: {attempts[0].get('message', '')}"
-        return first
+
+def _settled(first: Judged, second: Judged) -> Judged:
+    """What two attempts come to."""
+    once, again = first.result.attempts[0], attempt(second.result)
+    if second.result.outcome is Outcome.DEVICE_LOST:
+        return second.changed(attempts=(once, again))
+    settled = first.changed(attempts=(once, again))
+    if again.outcome in (Outcome.NOT_RUN, once.outcome):
+        return settled
+    then = f"{once.outcome}, then {again.outcome} when run again alone"
+    return settled.changed(outcome=Outcome.FLAKY, message=f"{then}: {once.message or ''}")
 
 
-def attempt(record: dict[str, Any]) -> dict[str, Any]:
+def attempt(result: CheckResult) -> Attempt:
     """What the report says of one of several runs of a check."""
-    text = record.get("message") or record.get("reason")
-    return {"outcome": record["outcome"], **({"message": text} if text else {})}
+    return Attempt(outcome=result.outcome, message=result.text or None)
 
 
 def _alone(check: Check) -> Check:

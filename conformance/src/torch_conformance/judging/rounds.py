@@ -13,15 +13,17 @@ import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+
+import msgspec
 
 from torch_conformance.authoring.check import Check
-from torch_conformance.judging.judge import Emit, Judge, Verification
+from torch_conformance.judging.judge import Emit, Judge, Judged, Verification
 from torch_conformance.judging.reruns import attempt
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import Attempt, CheckResult
 
 OPTIONS = ("--verify", "--verify-seed")
 
@@ -60,11 +62,11 @@ class Rounds:
         judge: Judge,
         repro: Callable[[str | None, int], str],
         begin: Callable[[int, int], None],
-        note: Callable[[Any], None],
+        note: Callable[[CheckResult], None],
     ) -> None:
         """`make_pool` takes the seed, `repro` a check (or None for all) and the seed.
 
-        `begin` gets the number and the seed of every round, `note` the records that may change.
+        `begin` gets the number and the seed of every round, `note` the results that may change.
         """
         self._verification = verification
         self._make_pool = make_pool
@@ -72,8 +74,8 @@ class Rounds:
         self._repro = repro
         self._begin = begin
         self._note = note
-        self._results: dict[str, Result] = {}
-        self._attempts: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        self._results: dict[str, Judged] = {}
+        self._attempts: dict[str, list[Attempt]] = defaultdict(list)
 
     def run(self, checks: Iterable[Check], emit: Emit) -> None:
         """Run all rounds. Emit a check as soon as it is flaky, all others after the last round."""
@@ -82,13 +84,15 @@ class Rounds:
         for number, seed in enumerate(self._verification.seeds, 1):
             self._begin(number, seed)
 
-            def receive(result: Result, number: int = number, seed: int = seed) -> None:
-                merged = self._merge(by_id[result.id], result, number, seed)
-                if result.id in waiting and (merged.flaky or number == self._verification.rounds):
-                    waiting.discard(result.id)
+            def receive(raw: Result, number: int = number, seed: int = seed) -> None:
+                judged = self._judge.judge(by_id[raw.id], raw)
+                merged = self._merge(judged, number, seed)
+                is_settled = _is_flaky(merged) or number == self._verification.rounds
+                if raw.id in waiting and is_settled:
+                    waiting.discard(raw.id)
                     emit(merged)
-                elif result.id in waiting and merged.attempts:
-                    self._note(self._judge.record(by_id[result.id], merged))
+                elif raw.id in waiting and merged.result.attempts:
+                    self._note(merged.result)
 
             pool = self._make_pool(seed)
             try:
@@ -96,30 +100,42 @@ class Rounds:
             finally:
                 pool.close()
 
-    def _merge(self, check: Check, result: Result, number: int, seed: int) -> Result:
+    def _merge(self, judged: Judged, number: int, seed: int) -> Judged:
         """The result of all rounds until now."""
-        record = self._judge.record(check, result)
-        attempts = self._attempts[check.id]
-        attempts.append({**attempt(record), "round": number, "seed": seed})
-        merged = self._results.setdefault(check.id, result)
-        if result.outcome is Outcome.DEVICE_LOST or merged.outcome is Outcome.PASS:
-            merged = self._results[check.id] = result
-        if is_bad(record):
-            merged.attempts = list(attempts)
-            merged.repro = merged.repro or self._repro(check.id, seed)
-        self._tell_flaky(merged, attempts)
+        id = judged.result.id
+        attempts = self._attempts[id]
+        attempts.append(msgspec.structs.replace(attempt(judged.result), round=number, seed=seed))
+        merged = self._results.setdefault(id, judged)
+        if judged.raw.outcome is Outcome.DEVICE_LOST or merged.raw.outcome is Outcome.PASS:
+            merged = judged
+        if judged.result.unexpected:
+            if merged.result.unexpected and not merged.result.attempts:
+                repro = merged.raw.repro or self._repro(id, seed)
+                merged = merged.changed(repro=repro)
+            merged = merged.changed(attempts=tuple(attempts))
+        self._results[id] = merged = self._unless_flaky(merged, attempts)
         return merged
 
-    def _tell_flaky(self, merged: Result, attempts: list[dict[str, Any]]) -> None:
-        ran = [a for a in attempts if a["outcome"] != Outcome.NOT_RUN]
-        others = [a for a in ran if a["outcome"] != ran[0]["outcome"]]
-        if not others or merged.outcome is Outcome.DEVICE_LOST:
-            return
-        odd = others[0] if is_bad(others[0]) else ran[0]
-        merged.attempts = list(attempts)
-        merged.flaky = f"{_when(ran[0])}, {_when(others[0])}: {odd.get('message', '')}"
-        merged.repro = "\n".join(self._repro(id, odd["seed"]) for id in (merged.id, None))
+    def _unless_flaky(self, merged: Judged, attempts: list[Attempt]) -> Judged:
+        """The merged result; flaky where the rounds differ."""
+        ran = [a for a in attempts if a.outcome is not Outcome.NOT_RUN]
+        others = [a for a in ran if a.outcome is not ran[0].outcome]
+        if not others or merged.raw.outcome is Outcome.DEVICE_LOST:
+            return merged
+        odd = others[0] if others[0].unexpected else ran[0]
+        return merged.changed(
+            outcome=Outcome.FLAKY,
+            message=f"{_when(ran[0])}, {_when(others[0])}: {odd.message or ''}",
+            reason=None,
+            attempts=tuple(attempts),
+            repro="\n".join(self._repro(one, odd.seed or 0) for one in (merged.result.id, None)),
+        )
 
 
-def _when(attempt: dict[str, Any]) -> str:
-    return f"{attempt['outcome']} in round {attempt['round']} (--verify-seed {attempt['seed']})"
+def _is_flaky(judged: Judged) -> bool:
+    """Whether the rounds differ already."""
+    return judged.result.outcome is Outcome.FLAKY and judged.result.unexpected
+
+
+def _when(attempt: Attempt) -> str:
+    return f"{attempt.outcome} in round {attempt.round} (--verify-seed {attempt.seed})"

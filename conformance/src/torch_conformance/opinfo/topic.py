@@ -36,6 +36,7 @@ from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import FULL, PR, STANDARD
 from torch_conformance.spec.operator_families import of_operator, requirement
 from torch_conformance.spec.outcome import CheckError
+from torch_conformance.spec.reason import NoReference
 
 # The dtype of an operator that stands for all of them: the first of these that it supports.
 REPRESENTATIVES = ("float32", "int64", "complex64", "bool", "float64", "float8_e4m3fn")
@@ -127,7 +128,7 @@ class Topic:
         incomparable: list[str] = []
         failures = list(self._failures(dev, samples, incomparable))
         if len(incomparable) == len(samples):
-            dev.unsupported(f"the CPU gives nothing to compare with: {incomparable[0]}")
+            dev.unsupported(NoReference(text=incomparable[0]))
         dev.note(samples=len(samples) - len(incomparable), evidence=evidence(self.op, dev))
         if failures:
             self._raise(dev, samples, failures)

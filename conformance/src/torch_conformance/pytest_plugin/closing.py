@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from torch_conformance.bringup.loading import explained
 from torch_conformance.judging.judge import WARN
 from torch_conformance.pytest_plugin.suite import Session
 from torch_conformance.results import levels, summary
 from torch_conformance.spec import operator_families
-from torch_conformance.spec.outcome import EXECUTED, Outcome, is_bad
+from torch_conformance.spec.outcome import EXECUTED
+from torch_conformance.spec.result import CheckResult
 
 # Above 63, because pytest and its plugins use the lower ones.
 INCOMPLETE, NOTHING_EXECUTED, CANNOT_LOAD = 64, 65, 66
@@ -21,15 +21,14 @@ MAX_UNLISTED = 10
 def exit_code(backend: Session) -> int:
     """0 if every check is as it should be; the others are explained in `plugin`."""
     assert backend.report is not None
-    records = backend.report.records.values()
-    outcomes = {Outcome(record["outcome"]) for record in records}
+    results = backend.report.results.values()
     if backend.cannot_load:
         return CANNOT_LOAD
-    if not outcomes & EXECUTED:
+    if not any(result.outcome in EXECUTED for result in results):
         return NOTHING_EXECUTED
     if not backend.complete:
         return INCOMPLETE
-    return 1 if any(is_bad(record) for record in records) else 0
+    return 1 if any(result.unexpected for result in results) else 0
 
 
 def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterator[str]:
@@ -40,45 +39,46 @@ def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterat
     report = session.report
     assert report is not None
     name = session.descriptor.name
-    records = list(report.records.values())
+    results = list(report.results.values())
     yield ""
     if session.cannot_load:
-        yield f"backend {name} cannot be loaded: {explained(session.cannot_load)}"
+        why = explained(session.cannot_load, session.load_problem)
+        yield f"backend {name} cannot be loaded: {why}"
         return
-    yield f"backend {name}: {len(records)} checks"
-    yield from summary.table(records)
-    excuses = list((summary.reasons if show_reasons else summary.excuses)(records))
+    yield f"backend {name}: {len(results)} checks"
+    yield from summary.table(results)
+    excuses = list((summary.reasons if show_reasons else summary.excuses)(results))
     if excuses:
         more = "" if show_reasons else " (--show-reasons: each, with its checks)"
         yield f"neither passed nor failed on {name}, by reason{more}"
         yield from excuses
     if fallback == WARN:
         yield f"operators that {name} ran by CPU fallback, by the number of checks that used them"
-        yield from summary.fallbacks(records) or ["       none"]
-    causes = list(summary.causes(records))
+        yield from summary.fallbacks(results) or ["       none"]
+    causes = list(summary.causes(results))
     if causes:
         yield f"causes of failure on {name}, most frequent first"
         yield from causes
-        yield from summary.ran_once(records)
+        yield from summary.ran_once(results)
     if not session.complete:
-        missing = len(session.selected - set(report.records))
+        missing = len(session.selected - set(report.results))
         yield f"INCOMPLETE: {missing} checks have no result"
     if session.verified:
         first, last = session.verified.seeds[0], session.verified.seeds[-1]
         yield f"verified in {session.verified.rounds} rounds, --verify-seed {first} to {last}"
-    if not any(Outcome(record["outcome"]) in EXECUTED for record in records):
+    if not any(result.outcome in EXECUTED for result in results):
         yield "NOTHING EXECUTED: no check ran, which is a failure"
     if session.changes:
         yield f"changes of {session.expectations_file}"
         yield from (f"       {line}" for line in session.changes)
-    yield from _unlisted(records)
+    yield from _unlisted(results)
     yield from _level(session)
     yield f"report: {session.report_file}"
 
 
-def _unlisted(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _unlisted(results: Iterable[CheckResult]) -> Iterator[str]:
     """The operators of a newer torch that the suite's families do not have yet."""
-    found = operator_families.unlisted(record["id"] for record in records)
+    found = operator_families.unlisted(result.id for result in results)
     if found:
         count = f"{len(found)} operators are" if len(found) > 1 else "1 operator is"
         shown = ", ".join(found[:MAX_UNLISTED]) + (" ..." if len(found) > MAX_UNLISTED else "")
@@ -87,7 +87,7 @@ def _unlisted(records: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _level(session: Session) -> Iterator[str]:
     assert session.report is not None
-    verdict = levels.assess(session.report.content(session.complete))
+    verdict = levels.assess(session.report.report(session.complete))
     yield f"level: {verdict}"
     for step in verdict.steps:
         if step.excused:

@@ -61,10 +61,16 @@ def _in_rounds(session: Session, suite: Suite, runner: Pool | InProcess, options
 
 def with_reruns(session: Session, runner: Pool | InProcess, options: Options) -> Runs:
     """What runs checks, those with unexpected results again; without processes all run once."""
-    if not isinstance(runner, Pool) or not options.reruns:
-        return runner.run
-    assert session.judge is not None
-    return Reruns(runner, session.judge, options, session.note).run
+    judge = session.judge
+    assert judge is not None
+    if isinstance(runner, Pool) and options.reruns:
+        return Reruns(runner, judge, options, session.note).run
+
+    def once(checks: Iterable[Check], emit: Emit) -> None:
+        by_id = {check.id: check for check in checks}
+        runner.run(by_id.values(), lambda raw: emit(judge.judge(by_id[raw.id], raw)))
+
+    return once
 
 
 def probe(session: Session, runner: Pool | InProcess) -> Capabilities:
@@ -73,7 +79,7 @@ def probe(session: Session, runner: Pool | InProcess) -> Capabilities:
     runner.run(probes.to_probe(session.descriptor), found.append)
     session.capabilities = table = probes.capabilities(session.descriptor, found)
     if session.report is not None:
-        session.report.run["capabilities"] = table
+        session.report.note(capabilities=table)
     known = Capabilities.of(table)
     runner.set_capabilities(known)
     return known
@@ -81,16 +87,11 @@ def probe(session: Session, runner: Pool | InProcess) -> Capabilities:
 
 def _identify(session: Session, runner: Pool | InProcess) -> None:
     if session.report is not None:
-        session.report.run |= runner.identity
+        session.report.note(**runner.identity)
 
 
-def run(
-    session: Session,
-    suite: Suite,
-    items: Mapping[str, CheckItem],
-    emit: Callable[[CheckItem, Result], None],
-) -> None:
-    """Run the checks of a backend, by id; every result goes to `emit(item, result)`."""
+def run(session: Session, suite: Suite, items: Mapping[str, CheckItem], emit: Emit) -> None:
+    """Run the checks of a backend, by id; every result goes to `emit`."""
     options = suite.options(session.descriptor)
     assert session.judge is not None
     try:
@@ -98,17 +99,18 @@ def run(
         try:
             checks = (item.check for item in items.values())
             plan = session.judge.plan(checks, probe(session, runner))
-            for result in plan.decided:
-                emit(items[result.id], result)
+            for raw in plan.decided:
+                emit(session.judge.judge(items[raw.id].check, raw))
             runs = _runs(session, suite, runner, options, items)
-            runs(plan.run, lambda result: emit(items[result.id], result))
+            runs(plan.run, emit)
         finally:
             _identify(session, runner)
             runner.close()
     except CannotLoad as error:
         session.cannot_load = str(error)
         assert session.report is not None
-        session.report.run["cannot_load"] = str(error)
+        session.load_problem = error.problem
+        session.report.note(cannot_load=str(error))
         return
     session.finished = True
 

@@ -18,7 +18,6 @@ from torch_conformance.judging.judge import Emit
 from torch_conformance.pytest_plugin.emit import end
 from torch_conformance.pytest_plugin.nodes import CheckItem
 from torch_conformance.pytest_plugin.suite import Session
-from torch_conformance.spec.outcome import is_bad
 
 if TYPE_CHECKING:
     from torch_conformance.running.inprocess import InProcess
@@ -53,9 +52,11 @@ def stop_if_asked(session: pytest.Session) -> None:
 
 
 def _run(runner: InProcess, session: Session, item: CheckItem) -> None:
-    result, error = runner.run_one(item.check)
+    raw, error = runner.run_one(item.check)
     if isinstance(error, ENDING):
         raise error
-    record = end(session, item, result).record
-    if error is not None and is_bad(record):
+    assert session.judge is not None
+    judged = session.judge.judge(item.check, raw)
+    end(item, judged)
+    if error is not None and judged.result.unexpected:
         raise error  # For pytest_exception_interact: it is where --pdb begins.

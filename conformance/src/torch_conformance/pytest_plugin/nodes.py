@@ -7,7 +7,6 @@ The node id of a check is ``<file>::<backend>::<check id>``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.discovery import import_checks
 from torch_conformance.authoring.tolerances import TolerancesError
-from torch_conformance.running.result import Result
+from torch_conformance.judging.judge import Judged
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 
 if TYPE_CHECKING:
@@ -66,21 +65,13 @@ class BackendChecks(pytest.Collector):
             yield CheckItem.make(self, check, catalogue)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a check ended: its record, and the result that this was made of."""
-
-    record: dict[str, Any]
-    result: Result
-
-
 class CheckItem(pytest.Item):
     """One check against one backend."""
 
     check: Check
     in_process: Callable[[], None] | None = None
     """Runs the check in this process, with --isolate=none."""
-    ended: Ended | None = None
+    ended: Judged | None = None
 
     @classmethod
     def make(

@@ -21,6 +21,7 @@ from torch_conformance.authoring import discovery
 from torch_conformance.authoring.backend import prepare_parent
 from torch_conformance.bringup import todo
 from torch_conformance.expectations import ExpectationsError
+from torch_conformance.judging.judge import Judged
 from torch_conformance.pytest_plugin import closing, nodes, progress, selected
 from torch_conformance.pytest_plugin.emit import (
     Recorder,
@@ -28,6 +29,7 @@ from torch_conformance.pytest_plugin.emit import (
     emit_result,
     marked,
     phase_report,
+    result_of,
 )
 from torch_conformance.pytest_plugin.execution import run
 from torch_conformance.pytest_plugin.inprocess import stop_if_asked
@@ -35,7 +37,6 @@ from torch_conformance.pytest_plugin.nodes import CheckFile, CheckItem
 from torch_conformance.pytest_plugin.options import add_options
 from torch_conformance.pytest_plugin.suite import KEY, Session, Suite, open_report, start
 from torch_conformance.pytest_plugin.xdist import register_xdist
-from torch_conformance.running.result import Result
 from torch_conformance.selecting import changed, selection
 from torch_conformance.spec.catalogue import CatalogueError
 from torch_conformance.spec.descriptor import DescriptorError
@@ -279,8 +280,8 @@ def _run_backend(
     start(backend, suite)
     open_report(backend, suite)
 
-    def emit(item: CheckItem, result: Result) -> None:
-        emit_result(session.config, backend, item, result)
+    def emit(judged: Judged) -> None:
+        emit_result(session.config, mine[judged.result.id], judged)
         stop_if_asked(session)
 
     run(backend, suite, mine, emit)
@@ -300,13 +301,13 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[Any, str, str] | None:
-    suite, record = config.stash[KEY], getattr(report, "conformance", None)
-    if record is None:
+    suite, result = config.stash[KEY], result_of(report)
+    if result is None:
         # Set-up and teardown, which say nothing here. pytest goes through all it knows under "" for
         # every failure: a thousand of them would take it longer than the run.
         is_silent = hasattr(report, "conformance") and report.passed
         return (UNLISTED, "", "") if is_silent else None
-    name, outcome = category(record), Outcome(record["outcome"])
+    name, outcome = category(result), result.outcome
     if suite.shows_progress:
         return name, "", ""
     # pytest lists skipped tests together, under the word of the first one.
@@ -339,8 +340,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             for line in closing.lines(session, config.stash[KEY].fallback, show_reasons):
                 terminalreporter.write_line(line)
             if config.getoption("--next") and not session.cannot_load:
-                content = session.report.content(session.complete)
-                for line in todo.lines(content, config.stash[KEY].catalogue):
+                report = session.report.report(session.complete)
+                for line in todo.lines(report, config.stash[KEY].catalogue):
                     terminalreporter.write_line(line)
 
 

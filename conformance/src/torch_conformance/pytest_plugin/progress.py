@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from torch_conformance.pytest_plugin.emit import result_of
 from torch_conformance.selecting.durations import DurationsError, load
-from torch_conformance.spec.outcome import is_bad
+from torch_conformance.spec.result import CheckResult
 
 if TYPE_CHECKING:
     from torch_conformance.pytest_plugin.suite import Session, Suite
@@ -58,9 +59,9 @@ def durations(report_file: Path) -> Mapping[str, float]:
 def line(session: Session, id: str, seconds_left: float | None) -> str:
     """How far the run of one backend is; `id` had its result last."""
     assert session.report is not None
-    done, total = len(session.report.records), len(session.selected)
+    done, total = len(session.report.results), len(session.selected)
     left = "" if seconds_left is None else f"  ETA {clock(seconds_left)}"
-    bad = f"{len(session.report.bad)} bad"
+    bad = f"{len(session.report.unexpected)} bad"
     share = f"{done}/{total} {100 * done // max(total, 1):>3}%"
     return f"{session.descriptor.name}  {share}  {bad}{left}  {id.partition(':')[0]}"
 
@@ -95,18 +96,18 @@ class Progress:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: Any) -> None:
-        record = getattr(report, "conformance", None)
-        session = self._suite.sessions[report.backend] if record else None
-        if record is None or session is None or session.report is None:
+        result = result_of(report)
+        session = self._suite.sessions[report.backend] if result else None
+        if result is None or session is None or session.report is None:
             return
         estimate, begin = self._estimate(session)
-        estimate.done(record["id"])
-        if is_bad(record):
-            self._write_bad(record)
+        estimate.done(result.id)
+        if result.unexpected:
+            self._write_bad(result)
         now = self._now()
         if now - self._written >= self._interval:
             self._written = now
-            self._write(line(session, record["id"], estimate.seconds_left(now - begin)))
+            self._write(line(session, result.id, estimate.seconds_left(now - begin)))
 
     def _estimate(self, session: Session) -> tuple[Estimate, float]:
         name = session.descriptor.name
@@ -123,14 +124,14 @@ class Progress:
             self._reporter.ensure_newline()
             self._reporter.write_line(text)
 
-    def _write_bad(self, record: Mapping[str, Any]) -> None:
+    def _write_bad(self, result: CheckResult) -> None:
         self._shown += 1
         if self._shown > MAX_SHOWN:
             return
-        message, _, _ = str(record["message"]).partition("\n")
+        message, _, _ = result.text.partition("\n")
         self._clear()
         self._reporter.ensure_newline()
-        self._reporter.write_line(f"{record['outcome']} {record['id']}: {message}", red=True)
+        self._reporter.write_line(f"{result.outcome} {result.id}: {message}", red=True)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -17,8 +17,9 @@ PYTEST = "pytest (its arguments, -k, -m, --deselect, --ignore, --lf)"
 
 def make(suite: Suite, ids: Collection[str], mine: Collection[str] | None = None) -> Selection:
     """The selection of a run of `suite` that ended up with `ids`, of which a shard has `mine`."""
-    own = None if mine is None else Part(len(mine), digest(mine))
-    return Selection(len(ids), digest(ids), tuple(_differences(suite, ids)), own)
+    own = None if mine is None else Part(checks=len(mine), digest=digest(mine))
+    differs_by = tuple(_differences(suite, ids))
+    return Selection(checks=len(ids), digest=digest(ids), differs_by=differs_by, part=own)
 
 
 def _differences(suite: Suite, ids: Collection[str]) -> Iterable[str]:

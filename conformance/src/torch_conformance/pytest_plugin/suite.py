@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import datetime
 import os
+import platform
 import shlex
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+import torch_conformance
 from torch_conformance import INI_BACKEND, INI_BACKEND_FILE, INI_EXPECTATIONS, PACKAGE
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.discovery import chapter_files, topic_files
@@ -23,13 +25,21 @@ from torch_conformance.judging.judge import (
     FORBID,
     Judge,
     Options,
-    Record,
     Verification,
 )
 from torch_conformance.pytest_plugin import report_file
 from torch_conformance.pytest_plugin.options import verification
-from torch_conformance.results import source
-from torch_conformance.results.report import Report
+from torch_conformance.results import report, source
+from torch_conformance.results.report import (
+    Capability,
+    Demand,
+    File,
+    Run,
+    Source,
+    Torch,
+    Verify,
+)
+from torch_conformance.results.writing import Recording
 from torch_conformance.selecting import durations
 from torch_conformance.selecting.durations import Durations
 from torch_conformance.selecting.selection import Selection
@@ -37,7 +47,8 @@ from torch_conformance.spec import catalogue, descriptor
 from torch_conformance.spec.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import BREADTHS, FULL, PR, STANDARD, matches, pattern_error
-from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.outcome import LoadProblem, Outcome
+from torch_conformance.spec.result import CheckResult
 
 NO_BACKEND = "no-backend"
 # What --dtypes accepts in the place of names.
@@ -53,12 +64,13 @@ class Session:
     expectations: Expectations
     expectations_file: Path | None
     report_file: Path = Path()
-    report: Report | None = None
+    report: Recording | None = None
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
     selection: Selection | None = None
-    capabilities: dict[str, dict[str, bool | str]] = field(default_factory=dict)
+    capabilities: dict[str, Capability] = field(default_factory=dict)
     cannot_load: str | None = None
+    load_problem: LoadProblem | None = None
     finished: bool = False
     verified: Verification | None = None
     known: set[str] = field(default_factory=set)
@@ -71,15 +83,15 @@ class Session:
         """Whether every selected check was executed or decided."""
         if self.report is None or self.cannot_load or not self.finished:
             return False
-        records = self.report.records
-        return self.selected <= set(records) and not any(
-            record["outcome"] == Outcome.NOT_RUN for record in records.values()
+        results = self.report.results
+        return self.selected <= set(results) and not any(
+            result.outcome is Outcome.NOT_RUN for result in results.values()
         )
 
-    def note(self, record: Record) -> None:
-        """Record a provisional result, so that it survives a kill."""
+    def note(self, result: CheckResult) -> None:
+        """Record a provisional result so that it survives a kill."""
         if self.report is not None:
-            self.report.add(record)
+            self.report.add(result)
 
     def update_expectations(self) -> None:
         """Rewrite the expectations file, if the run says enough; tell what was done."""
@@ -90,7 +102,7 @@ class Session:
         today = datetime.date.today()
         try:
             changes = update(
-                self.expectations_file, self.report.records, self.known, self.surfaces, today
+                self.expectations_file, self.report.results, self.known, self.surfaces, today
             )
         except ExpectationsError as error:
             self.changes = [f"none: {error}"]
@@ -255,36 +267,44 @@ def open_report(session: Session, suite: Suite) -> None:
     """Open the report of a backend: from now on there is a file that says how far the run is."""
     import torch
 
-    options = suite.options(session.descriptor)
-    session.report = Report(
-        session.report_file,
-        {
-            "backend": session.descriptor.name,
-            "device_type": session.descriptor.device_type,
-            "torch": {"version": torch.__version__, "git": torch.version.git_version},
-            "seed": options.seed,
-            "source": {"commit": source.commit(), "digest": source.digest()},
-            "descriptor": source.fingerprint(_path(session.descriptor.file)),
-            "expectations": source.fingerprint(session.expectations_file),
-            "selection": session.selection.to_json() if session.selection else None,
-            "capabilities": {},
-            "options": {
-                "isolate": options.isolate,
-                "workers": options.workers,
-                "chunk": options.chunk,
-                "dtypes": list(options.dtypes),
-                "fallback": options.fallback,
-                "rerun_limit": options.reruns,
-                "verify": asdict(options.verify) if options.verify else None,
-                "shard": "{}/{}".format(*suite.shard) if suite.shard else None,
-                "durations": suite.durations.to_json() if suite.durations else None,
-                "tier": suite.tier,
-                "checks": suite.patterns,
-            },
-        },
-        {id: {"level": r.level, "tier": r.tier} for id, r in suite.catalogue.items()},
+    run = Run(
+        backend=session.descriptor.name,
+        device_type=session.descriptor.device_type,
+        torch=Torch(version=str(torch.__version__), git=torch.version.git_version),
+        suite=torch_conformance.__version__,
+        source=Source(commit=source.commit(), digest=source.digest()),
+        python=platform.python_version(),
+        platform=platform.platform(),
+        seed=suite.options(session.descriptor).seed,
+        started=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        duration_s=0.0,
+        descriptor=source.fingerprint(_path(session.descriptor.file)),
+        expectations=source.fingerprint(session.expectations_file),
+        selection=session.selection,
+        capabilities={},
+        options=_said(suite, suite.options(session.descriptor)),
     )
+    demands = {id: Demand(level=r.level, tier=r.tier) for id, r in suite.catalogue.items()}
+    session.report = Recording(session.report_file, run, demands)
     session.report.write(complete=False)
+
+
+def _said(suite: Suite, options: Options) -> report.Options:
+    """The options as a report says them."""
+    verify, durations = options.verify, suite.durations
+    return report.Options(
+        isolate=options.isolate,
+        workers=options.workers,
+        chunk=options.chunk,
+        dtypes=options.dtypes,
+        fallback=options.fallback,  # type: ignore[arg-type]  # one of FALLBACK_POLICIES
+        rerun_limit=options.reruns,
+        verify=Verify(rounds=verify.rounds, seed=verify.seed) if verify else None,
+        shard="{}/{}".format(*suite.shard) if suite.shard else None,
+        durations=File(file=durations.file, sha256=durations.sha256) if durations else None,
+        tier=suite.tier,
+        checks=tuple(suite.patterns),
+    )
 
 
 def _require_counter(target: Descriptor, fallback: str) -> None:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from torch_conformance.authoring.backend import prepare_parent
+from torch_conformance.judging.judge import Judged
 from torch_conformance.pytest_plugin.emit import emit_result
 from torch_conformance.pytest_plugin.execution import Runs, make_runner, probe, with_reruns
 from torch_conformance.pytest_plugin.nodes import CheckItem
 from torch_conformance.pytest_plugin.suite import Session, Suite, open_report, start
+from torch_conformance.results.report import Capability
 from torch_conformance.running.result import Result
+from torch_conformance.selecting.selection import Selection
 from torch_conformance.spec.capabilities import Capabilities
-from torch_conformance.spec.outcome import CannotLoad, Outcome
+from torch_conformance.spec.outcome import CannotLoad, LoadProblem, Outcome
+from torch_conformance.spec.reason import CannotLoadBackend
 
 if TYPE_CHECKING:
     from torch_conformance.running.inprocess import InProcess
@@ -48,26 +53,29 @@ class XdistWorker:
         if not isinstance(item, CheckItem):
             return None
         session = self._suite.sessions[item.backend]
-        for result in self._run(session, item):
-            emit_result(self._config, session, item, result)
+        for judged in self._run(session, item):
+            emit_result(self._config, item, judged)
         return True
 
-    def _run(self, session: Session, item: CheckItem) -> list[Result]:
+    def _run(self, session: Session, item: CheckItem) -> list[Judged]:
         try:
             _, runs, capabilities = self._runner(session)
         except CannotLoad as error:
-            session.cannot_load = str(error)
-            return [Result(item.check.id, Outcome.NOT_RUN, f"cannot load: {error}")]
+            session.cannot_load, session.load_problem = str(error), error.problem
+            reason = CannotLoadBackend(text=str(error))
+            assert session.judge is not None
+            raw = Result(item.check.id, Outcome.NOT_RUN, reason=reason)
+            return [session.judge.judge(item.check, raw)]
         assert session.judge is not None
         plan = session.judge.plan([item.check], capabilities)
-        results = plan.decided
+        results = [session.judge.judge(item.check, raw) for raw in plan.decided]
         runs(plan.run, results.append)
         return results
 
     def _runner(self, session: Session) -> tuple[Pool | InProcess, Runs, Capabilities]:
         name = session.descriptor.name
         if session.cannot_load:
-            raise CannotLoad(session.cannot_load)
+            raise CannotLoad(session.cannot_load, session.load_problem)
         if name not in self._runners:
             start(session, self._suite)
             options = self._suite.options(session.descriptor)
@@ -85,9 +93,10 @@ class XdistWorker:
             runner.close()
         self._config.workeroutput[OUTPUT] = {  # type: ignore[attr-defined]  # added by xdist
             name: {
-                "capabilities": session.capabilities,
+                "capabilities": msgspec.to_builtins(session.capabilities),
                 "cannot_load": session.cannot_load,
-                "selection": session.selection.to_json() if session.selection else None,
+                "load_problem": session.load_problem and session.load_problem.value,
+                "selection": msgspec.to_builtins(session.selection),
                 "identity": self._runners[name][0].identity if name in self._runners else {},
             }
             for name, session in self._suite.sessions.items()
@@ -116,12 +125,15 @@ class XdistController:
         for name, facts in output.items():
             session = self._suite.sessions[name]
             session.cannot_load = session.cannot_load or facts["cannot_load"]
+            if facts["load_problem"]:
+                session.load_problem = LoadProblem(facts["load_problem"])
             if session.report is None:
                 continue
-            session.report.run |= facts["identity"]
-            session.report.run["selection"] = facts["selection"]
-            self._suite.place_report(session, facts["selection"]["differs_by"])
+            chosen = msgspec.convert(facts["selection"], Selection)
+            session.report.note(**facts["identity"], selection=chosen)
+            self._suite.place_report(session, chosen.differs_by)
             if facts["capabilities"]:
-                session.report.run["capabilities"] = facts["capabilities"]
+                table = msgspec.convert(facts["capabilities"], dict[str, Capability])
+                session.report.note(capabilities=table)
             if facts["cannot_load"]:
-                session.report.run["cannot_load"] = facts["cannot_load"]
+                session.report.note(cannot_load=facts["cannot_load"])

@@ -15,17 +15,17 @@ GREY, GREEN, DULL = "#444c56", "#1a7037", "#636c76"
 CHARACTER, MARGIN, HEIGHT = 6.6, 10, 20
 
 
-def endpoint(run: dict[str, Any], verdict: Verdict, remark: str = "") -> dict[str, Any]:
+def endpoint(torch: str, verdict: Verdict, remark: str = "") -> dict[str, Any]:
     """What shields.io shows as a badge; a remark (`3 days old`) takes its colour."""
-    message, color = _message(run, verdict, remark), _color(verdict, remark)
+    message, color = _message(torch, verdict, remark), _color(verdict, remark)
     return {"schemaVersion": 1, "label": LABEL, "message": message, "color": color.lstrip("#")}
 
 
-def svg(run: dict[str, Any], verdict: Verdict, remark: str = "") -> str:
+def svg(backend: str, torch: str, verdict: Verdict, remark: str = "") -> str:
     """A picture that needs no server and has a text for those who do not see it."""
-    message = _message(run, verdict, remark)
+    message = _message(torch, verdict, remark)
     left, right = (round(len(text) * CHARACTER + 2 * MARGIN) for text in (LABEL, message))
-    title = escape(f"{LABEL} of {run['backend']}: {message}")
+    title = escape(f"{LABEL} of {backend}: {message}")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}" '
         f'role="img" aria-label="{title}">\n'
@@ -43,10 +43,10 @@ def svg(run: dict[str, Any], verdict: Verdict, remark: str = "") -> str:
     )
 
 
-def _message(run: dict[str, Any], verdict: Verdict, remark: str) -> str:
+def _message(torch: str, verdict: Verdict, remark: str) -> str:
     """The level, and the torch it is for: with another one it has to be shown again."""
-    torch = run["torch"]["version"].partition("+")[0]
-    return ", ".join(filter(None, (verdict.title.lower(), f"torch {torch}", remark)))
+    release = torch.partition("+")[0]
+    return ", ".join(filter(None, (verdict.title.lower(), f"torch {release}", remark)))
 
 
 def _color(verdict: Verdict, remark: str) -> str:

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from typing import Any
+from typing import Final, Literal
 
-from torch_conformance.results import levels, report
+import msgspec
+
+from torch_conformance.results import levels
+from torch_conformance.results.junit import junit
 from torch_conformance.results.reader import Document
+from torch_conformance.results.report import Torch, totals
 from torch_conformance.spec import strict
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import Digest
 
-SCHEMA = "urn:torch-conformance:bundle:1"
+SCHEMA: Final = "urn:torch-conformance:bundle:1"
 MANIFEST, REPORT, JUNIT = "manifest.json", "report.json", "report.xml"
 DESCRIPTOR, EXPECTATIONS, LOG = "descriptor.yaml", "expectations.yaml", "run.log"
 #: Everything a bundle may contain, with the bytes it may have unpacked.
@@ -51,34 +56,60 @@ class BundleError(Exception):
         self.problems = problems
 
 
-def manifest(document: Document, members: dict[str, bytes]) -> dict[str, Any]:
+class Suite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which suite made the report."""
+
+    version: str
+    commit: str | None
+    digest: Digest
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a bundle says about itself; all of it can be recomputed from its members."""
-    run, verdict = document.run, levels.assess(document.content)
-    return {
-        "schema": SCHEMA,
-        "backend": run["backend"],
-        "suite": {"version": run["suite"], **run["source"]},
-        "torch": run["torch"],
-        "python": run["python"],
-        "seed": run["seed"],
-        "state": document.state,
-        "level": verdict.name,
-        "without": list(verdict.without),
-        "totals": report.totals(document.checks),
-        "files": {
+
+    schema: Literal["urn:torch-conformance:bundle:1"]
+    backend: str
+    suite: Suite
+    torch: Torch
+    python: str
+    seed: int
+    state: str
+    level: str | None
+    without: tuple[str, ...]
+    totals: dict[Outcome, int]
+    files: dict[str, Digest]
+    """SHA-256 of every member but the manifest."""
+
+
+def manifest(document: Document, members: dict[str, bytes]) -> Manifest:
+    """The manifest of a report and its members."""
+    run, verdict = document.run, levels.assess(document.report)
+    source = run.source
+    return Manifest(
+        schema=SCHEMA,
+        backend=run.backend,
+        suite=Suite(version=run.suite, commit=source.commit, digest=source.digest),
+        torch=run.torch,
+        python=run.python,
+        seed=run.seed,
+        state=document.state,
+        level=verdict.name,
+        without=verdict.without,
+        totals=totals(document.checks),
+        files={
             name: hashlib.sha256(content).hexdigest()
             for name, content in sorted(members.items())
             if name != MANIFEST
         },
-    }
+    )
 
 
 def pack(document: Document, data: bytes, others: dict[str, bytes]) -> bytes:
     """The bundle of a report; `others` are descriptor, expectations and log."""
-    junit = report.junit(document.run["backend"], document.checks)
-    members = {REPORT: data, JUNIT: junit.encode(), **others}
-    described = json.dumps(manifest(document, members), indent=1) + "\n"
-    return archive({MANIFEST: described.encode(), **members})
+    written = junit(document.run.backend, document.checks)
+    members = {REPORT: data, JUNIT: written.encode(), **others}
+    encoded = msgspec.json.encode(manifest(document, members))
+    return archive({MANIFEST: msgspec.json.format(encoded, indent=1) + b"\n", **members})
 
 
 def archive(members: dict[str, bytes]) -> bytes:

@@ -9,32 +9,140 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import yaml
 
-from torch_conformance.results.reader import Document, Record
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.results.reader import Document
+from torch_conformance.results.report import Capability, Run, Torch
+from torch_conformance.spec.outcome import Outcome, is_unexpected
 
 FILE = Path(__file__).parent / "lattice.yaml"
 SCHEMA = "urn:torch-conformance:comparison:1"
 SILENT = frozenset({Outcome.UNSUPPORTED, Outcome.BLOCKED_UPSTREAM})
+EVIDENCE = ("native", "composite", "fallback")
+FALLBACK = EVIDENCE[-1]
 
-#: What must be alike: name (for --across) -> how to read it off a run.
-ALIKE: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "backend": lambda run: (run["backend"], run["device_type"]),
-    "suite": lambda run: (run["suite"], run["source"]["digest"]),
-    "options": lambda run: {key: run["options"][key] for key in ("dtypes", "fallback", "isolate")},
-    "selection": lambda run: (run["selection"] or {}).get("differs_by"),
-    "seed": lambda run: run["seed"],
+T = TypeVar("T")
+
+
+class Move(str, Enum):
+    """What became of a check; the values are the lists of a comparison."""
+
+    REGRESSION = "regressions"
+    IMPROVEMENT = "improvements"
+    WITHDRAWN = "withdrawn"
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+class Ended(Protocol):
+    """How a check ended in one run, as far as outcomes are compared."""
+
+    @property
+    def outcome(self) -> str: ...
+    @property
+    def unexpected(self) -> bool: ...
+
+
+class Seen(Ended, Protocol):
+    """What one run says of a check, as far as it is compared."""
+
+    @property
+    def evidence(self) -> str | None: ...
+    @property
+    def fallbacks(self) -> tuple[str, ...]: ...
+    @property
+    def text(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a run asked, and what it says of itself besides, as far as it is compared."""
+
+    backend: str
+    device_type: str
+    suite: str
+    suite_digest: str
+    options: Mapping[str, Any]
+    """Those of `OPTIONS`."""
+    differs_by: tuple[str, ...] | None
+    """Of the selection; None: unknown."""
+    seed: int
+    capabilities: Mapping[str, Capability]
+    torch: Torch
+    python: str
+    platform: str
+    driver: Any
+    devices: tuple[str, ...]
+    descriptor: Any
+    expectations: Any
+
+
+OPTIONS = ("dtypes", "fallback", "isolate")
+#: What must be alike: name (for --across) -> how to read it off the facts of a run.
+ALIKE: dict[str, Callable[[Facts], Any]] = {
+    "backend": lambda facts: (facts.backend, facts.device_type),
+    "suite": lambda facts: (facts.suite, facts.suite_digest),
+    "options": lambda facts: facts.options,
+    "selection": lambda facts: facts.differs_by,
+    "seed": lambda facts: facts.seed,
 }
 #: Differences that are allowed, and listed.
 NOTED = ("torch", "python", "platform", "driver", "devices", "descriptor", "expectations")
 
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{28,}\b")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two runs that are compared."""
+
+    name: str
+    sha256: str
+    facts: Facts
+    results: Mapping[str, Seen]
+    state: str = "green"
+    shard: str | None = None
+
+
+def facts_of(run: Run) -> Facts:
+    """The facts that a report tells."""
+    return Facts(
+        backend=run.backend,
+        device_type=run.device_type,
+        suite=run.suite,
+        suite_digest=run.source.digest,
+        options={name: getattr(run.options, name) for name in OPTIONS},
+        differs_by=run.selection.differs_by if run.selection else None,
+        seed=run.seed,
+        capabilities=run.capabilities,
+        torch=run.torch,
+        python=run.python,
+        platform=run.platform,
+        driver=run.driver,
+        devices=run.devices,
+        descriptor=run.descriptor,
+        expectations=run.expectations,
+    )
+
+
+def side_of(document: Document) -> Side:
+    """A report as a side of a comparison."""
+    return Side(
+        document.name,
+        document.sha256,
+        facts_of(document.run),
+        {result.id: result for result in document.checks},
+        document.state,
+        document.run.options.shard,
+    )
 
 
 class IncomparableError(Exception):
@@ -62,8 +170,8 @@ class Change:
 class Comparison:
     """Two runs side by side."""
 
-    old: Document
-    new: Document
+    old: Side
+    new: Side
     notes: list[str] = field(default_factory=list)
     regressions: list[Change] = field(default_factory=list)
     improvements: list[Change] = field(default_factory=list)
@@ -94,7 +202,7 @@ class Comparison:
             "notes": self.notes,
             "lost": self.lost,
             **{
-                name: [vars(change) for change in getattr(self, name)]
+                name: [asdict(change) for change in getattr(self, name)]
                 for name in (*lists, "added", "removed")
             },
         }
@@ -107,63 +215,143 @@ def ranks() -> dict[str, int]:
     return {outcome: rank for rank, line in enumerate(lines) for outcome in line["outcomes"]}
 
 
+def by_outcome(old: Ended | None, new: Ended | None) -> Move | None:
+    """What became of a check by its outcomes before and now; None: nothing."""
+    if old is None or new is None:
+        if new is None:
+            return Move.REMOVED if old else None
+        return Move.REGRESSION if new.unexpected else Move.ADDED
+    if old.outcome == new.outcome:
+        # Flaky before and after, and not listed any more.
+        return Move.REGRESSION if new.unexpected and not old.unexpected else None
+    if old.unexpected and new.outcome in SILENT:
+        return Move.WITHDRAWN
+    step = ranks()[new.outcome] - ranks()[old.outcome]
+    return Move.REGRESSION if step < 0 else Move.IMPROVEMENT if step > 0 else Move.CHANGED
+
+
+def by_evidence(old: str | None, new: str | None) -> Move | None:
+    """What became of a check by how the device executed it before and now; None: nothing."""
+    if old == new:
+        return None
+    if new == FALLBACK and old is not None:
+        return Move.REGRESSION
+    if old == FALLBACK and new is not None:
+        return Move.IMPROVEMENT
+    return Move.CHANGED
+
+
+class _Listed(NamedTuple):
+    """A check with an outcome; if it is flaky, an expectation says so."""
+
+    outcome: str
+    unexpected: bool
+
+
+def table() -> dict[str, dict[str, dict[str, str]]]:
+    """`by_outcome` and `by_evidence` for programs in other languages: before, after, move.
+
+    A check that one run does not have is `new` before or `gone` after; the evidence that a check
+    does not tell is `unknown`. What is not in the table is no change. Flaky checks count as listed.
+    """
+    outcomes: dict[str, _Listed | None] = {
+        outcome.value: _Listed(outcome.value, is_unexpected(outcome, listed=True))
+        for outcome in Outcome
+    }
+    evidence: dict[str, str | None] = {name: name for name in EVIDENCE} | {"unknown": None}
+    return {
+        "outcome": _moves(outcomes | {"new": None}, outcomes | {"gone": None}, by_outcome),
+        "evidence": _moves(evidence, evidence, by_evidence),
+    }
+
+
+def _moves(
+    before: Mapping[str, T], after: Mapping[str, T], rule: Callable[[T, T], Move | None]
+) -> dict[str, dict[str, str]]:
+    return {
+        old: {new: move.value for new, b in after.items() if (move := rule(a, b))}
+        for old, a in before.items()
+    }
+
+
 def compare(
-    old: Document,
-    new: Document,
-    across: frozenset[str] = frozenset(),
-    allow_removed: bool = False,
+    old: Side, new: Side, across: frozenset[str] = frozenset(), allow_removed: bool = False
 ) -> Comparison:
     """Compare two runs; raises IncomparableError unless they ask the same or `across` says so."""
     _require_comparable(old, new, across)
     made = Comparison(old, new, allow_removed=allow_removed)
-    made.notes = [*_told(old, new, _differing(old, new, across)), *_noted(old, new)]
+    made.notes = [*_told(old, new, differing(old, new, across)), *_noted(old, new)]
     made.lost = [*_missing("old", old), *_missing("new", new)]
-    before = {record["id"]: record for record in old.checks}
-    after = {record["id"]: record for record in new.checks}
-    for id in sorted(before.keys() & after.keys()):
-        _compare_records(made, before[id], after[id])
-    made.removed = [
-        Change(id, before[id]["outcome"], "gone") for id in sorted(before) if id not in after
-    ]
-    for id in sorted(after.keys() - before.keys()):
-        change = Change(id, "new", after[id]["outcome"], after[id].get("message", "")[:200])
-        (made.regressions if is_bad(after[id]) else made.added).append(change)
-    made.capabilities = list(_capabilities(old, new))
+    for id in sorted(old.results.keys() | new.results.keys()):
+        before, after = old.results.get(id), new.results.get(id)
+        _add(made, by_outcome(before, after), _change(id, before, after))
+        if before and after:
+            _compare_evidence(made, id, before, after)
+    made.capabilities = list(_capabilities(old.facts, new.facts))
     return made
 
 
-def _require_comparable(old: Document, new: Document, across: frozenset[str]) -> None:
+def _add(made: Comparison, move: Move | None, change: Change) -> None:
+    if move is not None:
+        getattr(made, move.value).append(change)
+
+
+def _change(id: str, old: Seen | None, new: Seen | None) -> Change:
+    before = str(old.outcome) if old else "new"
+    if new is None:
+        return Change(id, before, "gone")
+    lines = new.text.splitlines()
+    return Change(id, before, str(new.outcome), lines[0][:200] if lines else "")
+
+
+def _compare_evidence(made: Comparison, id: str, old: Seen, new: Seen) -> None:
+    before, after = old.evidence, new.evidence
+    newly = sorted(set(new.fallbacks) - set(old.fallbacks))
+    move = Move.REGRESSION if newly else by_evidence(before, after)
+    if move is Move.REGRESSION:
+        change = Change(id, before or "on the device", FALLBACK, ", ".join(newly))
+    elif move is Move.IMPROVEMENT:
+        change = Change(id, str(before), str(after))
+    else:
+        change = Change(id, str(before), str(after), "evidence")
+    _add(made, move, change)
+
+
+def _require_comparable(old: Side, new: Side, across: frozenset[str]) -> None:
     problems = [
-        f"{document.name} is shard {document.run['options']['shard']}: merge the shards first"
-        for document in (old, new)
-        if document.shard
+        f"{side.name} is shard {side.shard}: merge the shards first"
+        for side in (old, new)
+        if side.shard
     ]
-    names = [] if problems else _differing(old, new, ALIKE.keys() - across)
+    names = [] if problems else differing(old, new, ALIKE.keys() - across)
     problems += _told(old, new, names)
     if problems:
         raise IncomparableError("\n  ".join(["the runs cannot be compared:", *problems]), names)
 
 
-def _differing(old: Document, new: Document, names: Collection[str]) -> list[str]:
-    return [n for n, read in ALIKE.items() if n in names and read(old.run) != read(new.run)]
+def differing(old: Side, new: Side, names: Collection[str]) -> list[str]:
+    """By which of these names the runs did not ask the same."""
+    return [n for n, read in ALIKE.items() if n in names and read(old.facts) != read(new.facts)]
 
 
-def _told(old: Document, new: Document, names: list[str]) -> list[str]:
+def _told(old: Side, new: Side, names: list[str]) -> list[str]:
     return [
-        f"{name} differs: {_short(ALIKE[name](old.run))} and {_short(ALIKE[name](new.run))}"
+        f"{name} differs: {_short(ALIKE[name](old.facts))} and {_short(ALIKE[name](new.facts))}"
         for name in names
     ]
 
 
-def _noted(old: Document, new: Document) -> Iterator[str]:
+def _noted(old: Side, new: Side) -> Iterator[str]:
     for key in NOTED:
-        before, after = old.run.get(key), new.run.get(key)
+        before, after = getattr(old.facts, key), getattr(new.facts, key)
         if before != after:
             yield f"{key}: {_short(before)} -> {_short(after)}"
 
 
 def plain(value: Any) -> str:
     """A value of a run in words: `0.1.0, 60542a53b135`; of digests, as many digits as tell."""
+    if isinstance(value, msgspec.Struct):
+        value = msgspec.structs.asdict(value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {plain(item)}" for name, item in value.items()) or "none"
     if isinstance(value, (list, tuple)):
@@ -178,56 +366,21 @@ def _short(value: Any) -> str:
     return text if len(text) <= 160 else f"{text[:157]}..."
 
 
-def _missing(which: str, document: Document) -> Iterator[str]:
-    if document.state in ("incomplete", "nothing executed"):
-        yield f"the {which} report is of no use: {document.state}"
+def _missing(which: str, side: Side) -> Iterator[str]:
+    if side.state in ("incomplete", "nothing executed"):
+        yield f"the {which} report is of no use: {side.state}"
 
 
-def _compare_records(made: Comparison, old: Record, new: Record) -> None:
-    before, after = old["outcome"], new["outcome"]
-    change = Change(old["id"], before, after, _why(new))
-    if before == after and is_bad(new) and not is_bad(old):
-        made.regressions.append(change)  # Flaky before and after, and not listed any more.
-    elif before != after:
-        if is_bad(old) and Outcome(after) in SILENT:
-            made.withdrawn.append(change)
-        elif ranks()[after] < ranks()[before]:
-            made.regressions.append(change)
-        elif ranks()[after] > ranks()[before]:
-            made.improvements.append(change)
-        else:
-            made.changed.append(change)
-    _compare_evidence(made, old, new)
-
-
-def _why(record: Record) -> str:
-    text = record.get("message") or record.get("reason") or ""
-    lines = text.splitlines()
-    return lines[0][:200] if lines else ""
-
-
-def _compare_evidence(made: Comparison, old: Record, new: Record) -> None:
-    before, after = old.get("evidence"), new.get("evidence")
-    newly = sorted(set(new.get("fallbacks", ())) - set(old.get("fallbacks", ())))
-    if newly or (after == "fallback" and before not in (None, "fallback")):
-        change = Change(new["id"], before or "on the device", "fallback", ", ".join(newly))
-        made.regressions.append(change)
-    elif before == "fallback" and after not in (None, "fallback"):
-        made.improvements.append(Change(new["id"], before, after))
-    elif before != after:
-        made.changed.append(Change(new["id"], str(before), str(after), "evidence"))
-
-
-def _capabilities(old: Document, new: Document) -> Iterator[Change]:
-    before, after = old.run["capabilities"], new.run["capabilities"]
+def _capabilities(old: Facts, new: Facts) -> Iterator[Change]:
+    before, after = old.capabilities, new.capabilities
     for name in sorted(before.keys() | after.keys()):
         one, other = _stated(before.get(name)), _stated(after.get(name))
         if one != other:
             yield Change(name, one, other)
 
 
-def _stated(entry: dict[str, Any] | None) -> str:
+def _stated(entry: Capability | None) -> str:
     if entry is None:
         return "unknown"
-    state = "broken" if "broken" in entry else "there" if entry["value"] else "absent"
-    return f"{state}, {entry['source']}"
+    state = "broken" if entry.broken else "there" if entry.value else "absent"
+    return f"{state}, {entry.source}"

@@ -8,29 +8,20 @@ selection; whatever else was run has no level, not a low one.
 from __future__ import annotations
 
 import functools
-import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-from torch_conformance.spec.ids import REQUIREMENT_ID
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.results.report import Capability, Demand, Report
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.reason import DeclaredUnsupported, MissingCapability, NotApplicable
+from torch_conformance.spec.result import CheckResult
 
 FILE = Path(__file__).parent / "levels.yaml"
-
-Record = Mapping[str, Any]
-
-_NEEDS = re.compile(r"needs capability ((?:'[a-z0-9_]+'(?:, )?)+)")
-# Reasons that the descriptor and the catalogue give, in the words of `Judge.plan`.
-_NOT_ASKED = re.compile(
-    r"dtype [a-z0-9_]+ is declared unsupported|"
-    rf"{REQUIREMENT_ID.pattern} applies (since|until) torch "
-)
 
 
 class Standing(str, Enum):
@@ -132,18 +123,16 @@ def every() -> tuple[Level, ...]:
     )
 
 
-def assess(content: Mapping[str, Any]) -> Verdict:
+def assess(report: Report) -> Verdict:
     """The verdict on a report."""
-    run = content["run"]
-    lacking = {name for name, entry in run["capabilities"].items() if not entry["value"]}
-    unassessed = _why_not(content)
+    lacking = tuple(report.run.absent)
+    unassessed = _why_not(report)
     if unassessed:
-        return Verdict(None, "none", unassessed, (), tuple(sorted(lacking)), {})
-    records = _by_requirement(content["checks"])
-    steps = tuple(_steps(content["requirements"], records, run["capabilities"]))
-    standings = {
-        id: standing(records.get(id, ()), lacking - _demanded()) for id in content["requirements"]
-    }
+        return Verdict(None, "none", unassessed, (), lacking, {})
+    results = _by_requirement(report.checks)
+    steps = tuple(_steps(report.requirements, results, report.run.capabilities))
+    excusing = set(lacking) - _demanded()
+    standings = {id: standing(results.get(id, ()), excusing) for id in report.requirements}
     for step in steps:
         standings |= step.standings
     reached = None
@@ -156,7 +145,7 @@ def assess(content: Mapping[str, Any]) -> Verdict:
         reached.title if reached else "none",
         None,
         steps,
-        tuple(sorted(lacking)),
+        lacking,
         standings,
     )
 
@@ -166,61 +155,60 @@ def _demanded() -> set[str]:
     return {name for level in every() for name in level.capabilities}
 
 
-def _why_not(content: Mapping[str, Any]) -> str | None:
-    run = content["run"]
-    if not content["complete"]:
+def _why_not(report: Report) -> str | None:
+    run = report.run
+    if not report.complete:
         return "the run is incomplete"
-    if run["options"]["shard"] is not None:
-        return f"this is shard {run['options']['shard']} of a run; merge the shards first"
-    if run["selection"] is None:
+    if run.options.shard is not None:
+        return f"this is shard {run.options.shard} of a run; merge the shards first"
+    if run.selection is None:
         return "the report does not say what was selected"
-    if run["selection"]["differs_by"]:
-        return f"not the standard selection, but {', '.join(run['selection']['differs_by'])}"
+    if run.selection.differs_by:
+        return f"not the standard selection, but {', '.join(run.selection.differs_by)}"
     return None
 
 
-def _by_requirement(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        for id in record["requirements"]:
-            found[id].append(record)
+def _by_requirement(results: Iterable[CheckResult]) -> dict[str, list[CheckResult]]:
+    found: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in results:
+        for id in result.requirements:
+            found[id].append(result)
     return found
 
 
 def _steps(
-    requirements: Mapping[str, Mapping[str, str]],
-    records: Mapping[str, list[Record]],
-    capabilities: Mapping[str, Any],
+    requirements: Mapping[str, Demand],
+    results: Mapping[str, list[CheckResult]],
+    capabilities: Mapping[str, Capability],
 ) -> Iterator[Step]:
     demanded: set[str] = set()
     for level in every():
         demanded |= set(level.capabilities)
-        yield _step(level, demanded, requirements, records, capabilities)
+        yield _step(level, demanded, requirements, results, capabilities)
 
 
 def _step(
     level: Level,
     demanded: set[str],
-    requirements: Mapping[str, Mapping[str, str]],
-    records: Mapping[str, list[Record]],
-    capabilities: Mapping[str, Any],
+    requirements: Mapping[str, Demand],
+    results: Mapping[str, list[CheckResult]],
+    capabilities: Mapping[str, Capability],
 ) -> Step:
-    excusing = {
-        n for n, entry in capabilities.items() if not entry["value"] and "broken" not in entry
-    } - demanded
-    mine = {id: entry for id, entry in requirements.items() if entry["tier"] in level.tiers}
-    standings = {id: standing(records.get(id, ()), excusing) for id in mine}
-    must = [id for id in mine if mine[id]["level"] == "must"]
-    should = [id for id in mine if mine[id]["level"] == "should"]
+    absent = {name for name, entry in capabilities.items() if not entry.value and not entry.broken}
+    excusing = absent - demanded
+    mine = {id: demand for id, demand in requirements.items() if demand.tier in level.tiers}
+    standings = {id: standing(results.get(id, ()), excusing) for id in mine}
+    must = [id for id in mine if mine[id].level == "must"]
+    should = [id for id in mine if mine[id].level == "should"]
     verified = [id for id in must if standings[id] is Standing.VERIFIED]
     blockers = [
-        Blocker(f"capability {name}", _why_missing(capabilities.get(name, {})))
+        Blocker(f"capability {name}", _why_missing(capabilities.get(name)))
         for name in level.capabilities
-        if not capabilities.get(name, {}).get("value")
+        if name not in capabilities or not capabilities[name].value
     ]
     claims = [id for id in mine if id.startswith(CLAIMS) and standings[id] in CONTRADICTED]
     blockers += [
-        _blocker(id, standings[id], records.get(id, []))
+        _blocker(id, standings[id], results.get(id, []))
         for id in sorted([*must, *claims])
         if standings[id] in BLOCKING
     ]
@@ -233,70 +221,66 @@ def _step(
         len(verified),
         len(must),
         not_asked,
-        tuple(id for id in not_asked if any(excusing & needed(r) for r in records.get(id, ()))),
+        tuple(id for id in not_asked if any(map(_lacks, results.get(id, ())))),
         sum(standings[id] is Standing.VERIFIED for id in should),
         len(should),
         standings,
     )
 
 
-def _why_missing(capability: Mapping[str, Any]) -> str:
+def _why_missing(capability: Capability | None) -> str:
     """Why a level is blocked by a capability that it demands."""
-    if "broken" in capability:
-        return f"broken, and the level demands it: {capability['broken']}"
+    if capability is not None and capability.broken:
+        return f"broken, and the level demands it: {capability.broken}"
     return "not there, which the level demands"
 
 
-def standing(records: Iterable[Record], excusing: set[str]) -> Standing:
-    """What the records of one requirement say; `excusing` capabilities may be absent."""
-    kinds = {_kind(record, excusing) for record in records}
+def standing(results: Iterable[CheckResult], excusing: set[str]) -> Standing:
+    """What the results of one requirement say; `excusing` capabilities may be absent."""
+    kinds = {_kind(result, excusing) for result in results}
     for found in (Standing.BROKEN, Standing.WAIVED, Standing.VERIFIED):
         if found in kinds:
             return found
     return Standing.NOT_ASKED if kinds == {Standing.NOT_ASKED} else Standing.UNTESTED
 
 
-def _kind(record: Record, excusing: set[str]) -> Standing:
-    """What one record says about each of its requirements."""
-    outcome = Outcome(record["outcome"])
-    if is_bad(record):
+def _kind(result: CheckResult, excusing: set[str]) -> Standing:
+    """What one result says about each of its requirements."""
+    if result.unexpected:
         return Standing.BROKEN
-    if "waiver" in record:
+    if result.excused:
         return Standing.WAIVED
-    if outcome is Outcome.PASS:
+    if result.outcome is Outcome.PASS:
         return Standing.VERIFIED
-    if outcome is Outcome.BLOCKED_UPSTREAM:
+    if result.outcome is Outcome.BLOCKED_UPSTREAM:
         return Standing.NOT_ASKED
-    return Standing.NOT_ASKED if could_not_be_asked(record, excusing) else Standing.UNTESTED
+    return Standing.NOT_ASKED if could_not_be_asked(result, excusing) else Standing.UNTESTED
 
 
-def needed(record: Record) -> set[str]:
-    """The missing capabilities that make a check unsupported."""
-    named = _NEEDS.fullmatch(record["reason"])
-    return set(re.findall(r"'([a-z0-9_]+)'", named[1])) if named else set()
-
-
-def claims_absence(record: Record) -> bool:
+def claims_absence(result: CheckResult) -> bool:
     """Whether a check is unsupported for want of something that a report or catalogue tells of."""
-    if record["outcome"] != Outcome.UNSUPPORTED or "waiver" in record:
-        return False
-    return bool(needed(record) or _NOT_ASKED.match(record["reason"]))
+    return result.outcome is Outcome.UNSUPPORTED and isinstance(
+        result.reason, MissingCapability | NotApplicable | DeclaredUnsupported
+    )
 
 
-def could_not_be_asked(record: Record, excusing: set[str]) -> bool:
+def could_not_be_asked(result: CheckResult, excusing: set[str]) -> bool:
     """Whether a check was not asked for a reason that lies outside of the check."""
-    if record["outcome"] != Outcome.UNSUPPORTED:
-        return False
-    if needed(record):
-        return bool(excusing & needed(record))
-    return _NOT_ASKED.match(record["reason"]) is not None
+    if isinstance(result.reason, MissingCapability):
+        return claims_absence(result) and not excusing.isdisjoint(result.reason.names)
+    return claims_absence(result)
 
 
-def _blocker(id: str, found: Standing, records: list[Record]) -> Blocker:
-    kinds = {
-        Standing.BROKEN: is_bad,
-        Standing.WAIVED: lambda r: _kind(r, set()) is Standing.WAIVED,
+def _lacks(result: CheckResult) -> bool:
+    """Whether a check was not asked for want of capabilities."""
+    return isinstance(result.reason, MissingCapability)
+
+
+def _blocker(id: str, found: Standing, results: list[CheckResult]) -> Blocker:
+    kinds: dict[Standing, Callable[[CheckResult], bool]] = {
+        Standing.BROKEN: lambda r: r.unexpected,
+        Standing.WAIVED: lambda r: r.excused is not None and not r.unexpected,
         Standing.UNTESTED: lambda r: True,
     }
-    mine = sorted(r["id"] for r in records if kinds[found](r))
+    mine = sorted(r.id for r in results if kinds[found](r))
     return Blocker(id, str(found), len(mine), mine[0] if mine else None)

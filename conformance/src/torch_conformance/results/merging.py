@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from torch_conformance.results import report
-from torch_conformance.results.reader import Document, Record
+import msgspec
+
+from torch_conformance.results.reader import Document
+from torch_conformance.results.report import SCHEMA, Merged, Report, Run, totals
 from torch_conformance.selecting import selection
+from torch_conformance.selecting.selection import Selection
+from torch_conformance.spec.result import CheckResult
 
 # What may differ between the machines of one run.
 OWN = ("started", "duration_s", "platform", "merged")
@@ -20,28 +24,29 @@ class MergeError(Exception):
     """Reports that are not the shards of one run; the text gives every reason."""
 
 
-def merge(documents: list[Document]) -> dict[str, Any]:
+def merge(documents: list[Document]) -> Report:
     """The whole report; raises MergeError unless `documents` are all shards of one run."""
     problems = list(_problems(documents))
     if problems:
         raise MergeError("\n  ".join(["these are not the shards of one run:", *problems]))
     shards = sorted(documents, key=lambda document: document.shard or (0, 0))
-    records = sorted(_records(shards), key=lambda record: str(record["id"]))
-    first = shards[0]
-    return {
-        **first.content,
-        "complete": True,
-        "run": _run(shards),
-        "totals": report.totals(records),
-        "checks": records,
-    }
+    results = sorted(_results(shards), key=lambda result: result.id)
+    return Report(
+        schema=SCHEMA,
+        complete=True,
+        run=_run(shards),
+        totals=totals(results),
+        requirements=shards[0].report.requirements,
+        checks=tuple(results),
+    )
 
 
-def _records(documents: Iterable[Document]) -> Iterator[Record]:
-    """The records, each with the number of its shard."""
+def _results(documents: Iterable[Document]) -> Iterator[CheckResult]:
+    """The results, each with the number of its shard."""
     for document in documents:
         assert document.shard is not None
-        yield from (record | {"shard": document.shard[0]} for record in document.checks)
+        for result in document.checks:
+            yield msgspec.structs.replace(result, shard=document.shard[0])
 
 
 def _problems(documents: list[Document]) -> Iterator[str]:
@@ -67,23 +72,20 @@ def _alike(documents: list[Document]) -> Iterator[str]:
 
 def _facts(document: Document) -> dict[str, Any]:
     """All that the shards of one run have in common."""
-    run = {key: value for key, value in document.run.items() if key not in (*OWN, "options")}
-    options = {k: v for k, v in document.run["options"].items() if k not in OWN_OPTIONS}
-    known = dict.fromkeys(("driver", "devices", "cannot_load"))
-    return (
-        known
-        | run
-        | {
-            "options": {"durations": None} | options,
-            "selection": _whole(document),
-            "requirements": document.content["requirements"],
-        }
-    )
+    run = msgspec.structs.asdict(document.run)
+    options = msgspec.structs.asdict(document.run.options)
+    return {
+        **{key: value for key, value in run.items() if key not in OWN},
+        "options": {key: value for key, value in options.items() if key not in OWN_OPTIONS},
+        "selection": _whole(document),
+        "requirements": document.report.requirements,
+    }
 
 
-def _whole(document: Document) -> dict[str, Any]:
+def _whole(document: Document) -> Selection | None:
     """The selection of the run that a shard is a part of."""
-    return {k: v for k, v in (document.run["selection"] or {}).items() if k != "part"}
+    chosen = document.run.selection
+    return chosen.whole if chosen else None
 
 
 def _numbered(documents: list[Document]) -> Iterator[str]:
@@ -103,44 +105,44 @@ def _numbered(documents: list[Document]) -> Iterator[str]:
 
 
 def _once(documents: list[Document]) -> Iterator[str]:
-    counts = Counter(record["id"] for record in _records(documents))
+    counts = Counter(result.id for result in _results(documents))
     yield from (f"{id} is in {n} shards" for id, n in sorted(counts.items()) if n > 1)
     chosen = _whole(documents[0])
-    if selection.digest(counts) != chosen.get("digest"):
+    if chosen is None or selection.digest(counts) != chosen.digest:
         yield (
-            f"together they have {len(counts)} checks, which are not the {chosen.get('checks')} "
-            "that the run selected"
+            f"together they have {len(counts)} checks, which are not the "
+            f"{chosen.checks if chosen else 'unknown ones'} that the run selected"
         )
     for document in documents:
         assert document.shard is not None
-        if document.run["options"].get("durations"):
+        if document.run.options.durations:
             continue  # It has the checks that it says are its part: the reader has seen to that.
-        mine = [record["id"] for record in document.checks]
+        mine = [result.id for result in document.checks]
         if sorted(mine) != selection.part(counts, *document.shard):
             yield f"{document.name} does not have the checks of shard {document.shard[0]}"
 
 
-def _run(shards: list[Document]) -> dict[str, Any]:
+def _run(shards: list[Document]) -> Run:
     runs = [document.run for document in shards]
-    return {
-        **runs[0],
-        "started": min(run["started"] for run in runs),
-        "duration_s": round(sum(run["duration_s"] for run in runs), 3),
-        "platform": "; ".join(sorted({run["platform"] for run in runs})),
-        "selection": _whole(shards[0]),
-        "options": {
-            **runs[0]["options"],
-            "shard": None,
-            "workers": sum(run["options"]["workers"] for run in runs),
-        },
-        "merged": [
-            {
-                "shard": document.run["options"]["shard"],
-                "started": document.run["started"],
-                "duration_s": document.run["duration_s"],
-                "platform": document.run["platform"],
-                "sha256": document.sha256,
-            }
-            for document in shards
-        ],
-    }
+    return msgspec.structs.replace(
+        runs[0],
+        started=min(run.started for run in runs),
+        duration_s=round(sum(run.duration_s for run in runs), 3),
+        platform="; ".join(sorted({run.platform for run in runs})),
+        selection=_whole(shards[0]),
+        options=msgspec.structs.replace(
+            runs[0].options, shard=None, workers=sum(run.options.workers for run in runs)
+        ),
+        merged=tuple(_merged(document) for document in shards),
+    )
+
+
+def _merged(document: Document) -> Merged:
+    run = document.run
+    return Merged(
+        shard=run.options.shard or "",
+        started=run.started,
+        duration_s=run.duration_s,
+        platform=run.platform,
+        sha256=document.sha256,
+    )

@@ -14,11 +14,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from torch_conformance.results import levels, summary
-from torch_conformance.results.reader import Document, Record, plain
+from torch_conformance.results.reader import Document, plain
+from torch_conformance.results.report import Run
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.capabilities import Capabilities, State
-from torch_conformance.spec.outcome import Outcome, is_bad
+from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.result import CheckResult
 
 TEMPLATE = Path(__file__).parent / "page.html"
 MAX_ROWS = 2000
@@ -53,7 +57,7 @@ class Surface(NamedTuple):
 
     name: str
     size: int
-    rows: list[Record]
+    rows: list[CheckResult]
     condensed: list[tuple[str, list[tuple[str, list[str]]]]]
 
 
@@ -86,33 +90,35 @@ def _template() -> Any:
 
 def context(document: Document) -> dict[str, Any]:
     """What the template shows."""
-    records, run = document.checks, document.run
-    present = [o.value for o in Outcome if document.content["totals"].get(o.value)]
+    results, run = document.checks, document.run
+    present = [outcome for outcome in Outcome if document.report.totals.get(outcome)]
+    excused = [result for result in results if _is_excused(result)]
     return {
-        "document": document,
         "run": run,
-        "state": STATES[document.state],
+        "totals": document.report.totals,
+        "state": document.state,
+        "told": STATES[document.state],
         "good": document.state == "green",
-        "verdict": levels.assess(document.content),
+        "verdict": levels.assess(document.report),
         "statements": _statements(),
         "facts": _facts(document),
         "absent": _named(run, State.ABSENT),
         "broken": _named(run, State.BROKEN),
         "outcomes": present,
-        "table": _table(records, present),
-        "causes": _causes(records),
-        "excuses": _by_reason(r for r in records if _is_excused(r) and "waiver" not in r),
-        "waivers": _waivers(records),
-        "fallbacks": _fallbacks(records),
+        "table": _table(results, present),
+        "causes": _causes(results),
+        "excuses": _by_reason(result for result in excused if not result.excused),
+        "waivers": _waivers(results),
+        "fallbacks": _fallbacks(results),
         "room": MAX_GROUPS,
-        "surfaces": _surfaces(records),
+        "surfaces": _surfaces(results),
     }
 
 
-def _named(run: dict[str, Any], state: State) -> list[str]:
+def _named(run: Run, state: State) -> list[str]:
     """The capabilities of a run that are in this state."""
-    known = Capabilities.of(run["capabilities"])
-    return sorted(name for name in run["capabilities"] if known.state(name) is state)
+    known = Capabilities.of(run.capabilities)
+    return sorted(name for name in run.capabilities if known.state(name) is state)
 
 
 @functools.cache
@@ -121,31 +127,37 @@ def _statements() -> dict[str, str]:
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
-    run = document.run
-    chosen = run["selection"] or {"checks": "unknown", "differs_by": ["unknown"]}
-    differs = ", ".join(chosen["differs_by"]) or "no option: the standard selection"
+    run, options = document.run, msgspec.to_builtins(document.run.options)
     facts = {
-        "Backend": f"{run['backend']} (device type {run['device_type']})",
-        "Devices": ", ".join(run.get("devices", [])) or "no names",
-        "Driver": _plainly(run.get("driver")),
-        "PyTorch": f"{run['torch']['version']} ({run['torch']['git'] or 'commit unknown'})",
-        "Suite": f"{run['suite']} ({run['source']['commit'] or 'installed package'})",
-        "Digest of the suite": run["source"]["digest"],
-        "Python": run["python"],
-        "Platform": run["platform"],
-        "Started": run["started"],
-        "Duration": f"{run['duration_s']:.1f} s",
-        "Seed": str(run["seed"]),
-        "Options": _plainly({k: v for k, v in run["options"].items() if v}),
-        "Selection": f"{chosen['checks']} checks, chosen by {differs}",
-        "Descriptor": _plainly(run["descriptor"]),
-        "Expectations": _plainly(run["expectations"]),
-        "Shards merged": str(len(run.get("merged", []))) if "merged" in run else "none",
+        "Backend": f"{run.backend} (device type {run.device_type})",
+        "Devices": ", ".join(run.devices) or "no names",
+        "Driver": _plainly(run.driver),
+        "PyTorch": f"{run.torch.version} ({run.torch.git or 'commit unknown'})",
+        "Suite": f"{run.suite} ({run.source.commit or 'installed package'})",
+        "Digest of the suite": run.source.digest,
+        "Python": run.python,
+        "Platform": run.platform,
+        "Started": run.started,
+        "Duration": f"{run.duration_s:.1f} s",
+        "Seed": str(run.seed),
+        "Options": _plainly({key: value for key, value in options.items() if value}),
+        "Selection": _selection(document),
+        "Descriptor": _plainly(msgspec.to_builtins(run.descriptor)),
+        "Expectations": _plainly(msgspec.to_builtins(run.expectations)),
+        "Shards merged": "none" if run.merged is None else str(len(run.merged)),
         "Digest of the report": document.sha256,
     }
-    if "cannot_load" in run:
-        facts["Cannot be loaded"] = run["cannot_load"]
+    if run.cannot_load is not None:
+        facts["Cannot be loaded"] = run.cannot_load
     return list(facts.items())
+
+
+def _selection(document: Document) -> str:
+    chosen = document.run.selection
+    if chosen is None:
+        return "unknown checks, chosen by unknown"
+    differs = ", ".join(chosen.differs_by) or "no option: the standard selection"
+    return f"{chosen.checks} checks, chosen by {differs}"
 
 
 def _plainly(value: Any) -> str:
@@ -156,77 +168,77 @@ def _plainly(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _table(records: list[Record], present: list[str]) -> list[tuple[str, list[int]]]:
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in records:
-        counts[record["surface"]][record["outcome"]] += 1
+def _table(results: Iterable[CheckResult], present: list[Outcome]) -> list[tuple[str, list[int]]]:
+    counts: dict[str, Counter[Outcome]] = defaultdict(Counter)
+    for result in results:
+        counts[result.surface][result.outcome] += 1
     rows = [(name, [counts[name][o] for o in present]) for name in sorted(counts)]
     return [*rows, ("all", [sum(cells) for cells in zip(*(c for _, c in rows), strict=True)])]
 
 
-def _group(text: str, records: list[Record]) -> Group:
-    ids = sorted(str(record["id"]) for record in records)
-    return Group(text, len(ids), ids[:MAX_NAMED], records[0].get("repro", ""))
+def _group(text: str, results: list[CheckResult]) -> Group:
+    ids = sorted(result.id for result in results)
+    return Group(text, len(ids), ids[:MAX_NAMED], results[0].repro or "")
 
 
-def _causes(records: list[Record]) -> list[Group]:
-    found = summary.grouped((r for r in records if is_bad(r)), MAX_GROUPS)
+def _causes(results: Iterable[CheckResult]) -> list[Group]:
+    found = summary.grouped((r for r in results if r.unexpected), MAX_GROUPS)
     return [_group(text, group) for text, group in found]
 
 
-def _is_excused(record: Record) -> bool:
-    return record["outcome"] != Outcome.PASS and not is_bad(record)
+def _is_excused(result: CheckResult) -> bool:
+    return result.outcome is not Outcome.PASS and not result.unexpected
 
 
-def _by_reason(records: Iterable[Record]) -> list[Group]:
-    groups: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        groups[f"{record['outcome']}: {record.get('reason', '')}"].append(record)
+def _by_reason(results: Iterable[CheckResult]) -> list[Group]:
+    groups: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in results:
+        groups[f"{result.outcome}: {result.text}"].append(result)
     ranked = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
     return [_group(text, group) for text, group in ranked]
 
 
-def _waivers(records: list[Record]) -> list[tuple[str, str, Group]]:
-    groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for record in records:
-        if "waiver" in record:
-            groups[record["waiver"]["list"], record["waiver"]["id"]].append(record)
+def _waivers(results: Iterable[CheckResult]) -> list[tuple[str, str, Group]]:
+    groups: dict[tuple[str, str], list[CheckResult]] = defaultdict(list)
+    for result in results:
+        if result.excused:
+            groups[result.excused.list, result.excused.entry].append(result)
     return [
-        (kind, entry, _group(group[0].get("reason", ""), group))
+        (kind, entry, _group(group[0].text, group))
         for (kind, entry), group in sorted(groups.items())
     ]
 
 
-def _fallbacks(records: list[Record]) -> list[Group]:
-    users: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        for name in record.get("fallbacks", ()):
-            users[name].append(record)
+def _fallbacks(results: Iterable[CheckResult]) -> list[Group]:
+    users: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in results:
+        for name in result.fallbacks:
+            users[name].append(result)
     ranked = sorted(users.items(), key=lambda entry: (-len(entry[1]), entry[0]))
     return [_group(name, group) for name, group in ranked]
 
 
-def _surfaces(records: list[Record]) -> list[Surface]:
-    by_name: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_name[record["surface"]].append(record)
+def _surfaces(results: Iterable[CheckResult]) -> list[Surface]:
+    by_name: dict[str, list[CheckResult]] = defaultdict(list)
+    for result in results:
+        by_name[result.surface].append(result)
     room, surfaces = MAX_ROWS, []
     for name, mine in sorted(by_name.items()):
-        others = [record for record in mine if record["outcome"] != Outcome.PASS]
-        rows = sorted(others, key=lambda r: (not is_bad(r), r["id"]))[:room]
+        others = [result for result in mine if result.outcome is not Outcome.PASS]
+        rows = sorted(others, key=lambda r: (not r.unexpected, r.id))[:room]
         room -= len(rows)
-        shown = {record["id"] for record in rows}
-        rest = [record for record in mine if record["id"] not in shown]
+        shown = {result.id for result in rows}
+        rest = [result for result in mine if result.id not in shown]
         surfaces.append(Surface(name, len(mine), rows, _condensed(rest)))
     return surfaces
 
 
-def _condensed(records: list[Record]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
+def _condensed(results: list[CheckResult]) -> list[tuple[str, list[tuple[str, list[str]]]]]:
     """Ids by outcome; those that differ in the last word only share a line."""
     outcomes: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for record in sorted(records, key=lambda record: str(record["id"])):
-        stem, _, last = record["id"].rpartition(":")
-        outcomes[record["outcome"]][stem or last].append(last if stem else "")
+    for result in sorted(results, key=lambda result: result.id):
+        stem, _, last = result.id.rpartition(":")
+        outcomes[result.outcome][stem or last].append(last if stem else "")
     return [(outcome, list(stems.items())) for outcome, stems in sorted(outcomes.items())]
 
 

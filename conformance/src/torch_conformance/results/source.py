@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 from torch_conformance import PACKAGE
+from torch_conformance.results.report import File
 
 KINDS = frozenset({".py", ".yaml", ".json"})
 # Descriptors are what vendors add; a further one does not make another suite.
@@ -51,11 +52,11 @@ def _git(*words: str) -> subprocess.CompletedProcess[str] | None:
         return None
 
 
-def fingerprint(file: Path | None) -> dict[str, str] | None:
+def fingerprint(file: Path | None) -> File | None:
     """Name and digest of a file that took part in a run; one that is to be created took no part."""
     if file is None or not file.exists():
         return None
-    return {"file": file.name, "sha256": _sha256(file)}
+    return File(file=file.name, sha256=_sha256(file))
 
 
 def _sha256(file: Path) -> str:

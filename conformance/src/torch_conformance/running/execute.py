@@ -13,7 +13,8 @@ from torch_conformance.authoring.backend import first_line, text_of
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.device import Device
 from torch_conformance.running.result import Result
-from torch_conformance.spec.outcome import CheckError, Outcome, Unsupported
+from torch_conformance.spec.outcome import CheckError, Outcome
+from torch_conformance.spec.reason import Environment, Unsupported
 
 # From here on, PyTorch lists guesses and every kernel that a missing operator has elsewhere.
 DISPATCHER = " This could be because the operator doesn't exist for this backend"
@@ -33,7 +34,7 @@ def execute(
         check.run(dev)
         dev.synchronize()
     except Unsupported as error:
-        result.outcome, result.message = Outcome.UNSUPPORTED, str(error)
+        result.outcome, result.reason = Outcome.UNSUPPORTED, error.reason
         _take_late_error(result, check, dev)
     except BaseException as error:
         raised(error)
@@ -52,8 +53,9 @@ def execute(
 def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> None:
     text = text_of(error).partition(DISPATCHER)[0]
     if any(re.search(pattern, text) for pattern in dev.descriptor.environment_errors):
-        result.outcome, result.message = Outcome.NOT_RUN, f"environment: {first_line(error)}"
+        result.outcome, result.reason = Outcome.NOT_RUN, Environment(text=first_line(error))
         return
+    result.reason = None
     if isinstance(error, AssertionError):
         result.outcome = Outcome.FAIL
         result.message = text or "assertion failed"

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch_conformance.authoring.backend import device_count, first_line, resolve
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import CannotLoad
+from torch_conformance.spec.outcome import CannotLoad, LoadProblem
 from torch_conformance.spec.versions import version_in
 
 # Objects returned by set-up callables: some backends tear the device down with their owner.
@@ -53,7 +53,10 @@ def _bring_up(descriptor: Descriptor) -> Any:
         importlib.import_module(name)
     device = _set_up(descriptor) if descriptor.setup else torch.device(descriptor.device_type)
     if device.type != "cpu" and device_count(device.type, descriptor) == 0:
-        raise CannotLoad(f"torch knows device type {device.type!r} but there is no such device")
+        raise CannotLoad(
+            f"torch knows device type {device.type!r} but there is no such device",
+            LoadProblem.NO_DEVICE,
+        )
     return device
 
 
@@ -77,4 +80,7 @@ def tear_down(descriptor: Descriptor) -> None:
 def check_torch_version(descriptor: Descriptor, version: str) -> None:
     """Raise CannotLoad if the descriptor is for other versions of torch."""
     if descriptor.torch and not version_in(descriptor.torch, version):
-        raise CannotLoad(f"torch {version} is outside {descriptor.torch!r} of the descriptor")
+        raise CannotLoad(
+            f"torch {version} is outside {descriptor.torch!r} of the descriptor",
+            LoadProblem.WRONG_TORCH,
+        )

@@ -25,7 +25,8 @@ from torch_conformance.running.process import Worker
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import CannotLoad, Outcome
+from torch_conformance.spec.outcome import CannotLoad, LoadProblem, Outcome
+from torch_conformance.spec.reason import DeviceGone
 
 # Checks a worker holds, so that it never waits for the runner.
 PREFETCH = 3
@@ -235,6 +236,7 @@ class Pool:
                 worker.assign(worker.solo)
         else:
             worker.failure = message.get("cannot_load") or message.get("broken")
+            worker.problem = LoadProblem(message["problem"]) if message.get("problem") else None
 
     def _learn_health(self, healthy: bool, emit: Emit) -> None:
         if not self._loaded_once:
@@ -328,7 +330,8 @@ class Pool:
     def _loading_failed(self, worker: Worker, how: str, output: str, emit: Emit) -> None:
         reason = worker.failure or _loading_death(worker, how, output, self._descriptor)
         if not self._loaded_once:
-            raise CannotLoad(reason)
+            problem = worker.problem if worker.failure else _problem_of_death(worker)
+            raise CannotLoad(reason, problem)
         if worker.solo:
             self._solo.appendleft(worker.solo)
         if self._workers and not worker.probes_health:
@@ -345,7 +348,7 @@ class Pool:
             result.outcome = Outcome.DEVICE_LOST
             result.message = f"{result.message}; then {reason}"
             emit(result)
-        self._lost = f"device lost: {reason}"
+        self._lost = reason
         for worker in list(self._workers):
             self._queue.extend(worker.outstanding)
             self._remove(worker)
@@ -354,7 +357,8 @@ class Pool:
     def _give_up(self, emit: Emit) -> None:
         for queue in (self._urgent, self._queue, self._solo):
             while queue:
-                emit(Result(queue.popleft().id, Outcome.NOT_RUN, str(self._lost)))
+                reason = DeviceGone(text=str(self._lost))
+                emit(Result(queue.popleft().id, Outcome.NOT_RUN, reason=reason))
 
     def _remove(self, worker: Worker) -> str:
         self._workers.remove(worker)
@@ -387,3 +391,7 @@ def _loading_death(worker: Worker, how: str, output: str, descriptor: Descriptor
     said, _, _ = output.partition("Fatal Python error")
     last = next(reversed(said.strip().splitlines()), "")
     return f"{how} while loading" + (f"; it wrote: {last}" if last else "")
+
+
+def _problem_of_death(worker: Worker) -> LoadProblem:
+    return LoadProblem.TOO_SLOW if worker.timed_out else LoadProblem.DIED

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from torch_conformance.authoring.check import Check
+from torch_conformance.results.report import Capability
 from torch_conformance.running.capability_probes import PROBES, dtype_probe
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import MEANING
@@ -49,27 +50,20 @@ def check_of(name: str) -> Check:
     return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE)
 
 
-def capabilities(
-    descriptor: Descriptor, results: Iterable[Result]
-) -> dict[str, dict[str, bool | str]]:
-    """The table of the report, from what was declared and what was found.
-
-    An entry has ``value`` and ``source``; that of a broken capability also says under ``broken``
-    what its probe saw.
-    """
+def capabilities(descriptor: Descriptor, results: Iterable[Result]) -> dict[str, Capability]:
+    """The table of the report, from what was declared and what was found."""
     found = {r.id.removeprefix(PREFIX): r for r in results}
     return {name: _entry(descriptor.capabilities.get(name), found.get(name)) for name in MEANING}
 
 
-def _entry(declared: bool | None, result: Result | None) -> dict[str, bool | str]:
+def _entry(declared: bool | None, result: Result | None) -> Capability:
     if declared is not None:
-        return {"value": declared, "source": "declared"}
-    entry: dict[str, bool | str] = {
-        "value": result is not None and result.outcome is Outcome.PASS,
-        "source": "probed",
-    }
-    seen = broken(result) if result else None
-    return entry if seen is None else {**entry, "broken": seen}
+        return Capability(value=declared, source="declared")
+    return Capability(
+        value=result is not None and result.outcome is Outcome.PASS,
+        source="probed",
+        broken=broken(result) if result else None,
+    )
 
 
 def broken(result: Result) -> str | None:

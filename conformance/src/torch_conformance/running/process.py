@@ -21,6 +21,7 @@ from torch_conformance.running import loading
 from torch_conformance.running.interruption import held_back
 from torch_conformance.running.worker import DUMP_SIGNAL, Terms, output_since, serve, whole_output
 from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.outcome import LoadProblem
 
 # Seconds a worker that has nothing left may take to end.
 LEAVE_TIME = 10.0
@@ -52,6 +53,7 @@ class Worker:
         self.leaving = False
         self.timed_out = False
         self.failure: str | None = None
+        self.problem: LoadProblem | None = None
         self.sent: list[Check] = []
         self.done = 0
         self.launched = self.answered = time.monotonic()

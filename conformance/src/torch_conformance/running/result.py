@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.reason import Reason
 
 
 @dataclass
@@ -16,6 +19,7 @@ class Result:
     id: str
     outcome: Outcome
     message: str = ""
+    """What is wrong, for outcomes that are."""
     detail: str = ""
     output: str = ""
     """What was written while the check ran, if its outcome is bad."""
@@ -25,16 +29,17 @@ class Result:
     repro: str | None = None
     fallbacks: list[str] = field(default_factory=list)
     """Operators that ran by CPU fallback while the check ran."""
-    attempts: list[dict[str, Any]] = field(default_factory=list)
-    """Outcome and message of every time the check ran, where it may have run several times."""
-    flaky: str = ""
-    """How the attempts differ, if they do."""
+    reason: Reason | None = None
+    """Why there is no other outcome, for those that are not wrong."""
+    blames: str | None = None
+    """Which side is wrong, where the check can tell."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
-        return {**asdict(self), "outcome": self.outcome.value}
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return values
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Result:
         """The inverse of `to_json`."""
-        return cls(**{**values, "outcome": Outcome(values["outcome"])})
+        return msgspec.convert(values, cls)

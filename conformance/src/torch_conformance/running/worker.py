@@ -92,7 +92,7 @@ def _serve(target: Descriptor, terms: Terms) -> int:
     try:
         dev = Device(target, loading.bring_up(target), seed=terms.seed)
     except CannotLoad as error:
-        terms.send(cannot_load=str(error))
+        terms.send(cannot_load=str(error), problem=error.problem)
         return 1
     backend.settle_after_fork()
     dev.journal = journal

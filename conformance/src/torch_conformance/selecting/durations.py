@@ -42,10 +42,6 @@ class Durations:
     sha256: str
     seconds: Mapping[str, float] = field(repr=False)
 
-    def to_json(self) -> dict[str, str]:
-        """What a report tells of them."""
-        return {"file": self.file, "sha256": self.sha256}
-
 
 def load(file: Path) -> Durations:
     """The durations of a report, also of a compressed or an incomplete one."""

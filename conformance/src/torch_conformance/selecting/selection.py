@@ -11,41 +11,41 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from torch_conformance.selecting import durations
+from torch_conformance.spec.result import Count, Digest
 
 if TYPE_CHECKING:
     from torch_conformance.selecting.durations import Durations
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The checks of one shard."""
 
-    checks: int
-    digest: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {"checks": self.checks, "digest": self.digest}
+    checks: Count
+    digest: Digest
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
     """The checks of a whole run, and those of the part that this machine runs, if it is one."""
 
-    checks: int
-    digest: str
+    checks: Count
+    digest: Digest
+    """SHA-256 of the sorted ids, a line each."""
     differs_by: tuple[str, ...]
-    """What made the selection differ from the standard one; empty if nothing did."""
+    """What made it differ from the suite's standard selection; levels need none."""
     part: Part | None = None
+    """The checks of this shard."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        whole = {"checks": self.checks, "digest": self.digest, "differs_by": list(self.differs_by)}
-        return whole | ({"part": self.part.to_json()} if self.part else {})
+    @property
+    def whole(self) -> Selection:
+        """The selection of the run that a shard is a part of."""
+        return msgspec.structs.replace(self, part=None)
 
 
 def digest(ids: Iterable[str]) -> str:

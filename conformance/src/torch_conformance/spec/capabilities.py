@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Protocol
 
 MEANING: dict[str, str] = {
     "accelerator": "the device is not the CPU",
@@ -80,6 +80,15 @@ class State(str, Enum):
         return self.value
 
 
+class Stated(Protocol):
+    """What a report says of a capability."""
+
+    @property
+    def value(self) -> bool: ...
+    @property
+    def broken(self) -> str | None: ...
+
+
 @dataclass(frozen=True)
 class Capabilities:
     """The capabilities of a backend; what is not in here is absent."""
@@ -89,11 +98,11 @@ class Capabilities:
     """Name of the capability and what its probe saw."""
 
     @classmethod
-    def of(cls, table: Mapping[str, Mapping[str, Any]]) -> Capabilities:
+    def of(cls, table: Mapping[str, Stated]) -> Capabilities:
         """From the table of a report."""
         return cls(
-            frozenset(name for name, entry in table.items() if entry["value"]),
-            {name: str(entry["broken"]) for name, entry in table.items() if "broken" in entry},
+            frozenset(name for name, entry in table.items() if entry.value),
+            {name: entry.broken for name, entry in table.items() if entry.broken},
         )
 
     def state(self, name: str) -> State:

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from typing import Any
 
 
 class Outcome(str, Enum):
@@ -38,7 +36,10 @@ BAD = frozenset(
         Outcome.XPASS,
     }
 )
-"""Outcomes that make a run red; so does a flaky one that no expectation lists, see `is_bad`."""
+"""Outcomes that make a run red whatever the expectations say."""
+
+BAD_UNLESS_LISTED = frozenset({Outcome.FLAKY})
+"""Outcomes that make a run red unless an entry of the expectations decided them."""
 
 EXECUTED = frozenset(Outcome) - {
     Outcome.NOT_RUN,
@@ -48,19 +49,28 @@ EXECUTED = frozenset(Outcome) - {
 """Outcomes that need the body of the check to have run; a run with none of them is a failure."""
 
 
-def is_bad(record: Mapping[str, Any]) -> bool:
-    """Whether the record of a check makes a run red."""
-    outcome = Outcome(record["outcome"])
-    return outcome in BAD or (outcome is Outcome.FLAKY and "waiver" not in record)
-
-
-class Unsupported(Exception):
-    """Raised by a check (or on its behalf) when the backend lacks what the check needs."""
+def is_unexpected(outcome: Outcome, listed: bool) -> bool:
+    """Whether an outcome makes a run red; `listed`: an entry of the expectations decided it."""
+    return outcome in BAD or (outcome in BAD_UNLESS_LISTED and not listed)
 
 
 class CheckError(Exception):
     """Something in a check raised; the text tells type and message of what it was."""
 
 
+class LoadProblem(str, Enum):
+    """What is known of why a backend does not load, beside what Python or torch say of it."""
+
+    NO_DEVICE = "no_device"
+    WRONG_TORCH = "wrong_torch"
+    NO_TORCH = "no_torch"
+    TOO_SLOW = "too_slow"
+    DIED = "died"
+
+
 class CannotLoad(Exception):
     """The backend could not be brought up; the text is the reason shown to the user."""
+
+    def __init__(self, text: str, problem: LoadProblem | None = None) -> None:
+        super().__init__(text)
+        self.problem = problem
