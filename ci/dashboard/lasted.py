@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from ci.dashboard import code, paths
 from ci.dashboard.page import File, Lasting
 from ci.dashboard.site import Site
-from torch_conformance.results.report import replace
+from torch_conformance.results.writing import replace
 
 FILE = "lasting.json"
 

@@ -23,7 +23,7 @@ from ci.dashboard.summary import Span
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
 from ci.results.store import Snapshot
-from torch_conformance.results.report import replace
+from torch_conformance.results.writing import replace
 
 MANIFEST = "state.json"
 ROWS = 1_000_000
