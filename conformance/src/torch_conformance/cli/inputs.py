@@ -28,9 +28,9 @@ def load_one(file: Path) -> reader.Document:
     """As `load`; on stderr, which report it is: a part is easily taken for the whole."""
     document = load(file)
     run = document.run
-    differs_by = (run.get("selection") or {}).get("differs_by", ())
+    differs_by = run.selection.differs_by if run.selection else ()
     what = f"a part: {', '.join(differs_by)}" if differs_by else "the standard selection"
-    line = f"{file}: {len(document.checks)} checks of {run['backend']}, {what}, {run['started']}"
+    line = f"{file}: {len(document.checks)} checks of {run.backend}, {what}, {run.started}"
     print(reader.plain(line), file=sys.stderr)
     return document
 
