@@ -41,7 +41,8 @@ def test_a_checkout_names_its_commit() -> None:
 def test_only_a_change_of_the_suite_makes_its_commit_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    suite, pin = tmp_path / "conformance/src/torch_conformance/a.py", tmp_path / "ci/pins/nightly.yaml"
+    suite = tmp_path / "conformance/src/torch_conformance/a.py"
+    pin = tmp_path / "ci/pins/nightly.yaml"
     for file in (suite, pin):
         file.parent.mkdir(parents=True)
         file.write_text("before\n")
