@@ -76,7 +76,8 @@ NEW = night(
 
 def compared_by_suite(old: Content, new: Content) -> comparison.Comparison:
     """What the suite's own comparison says."""
-    return comparison.compare(*(comparison.side_of(synthetic.document(one)) for one in (old, new)))
+    before, after = (comparison.side_of(synthetic.document(one)) for one in (old, new))
+    return comparison.compare(before, after)
 
 
 def test_the_page_says_what_the_command_line_says() -> None:

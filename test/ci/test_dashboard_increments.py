@@ -57,7 +57,8 @@ def drawn(draw: random.Random, day: int) -> Content:
 
 def compared_by_suite(old: Content, new: Content) -> comparison.Comparison:
     """What the suite's own comparison says."""
-    return comparison.compare(*(comparison.side_of(synthetic.document(one)) for one in (old, new)))
+    before, after = (comparison.side_of(synthetic.document(one)) for one in (old, new))
+    return comparison.compare(before, after)
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -314,7 +314,7 @@ BYTES: dict[str, tuple[bytes, str]] = {
     "half a character": (WHOLE.replace(b"Linux", b"\\ud800"), "half a character"),
     "a key twice": (WHOLE.replace(b'"seed": 0', b'"seed": 0, "seed": 1'), "stands twice"),
     "no findings": (b'{"schema_version": 7}', "findings of schema version 7"),
-    "broken findings": (b'{"schema_version": 1}', "not a report of findings"),
+    "broken findings": (b'{"schema_version": 1}', "the required key 'before' is missing"),
 }
 
 
