@@ -23,7 +23,7 @@ from torch_conformance.running.result import Result
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.ids import matches
-from torch_conformance.spec.outcome import BAD, CannotLoad, Outcome
+from torch_conformance.spec.outcome import BAD, CannotLoad
 
 CATALOGUE = catalogue.load()
 OPINFO = "opinfo"
@@ -146,11 +146,10 @@ def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -
 
     def emit(result: Result) -> None:
         check = by_id[result.id]
-        record = referee.record(check, result)
-        verdict.outcomes[check.id] = record["outcome"]
-        if Outcome(record["outcome"]) in BAD:
-            message = str(record.get("message", ""))
-            verdict.kills.append(Kill(check.id, record["outcome"], message))
+        judged = referee.judge(check, result).result
+        verdict.outcomes[check.id] = judged.outcome.value
+        if judged.outcome in BAD:
+            verdict.kills.append(Kill(check.id, judged.outcome.value, judged.message or ""))
             verdict.missed = [id for id in verdict.missed if id not in check.requirements]
             if not verdict.missed and not patient:
                 raise _Enough

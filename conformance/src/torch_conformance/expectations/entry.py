@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
+from typing import Final
 
 from torch_conformance.spec.outcome import Outcome
-from torch_conformance.spec.reason import Excused
+from torch_conformance.spec.reason import Excused, List
 
-LISTS = UNSUPPORTED, XFAIL, FLAKY = ("unsupported", "xfail", "flaky")
+UNSUPPORTED: Final = "unsupported"
+XFAIL: Final = "xfail"
+FLAKY: Final = "flaky"
+LISTS: tuple[List, ...] = (UNSUPPORTED, XFAIL, FLAKY)
 STATUSES = ("fail", "error", "crash", "timeout")
 REQUIRED = {
     UNSUPPORTED: ("id", "reason", "link"),
@@ -28,7 +32,7 @@ class ExpectationsError(Exception):
 class Expectation:
     """One entry of the file."""
 
-    kind: str
+    kind: List
     id: str
     reason: str
     link: str

@@ -22,6 +22,7 @@ from torch_conformance.expectations.entry import (
 from torch_conformance.expectations.patterns import Index
 from torch_conformance.spec import catalogue, yaml_nodes
 from torch_conformance.spec.ids import pattern_error
+from torch_conformance.spec.reason import List
 
 
 class Expectations:
@@ -103,17 +104,20 @@ def read(file: Path) -> Content:
     content = Content([], [], [], bool(node.flow_style))
     for key_node, list_node in node.value:
         where = f"{file}:{key_node.start_mark.line + 1}"
-        if key_node.value not in LISTS or not isinstance(list_node, yaml.SequenceNode):
+        kind = next((name for name in LISTS if name == key_node.value), None)
+        if kind is None or not isinstance(list_node, yaml.SequenceNode):
             content.problems.append(
                 f"{where}: {key_node.value!r} is not one of the lists {', '.join(LISTS)}"
             )
             continue
-        _read_list(file, key_node, list_node, content)
+        _read_list(file, kind, key_node, list_node, content)
     return content
 
 
-def _read_list(file: Path, key: yaml.ScalarNode, node: yaml.SequenceNode, content: Content) -> None:
-    kind, last = key.value, 0
+def _read_list(
+    file: Path, kind: List, key: yaml.ScalarNode, node: yaml.SequenceNode, content: Content
+) -> None:
+    last = 0
     for item in node.value:
         try:
             entry = _entry(file, kind, item)
@@ -128,7 +132,7 @@ def _read_list(file: Path, key: yaml.ScalarNode, node: yaml.SequenceNode, conten
     content.lists.append(Place(kind, flow, not node.value, line, column, end))
 
 
-def _entry(file: Path, kind: str, node: yaml.Node) -> Expectation:
+def _entry(file: Path, kind: List, node: yaml.Node) -> Expectation:
     where = f"{file}:{node.start_mark.line + 1}"
     values = yaml_nodes.construct(node, where, ExpectationsError)
     if not isinstance(values, dict):

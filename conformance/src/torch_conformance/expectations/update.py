@@ -30,6 +30,7 @@ from torch_conformance.expectations.file import Content, Expectations, Place, du
 from torch_conformance.expectations.patterns import Index, compress
 from torch_conformance.results import summary
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.reason import List
 from torch_conformance.spec.result import CheckResult
 
 #: What stands in an entry that no person has looked at; the linter refuses it.
@@ -140,7 +141,7 @@ def _unreviewed(
     today: datetime.date,
 ) -> list[Expectation]:
     """Entries for what is broken or flaky and not listed, the same causes together."""
-    groups: dict[tuple[str, str | None, str], list[str]] = defaultdict(list)
+    groups: dict[tuple[List, str | None, str], list[str]] = defaultdict(list)
     for id in ids:
         outcome = results[id].outcome
         if outcome in BROKEN:

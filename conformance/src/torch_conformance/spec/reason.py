@@ -12,6 +12,9 @@ import msgspec
 
 from torch_conformance.spec.outcome import Outcome
 
+#: The lists of an expectations file.
+List = Literal["unsupported", "xfail", "flaky"]
+
 
 class _Reason(
     msgspec.Struct,
@@ -77,7 +80,7 @@ class Blocked(_Reason, frozen=True, kw_only=True, tag="blocked"):
 class Excused(_Reason, frozen=True, kw_only=True, tag="excused"):
     """An entry of the expectations file decided."""
 
-    list: Literal["unsupported", "xfail", "flaky"]
+    list: List
     """The list of the entry."""
     entry: str
     """The pattern of the entry."""
@@ -91,7 +94,7 @@ class Excused(_Reason, frozen=True, kw_only=True, tag="excused"):
 
     def __str__(self) -> str:
         said = f"{self.text} ({self.link})" if self.link else self.text
-        if self.list != Outcome.FLAKY or self.observed is None:
+        if self.list != "flaky" or self.observed is None:
             return said
         if self.observed is Outcome.PASS:
             return f"{said}; passed this time"
