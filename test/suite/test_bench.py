@@ -14,6 +14,7 @@ from statistics import median
 import harness
 
 from torch_conformance.bench import failing, latency, operators, timing
+from torch_conformance.spec.outcome import Outcome
 
 
 def bench(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,6 +84,6 @@ def test_a_thousand_failures_and_fifty_crashes_have_few_causes() -> None:
     red = failing.run(broken=True, workers=2)
     outcomes = [check.outcome for check in red.checks]
     assert len(outcomes) == 4000
-    assert outcomes.count("fail") + outcomes.count("error") == 1000
-    assert outcomes.count("crash") == 50
+    assert outcomes.count(Outcome.FAIL) + outcomes.count(Outcome.ERROR) == 1000
+    assert outcomes.count(Outcome.CRASH) == 50
     assert 4 <= red.causes < 40

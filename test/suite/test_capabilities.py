@@ -25,7 +25,7 @@ from torch_conformance.running.result import Result
 from torch_conformance.spec import capabilities, catalogue
 from torch_conformance.spec.capabilities import Capabilities, State
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import Unsupported
+from torch_conformance.spec.reason import MissingCapability, Stated, Unsupported
 
 CPU = Descriptor("cpu", "cpu")
 NAME = "streams"
@@ -67,7 +67,7 @@ def found_in_process(declared: bool | None = None) -> Capabilities:
         (raising(AttributeError("no stream")), State.ABSENT, None),
         (raising(RuntimeError("Backend doesn't support events.")), State.ABSENT, None),
         (raising(RuntimeError("Allocator for x is not a DeviceAllocator.")), State.ABSENT, None),
-        (raising(Unsupported("not on the CPU")), State.ABSENT, None),
+        (raising(Unsupported(Stated(text="not on the CPU"))), State.ABSENT, None),
         (raising(RuntimeError("boom")), State.BROKEN, "its probe raised RuntimeError: boom"),
         (raising(TypeError("a\nb")), State.BROKEN, "its probe raised TypeError: a"),
         (wrong, State.BROKEN, "its probe found that 1 is 2"),
@@ -161,7 +161,8 @@ def test_a_check_that_needs_a_broken_capability_fails_with_what_was_seen() -> No
 def test_a_check_that_also_needs_an_absent_capability_is_unsupported() -> None:
     known = Capabilities(frozenset({"accelerator"}), {NAME: "its probe raised KeyError"})
     (decided,) = judge().plan([needing(NAME, "sparse")], known).decided
-    assert (decided.outcome, decided.message) == ("unsupported", "needs capability 'sparse'")
+    assert decided.outcome == "unsupported"
+    assert decided.reason == MissingCapability(names=("sparse",))
 
 
 def test_a_running_check_fails_where_it_asks_for_a_broken_capability() -> None:
@@ -181,18 +182,18 @@ def test_a_level_counts_the_musts_that_absent_capabilities_excuse() -> None:
         id for id, r in synthetic.requirements().items() if r.tier == "core" and r.level == "must"
     )
     records = [synthetic.record(id) for id in synthetic.requirements() if id not in must[:2]]
-    reason = "needs capability 'sparse'"
+    reason = synthetic.needs("sparse")
     records += [synthetic.record(id, "unsupported", reason=reason) for id in must[:2]]
     content = synthetic.content(records)
     content["run"]["capabilities"]["sparse"]["value"] = False
-    core = levels.assess(content).steps[0]
+    core = levels.assess(synthetic.document(content).report).steps[0]
     assert core.excused == tuple(must[:2])
 
 
 def test_a_broken_capability_excuses_nothing_and_blocks_the_level_that_demands_it() -> None:
     content = synthetic.content()
     content["run"]["capabilities"]["generator"] |= {"value": False, "broken": "its probe hung"}
-    core = levels.assess(content).steps[0]
+    core = levels.assess(synthetic.document(content).report).steps[0]
     assert [str(blocker) for blocker in core.blockers] == [
         "capability generator is broken, and the level demands it: its probe hung"
     ]

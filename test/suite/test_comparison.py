@@ -19,8 +19,8 @@ ID = "COPY-001"
 
 
 def compared(old: dict[str, Any], new: dict[str, Any], *across: str) -> comparison.Comparison:
-    sides = (comparison.side_of(synthetic.document(made)) for made in (old, new))
-    return comparison.compare(*sides, frozenset(across))
+    before, after = (comparison.side_of(synthetic.document(made)) for made in (old, new))
+    return comparison.compare(before, after, frozenset(across))
 
 
 def moved(before: str, after: str) -> str:

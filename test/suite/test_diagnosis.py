@@ -57,7 +57,7 @@ def crashes(*bodies: Callable[[Device], Any], options: Options = DIAGNOSING) -> 
 def test_crashes_in_one_operator_are_one_cause_wherever_they_came_from() -> None:
     results = crashes(bad_address, bad_address_again, bad_address, lambda dev: None)
     assert [result.outcome for result in results] == ["crash"] * 3 + ["pass"]
-    causes = {summary.cause({"outcome": "crash", "message": r.message}) for r in results[:3]}
+    causes = {summary.cause(result) for result in results[:3]}
     assert causes == {"crash: SIGSEGV in aten::add_.Tensor"}
     first = results[0]
     assert first.message.splitlines()[1].startswith("in bad_address (suite/test_diagnosis.py:")

@@ -117,7 +117,9 @@ def test_a_late_error_of_an_unsupported_check_is_its_own_and_of_no_other(
             raise late.pop()
 
     monkeypatch.setattr(dev, "synchronize", synchronize)
-    first = execute(Check("a/queues", (), raising(Unsupported("no streams")), file=__file__), dev)
+    first = execute(
+        Check("a/queues", (), raising(Unsupported(Stated(text="no streams"))), file=__file__), dev
+    )
     assert (first.outcome, first.message) == ("error", "RuntimeError: kernel failed")
     assert not late
     assert execute(Check("a/next", (), lambda dev: None), dev).outcome == "pass"

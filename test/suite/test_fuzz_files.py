@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import synthetic
 import yaml
 from fuzzing import VALUES, damaged, fuzzed
 from hypothesis import given
@@ -18,9 +19,12 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.expectations import Expectations, ExpectationsError, skips
 from torch_conformance.expectations.entry import FLAKY, LISTS, OPTIONAL, REQUIRED, STATUSES
 from torch_conformance.expectations.update import update
+from torch_conformance.running.result import Result
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.descriptor import Descriptor, DescriptorError
 from torch_conformance.spec.outcome import BAD, Outcome
+from torch_conformance.spec.reason import Excused
+from torch_conformance.spec.result import CheckResult
 
 pytestmark = pytest.mark.fuzz
 
@@ -54,6 +58,11 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "hostile.yaml"
 
 
+def ended(id: str, outcome: Outcome, message: str, excuse: Excused | None = None) -> CheckResult:
+    """The result of a check that ended so."""
+    return synthetic.judged(Result(id, outcome, message, reason=excuse)).result
+
+
 def check_descriptor(file: Path) -> None:
     """Loading gives a descriptor of the right types, or an error that names the file."""
     try:
@@ -78,9 +87,9 @@ def check_expectations(file: Path) -> None:
         assert entry.reason
         assert entry.link
         for outcome in BAD:
-            judged, message = entry.judge(outcome, "why", TODAY)
+            judged, message, excuse = entry.judge(outcome, "why", TODAY)
             assert judged is not Outcome.PASS
-            assert message
+            assert message or excuse
 
 
 @fuzzed
@@ -126,9 +135,9 @@ def test_entries_with_wrong_values_are_an_error_that_names_them(
 @given(data=damaged(EXPECTATIONS))
 def test_a_hostile_file_is_rewritten_as_a_whole_or_not_at_all(file: Path, data: bytes) -> None:
     file.write_bytes(data)
-    records = {IDS[0]: {"outcome": "fail", "message": "wrong"}}
+    results = {IDS[0]: ended(IDS[0], Outcome.FAIL, "wrong")}
     try:
-        update(file, records, IDS, {"copy", "view"}, TODAY)
+        update(file, results, IDS, {"copy", "view"}, TODAY)
     except ExpectationsError:
         assert file.read_bytes() == data
     else:
@@ -162,15 +171,15 @@ def entries(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def judged(file: Path, raw: dict[str, Outcome]) -> dict[str, dict[str, Any]]:
-    """Records as the run makes them."""
+def judged(file: Path, raw: dict[str, Outcome]) -> dict[str, CheckResult]:
+    """Results as the run makes them."""
     expectations = Expectations.load(file)
-    records = {}
+    results = {}
     for id, outcome in raw.items():
         entry = expectations.find(id)
-        result, message = entry.judge(outcome, "why", TODAY) if entry else (outcome, "why")
-        records[id] = {"outcome": result.value, "message": message, "reason": message}
-    return records
+        how = entry.judge(outcome, "why", TODAY) if entry else (outcome, "why", None)
+        results[id] = ended(id, *how)
+    return results
 
 
 @fuzzed
@@ -184,7 +193,7 @@ def test_after_an_update_the_same_results_are_expected(
     file.write_text(yaml.dump(lists, Dumper=_NoAliases, sort_keys=False))
     changes = update(file, judged(file, raw), IDS, {"copy", "view"}, TODAY)
     again = judged(file, raw)
-    bad = {id for id, record in again.items() if Outcome(record["outcome"]) in BAD}
+    bad = {id for id, result in again.items() if result.outcome in BAD}
     expectations = Expectations.load(file)
     for id in bad:  # What has expired is left for a person.
         entry = expectations.find(id)

@@ -82,7 +82,8 @@ def run(broken: bool, workers: int) -> Timing:
             [*command, "--noconftest", *options, "--report=report.json"],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": path, "BENCH_BROKEN": "1" if broken else ""},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
         )
         wall, cpu = time.perf_counter() - begin, cpu_of_children() - used
