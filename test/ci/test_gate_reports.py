@@ -248,11 +248,23 @@ FORGED: dict[str, tuple[Any, str]] = {
     "another commit": (lambda v: v.update(head_sha="main"), "head_sha"),
     "another key": (lambda v: v.update(number=7), "number"),
     "another version": (lambda v: v.update(schema_version=2), "schema_version"),
-    "a long text": (lambda v: v["checks"][0].update(message="x" * 5000), "checks/0/message"),
-    "no text": (lambda v: v["checks"][0].update(message=None), "not of type 'string'"),
-    "a lane's name": (lambda v: v["lanes"][0].update(name="../x"), "does not match"),
-    "negative": (lambda v: v.update(left_out=-1), "less than the minimum"),
-    "a truth for a number": (lambda v: v.update(left_out=True), "not of type 'integer'"),
+    "a long text": (
+        lambda v: v["checks"][0].update(message="x" * 5000),
+        "checks[0].message: expected `str` of length <= 4000",
+    ),
+    "no text": (
+        lambda v: v["checks"][0].update(message=None),
+        "checks[0].message: expected `str`, got `null`",
+    ),
+    "a lane's name": (
+        lambda v: v["lanes"][0].update(name="../x"),
+        "lanes[0].name: expected `str` matching",
+    ),
+    "negative": (lambda v: v.update(left_out=-1), "left_out: expected `int` >= 0, not -1"),
+    "a truth for a number": (
+        lambda v: v.update(left_out=True),
+        "left_out: expected `int`, got `bool`",
+    ),
 }
 
 
@@ -277,7 +289,7 @@ def test_a_forged_verdict_is_refused(tmp_path: Path, name: str) -> None:
         (b"[" * 100_000, "nested deeper"),
         (b'{"outcome": NaN}', "NaN"),
         (b" " * (verdict.MAX_BYTES + 1), "larger than"),
-        (b"null", "not of type 'object'"),
+        (b"null", "expected `object`, got `null`"),
     ],
     ids=["empty", "not UTF-8", "deep", "NaN", "large", "null"],
 )
