@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ci.dashboard.model import Change as SeriesChange
 from ci.dashboard.model import Result
 from torch_conformance.results import summary
-from torch_conformance.results.comparison import Change
+from torch_conformance.results.comparison import Change, Seen
 
 ROOM = 40
 """Limit of separate causes; more are grouped by a shorter part of the message."""
@@ -38,14 +38,25 @@ class Cause(NamedTuple):
         return len(self.ids) - len(self.named)
 
 
-def of_comparison(changes: Iterable[Change]) -> list[Cause]:
-    """Causes of changes between two runs, the most frequent first."""
-    return _grouped((change.id, change.old, change.new, change.detail) for change in changes)
+def of_comparison(changes: Iterable[Change], results: Mapping[str, Seen]) -> list[Cause]:
+    """Causes of changes between two runs, of the later of which these are results; the most
+    frequent first."""
+    return _grouped(
+        _Changed(one.id, one.old, one.new, one.detail, _mismatch(one, results.get(one.id)))
+        for one in changes
+    )
+
+
+def _mismatch(change: Change, result: Seen | None) -> str | None:
+    """None if the change is one of evidence, or the check is gone."""
+    return result.mismatch if result and result.outcome == change.new else None
 
 
 def of_series(changes: Iterable[SeriesChange]) -> list[Cause]:
     """Causes of changes in a series, the most frequent first."""
-    return _grouped((one.check, one.before, one.after, one.detail) for one in changes)
+    return _grouped(
+        _Changed(one.check, one.before, one.after, one.detail, one.mismatch) for one in changes
+    )
 
 
 class Failure(NamedTuple):
@@ -54,11 +65,12 @@ class Failure(NamedTuple):
     id: str
     outcome: str
     message: str | None
+    mismatch: str | None
 
     @staticmethod
     def of(results: Mapping[str, Result]) -> Iterator[Failure]:
         """Those of checks by id."""
-        return (Failure(id, one.outcome, one.message) for id, one in results.items())
+        return (Failure(id, one.outcome, one.message, one.mismatch) for id, one in results.items())
 
 
 class _Changed(NamedTuple):
@@ -68,6 +80,7 @@ class _Changed(NamedTuple):
     before: str
     after: str
     message: str
+    mismatch: str | None
 
     @property
     def outcome(self) -> str:
@@ -75,9 +88,8 @@ class _Changed(NamedTuple):
         return f"{self.before}\0{self.after}"
 
 
-def _grouped(changes: Iterable[tuple[str, str, str, str]]) -> list[Cause]:
-    found = summary.grouped((_Changed(*change) for change in changes), ROOM)
-    return [_cause(text, group) for text, group in found]
+def _grouped(changes: Iterable[_Changed]) -> list[Cause]:
+    return [_cause(text, group) for text, group in summary.grouped(changes, ROOM)]
 
 
 def _cause(text: str, group: list[_Changed]) -> Cause:

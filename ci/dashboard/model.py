@@ -146,6 +146,10 @@ class Result:
     waiver: str | None = None
     """`LIST: ID` of the expectation that decided."""
     samples: int | None = None
+    issue: str | None = None
+    """Of PyTorch, if that blocks the check."""
+    mismatch: str | None = None
+    """In what a result differs from the expected one, if the check failed by that."""
 
     @property
     def unexpected(self) -> bool:
@@ -202,6 +206,8 @@ class Change:
     """`regression`, `improvement` or `other` (torch_conformance.results.comparison.ranks)."""
     detail: str = ""
     """First line of message or reason, at most 200 characters."""
+    mismatch: str | None = None
+    """In what the result now differs from the expected one, if the check fails by that."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ Place = tuple[int, int]
 #: In the order of `Result`.
 RESULT = (
     "outcome, evidence, duration_s, message, reason, repro, fallbacks, "
-    "waiver_list || ': ' || waiver_id, samples"
+    "waiver_list || ': ' || waiver_id, samples, issue, mismatch"
 )
 
 
@@ -70,7 +70,8 @@ def tracks(database: duckdb.DuckDBPyConnection, span: Span) -> Iterator[tuple[st
 
 
 _STAYS = """
-SELECT check_id, series, outcome, evidence, bad, place, before, message, reason, fallbacks
+SELECT check_id, series, outcome, evidence, bad, place, before, message, reason, fallbacks,
+    mismatch
 FROM (
     SELECT *, lag(place) OVER w AS before, lag(outcome) OVER w AS outcome_before,
         lag(evidence) OVER w AS evidence_before, lag(bad) OVER w AS bad_before
@@ -90,9 +91,10 @@ FROM chunk GROUP BY check_id, series ORDER BY check_id, series
 def _stays(rows: Iterable[Sequence[Any]]) -> dict[tuple[str, int], list[tuple[int | None, Stay]]]:
     """Where each stay begins, and where the one before it ended."""
     found: dict[tuple[str, int], list[tuple[int | None, Stay]]] = defaultdict(list)
-    for check, series, outcome, evidence, bad, place, before, message, reason, fallbacks in rows:
-        said = detail(evidence, message, reason, fallbacks)
-        found[check, series].append((before, Stay(outcome, evidence, bad, place, place, said)))
+    for check, series, outcome, evidence, bad, place, before, *texts, mismatch in rows:
+        said = detail(evidence, *texts)
+        stay = Stay(outcome, evidence, bad, place, place, said, mismatch)
+        found[check, series].append((before, stay))
     return found
 
 
@@ -119,7 +121,5 @@ def _newest(
 
 def result(values: Sequence[Any]) -> Result:
     """From the columns `RESULT`."""
-    outcome, evidence, seconds, message, reason, repro, fallbacks, waiver, samples = values
-    return Result(
-        outcome, evidence, seconds, message, reason, repro, tuple(fallbacks), waiver, samples
-    )
+    outcome, evidence, seconds, message, reason, repro, fallbacks, *rest = values
+    return Result(outcome, evidence, seconds, message, reason, repro, tuple(fallbacks), *rest)

@@ -18,7 +18,7 @@ LONGEST_DETAIL = 200  # characters
 
 
 class Stay(NamedTuple):
-    """A segment, with the message of its first run."""
+    """A segment, with the message and the mismatch of its first run."""
 
     outcome: str
     evidence: str | None
@@ -26,6 +26,7 @@ class Stay(NamedTuple):
     first: int
     last: int
     detail: str
+    mismatch: str | None = None
 
     @property
     def kind(self) -> tuple[str, str | None, bool]:
@@ -40,6 +41,7 @@ class Difference(NamedTuple):
     after: str
     kind: str
     detail: str
+    mismatch: str | None = None
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,8 @@ def parse(values: Sequence[Any]) -> Track:
 
 
 def _result(values: Sequence[Any]) -> Result:
-    outcome, evidence, seconds, message, reason, repro, fallbacks, waiver, samples = values
-    return Result(
-        outcome, evidence, seconds, message, reason, repro, tuple(fallbacks), waiver, samples
-    )
+    outcome, evidence, seconds, message, reason, repro, fallbacks, *rest = values
+    return Result(outcome, evidence, seconds, message, reason, repro, tuple(fallbacks), *rest)
 
 
 def joined(old: Track | None, new: Track) -> Track:
@@ -125,7 +125,7 @@ def since(track: Track, first: int) -> Track | None:
     if track.stays[0].first >= first:
         return track
     stays = tuple(
-        stay if stay.first >= first else stay._replace(first=first, detail="")
+        stay if stay.first >= first else stay._replace(first=first, detail="", mismatch=None)
         for stay in track.stays
         if stay.last >= first
     )
@@ -173,7 +173,7 @@ def difference(old: Stay | None, new: Stay) -> Difference | None:
     move = by_outcome(old, new)
     if move is not None:
         before = old.outcome if old else "new"
-        return Difference(before, new.outcome, _KINDS.get(move, "other"), new.detail)
+        return Difference(before, new.outcome, _KINDS.get(move, "other"), new.detail, new.mismatch)
     return _evidence(old, new) if old else None
 
 

@@ -15,6 +15,7 @@ from torch_conformance.results import levels
 from torch_conformance.results.locations import without_folders
 from torch_conformance.results.reader import Document
 from torch_conformance.results.report import totals
+from torch_conformance.spec.reason import Blocked
 from torch_conformance.spec.result import CheckResult
 
 MAX_TEXT = 4000
@@ -54,6 +55,8 @@ def results(report: Document) -> Iterator[Row]:
             "duration_s": float(f"{result.duration_s:.{DIGITS}g}"),
             "message": _cut(result.message),
             "reason": _cut(str(result.reason)) if result.reason else None,
+            "issue": _issue(result),
+            "mismatch": result.mismatch and result.mismatch.value,
             "repro": _cut(result.repro),
             "fallbacks": _fallbacks(result),
             "waiver_list": excused.list if excused else None,
@@ -136,6 +139,10 @@ def _counted(report: Document) -> Row:
         "bad": sum(result.unexpected for result in report.checks),
         "stored": len(report.checks),
     }
+
+
+def _issue(result: CheckResult) -> str | None:
+    return _cut(result.reason.issue) if isinstance(result.reason, Blocked) else None
 
 
 def _fallbacks(result: CheckResult) -> list[str]:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is in the two relations of a store: names, DuckDB's types, meanings.
 
-The files have exactly these columns. A change of them is a new schema of stores.
+New files have exactly these columns. What earlier suites did not write is read by
+former_columns.py; any other change of the columns is a new schema of stores.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import BAD, BAD_UNLESS_LISTED, Outcome
 
 
@@ -81,12 +83,19 @@ RESULTS = {
     "duration_s": Column("DOUBLE", "in seconds, to three digits"),
     "message": Column("VARCHAR", "what is wrong; null if nothing is"),
     "reason": Column("VARCHAR", "why the check did not pass although nothing is wrong"),
+    "issue": Column("VARCHAR", "of PyTorch that blocks the check; null if none does"),
+    "mismatch": Column(
+        "VARCHAR",
+        "in what a result differs from the expected one, "
+        "if the check failed by that: " + ", ".join(Mismatch),
+    ),
     "repro": Column("VARCHAR", "code or a command that repeats it"),
     "fallbacks": Column("VARCHAR[]", "operators that ran by CPU fallback"),
     "waiver_list": Column("VARCHAR", "of the expectation that decided: unsupported, xfail, flaky"),
     "waiver_id": Column("VARCHAR", "of the expectation that decided"),
     "samples": Column("BIGINT", "verifications inside the check; null if it does not say"),
 }
+
 
 def _any_of(outcomes: frozenset[Outcome]) -> str:
     return f"outcome IN ({', '.join(repr(outcome.value) for outcome in sorted(outcomes))})"

@@ -18,7 +18,7 @@ import duckdb
 
 from ci import untrusted
 from ci.errors import CiError
-from ci.results import duck, former_names, layout
+from ci.results import duck, former_columns, former_names, layout
 from ci.results.layout import Segment
 from ci.results.schema import RESULTS, RUNS, Column
 from torch_conformance.spec import strict
@@ -63,20 +63,21 @@ class Snapshot:
         An error of DuckDB in the block becomes a CiError if a file is to blame.
         """
         with duck.connected() as database, _blaming(part.segment for part in self.parts):
-            database.execute(f"CREATE VIEW runs AS {former_names.runs(self._query(RUNS))}")
-            results = former_names.results(self._query(RESULTS))
+            runs = former_names.runs(self._query(database, RUNS))
+            database.execute(f"CREATE VIEW runs AS {runs}")
+            results = former_names.results(self._query(database, RESULTS))
             database.execute(f"CREATE VIEW results AS {results}")
             yield database
 
-    def _query(self, columns: dict[str, Column]) -> str:
+    def _query(self, database: duckdb.DuckDBPyConnection, columns: dict[str, Column]) -> str:
         id, parts = ("id", self.parts) if columns is RUNS else ("run", _with_results(self.parts))
         whole = [_file(part.segment, columns) for part in parts if part.whole]
-        queries = [duck.of_parquet(whole, columns)]
+        queries = [former_columns.query(database, whole, columns)]
         for part in parts:
             if not part.whole:
-                rows = duck.of_parquet([_file(part.segment, columns)], columns)
+                rows = former_columns.query(database, [_file(part.segment, columns)], columns)
                 mine = ", ".join(map(duck.literal, sorted(part.stored)))
-                queries.append(f"{rows} WHERE {id} IN ({mine})")
+                queries.append(f"FROM ({rows}) WHERE {id} IN ({mine})")
         return " UNION ALL ".join(queries)
 
 
@@ -200,9 +201,10 @@ def _blame(segment: Segment) -> None:
 
 def _count(file: Path, columns: dict[str, Column], what: str, segment: Segment) -> int:
     # The hash has DuckDB read every column.
-    query = f"SELECT {what}, bit_xor(hash(row)) FROM ({duck.of_parquet([file], columns)}) AS row"
     try:
         with duck.connected() as database:
+            rows = former_columns.query(database, [file], columns)
+            query = f"SELECT {what}, bit_xor(hash(row)) FROM ({rows}) AS row"
             (count, _) = database.execute(query).fetchall()[0]
     except duckdb.Error as error:
         if not segment.runs.exists():

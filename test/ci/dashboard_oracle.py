@@ -34,6 +34,7 @@ from ci.dashboard.track import Stay, detail, difference
 from ci.results import accept
 from torch_conformance.results import levels, report
 from torch_conformance.results.reader import Document
+from torch_conformance.spec.reason import Blocked
 from torch_conformance.spec.result import CheckResult
 
 
@@ -199,7 +200,7 @@ class _Memory:
 def _stay(found: CheckResult) -> Stay:
     reason = str(found.reason) if found.reason else None
     said = detail(found.evidence, found.message, reason, found.fallbacks)
-    return Stay(found.outcome, found.evidence, found.unexpected, 0, 0, said)
+    return Stay(found.outcome, found.evidence, found.unexpected, 0, 0, said, found.mismatch)
 
 
 def _spells(had: Sequence[tuple[int, CheckResult]]) -> Iterator[Spell]:
@@ -229,4 +230,6 @@ def _result(found: CheckResult) -> Result:
         found.fallbacks,
         f"{excused.list}: {excused.entry}" if excused else None,
         found.samples,
+        found.reason.issue if isinstance(found.reason, Blocked) else None,
+        found.mismatch,
     )

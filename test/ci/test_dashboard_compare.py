@@ -290,7 +290,7 @@ def test_causes_keep_apart_what_changed_otherwise() -> None:
         comparison.Change("a/x:c3", "xfail", "fail", "3 of 8"),
         comparison.Change("a/x:c4", "pass", "crash", "SIGSEGV"),
     ]
-    found = causes.of_comparison(changes)
+    found = causes.of_comparison(changes, {})
     assert [(c.before, c.after, c.text, c.ids) for c in found] == [
         ("pass", "fail", "N of N", ("a/x:c1", "a/x:c2")),
         ("pass", "crash", "SIGSEGV", ("a/x:c4",)),

@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from ci.dashboard import runs
+from ci.results import duck, former_columns, schema
 from ci.results.store import Store
 from torch_conformance.results import levels
 from torch_conformance.spec import catalogue, former_names, operator_families
 
+NEW = ("issue", "mismatch")
 STORE = Store(Path(__file__).resolve().parents[2] / "docs" / "dashboard" / "store")
 
 
@@ -37,6 +39,46 @@ def test_tiers_of_old_results_have_todays_names() -> None:
             tier for (tier,) in database.execute("SELECT DISTINCT tier FROM results").fetchall()
         }
     assert tiers == set(catalogue.TIERS)
+
+
+def test_what_old_results_say_only_in_words_is_data() -> None:
+    with STORE.reading() as database:
+        blocked = database.execute(
+            "SELECT DISTINCT issue, starts_with(reason, issue) FROM results "
+            "WHERE outcome = 'blocked_upstream'"
+        ).fetchall()
+        others = database.execute(
+            "SELECT count(issue) FROM results WHERE outcome <> 'blocked_upstream'"
+        ).fetchone()
+        wrong = database.execute(
+            "SELECT mismatch, message FROM results WHERE message LIKE '%elements differ; first at%'"
+        ).fetchall()
+    assert blocked and all(issue.startswith("https://") and begins for issue, begins in blocked)
+    assert others == (0,)
+    assert all(mismatch in ("all_values", "some_values") for mismatch, _ in wrong)
+
+
+def test_a_store_of_old_and_new_results_is_one(tmp_path: Path) -> None:
+    columns = {name: schema.RESULTS[name] for name in ("outcome", "message", "reason", *NEW)}
+    texts = ("NULL", "'x; 1 of 1 elements differ; first at (0,)'", "'2 of 3 elements differ; '")
+    rows = ", ".join(f"('fail', {text}, NULL)" for text in texts)
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    with duck.connected() as database:
+        said = f"SELECT * FROM (VALUES {rows}, ('blocked_upstream', NULL, 'a; b')) "
+        said += "AS t(outcome, message, reason)"
+        database.execute(f"COPY ({said}) TO {duck.literal(str(old))}")
+        said = "SELECT 'fail' AS outcome, '1 of 1 elements differ; first at ' AS message, "
+        said += "'c; d' AS reason, 'i' AS issue, 'shape' AS mismatch"
+        database.execute(f"COPY ({said}) TO {duck.literal(str(new))}")
+        query = former_columns.query(database, [old, new], columns)
+        found = database.execute(f"SELECT issue, mismatch FROM ({query})").fetchall()
+    assert sorted(found, key=str) == [
+        ("a", None),
+        ("i", "shape"),
+        (None, "all_values"),
+        (None, None),
+        (None, None),
+    ]
 
 
 @pytest.fixture(scope="module")

@@ -37,27 +37,39 @@ def test_a_value_equals_itself(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("actual", "expected", "words"),
+    ("actual", "expected", "mismatch", "words"),
     [
-        (torch.ones(2), torch.ones(2).double(), "dtype is torch.float32"),
-        (torch.ones(2), torch.ones(3), "shape is [2], expected [3]"),
-        (torch.eye(2).to_sparse(), torch.eye(2), "layout"),
-        (3, torch.ones(2), "a int was returned"),
-        (torch.zeros(2, 2), torch.tensor([[0.0, 0], [0, 1]]), "first at (1, 1): 0.0, expected 1.0"),
-        (torch.tensor([NAN]), torch.ones(1), "1 of 1 elements differ"),
-        (torch.tensor([True]), torch.tensor([False]), "1 of 1 elements differ"),
-        (torch.tensor([2**40]), torch.tensor([2**40 + 1]), "max abs error 1"),
-        ([torch.ones(1)], [torch.ones(1), torch.ones(1)], "structure differs"),
-        ([1, [torch.ones(1)]], [1, [torch.zeros(1)]], "output[1][0]: 1 of 1"),
-        ({"a": 1}, {"a": 2}, "output['a']: 1, expected 2"),
-        (1.0, 2.0, "1.0, expected 2.0"),
-        (-0.0, "x", "expected 'x'"),
+        (torch.ones(2), torch.ones(2).double(), "dtype", "dtype is torch.float32"),
+        (torch.ones(2), torch.ones(3), "shape", "shape is [2], expected [3]"),
+        (torch.eye(2).to_sparse(), torch.eye(2), "layout", "layout is torch.sparse_coo"),
+        (3, torch.ones(2), "type", "a int was returned"),
+        (
+            torch.zeros(2, 2),
+            torch.tensor([[0.0, 0], [0, 1]]),
+            "some_values",
+            "first at (1, 1): 0.0, expected 1.0",
+        ),
+        (torch.tensor([NAN]), torch.ones(1), "all_values", "1 of 1 elements differ"),
+        (torch.tensor([True]), torch.tensor([False]), "all_values", "1 of 1 elements differ"),
+        (torch.tensor([2**40]), torch.tensor([2**40 + 1]), "all_values", "max abs error 1"),
+        ([torch.ones(1)], [torch.ones(1), torch.ones(1)], "structure", "structure differs"),
+        ([1, [torch.ones(1)]], [1, [torch.zeros(1)]], "all_values", "output[1][0]: 1 of 1"),
+        ({"a": 1}, {"b": 1}, "structure", "keys differ"),
+        ({"a": 1}, {"a": 2}, "scalar", "output['a']: 1, expected 2"),
+        (1.0, 2.0, "scalar", "1.0, expected 2.0"),
+        (-0.0, "x", "scalar", "expected 'x'"),
     ],
 )
-def test_a_difference_is_described(actual: Any, expected: Any, words: str) -> None:
-    text = difference(actual, expected)
-    assert text is not None
-    assert words in text
+def test_a_difference_is_described_in_words_and_as_data(
+    actual: Any, expected: Any, mismatch: str, words: str
+) -> None:
+    found = difference(actual, expected)
+    assert found is not None
+    assert found.mismatch == mismatch
+    assert words in found.text
+    with pytest.raises(compare.DifferentError) as error:
+        compare.require_none(found)
+    assert (str(error.value), error.value.mismatch) == (found.text, mismatch)
 
 
 def test_tolerance_is_absolute_plus_relative() -> None:
@@ -119,7 +131,7 @@ def test_a_comparison_makes_no_tensor_larger_than_a_byte_for_each_element() -> N
     count = 4 << 20
     actual, expected = torch.zeros(count), torch.ones(count)
     with Sizes() as sizes:
-        text = difference(actual, expected)
-    assert text is not None and text.startswith(f"{count} of {count} elements differ")
+        found = difference(actual, expected)
+    assert str(found).startswith(f"{count} of {count} elements differ")
     # A part of 2 ** 20 elements may be held as float64 or int64, too.
     assert sizes.largest <= max(count, compare.PART * 8)

@@ -108,6 +108,7 @@ def test_the_output_of_a_death_is_shown(torture: harness.Run) -> None:
 def test_a_failure_says_where_and_by_how_much(torture: harness.Run) -> None:
     message = torture.check("planted/wrong:first")["message"]
     assert message.startswith("1 of 3 elements differ; first at (2,): 3.0, expected 4.0")
+    assert torture.check("planted/wrong:first")["mismatch"] == "some_values"
     assert "assert 41 == 42" in torture.check("planted/assertion")["message"]
 
 

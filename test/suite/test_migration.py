@@ -16,6 +16,7 @@ from torch_conformance.results import reader, schemas, version_1
 from torch_conformance.results.junit import junit
 from torch_conformance.results.writing import dumps
 from torch_conformance.spec import reason
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import Outcome
 
 #: Of a real run of `moody` with an expectations file, before there was a version 2.
@@ -137,6 +138,20 @@ def test_an_old_reason_becomes_data_and_says_the_same(
 def test_an_old_failure_of_the_smoke_tier_still_says_which_side_is_wrong() -> None:
     result = migrated(outcome="fail", message="descriptor wrong: x", repro="r")
     assert result.blames == "descriptor"
+
+
+@pytest.mark.parametrize(
+    ("message", "mismatch"),
+    [
+        ("output[0]: 1 of 9 elements differ; first at (1,): 3.0", Mismatch.SOME_VALUES),
+        ("9 of 9 elements differ; first at (1,): nan\nin sample 0", Mismatch.ALL_VALUES),
+        ("shape is [1], expected [2]", None),
+    ],
+)
+def test_an_old_failure_by_wrong_values_says_so_as_data(
+    message: str, mismatch: Mismatch | None
+) -> None:
+    assert migrated(outcome="fail", message=message, repro="r").mismatch is mismatch
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:
         ),
         lacking("copy/a", "sub.out"),
         record("copy/b", "pass", fallbacks=["aten::sort"]),
-        record("copy/c", "fail", message="1 of 4 elements differ; first at (0,): 1, expected 2"),
+        record("copy/c", "fail", message="1 of 4 elements differs", mismatch="some_values"),
         record("copy/d", "crash", message="SIGSEGV in aten::fill_.Scalar\nin f (a.py:1)"),
     ]
     assert list(todo.lines(document(*broken), catalogue.load())) == [

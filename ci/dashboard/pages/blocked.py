@@ -186,7 +186,7 @@ def issues(model: Model) -> Iterator[Issue]:
     for results in latest.values():
         for id, result in results.items():
             if result.outcome == BLOCKED:
-                checks[(result.reason or "").partition("; ")[0]].add(id)
+                checks[result.issue or ""].add(id)
     for link in sorted(checks):
         cells = {
             id: {

@@ -156,7 +156,8 @@ def title(pair: Pair) -> str:
 def _sections(made: Comparison) -> Iterator[Section]:
     for name, heading, meaning in LISTS:
         changes: Sequence[Any] = getattr(made, name)
-        yield Section(name, heading, meaning, len(changes), causes.of_comparison(changes))
+        found = causes.of_comparison(changes, made.new.results)
+        yield Section(name, heading, meaning, len(changes), found)
 
 
 def _run(run: Run) -> RunPart:

@@ -174,8 +174,9 @@ def suspected(step: TorchStep, one: OnBackend) -> list[Suspected]:
     """What began to fail on a backend, by cause, each with what it is perhaps since."""
     findings = {f.identity: f for f in step.report.findings} if step.report else {}
     by_id = {failing.change.id: failing for failing in one.failing}
+    results = {failing.change.id: failing.result for failing in one.failing}
     found = []
-    for cause in causes.of_comparison(failing.change for failing in one.failing):
+    for cause in causes.of_comparison((failing.change for failing in one.failing), results):
         named = _ranked(identity for id in cause.ids for identity in by_id[id].named)
         parts = _ranked(part for id in cause.ids for part in by_id[id].parts)
         found.append(Suspected(cause, tuple(findings[identity] for identity in named), parts))

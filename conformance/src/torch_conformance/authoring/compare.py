@@ -8,12 +8,14 @@ so that formatting a failure can never run into the backend again.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from torch_conformance.authoring import tolerances
+from torch_conformance.spec.mismatch import Mismatch
 
 # Dtypes in which the CPU cannot compare or subtract, and a wider one in which it can.
 _COMPARABLE: dict[torch.dtype, torch.dtype] = {
@@ -37,6 +39,32 @@ _ULP_BITS: dict[torch.dtype, torch.dtype] = {
 }
 
 
+@dataclass(frozen=True)
+class Difference:
+    """The first difference between two results."""
+
+    mismatch: Mismatch
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class DifferentError(AssertionError):
+    """Raised by a check whose result is not the expected one."""
+
+    def __init__(self, text: str, mismatch: Mismatch) -> None:
+        super().__init__(text)
+        self.mismatch = mismatch
+
+
+def require_none(found: Difference | None) -> None:
+    """Raise DifferentError if a difference was found."""
+    __tracebackhide__ = True
+    if found is not None:
+        raise DifferentError(found.text, found.mismatch)
+
+
 def difference(
     actual: Any,
     expected: Any,
@@ -45,8 +73,8 @@ def difference(
     atol: float = 0.0,
     equal_nan: bool = True,
     where: str = "",
-) -> str | None:
-    """A sentence about the first difference between two nested results, or None if there is none.
+) -> Difference | None:
+    """The first difference between two nested results, or None if there is none.
 
     Tensors must agree in dtype, shape and layout, and in values: ``atol + rtol * |expected|``.
     Sequences and mappings are compared element by element; everything else with ``==``.
@@ -60,18 +88,19 @@ def difference(
     return _scalar_difference(actual, expected, rtol, atol, equal_nan, where)
 
 
-def metadata_difference(actual: Any, expected: Any, where: str = "") -> str | None:
+def metadata_difference(actual: Any, expected: Any, where: str = "") -> Difference | None:
     """Like `difference`, but blind to values: dtype, shape, layout and structure only."""
     if isinstance(expected, Tensor):
         return _metadata(actual, expected, where)
     if isinstance(expected, Sequence) and not isinstance(expected, (str, bytes)):
         if not isinstance(actual, Sequence) or len(actual) != len(expected):
-            return f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
+            return _other_structure(actual, expected, where)
         pairs = enumerate(zip(actual, expected, strict=True))
         found = (metadata_difference(a, e, f"{where}[{i}]") for i, (a, e) in pairs)
-        return next((text for text in found if text), None)
+        return next((one for one in found if one), None)
     if type(actual) is not type(expected):
-        return f"{_at(where)}{type(actual).__name__} returned, expected {type(expected).__name__}"
+        text = f"{_at(where)}{type(actual).__name__} returned, expected {type(expected).__name__}"
+        return Difference(Mismatch.TYPE, text)
     return None
 
 
@@ -92,25 +121,31 @@ def _short(value: Any) -> str:
     return repr(value)[:80]
 
 
-def _metadata(actual: Any, expected: Tensor, where: str) -> str | None:
+def _other_structure(actual: Any, expected: Any, where: str) -> Difference:
+    text = f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
+    return Difference(Mismatch.STRUCTURE, text)
+
+
+def _metadata(actual: Any, expected: Tensor, where: str) -> Difference | None:
     if not isinstance(actual, Tensor):
-        return f"{_at(where)}a {type(actual).__name__} was returned, expected a tensor"
-    for name in ("dtype", "layout"):
-        if getattr(actual, name) != getattr(expected, name):
-            return (
-                f"{_at(where)}{name} is {getattr(actual, name)}, expected {getattr(expected, name)}"
-            )
+        text = f"{_at(where)}a {type(actual).__name__} was returned, expected a tensor"
+        return Difference(Mismatch.TYPE, text)
+    for mismatch in (Mismatch.DTYPE, Mismatch.LAYOUT):
+        found, wanted = getattr(actual, mismatch.value), getattr(expected, mismatch.value)
+        if found != wanted:
+            return Difference(mismatch, f"{_at(where)}{mismatch} is {found}, expected {wanted}")
     if actual.shape != expected.shape:
-        return f"{_at(where)}shape is {list(actual.shape)}, expected {list(expected.shape)}"
+        text = f"{_at(where)}shape is {list(actual.shape)}, expected {list(expected.shape)}"
+        return Difference(Mismatch.SHAPE, text)
     return None
 
 
 def _tensor_difference(
     actual: Any, expected: Tensor, rtol: float, atol: float, equal_nan: bool, where: str
-) -> str | None:
-    text = _metadata(actual, expected, where)
-    if text is not None:
-        return text
+) -> Difference | None:
+    found = _metadata(actual, expected, where)
+    if found is not None:
+        return found
     actual, expected = _plain(actual), _plain(expected)
     if torch.equal(actual, expected):
         return None
@@ -119,7 +154,8 @@ def _tensor_difference(
         close[part] = _close(a, e, rtol, atol, equal_nan)
     if bool(close.all()):
         return None
-    return _at(where) + _describe(actual, expected, ~close, rtol, atol)
+    extent = Mismatch.SOME_VALUES if bool(close.any()) else Mismatch.ALL_VALUES
+    return Difference(extent, _at(where) + _describe(actual, expected, ~close, rtol, atol))
 
 
 def _parts(*tensors: Tensor) -> Iterator[tuple[Any, ...]]:
@@ -229,33 +265,33 @@ def _unravel(flat: int, shape: torch.Size) -> tuple[int, ...]:
 
 def _sequence_difference(
     actual: Any, expected: Sequence[Any], rtol: float, atol: float, equal_nan: bool, where: str
-) -> str | None:
+) -> Difference | None:
     if not isinstance(actual, Sequence) or len(actual) != len(expected):
-        return f"{_at(where)}structure differs: {_short(actual)} against {_short(expected)}"
+        return _other_structure(actual, expected, where)
     for i, (a, e) in enumerate(zip(actual, expected, strict=True)):
-        text = difference(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{i}]")
-        if text is not None:
-            return text
+        found = difference(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{i}]")
+        if found is not None:
+            return found
     return None
 
 
 def _mapping_difference(
     actual: Any, expected: Mapping[Any, Any], rtol: float, atol: float, equal_nan: bool, where: str
-) -> str | None:
+) -> Difference | None:
     if not isinstance(actual, Mapping) or set(actual) != set(expected):
-        return f"{_at(where)}keys differ"
+        return Difference(Mismatch.STRUCTURE, f"{_at(where)}keys differ")
     for key, value in expected.items():
-        text = difference(
+        found = difference(
             actual[key], value, rtol=rtol, atol=atol, equal_nan=equal_nan, where=f"{where}[{key!r}]"
         )
-        if text is not None:
-            return text
+        if found is not None:
+            return found
     return None
 
 
 def _scalar_difference(
     actual: Any, expected: Any, rtol: float, atol: float, equal_nan: bool, where: str
-) -> str | None:
+) -> Difference | None:
     if isinstance(expected, (float, complex)) and isinstance(actual, (int, float, complex)):
         if actual == expected or (equal_nan and actual != actual and expected != expected):
             return None
@@ -263,4 +299,5 @@ def _scalar_difference(
             return None
     elif actual == expected:
         return None
-    return f"{_at(where)}{_short(actual)}, expected {_short(expected)}"
+    text = f"{_at(where)}{_short(actual)}, expected {_short(expected)}"
+    return Difference(Mismatch.SCALAR, text)

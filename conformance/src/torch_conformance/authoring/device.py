@@ -275,9 +275,7 @@ class Device:
         actual = self._to_cpu(actual)
         if isinstance(actual, torch.Tensor) and not isinstance(expected, torch.Tensor):
             actual = actual.tolist()
-        text = compare.difference(actual, expected, rtol=rtol, atol=atol)
-        if text is not None:
-            raise AssertionError(text)
+        compare.require_none(compare.difference(actual, expected, rtol=rtol, atol=atol))
 
     def _to_cpu(self, value: Any) -> Any:
         if isinstance(value, torch.Tensor):

@@ -154,6 +154,7 @@ class Judge:
             evidence=raw.evidence,  # type: ignore[arg-type]  # one of the words, by `evidence`
             message=message or NOTHING_SAID if unexpected else None,
             blames=raw.blames if unexpected else None,  # type: ignore[arg-type]  # by `blames`
+            mismatch=raw.mismatch if unexpected else None,
             reason=reason,
             repro=raw.repro or self._repro(check.id) if unexpected else None,
             fallbacks=tuple(raw.fallbacks),

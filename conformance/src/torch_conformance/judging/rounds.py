@@ -126,6 +126,7 @@ class Rounds:
         return merged.changed(
             outcome=Outcome.FLAKY,
             message=f"{_when(ran[0])}, {_when(others[0])}: {odd.message or ''}",
+            mismatch=merged.raw.mismatch if odd.message == merged.raw.message else None,
             reason=None,
             attempts=tuple(attempts),
             repro="\n".join(self._repro(one, odd.seed or 0) for one in (merged.result.id, None)),

@@ -70,13 +70,15 @@ def assert_near(
     floor = FLOOR * max((_norm(tensor) for tensor in expected.values()), default=0.0)
     for name, wanted in expected.items():
         found = dev.cpu(actual[name])
-        text = compare.metadata_difference(found, wanted, f" {name}")
-        assert text is None, text
+        compare.require_none(compare.metadata_difference(found, wanted, f" {name}"))
         scale = max(_norm(wanted), floor)
         error = _norm(found.double() - wanted.double())
         if not error <= granted * scale:  # A NaN is not near.
-            text = compare.difference(found, wanted, rtol=granted, where=f" {name}")
-            raise AssertionError(f"{text}\nin norm {error / scale:.1e}, granted {granted:.1e}")
+            norms = f"in norm {error / scale:.1e}, granted {granted:.1e}"
+            apart = compare.difference(found, wanted, rtol=granted, where=f" {name}")
+            if apart is None:
+                raise AssertionError(norms)
+            raise compare.DifferentError(f"{apart}\n{norms}", apart.mismatch)
 
 
 def _norm(tensor: Tensor) -> float:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.compare import Difference
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, layouts, policy
 from torch_conformance.opinfo.sample import Sample
@@ -42,14 +43,16 @@ class Noncontiguous(Topic):
     def act(self, sample: Sample) -> Seen:
         return Seen(sample.call(self.op.op))
 
-    def _difference(self, dev: Device, sample: Sample, actual: Any, expected: Any) -> str | None:
-        text = super()._difference(dev, sample, actual, expected)
-        if text is not None:
+    def _difference(
+        self, dev: Device, sample: Sample, actual: Any, expected: Any
+    ) -> Difference | None:
+        found = super()._difference(dev, sample, actual, expected)
+        if found is not None:
             # Kernels that are called by others only may take it for granted that rows are dense.
             plain = sample.map(layouts.dense_only(Tensor.contiguous))
             known = replace(sample, known=self._values(plain))
             self.trust(known, Seen(self.canonical(sample, expected)))
-        return text
+        return found
 
 
 def checks() -> list[Check]:

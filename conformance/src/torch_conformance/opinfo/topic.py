@@ -26,6 +26,7 @@ from torch import Tensor
 from torch_conformance.authoring import compare, tolerances
 from torch_conformance.authoring.backend import text_of
 from torch_conformance.authoring.check import REGISTRY, Check
+from torch_conformance.authoring.compare import Difference, DifferentError
 from torch_conformance.authoring.device import Device, run_forked
 from torch_conformance.opinfo import neighbours, policy, precision, randomness, repro, ties
 from torch_conformance.opinfo.evidence import evidence
@@ -34,6 +35,7 @@ from torch_conformance.opinfo.transfer import Transfer
 from torch_conformance.spec import capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import FULL, PR, STANDARD
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.operator_families import of_operator, requirement
 from torch_conformance.spec.outcome import CheckError
 from torch_conformance.spec.reason import NoReference
@@ -62,7 +64,8 @@ class Failure:
 
     index: int
     text: str
-    raised: bool
+    raised: bool = False
+    mismatch: Mismatch | None = None
 
 
 class Incomparable(Exception):
@@ -152,7 +155,7 @@ class Topic:
         """Code that repeats sample `i`."""
         return repro.snippet(self.op, self.samples(dtype, check_id, seed)[i], target, self.recipe)
 
-    def judge(self, dev: Device, sample: Sample) -> str | None:
+    def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
         """What is wrong with the device's result for a sample, or None."""
         moved, on_device = self._moved(dev, sample)
         try:
@@ -185,16 +188,17 @@ class Topic:
             if dev.journal is not None:
                 dev.journal.sample(index)
             try:
-                text = self.judge(dev, sample)
+                wrong = self.judge(dev, sample)
             except Incomparable as reason:
                 incomparable.append(str(reason))
             except AssertionError as error:
-                yield Failure(index, str(error), raised=False)
+                yield Failure(index, str(error))
             except Exception as error:
                 yield Failure(index, f"{type(error).__name__}: {text_of(error)}", raised=True)
             else:
-                if text is not None:
-                    yield Failure(index, text, raised=False)
+                if wrong is not None:
+                    mismatch = wrong.mismatch if isinstance(wrong, Difference) else None
+                    yield Failure(index, str(wrong), mismatch=mismatch)
 
     def own(self, sample: Sample) -> Sample:
         """The sample for one use: a copy, if that changes its arguments."""
@@ -234,27 +238,29 @@ class Topic:
         if sample.known is None or not policy.has_values(self.op):
             return
         if not _equal(expected.values, sample.known):
-            text = compare.difference(expected.values, sample.known, rtol=PLAIN, atol=PLAIN)
-            if text is not None and not randomness.drawn(lambda: self.act(self._copy(sample))):
-                raise Incomparable(f"the CPU itself is wrong: {text}")
+            found = compare.difference(expected.values, sample.known, rtol=PLAIN, atol=PLAIN)
+            if found is not None and not randomness.drawn(lambda: self.act(self._copy(sample))):
+                raise Incomparable(f"the CPU itself is wrong: {found}")
 
-    def _difference(self, dev: Device, sample: Sample, actual: Any, expected: Any) -> str | None:
+    def _difference(
+        self, dev: Device, sample: Sample, actual: Any, expected: Any
+    ) -> Difference | None:
         metadata = compare.metadata_difference(actual, expected)
         if metadata is not None or self.op.name in policy.UNINITIALISED:
             return metadata
-        text = self._value_difference(dev, actual, expected)
-        if text is None or randomness.drawn(lambda: self.act(self._copy(sample))):
+        found = self._value_difference(dev, actual, expected)
+        if found is None or randomness.drawn(lambda: self.act(self._copy(sample))):
             return None
         actual, expected = self.canonical(sample, actual), self.canonical(sample, expected)
-        text = self._value_difference(dev, actual, expected)
-        if text is None:
+        found = self._value_difference(dev, actual, expected)
+        if found is None:
             return None
         grant = precision.DERIVATIVES if self.derives else precision.RESULTS
         right = precision.as_precise(self._values, sample, actual, expected, grant)
         if not right and self.derives:
             granted = partial(self._tolerance, dev)
             right = neighbours.right_nearby(self._values, sample, actual, granted)
-        return None if right else text
+        return None if right else found
 
     def _values(self, sample: Sample) -> Any:
         """What the CPU computes for a sample."""
@@ -262,13 +268,13 @@ class Topic:
 
     def _value_difference(
         self, dev: Device, actual: Any, expected: Any, at: str = ""
-    ) -> str | None:
+    ) -> Difference | None:
         if isinstance(expected, (list, tuple)):
             if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
                 return compare.difference(actual, expected, where=at)
             pairs = enumerate(zip(actual, expected, strict=True))
-            texts = (self._value_difference(dev, a, e, f"{at}[{i}]") for i, (a, e) in pairs)
-            return next((text for text in texts if text is not None), None)
+            found = (self._value_difference(dev, a, e, f"{at}[{i}]") for i, (a, e) in pairs)
+            return next((one for one in found if one is not None), None)
         rtol = atol = 0.0
         if isinstance(expected, Tensor):
             rtol, atol = self._tolerance(dev, expected.dtype)
@@ -292,7 +298,9 @@ class Topic:
         variant = f" ({sample.variant})" if sample.variant else ""
         count = f"{len(failures)} of {len(samples)} fail"
         text = f"{first.text}\nin sample {first.index}{variant}; {count}"
-        raise CheckError(text) if first.raised else AssertionError(text)
+        if first.raised:
+            raise CheckError(text)
+        raise DifferentError(text, first.mismatch) if first.mismatch else AssertionError(text)
 
 
 def seed_everything(check_id: str, seed: int) -> None:

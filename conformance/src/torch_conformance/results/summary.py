@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
 
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.result import CheckResult
 
@@ -26,6 +27,8 @@ class Said(Protocol):
     def outcome(self) -> str: ...
     @property
     def message(self) -> str | None: ...
+    @property
+    def mismatch(self) -> str | None: ...
 
 
 T = TypeVar("T", bound=Said)
@@ -51,10 +54,8 @@ _VARIABLE = (
     ),
     ((re.compile(r"(?s)[:(;,].*| in .*"), ""),),
 )
-
-
-# A sentence of authoring/compare.py about two tensors.
-_WRONG_VALUES = re.compile(r"\b(\d+) of (\d+) elements differ; first at ")
+# How much of a result is wrong, where its values are.
+_EXTENTS: dict[str, str] = {Mismatch.ALL_VALUES: "all", Mismatch.SOME_VALUES: "some"}
 
 
 def table(results: Iterable[CheckResult]) -> list[str]:
@@ -97,12 +98,9 @@ def _wrong_values(said: Said, coarseness: int) -> str | None:
 
     The numbers of such a message are different each time, and say nothing about the cause.
     """
-    first, *_ = (said.message or "").splitlines() or [""]
-    found = _WRONG_VALUES.search(first)
-    if found is None:
+    extent = _EXTENTS.get(said.mismatch) if said.mismatch else None
+    if extent is None:
         return None
-    wrong, all_ = found.groups()
-    extent = "all" if wrong == all_ else "some"
     topic, _, rest = said.id.partition(":")
     surface = topic.partition("/")[0]
     operator = f" of {rest.partition(':')[0]}" if surface == "opinfo" and rest else ""

@@ -16,6 +16,7 @@ from msgspec import Meta
 from torch_conformance.results import report
 from torch_conformance.results.report import Demand, Report, Run
 from torch_conformance.spec.ids import REQUIREMENT_ID
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import Outcome, is_unexpected
 from torch_conformance.spec.reason import (
     Blocked,
@@ -111,6 +112,7 @@ def _check(old: CheckResult1) -> CheckResult:
         evidence=old.evidence,
         message=old.message if unexpected else None,
         blames=blames[1] if blames else None,  # type: ignore[arg-type]  # one of the sides
+        mismatch=_mismatch(old.message) if unexpected else None,
         reason=_reason(old),
         repro=old.repro if unexpected else None,
         attempts=old.attempts,
@@ -121,6 +123,7 @@ def _check(old: CheckResult1) -> CheckResult:
 
 
 _BLAMES = re.compile(r"(harness|descriptor|backend) wrong: ")
+_VALUES = re.compile(r".*\b(\d+) of (\d+) elements differ; first at ")
 _ENTRY = re.compile(r"(.*) \((\S*)\)", re.DOTALL)
 _FLAKY = re.compile(
     r"(.*) \((\S*)\); (?:passed this time|(fail|error|crash|timeout) this time: (.*))", re.DOTALL
@@ -128,6 +131,14 @@ _FLAKY = re.compile(
 _NEEDS = re.compile(r"needs capability ('[a-z0-9_]+'(?:, '[a-z0-9_]+')*)")
 _DTYPE = re.compile(r"dtype ([a-z0-9_]+) is declared unsupported")
 _APPLIES = re.compile(rf"({REQUIREMENT_ID.pattern}) applies (since|until) torch (.+)")
+
+
+def _mismatch(message: str | None) -> Mismatch | None:
+    """Of differences, those of values were told from others."""
+    found = _VALUES.match(message or "")
+    if found is None:
+        return None
+    return Mismatch.ALL_VALUES if found[1] == found[2] else Mismatch.SOME_VALUES
 
 
 def _reason(old: CheckResult1) -> Reason | None:

@@ -11,6 +11,7 @@ from types import TracebackType
 
 from torch_conformance.authoring.backend import first_line, text_of
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.compare import DifferentError
 from torch_conformance.authoring.device import Device
 from torch_conformance.running.result import Result
 from torch_conformance.spec.outcome import CheckError, Outcome
@@ -59,6 +60,7 @@ def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> N
     if isinstance(error, AssertionError):
         result.outcome = Outcome.FAIL
         result.message = text or "assertion failed"
+        result.mismatch = error.mismatch if isinstance(error, DifferentError) else None
     else:
         result.outcome = Outcome.ERROR
         named = text if isinstance(error, CheckError) else f"{type(error).__name__}: {text}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.reason import Reason
 
@@ -33,6 +34,8 @@ class Result:
     """Why there is no other outcome, for those that are not wrong."""
     blames: str | None = None
     """Which side is wrong, where the check can tell."""
+    mismatch: Mismatch | None = None
+    """In what a result differs from the expected one, where the check failed by that."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""

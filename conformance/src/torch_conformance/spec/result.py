@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from torch_conformance.spec.catalogue import LEVELS, TIERS
 from torch_conformance.spec.ids import ID, REQUIREMENT_ID
+from torch_conformance.spec.mismatch import Mismatch
 from torch_conformance.spec.outcome import Outcome, is_unexpected
 from torch_conformance.spec.reason import Blocked, Excused, Reason
 
@@ -73,6 +74,8 @@ class CheckResult(
     """What is wrong, for outcomes that are unexpected."""
     blames: Side | None = None
     """Which side is wrong, where the check can tell."""
+    mismatch: Mismatch | None = None
+    """In what a result differs from the expected one, where the check failed by that."""
     reason: Reason | None = None
     """Why it did not pass although nothing is wrong."""
     repro: str | None = None
