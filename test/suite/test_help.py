@@ -53,6 +53,4 @@ def test_every_message_points_to_a_topic() -> None:
 def test_no_message_points_to_a_file_that_an_installation_lacks() -> None:
     for file in PACKAGE.rglob("*.py"):
         if file.parent.name != "topics":
-            assert not re.search(r"README\.md|\(walkthrough|docs/\S+\.md", file.read_text()), (
-                file
-            )
+            assert not re.search(r"README\.md|\(walkthrough|docs/\S+\.md", file.read_text()), file

@@ -55,7 +55,7 @@ def test_a_missing_package_makes_its_models_unsupported(
     monkeypatch.setitem(sys.modules, TRANSFORMERS, None)
     result = execute(REGISTRY["model/eval:bert_eager"], dev)
     assert result.outcome == "unsupported"
-    assert "pip install 'torch-conformance[models]'" in result.message
+    assert "pip install 'torch-conformance[models]'" in str(result.reason)
 
 
 def test_the_package_has_one_version_in_all_lists() -> None:

@@ -26,7 +26,8 @@ from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Incomparable, Topic
 from torch_conformance.opinfo.transfer import Transfer
 from torch_conformance.spec.descriptor import Descriptor
-from torch_conformance.spec.outcome import CheckError, Unsupported
+from torch_conformance.spec.outcome import CheckError
+from torch_conformance.spec.reason import Unsupported
 
 CPU = torch.device("cpu")
 OPERATORS = [*database.operators(), *database.foreach()]

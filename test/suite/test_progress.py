@@ -85,8 +85,8 @@ class Reporter:
 
 def result(id: str, outcome: str) -> dict[str, Any]:
     """A result as it travels with a report of pytest."""
-    message = {"message": "m"} if outcome == "fail" else {}
-    return synthetic.record("STREAM-001", outcome, **message) | {"id": id}
+    made = synthetic.record("STREAM-001", outcome) | {"id": id}
+    return made | {"message": "m"} if outcome == "fail" else made
 
 
 def test_elsewhere_there_is_a_line_every_half_minute(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from synthetic import needs, record
 
 from torch_conformance.bringup import todo
 from torch_conformance.judging import verification
-from torch_conformance.results import comparison, levels
+from torch_conformance.results import comparison, levels, reader
 from torch_conformance.results.report import Report
 from torch_conformance.spec import reason
 from torch_conformance.spec.outcome import Outcome
@@ -98,8 +98,10 @@ def decisions() -> list[Any]:
         found.append([line for line in todo.lines(report, {}) if line.startswith("first")])
         found.append([r.id for r in report.checks if levels.claims_absence(r)])
         found.append([r.id for r in report.checks if verification._is_absent(r, {"sparse"})])
-    documents = (synthetic.reader.Document("a", report, "0" * 64) for report in (before, after))
-    made = comparison.compare(*map(comparison.side_of, documents), frozenset({"selection"}))
+    old, new = (
+        comparison.side_of(reader.Document("a", report, "0" * 64)) for report in (before, after)
+    )
+    made = comparison.compare(old, new, frozenset({"selection"}))
     changes = (made.regressions, made.improvements, made.withdrawn, made.changed)
     found.append([[change.id for change in changed] for changed in changes])
     return found

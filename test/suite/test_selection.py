@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import harness
+import msgspec
 import pytest
 
 from torch_conformance.cli import main
@@ -81,7 +82,7 @@ def test_a_run_says_what_was_chosen_and_which_files_took_part(
     }
     assert sorted(run.outcomes) == selection.part(ids, 2, 3)
     assert run.report["complete"] is True
-    assert run.report["run"]["expectations"] == source.fingerprint(listed)
+    assert run.report["run"]["expectations"] == msgspec.to_builtins(source.fingerprint(listed))
     assert run.report["run"]["descriptor"]["file"] == "cpu.yaml"
     assert run.report["run"]["source"] == {"commit": source.commit(), "digest": source.digest()}
     assert "level: not assessed: this is shard 2/3 of a run; merge the shards first" in run.text
