@@ -82,7 +82,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rerun_limit: int | None = None
     verify: Verify | None = None
     durations: File | None = None
-    """The earlier report by whose durations the run was cut into shards; null: alike in number."""
+    """The earlier report by whose durations the run was cut into shards; absent: alike in
+    number."""
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
