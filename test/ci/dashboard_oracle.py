@@ -125,8 +125,7 @@ class _Memory:
 
     def __init__(self, records: Mapping[str, Sequence[CheckResult]]) -> None:
         self.records = {
-            id: {r.id: r for r in sorted(mine, key=lambda r: r.id)}
-            for id, mine in records.items()
+            id: {r.id: r for r in sorted(mine, key=lambda r: r.id)} for id, mine in records.items()
         }
         self.series: Mapping[Key, Series] = {}
 
