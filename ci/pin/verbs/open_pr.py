@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _propose(name: str, at: Place, wish: Wish, args: argparse.Namespace) -> Exit:
     read = functools.cache(at.read)
-    before = file.parse(name, read(file.place(name)), f"{file.place(name)} on {at.base}")
+    before = file.parse(name, read(file.place(name)), f"{at.base}:{file.place(name)}")
     decision = update.decided(before, wish)
     say(printable(decision.says))
     changed = changes.changes(decision.pin, read)
