@@ -128,10 +128,10 @@ def test_what_is_not_the_shards_of_one_run_is_not_merged(edit: str) -> None:
 
 
 def timed(count: int) -> list[dict[str, Any]]:
-    """Shards of unlike sizes, cut by durations: the first check takes as long as all others."""
+    """Shards of unlike sizes, cut by durations: the first check takes longer than all others."""
     whole = synthetic.content()
     seconds = {r["id"]: 1.0 for r in whole["checks"]} | {
-        whole["checks"][0]["id"]: float(len(whole["checks"]))
+        whole["checks"][0]["id"]: 2.0 * len(whole["checks"])
     }
     return synthetic.shards(whole, count, Durations("before.json", "0" * 64, seconds))
 

@@ -15,7 +15,7 @@ from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.discovery import CHAPTERS, import_checks
 from torch_conformance.checks import smoke
-from torch_conformance.spec import catalogue
+from torch_conformance.spec import catalogue, descriptor
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,9 +35,11 @@ def test_a_failure_names_the_side_the_cause_and_what_to_do(error: Exception) -> 
     def body(dev: Device) -> None:
         raise error
 
+    dev = Device(descriptor.find("cpu"))
     with pytest.raises(Exception, match=f"^backend wrong: .*{error}\nDo this.$") as raised:
-        body(None)
+        body(dev)
     assert isinstance(raised.value, AssertionError) == isinstance(error, AssertionError)
+    assert dev.facts == {"blames": "backend"}
 
 
 def test_a_name_that_the_descriptor_misspells_is_the_descriptors_fault(tmp_path: Path) -> None:
