@@ -60,7 +60,7 @@ def of_series(changes: Iterable[SeriesChange]) -> list[Cause]:
 
 
 class Failure(NamedTuple):
-    """A result as a cause is told from it."""
+    """The fields of a result that decide its cause."""
 
     id: str
     outcome: str
@@ -74,7 +74,7 @@ class Failure(NamedTuple):
 
 
 class _Changed(NamedTuple):
-    """A change as a cause is told from it."""
+    """The fields of a change that decide its cause."""
 
     id: str
     before: str

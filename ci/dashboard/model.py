@@ -158,7 +158,7 @@ class Result:
 
     @property
     def text(self) -> str:
-        """What is said of it: what is wrong, or why it did not pass."""
+        """For people: what is wrong, or why it did not pass."""
         return self.message or self.reason or ""
 
 

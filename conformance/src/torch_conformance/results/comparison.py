@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class Move(str, Enum):
-    """What became of a check; the values are the lists of a comparison."""
+    """How a check changed; the values are the lists of a comparison."""
 
     REGRESSION = "regressions"
     IMPROVEMENT = "improvements"
@@ -218,7 +218,7 @@ def ranks() -> dict[str, int]:
 
 
 def by_outcome(old: Ended | None, new: Ended | None) -> Move | None:
-    """What became of a check by its outcomes before and now; None: nothing."""
+    """How a check changed, by its outcomes before and now; None: it did not."""
     if old is None or new is None:
         if new is None:
             return Move.REMOVED if old else None
@@ -233,7 +233,7 @@ def by_outcome(old: Ended | None, new: Ended | None) -> Move | None:
 
 
 def by_evidence(old: str | None, new: str | None) -> Move | None:
-    """What became of a check by how the device executed it before and now; None: nothing."""
+    """How a check changed, by its execution paths before and now; None: it did not."""
     if old == new:
         return None
     if new == FALLBACK and old is not None:
@@ -254,7 +254,8 @@ def table() -> dict[str, dict[str, dict[str, str]]]:
     """`by_outcome` and `by_evidence` for programs in other languages: before, after, move.
 
     A check that one run does not have is `new` before or `gone` after; the evidence that a check
-    does not tell is `unknown`. What is not in the table is no change. Flaky checks count as listed.
+    does not tell is `unknown`. A pair that the table lacks is not a change. Flaky checks count as
+    listed.
     """
     outcomes: dict[str, _Listed | None] = {
         outcome.value: _Listed(outcome.value, is_unexpected(outcome, listed=True))

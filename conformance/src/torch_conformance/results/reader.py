@@ -131,7 +131,7 @@ def _typed(content: Any, name: str, kind: type[T], check: type[msgspec.Struct]) 
 
 
 def _violations(content: Any, kind: type[T], check: type[msgspec.Struct]) -> Iterator[str]:
-    """A fault in one of 20,000 checks is told by the id of that check, and so is the next one."""
+    """Report a fault in one of 20,000 checks with the id of that check, and so the next one."""
     if not isinstance(content, dict) or not isinstance(content.get("checks"), list):
         return
     head = {**content, "checks": []}
@@ -198,7 +198,7 @@ def _selected(report: Report) -> Iterator[str]:
 
 
 def _parted(run: Run, chosen: Selection) -> Iterator[str]:
-    """Whether what is said of a part is said of a shard, and can be true."""
+    """Whether the fields of a part are those of a shard, and can be true."""
     own, by_time = chosen.part, run.options.durations
     if own is None:
         if run.shard and by_time:

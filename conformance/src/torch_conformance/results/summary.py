@@ -19,7 +19,7 @@ from torch_conformance.spec.result import CheckResult
 
 
 class Said(Protocol):
-    """What causes are told from."""
+    """The fields that decide a cause."""
 
     @property
     def id(self) -> str: ...

@@ -134,7 +134,7 @@ _APPLIES = re.compile(rf"({REQUIREMENT_ID.pattern}) applies (since|until) torch 
 
 
 def _mismatch(message: str | None) -> Mismatch | None:
-    """Of differences, those of values were told from others."""
+    """Version 1 distinguished differences of values from others, and nothing more."""
     found = _VALUES.match(message or "")
     if found is None:
         return None

@@ -102,7 +102,7 @@ class CheckResult(
 
     @property
     def text(self) -> str:
-        """What is said of it, for people: what is wrong, or why it did not pass."""
+        """For people: what is wrong, or why it did not pass."""
         return self.message or (str(self.reason) if self.reason else "")
 
     @property
