@@ -19,7 +19,7 @@ from workflow_runner.runs import Runner
 
 from stage.hub import FakeHub
 from stage.machine import ROOT, prepare
-from stage.mirror import listed
+from stage.mirror import content, listed
 
 Runs = dict[str, WorkflowRun]  # by the name of the workflow
 
@@ -173,7 +173,7 @@ def _fill(fake: GitHubFake, changes: Mapping[str, tuple[str, str]], more: Files)
         assert old in texts[path], f"{path} has no {old!r}"
         texts[path] = texts[path].replace(old, new)
     entries = {
-        path: Entry(mode, objects.add_blob((ROOT / path).read_bytes()))
+        path: Entry(mode, objects.add_blob(content(ROOT, mode, path)))
         for mode, path in listed(ROOT)
     }
     tree = world.tree(entries, {**texts, **more})

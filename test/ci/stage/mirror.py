@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import threading
 import zlib
@@ -84,3 +85,9 @@ def listed(root: Path) -> list[tuple[str, str]]:
     ).stdout.split("\0")
     entries = [(line.split(" ")[0], line.partition("\t")[2]) for line in lines if line]
     return [(mode, path) for mode, path in entries if (root / path).is_file()]
+
+
+def content(root: Path, mode: str, path: str) -> bytes:
+    """What git keeps of a file: of a symbolic link, where it points to."""
+    file = root / path
+    return os.fsencode(file.readlink()) if mode == "120000" else file.read_bytes()
