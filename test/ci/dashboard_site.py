@@ -30,7 +30,7 @@ KINDS = {
     "overview": r"index\.html",
     "backend": r"backend/[^/]+/index\.html",
     "requirements": r"requirement/index\.html",
-    "requirement": r"requirement/[A-Z]+-\d+\.html",
+    "requirement": r"requirement/[A-Z]+(?:-[A-Z]+)?-\d+\.html",
     "checks": r"checks\.html",
     "surface": r"check/[^/]+\.html",
     "check": r"check/[^/]+/[^/]+\.html",
