@@ -69,9 +69,10 @@ def phase_report(item: CheckItem, when: Phase) -> pytest.TestReport:
 def marked(item: CheckItem, made: pytest.TestReport) -> pytest.TestReport:
     """With what the suite needs. These attributes travel from an xdist worker to the controller."""
     call = made.when == "call" and item.ended is not None
-    made.backend = item.backend  # type: ignore[attr-defined]
+    # TestReport declares neither attribute; pytest serialises whatever a report has.
+    made.backend = item.backend  # type: ignore[attr-defined]  # see above
     result = msgspec.to_builtins(item.ended.result) if call and item.ended else None
-    made.conformance = result  # type: ignore[attr-defined]
+    made.conformance = result  # type: ignore[attr-defined]  # see above
     return made
 
 

@@ -33,8 +33,8 @@ MAX_GROUPS = 200
 STATES = {
     "green": "Every check is as it should be",
     "red": "Some checks are not as they should be",
-    "incomplete": "The run is incomplete: this is no result of the backend",
-    "nothing executed": "Nothing was executed: this is no result of the backend",
+    "incomplete": "The run is incomplete: it does not say whether the backend conforms",
+    "nothing executed": "Nothing was executed: the run does not say whether the backend conforms",
 }
 
 

@@ -151,7 +151,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     schema: Literal["urn:torch-conformance:report:2"]
     complete: bool
-    """Every selected check was executed or decided. Anything else is no result of the backend."""
+    """Every selected check was executed or decided; otherwise the report judges nothing."""
     run: Run
     totals: dict[Outcome, Count]
     """How many checks had each outcome; recomputable from checks."""
