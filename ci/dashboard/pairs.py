@@ -111,7 +111,7 @@ def refusal(pair: Pair) -> list[str]:
     try:
         comparison.compare(_side(pair.old, {}), _side(pair.new, {}))
     except IncomparableError as error:
-        return [line.strip() for line in str(error).splitlines()[1:]]
+        return error.problems
     return []
 
 

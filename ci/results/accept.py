@@ -50,7 +50,7 @@ def read(content: Any, name: str, sha256: str, now: datetime) -> Document:
     try:
         report = reader.verified(content, name, sha256)
     except reader.ReportError as error:
-        raise Refused(str(error).partition("\n")[2].strip().replace("\n  ", "; ")) from None
+        raise Refused("; ".join(error.problems)) from None
     for problem in _problems(report, now):
         raise Refused(problem)
     return report

@@ -150,8 +150,9 @@ def side_of(document: Document) -> Side:
 class IncomparableError(Exception):
     """Two runs that did not ask the same; the text tells every difference, `names` names them."""
 
-    def __init__(self, text: str, names: list[str]) -> None:
-        super().__init__(text)
+    def __init__(self, problems: list[str], names: list[str]) -> None:
+        super().__init__("\n  ".join(["the runs cannot be compared:", *problems]))
+        self.problems = problems
         self.names = names
 
 
@@ -329,7 +330,7 @@ def _require_comparable(old: Side, new: Side, across: frozenset[str]) -> None:
     names = [] if problems else differing(old, new, ALIKE.keys() - across)
     problems += _told(old, new, names)
     if problems:
-        raise IncomparableError("\n  ".join(["the runs cannot be compared:", *problems]), names)
+        raise IncomparableError(problems, names)
 
 
 def differing(old: Side, new: Side, names: Collection[str]) -> list[str]:

@@ -44,6 +44,7 @@ class ReportError(Exception):
         if len(problems) > MAX_PROBLEMS:
             shown.append(f"... and {len(problems) - MAX_PROBLEMS} more")
         super().__init__(f"{name} is not a valid report:\n  " + "\n  ".join(shown))
+        self.problems = shown
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,18 @@ one shows whether the device still works before that result is believed.
 from __future__ import annotations
 
 import gc
-import re
 import selectors
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.running import diagnosis
-from torch_conformance.running.death import innermost_frame, without_harness
+from torch_conformance.running.death import Death, innermost_frame, without_harness
 from torch_conformance.running.diagnosis import DEADLINE, GUIDE, LIMIT, Diagnosis
-from torch_conformance.running.process import Worker
+from torch_conformance.running.process import Worker, ended
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.descriptor import Descriptor
@@ -35,10 +34,16 @@ LONG_POLL, SHORT_POLL = 1.0, 0.02
 # Workers that may die in a row between checks before the rest is given up.
 IDLE_DEATHS = 3
 
-# A check of many samples dies in one of them; the cause is the same in all.
-_SAMPLE = re.compile(r" in sample \d+")
-
 Emit = Callable[[Result], None]
+Cause = tuple[str, str | None]
+
+
+@dataclass(frozen=True)
+class Casualty:
+    """A check in which a worker died."""
+
+    result: Result
+    death: Death
 
 
 class Settings(Protocol):
@@ -69,12 +74,12 @@ class Pool:
         # Like _solo, but before everything else.
         self._urgent: deque[Check] = deque()
         # Results of deaths, held back until a fresh worker tells whether the device is still there.
-        self._suspects: list[Result] = []
+        self._suspects: list[Casualty] = []
         # Crashes that wait for the diagnosis of their cause, what is known of causes, and the cause
         # for which a check is run once more.
-        self._undiagnosed: dict[str, list[Result]] = {}
-        self._diagnoses: dict[str, Diagnosis | None] = {}
-        self._diagnosing: dict[str, str] = {}
+        self._undiagnosed: dict[Cause, list[Casualty]] = {}
+        self._diagnoses: dict[Cause, Diagnosis | None] = {}
+        self._diagnosing: dict[str, Cause] = {}
         self._checks: dict[str, Check] = {}
         self._loaded_once = False
         self._healthy_at_first = False
@@ -245,22 +250,22 @@ class Pool:
             self._lose("the smallest computation fails in a fresh process", emit)
             return
         suspects, self._suspects = self._suspects, []
-        for result in suspects:
-            self._believe(result, emit)
+        for casualty in suspects:
+            self._believe(casualty, emit)
 
     # Causes of crashes
 
-    def _believe(self, result: Result, emit: Emit) -> None:
+    def _believe(self, casualty: Casualty, emit: Emit) -> None:
         """Emit a death that is not a loss of the device, once its cause is known."""
-        cause = _SAMPLE.sub("", result.message)
-        if not (self._settings.diagnose and _is_signal(result)):
+        result, cause = casualty.result, casualty.death.cause
+        if not (self._settings.diagnose and casualty.death.by_signal):
             emit(result)
         elif cause in self._diagnoses:
-            emit(_diagnosed(result, self._diagnoses[cause]))
+            emit(_diagnosed(casualty, self._diagnoses[cause]))
         elif cause in self._undiagnosed:
-            self._undiagnosed[cause].append(result)
+            self._undiagnosed[cause].append(casualty)
         elif len(self._diagnoses) + len(self._undiagnosed) < LIMIT:
-            self._undiagnosed[cause] = [result]
+            self._undiagnosed[cause] = [casualty]
             self._diagnosing[result.id] = cause
             check = self._checks[result.id]
             self._urgent.append(replace(check, isolate=True, deadline=DEADLINE))
@@ -274,8 +279,8 @@ class Pool:
         if cause is None:
             return  # It has answered, and then ended.
         self._diagnoses[cause] = diagnosis
-        for result in self._undiagnosed.pop(cause):
-            emit(_diagnosed(result, diagnosis))
+        for casualty in self._undiagnosed.pop(cause):
+            emit(_diagnosed(casualty, diagnosis))
 
     def _stop_diagnosing(self, emit: Emit) -> None:
         """Emit all that waits for a diagnosis without one."""
@@ -284,15 +289,15 @@ class Pool:
             self._remove(worker)
         waiting, self._undiagnosed = self._undiagnosed, {}
         self._diagnosing.clear()
-        for results in waiting.values():
-            for result in results:
-                emit(result)
+        for casualties in waiting.values():
+            for casualty in casualties:
+                emit(casualty.result)
 
     # Deaths
 
     def _bury(self, worker: Worker, emit: Emit) -> None:
         running, outstanding = worker.running, worker.outstanding
-        how, output = self._remove(worker), worker.output()
+        code, output = self._remove(worker), worker.output()
         if worker.diagnoses:
             self._settle(worker, diagnosis.read(worker.whole_output()), emit)
             return
@@ -300,32 +305,34 @@ class Pool:
             self._learn_health(False, emit)
             return
         if not worker.loaded:
-            self._loading_failed(worker, how, output, emit)
+            self._loading_failed(worker, ended(code), output, emit)
             return
         if running is not None:
-            self._suspects.append(self._death(worker, running, how, output))
+            self._suspects.append(self._casualty(worker, running, code, output))
             outstanding = outstanding[1:]
         elif outstanding:
             self._idle_deaths += 1
         for check in reversed(outstanding):
             (self._solo if check.isolate else self._queue).appendleft(check)
         if self._idle_deaths >= IDLE_DEATHS:
-            self._lose(worker.failure or f"workers end between checks: {how}", emit)
+            self._lose(worker.failure or f"workers end between checks: {ended(code)}", emit)
 
-    def _death(self, worker: Worker, check: Check, how: str, output: str) -> Result:
-        """The result of the check in which a worker died or was killed."""
-        result = Result(check.id, Outcome.CRASH, how, output=without_harness(output))
-        result.duration = worker.journal.silent_seconds
-        if worker.timed_out:
-            limit = check.deadline or self._descriptor.deadlines.check
-            result.outcome, result.message = Outcome.TIMEOUT, f"silent for {limit:g} s"
+    def _casualty(self, worker: Worker, check: Check, code: int, output: str) -> Casualty:
+        """The check in which a worker died or was killed."""
+        limit = check.deadline or self._descriptor.deadlines.check
         sample = worker.journal.current_sample
-        if sample is not None:
-            result.message += f" in sample {sample}"
-            if check.sample_repro:
-                result.repro = check.sample_repro(self._descriptor, self._settings.seed, sample)
-        result.message += innermost_frame(output)
-        return result
+        death = Death(
+            how=f"silent for {limit:g} s" if worker.timed_out else ended(code),
+            by_signal=code < 0 and not worker.timed_out,
+            sample=sample,
+            frame=innermost_frame(output),
+        )
+        outcome = Outcome.TIMEOUT if worker.timed_out else Outcome.CRASH
+        result = Result(check.id, outcome, str(death), output=without_harness(output))
+        result.duration = worker.journal.silent_seconds
+        if sample is not None and check.sample_repro:
+            result.repro = check.sample_repro(self._descriptor, self._settings.seed, sample)
+        return Casualty(result, death)
 
     def _loading_failed(self, worker: Worker, how: str, output: str, emit: Emit) -> None:
         reason = worker.failure or _loading_death(worker, how, output, self._descriptor)
@@ -344,7 +351,7 @@ class Pool:
         """The device is gone: book that on what ran when it went, and run nothing more."""
         self._stop_diagnosing(emit)
         suspects, self._suspects = self._suspects, []
-        for result in suspects:
+        for result in (casualty.result for casualty in suspects):
             result.outcome = Outcome.DEVICE_LOST
             result.message = f"{result.message}; then {reason}"
             emit(result)
@@ -360,7 +367,7 @@ class Pool:
                 reason = DeviceGone(text=str(self._lost))
                 emit(Result(queue.popleft().id, Outcome.NOT_RUN, reason=reason))
 
-    def _remove(self, worker: Worker) -> str:
+    def _remove(self, worker: Worker) -> int:
         self._workers.remove(worker)
         for fd in (worker.results, worker.pidfd):
             if fd is not None:
@@ -368,18 +375,13 @@ class Pool:
         return worker.reap()
 
 
-def _is_signal(result: Result) -> bool:
-    """Whether a signal ended the check, which may tell where."""
-    return result.outcome is Outcome.CRASH and result.message.startswith("SIG")
-
-
-def _diagnosed(result: Result, diagnosis: Diagnosis | None) -> Result:
+def _diagnosed(casualty: Casualty, diagnosis: Diagnosis | None) -> Result:
     """A crash with what a second run of its cause says: the cause first, then where it was."""
+    result, death = casualty.result, casualty.death
     if diagnosis is None:
         return result
-    signal, _, where = result.message.partition(" in ")
     if diagnosis.operator or diagnosis.overflow:
-        result.message = diagnosis.of(signal) + (f"\nin {where}" if where else "")
+        result.message = death.diagnosed(diagnosis.of(death.how))
     result.detail += f"{diagnosis.section()}\n{GUIDE}\n"
     return result
 

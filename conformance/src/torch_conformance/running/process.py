@@ -208,15 +208,15 @@ class Worker:
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         return os.waitid(os.P_PID, self.pid, flags) is not None
 
-    def reap(self) -> str:
-        """End the group, release everything, and say how the process ended."""
+    def reap(self) -> int:
+        """End the group, release everything, and return the exit code, as `ended` takes it."""
         self.kill()
         _, status = os.waitpid(self.pid, 0)
         os.close(self.commands)
         os.close(self.results)
         if self.pidfd is not None:
             os.close(self.pidfd)
-        return ended(os.waitstatus_to_exitcode(status))
+        return os.waitstatus_to_exitcode(status)
 
     def output(self) -> str:
         """The output of the running check; before the first one, that of loading."""
