@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ci.dashboard.model import Key
-from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import RANKS
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -125,11 +125,11 @@ def _alike(grid: Grid, ids: Sequence[str]) -> Alike:
 
 
 def _rank(outcome: str) -> tuple[int, str]:
-    return ranks()[outcome], outcome
+    return RANKS[outcome], outcome
 
 
 def _place(group: Alike) -> tuple[bool, bool, int, int, int, tuple[str, ...]]:
     """The groups that are bad nowhere are last, before them what is gone."""
-    worst = ranks()[group.bad[0][0]] if group.bad else 0
+    worst = RANKS[group.bad[0][0]] if group.bad else 0
     columns = sum(len(keys) for _, keys in group.bad)
     return not group.bad, not group.is_gone, worst, -columns, -len(group.ids), group.ids[:1]

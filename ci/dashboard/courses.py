@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci.dashboard.model import Spell
-from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import RANKS
 
 
 class Streak(NamedTuple):
@@ -25,10 +25,10 @@ class Streak(NamedTuple):
 
     @property
     def kind(self) -> str | None:
-        """`regression` or `improvement` over the outcome before, by the lattice; None: neither."""
-        if self.was is None or ranks()[self.was] == ranks()[self.outcome]:
+        """`regression` or `improvement` over the outcome before, by their ranks; None: neither."""
+        if self.was is None or RANKS[self.was] == RANKS[self.outcome]:
             return None
-        return "regression" if ranks()[self.outcome] < ranks()[self.was] else "improvement"
+        return "regression" if RANKS[self.outcome] < RANKS[self.was] else "improvement"
 
 
 def streak(spells: Sequence[Spell]) -> Streak:

@@ -203,7 +203,7 @@ class Change:
     after: str
     """An outcome, or `gone`; an evidence, as `before`."""
     kind: str
-    """`regression`, `improvement` or `other` (torch_conformance.results.comparison.ranks)."""
+    """`regression`, `improvement` or `other` (torch_conformance.results.comparison)."""
     detail: str = ""
     """First line of message or reason, at most 200 characters."""
     mismatch: str | None = None

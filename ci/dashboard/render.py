@@ -17,6 +17,7 @@ from ci import document
 from ci.dashboard import paths, pictures, words
 from ci.dashboard.page import File, Page
 from ci.github.markdown import visible
+from torch_conformance.spec.outcome import TRAITS
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHAPES = Path(__file__).parent / "glyphs.svg"
@@ -54,17 +55,21 @@ def render(page: Page | File) -> Iterator[File]:
 
 def _with_glyphs(html: str) -> str:
     """The page with the shapes that it uses: all of them would be a third of most pages."""
-    shapes = _glyphs()
+    shapes = glyphs()
     used = "\n".join(shapes[name] for name in sorted(set(_USED.findall(html))))
     sprite = f'<svg class="unseen" aria-hidden="true" focusable="false">\n{used}\n</svg>'
     return html.replace(GLYPHS, sprite if used else "", 1)
 
 
 @functools.cache
-def _glyphs() -> dict[str, str]:
-    """Each shape of glyphs.svg by its name."""
+def glyphs() -> dict[str, str]:
+    """The shapes of outcomes and those of glyphs.svg by their names."""
     text = SHAPES.read_text(encoding="utf-8")
-    return {found[1]: found[0] for found in _SYMBOL.finditer(text)}
+    of_outcomes = {
+        outcome.value: f'<symbol id="g-{outcome}" viewBox="0 0 16 16">{traits.glyph}</symbol>'
+        for outcome, traits in TRAITS.items()
+    }
+    return of_outcomes | {found[1]: found[0] for found in _SYMBOL.finditer(text)}
 
 
 def encode(data: Any) -> bytes:

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The words of the reports on the pages: the tone of each, its name and its meaning.
 
-A tone is a class of static/style.css. The name of a word is that of its glyph in
-glyphs.svg, unless the table says another.
+A tone is a class of static/style.css. The name of a word is that of its glyph, unless the table
+says another.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from torch_conformance.spec.outcome import TRAITS
 
 
 class Word(NamedTuple):
@@ -29,30 +31,8 @@ class Standing(NamedTuple):
 
 #: In the order in which outcomes are shown.
 OUTCOMES = {
-    "pass": Word("good", "pass", "It works."),
-    "fail": Word("bad", "fail", "The call works and its result is wrong."),
-    "error": Word("bad", "error", "Something raised, so there is no result."),
-    "crash": Word("bad", "crash", "The process died."),
-    "timeout": Word("bad", "timeout", "There was no end in time; the process was killed."),
-    "device_lost": Word("bad", "device lost", "The device did not work any more after it."),
-    "xpass": Word(
-        "bad",
-        "unexpected pass",
-        "It works, and the expectations say it does not: the entry has to go.",
-    ),
-    "flaky": Word("warn", "flaky", "It failed, and passed when it was run again."),
-    "xfail": Word("held", "expected failure", "It fails, and the backend's expectations say so."),
-    "unsupported": Word(
-        "mute",
-        "unsupported",
-        "It was not asked: the backend says that it lacks what the check needs.",
-    ),
-    "blocked_upstream": Word(
-        "mute",
-        "blocked upstream",
-        "It was not asked: PyTorch itself prevents it, in this version.",
-    ),
-    "not_run": Word("mute", "not run", "The run ended before it came to the check."),
+    outcome.value: Word(traits.tone, traits.name, traits.meaning)
+    for outcome, traits in TRAITS.items()
 }
 
 #: What a run says of a requirement.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a check changed between two runs. The suite's lattice says which outcome is better."""
+"""How a check changed between two runs. The suite's ranks say which outcome is better."""
 
 from __future__ import annotations
 

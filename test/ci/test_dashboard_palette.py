@@ -114,8 +114,8 @@ def test_good_and_bad_differ_without_a_kind_of_cones(theme: str, lacking: str) -
 
 
 def test_no_two_outcomes_have_the_same_shape() -> None:
-    glyphs = render.SHAPES.read_text(encoding="utf-8")
-    shapes = dict(re.findall(r'<symbol id="g-(\w+)"[^>]*>(.*?)</symbol>', glyphs))
+    drawn = re.compile(r"<symbol [^>]*>(.*)</symbol>")
+    shapes = {name: drawn.findall(symbol) for name, symbol in render.glyphs().items()}
     assert words.OUTCOMES.keys() | words.EVIDENCE.keys() | words.KINDS.keys() <= shapes.keys()
     assert {standing.glyph for standing in words.STANDINGS.values()} <= shapes.keys()
     assert [pair for pair in combinations(shapes, 2) if shapes[pair[0]] == shapes[pair[1]]] == []

@@ -15,7 +15,7 @@ from ci.errors import Exit
 from ci.gate.classes import classify
 from ci.gate.verdict import Class, Means, Outcome
 from torch_conformance.results import reader
-from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import RANKS
 from torch_conformance.spec.outcome import Outcome as Ended
 
 
@@ -211,13 +211,13 @@ def test_a_policy_that_requires_nothing_is_never_green(gate: Gate) -> None:
 
 
 @pytest.mark.parametrize("old", [ended for ended in Ended if ended is not Ended.NOT_RUN])
-def test_whatever_moves_down_the_lattice_is_told_and_what_is_newly_bad_is_never_fine(
+def test_whatever_gets_a_lower_rank_is_told_and_what_is_newly_bad_is_never_fine(
     old: Ended,
 ) -> None:
     for new in set(Ended) - {Ended.NOT_RUN}:
         before, after = (typed(record("COPY-001", ended.value)) for ended in (old, new))
         kind = classify(before, after)
-        if ranks()[new] < ranks()[old]:
+        if RANKS[new] < RANKS[old]:
             assert kind not in {Class.FIXED, Class.UNCHANGED, Class.NEW}
         if after.unexpected and not before.unexpected:
             assert kind in {Class.NEW_FAILURE, Class.UNEXPECTED_PASS, Class.FLAKY}

@@ -9,11 +9,11 @@ from ci.dashboard import paths
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
 from torch_conformance.results import levels
-from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import RANKS
 
 
 def pages(_: Model) -> Iterator[Page]:
     """One page, the same for all stores."""
-    outcomes = sorted(ranks().items(), key=lambda entry: -entry[1])
+    outcomes = sorted(RANKS.items(), key=lambda entry: -entry[1])
     context = {"levels": levels.every(), "ranks": outcomes}
     yield Page(paths.ABOUT, "How to read this", "about.html", context)

@@ -21,7 +21,7 @@ from ci.dashboard.page import Page
 from ci.dashboard.render import plural, seconds
 from ci.dashboard.texts import Said, gathered
 from ci.document import Part, Positive, Time
-from torch_conformance.results.comparison import ranks
+from torch_conformance.spec.outcome import RANKS
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -166,7 +166,7 @@ def _spread(ordered: Sequence[float]) -> str:
 def _counts(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """How many columns have which outcome, the worst first; `gone` is last."""
     found = Counter(row.now or GONE for row in rows)
-    return sorted(found.items(), key=lambda entry: ranks().get(entry[0], len(ranks())))
+    return sorted(found.items(), key=lambda entry: RANKS.get(entry[0], len(RANKS)))
 
 
 def _said(rows: Sequence[Row]) -> list[Said]:

@@ -22,8 +22,7 @@ from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
 from ci.document import Natural, Part
 from torch_conformance.results import comparison
-from torch_conformance.results.comparison import SILENT, ranks
-from torch_conformance.spec.outcome import BAD, Outcome
+from torch_conformance.spec.outcome import BAD, NOT_ASKED, TRAITS, Outcome
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -37,7 +36,7 @@ class OutcomePart(Part, frozen=True):
     """What the rules of a comparison know of an outcome."""
 
     bad: Annotated[bool, Meta(description="Whether it makes a run red.")]
-    rank: Annotated[Natural, Meta(description="Its place in the lattice: more is better.")]
+    rank: Annotated[Natural, Meta(description="Its rank: more is better.")]
     silent: Annotated[bool, Meta(description="Whether it says that the check was not asked.")]
 
 
@@ -153,7 +152,7 @@ def pages(model: Model) -> Iterator[Page | File]:
             "evidence": EVIDENCE,
         },
         Document(
-            outcomes=lattice(),
+            outcomes=ranked(),
             moves=comparison.table(),
             evidence=EVIDENCE,
             states=tuple(index.states),
@@ -163,9 +162,14 @@ def pages(model: Model) -> Iterator[Page | File]:
     )
 
 
-def lattice() -> dict[str, OutcomePart]:
+def ranked() -> dict[str, OutcomePart]:
     """What the rules of a comparison know of each outcome."""
-    return {str(o): OutcomePart(bad=o in BAD, rank=ranks()[o], silent=o in SILENT) for o in Outcome}
+    return {
+        outcome.value: OutcomePart(
+            bad=outcome in BAD, rank=traits.rank, silent=outcome in NOT_ASKED
+        )
+        for outcome, traits in TRAITS.items()
+    }
 
 
 def _of_series(series: Series) -> SeriesPart:

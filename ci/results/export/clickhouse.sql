@@ -97,10 +97,7 @@ CREATE TABLE IF NOT EXISTS conformance_check
     `tier` LowCardinality(String),
     `level` LowCardinality(String) COMMENT 'must, should, may',
     `requirements` Array(LowCardinality(String)),
-    `outcome` Enum8(
-        'pass' = 1, 'fail' = 2, 'error' = 3, 'crash' = 4, 'timeout' = 5, 'device_lost' = 6,
-        'xfail' = 7, 'xpass' = 8, 'flaky' = 9, 'unsupported' = 10, 'blocked_upstream' = 11,
-        'not_run' = 12),
+    `outcome` LowCardinality(String),
     `evidence` LowCardinality(String) COMMENT 'native, composite, fallback; empty if unknown',
     `duration_s` Float64,
     `message` String,

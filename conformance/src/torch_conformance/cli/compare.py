@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compare two runs: what regressed, what improved, which checks are missing.
 
-A check regressed when its outcome moved down (results/lattice.yaml, worst first: device_lost,
-crash, timeout, error, fail and xfail, unsupported, flaky, xpass, pass; so crash -> fail is an
-improvement), when it newly runs by CPU fallback, or when it is new and unexpected. Runs with other
-options, selections or suites are not compared, unless --across names the difference. Runs with
-different versions of torch are always compared.
+A check regressed when its outcome is worse than before (a wrong result is worse than none that is
+promised, and better than a crash: crash -> fail is an improvement), when it newly runs by CPU
+fallback, or when it is new and unexpected. Runs with other options, selections or suites are not
+compared, unless --across names the difference. Runs with different versions of torch are always
+compared.
 
   python -m torch_conformance compare old.json new.json --across suite
 

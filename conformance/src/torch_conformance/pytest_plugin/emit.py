@@ -25,8 +25,6 @@ from torch_conformance.spec.result import CheckResult
 
 Phase = Literal["setup", "call", "teardown"]
 PHASES: tuple[Phase, ...] = ("setup", "call", "teardown")
-# The outcomes that the expectations ask for.
-EXPECTED = (Outcome.XFAIL, Outcome.FLAKY)
 
 
 def emit_result(config: pytest.Config, item: CheckItem, judged: Judged) -> None:
@@ -61,7 +59,7 @@ def phase_report(item: CheckItem, when: Phase) -> pytest.TestReport:
         duration=raw.duration if call else 0.0,
         user_properties=list(item.user_properties),
     )
-    if call and made.skipped and result.outcome in EXPECTED:
+    if call and category(result) == "xfailed":
         made.wasxfail = str(result.reason or "")
     return marked(item, made)
 
@@ -84,11 +82,7 @@ def result_of(report: object) -> CheckResult | None:
 
 def category(result: CheckResult) -> str:
     """What pytest calls an outcome."""
-    if result.unexpected:
-        return "failed"
-    if result.outcome in EXPECTED:
-        return "xfailed"
-    return "passed" if result.outcome is Outcome.PASS else "skipped"
+    return "failed" if result.unexpected else result.outcome.traits.category
 
 
 def _pytest_outcome(result: CheckResult) -> Literal["passed", "failed", "skipped"]:

@@ -41,7 +41,7 @@ from torch_conformance.selecting import changed, selection
 from torch_conformance.spec.catalogue import CatalogueError
 from torch_conformance.spec.descriptor import DescriptorError
 from torch_conformance.spec.ids import matches
-from torch_conformance.spec.outcome import CannotLoad, Outcome
+from torch_conformance.spec.outcome import CannotLoad
 
 # The terminal's category of the phases of a check that it does not list. It is false, as pytest's
 # own "" is: then it does not count as an outcome.
@@ -50,20 +50,6 @@ UNLISTED = ()
 # Checks that are suggested in the place of one that does not exist.
 MAX_NEAR = 3
 
-LETTERS = {
-    Outcome.PASS: ".",
-    Outcome.FAIL: "F",
-    Outcome.ERROR: "E",
-    Outcome.CRASH: "C",
-    Outcome.TIMEOUT: "T",
-    Outcome.DEVICE_LOST: "L",
-    Outcome.XFAIL: "x",
-    Outcome.XPASS: "X",
-    Outcome.FLAKY: "y",
-    Outcome.UNSUPPORTED: "u",
-    Outcome.BLOCKED_UPSTREAM: "b",
-    Outcome.NOT_RUN: "n",
-}
 
 pytest.register_assert_rewrite("torch_conformance.checks", discovery.EXTRA)
 
@@ -312,7 +298,7 @@ def pytest_report_teststatus(report: Any, config: pytest.Config) -> tuple[Any, s
         return name, "", ""
     # pytest lists skipped tests together, under the word of the first one.
     word = name if name == "skipped" and suite.is_over else outcome.value
-    return name, LETTERS[outcome], word.upper()
+    return name, outcome.traits.letter, word.upper()
 
 
 @pytest.hookimpl(tryfirst=True)

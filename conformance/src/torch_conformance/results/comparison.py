@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changed between two runs: by the lattice of outcomes, by evidence, by capabilities.
+"""What changed between two runs: by the ranks of outcomes, by evidence, by capabilities.
 
 Only runs that ask the same can be compared; a difference in the question is refused unless the
 caller names it. What is missing counts as lost, never as unchanged.
@@ -7,24 +7,19 @@ caller names it. What is missing counts as lost, never as unchanged.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
-from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
-import yaml
 
 from torch_conformance.results.reader import Document
 from torch_conformance.results.report import Capability, Run, Torch
-from torch_conformance.spec.outcome import Outcome, is_unexpected
+from torch_conformance.spec.outcome import NOT_ASKED, RANKS, Outcome, is_unexpected
 
-FILE = Path(__file__).parent / "lattice.yaml"
 SCHEMA = "urn:torch-conformance:comparison:1"
-SILENT = frozenset({Outcome.UNSUPPORTED, Outcome.BLOCKED_UPSTREAM})
 EVIDENCE = ("native", "composite", "fallback")
 FALLBACK = EVIDENCE[-1]
 
@@ -211,13 +206,6 @@ class Comparison:
         }
 
 
-@functools.cache
-def ranks() -> dict[str, int]:
-    """The place of every outcome in the lattice: more is better."""
-    lines = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return {outcome: rank for rank, line in enumerate(lines) for outcome in line["outcomes"]}
-
-
 def by_outcome(old: Ended | None, new: Ended | None) -> Move | None:
     """How a check changed, by its outcomes before and now; None: it did not."""
     if old is None or new is None:
@@ -227,9 +215,9 @@ def by_outcome(old: Ended | None, new: Ended | None) -> Move | None:
     if old.outcome == new.outcome:
         # Flaky before and after, and not listed any more.
         return Move.REGRESSION if new.unexpected and not old.unexpected else None
-    if old.unexpected and new.outcome in SILENT:
+    if old.unexpected and new.outcome in NOT_ASKED:
         return Move.WITHDRAWN
-    step = ranks()[new.outcome] - ranks()[old.outcome]
+    step = RANKS[new.outcome] - RANKS[old.outcome]
     return Move.REGRESSION if step < 0 else Move.IMPROVEMENT if step > 0 else Move.CHANGED
 
 

@@ -7,10 +7,9 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterable
 
-from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.outcome import SKIPPED, Outcome
 from torch_conformance.spec.result import CheckResult
 
-SKIPPED = (Outcome.XFAIL, Outcome.UNSUPPORTED, Outcome.BLOCKED_UPSTREAM, Outcome.NOT_RUN)
 _UNPRINTABLE = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
