@@ -8,19 +8,15 @@ a possible cause, and is reported as such.
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-
-import yaml
+from collections.abc import Iterable, Iterator
 
 from ci.gate.verdict import Since
 from ci.surface.diff import order
 from ci.surface.model import Domain, Finding, Severity
+from torch_conformance.spec.chapters import chapters
 
-SURFACES = Path(__file__).parent / "surfaces.yaml"
 MOST = 3
 LONGEST = 20_000  # characters of a message that are looked through
 MOST_PARTS = 12
@@ -56,14 +52,13 @@ class Findings:
         """Those that the failure of a check has to do with, the most likely one first."""
         if named := dict.fromkeys(self._named(said[:LONGEST])):
             return tuple(Since(identity, "name") for identity in named)[:MOST]
-        surfaces = standing_on().get(surface, ())
-        of_surface = (f for surface in surfaces for f in self._by_surface.get(surface, ()))
+        of_surface = (f for part in _upstream(surface) for f in self._by_surface.get(part, ()))
         worst = sorted(of_surface, key=order)[:MOST]
         return tuple(Since(finding.identity, "surface") for finding in worst)
 
     def parts(self, surface: str) -> tuple[str, ...]:
         """The parts of PyTorch that changed, of those that a surface of the suite stands on."""
-        return tuple(part for part in standing_on().get(surface, ()) if part in self._by_surface)
+        return tuple(part for part in _upstream(surface) if part in self._by_surface)
 
     def _named(self, text: str) -> Iterator[str]:
         """The identities of the findings whose declarations are named, longest names first."""
@@ -73,11 +68,10 @@ class Findings:
             yield from (finding.identity for finding in self._by_name[name])
 
 
-@functools.cache
-def standing_on() -> Mapping[str, list[str]]:
-    """The surfaces of PyTorch that each surface of the suite stands on."""
-    found: dict[str, list[str]] = yaml.safe_load(SURFACES.read_text(encoding="utf-8"))
-    return found
+def _upstream(surface: str) -> tuple[str, ...]:
+    """The surfaces of PyTorch that a surface of the suite stands on, if that is known."""
+    chapter = chapters().get(surface)
+    return chapter.upstream if chapter else ()
 
 
 def _names(finding: Finding) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import synthetic
-import yaml
 from gating import Gate, finding, write_findings
 from synthetic import record
 
@@ -17,7 +16,7 @@ from ci.gate.report import text
 from ci.gate.since import Findings
 from ci.surface import catalogue
 from ci.surface.model import Domain, Finding, Severity
-from torch_conformance.spec import catalogue as requirements
+from torch_conformance.spec.chapters import chapters
 
 PURE = finding("c10::Allocator::copy_data")
 GUARD = finding("c10::impl::DeviceGuardImplInterface::block", surface="guard")
@@ -65,7 +64,7 @@ def test_a_failure_that_names_no_changed_declaration_may_be_since_its_surface(me
 def test_of_the_parts_that_a_check_stands_on_those_are_told_that_changed_for_the_worse() -> None:
     new = finding("c10::x", surface="guard", severity=Severity.NEW_CAPABILITY)
     found = Findings([PURE, new])
-    assert since.standing_on()["smoke"] == ["device", "hooks", "guard", "allocator"]
+    assert chapters()["smoke"].upstream == ("device", "hooks", "guard", "allocator")
     assert found.parts("smoke") == ("allocator",)
     assert found.parts("no such surface") == ()
 
@@ -107,9 +106,8 @@ def test_a_backend_that_could_not_be_built_is_told_what_may_have_kept_it(gate: G
     assert said in text.render(made)
 
 
-def test_the_table_of_surfaces_names_only_surfaces_and_leaves_out_none_of_the_suite() -> None:
-    table = yaml.safe_load(since.SURFACES.read_text())
-    ours = {requirement.surface for requirement in requirements.load().values()}
+def test_every_chapter_names_the_surfaces_of_pytorch_that_it_depends_on() -> None:
     theirs = {surface.name for surface in catalogue.load().surfaces}
-    assert table.keys() == ours
-    assert {name for names in table.values() for name in names} <= theirs
+    for chapter in chapters().values():
+        assert chapter.upstream
+        assert set(chapter.upstream) <= theirs

@@ -20,6 +20,7 @@ from torch_conformance.authoring.discovery import OPINFO, chapter_files, import_
 from torch_conformance.running import capability_probes, probes
 from torch_conformance.spec import capabilities, catalogue, catalogue_rules
 from torch_conformance.spec.catalogue import Requirement, Source
+from torch_conformance.spec.chapters import ChapterError, chapters
 from torch_conformance.spec.ids import FULL, ID, PR, STANDARD
 
 
@@ -60,7 +61,30 @@ def test_a_check_belongs_to_the_surface_of_its_file(checks: list[Check]) -> None
     for entry in checks:
         file = Path(entry.file)
         assert entry.surface == ("opinfo" if file.parent == OPINFO else file.stem)
-        assert entry.surface in catalogue.SURFACES
+        assert entry.surface in chapters()
+
+
+def test_a_chapter_is_a_file_of_checks_and_one_of_requirements() -> None:
+    assert set(chapters()) == {file.stem for file in chapter_files(None)} | {"opinfo"}
+    orders = [chapter.order for chapter in chapters().values()]
+    assert orders == sorted(set(orders)), "two chapters have one place"
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        ("surface: other\ntitle: t\nsummary: s\norder: 1\nupstream: []", "needs `surface: mine`"),
+        ("surface: mine\ntitle: t\nsummary: s\nupstream: []", "`order`"),
+        ("surface: mine\ntitle: t\nsummary: s\norder: 1\nupstream: x", "`$.upstream`"),
+        ("surface: [", "mine.yaml"),
+    ],
+)
+def test_a_head_that_breaks_the_rules_is_an_error_that_names_the_file(
+    tmp_path: Path, head: str, words: str
+) -> None:
+    (tmp_path / "mine.yaml").write_text(f"{head}\nrequirements: {{}}\n")
+    with pytest.raises(ChapterError, match=re.escape(words)):
+        chapters(tmp_path)
 
 
 def test_one_dtype_of_each_operator_stands_for_it_in_the_gate(checks: list[Check]) -> None:

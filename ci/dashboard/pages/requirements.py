@@ -12,7 +12,8 @@ from ci.dashboard import documents, paths, requirements
 from ci.dashboard.model import Key
 from ci.dashboard.page import Page
 from ci.document import Natural, Part
-from torch_conformance.spec.catalogue import SURFACES, Requirement
+from torch_conformance.spec.catalogue import Requirement
+from torch_conformance.spec.chapters import chapters
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -58,7 +59,7 @@ def pages(model: Model) -> Iterator[Page]:
     ]
     by_surface = {
         surface: [row for row in rows if row.requirement.surface == surface]
-        for surface in dict.fromkeys((*SURFACES, *(row.requirement.surface for row in rows)))
+        for surface in dict.fromkeys((*chapters(), *(row.requirement.surface for row in rows)))
     }
     context = {
         "surfaces": {surface: mine for surface, mine in by_surface.items() if mine},

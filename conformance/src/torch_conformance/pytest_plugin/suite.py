@@ -43,7 +43,7 @@ from torch_conformance.results.writing import Recording
 from torch_conformance.selecting import durations
 from torch_conformance.selecting.durations import Durations
 from torch_conformance.selecting.selection import Selection
-from torch_conformance.spec import catalogue, descriptor
+from torch_conformance.spec import catalogue, chapters, descriptor
 from torch_conformance.spec.catalogue import PR_CONTAINS, PR_TIER, TIERS, Requirement
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import BREADTHS, FULL, PR, STANDARD, matches, pattern_error
@@ -143,7 +143,7 @@ class Suite:
             if problem:
                 raise pytest.UsageError(f"--check {problem}")
         folders = [
-            catalogue.FOLDER,
+            chapters.FOLDER,
             *([self.checks_dir / "requirements"] if self.checks_dir else []),
         ]
         self.catalogue: dict[str, Requirement] = catalogue.load(folders)

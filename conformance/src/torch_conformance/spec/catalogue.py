@@ -12,10 +12,10 @@ from typing import Any
 import yaml
 
 from torch_conformance.spec import operator_families
+from torch_conformance.spec.chapters import FOLDER
 from torch_conformance.spec.ids import REQUIREMENT_ID
 from torch_conformance.spec.yaml_nodes import LOADER
 
-FOLDER = Path(__file__).parent / "requirements"
 LEVELS = ("must", "should", "may")
 # The keywords of RFC 2119, of which a statement has exactly one.
 KEYWORD = re.compile(r"\b(?:(MUST|SHOULD)(?: NOT)?|(MAY))\b")
@@ -32,36 +32,6 @@ TIERS = ("smoke", "core", "inference", "training", "multi_device", "compile")
 # Not a tier of its own: what is quick of these tiers, for the gate of a change.
 PR_TIER = "pr"
 PR_CONTAINS = "training"
-SURFACES = (
-    "smoke",
-    "registration",
-    "device",
-    "memory",
-    "stream",
-    "event",
-    "copy",
-    "generator",
-    "factory",
-    "view",
-    "serialization",
-    "thread",
-    "error",
-    "operator",
-    "numerics",
-    "autograd",
-    "func",
-    "custom_operator",
-    "random",
-    "autocast",
-    "grad_scaler",
-    "opinfo",
-    "module",
-    "optimizer",
-    "model",
-    "footprint",
-    "large",
-    "claim",
-)
 REQUIRED_KEYS = ("tier", "statement", "reason", "source")
 KEYS = frozenset({*REQUIRED_KEYS, "families", "needs", "since", "until", "blocked_upstream"})
 SOURCE_KEYS = frozenset({"kind", "url"})
