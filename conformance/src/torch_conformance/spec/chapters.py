@@ -37,7 +37,7 @@ class Chapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def chapters(folder: Path = FOLDER) -> Mapping[str, Chapter]:
-    """The chapters of a folder by surface, in their order."""
+    """The chapters of a directory by surface, in their order."""
     found = (_chapter(file) for file in folder.glob("*.yaml"))
     ordered = sorted(found, key=lambda chapter: (chapter.order, chapter.surface))
     return {chapter.surface: chapter for chapter in ordered}
