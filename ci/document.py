@@ -12,18 +12,17 @@ import json
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from ci import plain_yaml, untrusted
 from ci.errors import CiError
 from ci.output import printable
-from torch_conformance.spec import strict
+from torch_conformance.spec import strict, typed
+from torch_conformance.spec.typed import Steps
 
 T = TypeVar("T")
-Steps = tuple[str | int, ...]
-
 _LONGEST = 300  # characters of what is wrong
 _SHOWN = 80  # characters of a value or a key
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -149,11 +148,8 @@ def schema(kind: Any, name: str, version: int) -> dict[str, Any]:
 
 def spelled(path: Steps) -> str:
     """A path for a message: `lanes[0].name`."""
-    text = ""
-    for step in path:
-        name = f"[{step}]" if isinstance(step, int) else f".{printable(step[:_SHOWN])}"
-        text += name
-    return text.removeprefix(".")
+    shown = tuple(step if isinstance(step, int) else step[:_SHOWN] for step in path)
+    return printable(typed.spelled(shown))
 
 
 def _check_size(data: bytes, where: str, limit: int) -> None:
@@ -171,40 +167,27 @@ def _converted(value: Any, kind: type[T]) -> T:
     return made
 
 
-# msgspec says "WHAT - at `$.lanes[...].outcome`", or "WHAT - at `key` in `$.lanes`".
-_SAID = re.compile(r"(?s)(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _UNKNOWN = re.compile(r"(?s)Object contains unknown field `(.*)`")
 _CHOICE = re.compile(r"(?s)Invalid (?:enum )?value .*")
-_ENTRY = "..."
-
-
-class _Said(NamedTuple):
-    what: str
-    steps: Steps  # `...` for some entry of a mapping
-    is_key: bool
-
-
-def _said(error: Exception) -> _Said:
-    if isinstance(error, RecursionError):
-        return _Said("nested too deeply", (), False)
-    if isinstance(error, UnicodeEncodeError):
-        return _Said("half a character in a key", (), False)
-    found = _SAID.fullmatch(str(error))
-    assert found
-    steps: list[str | int] = []
-    for name, index, _ in _STEP.findall(found["path"] or ""):
-        steps.append(name or (int(index) if index else _ENTRY))
-    return _Said(found["what"], tuple(steps), bool(found["key"]))
 
 
 def _explained(value: Any, kind: Any, error: Exception) -> tuple[Steps, str]:
     """Where in the document it is, and what is wrong with what is allowed."""
-    said = _said(error)
-    path = _resolved(value, kind, said)
-    found = path[-1] if said.is_key else _at(value, path)
-    return path, _cut(printable(_worded(said.what, found, lambda: _described(kind, path, said))))
+    found = _located(value, kind, error)
+    path = found.path
+    wrong = path[-1] if found.is_key else typed.at(value, path)
+    words = _worded(found.what, wrong, lambda: _described(kind, path, found.is_key))
+    return path, _cut(printable(words))
+
+
+def _located(value: Any, kind: Any, error: Exception) -> typed.Located:
+    if isinstance(error, RecursionError):
+        return typed.Located("nested too deeply", (), False)
+    if isinstance(error, UnicodeEncodeError):
+        return typed.Located("half a character in a key", (), False)
+    assert isinstance(error, msgspec.ValidationError)
+    return typed.located(value, error, lambda part: _converted(part, kind))
 
 
 def _worded(what: str, found: Any, described: Callable[[], dict[str, Any]]) -> str:
@@ -240,59 +223,12 @@ def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
 
 
-def _at(value: Any, path: Steps) -> Any:
-    for step in path:
-        try:
-            value = value[step]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value
-
-
-def _resolved(value: Any, kind: Any, said: _Said) -> Steps:
-    """The path with the name of each entry that msgspec leaves out, and of a wrong key."""
-    path: Steps = ()
-    for step in (*said.steps, *([_ENTRY] if said.is_key else [])):
-        entries = _at(value, path)
-        if step == _ENTRY and isinstance(entries, dict):
-            step = _culprit(value, kind, path, said.what)
-        path = (*path, step)
-    return path
-
-
-def _culprit(value: Any, kind: Any, path: Steps, what: str) -> str:
-    """The entry of the mapping at `path` that is wrong: found by leaving out half of the rest."""
-    keys = list(_at(value, path))
-    while len(keys) > 1:
-        half = keys[: len(keys) // 2]
-        kept = {key: _at(value, path)[key] for key in half}
-        keys = half if _problem(_with(value, path, kept), kind) == what else keys[len(half) :]
-    return str(keys[0]) if keys else _ENTRY
-
-
-def _problem(value: Any, kind: Any) -> str:
-    try:
-        _converted(value, kind)
-    except msgspec.ValidationError as error:
-        return _said(error).what
-    return ""
-
-
-def _with(value: Any, path: Steps, new: Any) -> Any:
-    """A copy of `value` in which `new` is at `path`."""
-    if not path:
-        return new
-    copy = value.copy()
-    copy[path[0]] = _with(value[path[0]], path[1:], new)
-    return copy
-
-
-def _described(kind: Any, path: Steps, said: _Said) -> dict[str, Any]:
+def _described(kind: Any, path: Steps, wrong_key: bool) -> dict[str, Any]:
     """What the schema says of the part at `path`: of all that it may be, the alternatives."""
     (root,), parts = msgspec.json.schema_components([kind])
     found = [root]
     for place, step in enumerate(path):
-        is_key = said.is_key and place == len(path) - 1
+        is_key = wrong_key and place == len(path) - 1
         found = [
             below
             for one in found

@@ -8,46 +8,104 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Iterator
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 
-T = TypeVar("T")
+Steps = tuple[str | int, ...]
 
-_WHERE = re.compile(r"(.*) - at `(key)?(?:` in `)?\$\.?(.*)`", re.DOTALL)
-_STEP = re.compile(r"\[(\.\.\.|\d+)\]|([^.\[\]]+)")
+# msgspec says "WHAT - at `$.lanes[...].outcome`", or "WHAT - at `key` in `$.lanes`".
+_SAID = re.compile(r"(?s)(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^`]*)`)?")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_ENTRY = "..."  # some entry of a map
 
 
-def problem(content: Any, kind: type[T], error: msgspec.ValidationError) -> str:
+class Located(NamedTuple):
+    """What is wrong with a document, as msgspec words it, and the whole path to it."""
+
+    what: str
+    path: Steps
+    is_key: bool
+    """Whether the last step of the path is itself what is wrong."""
+
+
+def located(
+    content: Any, error: msgspec.ValidationError, check: Callable[[Any], object]
+) -> Located:
+    """Where in `content` the error is: msgspec leaves out the keys of maps; this finds them.
+
+    `check` is what raised the error. It is called again with parts of the content, which itself is
+    not changed: about log2(n) times for a map of n entries.
+    """
+    what, steps, is_key = _said(error)
+    path: Steps = ()
+    for step in (*steps, *([_ENTRY] if is_key else [])):
+        entries = at(content, path)
+        if step == _ENTRY and isinstance(entries, dict):
+            step = _culprit(content, path, what, check)
+        path = (*path, step)
+    return Located(what, path, is_key)
+
+
+def problem(content: Any, kind: Any, error: msgspec.ValidationError) -> str:
     """What a document lacks, with its place first: ``run.seed: Expected `int`, got `str` ``."""
-    found = _WHERE.fullmatch(str(error))
-    if found is None:
-        return str(error)
-    text, is_key, path = found.groups()
-    if is_key or "[...]" in path:
-        path = _with_key(content, kind, error, f"{path}[...]" if is_key else path)
-    return f"{path}: {text}"
+    found = located(content, error, lambda part: msgspec.convert(part, kind))
+    return ": ".join(filter(None, (spelled(found.path), found.what)))
 
 
-def _with_key(content: Any, kind: type[T], error: msgspec.ValidationError, path: str) -> str:
-    """The path with the key of a map that msgspec leaves out: the one that alone fails alike."""
-    holder, *rest = path.split("[...]", 1)
-    entries: Any = content
-    for index, name in _STEP.findall(holder):
-        entries = entries[int(index)] if index else entries[name]
-    every = dict(entries)
-    for key, value in every.items():
-        entries.clear()
-        entries[key] = value
+def spelled(path: Steps) -> str:
+    """A path for a message: `lanes[0].name`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def at(content: Any, path: Steps) -> Any:
+    """The part of a document at a path; None where there is none."""
+    for step in path:
         try:
-            msgspec.convert(content, kind)
-        except msgspec.ValidationError as other:
-            if str(other) == str(error):
-                break
-    entries.clear()
-    entries.update(every)
-    return f"{holder}.{key}{rest[0]}".lstrip(".")
+            content = content[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return content
+
+
+def _said(error: msgspec.ValidationError) -> tuple[str, Steps, bool]:
+    found = _SAID.fullmatch(str(error))
+    assert found
+    steps = tuple(
+        name or (int(index) if index else _ENTRY)
+        for name, index, _ in _STEP.findall(found["path"] or "")
+    )
+    return found["what"], steps, bool(found["key"])
+
+
+def _culprit(content: Any, path: Steps, what: str, check: Callable[[Any], object]) -> str:
+    """The entry of the map at `path` that is wrong: found by leaving out half of the rest."""
+    entries = at(content, path)
+    keys = list(entries)
+    while len(keys) > 1:
+        half = keys[: len(keys) // 2]
+        less = _with(content, path, {key: entries[key] for key in half})
+        keys = half if _wrong(less, check) == what else keys[len(half) :]
+    return str(keys[0]) if keys else _ENTRY
+
+
+def _wrong(content: Any, check: Callable[[Any], object]) -> str:
+    try:
+        check(content)
+    except msgspec.ValidationError as error:
+        return _said(error)[0]
+    return ""
+
+
+def _with(content: Any, path: Steps, new: Any) -> Any:
+    """A copy of `content` in which `new` is at `path`."""
+    if not path:
+        return new
+    copy = content.copy()
+    copy[path[0]] = _with(content[path[0]], path[1:], new)
+    return copy
 
 
 def schema(kind: type[msgspec.Struct], id: str) -> str:
