@@ -38,6 +38,7 @@ def hand_in(gate: Gate, after: str | bytes, before: str | None = None) -> None:
             (folder / f"{LANE}.xml").write_bytes(data)
 
 
+STARTED = "2027-01-31T12:00:00+00:00"
 FAILURE = '<failure message="3 of 5 differ" type="AssertionError">trace</failure>'
 ENDS = {
     "": Outcome.PASS,
@@ -94,7 +95,7 @@ def test_the_suites_own_junit_keeps_ids_and_outcomes() -> None:
         record("STREAM-002", "blocked_upstream"),
         record("STREAM-003", "xpass"),
     )
-    found = foreign.parse(junit("mychip", map(typed, made)).encode(), "x").checks
+    found = foreign.parse(junit("mychip", STARTED, map(typed, made)).encode(), "x").checks
     said = {r.id: (r.outcome, r.surface) for r in found}
     assert said == {r["id"]: (r["outcome"], r["surface"]) for r in made}
 
@@ -165,7 +166,7 @@ BOMBS: dict[str, tuple[str | bytes, str]] = {
     "negative seconds": (suite(case("a", time="-1")), "not a duration"),
     "seconds that are no number": (suite(case("a", time="soon")), "soon"),
     "a run that did not end": (
-        junit("mychip", map(typed, records(record("COPY-001", "not_run")))),
+        junit("mychip", STARTED, map(typed, records(record("COPY-001", "not_run")))),
         "did not end",
     ),
 }  # fmt: skip

@@ -357,6 +357,7 @@ def test_whatever_a_backend_says_is_written_read_and_shown(
         written.add(synthetic.typed(entry))
     written.write(complete=True)
     suites = ElementTree.parse(written.write_junit()).getroot()
+    assert {suite.get("timestamp") for suite in suites} == {written.run.started}
     cases = list(suites.iter("testcase"))
     assert len(cases) == 2
     assert sum(len(case) for case in cases) == 2
@@ -371,7 +372,9 @@ def test_the_junit_of_any_valid_report_counts_what_the_report_counts(content: An
         document = reader.parse(json.dumps(content, default=str).encode(), "a.json")
     except reader.ReportError:
         return
-    root = ElementTree.fromstring(junit(document.run.backend, document.checks))
+    root = ElementTree.fromstring(
+        junit(document.run.backend, document.run.started, document.checks)
+    )
     assert len(list(root.iter("testcase"))) == len(document.checks)
     wrong = [*root.iter("failure"), *root.iter("error")]
     assert len(wrong) == sum(check.outcome in BAD for check in document.checks) + sum(

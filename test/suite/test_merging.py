@@ -190,7 +190,7 @@ def test_shards_of_a_real_run_are_merged_by_the_command(
     assert "22 checks of 2 shards, each exactly once, red" in capsys.readouterr().out
     document = reader.load(output)
     assert document.report.totals[Outcome.PASS] == 20
-    expected = junit("cpu", document.checks)
+    expected = junit("cpu", document.run.started, document.checks)
     assert output.with_suffix(".xml").read_text() == expected
     assert main(["merge", files[0], "-o", str(tmp_path / "no.json")]) == 4
     assert not (tmp_path / "no.json").exists()

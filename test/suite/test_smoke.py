@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.compare import DifferentError
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.discovery import CHAPTERS, import_checks
 from torch_conformance.checks import smoke
@@ -40,6 +41,16 @@ def test_a_failure_names_the_side_the_cause_and_what_to_do(error: Exception) -> 
         body(dev)
     assert isinstance(raised.value, AssertionError) == isinstance(error, AssertionError)
     assert dev.facts == {"blames": "backend"}
+
+
+def test_a_failure_by_a_comparison_still_says_in_what_the_values_differ() -> None:
+    @smoke.blames(smoke.BACKEND, "Do this.")
+    def body(dev: Device) -> None:
+        dev.assert_equal([1.0, 2.0], [1.0, 3.0])
+
+    with pytest.raises(DifferentError, match=r"^backend wrong: [\s\S]*\nDo this\.$") as raised:
+        body(Device(descriptor.find("cpu")))
+    assert raised.value.mismatch is not None
 
 
 def test_a_name_that_the_descriptor_misspells_is_the_descriptors_fault(tmp_path: Path) -> None:

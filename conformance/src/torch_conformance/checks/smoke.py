@@ -16,6 +16,7 @@ import torch
 from torch_conformance.authoring import backend
 from torch_conformance.authoring.api import Device, check
 from torch_conformance.authoring.check import Body
+from torch_conformance.authoring.compare import DifferentError
 from torch_conformance.running.capability_probes import PROBES
 from torch_conformance.spec.outcome import CheckError
 from torch_conformance.spec.reason import Unsupported
@@ -44,18 +45,23 @@ def blames(side: str, advice: str, chapter: str | None = None) -> Callable[[Body
                 body(dev)
             except Unsupported:
                 raise
-            except AssertionError as error:
-                dev.note(blames=side)
-                text = f"{side} wrong: {error}\n{advice}"
-                raise AssertionError(text).with_traceback(error.__traceback__) from error
             except Exception as error:
                 dev.note(blames=side)
-                text = f"{side} wrong: {type(error).__name__}: {error}\n{advice}"
-                raise CheckError(text).with_traceback(error.__traceback__) from error
+                said = _blaming(error, side, advice)
+                raise said.with_traceback(error.__traceback__) from error
 
         return blaming
 
     return decorate
+
+
+def _blaming(error: Exception, side: str, advice: str) -> Exception:
+    """The same outcome in other words, and what a comparison found with it."""
+    if isinstance(error, DifferentError):
+        return DifferentError(f"{side} wrong: {error}\n{advice}", error.mismatch)
+    if isinstance(error, AssertionError):
+        return AssertionError(f"{side} wrong: {error}\n{advice}")
+    return CheckError(f"{side} wrong: {type(error).__name__}: {error}\n{advice}")
 
 
 def numbers() -> torch.Tensor:

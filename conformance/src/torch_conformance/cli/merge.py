@@ -50,7 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
     except (MergeError, reader.ReportError) as error:
         raise CommandError(reader.plain(str(error))) from None
     write(arguments.output, data)
-    write(arguments.output.with_suffix(".xml"), junit(merged.run.backend, merged.checks))
+    write(
+        arguments.output.with_suffix(".xml"),
+        junit(merged.run.backend, merged.run.started, merged.checks),
+    )
     bad = "" if merged.state == "green" else f", {merged.state}"
     print(f"{len(merged.checks)} checks of {len(documents)} shards, each exactly once{bad}")
     return 0 if merged.state == "green" else 1

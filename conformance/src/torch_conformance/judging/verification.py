@@ -66,7 +66,10 @@ def findings(members: dict[str, bytes], known: Own | None) -> tuple[Document | N
     except ReportError as error:
         return None, [str(error)]
     found = [*_of_manifest(document, members), *_of_run(document)]
-    if members[bundle.JUNIT] != junit(document.run.backend, document.checks).encode():
+    if (
+        members[bundle.JUNIT]
+        != junit(document.run.backend, document.run.started, document.checks).encode()
+    ):
         found.append(f"{bundle.JUNIT} is not what the report gives")
     if not members[bundle.LOG].strip():
         found.append(f"{bundle.LOG} is empty")

@@ -106,7 +106,7 @@ def manifest(document: Document, members: dict[str, bytes]) -> Manifest:
 
 def pack(document: Document, data: bytes, others: dict[str, bytes]) -> bytes:
     """The bundle of a report; `others` are descriptor, expectations and log."""
-    written = junit(document.run.backend, document.checks)
+    written = junit(document.run.backend, document.run.started, document.checks)
     members = {REPORT: data, JUNIT: written.encode(), **others}
     encoded = msgspec.json.encode(manifest(document, members))
     return archive({MANIFEST: msgspec.json.format(encoded, indent=1) + b"\n", **members})

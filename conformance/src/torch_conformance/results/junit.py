@@ -13,14 +13,20 @@ from torch_conformance.spec.result import CheckResult
 _UNPRINTABLE = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(backend: str, results: Iterable[CheckResult]) -> str:
-    """The XML."""
+def junit(backend: str, started: str, results: Iterable[CheckResult]) -> str:
+    """The XML. `started` is when the run began, as the report says it.
+
+    It names no host: reports are published, and the host's name says nothing of the backend.
+    """
     backend = _printable(backend)
     ordered = sorted(results, key=lambda result: result.id)
     root = ElementTree.Element("testsuites", name=f"conformance {backend}")
     for surface in sorted({result.surface for result in ordered}):
         cases = [result for result in ordered if result.surface == surface]
-        _suite(root, backend, surface, cases)
+        suite = _suite(root, surface, cases)
+        suite.set("timestamp", _printable(started))
+        for case in cases:
+            _case(suite, f"{backend}.{surface}", case)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -31,11 +37,11 @@ def attempts(result: CheckResult) -> list[str]:
 
 
 def _suite(
-    root: ElementTree.Element, backend: str, surface: str, results: list[CheckResult]
-) -> None:
+    root: ElementTree.Element, surface: str, results: list[CheckResult]
+) -> ElementTree.Element:
     bad = [r for r in results if r.unexpected]
     errors = [r for r in bad if r.outcome is not Outcome.FAIL]
-    suite = ElementTree.SubElement(
+    return ElementTree.SubElement(
         root,
         "testsuite",
         name=surface,
@@ -45,8 +51,6 @@ def _suite(
         skipped=str(sum(r.outcome in SKIPPED for r in results)),
         time=f"{sum(r.duration_s for r in results):.3f}",
     )
-    for result in results:
-        _case(suite, f"{backend}.{surface}", result)
 
 
 def _case(suite: ElementTree.Element, group: str, result: CheckResult) -> None:

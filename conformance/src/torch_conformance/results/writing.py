@@ -90,7 +90,7 @@ class Recording:
     def write_junit(self) -> Path:
         """Write the results in JUnit's form beside the report; return the file."""
         file = self.file.with_suffix(".xml")
-        replace(file, junit(self.run.backend, self.results.values()))
+        replace(file, junit(self.run.backend, self.run.started, self.results.values()))
         return file
 
 
