@@ -81,6 +81,8 @@ class Run:
     """One for each level, lowest first; none where the run is not aligned."""
     without: tuple[str, ...]
     """Capabilities that the backend lacks."""
+    broken: Mapping[str, str]
+    """Those that a probe found broken, with what it saw."""
     totals: Mapping[str, int]
     """How many checks had each outcome."""
     evidence: Mapping[str, int]

@@ -142,7 +142,7 @@ def facts(run: Run) -> Facts:
         differs_by=tuple(said["selection"]["differs_by"]),
         seed=run.seed,
         capabilities={
-            name: Capability(value=entry["value"], source=entry["source"])
+            name: Capability(**entry, broken=run.broken.get(name))
             for name, entry in said["capabilities"].items()
         },
         torch=Torch(version=run.torch, git=run.torch_git),
@@ -166,4 +166,8 @@ def _question(run: Run) -> str:
 
 
 def _look_different(old: Run, new: Run) -> bool:
-    return bool(old.evidence != new.evidence or old.without != new.without or unlike(old, new))
+    return bool(
+        old.evidence != new.evidence
+        or (old.without, old.broken) != (new.without, new.broken)
+        or unlike(old, new)
+    )

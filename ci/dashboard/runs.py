@@ -17,7 +17,7 @@ from ci.dashboard.model import Blocker, Key, Run, Step
 
 #: What most runs have in common with others is read as text, so that equal values are one object:
 #: thousands of runs with a map of all requirements each would fill gigabytes.
-_SHARED = ("capabilities", "evidence", "standings", "steps", "surfaces", "totals")
+_SHARED = ("broken", "capabilities", "evidence", "standings", "steps", "surfaces", "totals")
 _AS_TEXT = ", ".join(f"to_json({name})::VARCHAR AS {name}" for name in _SHARED)
 _QUERY = f"SELECT * REPLACE ({_AS_TEXT}) FROM runs ORDER BY started, id"
 
@@ -54,6 +54,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         title=row["title"],
         steps=_steps(row["steps"]),
         without=tuple(row["without"]),
+        broken=_parsed(row["broken"]),
         totals=_parsed(row["totals"]),
         evidence=_parsed(row["evidence"]),
         surfaces=_parsed(row["surfaces"]),

@@ -22,6 +22,7 @@ _WRONG, _OF = (f"regexp_extract(message, {duck.literal(_VALUES)}, {group})" for 
 
 #: A column that earlier suites did not write, from those that they wrote.
 _MADE = {
+    "broken": "MAP {}::MAP(VARCHAR, VARCHAR)",
     "issue": f"CASE outcome WHEN '{Outcome.BLOCKED_UPSTREAM}' THEN split_part(reason, '; ', 1) END",
     "mismatch": (
         f"CASE WHEN coalesce({_WRONG}, '') = '' THEN NULL WHEN {_WRONG} = {_OF} "

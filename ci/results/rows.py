@@ -96,6 +96,9 @@ def _said(report: Document) -> Row:
             name: {"value": entry.value, "source": entry.source}
             for name, entry in run.capabilities.items()
         },
+        "broken": {
+            name: _cut(entry.broken) for name, entry in run.capabilities.items() if entry.broken
+        },
         "descriptor": run.descriptor.sha256 if run.descriptor else None,
         "expectations": run.expectations.sha256 if run.expectations else None,
         "shards": len(run.merged or ()),

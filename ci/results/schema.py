@@ -63,6 +63,9 @@ RUNS = {
     "title": Column("VARCHAR", "of the level; `none` without one"),
     "steps": Column(f"{_STEP}[]", "how far the run is with each level, lowest first"),
     "without": Column("VARCHAR[]", "capabilities that the backend lacks"),
+    "broken": Column(
+        "MAP(VARCHAR, VARCHAR)", "its broken capabilities, and what the probe of each saw"
+    ),
     "standings": Column("MAP(VARCHAR, VARCHAR)", "the state of each requirement in an aligned run"),
     "totals": Column(_COUNTS, "how many checks had each outcome; every outcome is listed"),
     "evidence": Column(_COUNTS, "how many checks had evidence; each of the three is listed"),

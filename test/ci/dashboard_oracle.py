@@ -74,6 +74,7 @@ def run_of(document: Document) -> Run:
         title=verdict.title,
         steps=tuple(map(_step, verdict.steps)),
         without=verdict.without,
+        broken={name: entry.broken for name, entry in said.capabilities.items() if entry.broken},
         totals={outcome.value: n for outcome, n in document.report.totals.items()},
         evidence=_counted(r.evidence for r in document.checks),
         surfaces=_by_surface(document.checks),

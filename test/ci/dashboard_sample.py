@@ -162,6 +162,10 @@ def _hostile(number: int, torch: str, started: str) -> Content:
         "devices": [HOSTILE],
         "python": HOSTILE,
         "suite": HOSTILE,
+        "capabilities": {
+            **synthetic.run()["capabilities"],
+            "streams": {"value": False, "source": "probed", "broken": HOSTILE},
+        },
     }
     return report("hostile", torch, started, outcomes, **said)
 

@@ -56,6 +56,15 @@ def test_what_is_in_the_way_of_the_next_level_is_named_with_an_example() -> None
     assert (blocker["what"], blocker["why"], blocker["example"]) == ("MEM-003", "broken", BROKEN)
 
 
+def test_a_broken_capability_is_named_with_what_its_probe_saw() -> None:
+    capabilities = dict(report()["run"]["capabilities"])
+    page = made(night(1, capabilities=capabilities))
+    assert "Broken" not in page.text
+    capabilities["streams"] = {"value": False, "source": "probed", "broken": "RuntimeError: late"}
+    page = made(night(1, capabilities=capabilities))
+    assert "Broken: 1 capability" in page.text and "streams RuntimeError: late" in page.text
+
+
 def test_bad_checks_are_grouped_by_cause_with_a_way_to_repeat_the_first() -> None:
     alike = {"outcome": "fail", "message": "5 of 9 elements differ", "repro": "import numpy"}
     page = made(night(1, outcomes={BROKEN: FAILED, CRASHED: alike}))

@@ -115,11 +115,16 @@ def test_what_did_not_ask_the_same_is_refused_unless_it_is_named(name: str) -> N
 def test_what_may_differ_is_told() -> None:
     torch = {"torch": {"version": "2.14.0", "git": None}, "devices": ["one"]}
     capabilities = synthetic.run()["capabilities"]
-    first = next(iter(capabilities))
-    changed = {**capabilities, first: {"value": False, "source": "declared"}}
+    first, second, *_ = capabilities
+    changed = {
+        **capabilities,
+        first: {"value": False, "source": "declared"},
+        second: {"value": False, "source": "probed", "broken": "RuntimeError: no such stream"},
+    }
     old, new = document({}), document({}, capabilities=changed, **torch)
     theirs, ours = compare(old, new), asked(old, new)
     assert [f"{n['name']}: {n['old']} -> {n['new']}" for n in ours["notes"]] == theirs.notes
+    assert "broken, probed" in [change.new for change in theirs.capabilities]
     assert ours["capabilities"] == [
         {"id": c.id, "old": c.old, "new": c.new} for c in theirs.capabilities
     ]

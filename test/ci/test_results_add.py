@@ -56,6 +56,10 @@ def test_a_run_is_stored_with_all_that_its_report_says(tmp_path: Path, store: Pa
         driver={"name": "sim", "path": "/home/me/libsim.so"},
         devices=["sim 0"],
     )
+    name = next(iter(made["run"]["capabilities"]))
+    seen = "RuntimeError: no such stream"
+    broken = {"value": False, "source": "probed", "broken": seen}
+    made["run"]["capabilities"][name] = broken
     path = file(tmp_path / "report.json", made)
     assert fates(added(store, [path])) == ["added"]
     with Store(store).reading() as database:
@@ -71,6 +75,7 @@ def test_a_run_is_stored_with_all_that_its_report_says(tmp_path: Path, store: Pa
     assert run["totals"] == made["totals"] and run["bad"] == 1
     assert run["stored"] == len(made["checks"]) == sum(run["evidence"].values())
     assert sum(n for of in run["surfaces"].values() for n in of.values()) == run["stored"]
+    assert run["broken"] == {name: broken.pop("broken")}
     assert run["capabilities"] == made["run"]["capabilities"]
 
 

@@ -23,9 +23,10 @@ function differences(old, new_) {
     .map((name) => ({ name, old: said(old[name]), new: said(new_[name]) }));
 }
 
-// Capabilities that were said otherwise; an entry is { value, source }.
+// Capabilities that were said otherwise; an entry is { value, source, broken? }.
 function capabilities(old, new_) {
-  const stated = (entry) => (entry ? `${entry.value ? "there" : "absent"}, ${entry.source}` : "unknown");
+  const state = (entry) => (entry.broken ? "broken" : entry.value ? "there" : "absent");
+  const stated = (entry) => (entry ? `${state(entry)}, ${entry.source}` : "unknown");
   return [...new Set([...Object.keys(old), ...Object.keys(new_)])].sort()
     .map((id) => ({ id, old: stated(old[id]), new: stated(new_[id]) }))
     .filter((change) => change.old !== change.new);
