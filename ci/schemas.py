@@ -9,10 +9,12 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from ci import document
+from ci.dashboard import pages
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,25 +40,15 @@ class Described(NamedTuple):
         return json.dumps(document.schema(kind, self.name, self.version), indent=2) + "\n"
 
 
-_DASHBOARD = "ci/dashboard/schema"
-#: The documents of the dashboard, and the module of the page that makes each.
-_PAGES = {
-    "index": "api",
-    "backend": "backend",
-    "blocked": "blocked",
-    "check": "check",
-    "checks": "checks",
-    "comparison": "compare",
-    "runs": "comparing",
-    "overview": "overview",
-    "requirement": "requirement",
-    "requirements": "requirements",
-    "run": "run",
-    "search": "search",
-    "step": "step",
-    "surface": "surface",
-    "upstream": "upstream",
-}
+def _of_pages() -> Iterator[Described]:
+    """The documents of the dashboard, each declared by the module of its page."""
+    for module in pages.modules():
+        if kind := getattr(module, "Document", None):
+            _, name = kind.__struct_config__.tag.removesuffix(":1").split(":dashboard:")
+            yield Described(
+                f"dashboard:{name}", 1, f"{module.__name__}:Document", "ci/dashboard/schema"
+            )
+
 
 DOCUMENTS = (
     Described("pin", 1, "ci.pin.file:PinFile", "ci/pin/schema"),
@@ -73,10 +65,7 @@ DOCUMENTS = (
     Described("snapshot", 1, "ci.surface.snapshot_file:SnapshotFile", "ci/surface/schema"),
     Described("coupling", 1, "ci.surface.coupling.document:Coupling", "ci/surface/schema"),
     Described("gpu-results", 1, "bench.gpu.document:Results", "bench/gpu"),
-    *(
-        Described(f"dashboard:{name}", 1, f"ci.dashboard.pages.{module}:Document", _DASHBOARD)
-        for name, module in _PAGES.items()
-    ),
+    *_of_pages(),
 )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Parts that the JSON documents of several kinds of pages have in common.
 
-A page declares its document as the class `Document`; a new class is listed in ci/schemas.py.
+A page declares its document as the class `Document`.
 """
 
 from __future__ import annotations

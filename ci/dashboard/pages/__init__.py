@@ -9,6 +9,8 @@ A module has one or several of these functions, which depend on their arguments 
 
 The page of a run depends on the run, its bad results, the aligned run before it and the changes
 since that, and on nothing later: it is made once.
+
+Its document for programs is the class `Document`; `make schemas` writes the schema.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ci.dashboard.model import Check, Run
@@ -44,7 +47,11 @@ def of_runs() -> list[OfRun]:
     return _all("page_of_run")
 
 
-def _all(function: str) -> list[Any]:
+def modules() -> list[ModuleType]:
+    """The modules, in the order of their names."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in names]
-    return [getattr(module, function) for module in modules if hasattr(module, function)]
+    return [importlib.import_module(f"{__name__}.{name}") for name in names]
+
+
+def _all(function: str) -> list[Any]:
+    return [getattr(module, function) for module in modules() if hasattr(module, function)]
