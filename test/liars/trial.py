@@ -23,6 +23,7 @@ from torch_conformance.running.result import Result
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.capabilities import Capabilities
 from torch_conformance.spec.ids import matches
+from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import BAD, CannotLoad
 
 CATALOGUE = catalogue.load()
@@ -114,9 +115,7 @@ def judge(liar: Liar, checks: Iterable[Check], *, patient: bool = False) -> Verd
     if liar.package:
         sys.path.insert(0, str(liar.package))
     try:
-        _run(liar, listed, verdict, patient)
-    except _Enough:
-        pass
+        hear(liar.descriptor(), listed, verdict, patient)
     except CannotLoad as error:
         verdict.cannot_load = str(error)
         if liar.cannot_load and not re.search(liar.cannot_load, verdict.cannot_load):
@@ -139,8 +138,18 @@ def judge_driver(liar: Liar, verdict: Verdict) -> None:
     verdict.seconds = round(verdict.seconds + time.perf_counter() - begin, 2)
 
 
-def _run(liar: Liar, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
-    target = liar.descriptor()
+def hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
+    """Run the checks on a backend and add to the verdict what they say. Raises CannotLoad.
+
+    It ends when a check has noticed something and no requirement is missed; `patient`: at the end.
+    """
+    try:
+        _hear(target, checks, verdict, patient)
+    except _Enough:
+        pass
+
+
+def _hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
     by_id = {check.id: check for check in checks}
     referee = Judge(target, CATALOGUE, Expectations(), torch.__version__, lambda id: id)
 

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Changes the backend at random places, one change at a time, and runs the suite on each.
+
+    mutants                       200 mutants of a new seed
+    mutants --sample 1000 --seed 7
+    mutants --seed 7              again: goes on where the last run of this seed ended
+    mutants --seed 7 --mutant 12  one of them, with what the suite says
+    mutants --list --seed 7       the mutants, without a build
+
+Half of a sample is of the group `operators`, half of the group `device` (scope.yaml). The mutants
+are compiled into one library; the suite runs once to find out which checks reach which mutant, and
+then for each mutant the checks that reach it, until one fails. The result is in
+build/mutants/SEED/score.md. The status is 0 when the score is known, whatever it is, and 2 when it
+is not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import pickle
+import random
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+TEST = ROOT / "test"
+sys.path[:0] = [str(HERE / "path"), str(TEST)]
+sys.path += [str(TEST / name) for name in ("liars", "liars/backend", "liars/source")]
+
+# After sys.path is set, hence each E402.
+import msgspec  # noqa: E402
+from mutants import sample, score  # noqa: E402
+from mutants.equivalent import equivalent  # noqa: E402
+from mutants.rules import Mutant  # noqa: E402
+from mutants.tree import Tree  # noqa: E402
+from mutants.verdicts import Record, Verdict  # noqa: E402
+
+if TYPE_CHECKING:
+    from mutants.reach import Coverage
+    from mutants.suite_runner import SuiteRunner
+
+BUILD = ROOT / "build" / "mutants"
+#: More than wanted are compiled at first: some mutants are not C++.
+SPARE = 1.35
+
+
+def main(arguments: list[str]) -> int:
+    """The command line; see above."""
+    options = _parser().parse_args(arguments)
+    seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
+    if options.list:
+        for mutant in _drawn(options.sample, seed):
+            print(mutant)
+        return 0
+    folder = BUILD / str(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    print(f"seed {seed}, in {folder.relative_to(ROOT)}", flush=True)
+    try:
+        return _run(options, seed, folder)
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--seed", type=int, help="of the sample; without it, a new one")
+    parser.add_argument("--mutant", type=int, nargs="+", help="only these, by their numbers")
+    parser.add_argument("--list", action="store_true", help="print the mutants, build nothing")
+    parser.add_argument(
+        "--limit", type=float, default=60, help="seconds of checks that a mutant gets at most (60)"
+    )
+    parser.add_argument("-n", "--processes", type=int, default=len(os.sched_getaffinity(0)))
+    return parser
+
+
+def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
+    tree = Tree(folder)
+    mutants = _compiled(options.sample, seed, tree, folder)
+    from mutants.suite_runner import (
+        SuiteRunner,  # imports torch, after what needs it is known to be there
+    )
+
+    runner = SuiteRunner(tree.package, folder, options.processes)
+    covered = _coverage(runner, folder)
+    record = Record(folder / "verdicts.jsonl")
+    wanted = options.mutant or [n for n in mutants if n not in record.verdicts]
+    plans = {number: _plan(number, covered, options.limit) for number in wanted}
+    begin = time.monotonic()
+    verdicts = runner.judge({number: checks for number, (checks, _) in plans.items()})
+    for done, verdict in enumerate(verdicts, 1):
+        checks, skipped = plans[verdict.number]
+        verdict = msgspec.structs.replace(
+            verdict, reached=len(checks) + skipped, skipped=0 if verdict.killed else skipped
+        )
+        if not verdict.killed and not verdict.broken:
+            same = equivalent(mutants[verdict.number], tree)
+            verdict = msgspec.structs.replace(verdict, equivalent=same)
+        record.add(verdict)
+        left = (time.monotonic() - begin) / done * (len(wanted) - done) / 60
+        print(
+            f"[{done}/{len(wanted)}, about {left:.0f} min left] {_line(mutants, verdict)}",
+            flush=True,
+        )
+        if options.mutant:
+            print(f"    {verdict.outcome} {verdict.message}")
+    text = score.markdown(mutants, record.verdicts, seed)
+    (folder / "score.md").write_text(text)
+    print(f"\n{text.partition('## Survivors')[0]}\nsurvivors: {folder / 'score.md'}")
+    return 0
+
+
+def _line(mutants: dict[int, Mutant], verdict: Verdict) -> str:
+    word = "killed" if verdict.killed else "equal" if verdict.equivalent else "ALIVE"
+    if verdict.broken:
+        word = f"no trial: {verdict.broken}"
+    return f"{word:<6} {verdict.number} {mutants[verdict.number]}  {verdict.by} {verdict.seconds} s"
+
+
+def _drawn(count: int, seed: int) -> Iterator[Mutant]:
+    for group in sample.SCOPE:
+        yield from itertools.islice(sample.endless(group, seed), count // len(sample.SCOPE))
+
+
+def _compiled(count: int, seed: int, tree: Tree, folder: Path) -> dict[int, Mutant]:
+    """The first so many of each group that compile, by number; kept, for a run that goes on."""
+    kept = folder / "sample.json"
+    if kept.is_file():
+        return msgspec.json.decode(kept.read_bytes(), type=dict[int, Mutant])
+    each = count // len(sample.SCOPE)
+    numbered: dict[int, Mutant] = {}
+    sources = {group: sample.endless(group, seed) for group in sample.SCOPE}
+    for group in sample.SCOPE:
+        for mutant in itertools.islice(sources[group], int(each * SPARE)):
+            numbered[len(numbered)] = mutant
+    while True:
+        tree.weave(numbered)
+        print(f"compiling with {len(numbered)} mutants", flush=True)
+        bad = tree.compile()
+        if not bad:
+            break
+        print(f"  {len(bad)} are not programs", flush=True)
+        numbered = {n: mutant for n, mutant in numbered.items() if n not in bad}
+    chosen: dict[int, Mutant] = {}
+    for group in sample.SCOPE:
+        own = [n for n, mutant in numbered.items() if sample.group_of(mutant.file) == group]
+        chosen |= {n: numbered[n] for n in own[:each]}
+    kept.write_bytes(msgspec.json.encode(chosen))
+    return chosen
+
+
+def _coverage(runner: SuiteRunner, folder: Path) -> Coverage:
+    kept = folder / "coverage.pickle"
+    if kept.is_file():
+        found: Coverage = pickle.loads(kept.read_bytes())  # written by this program
+        return found
+    covered, wrong = runner.coverage()
+    if wrong:
+        listed = "\n  ".join(f"{check}: {said}" for check, said in sorted(wrong.items())[:20])
+        raise RuntimeError(f"{len(wrong)} checks fail without any mutant:\n  {listed}")
+    kept.write_bytes(pickle.dumps(covered))
+    return covered
+
+
+def _plan(number: int, covered: Coverage, limit: float) -> tuple[list[str], int]:
+    """The checks for a mutant, and how many that reach it there is no time for."""
+    checks = covered.checks_for(number)
+    seconds = list(itertools.accumulate(covered.seconds[id] for id in checks))
+    fits = sum(total <= limit for total in seconds)
+    return checks[:fits], len(checks) - fits
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which checks reach which mutants: the suite runs once, with every mutant asleep."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mutant_switch
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.device import Device
+from torch_conformance.running import execute as running
+from torch_conformance.running.result import Result
+
+#: Where a process writes what its checks reached; beside it, the marks themselves.
+LOG = "PUONE_MUTANTS_LOG"
+MARKS = "PUONE_MUTANTS_REACHED"
+
+
+@dataclass
+class Coverage:
+    """The marks of one run."""
+
+    reached: dict[str, frozenset[int]] = field(default_factory=dict)
+    """Of each check, the mutants; those that every start of the backend reaches left out."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    always: set[int] = field(default_factory=set)
+    """What is reached before the first check."""
+    by_mutant: dict[int, list[str]] = field(default_factory=dict)
+
+    def checks_for(self, mutant: int) -> list[str]:
+        """Those that reach it, those first that reach little else, then the quick ones.
+
+        What every start of the backend reaches may change any check.
+        """
+        found = self.by_mutant.get(mutant, [])
+        ordered = sorted(found, key=lambda id: (len(self.reached[id]), self.seconds[id], id))
+        if mutant in self.always:
+            ordered += sorted(self.seconds.keys() - found, key=lambda id: (self.seconds[id], id))
+        return ordered
+
+
+def record() -> None:
+    """In this process and its forks: write what each check reaches, as LOG and MARKS say where."""
+    original = running.execute
+    last = ""
+
+    def execute(
+        check: Check, dev: Device, raised: Callable[[BaseException], object] = id
+    ) -> Result:
+        nonlocal last
+        marks = mutant_switch.shared(os.environ.get(MARKS))
+        assert marks is not None
+        _write(last, marks)  # starting the backend, or a thread that still worked for a check
+        result = original(check, dev, raised)
+        last = check.id
+        _write(last, marks, result.duration)
+        return result
+
+    running.execute = execute
+
+
+def _write(check: str, marks: Any, seconds: float = 0.0) -> None:
+    data = marks[:]
+    if any(data):
+        marks[:] = bytes(len(data))
+    reached = [number for number, mark in enumerate(data) if mark]
+    with open(os.environ[LOG], "a") as log:
+        log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
+
+
+def load(logs: Iterable[Path]) -> Coverage:
+    """What the processes wrote."""
+    found = Coverage()
+    every: defaultdict[str, set[int]] = defaultdict(set)
+    for log in logs:
+        for line in log.read_text().splitlines():
+            check, seconds, reached = json.loads(line)
+            if check:
+                every[check].update(reached)
+                found.seconds[check] = max(seconds, found.seconds.get(check, 0.0))
+            else:
+                found.always.update(reached)
+    found.reached = {check: frozenset(numbers) for check, numbers in every.items()}
+    by_mutant: defaultdict[int, list[str]] = defaultdict(list)
+    for check, numbers in sorted(found.reached.items()):
+        for number in numbers:
+            by_mutant[number].append(check)
+    found.by_mutant = dict(by_mutant)
+    return found

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The score of a sample: killed mutants among those that are defects, with its interval."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from math import sqrt
+
+from mutants.rules import Mutant
+from mutants.sample import folder_of, group_of
+from mutants.verdicts import Verdict
+
+Z = 1.96  # a confidence of 95 %
+
+
+def interval(killed: int, count: int) -> tuple[float, float]:
+    """Wilson's score interval (Wilson 1927, doi:10.1080/01621459.1927.10502953) at 95 %."""
+    if not count:
+        return 0.0, 1.0
+    share, square = killed / count, Z * Z
+    middle = (share + square / (2 * count)) / (1 + square / count)
+    spread = Z * sqrt(share * (1 - share) / count + square / (4 * count**2)) / (1 + square / count)
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+def markdown(mutants: Mapping[int, Mutant], verdicts: Mapping[int, Verdict], seed: int) -> str:
+    """The document of one run."""
+    return "\n".join(_lines(mutants, verdicts, seed)) + "\n"
+
+
+def _lines(
+    mutants: Mapping[int, Mutant], verdicts: Mapping[int, Verdict], seed: int
+) -> Iterator[str]:
+    judged = [(mutants[n], one) for n, one in sorted(verdicts.items()) if not one.broken]
+    yield f"# Mutants: {len(judged)} of seed {seed}"
+    yield ""
+    yield "A mutant is killed if a check of the suite fails on it. The interval is Wilson's, 95 %."
+    yield "Equivalent mutants are left out: they compile to the same code, or a person said why."
+    yield ""
+    yield from _table("Group", judged, lambda mutant: group_of(mutant.file))
+    yield from _table("Folder", judged, lambda mutant: folder_of(mutant.file))
+    yield from _table("Rule", judged, lambda mutant: mutant.rule)
+    yield from _chapters(one for _, one in judged)
+    alive = [(m, v) for m, v in judged if not v.killed and not v.equivalent]
+    yield f"## Survivors: {len(alive)}"
+    yield ""
+    for mutant, one in alive:
+        said = "no check reaches it" if not one.reached else f"{one.ran} checks ran"
+        if one.skipped:
+            said += f", {one.skipped} that reach it were left out"
+        yield f"- {one.number}: {mutant} ({said})"
+    broken = [one for one in verdicts.values() if one.broken]
+    yield from (f"- no trial of {mutants[one.number]}: {one.broken}" for one in broken)
+
+
+def _table(title: str, judged: Iterable[tuple[Mutant, Verdict]], key: object) -> Iterator[str]:
+    groups: defaultdict[str, list[Verdict]] = defaultdict(list)
+    for mutant, verdict in judged:
+        groups[key(mutant)].append(verdict)  # type: ignore[operator]  # a function
+    yield f"| {title} | mutants | equivalent | killed | score | interval |"
+    yield "| --- | ---: | ---: | ---: | ---: | --- |"
+    for name, verdicts in sorted(groups.items()):
+        killed = sum(one.killed for one in verdicts)
+        same = sum(bool(one.equivalent) and not one.killed for one in verdicts)
+        count = len(verdicts) - same
+        low, high = interval(killed, count)
+        share = f"{killed / count:.0%}" if count else "-"
+        yield (
+            f"| {name} | {len(verdicts)} | {same} | {killed} | {share} | {low:.0%} to {high:.0%} |"
+        )
+    yield ""
+
+
+def _chapters(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    kills = Counter(one.by.partition("/")[0] for one in verdicts if one.killed)
+    yield "| Chapter | kills |"
+    yield "| --- | ---: |"
+    yield from (f"| {name} | {count} |" for name, count in kills.most_common())
+    yield ""

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The suite's own runner on the backend with mutants: in processes forked from this one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import court  # before all that imports torch, about which it decides
+import editable
+import mutant_switch
+import trial
+from mutants import reach
+from mutants.reach import Coverage
+from mutants.tree import HERE, ROOT
+from mutants.verdicts import Verdict
+
+from torch_conformance.authoring.check import REGISTRY, Check
+from torch_conformance.spec import descriptor
+from torch_conformance.spec.descriptor import Deadlines, Descriptor
+from torch_conformance.spec.outcome import CannotLoad
+
+#: A mutant that hangs is noticed after so many seconds.
+DEADLINES = Deadlines(startup=60, check=30)
+#: Parts of the suite that one process records at a time.
+SHARE = 400
+
+
+class SuiteRunner:
+    """Runs checks on mutants, several at a time."""
+
+    def __init__(self, package: Path, folder: Path, processes: int) -> None:
+        court.import_checks()
+        editable.forget()
+        self._package, self._folder = package, folder
+        # Fresh interpreters would find the backend of the checkout in the working directory first.
+        os.chdir(folder)
+        self._processes = processes
+
+    def coverage(self) -> tuple[Coverage, dict[str, str]]:
+        """What every check reaches, and the outcomes that are not as they should be."""
+        logs = self._folder / "coverage"
+        logs.mkdir(exist_ok=True)
+        checks = [check.id for check in REGISTRY]
+        shares = [checks[at : at + SHARE] for at in range(0, len(checks), SHARE)]
+        tasks = [(self._package, logs / f"{n}", share) for n, share in enumerate(shares)]
+        wrong: dict[str, str] = {}
+        with self._pool() as pool:
+            for done, found in enumerate(pool.map(_recorded, *zip(*tasks, strict=True)), 1):
+                wrong |= found
+                print(f"  coverage: {done} of {len(tasks)} parts of the suite", flush=True)
+        return reach.load(logs.glob("*.log")), wrong
+
+    def judge(self, mutants: dict[int, list[str]]) -> Iterator[Verdict]:
+        """Each mutant before the checks that are named for it, until one of them notices."""
+        with self._pool() as pool:
+            tasks = [
+                pool.submit(_judged, self._package, number, checks)
+                for number, checks in mutants.items()
+            ]
+            for task in as_completed(tasks):
+                yield task.result()
+
+    def _pool(self) -> ProcessPoolExecutor:
+        # Not multiprocessing.Pool: its processes may have no children, and checks have.
+        return ProcessPoolExecutor(self._processes, multiprocessing.get_context("fork"))
+
+
+def _backend(package: Path, **env: str) -> Descriptor:
+    true = descriptor.find("puone")
+    path = [package, ROOT, HERE / "path"]
+    env = {**env, "PYTHONPATH": os.pathsep.join(map(str, path)), "PUONE_DRIVER": "sim"}
+    return replace(true, file=None, deadlines=DEADLINES, env=env)
+
+
+def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
+    marks, lines = log.with_suffix(".marks"), log.with_suffix(".log")
+    marks.write_bytes(bytes(mutant_switch.COUNT))
+    lines.unlink(missing_ok=True)
+    reach.record()
+    env = {reach.MARKS: str(marks), reach.LOG: str(lines)}
+    verdict = _run(package, checks, patient=True, **env)
+    marks.unlink()
+    return {kill.check: f"{kill.outcome}: {kill.message}" for kill in verdict.kills}
+
+
+def _judged(package: Path, number: int, checks: list[str]) -> Verdict:
+    begin = time.perf_counter()
+    if not checks:
+        return Verdict(number)
+    try:
+        found = _run(package, checks, patient=False, PUONE_MUTANT=str(number))
+    except Exception as error:  # One trial that cannot be held does not end the others.
+        return Verdict(number, broken=repr(error))
+    kill = found.kills[0] if found.kills else None
+    return Verdict(
+        number,
+        killed=found.killed,
+        by=kill.check if kill else "loading the backend" if found.cannot_load else "",
+        outcome=kill.outcome if kill else "",
+        message=(kill.message if kill else found.cannot_load or "")[:500],
+        ran=len(found.outcomes),
+        seconds=round(time.perf_counter() - begin, 2),
+    )
+
+
+def _run(package: Path, checks: Iterable[str], *, patient: bool, **env: str) -> trial.Verdict:
+    sys.path.insert(0, str(package))
+    verdict = trial.Verdict("")
+    by_id: dict[str, Any] = {check.id: check for check in REGISTRY}
+    listed: list[Check] = [by_id[id] for id in checks]
+    try:
+        trial.hear(_backend(package, **env), listed, verdict, patient)
+    except CannotLoad as error:
+        verdict.cannot_load = str(error)
+    finally:
+        sys.path.remove(str(package))
+    return verdict

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The sample is the same for a seed, a run can go on, and the score is the standard one."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from mutants import sample, score
+from mutants.rules import Mutant
+from mutants.verdicts import Record, Verdict
+
+
+@pytest.mark.parametrize(
+    ("killed", "count", "low", "high"),
+    # Newcombe 1998, table I: Wilson's score method without continuity correction.
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_the_interval_is_wilsons(killed: int, count: int, low: float, high: float) -> None:
+    assert score.interval(killed, count) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_nothing_is_known_of_no_mutant() -> None:
+    assert score.interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("group", sample.SCOPE)
+def test_a_seed_names_its_mutants(group: str) -> None:
+    first, again, other = (
+        list(itertools.islice(sample.endless(group, seed), 30)) for seed in (7, 7, 8)
+    )
+    assert first == again != other
+    assert {sample.group_of(mutant.file) for mutant in first} == {group}
+    assert len({mutant.place for mutant in first}) == 30
+
+
+def test_no_source_is_in_two_groups() -> None:
+    one, other = (sample.names(group) for group in sample.SCOPE)
+    assert one and other and not one & other
+
+
+def test_a_run_goes_on_after_a_line_that_was_cut_off(tmp_path: Path) -> None:
+    file = tmp_path / "verdicts.jsonl"
+    record = Record(file)
+    record.add(Verdict(1, killed=True, by="copy/a"))
+    record.add(Verdict(2))
+    file.write_bytes(file.read_bytes() + b'{"number":3,"kil')
+    again = Record(file)
+    assert again.verdicts == record.verdicts
+    again.add(Verdict(3))
+    assert list(Record(file).verdicts) == [1, 2, 3]
+
+
+def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
+    mutants = {n: Mutant("csrc/runtime/a.cpp", n, 0, 1, "operator", "a < b", "a <= b")
+               for n in range(4)}  # fmt: skip
+    said = [
+        Verdict(0, killed=True, by="stream/a", reached=2),
+        Verdict(1, equivalent="the same code", reached=3),
+        Verdict(2, ran=5, reached=9, skipped=4),
+        Verdict(3),
+    ]
+    (file,) = itertools.islice(sample.names("device"), 1)
+    placed = {n: Mutant(file, *list(vars(one).values())[1:]) for n, one in mutants.items()}
+    text = score.markdown(placed, {one.number: one for one in said}, 7)
+    assert "| device | 4 | 1 | 1 | 33% | 6% to 79% |" in text
+    assert "## Survivors: 2" in text
+    assert "(5 checks ran, 4 that reach it were left out)" in text
+    assert "(no check reaches it)" in text
+    assert "| stream | 1 |" in text

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many mutants in one program: a number switches one of them on, and none is on without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from mutants.grammar import Source
+from mutants.rules import Mutant, mutants
+from mutants.weave import apart, woven
+
+HERE = Path(__file__).resolve().parent
+SWITCH = HERE / "path"
+
+CPP = """#include <cstdio>
+#include <mutex>
+#include <algorithm>
+std::mutex lock;
+int twice(int n) {
+  std::lock_guard<std::mutex> guard(lock);
+  if (n < 0) {
+    return
+      -n;
+  }
+  int sum = 0;
+  for (int i = 0; i < n; ++i) {
+    sum += 2;
+  }
+  return sum;
+}
+int main() { std::printf("%d %d", twice(3), std::max(1, twice(-4))); }
+"""
+PYTHON = """def twice(n):
+    total = 0
+    for _ in range(n):
+        total += 2
+    return total
+
+print(twice(3) if twice(2) == 4 else -1, end="")
+"""
+
+
+def batches(name: str, text: str) -> Iterator[dict[int, Mutant]]:
+    """All of a file, so many at a time as do not overlap; but one, that is no program."""
+    every = mutants(Source(name, text.encode()))
+    left = [mutant for mutant in every if not mutant.instead.startswith("std::printf(twice")]
+    while left:
+        taken = list(apart(left))
+        yield dict(enumerate(taken))
+        left = [mutant for mutant in left if mutant not in taken]
+
+
+def run(command: list[str], number: int | None, marks: Path) -> str:
+    env = {**os.environ, "PYTHONPATH": str(SWITCH), "PUONE_MUTANTS_REACHED": str(marks)}
+    if number is not None:
+        env["PUONE_MUTANT"] = str(number)
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
+    return done.stdout
+
+
+@pytest.fixture
+def marks(tmp_path: Path) -> Path:
+    file = tmp_path / "marks"
+    file.write_bytes(bytes(65536))
+    return file
+
+
+def test_each_one_of_a_cpp_program_is_switched_on_by_its_number(
+    tmp_path: Path, marks: Path
+) -> None:
+    said: dict[str, str] = {}
+    for chosen in batches("a.cpp", CPP):
+        source, program = tmp_path / "a.cpp", tmp_path / "a"
+        source.write_text(woven(CPP.encode(), chosen).text)
+        command = ["c++", "-std=c++20", "-include", str(HERE / "mutants.h"), "-o", str(program)]
+        subprocess.run([*command, str(source), "-lpthread"], check=True)
+        marks.write_bytes(bytes(65536))
+        assert run([str(program)], None, marks) == "6 4"
+        assert [n for n, mark in enumerate(marks.read_bytes()) if mark] == list(chosen)
+        said |= {str(chosen[n]): run([str(program)], n, marks) for n in chosen}
+    assert said["a.cpp:12: operator: `i < n` -> `i <= n`"] == "8 4"
+    assert said["a.cpp:9: lost -: `-n` -> `n`"] == "6 1"
+    assert said["a.cpp:13: constant: `2` -> `(2 + 1)`"] == "9 4"
+    assert said["a.cpp:17: call: `std::max(1, twice(-4))` -> `std::min(1, twice(-4))`"] == "6 1"
+    assert any("lost guard" in name and text == "6 4" for name, text in said.items())
+    assert len(said) > 20 and sum(text != "6 4" for text in said.values()) > len(said) / 2
+
+
+def test_each_one_of_a_python_module_is_switched_on_by_its_number(
+    tmp_path: Path, marks: Path
+) -> None:
+    said: dict[str, str] = {}
+    for chosen in batches("a.py", PYTHON):
+        source = tmp_path / "a.py"
+        source.write_text(woven(PYTHON.encode(), chosen).text)
+        command = [sys.executable, str(source)]
+        marks.write_bytes(bytes(65536))
+        assert run(command, None, marks) == "6"
+        assert [n for n, mark in enumerate(marks.read_bytes()) if mark] == list(chosen)
+        said |= {str(chosen[n]): run(command, n, marks) for n in chosen}
+    assert said["a.py:4: constant: `2` -> `(2 + 1)`"] == "-1"
+    assert len(said) > 5 and "6" not in said.values()
+
+
+def test_the_lines_of_each_one_are_known_where_text_was_added() -> None:
+    for chosen in batches("a.cpp", CPP):
+        made = woven(CPP.encode(), chosen)
+        written = made.text.splitlines()
+        for number, lines in made.lines.items():
+            assert f"on({number})" in "\n".join(written[line - 1] for line in lines)
+
+
+def test_overlapping_ones_are_not_taken_together() -> None:
+    every = list(mutants(Source("a.cpp", CPP.encode())))
+    taken = sorted(apart(every), key=lambda mutant: mutant.start)
+    assert len(taken) < len(every)
+    assert all(one.end <= other.start for one, other in pairwise(taken))

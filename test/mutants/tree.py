@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A copy of the backend's sources with mutants in them, built in a directory of its own."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from mutants.rules import Mutant
+from mutants.weave import Woven, woven
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+#: What the backend and the simulated device are built from.
+SOURCES = ("CMakeLists.txt", "cmake", "csrc", "reference_backend")
+_SAID = re.compile(r"^(\S+?):(\d+):(?:\d+:)? +(fatal error|error|required from|note|  )?", re.M)
+
+
+class Tree:
+    """The copy, its build, and which of its lines are whose."""
+
+    def __init__(self, folder: Path) -> None:
+        self.source, self.build = folder / "tree", folder / "build"
+        self.log = folder / "build.log"
+        self.package = self.source / "reference_backend"
+        self._woven: dict[str, Woven] = {}
+
+    def weave(self, mutants: Mapping[int, Mutant]) -> None:
+        """Write the copy; files that are as they were are not touched."""
+        by_file: defaultdict[str, dict[int, Mutant]] = defaultdict(dict)
+        for number, mutant in mutants.items():
+            by_file[mutant.file][number] = mutant
+        for file in _files():
+            name = str(file.relative_to(ROOT))
+            data = file.read_bytes()
+            if name in by_file:
+                self._woven[name] = woven(data, by_file[name])
+                data = self._woven[name].text.encode()
+            else:
+                self._woven.pop(name, None)
+            copy = self.source / name
+            if not copy.is_file() or copy.read_bytes() != data:
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                copy.write_bytes(data)
+
+    def compile(self) -> set[int]:
+        """Build everything that compiles; the numbers of the mutants that do not."""
+        self._configure()
+        command = ["cmake", "--build", str(self.build), "--", "-k", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.log.write_text(done.stdout + done.stderr)
+        found = self._in_python()
+        if done.returncode == 0:
+            return found
+        found |= self._accused(done.stdout)
+        if not found:
+            raise RuntimeError(f"the mutated backend does not build: see {self.log}")
+        return found
+
+    def _configure(self) -> None:
+        if (self.build / "build.ninja").is_file():
+            return
+        options = (
+            "-DSKBUILD=ON",  # without the targets of the tests
+            "-DPUONE_CUDA=OFF",
+            "-DPUONE_KERNEL_LEVELS=native",
+            f"-DPUONE_LIB_DIR={self.build / 'lib'}",
+            f"-DPUONE_EXTENSION_DIR={self.package / 'torch_puone'}",
+            f"-DCMAKE_CXX_FLAGS=-w -include {HERE / 'mutants.h'}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+        )
+        command = ["cmake", "-G", "Ninja", "-S", str(self.source), "-B", str(self.build), *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"cmake cannot configure the copy:\n{done.stdout}{done.stderr}")
+
+    def _accused(self, said: str) -> set[int]:
+        """The mutants on lines that errors are on; else those on lines that lead to errors."""
+        errors: set[int] = set()
+        others: set[int] = set()
+        for path, line, kind in _SAID.findall(said):
+            found = self._at(path, int(line))
+            (errors if kind.endswith("error") else others).update(found)
+        return errors or others
+
+    def _at(self, path: str, line: int) -> Iterable[int]:
+        try:
+            name = str(Path(path).resolve().relative_to(self.source.resolve()))
+        except ValueError:
+            return []
+        lines = self._woven[name].lines if name in self._woven else {}
+        return [number for number, where in lines.items() if line in where]
+
+    def _in_python(self) -> set[int]:
+        found: set[int] = set()
+        for name in [name for name in self._woven if name.endswith(".py")]:
+            try:
+                compile(self._woven[name].text, name, "exec")
+            except SyntaxError as error:
+                found |= set(self._at(str(self.source / name), error.lineno or 1))
+        return found
+
+
+def _files() -> Iterable[Path]:
+    for name in SOURCES:
+        path = ROOT / name
+        for file in [path] if path.is_file() else sorted(path.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts and file.suffix != ".so":
+                yield file

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is known of a sample of mutants: a line for each, so that a run can be resumed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the suite said to one mutant."""
+
+    number: int
+    killed: bool = False
+    by: str = ""
+    """The check that noticed it."""
+    outcome: str = ""
+    message: str = ""
+    ran: int = 0
+    """Checks that were run."""
+    reached: int = 0
+    """Checks that reach it."""
+    skipped: int = 0
+    """Of these, those that were left out, because they take too long together."""
+    equivalent: str = ""
+    """Why it is no defect at all."""
+    seconds: float = 0.0
+    broken: str = ""
+    """Why there was no trial."""
+
+
+class Record:
+    """The verdicts in a file."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        data = file.read_bytes() if file.is_file() else b""
+        if data and not data.endswith(b"\n"):  # The run was killed while it wrote.
+            data = data[: data.rfind(b"\n") + 1]
+            file.write_bytes(data)
+        read = [msgspec.json.decode(line, type=Verdict) for line in data.splitlines()]
+        self.verdicts = {verdict.number: verdict for verdict in read}
+
+    def add(self, verdict: Verdict) -> None:
+        """Keep one; the last of a number counts."""
+        self.verdicts[verdict.number] = verdict
+        with self._file.open("ab") as file:
+            file.write(msgspec.json.encode(verdict) + b"\n")
