@@ -28,7 +28,8 @@ CMAKE_ARGS ?=
 LIARS_ARGS ?=
 FUZZ_CASES ?= 1500
 FUZZ_SEED := $(or $(FUZZ_SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
-MUTATIONS_ARGS ?=
+MUTANTS_ARGS ?=
+HEADER_EDITS_ARGS ?=
 BUILD_DIR := build
 NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 # The browser for the tests of the dashboard's pages. Yours: CHROMIUM=/path/to/chromium
@@ -144,9 +145,13 @@ build-tests: $(TESTS) build-all
 	@echo "compiling the C++ tests, under sanitizers too; from nothing $(call minutes,$(TESTS_MINUTES))"
 	@$(PYTHON) test/programs.py
 
-.PHONY: mutations
-mutations: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must tell each
-	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py $(MUTATIONS_ARGS)
+.PHONY: mutants
+mutants: $(TESTS) build ## change the backend at random places and run the suite on each change; the score
+	PYTHONPATH=test $(PYTHON) -m mutants $(MUTANTS_ARGS)
+
+.PHONY: header-edits
+header-edits: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must report each
+	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py $(HEADER_EDITS_ARGS)
 
 .PHONY: fuzz
 fuzz: $(TESTS) build-all $(NODE_MODULES) ## run the tests with hostile input on many more cases
