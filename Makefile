@@ -184,8 +184,9 @@ screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from th
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
 .PHONY: schemas
-schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents of ci/ and bench/ from their classes
+schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
 	$(PYTHON) -m ci.schemas
+	$(PYTHON) -m torch_conformance.schemas
 
 .PHONY: lint
 lint: $(SUITE) $(LINT) ## check style, types, imports and workflows: ruff, mypy, import-linter, clang-format, zizmor

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import msgspec
 
-from ci import plain_yaml, untrusted
+from ci import untrusted
 from ci.errors import CiError
 from ci.output import printable
-from torch_conformance.spec import strict, typed
+from torch_conformance.spec import plain_yaml, strict, typed
 from torch_conformance.spec.typed import Steps
 
 T = TypeVar("T")
@@ -177,7 +177,7 @@ def _explained(value: Any, kind: Any, error: Exception) -> tuple[Steps, str]:
     found = _located(value, kind, error)
     path = found.path
     wrong = path[-1] if found.is_key else typed.at(value, path)
-    words = _worded(found.what, wrong, lambda: _described(kind, path, found.is_key))
+    words = _worded(found.what, wrong, lambda: typed.described(kind, path, found.is_key))
     return path, _cut(printable(words))
 
 
@@ -221,40 +221,3 @@ def _shown(value: Any) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."
-
-
-def _described(kind: Any, path: Steps, wrong_key: bool) -> dict[str, Any]:
-    """What the schema says of the part at `path`: of all that it may be, the alternatives."""
-    (root,), parts = msgspec.json.schema_components([kind])
-    found = [root]
-    for place, step in enumerate(path):
-        is_key = wrong_key and place == len(path) - 1
-        found = [
-            below
-            for one in found
-            for alternative in _alternatives(one, parts)
-            for below in _below(alternative, step, is_key)
-        ]
-    flat = [one for below in found for one in _alternatives(below, parts)]
-    return flat[0] if len(flat) == 1 else {"anyOf": flat}
-
-
-def _alternatives(part: dict[str, Any], parts: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "$ref" in part:
-        yield from _alternatives(parts[part["$ref"].rpartition("/")[2]], parts)
-    elif "anyOf" in part:
-        for one in part["anyOf"]:
-            yield from _alternatives(one, parts)
-    else:
-        yield part
-
-
-def _below(part: dict[str, Any], step: str | int, is_key: bool) -> Iterator[dict[str, Any]]:
-    if is_key:
-        yield part.get("propertyNames", {})
-    elif isinstance(step, int):
-        yield part.get("items", {})
-    elif step in part.get("properties", {}):
-        yield part["properties"][step]
-    elif isinstance(rest := part.get("additionalProperties"), dict):
-        yield rest

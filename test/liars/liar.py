@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import mutate
 import yaml
+from msgspec import UNSET
 from suites import LIBRARIES, ROOT, SIM
 from telling import LIES, import_all
 
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.catalogue import Requirement
-from torch_conformance.spec.descriptor import Deadlines, Descriptor
+from torch_conformance.spec.descriptor import Deadlines, Descriptor, Dtypes, Setup
 
 HERE = Path(__file__).resolve().parent
 BUILD = ROOT / "build" / "liars"
@@ -83,15 +85,15 @@ class Liar:
             ROOT / "reference_backend",
             HERE / "backend",
         ]
-        return replace(
+        return msgspec.structs.replace(
             true,
             name=self.id,
             file=None,
-            setup=self.setup,
+            device=Setup(setup=self.setup or UNSET),
             deadlines=DEADLINES,
             env={**self.env, "PYTHONPATH": os.pathsep.join(map(str, path))},
             capabilities=true.capabilities | self.capabilities,
-            unsupported_dtypes=self.unsupported,
+            dtypes=Dtypes(unsupported=self.unsupported),
         )
 
     def surfaces(self, catalogue: dict[str, Requirement]) -> set[str]:

@@ -27,7 +27,7 @@ from torch_conformance.spec.capabilities import Capabilities, State
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.reason import MissingCapability, Stated, Unsupported
 
-CPU = Descriptor("cpu", "cpu")
+CPU = Descriptor(name="cpu", device_type="cpu")
 NAME = "streams"
 
 
@@ -53,7 +53,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, body: Body, attempts: int = 1) -> Non
 
 def found_in_process(declared: bool | None = None) -> Capabilities:
     """What probing `NAME` in this process comes to."""
-    target = Descriptor("cpu", "cpu", capabilities={} if declared is None else {NAME: declared})
+    target = Descriptor(name="cpu", device_type="cpu", capabilities={} if declared is None else {NAME: declared})
     result = execute(probes.check_of(NAME), Device(CPU))
     return Capabilities.of(probes.capabilities(target, [result]))
 

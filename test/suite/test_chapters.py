@@ -36,7 +36,7 @@ def drawn(*values: float) -> nn.Module:
 
 
 def test_only_many_numbers_tell_where_they_were_drawn_from() -> None:
-    dev = Device(Descriptor("cpu", "cpu"))
+    dev = Device(Descriptor(name="cpu", device_type="cpu"))
     few, many = (1.0, -0.5, 0.25), (1.0, -0.5) * 4
     module._is_initialised(dev, drawn(*(24 * x for x in few)), drawn(*few))
     with pytest.raises(AssertionError, match="times as large"):

@@ -22,7 +22,7 @@ from torch_conformance.running.death import without_harness
 from torch_conformance.running.result import Result
 from torch_conformance.spec.descriptor import Descriptor
 
-CPU = Descriptor("cpu", "cpu")
+CPU = Descriptor(name="cpu", device_type="cpu")
 DIAGNOSING = Options(diagnose=True)
 
 HAS_HANDLER = hasattr(torch._C, "_set_print_stack_traces_on_fatal_signal")

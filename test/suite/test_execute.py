@@ -41,7 +41,7 @@ def raising(error: BaseException) -> Callable[..., None]:
 @pytest.fixture
 def dev() -> Device:
     """The CPU, as a backend with errors that are its environment's."""
-    return Device(Descriptor("cpu", "cpu", environment_errors=("licen[cs]e server",)))
+    return Device(Descriptor(name="cpu", device_type="cpu", environment_errors=("licen[cs]e server",)))
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,12 @@ def test_a_late_error_of_an_unsupported_check_is_its_own_and_of_no_other(
 
 
 def test_a_backend_that_exits_while_it_is_identified_is_identified(dev: Device) -> None:
-    ending = Device(Descriptor("cpu", "cpu", driver="sys.exit"))
+    ending = Device(Descriptor(name="cpu", device_type="cpu", driver="sys.exit"))
     assert identity(ending)["driver"] == {"error": "SystemExit: "}
 
 
 def test_a_pool_leaves_nothing_frozen() -> None:
-    pool = Pool(Descriptor("cpu", "cpu"), Options())
+    pool = Pool(Descriptor(name="cpu", device_type="cpu"), Options())
     assert gc.get_freeze_count() > 0
     pool.close()
     assert gc.get_freeze_count() == 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import synthetic
@@ -14,10 +14,12 @@ import yaml
 from fuzzing import VALUES, damaged, fuzzed
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import fields
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.expectations import Expectations, ExpectationsError, skips
-from torch_conformance.expectations.entry import FLAKY, LISTS, OPTIONAL, REQUIRED, STATUSES
+from torch_conformance.expectations.document import ENTRIES, Status
+from torch_conformance.expectations.entry import FLAKY, LISTS
 from torch_conformance.expectations.update import update
 from torch_conformance.running.result import Result
 from torch_conformance.spec import descriptor
@@ -49,7 +51,9 @@ flaky:
 """
 IDS = [f"{topic}:{case}" for topic in ("copy/cast", "copy/clone", "view/of_1") for case in "abc"]
 DTYPES = ("float32", "int64")
+STATUSES = get_args(Status)
 RAW = [Outcome.PASS, *map(Outcome, STATUSES)]
+KEYS = [field.encode_name for field in fields(descriptor.Document)]
 
 
 @pytest.fixture
@@ -100,7 +104,7 @@ def test_a_damaged_descriptor_is_an_error_that_names_it(file: Path, data: bytes)
 
 
 @fuzzed
-@given(values=st.dictionaries(st.sampled_from(list(descriptor.KEYS)), VALUES, max_size=6))
+@given(values=st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=6))
 def test_a_descriptor_with_wrong_values_is_an_error_that_names_it(
     file: Path, values: dict[str, Any]
 ) -> None:
@@ -161,8 +165,10 @@ def entries(draw: st.DrawFn) -> dict[str, list[dict[str, Any]]]:
         kind: draw(
             st.lists(
                 st.fixed_dictionaries(
-                    {key: values[key] for key in REQUIRED[kind]},
-                    optional={key: values[key] for key in OPTIONAL[kind]},
+                    {f.name: values[f.name] for f in fields(ENTRIES[kind]) if f.required},
+                    optional={
+                        f.name: values[f.name] for f in fields(ENTRIES[kind]) if not f.required
+                    },
                 ),
                 max_size=3,
             )

@@ -46,7 +46,7 @@ def test_a_descriptor_is_written_that_the_suite_reads(tmp_path: Path) -> None:
     file = tmp_path / "freshchip.yaml"
     found = descriptor.load(file)
     assert found.device_type == found.name == "freshchip"
-    assert found.import_after_torch == ("torch_freshchip",)
+    assert found.imports.after_torch == ("torch_freshchip",)
     assert (found.module, found.start_method) == ("torch.freshchip", "fork")
     # What was probed is a comment, which turns into a declaration when it is uncommented.
     assert found.capabilities == {}

@@ -14,7 +14,7 @@ import harness
 import jsonschema
 import pytest
 
-from torch_conformance.results import schemas
+from torch_conformance import schemas
 
 EXPECTED = {
     "planted/segfault": "crash",

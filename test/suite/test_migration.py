@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from torch_conformance.cli import main
-from torch_conformance.results import reader, schemas, version_1
+from torch_conformance import schemas
+from torch_conformance.results import reader, version_1
 from torch_conformance.results.junit import junit
 from torch_conformance.results.writing import dumps
 from torch_conformance.spec import reason
@@ -173,4 +174,4 @@ def test_an_old_report_that_is_wrong_is_refused(edit: dict[str, Any], words: str
 
 @pytest.mark.parametrize("file", schemas.texts(), ids=lambda file: file.name)
 def test_the_committed_schema_is_that_of_the_classes(file: Path) -> None:
-    assert file.read_text() == schemas.texts()[file], "python -m torch_conformance.results.schemas"
+    assert file.read_text() == schemas.texts()[file], "python -m torch_conformance.schemas"

@@ -79,7 +79,7 @@ def broken(entry: Any, function: Any, kind: type[Topic] = Forward, attribute: st
 @pytest.fixture
 def dev() -> Device:
     """The CPU."""
-    device = Device(Descriptor("cpu", "cpu"))
+    device = Device(Descriptor(name="cpu", device_type="cpu"))
     device.begin("opinfo/topic:x:float32")
     return device
 
@@ -459,14 +459,14 @@ def repeated(kind: type[Topic], name: str) -> str:
     """Code that repeats the first sample of an operator on the CPU."""
     dtype = torch.complex64 if kind is MathBits else torch.float32
     topic = kind(operator(name))
-    return topic.repro(dtype, "opinfo/topic:x", Descriptor("cpu", "cpu"), 0, 0)
+    return topic.repro(dtype, "opinfo/topic:x", Descriptor(name="cpu", device_type="cpu"), 0, 0)
 
 
 def wrong_argument() -> str:
     """Code that repeats a call that is refused."""
     op = operator("diagonal")
     sample = Sample.of(next(iter(op.error_inputs_func(op, "cpu"))).sample_input)
-    return repro.snippet(op, sample, Descriptor("cpu", "cpu"), Error.recipe)
+    return repro.snippet(op, sample, Descriptor(name="cpu", device_type="cpu"), Error.recipe)
 
 
 @pytest.fixture(scope="module")

@@ -220,7 +220,7 @@ def test_the_plugin_alone_does_not_import_torch() -> None:
         ("device_type: x\nworkers: many\n", 2, ("workers", "a whole number")),
         ("device_type: x\n\nautoload: 'yes'\n", 3, ("autoload", "true or false")),
         ("device_type: x\nstart_method: thread\n", 2, ("start_method", "fork, spawn")),
-        ("device_type: x\ncapabilities:\n  stream: true\n", 2, ("'stream'", "'streams'")),
+        ("device_type: x\ncapabilities:\n  stream: true\n", 3, ("'stream'", "'streams'")),
         ("device_type: x\nenvironment_errors: ['(']\n", 2, ("environment_errors", "expression")),
         ("device_type: x\ntolerances: {float32: 1}\n", 2, ("tolerances", "float32")),
         ("description: x\n", 1, ("device_type", "missing")),
@@ -254,10 +254,11 @@ def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
         "torch: '>=2.11'\nexpectations: e.yaml\nworkers: 3\nchunk: 7\n"
     )
     chip = descriptor.load(file)
-    assert set(descriptor.KEYS) == {
+    assert {field.encode_name for field in fields(descriptor.Document)} == {
         line.partition(":")[0] for line in file.read_text().split("\n") if line
     }
-    assert (chip.name, chip.setup, chip.import_after_torch) == ("chip", "m:f", ("b", "c"))
+    assert (chip.name, chip.device.setup) == ("chip", "m:f")
+    assert chip.imports.after_torch == ("b", "c")
     assert chip.deadlines.check == 2.5
     assert chip.tolerances == {"float32": (1e-3, 0)}
     assert chip.expectations == str(tmp_path / "e.yaml")

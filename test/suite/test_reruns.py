@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 import synthetic
 
+from torch_conformance import schemas
 from torch_conformance.authoring.check import Check
 from torch_conformance.judging.judge import Judged, Options
 from torch_conformance.judging.reruns import TIMEOUTS, Reruns
-from torch_conformance.results import schemas
 from torch_conformance.running.result import Result
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.result import CheckResult

@@ -16,10 +16,10 @@ import jsonschema
 import pytest
 import synthetic
 
+from torch_conformance import schemas
 from torch_conformance.authoring.check import Check
 from torch_conformance.judging import rounds
 from torch_conformance.judging.judge import Judged, Verification
-from torch_conformance.results import schemas
 from torch_conformance.running.result import Result
 from torch_conformance.selecting import changed
 from torch_conformance.spec import descriptor

@@ -75,16 +75,16 @@ def prelude(descriptor: Descriptor, mode: str) -> str:
     )
     if mode == "none":
         return source
-    early = [f"import {name}" for name in descriptor.import_before_torch]
-    late = [f"import {name}" for name in descriptor.import_after_torch]
+    early = [f"import {name}" for name in descriptor.imports.before_torch]
+    late = [f"import {name}" for name in descriptor.imports.after_torch]
     order = (
         [*early, *late, "import torch"]
         if mode == "before_torch"
         else [*early, "import torch", *late]
     )
     source += "".join(f"{line}\n" for line in order)
-    if descriptor.setup:
-        module, _, function = descriptor.setup.partition(":")
+    if descriptor.device.setup:
+        module, _, function = descriptor.device.setup.partition(":")
         source += f"import {module}\n_kept_alive = {module}.{function}()\n"
     return source
 

@@ -200,7 +200,7 @@ class Device:
         return tuple(
             dtype
             for dtype in DTYPES[kind]
-            if _name(dtype) not in self.descriptor.unsupported_dtypes
+            if _name(dtype) not in self.descriptor.dtypes.unsupported
             and (dtype not in optional or self.has(_name(dtype)))
         )
 
@@ -232,7 +232,7 @@ class Device:
 
     def attach_backend_meta(self, tensor: torch.Tensor) -> None:
         """Give a tensor metadata of the backend; the descriptor names the callable."""
-        if self.descriptor.backend_meta is None:
+        if not self.descriptor.backend_meta:
             self.unsupported(MissingCapability(names=("backend_meta",)))
         backend.resolve(self.descriptor.backend_meta)(tensor)
 

@@ -13,8 +13,9 @@ from torch_conformance.running import probes
 from torch_conformance.running.capability_probes import ABSENT
 from torch_conformance.running.result import Result
 from torch_conformance.spec.capabilities import MEANING
-from torch_conformance.spec.descriptor import KEYS
+from torch_conformance.spec.descriptor import Document
 from torch_conformance.spec.outcome import Outcome
+from torch_conformance.spec.typed import meanings
 
 # Loading may take this many times as long as it did now, and at least this many seconds.
 SLACK, LEAST = 10, 60
@@ -45,9 +46,9 @@ def _head(found: Survey) -> Iterator[str]:
     yield ""
     yield from _key("device_type", target.device_type)
     yield from _key("description", ", ".join(dict.fromkeys(found.devices)) or target.name)
-    if target.import_after_torch:
+    if target.imports.after_torch:
         yield "# what makes the backend available, in order; before_torch: what must precede it"
-        yield f"import: {{after_torch: {_yaml(list(target.import_after_torch))}}}"
+        yield f"import: {{after_torch: {_yaml(list(target.imports.after_torch))}}}"
     if target.autoload:
         yield from _key("autoload", True)
     if target.module:
@@ -92,11 +93,11 @@ def _later(found: Survey) -> Iterator[str]:
     yield "# For later; without them the suite does without."
     for key, example in LATER.items():
         value = example.format(type=target.device_type, name=target.name)
-        yield f"# {key}: {value}  # {KEYS[key][1]}"
+        yield f"# {key}: {value}  # {meanings(Document)[key]}"
 
 
 def _key(key: str, value: Any) -> Iterator[str]:
-    yield f"# {KEYS[key][1]}"
+    yield f"# {meanings(Document)[key]}"
     yield f"{key}: {_yaml(value)}"
 
 

@@ -15,9 +15,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import Any
+
+import msgspec
+from msgspec import UNSET
 
 from torch_conformance.authoring.backend import AUTOLOAD
 from torch_conformance.bringup.loading import explained
@@ -26,7 +29,7 @@ from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.process import ended
 from torch_conformance.running.result import Result
-from torch_conformance.spec.descriptor import Deadlines, Descriptor, torch_device_types
+from torch_conformance.spec.descriptor import Deadlines, Descriptor, Imports, torch_device_types
 from torch_conformance.spec.outcome import CannotLoad, LoadProblem, Outcome
 
 BACKENDS = "torch.backends"
@@ -81,8 +84,8 @@ def survey(name: str, imports: Iterable[str] = (), deadline: float = 120.0) -> S
     forked = Descriptor(
         name=name,
         device_type=device_type,
-        module=f"torch.{device_type}" if scouted["module"] and modules else None,
-        import_after_torch=modules,
+        module=f"torch.{device_type}" if scouted["module"] and modules else UNSET,
+        imports=Imports(after_torch=modules),
         autoload=autoload,
         deadlines=Deadlines(startup=deadline),
     )
@@ -91,7 +94,7 @@ def survey(name: str, imports: Iterable[str] = (), deadline: float = 120.0) -> S
     except CannotLoad as error:
         reason, problem = str(error), error.problem
     try:
-        with _in_a_file(replace(forked, start_method="spawn")) as spawned:
+        with _in_a_file(msgspec.structs.replace(forked, start_method="spawn")) as spawned:
             found = _load_and_probe(spawned, scouted["torch"])
     except CannotLoad:
         raise CannotLoad(explained(reason, problem)) from None
@@ -154,7 +157,7 @@ def _in_a_file(target: Descriptor) -> Iterator[Descriptor]:
     """The descriptor for workers that do not inherit it: they read it."""
     values = {
         "device_type": target.device_type,
-        "import": {"after_torch": list(target.import_after_torch)},
+        "import": {"after_torch": list(target.imports.after_torch)},
         "autoload": target.autoload,
         "start_method": target.start_method,
         "deadlines": {"startup": target.deadlines.startup},
@@ -162,7 +165,7 @@ def _in_a_file(target: Descriptor) -> Iterator[Descriptor]:
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(json.dumps(values))  # JSON is YAML.
         file.flush()
-        yield replace(target, file=file.name)
+        yield msgspec.structs.replace(target, file=file.name)
 
 
 def _load_and_probe(draft: Descriptor, torch_version: str) -> Survey:

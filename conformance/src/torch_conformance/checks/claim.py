@@ -48,7 +48,7 @@ def denied_capabilities_are_absent(dev: Device) -> None:
 @check("claim/unsupported_dtypes", "CLAIM-003")
 def unsupported_dtypes_are_refused(dev: Device) -> None:
     """No data type that is called unsupported survives the way to the device and back."""
-    names = dev.descriptor.unsupported_dtypes
+    names = dev.descriptor.dtypes.unsupported
     working = [name for name in names if _works(dev, getattr(torch, name))]
     assert not working, f"called unsupported, but the device has it: {', '.join(working)}"
 

@@ -705,7 +705,7 @@ print("used")
 
 
 def _require_explicit_import(dev: Device) -> None:
-    if not (dev.descriptor.import_before_torch or dev.descriptor.import_after_torch):
+    if not (dev.descriptor.imports.before_torch or dev.descriptor.imports.after_torch):
         dev.unsupported("the descriptor names no module to import: torch brings the backend itself")
 
 

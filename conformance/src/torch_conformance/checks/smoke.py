@@ -96,7 +96,7 @@ def what_the_descriptor_names_exists(dev: Device) -> None:
     """Module and callables that the descriptor names exist."""
     for key in NAMES:
         path = getattr(dev.descriptor, key)
-        if path is None:
+        if not path:
             continue
         try:
             found = backend.resolve(path)

@@ -5,23 +5,17 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
+from torch_conformance.expectations.document import Status
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.reason import Excused, List
 
 UNSUPPORTED: Final = "unsupported"
 XFAIL: Final = "xfail"
 FLAKY: Final = "flaky"
-LISTS: tuple[List, ...] = (UNSUPPORTED, XFAIL, FLAKY)
-STATUSES = ("fail", "error", "crash", "timeout")
-REQUIRED = {
-    UNSUPPORTED: ("id", "reason", "link"),
-    XFAIL: ("id", "reason", "link", "status", "expires"),
-    FLAKY: ("id", "reason", "link"),
-}
-OPTIONAL = {UNSUPPORTED: (), XFAIL: (), FLAKY: ("expires",)}
-BROKEN = frozenset(Outcome(status) for status in STATUSES)
+LISTS: tuple[List, ...] = get_args(List)
+BROKEN = frozenset(Outcome(status) for status in get_args(Status))
 
 
 class ExpectationsError(Exception):

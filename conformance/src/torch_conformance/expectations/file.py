@@ -4,26 +4,21 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
-from torch_conformance.expectations.entry import (
-    LISTS,
-    OPTIONAL,
-    REQUIRED,
-    STATUSES,
-    Expectation,
-    ExpectationsError,
-)
+from torch_conformance.expectations.document import ENTRIES
+from torch_conformance.expectations.entry import LISTS, Expectation, ExpectationsError
 from torch_conformance.expectations.patterns import Index
-from torch_conformance.spec import yaml_nodes
+from torch_conformance.spec import typed, user_file
 from torch_conformance.spec.chapters import chapters
-from torch_conformance.spec.ids import pattern_error
 from torch_conformance.spec.reason import List
+from torch_conformance.spec.user_file import UserFile
 
 
 class Expectations:
@@ -36,10 +31,9 @@ class Expectations:
 
     @classmethod
     def load(cls, file: Path) -> Expectations:
-        """Read and verify a file; raises ExpectationsError for its first problem."""
+        """Read and verify a file; raises ExpectationsError with all its problems."""
         content = read(file)
-        if content.problems:
-            raise ExpectationsError(content.problems[0])
+        content.verify()
         return cls(content.entries)
 
     def find(self, check_id: str) -> Expectation | None:
@@ -94,91 +88,61 @@ class Content:
     flow: bool = False
     """Whether the file is one map in braces."""
 
+    def verify(self) -> None:
+        """Raise ExpectationsError with all problems, if there are any."""
+        if self.problems:
+            raise ExpectationsError(user_file.listed(self.problems))
+
 
 def read(file: Path) -> Content:
     """Everything in a file; raises ExpectationsError if it is not a map of lists."""
-    node = yaml_nodes.compose(file, ExpectationsError)
+    source = user_file.read(file, ExpectationsError)
+    node, lists = source.yaml.node, source.yaml.value
     if node is None:
         return Content([], [], [])
     if not isinstance(node, yaml.MappingNode):
         raise ExpectationsError(f"{file}:1: expected the lists {', '.join(LISTS)}")
     content = Content([], [], [], bool(node.flow_style))
-    for key_node, list_node in node.value:
-        where = f"{file}:{key_node.start_mark.line + 1}"
-        kind = next((name for name in LISTS if name == key_node.value), None)
-        if kind is None or not isinstance(list_node, yaml.SequenceNode):
+    for key, list_node in node.value:
+        where = source.where((key.value,))
+        kind = next((name for name in LISTS if name == key.value), None)
+        if kind is None:
+            known = user_file.nearest(key.value, LISTS)
+            content.problems.append(f"{where}: {key.value!r} is not one of the lists{known}")
+        elif not isinstance(list_node, yaml.SequenceNode):
             content.problems.append(
-                f"{where}: {key_node.value!r} is not one of the lists {', '.join(LISTS)}"
+                f"{where}: {kind!r} must be a list of entries, each beginning with '- '"
             )
-            continue
-        _read_list(file, kind, key_node, list_node, content)
+        else:
+            _read_list(source, kind, list_node, content)
+            content.lists.append(_place(kind, key, list_node, content.entries))
     return content
 
 
-def _read_list(
-    file: Path, kind: List, key: yaml.ScalarNode, node: yaml.SequenceNode, content: Content
-) -> None:
-    last = 0
-    for item in node.value:
-        try:
-            entry = _entry(file, kind, item)
-        except ExpectationsError as problem:
-            content.problems.append(str(problem))
-        else:
-            content.entries.append(entry)
-            last = entry.lines[1]
+def _read_list(source: UserFile, kind: List, node: yaml.SequenceNode, content: Content) -> None:
+    for index, item in enumerate(node.value):
+        path = (kind, index)
+        entry, problems = user_file.convert(typed.at(source.yaml.value, path), ENTRIES[kind])
+        content.problems.extend(f"{source.where((*path, *p.path))}: {p.text}" for p in problems)
+        if entry is not None:
+            keys = msgspec.to_builtins(entry, builtin_types=[datetime.date])
+            lines = item.start_mark.line, _last_line(item) + 1
+            content.entries.append(
+                Expectation(kind=kind, where=source.where(path), lines=lines, **keys)
+            )
+
+
+def _place(
+    kind: List, key: yaml.ScalarNode, node: yaml.SequenceNode, entries: list[Expectation]
+) -> Place:
+    last = max((entry.lines[1] for entry in entries if entry.kind == kind), default=0)
     flow = bool(node.flow_style) or not all(_is_block(item) for item in node.value)
     line, column = key.start_mark.line, node.start_mark.column
-    end = last or node.end_mark.line + 1
-    content.lists.append(Place(kind, flow, not node.value, line, column, end))
-
-
-def _entry(file: Path, kind: List, node: yaml.Node) -> Expectation:
-    where = f"{file}:{node.start_mark.line + 1}"
-    values = yaml_nodes.construct(node, where, ExpectationsError)
-    if not isinstance(values, dict):
-        raise ExpectationsError(f"{where}: expected a map with {', '.join(REQUIRED[kind])}")
-    for key in REQUIRED[kind]:
-        if values.get(key) in (None, ""):
-            raise ExpectationsError(f"{where}: key {key!r} is missing")
-    for key, value in values.items():
-        if key not in REQUIRED[kind] + OPTIONAL[kind]:
-            raise ExpectationsError(f"{where}: unknown key {key!r} in {kind}")
-        problem = _VALUES[key](value)
-        if problem:
-            raise ExpectationsError(f"{where}: {problem}")
-    lines = node.start_mark.line, _last_line(node) + 1
-    return Expectation(kind=kind, where=where, lines=lines, **values)
+    return Place(kind, flow, not node.value, line, column, last or node.end_mark.line + 1)
 
 
 def _is_block(node: yaml.Node) -> bool:
     return isinstance(node, yaml.MappingNode) and not node.flow_style
-
-
-def _text_problem(key: str) -> Callable[[Any], str | None]:
-    return lambda value: None if isinstance(value, str) else f"{key} is a text"
-
-
-def _id_problem(value: Any) -> str | None:
-    return pattern_error(value) if isinstance(value, str) else "id is a text"
-
-
-def _status_problem(value: Any) -> str | None:
-    return None if value in STATUSES else f"status is one of {', '.join(STATUSES)}"
-
-
-def _date_problem(value: Any) -> str | None:
-    # A time of day makes it another type, which does not compare with dates.
-    return None if type(value) is datetime.date else "expires is a date like 2027-01-31"
-
-
-_VALUES: dict[str, Callable[[Any], str | None]] = {
-    "id": _id_problem,
-    "reason": _text_problem("reason"),
-    "link": _text_problem("link"),
-    "status": _status_problem,
-    "expires": _date_problem,
-}
 
 
 def _last_line(node: yaml.Node) -> int:

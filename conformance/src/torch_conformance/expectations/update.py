@@ -76,8 +76,7 @@ def update(
     if unfinished:
         raise ExpectationsError(f"{unfinished[0]} has no result: the run is not finished")
     content = read(file) if file.exists() else Content([], [], [])
-    if content.problems:
-        raise ExpectationsError(content.problems[0])
+    content.verify()
     changes = _changes(Expectations(content.entries), results, known_ids, surfaces, today)
     if changes.replaced or changes.added:
         text = file.read_text(encoding="utf-8") if file.exists() else ""

@@ -199,6 +199,6 @@ class Judge:
                 return NotApplicable(requirement=requirement.id, since=requirement.since)
             if requirement.until and not self._applies(f"<{requirement.until}"):
                 return NotApplicable(requirement=requirement.id, until=requirement.until)
-        if dtype is not None and dtype in self._descriptor.unsupported_dtypes:
+        if dtype is not None and dtype in self._descriptor.dtypes.unsupported:
             return DeclaredUnsupported(dtype=dtype)
         return None

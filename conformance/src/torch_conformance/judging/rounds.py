@@ -12,7 +12,6 @@ import random
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import msgspec
 
@@ -42,7 +41,7 @@ def without_rounds(arguments: Iterable[str]) -> str:
 def adversarial(descriptor: Descriptor, seed: int) -> Descriptor:
     """The backend with the schedule of a seed."""
     env = {k: v.replace("{seed}", str(seed)) for k, v in descriptor.adversarial_env.items()}
-    return replace(descriptor, env={**descriptor.env, **env})
+    return msgspec.structs.replace(descriptor, env={**descriptor.env, **env})
 
 
 def shuffled(checks: Iterable[Check], seed: int) -> list[Check]:

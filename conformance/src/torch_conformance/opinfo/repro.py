@@ -29,7 +29,7 @@ class Recipe:
 
 def snippet(op: Any, sample: Sample, target: Descriptor, recipe: Recipe) -> str:
     """Python code for one sample of an operator."""
-    imports = (*target.import_before_torch, *target.import_after_torch)
+    imports = (*target.imports.before_torch, *target.imports.after_torch)
     values = _Values()
     arguments = [values.render(value) for value in (sample.input, *sample.args)]
     keywords = [f"{name}={values.render(value)}" for name, value in sample.kwargs.items()]

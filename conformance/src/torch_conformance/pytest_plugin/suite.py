@@ -309,7 +309,7 @@ def _said(suite: Suite, options: Options) -> report.Options:
 
 def _require_counter(target: Descriptor, fallback: str) -> None:
     """Refuse to judge fallbacks on a backend that does not count them."""
-    counts = target.fallback_counts is not None and target.capabilities.get(COUNTER, True)
+    counts = bool(target.fallback_counts) and target.capabilities.get(COUNTER, True)
     if fallback != ALLOW and not counts:
         raise pytest.UsageError(
             f"--fallback={fallback} needs capability {COUNTER!r}, which backend {target.name!r} "

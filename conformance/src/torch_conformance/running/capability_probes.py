@@ -486,7 +486,7 @@ def _backend_meta(dev: Device) -> bool:
 
     from torch_conformance.authoring.observe import backend_meta
 
-    if dev.descriptor.backend_meta is None:
+    if not dev.descriptor.backend_meta:
         return False
     tensor = torch.ones(2, device=dev.device())
     dev.attach_backend_meta(tensor)
@@ -512,7 +512,7 @@ def dtype_probe(name: str) -> Probe:
     def has_dtype(dev: Device) -> bool:
         import torch
 
-        if name in dev.descriptor.unsupported_dtypes:
+        if name in dev.descriptor.dtypes.unsupported:
             return False
         dtype = getattr(torch, name)
         value = torch.ones((), dtype=dtype)
@@ -534,9 +534,9 @@ for _name in ("float64", "float16", "bfloat16", "complex64", "complex128"):
 
 @probe("fallback_counter")
 def _fallback_counter(dev: Device) -> bool:
-    return dev.descriptor.fallback_counts is not None
+    return bool(dev.descriptor.fallback_counts)
 
 
 @probe("fault_injection")
 def _fault_injection(dev: Device) -> bool:
-    return dev.descriptor.fault is not None
+    return bool(dev.descriptor.fault)

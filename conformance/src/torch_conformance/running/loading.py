@@ -20,7 +20,7 @@ def needs_fresh_process(descriptor: Descriptor) -> bool:
     """Whether workers cannot be forked from a parent that has imported torch already."""
     return (
         descriptor.start_method == "spawn"
-        or bool(descriptor.import_before_torch)
+        or bool(descriptor.imports.before_torch)
         or bool(descriptor.launcher)
         or not hasattr(os, "fork")
     )
@@ -41,17 +41,17 @@ def bring_up(descriptor: Descriptor) -> Any:
 
 
 def _bring_up(descriptor: Descriptor) -> Any:
-    for name in descriptor.import_before_torch:
+    for name in descriptor.imports.before_torch:
         importlib.import_module(name)
     import torch
 
     check_torch_version(descriptor, torch.__version__)
-    if descriptor.autoload and not descriptor.import_after_torch:
+    if descriptor.autoload and not descriptor.imports.after_torch:
         # torch was imported with autoload off, so that only this process meets the backend.
         torch._import_device_backends()
-    for name in descriptor.import_after_torch:
+    for name in descriptor.imports.after_torch:
         importlib.import_module(name)
-    device = _set_up(descriptor) if descriptor.setup else torch.device(descriptor.device_type)
+    device = _set_up(descriptor) if descriptor.device.setup else torch.device(descriptor.device_type)
     if device.type != "cpu" and device_count(device.type, descriptor) == 0:
         raise CannotLoad(
             f"torch knows device type {device.type!r} but there is no such device",
@@ -63,7 +63,7 @@ def _bring_up(descriptor: Descriptor) -> Any:
 def _set_up(descriptor: Descriptor) -> Any:
     import torch
 
-    result = resolve(str(descriptor.setup))()
+    result = resolve(str(descriptor.device.setup))()
     _kept_alive.append(result)
     if isinstance(result, tuple):
         result = result[-1]
@@ -73,8 +73,8 @@ def _set_up(descriptor: Descriptor) -> Any:
 
 def tear_down(descriptor: Descriptor) -> None:
     """Call the descriptor's teardown with what its setup returned."""
-    if descriptor.teardown and _kept_alive:
-        resolve(descriptor.teardown)(_kept_alive.pop())
+    if descriptor.device.teardown and _kept_alive:
+        resolve(descriptor.device.teardown)(_kept_alive.pop())
 
 
 def check_torch_version(descriptor: Descriptor, version: str) -> None:

@@ -123,7 +123,7 @@ class Pool:
 
     def close(self) -> None:
         """End every worker; a descriptor's teardown gets the time to run."""
-        if self._descriptor.teardown:
+        if self._descriptor.device.teardown:
             for worker in self._workers:
                 worker.dismiss()
             for worker in self._workers:

@@ -14,7 +14,7 @@ import yaml
 from torch_conformance.spec import operator_families
 from torch_conformance.spec.chapters import FOLDER
 from torch_conformance.spec.ids import REQUIREMENT_ID
-from torch_conformance.spec.yaml_nodes import LOADER
+from torch_conformance.spec.plain_yaml import LOADER
 
 LEVELS = ("must", "should", "may")
 # The keywords of RFC 2119, of which a statement has exactly one.

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 from msgspec import Meta
 
-from torch_conformance.spec.yaml_nodes import LOADER
+from torch_conformance.spec.plain_yaml import LOADER
 
 FOLDER = Path(__file__).parent / "requirements"
 #: Where the requirements begin; what is above is short and read often.

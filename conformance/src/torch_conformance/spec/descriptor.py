@@ -1,136 +1,181 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The descriptor: the file that declares a backend to the suite.
 
-`KEYS` is the whole vocabulary: key, expected type, meaning. A wrong or unknown key is reported with
-file, line and key, and with the nearest key there is.
+`Document` is the whole vocabulary: keys, types and meanings. A wrong or unknown key is reported
+with file, line and key, and with the nearest key there is.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
-import yaml
+import msgspec
+from msgspec import UNSET, Meta, UnsetType, field
 
-from torch_conformance.spec import capabilities, yaml_nodes
+from torch_conformance.spec import user_file
+from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.spec.typed import Steps
+from torch_conformance.spec.user_file import Part, Text
+from torch_conformance.spec.versions import specifier_error
 
 BUILT_IN = Path(__file__).parent / "backends"
 ENTRY_POINTS = "torch_conformance.backends"
+SCHEMA: Final = "urn:torch-conformance:descriptor:1"
 
 
 class DescriptorError(Exception):
     """A descriptor that cannot be used; the text names file, line and key."""
 
 
-@dataclass(frozen=True)
-class Deadlines:
-    """Seconds a worker may take to load the backend, and a check (or one sample) to run."""
+# A week: what waits is given seconds, and a system call refuses far larger numbers.
+Seconds = Annotated[float, Meta(gt=0, le=604_800)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Mebibytes = Annotated[int, Meta(ge=1, le=1 << 32)]
+Bound = Annotated[float, Meta(ge=0)]
+Tolerance = Annotated[tuple[Bound, Bound], Meta(title="[rtol, atol]")]
+Variable = Annotated[
+    str, Meta(pattern=r"^[^=\x00]+$", title="the name of an environment variable")
+]
+Value = Annotated[str, Meta(pattern=r"^[^\x00]*$", title="a string (without a null character)")]
+Environment = dict[Variable, Value]
+# The names are checked in `problems`; the schema gives them to editors.
+Capability = Annotated[str, Meta(extra_json_schema={"enum": list(MEANING)})]
+Capabilities = Annotated[
+    dict[Capability, bool],
+    Meta(
+        title="a map to true or false",
+        extra_json_schema={
+            "properties": {
+                name: {"description": meaning, "type": "boolean"}
+                for name, meaning in MEANING.items()
+            }
+        },
+    ),
+]
 
-    startup: float = 120.0
-    check: float = 60.0
+
+class Setup(Part, frozen=True, kw_only=True):
+    """How the device is made and ended."""
+
+    setup: Text | UnsetType = UNSET
+    """`pkg.mod:fn`, called once; returns the device (a string) to test, or an object with
+    `.device`, which is kept alive"""
+    teardown: Text | UnsetType = UNSET
+    """`pkg.mod:fn`, called with what `setup` returned before the worker ends"""
 
 
-@dataclass(frozen=True)
-class Descriptor:
-    """One backend as declared. Every default suits a backend that torch already knows."""
+class Imports(Part, frozen=True, kw_only=True):
+    """Modules to import, in this order."""
+
+    before_torch: tuple[Text, ...] = ()
+    """modules to import before torch, in this order"""
+    after_torch: tuple[Text, ...] = ()
+    """modules to import after torch, in this order"""
+
+
+class Deadlines(Part, frozen=True, kw_only=True):
+    """When a silent worker is killed."""
+
+    startup: Seconds = 120.0
+    """seconds a worker may take to load the backend"""
+    check: Seconds = 60.0
+    """seconds one check, or one sample of it, may take"""
+
+
+class Dtypes(Part, frozen=True, kw_only=True):
+    """Data types."""
+
+    unsupported: tuple[Text, ...] = ()
+    """dtypes the backend does not have"""
+
+
+class Document(Part, frozen=True, kw_only=True):
+    """A backend as its descriptor declares it. Every default suits a backend that torch knows."""
+
+    device_type: Annotated[Text, Meta(extra_json_schema={"not": {"const": "meta"}})]
+    """what `torch.device(...).type` says"""
+    description: str = ""
+    """one line about the backend, for reports"""
+    imports: Imports = field(default=Imports(), name="import")
+    """what makes the backend available"""
+    autoload: bool = False
+    """`import torch` loads the backend through its `torch.backends` entry point"""
+    device: Setup = Setup()
+    """for a backend whose device only exists after a call"""
+    env: Environment = {}
+    """environment of the workers"""
+    adversarial_env: Environment = {}
+    """for `--verify`: environment in which work is scheduled in unusual but valid ways, such as
+    `{CHIP_CHAOS: "{seed}"}`; `{seed}` stands for a number"""
+    start_method: Literal["fork", "spawn"] = "fork"
+    """how workers start: `fork` (default) or `spawn`"""
+    single_process: bool = False
+    """only one process may use the device at a time"""
+    launcher: tuple[Value, ...] = ()
+    """command put before the Python of a spawned worker"""
+    deadlines: Deadlines = Deadlines()
+    """when a silent worker is killed"""
+    memory_limit_mb: Mebibytes | UnsetType = UNSET
+    """limit of the address space of each worker process, in MiB"""
+    module: Text | UnsetType = UNSET
+    """the device module, usually `torch.<device_type>`"""
+    delay: Text | UnsetType = UNSET
+    """callable taking milliseconds that keeps the current stream busy"""
+    driver: Text | UnsetType = UNSET
+    """callable that returns the driver in use, for the report, as a dict"""
+    fallback_counts: Text | UnsetType = UNSET
+    """callable that returns `{operator: number of CPU fallbacks}`"""
+    fallback_reset: Text | UnsetType = UNSET
+    """callable that sets those counts to zero"""
+    fault: Text | UnsetType = UNSET
+    """object that injects faults"""
+    backend_meta: Text | UnsetType = UNSET
+    """callable taking a tensor that gives it metadata of the backend (`c10::BackendMeta`) that is
+    saved with it"""
+    process_group: Text | UnsetType = UNSET
+    """name of the torch.distributed backend"""
+    capabilities: Capabilities = {}
+    """capabilities declared present (`true`) or absent (`false`); the others are probed"""
+    dtypes: Dtypes = Dtypes()
+    """data types"""
+    tolerances: Annotated[dict[str, Tolerance], Meta(title="a map of dtype to [rtol, atol]")] = {}
+    """dtype to `[rtol, atol]`, in place of the default tolerances"""
+    environment_errors: tuple[Annotated[Text, Meta(extra_json_schema={"format": "regex"})], ...] = ()
+    """regular expressions: an error that matches is caused by the environment, not by the
+    backend"""
+    torch: Text | UnsetType = UNSET
+    """supported torch versions, such as `">=2.11"`"""
+    expectations: Text | UnsetType = UNSET
+    """expectations file, relative to the descriptor"""
+    workers: Count | UnsetType = UNSET
+    """workers that may run at the same time"""
+    chunk: Count | UnsetType = UNSET
+    """checks a worker runs before a fresh one takes its place"""
+
+    def problems(self) -> Iterator[tuple[Steps, str]]:
+        """What is wrong beyond the types."""
+        if self.device_type == META:
+            yield ("device_type",), f"{META!r} {NO_VALUES}"
+        for name in self.capabilities:
+            if name not in MEANING:
+                known = user_file.nearest(name, MEANING)
+                yield ("capabilities", name), f"names an unknown capability '{name}'{known}"
+        for index, pattern in enumerate(self.environment_errors):
+            if problem := _pattern_problem(pattern):
+                yield ("environment_errors", index), problem
+        if self.torch and (problem := specifier_error(self.torch)):
+            yield ("torch",), f"is no range of versions such as '>=2.11': {problem}"
+
+
+class Descriptor(Document, frozen=True, kw_only=True):
+    """A backend as declared, with its name and the file that declares it."""
 
     name: str
-    device_type: str
-    description: str = ""
     file: str | None = None
-    setup: str | None = None
-    teardown: str | None = None
-    import_before_torch: tuple[str, ...] = ()
-    import_after_torch: tuple[str, ...] = ()
-    autoload: bool = False
-    env: dict[str, str] = field(default_factory=dict)
-    adversarial_env: dict[str, str] = field(default_factory=dict)
-    start_method: str = "fork"
-    single_process: bool = False
-    launcher: tuple[str, ...] = ()
-    deadlines: Deadlines = Deadlines()
-    memory_limit_mb: int | None = None
-    process_group: str | None = None
-    module: str | None = None
-    delay: str | None = None
-    driver: str | None = None
-    fallback_counts: str | None = None
-    fallback_reset: str | None = None
-    fault: str | None = None
-    backend_meta: str | None = None
-    capabilities: dict[str, bool] = field(default_factory=dict)
-    unsupported_dtypes: tuple[str, ...] = ()
-    tolerances: dict[str, tuple[float, float]] = field(default_factory=dict)
-    environment_errors: tuple[str, ...] = ()
-    torch: str | None = None
-    expectations: str | None = None
-    workers: int | None = None
-    chunk: int | None = None
-
-
-STRING, BOOL, INT, NUMBER = "a string", "true or false", "a whole number", "a number"
-STRINGS, TEXT_MAP, BOOL_MAP = "a list of strings", "a map of strings", "a map to true or false"
-
-# key -> (type, meaning). A dict in the place of the type is a nested map with its own keys.
-KEYS: dict[str, tuple[Any, str]] = {
-    "device_type": (STRING, "what torch.device(...).type says"),
-    "description": (STRING, "one line for people"),
-    "device": (
-        {
-            "setup": (
-                STRING,
-                "pkg.mod:fn, called once; returns the device (string) to test, or an "
-                "object with .device, which is kept alive",
-            ),
-            "teardown": (STRING, "pkg.mod:fn, called with that result before the worker ends"),
-        },
-        "for backends whose device only exists after a user call",
-    ),
-    "import": (
-        {
-            "before_torch": (STRINGS, "modules to import before torch"),
-            "after_torch": (STRINGS, "modules to import after torch, in this order"),
-        },
-        "what makes the backend available",
-    ),
-    "autoload": (BOOL, "`import torch` loads the backend through its torch.backends entry point"),
-    "env": (TEXT_MAP, "environment of the workers"),
-    "adversarial_env": (
-        TEXT_MAP,
-        "environment in which work is scheduled in unusual ways; {seed} in it says in which",
-    ),
-    "start_method": (("fork", "spawn"), "how workers start"),
-    "single_process": (BOOL, "only one process may use the device at a time"),
-    "launcher": (STRINGS, "command put before the Python of a spawned worker"),
-    "deadlines": (
-        {
-            "startup": (NUMBER, "seconds a worker may take to load the backend"),
-            "check": (NUMBER, "seconds one check, or one sample of it, may take"),
-        },
-        "when a silent worker is killed",
-    ),
-    "memory_limit_mb": (INT, "limit of the address space of each worker process, in MiB"),
-    "process_group": (STRING, "name of the torch.distributed backend"),
-    "module": (STRING, "the device module, usually torch.<device_type>"),
-    "delay": (STRING, "callable taking milliseconds that keeps the current stream busy"),
-    "driver": (STRING, "callable that tells the report which driver is in use, as a dict"),
-    "fallback_counts": (STRING, "callable that returns {operator: number of CPU fallbacks}"),
-    "fallback_reset": (STRING, "callable that sets those counts to zero"),
-    "fault": (STRING, "object that injects faults"),
-    "backend_meta": (STRING, "callable that gives a tensor metadata of the backend to be saved"),
-    "capabilities": (BOOL_MAP, "declared capabilities; the others are probed"),
-    "dtypes": ({"unsupported": (STRINGS, "dtypes the backend does not have")}, "dtypes"),
-    "tolerances": ("a map of dtype to [rtol, atol]", "replaces the default tolerances"),
-    "environment_errors": (STRINGS, "regular expressions of errors that are the environment's"),
-    "torch": (STRING, "the torch versions it is for, such as '>=2.11'"),
-    "expectations": (STRING, "expectations file, relative to the descriptor"),
-    "workers": (INT, "workers that may run at the same time"),
-    "chunk": (INT, "checks a worker runs before a fresh one takes its place"),
-}
 
 
 # The device type of tensors without memory.
@@ -140,9 +185,20 @@ NO_VALUES = "cannot be tested: its device holds no values, so there is nothing t
 
 def load(file: Path, name: str | None = None) -> Descriptor:
     """Read and verify one descriptor file."""
-    reader = _Reader(file)
-    values = reader.read()
-    return _build(name or file.stem, file, values)
+    content = user_file.read(file, DescriptorError)
+    if not isinstance(content.yaml.value, dict):
+        raise DescriptorError(
+            f"{file}:1: expected a map of keys; see `python -m torch_conformance help descriptor`"
+        )
+    document, problems = user_file.convert(content.yaml.value, Document)
+    if document is None:
+        raise DescriptorError(
+            user_file.listed([f"{content.where(p.path)}: {p.text}" for p in problems])
+        )
+    keys = msgspec.structs.asdict(document)
+    if document.expectations:
+        keys["expectations"] = str(file.parent / document.expectations)
+    return Descriptor(name=name or file.stem, file=str(file), **keys)
 
 
 def find(name: str) -> Descriptor:
@@ -185,135 +241,9 @@ def _from_entry_point(loaded: Any, name: str) -> Descriptor:
     return load(Path(value), name)
 
 
-class _Reader:
-    """YAML to plain values, with the line of every key kept for the messages."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-
-    def read(self) -> dict[str, Any]:
-        node = yaml_nodes.compose(self.file, DescriptorError)
-        if not isinstance(node, yaml.MappingNode):
-            raise DescriptorError(
-                f"{self.file}:1: expected a map of keys; see "
-                "`python -m torch_conformance help descriptor`"
-            )
-        values = self._map(node, KEYS, "")
-        if "device_type" not in values:
-            raise DescriptorError(f"{self.file}:1: key 'device_type' is missing")
-        return values
-
-    def _map(self, node: yaml.MappingNode, keys: dict[str, Any], prefix: str) -> dict[str, Any]:
-        values: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            where = f"{self.file}:{key_node.start_mark.line + 1}"
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
-            if key not in keys:
-                raise DescriptorError(f"{where}: unknown key '{prefix}{key}'{_nearest(key, keys)}")
-            expected = keys[key][0]
-            if isinstance(expected, dict):
-                if not isinstance(value_node, yaml.MappingNode):
-                    raise DescriptorError(f"{where}: key '{prefix}{key}' must be a map")
-                values[key] = self._map(value_node, expected, f"{prefix}{key}.")
-            else:
-                value = yaml_nodes.construct(value_node, where, DescriptorError)
-                problem = _type_problem(key, expected, value)
-                if problem:
-                    raise DescriptorError(f"{where}: key '{prefix}{key}' {problem}")
-                values[key] = value
-        return values
-
-
-def _nearest(key: str, keys: Any) -> str:
-    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean '{close[0]}'?"
-    return f"; known keys: {', '.join(keys)}"
-
-
-def _type_problem(key: str, expected: Any, value: Any) -> str | None:
-    """What is wrong with a value, or None. One branch for each type word used in KEYS."""
-    if key == "device_type" and value == META:
-        return f"{META!r} {NO_VALUES}"
-    if key == "tolerances":
-        return _tolerances_problem(value)
-    if key == "capabilities":
-        return _capabilities_problem(value)
-    if isinstance(expected, tuple):
-        return None if value in expected else f"must be one of {', '.join(expected)}"
-    if _has_type(expected, value):
-        return _pattern_problem(value) if key == "environment_errors" else None
-    return f"must be {expected}, not {value!r}"
-
-
-def _has_type(expected: str, value: Any) -> bool:
-    if expected == STRING:
-        return isinstance(value, str)
-    if expected == BOOL:
-        return isinstance(value, bool)
-    if expected == INT:
-        return isinstance(value, int) and not isinstance(value, bool) and value > 0
-    if expected == NUMBER:
-        return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-    if expected == STRINGS:
-        return isinstance(value, list) and all(isinstance(item, str) for item in value)
-    return isinstance(value, dict) and all(
-        isinstance(k, str) and isinstance(v, str) for k, v in value.items()
-    )
-
-
-def _capabilities_problem(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return f"must be {BOOL_MAP}, not {value!r}"
-    for name, declared in value.items():
-        if name not in capabilities.MEANING:
-            return (
-                f"names an unknown capability '{name}'{_nearest(str(name), capabilities.MEANING)}"
-            )
-        if not isinstance(declared, bool):
-            return f"must say true or false for '{name}', not {declared!r}"
+def _pattern_problem(pattern: str) -> str | None:
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        return f"has a bad regular expression {pattern!r}: {error}"
     return None
-
-
-def _tolerances_problem(value: Any) -> str | None:
-    if not isinstance(value, dict):
-        return "must be a map of dtype to [rtol, atol]"
-    for name, pair in value.items():
-        if not (
-            isinstance(pair, list)
-            and len(pair) == 2
-            and all(_has_type(NUMBER, p) or p == 0 for p in pair)
-        ):
-            return f"must give [rtol, atol] for '{name}', not {pair!r}"
-    return None
-
-
-def _pattern_problem(patterns: list[str]) -> str | None:
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            return f"has a bad regular expression {pattern!r}: {error}"
-    return None
-
-
-def _build(name: str, file: Path, values: dict[str, Any]) -> Descriptor:
-    device, imports = values.pop("device", {}), values.pop("import", {})
-    dtypes = values.pop("dtypes", {})
-    if "deadlines" in values:
-        values["deadlines"] = Deadlines(**values["deadlines"])
-    if "expectations" in values:
-        values["expectations"] = str(file.parent / values["expectations"])
-    for key in ("launcher", "environment_errors"):
-        values[key] = tuple(values.get(key, ()))
-    values["tolerances"] = {k: (v[0], v[1]) for k, v in values.get("tolerances", {}).items()}
-    return Descriptor(
-        name=name,
-        file=str(file),
-        setup=device.get("setup"),
-        teardown=device.get("teardown"),
-        import_before_torch=tuple(imports.get("before_torch", ())),
-        import_after_torch=tuple(imports.get("after_torch", ())),
-        unsupported_dtypes=tuple(dtypes.get("unsupported", ())),
-        **values,
-    )

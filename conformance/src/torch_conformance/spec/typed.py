@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import json
 import re
@@ -70,6 +71,45 @@ def at(content: Any, path: Steps) -> Any:
     return content
 
 
+def described(kind: Any, path: Steps, is_key: bool) -> dict[str, Any]:
+    """What the schema of a class says of the part at `path`, which may be a key of a map: of all
+    that it may be, the alternatives."""
+    (root,), parts = msgspec.json.schema_components([kind])
+    found = [root]
+    for place, step in enumerate(path):
+        last_key = is_key and place == len(path) - 1
+        found = [
+            below
+            for one in found
+            for alternative in _alternatives(one, parts)
+            for below in _below(alternative, step, last_key)
+        ]
+    flat = [one for below in found for one in _alternatives(below, parts)]
+    return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+def _alternatives(part: dict[str, Any], parts: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "$ref" in part:
+        yield from _alternatives(parts[part["$ref"].rpartition("/")[2]], parts)
+    elif "anyOf" in part:
+        for one in part["anyOf"]:
+            yield from _alternatives(one, parts)
+    else:
+        yield part
+
+
+def _below(part: dict[str, Any], step: str | int, is_key: bool) -> Iterator[dict[str, Any]]:
+    if is_key:
+        yield part.get("propertyNames", {})
+    elif isinstance(step, int):
+        first = part.get("prefixItems", ())
+        yield first[step] if step < len(first) else part.get("items") or {}
+    elif step in part.get("properties", {}):
+        yield part["properties"][step]
+    elif isinstance(rest := part.get("additionalProperties"), dict):
+        yield rest
+
+
 def _said(error: msgspec.ValidationError) -> tuple[str, Steps, bool]:
     found = _SAID.fullmatch(str(error))
     assert found
@@ -113,14 +153,13 @@ def schema(kind: type[msgspec.Struct], id: str) -> str:
     made: dict[str, Any] = msgspec.json.schema(kind)
     for struct in _structs(msgspec.inspect.type_info(kind), set()):
         properties = made["$defs"][struct.__name__]["properties"]
-        for name, meaning in _meanings(struct):
-            if name in properties:
-                properties[name] = {"description": meaning, **properties[name]}
+        for name, meaning in meanings(struct).items():
+            properties[name] = {"description": meaning, **properties[name]}
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": id}
     return json.dumps({**head, **made}, indent=2) + "\n"
 
 
-def _structs(info: Any, seen: set[type]) -> Iterator[type]:
+def _structs(info: Any, seen: set[type]) -> Iterator[type[msgspec.Struct]]:
     """The classes of which a type consists."""
     if isinstance(info, msgspec.inspect.StructType):
         if info.cls in seen:
@@ -135,8 +174,23 @@ def _structs(info: Any, seen: set[type]) -> Iterator[type]:
             yield from _structs(getattr(info, name), seen)
 
 
-def _meanings(struct: type) -> Iterator[tuple[str, str]]:
-    """The fields of a class and the strings that follow them."""
+@functools.cache
+def meanings(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """The strings that follow the fields of a class, by the keys of the document."""
+    written = {
+        name: text
+        for part in reversed(struct.__mro__)
+        if issubclass(part, msgspec.Struct) and part is not msgspec.Struct
+        for name, text in _written(part)
+    }
+    return {
+        field.encode_name: written[field.name]
+        for field in msgspec.structs.fields(struct)
+        if field.name in written
+    }
+
+
+def _written(struct: type) -> Iterator[tuple[str, str]]:
     body = ast.parse(textwrap.dedent(inspect.getsource(struct))).body[0]
     assert isinstance(body, ast.ClassDef)
     for field, after in zip(body.body, body.body[1:], strict=False):

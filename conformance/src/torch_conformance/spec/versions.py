@@ -10,3 +10,14 @@ def version_in(specifier: str, version: str) -> bool:
     from packaging.version import Version
 
     return SpecifierSet(specifier).contains(Version(Version(version).base_version))
+
+
+def specifier_error(specifier: str) -> str | None:
+    """What is wrong with a specifier, or None."""
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    try:
+        SpecifierSet(specifier)
+    except InvalidSpecifier as error:
+        return str(error)
+    return None
