@@ -53,7 +53,9 @@ def plant(monkeypatch: pytest.MonkeyPatch, body: Body, attempts: int = 1) -> Non
 
 def found_in_process(declared: bool | None = None) -> Capabilities:
     """What probing `NAME` in this process comes to."""
-    target = Descriptor(name="cpu", device_type="cpu", capabilities={} if declared is None else {NAME: declared})
+    target = Descriptor(
+        name="cpu", device_type="cpu", capabilities={} if declared is None else {NAME: declared}
+    )
     result = execute(probes.check_of(NAME), Device(CPU))
     return Capabilities.of(probes.capabilities(target, [result]))
 

@@ -41,7 +41,9 @@ def raising(error: BaseException) -> Callable[..., None]:
 @pytest.fixture
 def dev() -> Device:
     """The CPU, as a backend with errors that are its environment's."""
-    return Device(Descriptor(name="cpu", device_type="cpu", environment_errors=("licen[cs]e server",)))
+    return Device(
+        Descriptor(name="cpu", device_type="cpu", environment_errors=("licen[cs]e server",))
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,15 +65,15 @@ def test_what_an_outcome_becomes(tmp_path: Path, entry: str, outcome: str, becom
             "flaky:\n- {id: a/b, reason: r, link: l, until: x}\n",
             "known.yaml:2: unknown key 'until'",
         ),
-        ("flaky:\n- {id: 'a*b', reason: r, link: l}\n", "known.yaml:2: 'a*b'"),
+        ("flaky:\n- {id: 'a*b', reason: r, link: l}\n", "known.yaml:2: key 'id' is 'a*b'"),
         ("\nskip:\n- {id: a/b}\n", "known.yaml:2: 'skip'"),
         (
             "xfail:\n- {id: a/b, reason: r, link: l, status: bad, expires: 2027-01-01}\n",
-            "known.yaml:2: status",
+            "known.yaml:2: key 'status'",
         ),
         (
             "xfail:\n- {id: a/b, reason: r, link: l, status: fail, expires: soon}\n",
-            "known.yaml:2: expires",
+            "known.yaml:2: key 'expires'",
         ),
     ],
 )

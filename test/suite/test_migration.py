@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from torch_conformance.cli import main
 from torch_conformance import schemas
+from torch_conformance.cli import main
 from torch_conformance.results import reader, version_1
 from torch_conformance.results.junit import junit
 from torch_conformance.results.writing import dumps

@@ -11,7 +11,6 @@ import harness
 import pytest
 
 from torch_conformance.pytest_plugin import suite
-from torch_conformance.spec import descriptor
 
 QUICK = ("--check=planted/good*", "--check=planted/wrong*", "--check=planted/segfault")
 
@@ -209,59 +208,6 @@ def test_the_plugin_alone_does_not_import_torch() -> None:
     code = "import sys, torch_conformance.plugin; sys.exit('torch' in sys.modules)"
     environment = harness.environment(Path())
     assert subprocess.run([sys.executable, "-c", code], env=environment).returncode == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "words"),
-    [
-        ("device_type: x\nstart_metod: fork\n", 2, ("start_metod", "did you mean 'start_method'")),
-        ("device_type: x\nimport:\n  after: [m]\n", 3, ("import.after", "after_torch")),
-        ("device_type: 3\n", 1, ("device_type", "a string")),
-        ("device_type: x\nworkers: many\n", 2, ("workers", "a whole number")),
-        ("device_type: x\n\nautoload: 'yes'\n", 3, ("autoload", "true or false")),
-        ("device_type: x\nstart_method: thread\n", 2, ("start_method", "fork, spawn")),
-        ("device_type: x\ncapabilities:\n  stream: true\n", 3, ("'stream'", "'streams'")),
-        ("device_type: x\nenvironment_errors: ['(']\n", 2, ("environment_errors", "expression")),
-        ("device_type: x\ntolerances: {float32: 1}\n", 2, ("tolerances", "float32")),
-        ("description: x\n", 1, ("device_type", "missing")),
-        ("device_type: [\n", 2, ()),
-    ],
-)
-def test_a_wrong_descriptor_names_file_line_and_key(
-    tmp_path: Path, text: str, line: int, words: tuple[str, ...]
-) -> None:
-    file = tmp_path / "chip.yaml"
-    file.write_text(text)
-    with pytest.raises(descriptor.DescriptorError) as error:
-        descriptor.load(file)
-    assert str(error.value).startswith(f"{file}:{line}: ")
-    for word in words:
-        assert word in str(error.value)
-
-
-def test_every_key_of_the_descriptor_can_be_read(tmp_path: Path) -> None:
-    file = tmp_path / "chip.yaml"
-    file.write_text(
-        "device_type: chip\ndescription: d\ndevice: {setup: 'm:f', teardown: 'm:g'}\n"
-        "import: {before_torch: [a], after_torch: [b, c]}\nautoload: true\nenv: {A: b}\n"
-        "adversarial_env: {B: '{seed}'}\n"
-        "start_method: spawn\nsingle_process: true\nlauncher: [run]\n"
-        "deadlines: {startup: 9, check: 2.5}\nmemory_limit_mb: 10\nprocess_group: pg\n"
-        "module: torch.chip\ndriver: m.i\ndelay: m.d\nfault: m.x\n"
-        "fallback_counts: m.c\nfallback_reset: m.r\nbackend_meta: m.b\n"
-        "capabilities: {streams: false}\ndtypes: {unsupported: [float64]}\n"
-        "tolerances: {float32: [1.0e-3, 0]}\nenvironment_errors: ['no licen[cs]e']\n"
-        "torch: '>=2.11'\nexpectations: e.yaml\nworkers: 3\nchunk: 7\n"
-    )
-    chip = descriptor.load(file)
-    assert {field.encode_name for field in fields(descriptor.Document)} == {
-        line.partition(":")[0] for line in file.read_text().split("\n") if line
-    }
-    assert (chip.name, chip.device.setup) == ("chip", "m:f")
-    assert chip.imports.after_torch == ("b", "c")
-    assert chip.deadlines.check == 2.5
-    assert chip.tolerances == {"float32": (1e-3, 0)}
-    assert chip.expectations == str(tmp_path / "e.yaml")
 
 
 def test_a_device_for_one_process_is_never_used_by_two(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ class Content:
 def read(file: Path) -> Content:
     """Everything in a file; raises ExpectationsError if it is not a map of lists."""
     source = user_file.read(file, ExpectationsError)
-    node, lists = source.yaml.node, source.yaml.value
+    node = source.yaml.node
     if node is None:
         return Content([], [], [])
     if not isinstance(node, yaml.MappingNode):

@@ -51,7 +51,9 @@ def _bring_up(descriptor: Descriptor) -> Any:
         torch._import_device_backends()
     for name in descriptor.imports.after_torch:
         importlib.import_module(name)
-    device = _set_up(descriptor) if descriptor.device.setup else torch.device(descriptor.device_type)
+    device = (
+        _set_up(descriptor) if descriptor.device.setup else torch.device(descriptor.device_type)
+    )
     if device.type != "cpu" and device_count(device.type, descriptor) == 0:
         raise CannotLoad(
             f"torch knows device type {device.type!r} but there is no such device",

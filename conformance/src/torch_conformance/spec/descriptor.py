@@ -37,11 +37,11 @@ Count = Annotated[int, Meta(ge=1, le=1_000_000)]
 Mebibytes = Annotated[int, Meta(ge=1, le=1 << 32)]
 Bound = Annotated[float, Meta(ge=0)]
 Tolerance = Annotated[tuple[Bound, Bound], Meta(title="[rtol, atol]")]
-Variable = Annotated[
-    str, Meta(pattern=r"^[^=\x00]+$", title="the name of an environment variable")
-]
+Tolerances = Annotated[dict[str, Tolerance], Meta(title="a map of dtype to [rtol, atol]")]
+Variable = Annotated[str, Meta(pattern=r"^[^=\x00]+$", title="the name of an environment variable")]
 Value = Annotated[str, Meta(pattern=r"^[^\x00]*$", title="a string (without a null character)")]
 Environment = dict[Variable, Value]
+Pattern = Annotated[str, Meta(min_length=1, extra_json_schema={"format": "regex"})]
 # The names are checked in `problems`; the schema gives them to editors.
 Capability = Annotated[str, Meta(extra_json_schema={"enum": list(MEANING)})]
 Capabilities = Annotated[
@@ -106,9 +106,9 @@ class Document(Part, frozen=True, kw_only=True):
     """`import torch` loads the backend through its `torch.backends` entry point"""
     device: Setup = Setup()
     """for a backend whose device only exists after a call"""
-    env: Environment = {}
+    env: Environment = field(default_factory=dict)
     """environment of the workers"""
-    adversarial_env: Environment = {}
+    adversarial_env: Environment = field(default_factory=dict)
     """for `--verify`: environment in which work is scheduled in unusual but valid ways, such as
     `{CHIP_CHAOS: "{seed}"}`; `{seed}` stands for a number"""
     start_method: Literal["fork", "spawn"] = "fork"
@@ -138,13 +138,13 @@ class Document(Part, frozen=True, kw_only=True):
     saved with it"""
     process_group: Text | UnsetType = UNSET
     """name of the torch.distributed backend"""
-    capabilities: Capabilities = {}
+    capabilities: Capabilities = field(default_factory=dict)
     """capabilities declared present (`true`) or absent (`false`); the others are probed"""
     dtypes: Dtypes = Dtypes()
     """data types"""
-    tolerances: Annotated[dict[str, Tolerance], Meta(title="a map of dtype to [rtol, atol]")] = {}
+    tolerances: Tolerances = field(default_factory=dict)
     """dtype to `[rtol, atol]`, in place of the default tolerances"""
-    environment_errors: tuple[Annotated[Text, Meta(extra_json_schema={"format": "regex"})], ...] = ()
+    environment_errors: tuple[Pattern, ...] = ()
     """regular expressions: an error that matches is caused by the environment, not by the
     backend"""
     torch: Text | UnsetType = UNSET

@@ -75,9 +75,7 @@ def convert(value: Any, kind: type[P]) -> tuple[P | None, list[Problem]]:
         made = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         return None, list(_problems(value, kind, error))
-    found = [
-        Problem(path, f"key {_spelled(path)} {text}") for path, text in made.problems()
-    ]
+    found = [Problem(path, f"key {_spelled(path)} {text}") for path, text in made.problems()]
     return (None if found else made), found
 
 
