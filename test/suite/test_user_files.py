@@ -59,10 +59,10 @@ TEXTS = (
     *("backend_meta", "process_group", "torch", "expectations"),
 )
 NUMBER, LONG = 10**18, "x" * 500
-#: Paths of a descriptor and wrong values there. A step in brackets is inside of the value.
-WRONG_TEXT = (3, True, None, "", ["a"], {"a": "b"})
-WRONG_FLAG = (3, None, "", "yes", [], {})
-WRONG_MAP = (3, None, "", "a", ["a"], {"x": 1})
+WRONG_TEXT: tuple[Any, ...] = (3, True, None, "", ["a"], {"a": "b"})
+WRONG_FLAG: tuple[Any, ...] = (3, None, "", "yes", [], {})
+WRONG_MAP: tuple[Any, ...] = (3, None, "", "a", ["a"], {"x": 1})
+#: Keys of a descriptor and wrong values of each.
 WRONG: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys(TEXTS, WRONG_TEXT),
     "device.setup": WRONG_TEXT,
@@ -256,7 +256,7 @@ HOSTILE: dict[str, tuple[str | bytes, int, str]] = {
     "a tag that does not fit": ("device_type: x\nchunk: !!int z\n", 2, "tags are not allowed"),
     "deep lists": ("[" * 100_000, 1, "nested deeper"),
     "deep maps": ("device_type: x\nenv: " + "{a: " * 5000, 2, "nested deeper"),
-    "deep blocks": ("".join(f"{' ' * n}a:\n" for n in range(200)), 25, "nested deeper"),
+    "deep blocks": ("".join(f"{' ' * n}a:\n" for n in range(200)), 24, "nested deeper"),
     "not UTF-8": (b"device_type: x\nmodule: \xff\n", 2, "not UTF-8"),
     "half a character": ('device_type: x\nmodule: "\\uD800"\n', 2, "half a character"),
     "half a character in a key": ('device_type: x\n"\\uD800": 1\n', 2, "half a character"),
