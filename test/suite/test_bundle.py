@@ -189,7 +189,7 @@ def with_expectations(text: bytes, *records: dict[str, Any]) -> str:
         (b"flaky:", b"unsupported:", "no entry of the expectations excuses it"),
         (b"the last", b"the first", "its reason is not that of its entry"),
         (b"2027-01-31", b"2026-01-31", "its entry expired on 2026-01-31"),
-        (b"status: fail", b"status: good", "expectations.yaml:2: status is one of"),
+        (b"status: fail", b"status: good", "expectations.yaml:5: key 'status' must be one of"),
         (b"event/event_001:c0", b"event/nothing", "'event/nothing' matches no check"),
         (b"xfail:", b"xfale:", "'xfale' is not one of the lists"),
         (b"xfail:\n", b"xfail:\n}", "expectations.yaml"),

@@ -74,7 +74,7 @@ def at(content: Any, path: Steps) -> Any:
 def described(kind: Any, path: Steps, is_key: bool) -> dict[str, Any]:
     """What the schema of a class says of the part at `path`, which may be a key of a map: of all
     that it may be, the alternatives."""
-    (root,), parts = msgspec.json.schema_components([kind])
+    root, parts = _components(kind)
     found = [root]
     for place, step in enumerate(path):
         last_key = is_key and place == len(path) - 1
@@ -86,6 +86,12 @@ def described(kind: Any, path: Steps, is_key: bool) -> dict[str, Any]:
         ]
     flat = [one for below in found for one in _alternatives(below, parts)]
     return flat[0] if len(flat) == 1 else {"anyOf": flat}
+
+
+@functools.cache
+def _components(kind: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    (root,), parts = msgspec.json.schema_components([kind])
+    return root, parts
 
 
 def _alternatives(part: dict[str, Any], parts: dict[str, Any]) -> Iterator[dict[str, Any]]:

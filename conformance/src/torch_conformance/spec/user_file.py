@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -70,12 +71,14 @@ def read(file: Path, error: type[Exception]) -> UserFile:
 
 
 def convert(value: Any, kind: type[P]) -> tuple[P | None, list[Problem]]:
-    """The document that plain values are, or all that is wrong with them."""
+    """The document that plain values are, or what is wrong with them, all but very many."""
     try:
         made = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        return None, list(_problems(value, kind, error))
-    found = [Problem(path, f"key {_spelled(path)} {text}") for path, text in made.problems()]
+        found = list(islice(_problems(value, kind), MAX_PROBLEMS + 1))
+        return None, found or [_explained(value, kind, error)]
+    others = islice(made.problems(), MAX_PROBLEMS + 1)
+    found = [Problem(path, f"key {_spelled(path)} {text}") for path, text in others]
     return (None if found else made), found
 
 
@@ -88,8 +91,8 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 def listed(problems: list[str]) -> str:
     """Problems for a message, one in a line; of very many the first."""
-    more = len(problems) - MAX_PROBLEMS
-    return "\n".join([*problems[:MAX_PROBLEMS], *([f"... and {more} more"] if more > 0 else [])])
+    more = ["... and more"] if len(problems) > MAX_PROBLEMS else []
+    return "\n".join([*problems[:MAX_PROBLEMS], *more])
 
 
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -105,7 +108,7 @@ _WORDS = {
     "object": "a map",
     "string": "a string",
 }
-_BOUNDS = {"exclusiveMinimum": "above", "minimum": "from", "maximum": "up to"}
+_BOUNDS = {"exclusiveMinimum": "above", "minimum": "of at least", "maximum": "at most"}
 
 
 def _spelled(path: Steps) -> str:
@@ -113,10 +116,9 @@ def _spelled(path: Steps) -> str:
     return repr(typed.spelled(tuple(s[:_LONGEST] if isinstance(s, str) else s for s in path)))
 
 
-def _problems(value: Any, kind: type[Part], error: msgspec.ValidationError) -> Iterator[Problem]:
+def _problems(value: Any, kind: type[Part]) -> Iterator[Problem]:
     """msgspec stops at the first problem: each key is looked at alone, then what is missing."""
     if not isinstance(value, dict):
-        yield _explained(value, kind, error)
         return
     for key in value:
         alone = {key: value[key]}
@@ -124,7 +126,7 @@ def _problems(value: Any, kind: type[Part], error: msgspec.ValidationError) -> I
             msgspec.convert(alone, kind)
         except msgspec.ValidationError as found:
             problem = _explained(alone, kind, found)
-            if problem.path[0] == key:
+            if problem.path[:1] == (key,):  # and not another one, which is missing
                 yield problem
     for field in msgspec.structs.fields(kind):
         if field.required and field.encode_name not in value:
@@ -179,5 +181,5 @@ def _expected(described: dict[str, Any]) -> str:
     inner = described.get("items") or described.get("additionalProperties") or {}
     if inner.get("type") == "string":
         words += " of strings"
-    bounds = (f" {word} {described[key]:.15g}" for key, word in _BOUNDS.items() if key in described)
-    return words + "".join(bounds)
+    bounds = (f"{word} {described[key]:.15g}" for key, word in _BOUNDS.items() if key in described)
+    return " ".join(filter(None, (words, " and ".join(bounds))))
