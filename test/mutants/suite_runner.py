@@ -9,12 +9,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import court  # before all that imports torch, about which it decides
 import editable
+import msgspec
 import mutant_switch
 import trial
 from mutants import reach
@@ -77,7 +77,7 @@ def _backend(package: Path, **env: str) -> Descriptor:
     true = descriptor.find("puone")
     path = [package, ROOT, HERE / "path"]
     env = {**env, "PYTHONPATH": os.pathsep.join(map(str, path)), "PUONE_DRIVER": "sim"}
-    return replace(true, file=None, deadlines=DEADLINES, env=env)
+    return msgspec.structs.replace(true, file=None, deadlines=DEADLINES, env=env)
 
 
 def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
