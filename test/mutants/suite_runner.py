@@ -39,6 +39,7 @@ class SuiteRunner:
     def __init__(self, package: Path, folder: Path, processes: int) -> None:
         court.import_checks()
         editable.forget()
+        mutant_switch.install()
         self._package, self._folder = package, folder
         # Fresh interpreters would find the backend of the checkout in the working directory first.
         os.chdir(folder)
@@ -87,6 +88,8 @@ def _recorded(package: Path, log: Path, checks: list[str]) -> dict[str, str]:
     reach.record()
     env = {reach.MARKS: str(marks), reach.LOG: str(lines)}
     verdict = _run(package, checks, patient=True, **env)
+    if verdict.cannot_load:
+        raise RuntimeError(f"the backend does not load without any mutant: {verdict.cannot_load}")
     marks.unlink()
     return {kill.check: f"{kill.outcome}: {kill.message}" for kill in verdict.kills}
 

@@ -102,6 +102,18 @@ def test_memsets_and_copies_run_in_order(hal: Driver) -> None:
 
 
 @covers("HAL-083", needs=("host_func",))
+def test_a_copy_waits_for_held_work_that_comes_before_it(hal: Driver) -> None:
+    """A copy that does not wait is done before the work that it depends on may begin."""
+    stream, source, target = hal.stream(), hal.malloc(SIZE), hal.malloc(SIZE)
+    hal.memset(source, 1, SIZE, stream)
+    with hal.held(stream):
+        hal.memset(source, 2, SIZE, stream)
+        hal.copy(target, source, SIZE, MemcpyKind.DEVICE_TO_DEVICE, stream)
+        time.sleep(BRIEFLY)
+    assert hal.read(target, SIZE, stream) == b"\x02" * SIZE
+
+
+@covers("HAL-083", needs=("host_func",))
 def test_the_last_of_many_writes_wins(hal: Driver) -> None:
     """All of them are queued behind a held stream, so nothing but the order decides."""
     stream, block = hal.stream(), hal.malloc(SIZE)

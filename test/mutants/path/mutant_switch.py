@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import builtins
 import functools
 import mmap
 import os
+import sys
 
 COUNT = 65536
+
+
+def install() -> None:
+    """Let the backend's modules find this one: by a builtin, because they import nothing for it."""
+    vars(builtins)["__mutants__"] = sys.modules[__name__]
 
 
 def on(number: int) -> bool:
