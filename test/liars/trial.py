@@ -22,8 +22,8 @@ from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.capabilities import Capabilities
-from torch_conformance.spec.ids import matches
 from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.ids import matches
 from torch_conformance.spec.outcome import BAD, CannotLoad
 
 CATALOGUE = catalogue.load()
