@@ -99,7 +99,8 @@ def test_each_one_of_a_python_module_is_switched_on_by_its_number(
     for chosen in batches("a.py", PYTHON):
         source = tmp_path / "a.py"
         source.write_text(woven(PYTHON.encode(), chosen).text)
-        command = [sys.executable, str(source)]
+        start = f"import mutant_switch as m, runpy; m.install(); runpy.run_path({str(source)!r})"
+        command = [sys.executable, "-c", start]
         marks.write_bytes(bytes(65536))
         assert run(command, None, marks) == "6"
         assert [n for n, mark in enumerate(marks.read_bytes()) if mark] == list(chosen)

@@ -20,6 +20,10 @@ SOURCES = ("CMakeLists.txt", "cmake", "csrc", "reference_backend")
 _SAID = re.compile(r"^(\S+?):(\d+):(?:\d+:)? +(fatal error|error|required from|note|  )?", re.M)
 
 
+# What Python imports at every start, in the processes that checks start, too.
+_AT_START = "import mutant_switch\nmutant_switch.install()\n"
+
+
 class Tree:
     """The copy, its build, and which of its lines are whose."""
 
@@ -46,6 +50,8 @@ class Tree:
             if not copy.is_file() or copy.read_bytes() != data:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 copy.write_bytes(data)
+
+        (self.package / "sitecustomize.py").write_text(_AT_START)
 
     def compile(self) -> set[int]:
         """Build everything that compiles; the numbers of the mutants that do not."""
