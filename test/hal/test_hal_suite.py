@@ -33,7 +33,7 @@ SANITIZED = {
     ":thread_local_quarantine_size_kb=64",
 }
 
-KNOWN_ANSWERS = "hal/test_known_answers.py"  # as pytest names it
+KNOWN_ANSWERS = "src/hal_conformance/test_known_answers.py"  # as pytest names it
 ALL = 300  # fewer tests than this means that collection went wrong
 NO_EXTENSION = {'not there: the extension "graph"', 'not there: the extension "trace"'}
 ONE_DEVICE = {
@@ -68,12 +68,12 @@ def _verdicts(junit: Path) -> dict[str, str]:
 
 def verdicts_without_failure(
     driver: Path, folder: Path, *options: str, environment: Mapping[str, str] | None = None
-) -> list[str]:
+) -> dict[str, str]:
     """The verdicts of a run of the whole suite in which nothing failed."""
     done, verdicts = run_suite(driver, folder, *options, environment=environment)
     assert done.returncode == 0, done.stdout
     assert len(verdicts) > ALL
-    return list(verdicts.values())
+    return verdicts
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ GUISES = {
 def assert_satisfied(driver: Path, guise: Guise, folder: Path) -> None:
     """Every test passes, or is skipped for a reason that the guise has."""
     environment = guise.environment
-    verdicts = verdicts_without_failure(driver, folder, *guise.options, environment=environment)
+    ended = verdicts_without_failure(driver, folder, *guise.options, environment=environment)
+    assert any("known_answers" in name for name in ended) == guise.known_answers
+    verdicts = list(ended.values())
     if "LD_PRELOAD" in environment and KERNELS != "all":  # the sanitized build has few kernels
         verdicts = [verdict for verdict in verdicts if not NOT_OFFERED.fullmatch(verdict)]
     assert set(verdicts) <= {"passed", *(f"skipped: {why}" for why in guise.skips)}
@@ -126,7 +128,7 @@ def test_sim_is_clean_under_sanitizers(tmp_path: Path) -> None:
 
 def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
     """A driver without any capability: nothing fails, and every skip says what is missing."""
-    verdicts = verdicts_without_failure(TEMPLATE, tmp_path)
+    verdicts = list(verdicts_without_failure(TEMPLATE, tmp_path).values())
     assert verdicts.count("passed") > 15
     reasons = {verdict for verdict in verdicts if verdict != "passed"}
     assert all(reason.startswith("skipped: not ") for reason in reasons), reasons
@@ -134,7 +136,7 @@ def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
 
 @needs_cuda_driver
 def test_cuda_without_a_gpu_satisfies_what_applies_to_it(tmp_path: Path) -> None:
-    verdicts = verdicts_without_failure(CUDA, tmp_path, environment=NO_GPU)
+    verdicts = list(verdicts_without_failure(CUDA, tmp_path, environment=NO_GPU).values())
     reasons = {verdict for verdict in verdicts if verdict != "passed"}
     expected = ("skipped: not there: ", "skipped: not declared: capability VALIDATION")
     assert all(reason.startswith(expected) for reason in reasons), reasons
