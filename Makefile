@@ -120,7 +120,7 @@ IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: $(TESTS) build-all build-liars build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
-	@echo "running the tests: about half an hour on 2 cores"
+	@echo "running the tests: about 40 min on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
