@@ -165,13 +165,14 @@ PUONE_FN float logRest(float f) {
   return f * f * (f * p - 0.5f);
 }
 
-/// x = 2^n (1 + f), x > 0.
+/// x = 2^n (1 + f), x > 0; for other x unspecified. Unsigned: their bits may be any.
 struct Split {
   PUONE_FN explicit Split(float x) {
     const bool tiny = x < 0x1p-126f;
-    const int32_t bits = std::bit_cast<int32_t>(tiny ? x * 0x1p23f : x);
-    const int32_t exponent = (bits - std::bit_cast<int32_t>(0.707106781f)) >> 23;
-    f = std::bit_cast<float>(bits - (exponent << 23)) - 1;
+    const uint32_t bits = std::bit_cast<uint32_t>(tiny ? x * 0x1p23f : x);
+    const int32_t exponent =
+        static_cast<int32_t>(bits - std::bit_cast<uint32_t>(0.707106781f)) >> 23;
+    f = std::bit_cast<float>(bits - (static_cast<uint32_t>(exponent) << 23)) - 1;
     n = exponent - (tiny ? 23 : 0);
   }
   int32_t n;

@@ -51,7 +51,8 @@ def run_suite(
     arguments = ["hal_conformance", f"--driver={driver}", "--tb=short", f"--junitxml={report}"]
     # Of our own drivers more is asked. The stand-in may take a minute for a kernel.
     strict = ["--should=fail", "--driver-deadline=120"]
-    done = run_pytest([*arguments, *strict, *options], environment)
+    # Each test has a deadline of its own; all kernels under sanitizers take most of an hour.
+    done = run_pytest([*arguments, *strict, *options], environment, timeout=3600)
     return done, _verdicts(report) if report.exists() else {}
 
 
