@@ -70,9 +70,11 @@ def main(arguments: list[str]) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m mutants",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--sample", type=int, default=200, help="how many mutants (200)")
+    parser.add_argument("--sample", type=_count, default=200, help="how many mutants (200)")
     parser.add_argument("--seed", type=int, help="of the sample; without it, a new one")
     parser.add_argument("--mutant", type=int, nargs="+", help="only these, by their numbers")
     parser.add_argument("--list", action="store_true", help="print the mutants, build nothing")
@@ -81,6 +83,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-n", "--processes", type=int, default=len(os.sched_getaffinity(0)))
     return parser
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < len(sample.SCOPE):
+        raise argparse.ArgumentTypeError(f"{count} is less than one for each group")
+    return count
 
 
 def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
@@ -94,7 +103,7 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     covered = _coverage(runner, folder)
     record = Record(folder / "verdicts.jsonl")
     wanted = options.mutant or [n for n in mutants if n not in record.verdicts]
-    plans = {number: _plan(number, covered, options.limit) for number in wanted}
+    plans = {number: covered.plan(number, options.limit) for number in wanted}
     begin = time.monotonic()
     verdicts = runner.judge({number: checks for number, (checks, _) in plans.items()})
     for done, verdict in enumerate(verdicts, 1):
@@ -169,14 +178,6 @@ def _coverage(runner: SuiteRunner, folder: Path) -> Coverage:
         raise RuntimeError(f"{len(wrong)} checks fail without any mutant:\n  {listed}")
     kept.write_bytes(pickle.dumps(covered))
     return covered
-
-
-def _plan(number: int, covered: Coverage, limit: float) -> tuple[list[str], int]:
-    """The checks for a mutant, and how many that reach it there is no time for."""
-    checks = covered.checks_for(number)
-    seconds = list(itertools.accumulate(covered.seconds[id] for id in checks))
-    fits = sum(total <= limit for total in seconds)
-    return checks[:fits], len(checks) - fits
 
 
 if __name__ == "__main__":

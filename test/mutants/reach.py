@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,13 @@ class Coverage:
             ordered += sorted(self.seconds.keys() - found, key=lambda id: (self.seconds[id], id))
         return ordered
 
+    def plan(self, mutant: int, limit: float) -> tuple[list[str], int]:
+        """The checks for it that end within `limit` seconds, and how many there is no time for."""
+        checks = self.checks_for(mutant)
+        ends = itertools.accumulate(self.seconds[id] for id in checks)
+        fit = sum(end <= limit for end in ends)
+        return checks[:fit], len(checks) - fit
+
 
 def record() -> None:
     """In this process and its forks: write what each check reaches, as LOG and MARKS say where."""
@@ -75,14 +83,14 @@ def _write(check: str, marks: Any, seconds: float = 0.0) -> None:
         log.write(json.dumps([check, round(seconds, 4), reached]) + "\n")
 
 
-def load(logs: Iterable[Path]) -> Coverage:
-    """What the processes wrote."""
+def load(logs: Iterable[Path], checks: Collection[str]) -> Coverage:
+    """What the processes wrote; what is not one of the checks is a probe, at every start."""
     found = Coverage()
     every: defaultdict[str, set[int]] = defaultdict(set)
     for log in logs:
         for line in log.read_text().splitlines():
             check, seconds, reached = json.loads(line)
-            if check:
+            if check in checks:
                 every[check].update(reached)
                 found.seconds[check] = max(seconds, found.seconds.get(check, 0.0))
             else:

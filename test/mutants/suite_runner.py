@@ -58,7 +58,7 @@ class SuiteRunner:
             for done, found in enumerate(pool.map(_recorded, *zip(*tasks, strict=True)), 1):
                 wrong |= found
                 print(f"  coverage: {done} of {len(tasks)} parts of the suite", flush=True)
-        return reach.load(logs.glob("*.log")), wrong
+        return reach.load(logs.glob("*.log"), set(checks)), wrong
 
     def judge(self, mutants: dict[int, list[str]]) -> Iterator[Verdict]:
         """Each mutant before the checks that are named for it, until one of them notices."""

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a run of the suite recorded decides which checks a mutant meets, and in which order."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from mutants import reach
+
+LINES = [
+    ["", 0, [1]],
+    ["probe/privateuse1", 0.1, [2]],
+    ["copy/wide", 0.5, [3, 4, 5]],
+    ["copy/slow", 9.0, [3]],
+    ["copy/quick", 0.1, [3]],
+    ["copy/quick", 0.0, [4]],
+]
+
+
+@pytest.fixture
+def covered(tmp_path: Path) -> reach.Coverage:
+    log = tmp_path / "0.log"
+    log.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    return reach.load([log], {"copy/wide", "copy/slow", "copy/quick"})
+
+
+def test_checks_that_reach_little_else_come_first(covered: reach.Coverage) -> None:
+    assert covered.checks_for(3) == ["copy/slow", "copy/quick", "copy/wide"]
+    assert covered.checks_for(4) == ["copy/quick", "copy/wide"]
+    assert covered.checks_for(9) == []
+
+
+def test_what_a_start_or_a_probe_reaches_meets_every_check(covered: reach.Coverage) -> None:
+    for mutant in (1, 2):
+        assert covered.checks_for(mutant) == ["copy/quick", "copy/wide", "copy/slow"]
+
+
+def test_the_checks_of_a_mutant_end_where_its_time_ends(covered: reach.Coverage) -> None:
+    assert covered.plan(3, limit=60) == (["copy/slow", "copy/quick", "copy/wide"], 0)
+    assert covered.plan(3, limit=9.2) == (["copy/slow", "copy/quick"], 1)
+    assert covered.plan(3, limit=1) == ([], 3)
