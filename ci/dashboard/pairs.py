@@ -142,7 +142,9 @@ def facts(run: Run) -> Facts:
         differs_by=tuple(said["selection"]["differs_by"]),
         seed=run.seed,
         capabilities={
-            name: Capability(**entry, broken=run.broken.get(name))
+            name: Capability(
+                value=entry["value"], source=entry["source"], broken=run.broken.get(name)
+            )
             for name, entry in said["capabilities"].items()
         },
         torch=Torch(version=run.torch, git=run.torch_git),
