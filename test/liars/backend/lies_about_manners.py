@@ -30,7 +30,7 @@ def operators_crash_on_empty_tensors(name: str, call: Call, args: Any, kwargs: A
     return call(*args, **kwargs)
 
 
-@lie("STREAM-031", "stream/synchronize_device:*", planted=True, layer="gross")
+@lie("STREAM-032", "stream/synchronize_device:*", planted=True, layer="gross")
 def synchronize_hangs_with_a_side_stream() -> None:
     """Waiting for the device never returns when a stream besides the default one is current."""
     wait = torch.accelerator.synchronize
