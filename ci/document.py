@@ -167,8 +167,6 @@ def _converted(value: Any, kind: type[T]) -> T:
     return made
 
 
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-_UNKNOWN = re.compile(r"(?s)Object contains unknown field `(.*)`")
 _CHOICE = re.compile(r"(?s)Invalid (?:enum )?value .*")
 
 
@@ -191,9 +189,9 @@ def _located(value: Any, kind: Any, error: Exception) -> typed.Located:
 
 
 def _worded(what: str, found: Any, described: Callable[[], dict[str, Any]]) -> str:
-    if missing := _MISSING.fullmatch(what):
+    if missing := typed.MISSING.fullmatch(what):
         return f"the required key {missing[1]!r} is missing"
-    if unknown := _UNKNOWN.fullmatch(what):
+    if unknown := typed.UNKNOWN.fullmatch(what):
         known = ", ".join(described().get("properties", ()))
         return f"unknown key {unknown[1][:_SHOWN]!r}; known are: {known}"
     shown = _shown(found)

@@ -103,11 +103,11 @@ TRAITS = {
     ),
     Outcome.ERROR: Traits(
         name="error",
-        meaning="Something raised, so there is no result.",
+        meaning="An exception was raised, so there is no result.",
         reach=Reach.EXECUTED,
         red=Red.ALWAYS,
         rank=4,
-        because="The user learns that there is no result.",
+        because="There is no result, and an exception says so.",
         letter="E",
         category="failed",
         tone="bad",

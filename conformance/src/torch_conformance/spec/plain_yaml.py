@@ -15,13 +15,12 @@ from typing import Any, NamedTuple
 import yaml
 
 from torch_conformance.spec.strict import MAX_DEPTH, Malformed
+from torch_conformance.spec.typed import Steps
 
 #: For the suite's own files. It needs libyaml, which not every build of PyYAML has, and is ten
 #: times as fast. All other files are read by `loads`: its messages are better, and it bears any
 #: depth.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-Path = tuple[str | int, ...]
 
 
 class NotPlainYamlError(Malformed):
@@ -38,7 +37,7 @@ class Yaml(NamedTuple):
     value: Any
     node: yaml.Node | None
 
-    def line(self, path: Path) -> int:
+    def line(self, path: Steps) -> int:
         """The line, from 1, where the part at `path` begins, with its key; of what is missing, the
         line of the part in which it should be."""
         node, line = self.node, self.node.start_mark.line + 1 if self.node else 1

@@ -21,6 +21,10 @@ _SAID = re.compile(r"(?s)(?P<what>.*?)(?: - at (?P<key>`key` in )?`\$(?P<path>[^
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _ENTRY = "..."  # some entry of a map
 
+#: What msgspec says of an object: the name of the key that it lacks, or has beside those it may.
+MISSING = re.compile(r"Object missing required field `(.*)`")
+UNKNOWN = re.compile(r"(?s)Object contains unknown field `(.*)`")
+
 
 class Located(NamedTuple):
     """What is wrong with a document, as msgspec words it, and the whole path to it."""

@@ -8,7 +8,6 @@ regular expression, the class says in `problems`.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -95,8 +94,6 @@ def listed(problems: list[str]) -> str:
     return "\n".join([*problems[:MAX_PROBLEMS], *more])
 
 
-_MISSING = re.compile(r"Object missing required field `(.*)`")
-_UNKNOWN = re.compile(r"(?s)Object contains unknown field `(.*)`")
 _LONGEST = 60  # characters of a value or a key
 _SHOWN = Repr()
 _SHOWN.maxstring = _SHOWN.maxother = _LONGEST
@@ -136,10 +133,10 @@ def _problems(value: Any, kind: type[Part]) -> Iterator[Problem]:
 def _explained(value: Any, kind: type[Part], error: msgspec.ValidationError) -> Problem:
     what, path, is_key = typed.located(value, error, lambda part: msgspec.convert(part, kind))
     described = typed.described(kind, path, is_key)
-    if missing := _MISSING.fullmatch(what):
+    if missing := typed.MISSING.fullmatch(what):
         path = (*path, missing[1])
         return Problem(path, f"key {_spelled(path)} is missing")
-    if unknown := _UNKNOWN.fullmatch(what):
+    if unknown := typed.UNKNOWN.fullmatch(what):
         path = (*path, unknown[1])
         known = nearest(unknown[1], described.get("properties", ()))
         return Problem(path, f"unknown key {_spelled(path)}{known}")
