@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import hal_suite
 import torch
@@ -112,17 +113,10 @@ def judge(liar: Liar, checks: Iterable[Check], *, patient: bool = False) -> Verd
     listed = list(checks)
     if not listed and not liar.cannot_load:
         return verdict
-    if liar.package:
-        sys.path.insert(0, str(liar.package))
-    try:
-        hear(liar.descriptor(), listed, verdict, patient)
-    except CannotLoad as error:
-        verdict.cannot_load = str(error)
-        if liar.cannot_load and not re.search(liar.cannot_load, verdict.cannot_load):
-            verdict.missed.append(f"reason {liar.cannot_load!r}")
-    finally:
-        if liar.package:
-            sys.path.remove(str(liar.package))
+    hear(liar.descriptor(), listed, verdict, patient, package=liar.package)
+    reason = liar.cannot_load
+    if reason and verdict.cannot_load and not re.search(reason, verdict.cannot_load):
+        verdict.missed.append(f"reason {reason!r}")
     verdict.seconds = round(time.perf_counter() - begin, 2)
     return verdict
 
@@ -138,15 +132,29 @@ def judge_driver(liar: Liar, verdict: Verdict) -> None:
     verdict.seconds = round(verdict.seconds + time.perf_counter() - begin, 2)
 
 
-def hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:
-    """Run the checks on a backend and add to the verdict what they say. Raises CannotLoad.
+def hear(
+    target: Descriptor,
+    checks: Iterable[Check],
+    verdict: Verdict,
+    patient: bool,
+    package: Path | None = None,
+) -> None:
+    """Run the checks on a backend and add to the verdict what they say, or why it does not load.
 
     It ends when a check has noticed something and no requirement is missed; `patient`: at the end.
+    `package`: where the processes that this one forks import the backend from.
     """
+    added = [str(package)] if package else []
+    sys.path[:0] = added
     try:
         _hear(target, checks, verdict, patient)
     except _Enough:
         pass
+    except CannotLoad as error:
+        verdict.cannot_load = str(error)
+    finally:
+        for entry in added:
+            sys.path.remove(entry)
 
 
 def _hear(target: Descriptor, checks: Iterable[Check], verdict: Verdict, patient: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import sys
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -26,7 +25,6 @@ from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.descriptor import Deadlines, Descriptor
 from torch_conformance.spec.ids import FULL
-from torch_conformance.spec.outcome import CannotLoad
 
 #: A mutant that hangs is noticed after so many seconds.
 DEADLINES = Deadlines(startup=60, check=30)
@@ -116,14 +114,8 @@ def _judged(package: Path, number: int, checks: list[str]) -> Verdict:
 
 
 def _run(package: Path, checks: Iterable[str], *, patient: bool, **env: str) -> trial.Verdict:
-    sys.path.insert(0, str(package))
     verdict = trial.Verdict("")
     by_id: dict[str, Any] = {check.id: check for check in REGISTRY}
     listed: list[Check] = [by_id[id] for id in checks]
-    try:
-        trial.hear(_backend(package, **env), listed, verdict, patient)
-    except CannotLoad as error:
-        verdict.cannot_load = str(error)
-    finally:
-        sys.path.remove(str(package))
+    trial.hear(_backend(package, **env), listed, verdict, patient, package)
     return verdict
