@@ -95,9 +95,8 @@ def _count(text: str) -> int:
 def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     tree = Tree(folder)
     mutants = _compiled(options.sample, seed, tree, folder)
-    from mutants.suite_runner import (
-        SuiteRunner,  # imports torch, after what needs it is known to be there
-    )
+    # It imports torch, which takes seconds: only after the mutants are compiled.
+    from mutants.suite_runner import SuiteRunner
 
     runner = SuiteRunner(tree.package, folder, options.processes)
     covered = _coverage(runner, folder)
@@ -147,9 +146,8 @@ def _compiled(count: int, seed: int, tree: Tree, folder: Path) -> dict[int, Muta
         return msgspec.json.decode(kept.read_bytes(), type=dict[int, Mutant])
     each = count // len(sample.SCOPE)
     numbered: dict[int, Mutant] = {}
-    sources = {group: sample.endless(group, seed) for group in sample.SCOPE}
     for group in sample.SCOPE:
-        for mutant in itertools.islice(sources[group], int(each * SPARE)):
+        for mutant in itertools.islice(sample.endless(group, seed), int(each * SPARE)):
             numbered[len(numbered)] = mutant
     while True:
         tree.weave(numbered)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
-from mutants.rules import SKIPPED, Mutant
-from mutants.tree import ROOT, Tree
+from mutants.rules import BEFORE, SKIPPED, Mutant
+from mutants.tree import ROOT, SWITCHES, Tree
 
 BY_HAND: dict[str, str] = {
     entry["mutant"]: entry["reason"]
@@ -29,70 +30,70 @@ def equivalent(mutant: Mutant, tree: Tree) -> str:
     """
     if reason := BY_HAND.get(str(mutant)):
         return reason
-    if mutant.file.endswith(".py") or "@" in mutant.instead:
+    if mutant.file.endswith(".py"):
         return ""
     with tempfile.TemporaryDirectory() as scratch:
-        for copy in (Path(scratch) / "a", Path(scratch) / "b"):
-            (copy / mutant.file).parent.mkdir(parents=True)
-        original = (ROOT / mutant.file).read_bytes()
-        (Path(scratch) / "a" / mutant.file).write_bytes(original)
-        (Path(scratch) / "b" / mutant.file).write_bytes(_mutated(original, mutant))
+        copies = [Path(scratch) / name for name in ("original", "mutated")]
+        for copy in copies:
+            shutil.copytree(ROOT / "csrc", copy / "csrc")
+        file = copies[1] / mutant.file
+        file.write_bytes(mutated(file.read_bytes(), mutant))
         units = list(_units(mutant, tree))
-        for command, unit in units:
-            if len({_code(command, unit, Path(scratch) / copy, tree) for copy in "ab"}) > 1:
-                return ""
-    return SAME_CODE if units else ""
+        same = all(_code(unit, copies[0], tree) == _code(unit, copies[1], tree) for unit in units)
+    return SAME_CODE if units and same else ""
 
 
-def _mutated(data: bytes, mutant: Mutant) -> bytes:
-    instead = ";" if mutant.form == SKIPPED and not mutant.instead else mutant.instead
-    if mutant.form == "before":
+def mutated(data: bytes, mutant: Mutant) -> bytes:
+    """The source with the mutant in the place of the original, on as many lines."""
+    instead = mutant.instead.replace("@", "false")
+    if mutant.form == SKIPPED:
+        instead = instead or ";"
+    elif mutant.form == BEFORE:
         instead = f"{{ {instead} {mutant.original} }}"
-    elif mutant.form == "expression":
+    else:
         instead = f"({instead})"
     lost = mutant.original.count("\n") - instead.count("\n")
     return data[: mutant.start] + (instead + "\n" * lost).encode() + data[mutant.end :]
 
 
-def _units(mutant: Mutant, tree: Tree) -> Iterator[tuple[list[str], str]]:
-    """The compilations of a file, or of those that include it: command and source."""
+class _Unit(NamedTuple):
+    """One compilation: what a source is compiled with."""
+
+    command: list[str]
+    source: Path
+
+
+def _units(mutant: Mutant, tree: Tree) -> Iterator[_Unit]:
+    """The compilations of a source, alone; of a header, all that include it."""
     commands = json.loads((tree.build / "compile_commands.json").read_text())
-    wanted = {_object(entry["command"]): entry for entry in commands}
-    copy = str(tree.source / mutant.file)
+    listed = [(shlex.split(entry["command"]), Path(entry["file"])) for entry in commands]
+    by_object = {command[command.index("-o") + 1]: (command, file) for command, file in listed}
+    changed = tree.source / mutant.file
     said = subprocess.run(
         ["ninja", "-C", str(tree.build), "-t", "deps"], capture_output=True, text=True, check=True
     )
     for block in said.stdout.split("\n\n"):
         target, _, files = block.partition(":")
-        if copy in files and target in wanted:
-            entry = wanted[target]
-            yield shlex.split(entry["command"]), entry["file"]
+        if target in by_object and str(changed) in files.split():
+            command, file = by_object[target]
+            yield _Unit(command, changed if changed.suffix == ".cpp" else file)
 
 
-def _object(command: str) -> str:
-    return shlex.split(command)[shlex.split(command).index("-o") + 1]
+def _code(unit: _Unit, copy: Path, tree: Tree) -> str:
+    """The assembly of a unit with the sources of the copy."""
 
+    def copied(text: str) -> str:
+        return text.replace(str(tree.source), str(copy))
 
-def _code(command: list[str], unit: str, copy: Path, tree: Tree) -> str:
-    """The assembly of a unit, with the file of the copy in the place of the original."""
-    source = Path(unit)
-    text = source.read_text() if "unity_" in source.name else f'#include "{unit}"\n'
-    folder = str(tree.source)
-    text = re.sub(re.escape(folder) + r"/([^\"]*)", lambda found: _place(found[1], copy), text)
-    made = copy / "unit.cpp"
-    made.write_text(text)
-    kept = [word.replace(folder, str(ROOT)) for word in command[: command.index("-o")]]
-    kept = [word for word in kept if not word.endswith("mutants.h") and word != "-include"]
-    plain = [word for word in kept if "cmake_pch" not in word]
-    words = [*plain, f"-I{copy / 'csrc'}", "-S", "-g0", "-o", "-", "-x", "c++", str(made)]
-    include = words.index(plain[1])
-    words.insert(include, f"-I{copy / 'csrc'}")
+    source = copy / "unit.cpp"
+    made = unit.source.is_relative_to(tree.build)  # several sources as one, or a generated one
+    source.write_text(copied(unit.source.read_text() if made else f'#include "{unit.source}"'))
+    flags = [copied(word) for word in unit.command[: unit.command.index("-o")]]
+    # The switches of the mutants, of which there are none here.
+    at = flags.index(str(SWITCHES))
+    del flags[at - 1 : at + 1]
+    words = [*flags, "-S", "-g0", "-o", "-", "-x", "c++", str(source)]
     done = subprocess.run(words, cwd=tree.build, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return f"{copy}: {done.stderr}"  # differs from everything
     return done.stdout.replace(str(copy), "")
-
-
-def _place(name: str, copy: Path) -> str:
-    own = copy / name
-    return str(own if own.is_file() else ROOT / name)

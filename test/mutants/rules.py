@@ -97,9 +97,9 @@ def _unary(source: Source, node: Node) -> Found:
 
 def _number(source: Source, node: Node) -> Found:
     text = source.text(node)
-    if re.fullmatch(r"\d+[uUlLzZ]*", text):
+    if whole := re.fullmatch(r"(\d+)[uUlLzZ]*", text):
         yield node, "constant", f"({text} + 1)", EXPRESSION
-        if int(re.match(r"\d+", text)[0]) > 0:  # type: ignore[index]  # it matched above
+        if int(whole[1]) > 0:
             yield node, "constant", f"({text} - 1)", EXPRESSION
     elif re.fullmatch(r"[\d.]+(e[+-]?\d+)?[fF]?", text):
         suffix = "f" if text[-1] in "fF" else ""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import sqrt
 
 from mutants.rules import Mutant
@@ -54,10 +54,12 @@ def _lines(
     yield from (f"- no trial of {mutants[one.number]}: {one.broken}" for one in broken)
 
 
-def _table(title: str, judged: Iterable[tuple[Mutant, Verdict]], key: object) -> Iterator[str]:
+def _table(
+    title: str, judged: Iterable[tuple[Mutant, Verdict]], key: Callable[[Mutant], str]
+) -> Iterator[str]:
     groups: defaultdict[str, list[Verdict]] = defaultdict(list)
     for mutant, verdict in judged:
-        groups[key(mutant)].append(verdict)  # type: ignore[operator]  # a function
+        groups[key(mutant)].append(verdict)
     yield f"| {title} | mutants | equivalent | killed | score | interval |"
     yield "| --- | ---: | ---: | ---: | ---: | --- |"
     for name, verdicts in sorted(groups.items()):

@@ -15,11 +15,14 @@ from mutants.weave import Woven, woven
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+#: What every source with mutants includes.
+SWITCHES = HERE / "mutants.h"
 #: What the backend and the simulated device are built from.
 SOURCES = ("CMakeLists.txt", "cmake", "csrc", "reference_backend")
 _SAID = re.compile(r"^(\S+?):(\d+):(?:\d+:)? +(fatal error|error|required from|note|  )?", re.M)
 
 
+_COMPILE = "<CMAKE_CXX_COMPILER> <DEFINES> <INCLUDES> <FLAGS>"
 # What Python imports at every start, in the processes that checks start, too.
 _AT_START = "import mutant_switch\nmutant_switch.install()\n"
 
@@ -76,7 +79,9 @@ class Tree:
             "-DPUONE_KERNEL_LEVELS=native",
             f"-DPUONE_LIB_DIR={self.build / 'lib'}",
             f"-DPUONE_EXTENSION_DIR={self.package / 'torch_puone'}",
-            f"-DCMAKE_CXX_FLAGS=-w -include {HERE / 'mutants.h'}",
+            "-DCMAKE_CXX_FLAGS=-w",
+            # After the flags: a precompiled header must be the first that is included.
+            f"-DCMAKE_CXX_COMPILE_OBJECT={_COMPILE} -include {SWITCHES} -o <OBJECT> -c <SOURCE>",
             f"-DPython_EXECUTABLE={sys.executable}",
         )
         command = ["cmake", "-G", "Ninja", "-S", str(self.source), "-B", str(self.build), *options]
