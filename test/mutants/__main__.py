@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--limit", type=float, default=60, help="seconds of checks that a mutant gets at most (60)"
     )
+    parser.add_argument("--summary", type=Path, metavar="FILE", help="add the score to this file")
     parser.add_argument("-n", "--processes", type=int, default=len(os.sched_getaffinity(0)))
     return parser
 
@@ -102,7 +103,10 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
     covered = _coverage(runner, folder)
     record = Record(folder / "verdicts.jsonl")
     wanted = options.mutant or [n for n in mutants if n not in record.verdicts]
-    plans = {number: covered.plan(number, options.limit) for number in wanted}
+    plans = {
+        number: covered.plan(number, options.limit, sample.owners_of(mutants[number].file))
+        for number in wanted
+    }
     begin = time.monotonic()
     verdicts = runner.judge({number: checks for number, (checks, _) in plans.items()})
     for done, verdict in enumerate(verdicts, 1):
@@ -123,6 +127,9 @@ def _run(options: argparse.Namespace, seed: int, folder: Path) -> int:
             print(f"    {verdict.outcome} {verdict.message}")
     text = score.markdown(mutants, record.verdicts, seed)
     (folder / "score.md").write_text(text)
+    if options.summary:
+        with options.summary.open("a") as summary:
+            summary.write(text)
     print(f"\n{text.partition('## Survivors')[0]}\nsurvivors: {folder / 'score.md'}")
     return 0
 

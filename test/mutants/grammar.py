@@ -53,18 +53,27 @@ _CONSTANT = {
 _FUNCTIONS = {"function_definition", "lambda_expression", "lambda"}
 
 
+# Macros of which the arguments, but for the first, become the body of a function (functors.h).
+_BODIES = {b"PUONE_UNARY", b"PUONE_BINARY"}
+
+
 def _below(node: Node, inside: bool) -> Iterator[Node]:
     for child in node.children:
         if child.type in _CONSTANT or _is_constant(child):
             continue
-        within = inside or (node.type in _FUNCTIONS and child == _body(node))
+        within = inside or _is_body(node, child)
         if within and child.is_named:
             yield child
         yield from _below(child, within)
 
 
-def _body(node: Node) -> Node | None:
-    return node.child_by_field_name("body")
+def _is_body(node: Node, child: Node) -> bool:
+    if node.type in _FUNCTIONS:
+        return child == node.child_by_field_name("body")
+    if node.type == "argument_list" and node.parent is not None:
+        called = node.parent.child_by_field_name("function")
+        return called is not None and called.text in _BODIES and child != node.named_children[0]
+    return False
 
 
 def _is_constant(node: Node) -> bool:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import mutant_switch
+from mutants.sample import chapter_of
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.device import Device
@@ -35,20 +36,34 @@ class Coverage:
     """What is reached before the first check."""
     by_mutant: dict[int, list[str]] = field(default_factory=dict)
 
-    def checks_for(self, mutant: int) -> list[str]:
-        """Those that reach it, those first that reach little else, then the quick ones.
+    def checks_for(self, mutant: int, owners: Collection[str] = ()) -> list[str]:
+        """Those that reach it: of its owners, the chapters that should notice it, before others;
+        those first that reach little else, then the quick ones.
 
         What every start of the backend reaches may change any check.
         """
         found = self.by_mutant.get(mutant, [])
-        ordered = sorted(found, key=lambda id: (len(self.reached[id]), self.seconds[id], id))
+        ordered = sorted(
+            found,
+            key=lambda id: (
+                chapter_of(id) not in owners,
+                len(self.reached[id]),
+                self.seconds[id],
+                id,
+            ),
+        )
         if mutant in self.always:
-            ordered += sorted(self.seconds.keys() - found, key=lambda id: (self.seconds[id], id))
+            ordered += sorted(
+                self.seconds.keys() - found,
+                key=lambda id: (chapter_of(id) not in owners, self.seconds[id], id),
+            )
         return ordered
 
-    def plan(self, mutant: int, limit: float) -> tuple[list[str], int]:
+    def plan(
+        self, mutant: int, limit: float, owners: Collection[str] = ()
+    ) -> tuple[list[str], int]:
         """The checks for it that end within `limit` seconds, and how many there is no time for."""
-        checks = self.checks_for(mutant)
+        checks = self.checks_for(mutant, owners)
         ends = itertools.accumulate(self.seconds[id] for id in checks)
         fit = sum(end <= limit for end in ends)
         return checks[:fit], len(checks) - fit

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
@@ -15,12 +16,24 @@ from mutants.weave import apart
 
 ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = {".cpp", ".h", ".py"}
-SCOPE: dict[str, list[str]] = yaml.safe_load((Path(__file__).parent / "scope.yaml").read_text())
+_HERE = Path(__file__).parent
+OWNERS: dict[str, list[str]] = yaml.safe_load((_HERE / "owners.yaml").read_text())
+SCOPE: dict[str, list[str]] = yaml.safe_load((_HERE / "scope.yaml").read_text())
 
 
 def group_of(file: str) -> str:
     """The group of scope.yaml that a file belongs to."""
     return next(group for group in SCOPE if file in names(group))
+
+
+def chapter_of(check: str) -> str:
+    """The chapter of a check, by its id."""
+    return check.partition("/")[0]
+
+
+def owners_of(file: str) -> list[str]:
+    """The chapters of the suite that should notice a change of a file."""
+    return next((owners for pattern, owners in OWNERS.items() if fnmatch(file, pattern)), [])
 
 
 def folder_of(file: str) -> str:

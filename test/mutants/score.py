@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import sqrt
 
 from mutants.rules import Mutant
-from mutants.sample import folder_of, group_of
+from mutants.sample import chapter_of, folder_of, group_of, owners_of
 from mutants.verdicts import Verdict
 
 Z = 1.96  # a confidence of 95 %
@@ -41,7 +41,7 @@ def _lines(
     yield from _table("Group", judged, lambda mutant: group_of(mutant.file))
     yield from _table("Folder", judged, lambda mutant: folder_of(mutant.file))
     yield from _table("Rule", judged, lambda mutant: mutant.rule)
-    yield from _chapters(one for _, one in judged)
+    yield from _chapters(judged)
     alive = [(m, v) for m, v in judged if not v.killed and not v.equivalent]
     yield f"## Survivors: {len(alive)}"
     yield ""
@@ -74,8 +74,13 @@ def _table(
     yield ""
 
 
-def _chapters(verdicts: Iterable[Verdict]) -> Iterator[str]:
-    kills = Counter(one.by.partition("/")[0] for one in verdicts if one.killed)
+def _chapters(judged: Iterable[tuple[Mutant, Verdict]]) -> Iterator[str]:
+    killed = [(mutant, one) for mutant, one in judged if one.killed]
+    kills = Counter(chapter_of(one.by) for _, one in killed)
+    own = sum(chapter_of(one.by) in owners_of(mutant.file) for mutant, one in killed)
+    share = f" ({own / len(killed):.0%})" if killed else ""
+    yield f"A chapter that owns the changed source (owners.yaml) made {own} of the kills{share}."
+    yield ""
     yield "| Chapter | kills |"
     yield "| --- | ---: |"
     yield from (f"| {name} | {count} |" for name, count in kills.most_common())

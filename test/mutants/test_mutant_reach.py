@@ -32,6 +32,19 @@ def test_checks_that_reach_little_else_come_first(covered: reach.Coverage) -> No
     assert covered.checks_for(9) == []
 
 
+def test_the_checks_of_the_chapters_that_own_the_source_come_first(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "0.log"
+    lines = [["copy/a", 0.1, [3]], ["event/a", 0.5, [3, 4]], ["event/b", 0.1, [4]]]
+    log.write_text("".join(json.dumps(line) + "\n" for line in [["", 0, [4]], *lines]))
+    covered = reach.load([log], {"copy/a", "event/a", "event/b"})
+    assert covered.checks_for(3, ["event"]) == ["event/a", "copy/a"]
+    assert covered.checks_for(3, ["copy"]) == ["copy/a", "event/a"]
+    covered.always.add(3)
+    assert covered.checks_for(3, ["event"]) == ["event/a", "copy/a", "event/b"]
+
+
 def test_what_a_start_or_a_probe_reaches_meets_every_check(covered: reach.Coverage) -> None:
     for mutant in (1, 2):
         assert covered.checks_for(mutant) == ["copy/quick", "copy/wide", "copy/slow"]

@@ -91,3 +91,10 @@ def test_what_only_the_compiler_evaluates_is_left_alone(text: str) -> None:
 def test_constants_inside_a_function_are_left_alone_where_they_must_be_constants() -> None:
     body = "constexpr int k = 1 + n; if constexpr (sizeof(T) < 4) { } std::array<int, 3> a;"
     assert not found("a.cpp", f"void f() {{ {body} }}")
+
+
+def test_the_formulas_of_macros_that_define_functions_have_mutants() -> None:
+    said = found("a.cpp", "namespace { PUONE_UNARY(Cube, x < 0 ? -x : x * x); }")
+    assert {"x < 0 -> x <= 0", "-x -> x", "x * x -> x + x"} <= said
+    assert not found("a.cpp", "namespace { PUONE_KERNEL(cube, 1 + 2); }")
+    assert not any("Cube" in one for one in said)

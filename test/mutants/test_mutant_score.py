@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 from mutants import sample, score
 from mutants.rules import Mutant
 from mutants.verdicts import Record, Verdict
+
+from torch_conformance.spec import catalogue
 
 
 @pytest.mark.parametrize(
@@ -66,11 +70,26 @@ def test_the_score_counts_no_equivalent_mutant_and_lists_survivors() -> None:
         Verdict(2, ran=5, reached=9, skipped=4),
         Verdict(3),
     ]
-    (file,) = itertools.islice(sample.names("device"), 1)
-    placed = {n: Mutant(file, *list(vars(one).values())[1:]) for n, one in mutants.items()}
+    placed = {n: replace(one, file="csrc/runtime/stream.cpp") for n, one in mutants.items()}
     text = score.markdown(placed, {one.number: one for one in said}, 7)
     assert "| device | 4 | 1 | 1 | 33% | 6% to 79% |" in text
     assert "## Survivors: 2" in text
     assert "(5 checks ran, 4 that reach it were left out)" in text
     assert "(no check reaches it)" in text
     assert "| stream | 1 |" in text
+    assert "A chapter that owns the changed source (owners.yaml) made 1 of the kills (100%)" in text
+
+
+def test_every_source_has_owners_and_every_owner_is_a_chapter() -> None:
+    files = {file for group in sample.SCOPE for file in sample.names(group)}
+    assert not [file for file in files if not sample.owners_of(file)]
+    chapters = {requirement.surface for requirement in catalogue.load().values()}
+    assert {owner for owners in sample.OWNERS.values() for owner in owners} <= chapters
+
+
+def test_every_pattern_of_the_owners_decides_for_a_file() -> None:
+    files = sorted({file for group in sample.SCOPE for file in sample.names(group)})
+    unused = set(sample.OWNERS)
+    for file in files:
+        unused.discard(next(pattern for pattern in sample.OWNERS if fnmatch(file, pattern)))
+    assert not unused

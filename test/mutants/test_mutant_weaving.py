@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from mutants.grammar import Source
 from mutants.rules import Mutant, mutants
+from mutants.tree import ROOT, Tree
 from mutants.weave import apart, woven
 
 HERE = Path(__file__).resolve().parent
@@ -122,3 +123,19 @@ def test_overlapping_ones_are_not_taken_together() -> None:
     taken = sorted(apart(every), key=lambda mutant: mutant.start)
     assert len(taken) < len(every)
     assert all(one.end <= other.start for one, other in pairwise(taken))
+
+
+@pytest.mark.parametrize("directory", ["{source}/", "../tree/"])
+def test_an_error_accuses_the_one_on_its_line_wherever_the_compiler_says_it_is(
+    tmp_path: Path, directory: str
+) -> None:
+    tree = Tree(tmp_path)
+    name = "csrc/kernels/host/scan.h"
+    chosen = dict(enumerate(apart(mutants(Source(name, (ROOT / name).read_bytes())))))
+    tree.weave(chosen)
+    file = directory.format(source=tree.source) + name
+    line = (tree.source / name).read_text().partition("on(3)")[0].count("\n") + 1
+    said = f"{file}:{line}:45: error: cannot convert\n{file}:1:2: note: declared here\n"
+    assert 3 in tree.accused(said)
+    assert len(tree.accused(said)) < 4
+    assert not tree.accused("/usr/include/stdio.h:3:1: error: no\n")

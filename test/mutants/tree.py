@@ -65,7 +65,7 @@ class Tree:
         found = self._in_python()
         if done.returncode == 0:
             return found
-        found |= self._accused(done.stdout)
+        found |= self.accused(done.stdout)
         if not found:
             raise RuntimeError(f"the mutated backend does not build: see {self.log}")
         return found
@@ -89,8 +89,8 @@ class Tree:
         if done.returncode != 0:
             raise RuntimeError(f"cmake cannot configure the copy:\n{done.stdout}{done.stderr}")
 
-    def _accused(self, said: str) -> set[int]:
-        """The mutants on lines that errors are on; else those on lines that lead to errors."""
+    def accused(self, said: str) -> set[int]:
+        """By what the compiler said, in the build directory: the mutants on lines that errors are on; else those on lines that lead to errors."""
         errors: set[int] = set()
         others: set[int] = set()
         for path, line, kind in _SAID.findall(said):
@@ -100,7 +100,7 @@ class Tree:
 
     def _at(self, path: str, line: int) -> Iterable[int]:
         try:
-            name = str(Path(path).resolve().relative_to(self.source.resolve()))
+            name = str((self.build / path).resolve().relative_to(self.source.resolve()))
         except ValueError:
             return []
         lines = self._woven[name].lines if name in self._woven else {}
