@@ -90,7 +90,10 @@ class Tree:
             raise RuntimeError(f"cmake cannot configure the copy:\n{done.stdout}{done.stderr}")
 
     def accused(self, said: str) -> set[int]:
-        """By what the compiler said, in the build directory: the mutants on lines that errors are on; else those on lines that lead to errors."""
+        """By what the compiler said: the mutants on lines of errors; else on lines that lead there.
+
+        A relative path is relative to the build directory.
+        """
         errors: set[int] = set()
         others: set[int] = set()
         for path, line, kind in _SAID.findall(said):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A release is tagged, and once a week it is the turn of the machine with a card."""
+"""A release is tagged; once a week the card gets its turn, every night the mutants do."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 from stage.acts import Runs, Stage, stage
 from workflow_runner.expressions import Expressions
 
-PLAYS = {"release", "gpu"}
+PLAYS = {"release", "gpu", "mutants"}
 CARD = "7 6 * * 6"
+MUTANTS = "41 1 * * *"
 
 
 @dataclass
@@ -19,12 +20,15 @@ class Life:
 
     release: Runs
     card: Runs
+    mutants: Runs
     stage: Stage
 
 
 def play(expressions: Expressions, folder: Path) -> Life:
-    """A tag is pushed; Saturday comes."""
+    """A tag is pushed; Saturday comes; a night comes, whose `make` is only read (`make -n`)."""
     with stage(expressions, folder) as scene:
         scene.hub.issuer = {"ACTIONS_ID_TOKEN_REQUEST_URL": "http://issuer.invalid/?v=1"}
         scene.repository.refs["refs/tags/v0.1.0"] = scene.main
-        return Life(scene.pushed("refs/tags/v0.1.0"), scene.clock(CARD), scene)
+        scene.runner.dry = {"mutants"}
+        tagged, card = scene.pushed("refs/tags/v0.1.0"), scene.clock(CARD)
+        return Life(tagged, card, scene.clock(MUTANTS), scene)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tag is built, attested and published; the machine with a card gets its turn."""
+"""A tag is built, attested and published; the card and the mutants get their turn."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def test_a_machine_without_a_card_says_so_and_nothing_is_green(release: Life) ->
     run = release.card["gpu"]
     assert run.conclusion == "failure"
     assert "no GPU: nvidia-smi finds none" in run.log
+
+
+def test_every_night_has_mutants_of_its_own(release: Life) -> None:
+    run = release.mutants["mutants"]
+    assert f"-m mutants --seed {run.number} --summary" in run.log
 
 
 def test_every_step_of_its_workflows_is_played(release: Life) -> None:
