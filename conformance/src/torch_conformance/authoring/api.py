@@ -33,6 +33,7 @@ from torch_conformance.authoring.programs import (
     tensors,
 )
 from torch_conformance.authoring.tensors import DTYPES, DTYPES_BY_SIZE, far_apart, noise, ramp
+from torch_conformance.authoring.truth import Inputs, agree_with_double
 from torch_conformance.spec.ids import FULL, PR, STANDARD
 
 __all__ = [
@@ -45,8 +46,10 @@ __all__ = [
     "Device",
     "Ended",
     "Footprint",
+    "Inputs",
     "Program",
     "agree",
+    "agree_with_double",
     "backend_meta",
     "becomes_true",
     "check",

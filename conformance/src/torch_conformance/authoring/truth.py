@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs whose answer is computed by the CPU in double precision.
+
+The inputs are exact in every data type that a program runs in: small multiples of 1/128 and small
+integers, which differ from place to place without a period. Sums and products of them are exact in
+float32, too, so that an element that a device leaves out, takes twice or takes from another place
+changes the result by more than a rounding error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.programs import tensors
+
+_DOUBLE = {
+    torch.float16: torch.float64,
+    torch.bfloat16: torch.float64,
+    torch.float32: torch.float64,
+    torch.complex64: torch.complex128,
+}
+
+
+class Inputs:
+    """Makes the inputs of a program: the same numbers on each device and in each data type."""
+
+    def __init__(self, device: torch.device, dtype: torch.dtype) -> None:
+        self.device = device
+        self.dtype = dtype
+
+    def steps(self, *shape: int, seed: int = 0) -> Tensor:
+        """Multiples of 1/128 between -8 and 8."""
+        return self.of(_integers(shape, seed, -1024, 1024) / 128)
+
+    def whole(self, *shape: int, seed: int = 0, limit: int = 3) -> Tensor:
+        """Integers from -limit to limit, in the data type of the program."""
+        return self.of(_integers(shape, seed, -limit, limit + 1))
+
+    def index(self, *shape: int, below: int, seed: int = 0) -> Tensor:
+        """int64 numbers from 0 to below - 1; the first two are 0 and below - 1."""
+        numbers = _integers(shape, seed, 0, below).clone()
+        numbers.view(-1)[:2] = torch.tensor([0, below - 1])[: numbers.numel()]
+        return numbers.to(self.device)
+
+    def order(self, *shape: int, seed: int = 0) -> Tensor:
+        """int64 numbers from 0 up, each once, in no order."""
+        return _permutation(math.prod(shape), seed).view(shape).to(self.device, copy=True)
+
+    def distinct(self, *shape: int, seed: int = 0) -> Tensor:
+        """Different integers in no order, in the data type of the program."""
+        return self.order(*shape, seed=seed).to(self.dtype)
+
+    def of(self, numbers: Any) -> Tensor:
+        """Any numbers, in the data type of the program."""
+        values = torch.as_tensor(numbers)
+        return values.to(self.dtype).to(self.device, copy=True)
+
+
+@lru_cache(maxsize=8)
+def _integers(shape: tuple[int, ...], seed: int, low: int, high: int) -> Tensor:
+    generator = torch.Generator().manual_seed(seed + 1)
+    return torch.randint(low, high, shape, generator=generator)
+
+
+@lru_cache(maxsize=4)
+def _permutation(count: int, seed: int) -> Tensor:
+    return torch.randperm(count, generator=torch.Generator().manual_seed(seed + 1))
+
+
+def agree_with_double(
+    dev: Device,
+    program: Callable[[Inputs], Any],
+    dtype: torch.dtype = torch.float32,
+    *,
+    rtol: float | None = None,
+    slack: float = 0.0,
+) -> None:
+    """Run a program on the device in `dtype` and on the CPU in double precision, and compare.
+
+    The tolerance is that of the result's data type, widened by `rtol`, and by `slack` times the
+    largest finite element of the result. Integers and truth values are exact.
+    """
+    __tracebackhide__ = True
+    expected = tensors(program(Inputs(torch.device("cpu"), _DOUBLE.get(dtype, dtype))))
+    actual = tensors(program(Inputs(dev.device(), dtype)))
+    assert expected, "the program returned no tensor"
+    assert len(actual) == len(expected)
+    for got, wanted in zip(actual, expected, strict=True):
+        assert got.device.type == dev.type, f"a result is on {got.device}"
+        _assert_close(dev, got, wanted.detach(), rtol or 0.0, slack)
+
+
+def _assert_close(dev: Device, got: Tensor, wanted: Tensor, rtol: float, slack: float) -> None:
+    __tracebackhide__ = True
+    if wanted.dtype in _DOUBLE.values() and _DOUBLE.get(got.dtype) == wanted.dtype:
+        wanted = wanted.to(got.dtype)
+    if not (wanted.is_floating_point() or wanted.is_complex()):
+        dev.assert_equal(got, wanted)
+        return
+    relative, absolute = dev.tolerance(got.dtype)
+    if slack:
+        finite = wanted[wanted.isfinite()].abs()
+        absolute = max(absolute, slack * float(finite.max()) if finite.numel() else 0.0)
+    dev.assert_close(got, wanted, rtol=max(relative, rtol), atol=absolute)
