@@ -62,6 +62,13 @@ class Inputs:
         values = torch.as_tensor(numbers)
         return values.to(self.dtype).to(self.device, copy=True)
 
+    def gradients(self, function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:
+        """The result of a function and its gradients, for weights that are small integers."""
+        leaves = [x.detach().requires_grad_() for x in inputs]
+        output = function(*leaves)
+        weights = self.whole(*output.shape, seed=9)
+        return [output, *torch.autograd.grad(output, leaves, weights)]
+
 
 @lru_cache(maxsize=8)
 def _integers(shape: tuple[int, ...], seed: int, low: int, high: int) -> Tensor:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sizes beyond what one block, tile, launch or dimension of a grid takes, compared with the CPU.
 
-The largest tensors have a million elements. Lengths are odd, so that the last vector, tile and block
-are incomplete. The CPU computes the expected results in double precision.
+The largest tensors have a million elements. Lengths are odd, so that the last vector, tile and
+block are incomplete. The CPU computes the expected results in double precision.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ Unary = Callable[[Tensor], Any]
 Binary = Callable[[Tensor, Tensor], Any]
 Ternary = Callable[[Tensor, Tensor, Tensor], Any]
 
-#: Beyond 2^16, 2^17 and any number of elements that run at one time.
-LENGTHS = (65_537, 131_075, 1_000_003)
+#: Beyond 2^16 and 2^17, and beyond what runs at one time on any device.
+LENGTHS = (65_537, 131_075)
+MILLION = 1_000_003
 #: More rows than a dimension of a grid has blocks.
 ROWS = 66_001
 _TYPES = ("uint8", "bool", "int16", "int32", "int64", "float16", "bfloat16", "float64", "complex64")
@@ -77,10 +78,31 @@ def _three(m: Inputs, *shape: int) -> list[Tensor]:
 
 @check("sizes/pointwise", "SIZE-001", cases=_POINTWISE, breadth=STANDARD)
 def elementwise_operators_reach_the_end(dev: Device, case: str) -> None:
-    """An elementwise operator computes each element of a tensor of a million."""
+    """An elementwise operator computes each element of a tensor of more than 2^16."""
     agree_with_double(
         dev, lambda m: [_POINTWISE[case](*_three(m, size)) for size in LENGTHS], rtol=2e-6
     )
+
+
+#: What is applied to a million elements by default: one operator of each kind.
+_POINTWISE_KINDS = ("exp", "add", "compare", "where", "in_place", "scalar")
+
+
+@check("sizes/pointwise_million", "SIZE-001", cases=_POINTWISE_KINDS, breadth=STANDARD)
+def elementwise_operators_reach_the_end_of_a_million(dev: Device, case: str) -> None:
+    """One elementwise operator of each kind computes each of a million elements."""
+    agree_with_double(dev, lambda m: _POINTWISE[case](*_three(m, MILLION)), rtol=2e-6)
+
+
+@check(
+    "sizes/pointwise_million",
+    "SIZE-001",
+    cases=[name for name in _POINTWISE if name not in _POINTWISE_KINDS],
+    breadth=FULL,
+)
+def other_elementwise_operators_reach_the_end_of_a_million(dev: Device, case: str) -> None:
+    """The other elementwise operators compute each of a million elements."""
+    agree_with_double(dev, lambda m: _POINTWISE[case](*_three(m, MILLION)), rtol=2e-6)
 
 
 #: Of integers or floating numbers of any type.
@@ -96,9 +118,7 @@ _OF_ANY_TYPE: dict[str, Binary] = {
 }
 
 
-@check(
-    "sizes/pointwise_type", "SIZE-001", cases=_OF_ANY_TYPE, dtypes=_TYPES, breadth=STANDARD
-)
+@check("sizes/pointwise_type", "SIZE-001", cases=_OF_ANY_TYPE, dtypes=_TYPES, breadth=STANDARD)
 def elements_of_each_size_are_reached(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Elements of 1 to 8 bytes are computed to the end, from unaligned addresses, too."""
     _supported(dev, dtype)
@@ -169,7 +189,6 @@ def gradients_of_each_layout_are_summed(dev: Device, case: str) -> None:
 
 #: Shape, and the dimension that is reduced.
 _REDUCED = (
-    ((1_000_003,), 0),
     ((65_537,), 0),
     ((3, 131_075), 1),
     ((131_075, 3), 0),
@@ -218,7 +237,27 @@ def reductions_count_each_element_once(dev: Device, case: str) -> None:
     agree_with_double(dev, program, rtol=2e-5)
 
 
-#: Sums are of numbers of both signs, so that each partial sum is exact; positions need distinct ones.
+_REDUCTION_KINDS = ("sum", "arg", "any")
+
+
+@check("sizes/reduction_million", "SIZE-003", cases=_REDUCTION_KINDS, breadth=STANDARD)
+def reductions_count_each_of_a_million(dev: Device, case: str) -> None:
+    """One reduction of each kind counts each of a million elements once."""
+    agree_with_double(dev, lambda m: _REDUCTIONS[case](_numbers(m, case, MILLION), 0), rtol=2e-5)
+
+
+@check(
+    "sizes/reduction_million",
+    "SIZE-003",
+    cases=[name for name in _REDUCTIONS if name not in _REDUCTION_KINDS],
+    breadth=FULL,
+)
+def other_reductions_count_each_of_a_million(dev: Device, case: str) -> None:
+    """The other reductions count each of a million elements once."""
+    agree_with_double(dev, lambda m: _REDUCTIONS[case](_numbers(m, case, MILLION), 0), rtol=2e-5)
+
+
+#: Sums are of numbers of both signs: each partial sum is exact. Positions need distinct numbers.
 _OF_STEPS = ("sum", "nansum", "norm", "var", "dot")
 
 
@@ -231,7 +270,7 @@ def reductions_of_all_dimensions_count_each_element_once(dev: Device, case: str)
     """A reduction to one number counts each element once, also of strided tensors."""
 
     def program(m: Inputs) -> list[Any]:
-        long, wide = _numbers(m, case, 1_000_003), _numbers(m, case, 257, 1031)
+        long, wide = _numbers(m, case, 131_075), _numbers(m, case, 257, 1031)
         odd = _numbers(m, case, 65, 129, 37).permute(2, 0, 1)
         return [_ALL[case](x) for x in (long, wide, wide.t(), wide[1:, ::2], odd, long[1:65_538])]
 
@@ -307,10 +346,29 @@ def scans_carry_over_each_block(dev: Device, case: str) -> None:
     )
 
 
+_SCAN_KINDS = ("cumsum", "cummax")
+
+
+@check("sizes/scan_million", "SIZE-004", cases=_SCAN_KINDS, breadth=STANDARD)
+def scans_carry_over_a_million(dev: Device, case: str) -> None:
+    """One scan of each kind carries its state over a million elements."""
+    agree_with_double(dev, lambda m: _SCANS[case](m, (MILLION,), 0), rtol=2e-5)
+
+
+@check(
+    "sizes/scan_million",
+    "SIZE-004",
+    cases=[name for name in _SCANS if name not in _SCAN_KINDS],
+    breadth=FULL,
+)
+def other_scans_carry_over_a_million(dev: Device, case: str) -> None:
+    """The other scans carry their state over a million elements."""
+    agree_with_double(dev, lambda m: _SCANS[case](m, (MILLION,), 0), rtol=2e-5)
+
+
 # ---- order -------------------------------------------------------------------------------------
 
 _SORTED = (
-    ((1_000_003,), 0),
     ((65_537,), 0),
     ((2, 131_075), 1),
     ((65_537, 2), 0),
@@ -333,14 +391,29 @@ _ORDERED: dict[str, Callable[[Tensor, int], Any]] = {
 @check("sizes/sort", "SIZE-005", cases=_ORDERED, breadth=STANDARD)
 def long_rows_are_ordered(dev: Device, case: str) -> None:
     """Sorts and selections of long rows, long columns and many of each are complete."""
-    shapes = _SORTED if case in _LONG_ORDERED else _SORTED[1:]
     agree_with_double(
-        dev, lambda m: [_ORDERED[case](m.distinct(*shape), dim) for shape, dim in shapes]
+        dev, lambda m: [_ORDERED[case](m.distinct(*shape), dim) for shape, dim in _SORTED]
     )
 
 
-#: The cases that order a million elements.
-_LONG_ORDERED = ("sort", "topk_many")
+_ORDER_KINDS = ("sort", "topk_few")
+
+
+@check("sizes/sort_million", "SIZE-005", cases=_ORDER_KINDS, breadth=STANDARD)
+def a_million_elements_are_ordered(dev: Device, case: str) -> None:
+    """A sort and a selection of a million elements are complete."""
+    agree_with_double(dev, lambda m: _ORDERED[case](m.distinct(MILLION), 0))
+
+
+@check(
+    "sizes/sort_million",
+    "SIZE-005",
+    cases=[name for name in _ORDERED if name not in _ORDER_KINDS],
+    breadth=FULL,
+)
+def a_million_elements_are_ordered_in_other_ways(dev: Device, case: str) -> None:
+    """The other sorts and selections of a million elements are complete."""
+    agree_with_double(dev, lambda m: _ORDERED[case](m.distinct(MILLION), 0))
 
 
 @check(
@@ -355,8 +428,11 @@ def equal_elements_of_long_rows_keep_their_order(dev: Device, dtype: torch.dtype
 
     def program(m: Inputs) -> list[Tensor]:
         x = m.index(2, 65_537, below=5).to(m.dtype)
-        rows = x.sort(1, stable=True)
-        return [*rows, *x.t().sort(0, descending=True, stable=True), *x.view(-1).sort(stable=True)]
+        return [
+            *x.sort(dim=1, stable=True),
+            *x.t().sort(dim=0, descending=True, stable=True),
+            *x.view(-1).sort(stable=True),
+        ]
 
     agree_with_double(dev, program, dtype)
 
@@ -410,8 +486,8 @@ _INDEXED: dict[str, Work] = {
     "embedding": lambda m: functional.embedding(m.index(131_075, below=_TABLE), m.steps(_TABLE, 5)),
     "mask": lambda m: m.steps(131_075)[m.whole(131_075) > 0],
     "mask_rows": lambda m: m.steps(ROWS, 3)[m.whole(ROWS) > 0],
-    "masked_select": lambda m: m.steps(1_000_003).masked_select(m.whole(1_000_003) > 0),
-    "nonzero": lambda m: [m.whole(1_000_003).nonzero(), m.whole(257, 1031).nonzero()],
+    "masked_select": lambda m: m.steps(MILLION).masked_select(m.whole(MILLION) > 0),
+    "nonzero": lambda m: [m.whole(MILLION).nonzero(), m.whole(257, 1031).nonzero()],
     "repeat_interleave": lambda m: m.steps(_TABLE).repeat_interleave(m.index(_TABLE, below=4)),
 }
 _WRITTEN: dict[str, Work] = {
@@ -448,29 +524,21 @@ _WRITTEN: dict[str, Work] = {
         m.index(131_075, below=_TABLE), m.whole(131_075), accumulate=True
     ),
     "mask": lambda m: m.steps(131_075).masked_scatter_(m.whole(131_075) > 0, m.steps(131_075)),
-    "masked_fill": lambda m: m.steps(1_000_003).masked_fill_(m.whole(1_000_003) > 0, 9),
-    "embedding_gradient": lambda m: _gradients(
-        m, lambda w: functional.embedding(m.index(131_075, below=_TABLE), w), m.steps(_TABLE, 3)
+    "masked_fill": lambda m: m.steps(MILLION).masked_fill_(m.whole(MILLION) > 0, 9),
+    "embedding_gradient": lambda m: m.gradients(
+        lambda w: functional.embedding(m.index(131_075, below=_TABLE), w), m.steps(_TABLE, 3)
     ),
-    "embedding_gradient_few": lambda m: _gradients(
-        m, lambda w: functional.embedding(m.index(131_075, below=5), w, 1), m.steps(5, 3)
+    "embedding_gradient_few": lambda m: m.gradients(
+        lambda w: functional.embedding(m.index(131_075, below=5), w, 1), m.steps(5, 3)
     ),
-    "gather_gradient": lambda m: _gradients(
-        m, lambda x: x.gather(0, m.index(131_075, below=_TABLE)), m.steps(_TABLE)
+    "gather_gradient": lambda m: m.gradients(
+        lambda x: x.gather(0, m.index(131_075, below=_TABLE)), m.steps(_TABLE)
     ),
-    "embedding_bag": lambda m: _gradients(
-        m,
+    "embedding_bag": lambda m: m.gradients(
         lambda w: functional.embedding_bag(m.index(2001, 9, below=_TABLE), w, mode="sum"),
         m.steps(_TABLE, 5),
     ),
 }
-
-
-def _gradients(m: Inputs, function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:
-    """The result of a function and its gradients, for weights that are small integers."""
-    leaves = [x.detach().requires_grad_() for x in inputs]
-    output = function(*leaves)
-    return [output, *torch.autograd.grad(output, leaves, m.whole(*output.shape, seed=9))]
 
 
 @check("sizes/index_read", "SIZE-006", cases=_INDEXED)
@@ -515,13 +583,13 @@ _COPIED: dict[str, Work] = {
     "broadcast": lambda m: [m.steps(257).expand(1031, 257).clone(), m.steps(3).repeat(40_001)],
     "cat_many": lambda m: torch.cat([m.steps(i % 7, 5, seed=i % 7) for i in range(1500)]),
     "cat_rows": lambda m: torch.cat([m.steps(1031, n, seed=n) for n in (65, 129, 3, 257)], 1),
-    "cat_long": lambda m: torch.cat([m.steps(n) for n in LENGTHS]),
+    "cat_long": lambda m: torch.cat([m.steps(n) for n in (*LENGTHS, MILLION)]),
     "stack": lambda m: [
         torch.stack([m.steps(65, 37, seed=i % 5) for i in range(300)], 2),
         torch.stack([m.steps(131_075), m.steps(131_075, seed=1)], 1),
     ],
     "split": lambda m: [part.clone() for part in m.steps(1031, 257).split((65, 129, 63), 1)],
-    "flip": lambda m: [m.steps(1_000_003).flip(0), m.steps(257, 1031).flip(0, 1)],
+    "flip": lambda m: [m.steps(MILLION).flip(0), m.steps(257, 1031).flip(0, 1)],
     "roll": lambda m: [m.steps(131_075).roll(65_537), m.steps(257, 1031).roll((5, 7), (0, 1))],
     "pad": lambda m: [
         functional.pad(m.steps(65, 1031), (3, 5, 2, 1), value=9),
@@ -539,12 +607,12 @@ _COPIED: dict[str, Work] = {
         x.clone() for x in torch.meshgrid(m.steps(1031), m.steps(257), indexing="ij")
     ],
     "fill": lambda m: [
-        torch.full((1_000_003,), 3.0, device=m.device, dtype=m.dtype),
+        torch.full((MILLION,), 3.0, device=m.device, dtype=m.dtype),
         m.steps(1031, 257).t()[3:, ::2].fill_(2),
-        m.steps(1_000_003).zero_(),
+        m.steps(MILLION).zero_(),
     ],
     "arange": lambda m: [
-        torch.arange(1_000_003, device=m.device),
+        torch.arange(MILLION, device=m.device),
         torch.arange(3, 400_003, 3, device=m.device, dtype=m.dtype),
     ],
     "linspace": lambda m: torch.linspace(0, 65_536, 131_073, device=m.device, dtype=m.dtype),
@@ -628,11 +696,11 @@ _PRODUCTS: dict[str, Callable[[Inputs, int, int, int], Any]] = {
     "addmm": lambda m, r, i, c: torch.addmm(m.whole(r, c), m.whole(r, i), m.whole(i, c), alpha=2),
     "addmm_row": lambda m, r, i, c: torch.addmm(m.whole(c), m.whole(r, i), m.whole(i, c), beta=3),
     "mv": lambda m, r, i, c: [m.whole(r, i) @ m.whole(i), m.whole(i) @ m.whole(i, c)],
-    "linear": lambda m, r, i, c: _gradients(
-        m, functional.linear, m.whole(r, i), m.whole(c, i), m.whole(c)
+    "linear": lambda m, r, i, c: m.gradients(
+        functional.linear, m.whole(r, i), m.whole(c, i), m.whole(c)
     ),
     "bmm": lambda m, r, i, c: m.whole(3, r, i) @ m.whole(3, i, c),
-    "gradient": lambda m, r, i, c: _gradients(m, torch.mm, m.whole(r, i), m.whole(i, c)),
+    "gradient": lambda m, r, i, c: m.gradients(torch.mm, m.whole(r, i), m.whole(i, c)),
     "outer": lambda m, r, i, c: torch.outer(m.whole(r), m.whole(c)),
 }
 
@@ -667,14 +735,14 @@ _BATCHES: dict[str, Work] = {
     "baddbmm": lambda m: torch.baddbmm(m.whole(65, 33, 1), m.whole(65, 33, 17), m.whole(65, 17, 9)),
     "addbmm": lambda m: torch.addbmm(m.whole(33, 9), m.whole(65, 33, 17), m.whole(65, 17, 9)),
     "einsum": lambda m: torch.einsum("bij,bkj->bik", m.whole(65, 33, 17), m.whole(65, 9, 17)),
-    "gradient": lambda m: _gradients(m, torch.bmm, m.whole(ROWS, 2, 3), m.whole(ROWS, 3, 2)),
+    "gradient": lambda m: m.gradients(torch.bmm, m.whole(ROWS, 2, 3), m.whole(ROWS, 3, 2)),
     "strided": lambda m: m.whole(33, 65, 17).permute(1, 0, 2) @ m.whole(17, 65, 9).permute(1, 0, 2),
     "dot": lambda m: [
-        m.whole(1_000_003).dot(m.whole(1_000_003, seed=1)),
+        m.whole(MILLION).dot(m.whole(MILLION, seed=1)),
         m.whole(131_075)[::2].dot(m.whole(65_538, seed=1)),
     ],
     "attention": lambda m: functional.scaled_dot_product_attention(
-        m.steps(2, 3, 129, 65), m.steps(2, 3, 257, 65, seed=1), m.steps(2, 3, 257, 65, seed=2)
+        m.steps(2, 3, 129, 65) / 16, m.steps(2, 3, 257, 65, seed=1), m.steps(2, 3, 257, 65, seed=2)
     ),
     "cdist": lambda m: torch.cdist(m.whole(257, 5), m.whole(301, 5, seed=1), 1.0),
     "kron": lambda m: torch.kron(m.whole(65, 33), m.whole(9, 17)),
@@ -697,14 +765,16 @@ def _conv(
     function: Callable[..., Tensor], x: tuple[int, ...], weight: tuple[int, ...], **options: Any
 ) -> Callable[[Inputs, bool], Any]:
     """A convolution of these shapes with all its gradients; `last`: with the channels last."""
-    channels = weight[1] * options.get("groups", 1) if "transpose" in function.__name__ else weight[0]
+    channels = (
+        weight[1] * options.get("groups", 1) if "transpose" in function.__name__ else weight[0]
+    )
 
     def program(m: Inputs, last: bool) -> list[Tensor]:
         image, kernel = m.whole(*x), m.whole(*weight, seed=1)
         if last and image.dim() == 4:
             image, kernel = image.to(memory_format=_LAST), kernel.to(memory_format=_LAST)
         inputs = image, kernel, m.whole(channels, seed=2)
-        return _gradients(m, lambda *tensors: function(*tensors, **options), *inputs)
+        return m.gradients(lambda *tensors: function(*tensors, **options), *inputs)
 
     return program
 
@@ -742,7 +812,7 @@ def convolutions_are_complete(dev: Device, case: str) -> None:
     breadth=STANDARD,
 )
 def convolutions_of_channels_last_are_complete(dev: Device, case: str) -> None:
-    """A convolution whose image and kernel have their channels last is complete, as its gradients."""
+    """A convolution of image and kernel with channels last is complete, as its gradients."""
     agree_with_double(dev, lambda m: _CONVOLUTIONS[case](m, True), slack=1e-5)
 
 
@@ -759,44 +829,58 @@ def convolutions_of_each_type_are_complete(dev: Device, case: str, dtype: torch.
     agree_with_double(dev, lambda m: _CONVOLUTIONS[case](m, False), dtype, slack=1e-5)
 
 
+#: Many channels in each memory format; long rows and columns; many images.
+_CHANNELS = ((2, 65, 17, 16), (1, 129, 8, 9))
+_LONG_IMAGES = ((1, 2, 65_537, 4), (1, 2, 4, 65_537), (ROWS, 1, 4, 4))
+
 _POOLED: dict[str, Unary] = {
     "max_pool": lambda x: functional.max_pool2d(x, 3, 2, 1),
     "max_pool_dilated": lambda x: functional.max_pool2d(x, (2, 3), (1, 2), dilation=(2, 1)),
     "avg_pool": lambda x: functional.avg_pool2d(x, (2, 4), (1, 2), padding=1),
+    "nearest": lambda x: functional.interpolate(x, scale_factor=2),
+    "unfolded": lambda x: functional.unfold(x, 3, padding=1, stride=2),
+}
+#: What has long sums or long rows of coordinates, which are not exact in float32.
+_RESAMPLED: dict[str, Unary] = {
     "adaptive_avg": lambda x: functional.adaptive_avg_pool2d(x, (4, 8)),
     "adaptive_max": lambda x: functional.adaptive_max_pool2d(x, (5, 3)),
-    "nearest": lambda x: functional.interpolate(x, scale_factor=2),
-    "nearest_exact": lambda x: functional.interpolate(x, (33, 5), mode="nearest-exact"),
-    "bilinear": lambda x: functional.interpolate(x, (17, 65), mode="bilinear"),
-    "bicubic": lambda x: functional.interpolate(x, (17, 65), mode="bicubic", align_corners=True),
+    "nearest_exact": lambda x: functional.interpolate(x, scale_factor=2, mode="nearest-exact"),
+    "bilinear": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bicubic": lambda x: functional.interpolate(x, scale_factor=2, mode="bicubic"),
     "shuffled": lambda x: functional.channel_shuffle(x, x.size(1)),
+    "max_of_many": lambda x: functional.max_pool2d(x, 8, 8),
 }
-#: Channels, high, wide, many images.
-_IMAGES = ((2, 65, 33, 32), (2, 129, 16, 17), (1, 2, 65_537, 8), (1, 2, 8, 65_537), (ROWS, 1, 4, 8))
+
+
+def _in_both_formats(m: Inputs, function: Unary) -> list[Any]:
+    formats = (torch.contiguous_format, torch.channels_last)
+    images = [m.distinct(*shape) % 1009 for shape in _CHANNELS]
+    return [m.gradients(function, x.to(memory_format=f)) for x in images for f in formats]
 
 
 @check("sizes/pool", "SIZE-009", cases=_POOLED, breadth=STANDARD)
 def pools_are_complete(dev: Device, case: str) -> None:
-    """A pool or a resampling and its gradient are complete, in both memory formats."""
+    """A pool and its gradient are complete for many channels, images, rows and columns."""
 
     def program(m: Inputs) -> list[Any]:
-        formats = (torch.contiguous_format, _LAST)
-        images = [m.distinct(*shape) % 1009 for shape in _IMAGES]
-        return [
-            _gradients(m, _POOLED[case], image.to(memory_format=format))
-            for image in images[:2]
-            for format in formats
-        ] + [_gradients(m, _POOLED[case], image) for image in images[2:]]
+        images = [m.distinct(*shape) % 1009 for shape in _LONG_IMAGES]
+        long = [m.gradients(_POOLED[case], image) for image in images]
+        return _in_both_formats(m, _POOLED[case]) + long
 
     agree_with_double(dev, program, rtol=1e-5, slack=1e-5)
+
+
+@check("sizes/resampling", "SIZE-009", cases=_RESAMPLED, breadth=STANDARD)
+def resamplings_are_complete(dev: Device, case: str) -> None:
+    """A resampling and its gradient are complete for many channels, in both memory formats."""
+    agree_with_double(dev, lambda m: _in_both_formats(m, _RESAMPLED[case]), rtol=1e-5, slack=1e-5)
 
 
 # ---- norms, softmax, losses --------------------------------------------------------------------
 
 
 def _layer_norm(rows: int, features: int) -> Work:
-    return lambda m: _gradients(
-        m,
+    return lambda m: m.gradients(
         lambda x, w, b: functional.layer_norm(x, (features,), w, b),
         m.steps(rows, features),
         m.whole(features, seed=1),
@@ -811,8 +895,7 @@ def _batch_norm(*shape: int, last: bool = False, training: bool = True) -> Work:
         if last:
             x = x.to(memory_format=_LAST)
         weights = m.whole(shape[1], seed=1), m.whole(shape[1], seed=2)
-        results = _gradients(
-            m,
+        results = m.gradients(
             lambda x, w, b: functional.batch_norm(x, mean, variance, w, b, training),
             x,
             *weights,
@@ -825,8 +908,7 @@ def _batch_norm(*shape: int, last: bool = False, training: bool = True) -> Work:
 def _group_norm(groups: int, *shape: int, last: bool = False) -> Work:
     def program(m: Inputs) -> list[Tensor]:
         x = m.steps(*shape).to(memory_format=_LAST) if last else m.steps(*shape)
-        return _gradients(
-            m,
+        return m.gradients(
             lambda x, w, b: functional.group_norm(x, groups, w, b),
             x,
             m.whole(shape[1], seed=1),
@@ -856,9 +938,8 @@ _NORMS: dict[str, Work] = {
     "group_last": _group_norm(13, 3, 65, 9, 11, last=True),
     "group_long": _group_norm(2, 2, 4, 32_769),
     "group_many": _group_norm(1, ROWS, 2, 3),
-    "instance": lambda m: _gradients(m, functional.instance_norm, m.steps(5, 65, 9, 13)),
-    "rms": lambda m: _gradients(
-        m,
+    "instance": lambda m: m.gradients(functional.instance_norm, m.steps(5, 65, 9, 13)),
+    "rms": lambda m: m.gradients(
         lambda x, w: functional.rms_norm(x, (129,), w, 1e-5),
         m.steps(65, 129),
         m.whole(129, seed=1),
@@ -899,7 +980,7 @@ def softmaxes_are_complete(dev: Device, case: str) -> None:
 
     def program(m: Inputs) -> list[Any]:
         return [
-            _gradients(m, lambda x, dim=dim: _SOFTMAXES[case](x, dim), m.steps(*shape) / 2)
+            m.gradients(lambda x, dim=dim: _SOFTMAXES[case](x, dim), m.steps(*shape) / 2)
             for shape, dim in _SOFTMAX_SHAPES
         ]
 
@@ -911,8 +992,7 @@ _LOSSES: dict[str, Work] = {
     "l1": lambda m: _loss(m, functional.l1_loss),
     "smooth_l1": lambda m: _loss(m, functional.smooth_l1_loss),
     "huber": lambda m: _loss(m, functional.huber_loss),
-    "bce_with_logits": lambda m: _gradients(
-        m,
+    "bce_with_logits": lambda m: m.gradients(
         lambda x: functional.binary_cross_entropy_with_logits(
             x, m.index(131_075, below=2).to(m.dtype), reduction="sum"
         ),
@@ -927,8 +1007,7 @@ _LOSSES: dict[str, Work] = {
     "nll_rows": lambda m: _classified(m, ROWS, 5),
     "nll_classes": lambda m: _classified(m, 3, 65_537),
     "nll_129": lambda m: _classified(m, 257, 129),
-    "nll_images": lambda m: _gradients(
-        m,
+    "nll_images": lambda m: m.gradients(
         lambda x: functional.nll_loss(x, m.index(3, 129, 65, below=5), reduction="sum"),
         m.steps(3, 5, 129, 65),
     ),
@@ -945,7 +1024,7 @@ _LOSSES: dict[str, Work] = {
 def _loss(m: Inputs, loss: Callable[..., Tensor]) -> list[Tensor]:
     target = m.steps(131_075, seed=1)
     return [
-        *_gradients(m, lambda x: loss(x, target, reduction="none"), m.steps(131_075)),
+        *m.gradients(lambda x: loss(x, target, reduction="none"), m.steps(131_075)),
         loss(m.steps(131_075), target),
         loss(m.steps(131_075), target, reduction="sum"),
     ]
@@ -959,7 +1038,7 @@ def _classified(m: Inputs, rows: int, classes: int) -> list[Tensor]:
         functional.nll_loss(x, labels, weight, ignore_index=1, reduction="none"),
         functional.nll_loss(x, labels, weight, reduction="sum"),
         functional.nll_loss(x, labels, weight, ignore_index=0),
-        *_gradients(m, lambda x: functional.cross_entropy(x, labels, reduction="sum"), x),
+        *m.gradients(lambda x: functional.cross_entropy(x, labels, reduction="sum"), x),
     ]
 
 
@@ -1039,13 +1118,13 @@ def _clipped(m: Inputs) -> list[Tensor]:
 
 @check("sizes/list", "SIZE-011", cases=_LISTS, breadth=STANDARD)
 def lists_are_complete(dev: Device, case: str) -> None:
-    """An operator on a list of 700 tensors computes each element of each, and with its own scalar."""
+    """An operator on 700 tensors computes each element of each, with the scalar of its own."""
     agree_with_double(dev, _LISTS[case], rtol=1e-5)
 
 
 _STEPPED: dict[str, Callable[[list[Tensor]], torch.optim.Optimizer]] = {
     "sgd": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, foreach=True),
-    "adam": lambda p: torch.optim.Adam(p, 0.1, weight_decay=0.1, foreach=True),
+    "adam": lambda p: torch.optim.Adam(p, 0.1, amsgrad=True, foreach=True),
     "adamw_fused": lambda p: torch.optim.AdamW(p, 0.1, fused=True),
     "sgd_fused": lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, fused=True),
 }
@@ -1078,7 +1157,9 @@ _NARROW: dict[str, Work] = {
     **{f"norm_{name}": work for name, work in _NORMS.items()},
     **{f"list_{name}": work for name, work in _LISTS.items() if name not in ("clip", "norm")},
     **{f"index_{name}": work for name, work in _INDEXED.items()},
-    **{f"copy_{name}": work for name, work in _COPIED.items() if name not in ("arange", "linspace")},
+    **{
+        f"copy_{name}": work for name, work in _COPIED.items() if name not in ("arange", "linspace")
+    },
 }
 
 
