@@ -540,6 +540,25 @@ def a_pageable_source_may_be_changed_at_once(dev: Device, case: str) -> None:
     dev.assert_equal(target, expected.to(dtype))
 
 
+#: Elements of several pageable sources whose copies are pending together.
+_IN_FLIGHT = {"small": 777, "large": 300_001}
+
+
+@check("copy/pageable_in_flight", "COPY-015", cases=_IN_FLIGHT)
+def several_pageable_copies_may_be_pending(dev: Device, case: str) -> None:
+    """A pageable buffer that is filled anew for each of eight non_blocking copies arrives right."""
+    source = torch.zeros(_IN_FLIGHT[case])
+    targets = [torch.zeros_like(source, device=dev.device()) for _ in range(8)]
+    if dev.has("delay"):
+        dev.delay(30)
+    for value, target in enumerate(targets, start=1):
+        source.fill_(value)
+        target.copy_(source, non_blocking=True)
+    source.fill_(-99)
+    for value, target in enumerate(targets, start=1):
+        dev.assert_equal(target, torch.full_like(source, value))
+
+
 @check("copy/pageable_source_freed", "COPY-015")
 def a_pageable_source_may_be_freed_at_once(dev: Device) -> None:
     """A temporary source may die, and its memory be reused, while the copy is pending."""
@@ -581,6 +600,57 @@ def a_view_of_pinned_memory_is_written_correctly(dev: Device) -> None:
     assert torch.equal(target, expected)
 
 
+#: Pinned memory that a blocking copy reads: elements, the step from one to the next, and the data
+#: type that it becomes on the device.
+_BLOCKING: dict[str, tuple[int, int, torch.dtype]] = {
+    "small": (777, 1, torch.int32),
+    "large": (300_001, 1, torch.int32),
+    "strided": (777, 3, torch.int32),
+    "cast": (777, 1, torch.float32),
+}
+_BLOCKING_NEEDS = ("pinned_memory", "delay")
+
+
+@check("copy/blocking_h2d", "COPY-032", cases=_BLOCKING, needs=_BLOCKING_NEEDS)
+def a_blocking_copy_has_read_its_pinned_source(dev: Device, case: str) -> None:
+    """After a blocking copy from pinned memory the source may be changed at once."""
+    count, step, dtype = _BLOCKING[case]
+    source = ramp((count,), torch.int32).pin_memory()[::step]
+    expected = source.clone()
+    target = torch.zeros(source.shape, dtype=dtype, device=dev.device())
+    dev.synchronize()
+    dev.delay(40)
+    target.copy_(source)
+    source.fill_(-99)
+    dev.assert_equal(target, expected.to(dtype))
+
+
+@check("copy/blocking_d2h", "COPY-032", cases=_BLOCKING, needs=_BLOCKING_NEEDS)
+def a_blocking_copy_has_written_its_pinned_target(dev: Device, case: str) -> None:
+    """After a blocking copy to pinned memory the target has the values, without another wait."""
+    count, step, dtype = _BLOCKING[case]
+    values = ramp((count,), torch.int32)[::step]
+    source = values.to(dev.device())
+    target = torch.zeros(count, dtype=dtype).pin_memory()[::step]
+    dev.synchronize()
+    dev.delay(40)
+    target.copy_(source)
+    assert torch.equal(target, values.to(dtype)), "the copy returned before it wrote"
+
+
+@check("copy/blocking:on_side_stream", "COPY-032", needs=("streams", *_BLOCKING_NEEDS))
+def a_blocking_copy_waits_for_its_own_stream(dev: Device) -> None:
+    """A blocking copy on a side stream of the last device is complete when it returns."""
+    values = ramp((777,))
+    source = values.to(dev.device(dev.count - 1))
+    target = torch.zeros(777).pin_memory()
+    dev.synchronize()
+    with dev.stream(dev.count - 1):
+        dev.delay(40)
+        target.copy_(source)
+        assert torch.equal(target, values), "the copy returned before it wrote"
+
+
 @check("copy/pinned_h2d_lazy", "COPY-017", needs=("pinned_memory", "async_copy", "delay"))
 def a_pinned_copy_to_the_device_does_not_wait(dev: Device) -> None:
     """With work queued before it, a non_blocking copy from pinned memory returns at once."""
@@ -601,6 +671,40 @@ def a_copy_to_pinned_memory_does_not_wait(dev: Device) -> None:
     while_held(dev, lambda: target.copy_(there, non_blocking=True))
     dev.synchronize()
     assert torch.equal(target, source)
+
+
+#: Elements of 12 MiB of float32, and some.
+_LARGE_COUNT = 3 * (1 << 20) + 5
+
+#: Which of the two tensors is on the host, in pinned memory: the source or the target.
+_PINNED_SIDE = {"h2d": (True, False), "d2h": (False, True), "d2d": (False, False)}
+
+
+@check(
+    "copy/large_lazy",
+    "COPY-017",
+    cases=_PINNED_SIDE,
+    needs=("streams", "pinned_memory", "async_copy", "delay"),
+)
+def a_large_copy_does_not_wait(dev: Device, case: str) -> None:
+    """A non_blocking copy of 12 MiB returns before work ahead of it ends, and comes after it."""
+    source, target = (
+        torch.full((_LARGE_COUNT,), value).pin_memory()
+        if pinned
+        else torch.full((_LARGE_COUNT,), value, device=dev.device())
+        for value, pinned in zip((5.0, 0.0), _PINNED_SIDE[case], strict=True)
+    )
+    stream = dev.stream()
+    dev.synchronize()
+
+    def look() -> bool:
+        target.copy_(source, non_blocking=True)
+        return stream.query()
+
+    with stream:
+        assert while_held(dev, look) is False, "it waited for the work ahead of it"
+    dev.synchronize()
+    assert bool((target.cpu() == 5).all()), "the copy is not complete"
 
 
 @check("copy/pinned_reuse", "COPY-018", needs=("pinned_memory", "delay"))

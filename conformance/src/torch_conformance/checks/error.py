@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import gc
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy
@@ -14,6 +16,7 @@ import torch
 from torch_conformance.authoring.api import (
     LATE_MS,
     Device,
+    becomes_true,
     check,
     in_thread,
     in_threads,
@@ -392,9 +395,15 @@ _SURFACE: dict[str, Callable[[torch.Stream, torch.Event, torch.Tensor], Any]] = 
     "device": lambda stream, event, x: torch.accelerator.synchronize(x.device.index),
     "module": lambda stream, event, x: torch.get_device_module(x.device).synchronize(x.device),
     "event": lambda stream, event, x: event.synchronize(),
-    "item": lambda stream, event, x: x[0].item(),
-    "copy": lambda stream, event, x: x.cpu(),
+    "item": lambda stream, event, x: _on(stream, x[0].item),
+    "copy": lambda stream, event, x: _on(stream, x.cpu),
 }
+
+
+def _on(stream: torch.Stream, read: Callable[[], object]) -> object:
+    """What is read on a stream."""
+    with stream:
+        return read()
 
 
 def _fail_late(dev: Device, stream: torch.Stream, x: torch.Tensor) -> torch.Event:
@@ -409,37 +418,130 @@ def _fail_late(dev: Device, stream: torch.Stream, x: torch.Tensor) -> torch.Even
 _DEFERRED = ("fault_injection", "deferred_errors", "streams", "events")
 
 
-@check("error/deferred", "ERR-020", cases=_SURFACE, needs=_DEFERRED)
-def an_error_of_queued_work_surfaces(dev: Device, case: str) -> None:
-    """A kernel that fails while it runs raises RuntimeError at the next wait that covers it."""
-    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+def _surfaces_at(dev: Device, case: str, index: int) -> None:
+    """The failure of a kernel on device `index` is raised by a wait; device 0 is current."""
+    stream, x = dev.stream(index), torch.ones(64, device=dev.device(index))
     try:
         event = _fail_late(dev, stream, x)
-        with stream:
-            error = raised(lambda: _SURFACE[case](stream, event, x))
+        error = raised(lambda: _SURFACE[case](stream, event, x))
     finally:
         dev.fault.reset()
     assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
     assert not isinstance(error, torch.OutOfMemoryError)
 
 
+@check("error/deferred", "ERR-020", cases=_SURFACE, needs=_DEFERRED)
+def an_error_of_queued_work_surfaces(dev: Device, case: str) -> None:
+    """A kernel that fails while it runs raises RuntimeError at the next wait that covers it."""
+    _surfaces_at(dev, case, 0)
+
+
+@check("error/deferred_elsewhere", "ERR-020", cases=_SURFACE, needs=(*_DEFERRED, "multi_device"))
+def an_error_of_queued_work_surfaces_on_every_device(dev: Device, case: str) -> None:
+    """A kernel that fails on the last device raises at the next wait for that device."""
+    _surfaces_at(dev, case, dev.count - 1)
+
+
+@check("error/deferred_dropped", "ERR-020", needs=_DEFERRED)
+def an_error_outlives_its_stream_object(dev: Device) -> None:
+    """The error of a stream that was dropped is raised by a wait for its device."""
+    x = torch.ones(64, device=dev.device(0))
+    try:
+        _fail_late(dev, dev.stream(0), x)  # both the stream and the event are dropped
+        gc.collect()
+        error = raised(lambda: torch.accelerator.synchronize(0))
+    finally:
+        dev.fault.reset()
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+
+
+#: How a program asks for the end of work, with the stream and with an event behind the work.
+_POLLS: dict[str, Callable[[torch.Stream, torch.Event], bool]] = {
+    "stream": lambda stream, event: stream.query(),
+    "event": lambda stream, event: event.query(),
+}
+
+
+def _error_of(work: Callable[[], object]) -> list[RuntimeError]:
+    """The RuntimeError that `work` raises, if any."""
+    try:
+        work()
+    except RuntimeError as error:
+        return [error]
+    return []
+
+
+def _is_not_lost(
+    dev: Device, index: int, poll: Callable[[torch.Stream, torch.Event], bool]
+) -> None:
+    stream, x = dev.stream(index), torch.ones(64, device=dev.device(index))
+    try:
+        event = _fail_late(dev, stream, x)
+        errors = _error_of(lambda: becomes_true(lambda: poll(stream, event)))
+        errors += _error_of(stream.synchronize)
+    finally:
+        dev.fault.reset()
+    assert errors, "neither query() nor the wait after it raised the error"
+
+
+@check("error/deferred_query", "ERR-030", cases=_POLLS, needs=_DEFERRED)
+def asking_for_the_end_loses_no_error(dev: Device, case: str) -> None:
+    """query() of failed work raises its error, or leaves it to the next wait."""
+    for index in {0, dev.count - 1}:
+        _is_not_lost(dev, index, _POLLS[case])
+
+
+def _message_of(dev: Device, index: int, launches: Sequence[str], failing: int) -> str:
+    """What the wait says after some launches on device `index`, of which one fails."""
+    stream, x = dev.stream(index), torch.ones(64, device=dev.device(index))
+    dev.synchronize()
+    try:
+        dev.fault.kernel_error_at(failing + 1)
+        with stream:
+            for name in launches:
+                _NAMED[name](x)
+        return str(raised(stream.synchronize)).lower()
+    finally:
+        dev.fault.reset()
+
+
+#: Launches by the name that a message is expected to have.
+_NAMED: dict[str, Callable[[torch.Tensor], object]] = {
+    "fill": lambda x: x.fill_(3),
+    "mul": lambda x: x.mul_(x),
+    "sin": lambda x: x.sin_(),
+}
+
+
 @check("error/deferred_name", "ERR-021", needs=_DEFERRED)
 def a_late_error_names_the_launch(dev: Device) -> None:
     """The message of a late error names the kernel that failed, not the call that found it."""
-    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
-    try:
-        _fail_late(dev, stream, x)
-        message = str(raised(stream.synchronize))
-    finally:
-        dev.fault.reset()
-    assert "fill" in message.lower(), f"the failed launch, fill, is not named: {message}"
+    message = _message_of(dev, 0, ["fill"], 0)
+    assert "fill" in message, f"the failed launch, fill, is not named: {message}"
+
+
+#: Which of three launches fails.
+_FAILING = {"first": 0, "second": 1, "last": 2}
+
+
+@check("error/deferred_name", "ERR-021", cases=_FAILING, needs=_DEFERRED)
+def a_late_error_names_the_launch_that_failed(dev: Device, case: str) -> None:
+    """Of several launches on one stream the message names the one that failed, and no other."""
+    for index in {0, dev.count - 1}:
+        message = _message_of(dev, index, [*_NAMED], _FAILING[case])
+        named = [name in message for name in _NAMED]
+        wanted = [position == _FAILING[case] for position in range(len(_NAMED))]
+        assert named == wanted, f"{[*_NAMED][_FAILING[case]]} failed on device {index}: {message}"
 
 
 def _waits_without_error(
-    dev: Device, other: torch.Stream, wait: Callable[[torch.Stream, torch.Event], None]
+    dev: Device,
+    other: torch.Stream,
+    wait: Callable[[torch.Stream, torch.Event], None],
+    index: int = 0,
 ) -> None:
-    """While a late error is pending, `wait` for a stream or event that it does not concern."""
-    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    """While a late error of a device is pending, `wait` for what it does not concern."""
+    stream, x = dev.stream(index), torch.ones(64, device=dev.device(index))
     y = torch.ones(64, device=other.device)
     try:
         failed = _fail_late(dev, stream, x)
@@ -475,6 +577,81 @@ def a_late_error_stays_with_its_device(dev: Device) -> None:
         dev.stream(dev.count - 1),
         lambda stream, event: torch.accelerator.synchronize(stream.device),
     )
+
+
+@check("error/deferred_scope:first_device", "ERR-022", needs=_DEFERRED)
+def a_late_error_of_the_last_device_stays_there(dev: Device) -> None:
+    """Waiting for the first device does not raise the error of the last one."""
+    dev.require("multi_device")
+    _waits_without_error(
+        dev,
+        dev.stream(0),
+        lambda stream, event: torch.accelerator.synchronize(stream.device),
+        dev.count - 1,
+    )
+
+
+#: What is asked of an event.
+_EARLIER: dict[str, Callable[[torch.Event], object]] = {
+    "earlier_event": lambda event: event.synchronize(),
+    "earlier_event_query": lambda event: becomes_true(event.query),
+}
+
+
+@check("error/deferred_scope", "ERR-022", cases=_EARLIER, needs=_DEFERRED)
+def a_late_error_does_not_reach_back(dev: Device, case: str) -> None:
+    """An event that was recorded before the work that failed is done, without an error."""
+    stream, x = dev.stream(0), torch.ones(64, device=dev.device(0))
+    earlier = dev.event()
+    earlier.record(stream)
+    try:
+        failed = _fail_late(dev, stream, x)
+        _EARLIER[case](earlier)
+        error = raised(failed.synchronize)
+    finally:
+        dev.fault.reset()
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+
+
+def _two_fail(dev: Device, index: int) -> list[torch.Stream]:
+    """Two streams of a device on each of which a kernel has failed: fill, and then sin."""
+    streams = [dev.stream(index) for _ in range(2)]
+    x = torch.ones(64, device=dev.device(index))
+    dev.synchronize()
+    for stream, name in zip(streams, ("fill", "sin"), strict=True):
+        dev.fault.kernel_error_at(1)
+        with stream:
+            _NAMED[name](x)
+    return streams
+
+
+@check("error/deferred_two:streams", "ERR-023", needs=_DEFERRED)
+def each_stream_raises_its_own_error(dev: Device) -> None:
+    """Of two streams whose work failed each raises its own error, once."""
+    try:
+        streams = _two_fail(dev, dev.count - 1)
+        messages = [str(raised(stream.synchronize)).lower() for stream in reversed(streams)]
+        for stream in streams:
+            stream.synchronize()
+        dev.synchronize()
+    finally:
+        dev.fault.reset()
+    for name, message in zip(("sin", "fill"), messages, strict=True):
+        assert name in message, f"the failed launch, {name}, is not named: {message}"
+
+
+@check("error/deferred_two:device", "ERR-023", needs=_DEFERRED)
+def a_device_raises_the_errors_of_its_streams(dev: Device) -> None:
+    """Waits for a device raise the errors of two of its streams, and then nothing more."""
+    index = dev.count - 1
+    try:
+        _two_fail(dev, index)
+        raised(lambda: torch.accelerator.synchronize(index))
+        with suppress(RuntimeError):  # the second one, unless the first wait took both
+            torch.accelerator.synchronize(index)
+        torch.accelerator.synchronize(index)
+    finally:
+        dev.fault.reset()
 
 
 def _late_error_is_raised_once(
@@ -560,6 +737,95 @@ def a_lost_device_raises(dev: Device, case: str) -> None:
     """Work on a lost device raises RuntimeError, without a crash or a hang."""
     with _last_device_lost(dev) as x:
         _lost_device_raises(x, _USES[case])
+
+
+def _record_and_wait(x: torch.Tensor) -> None:
+    torch.accelerator.current_stream(x.device).record_event().synchronize()
+
+
+#: Other uses of a lost device.
+_LOST_CALLS: dict[str, Callable[[torch.Tensor], object]] = {
+    "copy_in": lambda x: x.copy_(torch.ones(64)),
+    "copy_out": lambda x: x.cpu(),
+    "item": lambda x: x[0].item(),
+    "copy": lambda x: _fill(x.clone()),
+    "synchronize": lambda x: torch.accelerator.synchronize(x.device),
+    "stream": lambda x: torch.accelerator.current_stream(x.device).synchronize(),
+    "event": _record_and_wait,
+}
+
+
+@check("error/device_lost", "ERR-025", cases=_LOST_CALLS, needs=("fault_injection",), isolate=True)
+def every_use_of_a_lost_device_raises(dev: Device, case: str) -> None:
+    """Copies from and to a lost device, and waits for it, raise RuntimeError."""
+    with _last_device_lost(dev) as x:
+        error = raised(lambda: _LOST_CALLS[case](x))
+    assert isinstance(error, RuntimeError), f"{type(error).__name__}: {error}"
+    assert not isinstance(error, torch.OutOfMemoryError), "a lost device is not out of memory"
+
+
+#: Milliseconds of work that is pending when its device is lost, and by when its wait has ended.
+_PENDING_MS, _ENDED_MS = 20_000.0, 10_000.0
+
+
+def _ends_in_time(work: Callable[[], object]) -> None:
+    begun = time.monotonic()
+    with suppress(RuntimeError):
+        in_thread(work)
+    took = (time.monotonic() - begun) * 1e3
+    assert took < _ENDED_MS, f"it took {took:.0f} ms to end"
+
+
+_LOST_PENDING = ("fault_injection", "streams", "events", "delay")
+
+
+@check("error/device_lost:pending_work", "ERR-025", needs=_LOST_PENDING, isolate=True)
+def a_lost_device_is_not_waited_for(dev: Device) -> None:
+    """A wait for work that was pending when its device was lost ends before the work would."""
+    stream, x = dev.stream(dev.count - 1), torch.ones(64, device=dev.device(dev.count - 1))
+    dev.synchronize()
+    with stream:
+        dev.delay(_PENDING_MS)
+        x.fill_(3)
+    try:
+        dev.fault.device_lost(dev.count - 1)
+        _ends_in_time(stream.synchronize)
+    finally:
+        dev.fault.reset()
+    y = torch.full((64,), 4.0, device=x.device)
+    dev.assert_equal(y, torch.full((64,), 4.0))
+
+
+#: The stream that waits for work of a device that is lost: of the same device, or of another one.
+_WAITING_FOR_LOST: dict[str, Callable[[Device], torch.Stream]] = {
+    "waiting_stream": lambda dev: dev.stream(dev.count - 1),
+    "waiting_device": lambda dev: dev.stream(0),
+}
+
+
+@check(
+    "error/device_lost",
+    "ERR-025",
+    cases=_WAITING_FOR_LOST,
+    needs=(*_LOST_PENDING, "multi_device"),
+    isolate=True,
+)
+def streams_that_wait_for_a_lost_device_end(dev: Device, case: str) -> None:
+    """A stream that waits for work of a device that is lost ends its wait, or raises."""
+    first, then = dev.stream(dev.count - 1), _WAITING_FOR_LOST[case](dev)
+    y = torch.ones(64, device=then.device)
+    dev.synchronize()
+    with first:
+        dev.delay(_PENDING_MS)
+    then.wait_stream(first)
+    with then:
+        y.fill_(3)
+    try:
+        dev.fault.device_lost(dev.count - 1)
+        _ends_in_time(then.synchronize)
+    finally:
+        dev.fault.reset()
+    dev.assert_equal(torch.ones(3, device=dev.device(0)) + 1, torch.full((3,), 2.0))
 
 
 @check("error/device_lost:other_device", "ERR-025", needs=("fault_injection",), isolate=True)

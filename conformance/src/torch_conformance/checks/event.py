@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -383,6 +384,23 @@ def an_event_can_be_recorded_a_hundred_times(dev: Device) -> None:
     assert event.query()
 
 
+#: More than a counter of 16 bits can hold.
+_MANY_RECORDS = 66_000
+
+
+@check("event/record_again:counter", "EVENT-007", needs=_DELAYED)
+def recording_has_no_limit(dev: Device) -> None:
+    """An event is done or pending as its last record says, after more than 2^16 records."""
+    event, stream = dev.event(), dev.stream()
+    for _ in range(_MANY_RECORDS):
+        event.record(stream)
+    event.synchronize()
+    assert event.query() and stream.query(), "not done after the wait for the last record"
+    _recorded_again(dev, event)
+    event.synchronize()
+    assert event.query()
+
+
 # ---- waiting ---------------------------------------------------------------------------------
 
 
@@ -655,6 +673,74 @@ def elapsed_time_excludes_what_came_before(dev: Device) -> None:
         if elapsed < 80:
             return
     raise AssertionError(f"{elapsed} ms elapsed between two records with nothing between them")
+
+
+def _measured(dev: Device, ms: float, streams: tuple[torch.Stream, torch.Stream]) -> float:
+    """Milliseconds between two records around `ms` of work, which the host's clock confirms.
+
+    The first record is on the first stream; the work and the second one are on the second stream.
+    """
+    start, end = dev.event(timing=True), dev.event(timing=True)
+    first, then = streams
+    dev.synchronize()
+    begun = time.perf_counter()
+    start.record(first)
+    with then:
+        then.wait_event(start)
+        dev.delay(ms)
+        end.record(then)
+    start.synchronize()
+    end.synchronize()
+    waited = (time.perf_counter() - begun) * 1e3
+    elapsed = start.elapsed_time(end)
+    # The host began before the first record and ended after the second. 5 % for clocks that differ.
+    assert ms * 0.95 <= elapsed <= waited * 1.05 + 1, (
+        f"{elapsed} ms elapsed around {ms} ms of work, for which the host waited {waited:.1f} ms"
+    )
+    return elapsed
+
+
+#: The streams on which the records before and after some work are made.
+_TIMED_ON: dict[str, Callable[[Device], tuple[torch.Stream, torch.Stream]]] = {
+    "one_stream": lambda dev: (dev.stream(0),) * 2,
+    "two_streams": lambda dev: (dev.stream(0), dev.stream(0)),
+    "default_stream": lambda dev: (dev.module.default_stream(0),) * 2,
+    "last_device": lambda dev: (dev.stream(dev.count - 1),) * 2,
+}
+
+
+@check("event/elapsed_host", "EVENT-020", cases=_TIMED_ON, needs=_TIMING)
+def elapsed_time_agrees_with_the_hosts_clock(dev: Device, case: str) -> None:
+    """elapsed_time is no less than the work takes and no more than the host waits for it."""
+    _measured(dev, 40, _TIMED_ON[case](dev))
+
+
+@check("event/elapsed_devices", "EVENT-024", needs=(*_TIMING, "multi_device"))
+def elapsed_time_between_devices_is_refused_or_right(dev: Device) -> None:
+    """elapsed_time of events of two devices raises, or agrees with the host's clock."""
+    try:
+        _measured(dev, 40, (dev.stream(0), dev.stream(1)))
+    except (RuntimeError, ValueError):
+        dev.synchronize()
+
+
+@check("event/elapsed_order", "EVENT-025", needs=_TIMING)
+def elapsed_time_against_the_order_is_not_positive(dev: Device) -> None:
+    """elapsed_time from the later to the earlier event is the negative time, or raises."""
+    start, end = _timed(dev, 30)
+    try:
+        backwards = end.elapsed_time(start)
+    except (RuntimeError, ValueError):
+        return
+    assert backwards == -start.elapsed_time(end)
+
+
+@check("event/elapsed_fractions", "EVENT-026", needs=_TIMING)
+def elapsed_time_has_fractions(dev: Device) -> None:
+    """elapsed_time is not rounded to whole milliseconds."""
+    events = _timed(dev, *(1.3,) * 10)
+    times = [start.elapsed_time(end) for start, end in pairwise(events)]
+    assert any(ms != round(ms) for ms in times), times
 
 
 def _recorded(dev: Device, event: torch.Event) -> torch.Event:

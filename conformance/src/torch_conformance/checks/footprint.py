@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.api import Device, check, footprint, heap_bytes
 
 MIB = 1 << 20
 
@@ -117,6 +117,77 @@ def steady_work_takes_no_more_host_memory(dev: Device, case: str) -> None:
     before = work()
     grown = work() - before
     assert grown < _ALLOWED, f"{_STEPS} times the same work took {grown / MIB:.0f} MiB of the host"
+
+
+def _waits(x: Tensor, beside: torch.Stream) -> None:
+    here = torch.accelerator.current_stream(x.device.index)
+    beside.wait_stream(here)
+    here.wait_stream(beside)
+
+
+def _used_by(x: Tensor, beside: torch.Stream) -> None:
+    y = x.clone()
+    with beside:
+        beside.wait_stream(torch.accelerator.current_stream(x.device.index))
+        y.zero_()
+    y.record_stream(beside)
+
+
+def _make_stream(x: Tensor, beside: torch.Stream) -> None:
+    with torch.Stream(x.device):
+        x.zero_()
+
+
+#: What is done again and again with a tensor, and with a stream beside the current one.
+_REPEATED: dict[str, Callable[[Tensor, torch.Stream], object]] = {
+    "launch": lambda x, beside: x.add_(1),
+    "allocate": lambda x, beside: torch.empty(999, device=x.device),
+    "copy": lambda x, beside: x[:3].copy_(x[5:8]),
+    "copy_in": lambda x, beside: x.copy_(torch.zeros(32, 32)),
+    "copy_in_queued": lambda x, beside: x.copy_(torch.zeros(32, 32), non_blocking=True),
+    "copy_out": lambda x, beside: x.cpu(),
+    "item": lambda x, beside: x[0, 0].item(),
+    "pin": lambda x, beside: x.copy_(torch.zeros(32, 32).pin_memory(), non_blocking=True),
+    "stream": _make_stream,
+    "wait": _waits,
+    "record_stream": _used_by,
+    "synchronize": lambda x, beside: beside.record_event().synchronize(),
+    "query": lambda x, beside: beside.record_event().query(),
+}
+_REPEATED_NEEDS = {
+    "pin": "pinned_memory",
+    "record_stream": "record_stream",
+    "wait": "events",
+    "synchronize": "events",
+    "query": "events",
+}
+_REPEATS = 500
+
+
+@check(
+    "footprint/heap",
+    "FOOT-002",
+    cases=tuple(_REPEATED),
+    case_needs=_REPEATED_NEEDS,
+    needs=("accelerator", "streams"),
+)
+def repeated_calls_leave_nothing_on_the_heap(dev: Device, case: str) -> None:
+    """What native code allocates for a launch, copy, wait or stream is freed with it."""
+    x, beside = torch.ones(32, 32, device=dev.device()), dev.stream()
+    before, kept = footprint(), []
+    for _ in range(7):
+        held = heap_bytes()
+        for _ in range(_REPEATS):
+            _REPEATED[case](x, beside)
+        dev.synchronize()
+        gc.collect()
+        kept.append(heap_bytes() - held)
+    # The first rounds fill pools and caches; a leak goes on in every round.
+    assert min(kept[2:]) < 8 * _REPEATS, f"{_REPEATS} times keep {kept} bytes, round after round"
+    after = footprint()
+    assert after.descriptors <= before.descriptors + 4, (
+        f"file descriptors: {before.descriptors} -> {after.descriptors}"
+    )
 
 
 # ---- far away --------------------------------------------------------------------------------

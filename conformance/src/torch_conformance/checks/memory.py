@@ -11,8 +11,8 @@ import resource
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import pairwise
-from typing import Any
+from itertools import pairwise, permutations
+from typing import Any, NamedTuple
 
 import torch
 
@@ -407,6 +407,158 @@ def statistics_count_what_was_allocated_and_freed(dev: Device) -> None:
         assert _counted("freed") == freed + 5
 
 
+def _statistics(index: int) -> dict[str, int]:
+    return {name: int(value) for name, value in torch.accelerator.memory_stats(index).items()}
+
+
+class _Counted(NamedTuple):
+    """What a block adds to a statistic."""
+
+    of_bytes: bool = False  # the bytes of the block and little more; otherwise one
+    of_segments: bool = False  # only of a block that is too large for what is reserved already
+
+
+_STATISTICS = {
+    "allocation": _Counted(),
+    "active": _Counted(),
+    "segment": _Counted(of_segments=True),
+    "allocated_bytes": _Counted(of_bytes=True),
+    "active_bytes": _Counted(of_bytes=True),
+    "requested_bytes": _Counted(of_bytes=True),
+    "reserved_bytes": _Counted(of_bytes=True, of_segments=True),
+}
+
+#: The pool of a block, its bytes, and which other pool it does not concern.
+_POOL_OF_BLOCK = {"small_pool": (1000, "large_pool"), "large_pool": (LARGE, "small_pool")}
+
+
+def _changes(before: dict[str, int], after: dict[str, int], name: str, pool: str) -> list[int]:
+    """The changes of current, allocated and freed."""
+    keys = [f"{name}.{pool}.{metric}" for metric in ("current", "allocated", "freed")]
+    return [after[key] - before[key] for key in keys]
+
+
+def _counts_a_block(dev: Device, name: str, pool: str, index: int) -> None:
+    """A statistic, as a whole and of a pool, counts a block of the pool that comes and goes."""
+    size, other_pool = _POOL_OF_BLOCK[pool]
+    counted = _STATISTICS[name]
+    before = _statistics(index)
+    x = _bytes(dev, size, index)
+    during = _statistics(index)
+    del x
+    _settle(dev)
+    after = _statistics(index)
+    least, most = (size, size + 4 * MIB) if counted.of_bytes else (1, 1)
+    for key in ("all", pool):
+        grown, allocated, freed = _changes(before, during, name, key)
+        assert least <= grown <= most, f"{name}.{key} grew by {grown} with {size} bytes"
+        assert allocated - freed == grown, f"{name}.{key}: {allocated} - {freed} is not {grown}"
+        assert during[f"{name}.{key}.peak"] >= during[f"{name}.{key}.current"]
+        assert _changes(during, after, name, key)[0] == -grown, f"{name}.{key} did not fall"
+        assert after[f"{name}.{key}.freed"] - during[f"{name}.{key}.freed"] >= grown
+    assert _changes(before, during, name, other_pool) == [0, 0, 0], f"{name} of the {other_pool}"
+
+
+@check("memory/statistic", "MEM-049", cases=_STATISTICS, needs=("memory_stats", "empty_cache"))
+def each_statistic_counts_a_block(dev: Device, case: str) -> None:
+    """Each statistic rises and falls with a block, in its pool and on its device alone."""
+    pools = ["large_pool"] if _STATISTICS[case].of_segments else [*_POOL_OF_BLOCK]
+    with _on_first_device(dev):
+        if f"{case}.all.current" not in _statistics(0):
+            dev.unsupported(f"memory_stats has no {case}")
+        for index in {0, dev.count - 1}:
+            _bytes(dev, 1, index)
+            for pool in pools:
+                others = {i: _statistics(i) for i in range(dev.count) if i != index}
+                _counts_a_block(dev, case, pool, index)
+                assert others == {i: _statistics(i) for i in others}, "of another device"
+
+
+#: Counters of calls to the driver, and what a block that comes and goes adds.
+_CALLS = {"num_device_alloc": "allocated", "num_device_free": "freed"}
+
+
+@check("memory/statistic_calls", "MEM-049", cases=_CALLS, needs=("memory_stats", "empty_cache"))
+def calls_of_the_driver_are_counted(dev: Device, case: str) -> None:
+    """num_device_alloc and num_device_free count the segments that came and went."""
+    with _on_first_device(dev):
+        before = _statistics(0)
+        if case not in before:
+            dev.unsupported(f"memory_stats has no {case}")
+        for _ in range(3):
+            _bytes(dev, LARGE)
+            torch.accelerator.empty_cache()
+        after = _statistics(0)
+        segments = f"segment.all.{_CALLS[case]}"
+        assert after[case] - before[case] == after[segments] - before[segments] == 3
+
+
+@check("memory/statistic_balance", "MEM-049", needs=("memory_stats", "empty_cache"))
+def reserved_memory_is_active_or_split(dev: Device) -> None:
+    """After empty_cache, reserved memory is in use or belongs to segments that are in use."""
+    with _on_first_device(dev):
+        live = [_bytes(dev, size) for size in (1000, 200_000, 3 * MIB, LARGE, 700, 5 * MIB)]
+        del live[::2]
+        torch.accelerator.empty_cache()
+        now = _statistics(0)
+        for pool in ("all", "small_pool", "large_pool"):
+            reserved, active, split = (
+                now[f"{name}.{pool}.current"]
+                for name in ("reserved_bytes", "active_bytes", "inactive_split_bytes")
+            )
+            assert reserved == active + split, f"{pool}: {reserved} is not {active} + {split}"
+            assert bool(split) == bool(now[f"inactive_split.{pool}.current"]), pool
+
+
+@check(
+    "memory/statistic_pending",
+    "MEM-049",
+    needs=("memory_stats", "record_stream", "streams", "delay"),
+)
+def memory_in_use_by_another_stream_is_active(dev: Device) -> None:
+    """A freed block is no longer allocated, but active until a stream that uses it is done."""
+    names = ("allocation", "allocated_bytes", "active", "active_bytes")
+
+    def current() -> list[int]:
+        now = _statistics(0)
+        return [now[f"{name}.all.current"] for name in names]
+
+    with _on_first_device(dev):
+        before = current()
+        other = dev.stream()
+
+        def look() -> list[int]:
+            x = _bytes(dev, MIB)
+            x.record_stream(other)
+            del x
+            return current()
+
+        with other:
+            dev.delay(1)  # so that the stream has work, whatever stream is held below
+        seen = _while_stream_is_held(dev, other, look)
+        _settle(dev)
+        _bytes(dev, 1)
+        after = current()
+    blocks, size = seen[2] - before[2], seen[3] - before[3]
+    assert seen[:2] == before[:2], "it still counts as allocated"
+    assert blocks >= 1 and size >= MIB, f"{blocks} blocks of {size} bytes are active"
+    assert after[:3:2] == before[:3:2], "it never became inactive"
+
+
+def _while_stream_is_held(
+    dev: Device, stream: torch.Stream, look: Callable[[], list[int]]
+) -> list[int]:
+    """What `look` sees on the current stream while another one is held."""
+    outer = dev.current_stream()
+
+    def look_outside() -> list[int]:
+        with outer:
+            return look()
+
+    with stream:
+        return while_held(dev, look_outside)
+
+
 #: What a module reports of a device.
 _REPORTED: dict[str, Callable[[Any, int], Any]] = {
     "allocated": lambda module, index: module.memory_allocated(index),
@@ -526,6 +678,42 @@ def _on_stream(dev: Device) -> torch.Tensor:
         return torch.empty(LARGE, dtype=torch.uint8, device=dev.type)
 
 
+@check("memory/reset_accumulated:only", "MEM-014", needs=("memory_stats",))
+def resetting_the_history_changes_nothing_else(dev: Device) -> None:
+    """reset_accumulated_memory_stats leaves current values, peaks and every other device."""
+    with _on_first_device(dev):
+        live = [_bytes(dev, 1000, index) for index in range(dev.count)]
+        index = dev.count - 1
+        before = [_statistics(i) for i in range(dev.count)]
+        torch.accelerator.reset_accumulated_memory_stats(index)
+        after = [_statistics(i) for i in range(dev.count)]
+        assert after[:index] == before[:index], f"reset with device {index}"
+        del live
+        for name, value in after[index].items():
+            metric = name.rpartition(".")[2]
+            if metric in ("current", "peak"):
+                assert value == before[index][name], name
+            elif metric in ("allocated", "freed") or name in ("num_ooms", "num_alloc_retries"):
+                assert value == 0, name
+
+
+@check("memory/peak:every_statistic", "MEM-013", needs=("memory_stats",))
+def every_peak_can_be_reset(dev: Device) -> None:
+    """reset_peak_memory_stats sets every peak to its current value and changes nothing else."""
+    with _on_first_device(dev):
+        for size in (1000, MIB, LARGE):
+            _bytes(dev, size)
+        live = _bytes(dev, 1000)
+        before = _statistics(0)
+        torch.accelerator.reset_peak_memory_stats(0)
+        after = _statistics(0)
+        del live
+        for name, value in after.items():
+            kind, _, metric = name.rpartition(".")
+            expected = f"{kind}.current" if metric == "peak" else name
+            assert value == before[expected], name
+
+
 #: Ways to make a large block on device 1.
 _ON_DEVICE_1: dict[str, Callable[[Device], torch.Tensor]] = {
     "by_argument": lambda dev: _bytes(dev, LARGE, index=1),
@@ -617,6 +805,35 @@ def the_total_does_not_change_with_use(dev: Device) -> None:
 
 
 # ---- the cache -------------------------------------------------------------------------------
+
+
+#: Bytes of the parts of a block, and the orders in which they can be freed.
+_PART, _ORDERS = 8 * MIB, tuple(permutations(range(3)))
+
+
+@check("memory/split:contents", "MEM-003", needs=("accelerator",))
+def parts_of_a_freed_block_do_not_overlap(dev: Device) -> None:
+    """Blocks of many sizes that take the place of a large one keep what is written to them."""
+    with _on_first_device(dev):
+        for size in (3 * _PART, MIB, 300_000):
+            _bytes(dev, size)
+            _keep_their_contents(dev, [_bytes(dev, size // k) for k in (2, 5, 9, 11, 30, 700)])
+
+
+@check("memory/split:merged", "MEM-018", needs=("memory_stats", "empty_cache"))
+def parts_of_a_block_become_a_whole_again(dev: Device) -> None:
+    """Parts of a block that were freed in any order serve a request for the whole again."""
+    with _on_first_device(dev):
+        for order in _ORDERS:
+            torch.accelerator.empty_cache()
+            _bytes(dev, 3 * _PART)
+            parts: list[torch.Tensor | None] = [_bytes(dev, _PART) for _ in range(3)]
+            for k in order:
+                parts[k] = None
+            reserved = _reserved()
+            whole = _bytes(dev, 3 * _PART)
+            assert _reserved() == reserved, f"{whole.numel()} bytes, freed in the order {order}"
+            del whole
 
 
 _CACHE = ("empty_cache", "memory_stats")
@@ -891,6 +1108,103 @@ def out_of_memory_is_counted(dev: Device) -> None:
             assert torch.accelerator.memory_stats(0)["num_ooms"] == before + count
 
 
+def _exhaust(dev: Device, index: int) -> torch.OutOfMemoryError:
+    """The error of asking a device for more than it has, while device 0 is current."""
+    total = torch.accelerator.get_memory_info(index)[1]
+    error = raised(lambda: _bytes(dev, total + MIB, index))
+    assert isinstance(error, torch.OutOfMemoryError), f"{type(error).__name__}: {error}"
+    return error
+
+
+@check("memory/oom_elsewhere:message", "MEM-021", needs=(*_LIMITED, "multi_device"))
+def out_of_memory_names_the_device_that_ran_out(dev: Device) -> None:
+    """Running out on the last device while the first is current names the last device."""
+    with _on_first_device(dev):
+        message = str(_exhaust(dev, dev.count - 1))
+    assert f"{dev.type}:{dev.count - 1}" in message or f"device {dev.count - 1}" in message.lower()
+
+
+@check("memory/oom_elsewhere:counted", "MEM-022", needs=(*_LIMITED, "memory_stats", "multi_device"))
+def out_of_memory_is_counted_where_it_happened(dev: Device) -> None:
+    """Running out on the last device raises num_ooms of that device alone."""
+    with _on_first_device(dev):
+        before = [torch.accelerator.memory_stats(i).get("num_ooms", 0) for i in range(dev.count)]
+        _exhaust(dev, dev.count - 1)
+        after = [torch.accelerator.memory_stats(i).get("num_ooms", 0) for i in range(dev.count)]
+    assert after == [*before[:-1], before[-1] + 1]
+
+
+@check("memory/oom_restores", "MEM-019", needs=(*_LIMITED, "memory_stats", "empty_cache"))
+def running_out_takes_no_free_memory(dev: Device) -> None:
+    """After out-of-memory errors each device has as much free and reserved memory as before."""
+    with _on_first_device(dev):
+        for index in {0, dev.count - 1}:
+            _bytes(dev, 1, index)
+            _settle(dev)
+            before = _free(index), _reserved(index)
+            for _ in range(3):
+                _exhaust(dev, index)
+            _settle(dev)
+            assert (_free(index), _reserved(index)) == before, f"(free, reserved) of {index}"
+
+
+@check("memory/oom_restores:fill_up", "MEM-019", needs=(*_LIMITED, "memory_stats", "empty_cache"))
+def memory_that_ran_out_comes_back(dev: Device) -> None:
+    """A device that was filled with blocks until none was left has all its memory again."""
+    with _on_first_device(dev):
+        before = _free(), _reserved()
+        size = max(before[0] // 24, LARGE) // MIB * MIB
+        live = []
+        with suppress(torch.OutOfMemoryError):
+            while len(live) < 100:
+                live.append(_bytes(dev, size))
+        assert 1 <= len(live) < 100 and _free() < size, f"{len(live)} blocks, {_free()} bytes free"
+        live.clear()
+        _settle(dev)
+        assert (_free(), _reserved()) == before, "(free, reserved)"
+
+
+#: Shares of a device's memory: what the allocator may take, what it refuses and what it gives then.
+_SHARE, _MORE, _LESS = 0.5, 0.7, 0.3
+
+
+@contextmanager
+def _limited(dev: Device, index: int) -> Iterator[int]:
+    """The allocator of a device may take a half of its memory, whose total is yielded."""
+    limit = getattr(dev.module, "set_per_process_memory_fraction", None)
+    if limit is None:
+        dev.unsupported("the device module has no set_per_process_memory_fraction")
+    with _on_first_device(dev):
+        total = torch.accelerator.get_memory_info(index)[1]
+        if _free(index) < total * 0.8 or _reserved(index) > total * 0.05:
+            dev.unsupported("needs a device whose memory is mostly free")
+        limit(_SHARE, index)
+        try:
+            yield total
+        finally:
+            limit(1.0, index)
+
+
+@check("memory/fraction", "MEM-050", cases=("first", "last"), needs=(*_LIMITED, "memory_stats"))
+def a_limited_device_gives_its_share_only(dev: Device, case: str) -> None:
+    """With a limit of a half, seven tenths raise torch.OutOfMemoryError and three do not."""
+    index = {"first": 0, "last": dev.count - 1}[case]
+    with _limited(dev, index) as total:
+        error = raised(lambda: _bytes(dev, int(total * _MORE), index))
+        assert isinstance(error, torch.OutOfMemoryError), f"{type(error).__name__}: {error}"
+        _bytes(dev, int(total * _LESS), index)
+        _bytes(dev, int(total * (_LESS + 0.1)), index)  # what is cached does not count against it
+    _bytes(dev, int(total * _MORE), index)  # without the limit
+
+
+@check("memory/fraction:other_device", "MEM-050", needs=(*_LIMITED, "memory_stats", "multi_device"))
+def a_limit_concerns_one_device(dev: Device) -> None:
+    """The limit of one device does not limit another one."""
+    for limited, other in ((0, dev.count - 1), (dev.count - 1, 0)):
+        with _limited(dev, limited) as total:
+            assert _bytes(dev, int(total * _MORE), other).numel() > total * _SHARE
+
+
 def _more_than_half_fits(dev: Device, free: int) -> None:
     """Seven tenths of the memory that was free can be allocated and written to."""
     y = _bytes(dev, free * 7 // 10)
@@ -958,6 +1272,30 @@ def allocation_is_tried_again_after_a_flush(dev: Device) -> None:
         after = torch.accelerator.memory_stats(0)
         assert after["num_alloc_retries"] == before["num_alloc_retries"] + 1
         assert after["num_ooms"] == before["num_ooms"]
+
+
+@check(
+    "memory/oom_retry:last_device",
+    "MEM-023",
+    needs=("fault_injection", "memory_stats", "empty_cache", "multi_device"),
+)
+def allocation_on_another_device_is_tried_again(dev: Device) -> None:
+    """When the driver refuses once for the last device, its allocator alone tries again."""
+    index = dev.count - 1
+
+    def retries() -> list[int]:
+        return [_statistics(i).get("num_alloc_retries", 0) for i in range(dev.count)]
+
+    with _on_first_device(dev):
+        _bytes(dev, MIB, index)
+        before = retries()
+        dev.fault.out_of_memory_at(1)
+        try:
+            x = _bytes(dev, LARGE, index).fill_(8)
+        finally:
+            dev.fault.reset()
+        assert x[-1].item() == 8
+        assert retries() == [*before[:-1], before[-1] + 1]
 
 
 _IMPOSSIBLE: dict[str, Callable[[torch.device], Any]] = {
@@ -1096,6 +1434,27 @@ def record_stream_defers_reuse(dev: Device, case: str) -> None:
     assert all(z[0].item() == 2 for z in again)
 
 
+@check(
+    "memory/record_stream:last_device",
+    "MEM-031",
+    needs=("record_stream", "streams", "delay", "multi_device"),
+)
+def record_stream_defers_reuse_on_every_device(dev: Device) -> None:
+    """A block of the last device, freed while the first is current, waits for its recorded user."""
+    where = dev.device(dev.count - 1)
+    x, y = torch.ones(2048, device=where), torch.zeros(2048, device=where)
+    dev.synchronize()
+    with dev.stream(where.index) as user:
+        dev.delay(LATE_MS)
+        y.copy_(x)
+    with torch.accelerator.device_index(0):
+        x.record_stream(user)
+        del x
+    again = [torch.empty(2048, device=where).fill_(2) for _ in range(4)]
+    dev.assert_equal(y, torch.ones(2048))
+    assert all(z[0].item() == 2 for z in again)
+
+
 @check("memory/record_stream_neighbour", "MEM-031", needs=("record_stream", "streams", "delay"))
 def recorded_blocks_stay_apart(dev: Device) -> None:
     """A block that another stream still uses is not part of a larger one that is handed out."""
@@ -1230,6 +1589,89 @@ def memory_freed_on_a_stream_stays_with_it(dev: Device, case: str) -> None:
             again = [torch.empty(count, device=dev.device()).fill_(2) for _ in range(4)]
         dev.synchronize()
         assert y.min().item() == y.max().item() == 1, "it was overwritten before it was read"
+        assert all(z[0].item() == 2 for z in again)
+        del y, again
+
+
+def _empty_while_own_stream_is_busy(dev: Device, x: list[torch.Tensor], y: torch.Tensor) -> None:
+    dev.delay(LATE_MS)
+    y.copy_(x[0])
+    x.clear()
+
+
+def _empty_while_a_user_is_busy(dev: Device, x: list[torch.Tensor], y: torch.Tensor) -> None:
+    dev.require("record_stream")
+    with dev.stream(y.device.index) as user:
+        dev.delay(LATE_MS)
+        y.copy_(x[0])
+    x[0].record_stream(user)
+    x.clear()
+
+
+#: How the one block of a list is freed while it is yet to be copied.
+_FREED_EARLY: dict[str, Callable[[Device, list[torch.Tensor], torch.Tensor], None]] = {
+    "own_stream": _empty_while_own_stream_is_busy,
+    "recorded_stream": _empty_while_a_user_is_busy,
+}
+
+
+def _emptied_memory_is_not_reused_early(dev: Device, case: str, index: int) -> None:
+    count = 3 * MIB  # elements of a segment of their own
+    where = dev.device(index)
+    with _on_first_device(dev):
+        owner, other = dev.stream(index), dev.stream(index)
+        y = torch.zeros(count, device=where)
+        dev.synchronize()
+        with owner:
+            live = [torch.ones(count, device=where)]
+            owner.synchronize()
+            _FREED_EARLY[case](dev, live, y)
+        torch.accelerator.empty_cache()
+        with other:
+            again = [torch.empty(count, device=where).fill_(2) for _ in range(4)]
+        dev.synchronize()
+        assert bool((y.cpu() == 1).all()), "it was overwritten before it was read"
+        assert all(z[-1].item() == 2 for z in again)
+        del y, again
+
+
+_EMPTIED = ("streams", "delay", "empty_cache")
+
+
+@check("memory/empty_cache_reuse", "MEM-033", cases=_FREED_EARLY, needs=_EMPTIED)
+def emptied_memory_waits_for_queued_work(dev: Device, case: str) -> None:
+    """Memory with queued work is not handed to another stream by way of empty_cache."""
+    _emptied_memory_is_not_reused_early(dev, case, 0)
+
+
+@check(
+    "memory/empty_cache_reuse_elsewhere",
+    "MEM-033",
+    cases=_FREED_EARLY,
+    needs=(*_EMPTIED, "multi_device"),
+)
+def emptied_memory_of_another_device_waits(dev: Device, case: str) -> None:
+    """The same for memory of the last device while the first one is current."""
+    _emptied_memory_is_not_reused_early(dev, case, dev.count - 1)
+
+
+@check("memory/pools:last_device", "MEM-033", needs=("streams", "delay", "multi_device"))
+def memory_freed_on_a_stream_of_another_device_stays_with_it(dev: Device) -> None:
+    """Memory freed while its stream of the last device is busy goes to no other stream there."""
+    count, where = 3 * MIB, dev.device(dev.count - 1)
+    with _on_first_device(dev):
+        owner, other = dev.stream(where.index), dev.stream(where.index)
+        y = torch.zeros(count, device=where)
+        dev.synchronize()
+        with owner:
+            x = torch.ones(count, device=where)
+            dev.delay(LATE_MS)
+            y.copy_(x)
+            del x
+        with other:
+            again = [torch.empty(count, device=where).fill_(2) for _ in range(4)]
+        dev.synchronize()
+        assert bool((y.cpu() == 1).all()), "it was overwritten before it was read"
         assert all(z[0].item() == 2 for z in again)
         del y, again
 

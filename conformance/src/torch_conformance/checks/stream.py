@@ -7,11 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 
 from torch_conformance.authoring.api import (
+    FULL,
     LATE_MS,
     Device,
     becomes_true,
@@ -249,10 +251,44 @@ def query_of_the_default_stream_is_true_to_it(dev: Device) -> None:
     assert stream.query() is True
 
 
+#: Streams and events without work beside a busy stream of device 0, and what tells that.
+_NEIGHBOURS: dict[str, Callable[[Device], Callable[[], bool]]] = {
+    "unused_stream": lambda dev: dev.stream(0).query,
+    "used_stream": lambda dev: _used(dev, dev.stream(0)).query,
+    "default_stream": lambda dev: _used(dev, dev.module.default_stream(0)).query,
+    "event": lambda dev: _used(dev, dev.stream(0)).record_event(dev.event()).query,
+    "other_device": lambda dev: _used(dev, dev.stream(dev.count - 1)).query,
+}
+
+
+def _used(dev: Device, stream: torch.Stream) -> torch.Stream:
+    """A stream whose work has been waited for."""
+    with stream:
+        _zeros(dev, stream.device_index)
+    stream.synchronize()
+    return stream
+
+
+@check(
+    "stream/query_neighbour",
+    "STREAM-010",
+    cases=_NEIGHBOURS,
+    needs=("streams", "events", "delay"),
+    case_needs={"other_device": "multi_device"},
+)
+def query_is_about_one_stream(dev: Device, case: str) -> None:
+    """query() of an idle stream or event is True while another stream is busy."""
+    query = _NEIGHBOURS[case](dev)
+    dev.synchronize()
+    with dev.stream(0):
+        assert while_held(dev, query) is True, "it is not True beside a busy stream"
+    dev.synchronize()
+
+
 _WAITERS: dict[str, Callable[[Device, torch.Stream], Any]] = {
     "stream": lambda dev, stream: stream.synchronize(),
-    "device": lambda dev, stream: torch.accelerator.synchronize(0),
-    "module": lambda dev, stream: dev.module.synchronize(0),
+    "device": lambda dev, stream: torch.accelerator.synchronize(stream.device_index),
+    "module": lambda dev, stream: dev.module.synchronize(stream.device_index),
     "event": lambda dev, stream: stream.record_event().synchronize(),
 }
 
@@ -289,6 +325,146 @@ def synchronize_waits_for_the_result(dev: Device, case: str) -> None:
         host.copy_(x, non_blocking=True)
     _WAITERS[case](dev, stream)
     assert torch.equal(host, _full(1)), "it returned before the copy arrived"
+
+
+def _waits_from_a_thread(dev: Device, case: str, index: int) -> None:
+    stream = dev.stream(index)
+    with stream:
+        dev.delay(LATE_MS)
+    in_thread(lambda: _WAITERS[case](dev, stream))
+    assert stream.query(), "it returned while work was pending"
+
+
+@check(
+    "stream/synchronize_from_thread",
+    "STREAM-011",
+    cases=tuple(_WAITERS),
+    needs=("streams", "events", "delay", "threads"),
+)
+def threads_without_work_can_wait(dev: Device, case: str) -> None:
+    """A synchronisation from a thread that never used the device waits for the work of others."""
+    _waits_from_a_thread(dev, case, 0)
+
+
+@check(
+    "stream/synchronize_from_thread_elsewhere",
+    "STREAM-011",
+    cases=tuple(_WAITERS),
+    needs=("streams", "events", "delay", "threads", "multi_device"),
+)
+def threads_without_work_can_wait_for_any_device(dev: Device, case: str) -> None:
+    """A thread whose current device is the first one can wait for the work of the last one."""
+    _waits_from_a_thread(dev, case, dev.count - 1)
+
+
+def _waits_for_a_waiting_stream(dev: Device, case: str, index: int) -> None:
+    """The host waits for a stream of device `index` that has nothing to do but to wait."""
+    then = dev.stream(index)
+    work = dev.event()
+    dev.synchronize()
+    with dev.stream(0) as first:
+        dev.delay(LATE_MS)
+        work.record(first)
+    then.wait_event(work)
+    _WAITERS[case](dev, then)
+    assert work.query(), "it returned before the work for which the stream waits"
+    assert then.query(), "it returned while the stream was waiting"
+
+
+@check(
+    "stream/synchronize_waiting",
+    "STREAM-011",
+    cases=tuple(_WAITERS),
+    needs=("streams", "events", "delay"),
+)
+def synchronize_waits_for_a_waiting_stream(dev: Device, case: str) -> None:
+    """Synchronising a stream that only waits for another one waits for the work of that one."""
+    _waits_for_a_waiting_stream(dev, case, 0)
+
+
+@check(
+    "stream/synchronize_waiting_device",
+    "STREAM-011",
+    cases=tuple(_WAITERS),
+    needs=("streams", "events", "delay", "multi_device"),
+)
+def synchronize_waits_for_a_waiting_device(dev: Device, case: str) -> None:
+    """Synchronising a device whose stream only waits for another device waits for that work."""
+    _waits_for_a_waiting_stream(dev, case, dev.count - 1)
+
+
+#: Longer than a quarter of a second, after which a wait with a limit may give up.
+_LONG_MS = 320.0
+#: Longer than the next limits that come to mind, one and two seconds.
+_VERY_LONG_MS = 2200.0
+
+
+def _host_waits_long(dev: Device, ms: float) -> None:
+    """All waits of the host, in threads of their own, for one piece of work."""
+    stream, work = dev.stream(0), dev.event()
+    dev.synchronize()
+    with stream:
+        dev.delay(ms)
+        work.record(stream)
+
+    def wait(case: str) -> tuple[str, bool]:
+        _WAITERS[case](dev, stream)
+        return case, work.query()
+
+    done = dict(in_threads([partial(wait, case) for case in _WAITERS]))
+    assert all(done.values()), f"returned with the work done: {done}"
+
+
+def _streams_wait_long(dev: Device, ms: float) -> None:
+    """All waits of streams, one stream each, for one piece of work."""
+    waits = [wait for case, wait in _ORDERINGS.items() if not case.startswith("host")]
+    x, results = _zeros(dev), [_zeros(dev) for _ in waits]
+    dev.synchronize()
+    first = _producer(dev, x, late_ms=ms)
+    for wait, result in zip(waits, results, strict=True):
+        with dev.stream(0) as then:
+            wait(first, then)
+            result.copy_(x)
+    dev.synchronize()
+    for result in results:
+        dev.assert_equal(result, _full(1))
+
+
+_LONG_WAITS: dict[str, Callable[[Device, float], None]] = {
+    "host": _host_waits_long,
+    "stream": _streams_wait_long,
+}
+_LONG_NEEDS = ("streams", "events", "delay", "threads")
+
+
+@check("stream/long_wait", ("STREAM-011", "STREAM-021"), cases=_LONG_WAITS, needs=_LONG_NEEDS)
+def long_work_is_waited_for(dev: Device, case: str) -> None:
+    """Waits of the host and of streams last as long as work of a third of a second."""
+    _LONG_WAITS[case](dev, _LONG_MS)
+
+
+@check(
+    "stream/very_long_wait",
+    ("STREAM-011", "STREAM-021"),
+    cases=_LONG_WAITS,
+    needs=_LONG_NEEDS,
+    breadth=FULL,
+)
+def very_long_work_is_waited_for(dev: Device, case: str) -> None:
+    """Waits of the host and of streams last as long as work of two seconds."""
+    _LONG_WAITS[case](dev, _VERY_LONG_MS)
+
+
+@check("stream/pause", "STREAM-053", needs=("streams", "delay"), breadth=FULL)
+def a_device_works_after_a_pause(dev: Device) -> None:
+    """Work that comes after six seconds without any is done, also if no call waits for it."""
+    x, stream = _zeros(dev), dev.stream(0)
+    dev.synchronize()
+    time.sleep(6)  # threads that serve the device may end when they have had nothing to do
+    with stream:
+        x.fill_(1)
+    assert becomes_true(stream.query), "the work is never done"
+    dev.assert_equal(x, _full(1))
 
 
 _READERS: dict[str, Callable[[torch.Tensor], float]] = {
@@ -514,6 +690,75 @@ def waits_keep_writes_behind_reads(dev: Device) -> None:
     dev.assert_equal(x, _full(9))
 
 
+#: In which order the streams that one stream waits for end their work.
+_ENDS: dict[str, tuple[int, ...]] = {
+    "first_to_last": (0, 1, 2, 3, 4, 5),
+    "last_to_first": (5, 4, 3, 2, 1, 0),
+    "mixed": (3, 0, 5, 1, 4, 2),
+}
+
+
+def _producers(dev: Device, ends: tuple[int, ...]) -> list[tuple[torch.Stream, torch.Tensor]]:
+    """Streams that each fill a tensor, of zeros before, with ones: the later the larger its end."""
+    parts = [_zeros(dev) for _ in ends]
+    dev.synchronize()
+    return [
+        (_producer(dev, part, late_ms=LATE_MS * (end + 1) / len(ends)), part)
+        for end, part in zip(ends, parts, strict=True)
+    ]
+
+
+@check("stream/wait_many", "STREAM-022", cases=_ENDS, needs=("streams", "events", "delay"))
+def waits_hold_in_any_order_of_completion(dev: Device, case: str) -> None:
+    """Between waits for several streams, a stream's work runs after the waits before it."""
+    results = [_zeros(dev) for _ in _ENDS[case]]
+    with dev.stream(0) as then:
+        for (stream, part), result in zip(_producers(dev, _ENDS[case]), results, strict=True):
+            then.wait_stream(stream)
+            result.copy_(part)
+    then.synchronize()
+    for result in results:
+        dev.assert_equal(result, _full(1))
+
+
+@check("stream/wait_many_at_once", "STREAM-022", cases=_ENDS, needs=("streams", "events", "delay"))
+def waits_add_up_in_any_order_of_completion(dev: Device, case: str) -> None:
+    """Work behind several waits in a row runs after all of them."""
+    results = [_zeros(dev) for _ in _ENDS[case]]
+    with dev.stream(0) as then:
+        producers = _producers(dev, _ENDS[case])
+        for stream, _ in producers:
+            then.wait_stream(stream)
+        for (_, part), result in zip(producers, results, strict=True):
+            result.copy_(part)
+    then.synchronize()
+    for result in results:
+        dev.assert_equal(result, _full(1))
+
+
+@check("stream/wait_many:hundreds", "STREAM-022", needs=("streams", "events", "delay"))
+def a_stream_can_have_hundreds_of_pending_waits(dev: Device) -> None:
+    """A stream with 300 pending waits is busy until the last of them has ended."""
+    x, y = _zeros(dev), _zeros(dev)
+    first, then = dev.stream(0), dev.stream(0)
+    dev.synchronize()
+
+    def look() -> bool:
+        for _ in range(300):
+            then.wait_event(first.record_event())
+        return then.query()
+
+    with first:
+        assert while_held(dev, look) is False, "it does not wait"
+        dev.delay(LATE_MS)
+        x.fill_(1)
+    then.wait_stream(first)
+    with then:
+        y.copy_(x)
+    then.synchronize()
+    dev.assert_equal(y, _full(1))
+
+
 @check(
     "stream/wait_host",
     "STREAM-023",
@@ -637,6 +882,24 @@ def a_busy_stream_does_not_delay_new_ones(dev: Device) -> None:
 
     _verify_unhindered(dev, work)
     dev.assert_equal(x, _full(4))
+
+
+@check("stream/independent:other_device", "STREAM-030", needs=("streams", "delay"))
+def a_busy_device_does_not_delay_another(dev: Device) -> None:
+    """Work on device 0 is done, can be waited for and read while device 1 is busy."""
+    dev.require("multi_device")
+    x, busy, other = _zeros(dev), dev.stream(1), dev.stream(0)
+    dev.synchronize()
+
+    def look() -> tuple[float, bool]:
+        _fill(other, x)
+        with other:
+            value = x[0].item()
+        return value, busy.query()
+
+    with busy:
+        assert while_held(dev, look) == (4.0, False), "(value, device 1 done)"
+    dev.synchronize()
 
 
 @check("stream/synchronize_device:every_stream", "STREAM-031", needs=("streams", "delay"))
@@ -1026,6 +1289,81 @@ def operators_return_before_they_ran(dev: Device, case: str) -> None:
     with stream:
         assert while_held(dev, look) is False
     stream.synchronize()
+
+
+#: Elements of 16 MiB of float32 and a few: more than one thread or one transfer takes.
+_LARGE = (1 << 22) + 3
+
+
+def _cast(x: torch.Tensor, one: torch.Tensor) -> None:
+    x.copy_(one.view(torch.int32))
+
+
+#: Work that is done by more than one thread, or in more than one piece, where it is large.
+_LARGE_WORK: dict[str, Callable[[torch.Tensor, torch.Tensor], Any]] = {
+    "fill": _ON_STREAM["fill"],
+    "zero": lambda x, one: x.zero_(),
+    "copy": _ON_STREAM["copy"],
+    "strided_copy": lambda x, one: x[::2].copy_(one[::2]),
+    "cast": _cast,
+}
+
+
+@check("stream/operators_async_large", "STREAM-047", cases=_LARGE_WORK, needs=("streams", "delay"))
+def large_operators_return_before_they_ran(dev: Device, case: str) -> None:
+    """Queueing fills and copies of 16 MiB returns while the stream is still held."""
+    x, one = torch.zeros(_LARGE, device=dev.device(0)), torch.ones(_LARGE, device=dev.device(0))
+    stream = dev.stream()
+    dev.synchronize()
+
+    def look() -> bool:
+        _LARGE_WORK[case](x, one)
+        return stream.query()
+
+    with stream:
+        assert while_held(dev, look) is False
+    stream.synchronize()
+
+
+def _constant(x: torch.Tensor) -> float:
+    """The value of all elements, or NaN where they differ."""
+    host = x.cpu()
+    return host[0].item() if bool((host == host[0]).all()) else float("nan")
+
+
+@check("stream/order:large", "STREAM-020", needs=("streams", "delay"))
+def large_work_of_a_stream_runs_in_order(dev: Device) -> None:
+    """Fills and copies of 16 MiB on one stream run one after the other, each as a whole."""
+    x, y, z = (torch.full((_LARGE,), 9.0, device=dev.device(0)) for _ in range(3))
+    dev.synchronize()
+    with dev.stream(0):
+        dev.delay(LATE_MS)
+        x.fill_(1)
+        y.copy_(x)
+        x.zero_()
+        z.copy_(x)
+        x.fill_(2)
+        assert [_constant(tensor) for tensor in (x, y, z)] == [2.0, 1.0, 0.0]
+
+
+@check("stream/wait:large", "STREAM-021", needs=("streams", "events"))
+def large_work_is_waited_for_as_a_whole(dev: Device) -> None:
+    """Copies of 16 MiB that wait for one another in turns on two streams keep that order."""
+    x, y = (torch.zeros(_LARGE, device=dev.device(0)) for _ in range(2))
+    a, b = dev.stream(0), dev.stream(0)
+    dev.synchronize()
+    for value in (1.0, 2.0, 3.0):
+        a.wait_stream(b)
+        with a:
+            x.fill_(value)
+        b.wait_stream(a)
+        with b:
+            y.copy_(x)
+    a.wait_stream(b)
+    with a:
+        x.zero_()
+    b.synchronize()
+    assert _constant(y) == 3.0
 
 
 # ---- asynchronous copies ---------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from torch_conformance.authoring.api import (
     footprint,
     in_thread,
     in_threads,
+    while_held,
 )
 from torch_conformance.authoring.backend import prelude
 
@@ -271,6 +273,68 @@ def other_threads_run_while_one_waits(dev: Device, case: str) -> None:
         stop.set()
         ticker.join()
     raise AssertionError(f"another thread ran {seen} times while this one waited a second")
+
+
+# ---- beside a thread that waits ---------------------------------------------------------------
+
+
+def _copy_in(dev: Device, stream: torch.Stream, x: torch.Tensor) -> None:
+    x.copy_(torch.ones(N))
+
+
+#: What a thread does on a stream of its own that nobody holds up, one after the other.
+_MEANWHILE: dict[str, Callable[[Device, torch.Stream, torch.Tensor], object]] = {
+    "query": lambda dev, stream, x: stream.query(),
+    "launch": lambda dev, stream, x: x.fill_(1),
+    "record": lambda dev, stream, x: stream.record_event().query(),
+    "wait": lambda dev, stream, x: stream.synchronize(),
+    "allocate": lambda dev, stream, x: torch.empty(_NEW, dtype=torch.uint8, device=x.device),
+    "free": lambda dev, stream, x: x.clone(),
+    "read": lambda dev, stream, x: x[0].item(),
+    "copy_in": _copy_in,
+    "wait_event": lambda dev, stream, x: stream.record_event().synchronize(),
+    "create": lambda dev, stream, x: dev.stream(0),
+}
+#: Bytes that an allocator does not have at hand.
+_NEW = 48 << 20
+
+
+@check(
+    "thread/beside_a_wait",
+    "THREAD-018",
+    cases=tuple(_BLOCKING),
+    needs=("threads", "streams", "events", "delay"),
+)
+def a_waiting_thread_holds_up_no_other(dev: Device, case: str) -> None:
+    """While a thread waits for a busy stream, another one queues, allocates, asks and waits."""
+    held, own = dev.stream(0), dev.stream(0)
+    x, y = (torch.ones(N, device=dev.device(0)) for _ in range(2))
+    dev.synchronize()
+    waiting: list[threading.Thread] = []
+
+    def wait(begins: threading.Event) -> None:
+        with held:
+            begins.set()
+            _BLOCKING[case](dev, y, held)
+
+    def look() -> list[str]:
+        begins = threading.Event()
+        waiting.append(threading.Thread(target=wait, args=(begins,), daemon=True))
+        waiting[-1].start()
+        begins.wait(30)
+        time.sleep(0.005)  # by now it waits
+        late = []
+        with own:
+            for name, work in _MEANWHILE.items():
+                work(dev, own, x)
+                late += [name] if held.query() else []
+        return late
+
+    with held:
+        late = while_held(dev, look)
+    for thread in waiting:
+        thread.join(30)
+    assert not late, f"{late[0]} returned only after the stream that another thread waits for"
 
 
 # ---- backward --------------------------------------------------------------------------------
