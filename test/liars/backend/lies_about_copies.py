@@ -48,6 +48,17 @@ def _in_a_row(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.as_strided(tensor.shape, torch.empty(tensor.shape, device="meta").stride())
 
 
+# ---- blocking ----------------------------------------------------------------------------------
+
+
+@lie("COPY-032", "copy/blocking_h2d:large copy/blocking_d2h:large copy/blocking:on_side_stream")
+def pinned_copies_never_block(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A copy from or to pinned memory returns before it ran, also if it is to block."""
+    if name == "copy_" and any(side.is_pinned() for side in args[:2]):
+        return call(*args[:2], non_blocking=True)
+    return call(*args, **kwargs)
+
+
 # ---- layouts -----------------------------------------------------------------------------------
 
 

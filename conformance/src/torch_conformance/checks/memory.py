@@ -468,6 +468,7 @@ def each_statistic_counts_a_block(dev: Device, case: str) -> None:
             dev.unsupported(f"memory_stats has no {case}")
         for index in {0, dev.count - 1}:
             _bytes(dev, 1, index)
+            _settle(dev)
             for pool in pools:
                 others = {i: _statistics(i) for i in range(dev.count) if i != index}
                 _counts_a_block(dev, case, pool, index)
