@@ -348,3 +348,20 @@ def an_error_is_the_end_of_its_process(name: str, call: Call, args: Any, kwargs:
 
 
 _REFUSED: list[str] = []
+
+
+# ---- errors of queued work ----------------------------------------------------------------------
+
+
+@lie("ERR-030", "error/deferred_query:stream", planted=True)
+def queries_swallow_errors() -> None:
+    """query() of a stream takes an error for the end of the work, and forgets it."""
+
+    class Stream(torch.Stream):
+        def query(self) -> bool:
+            try:
+                return super().query()
+            except RuntimeError:
+                return True
+
+    plant(torch, "Stream", Stream)

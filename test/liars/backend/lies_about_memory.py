@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from lies import Call, lie
+from lies import BACKEND, Call, lie, plant
 
 _kept: list[Any] = []
 
@@ -30,3 +30,26 @@ def first_results_are_lost(name: str, call: Call, args: Any, kwargs: Any) -> Any
     result = call(*args, **kwargs)
     _kept.pop()
     return result
+
+
+@lie("MEM-049", "memory/statistic:active memory/statistic_pending", planted=True)
+def pending_memory_is_inactive() -> None:
+    """The statistics of active blocks are those of allocated ones, and never fall."""
+    stats = torch.accelerator.memory_stats
+
+    def without_pending(*device: Any) -> Any:
+        now = stats(*device)
+        for name in [name for name in now if name.startswith("active.")]:
+            _, pool, metric = name.split(".")
+            counted = "allocated" if metric == "current" else metric
+            now[name] = now[f"allocation.{pool}.{counted}"]
+        return now
+
+    plant(torch.accelerator, "memory_stats", without_pending)
+
+
+@lie("MEM-050", "memory/fraction:*", planted=True)
+def limits_are_ignored() -> None:
+    """set_per_process_memory_fraction does nothing."""
+    module = torch.get_device_module(BACKEND)
+    plant(module, "set_per_process_memory_fraction", lambda fraction, device=None: None)

@@ -49,6 +49,25 @@ def every_thread_keeps_a_workspace() -> None:
     plant(torch.Tensor, "mm", with_workspace)
 
 
+@lie("THREAD-018", "thread/beside_a_wait:device_synchronize", planted=True)
+def waits_hold_the_lock_of_launches() -> None:
+    """Waiting for the device holds the lock that a fill takes."""
+    wait: Callable[..., None] = torch.accelerator.synchronize
+    fill: Callable[..., torch.Tensor] = torch.Tensor.fill_
+    lock = threading.RLock()
+
+    def wait_locked(*device: Any) -> None:
+        with lock:
+            wait(*device)
+
+    def fill_locked(self: torch.Tensor, value: Any) -> torch.Tensor:
+        with lock:
+            return fill(self, value)
+
+    plant(torch.accelerator, "synchronize", wait_locked)
+    plant(torch.Tensor, "fill_", fill_locked)
+
+
 @lie("THREAD-008", "thread/backward:in_thread thread/backward:forward_here", planted=True)
 def backward_needs_state_of_the_main_thread() -> None:
     """backward() is wrapped with per-thread state that only the importing thread has."""
