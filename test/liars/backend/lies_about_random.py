@@ -73,6 +73,16 @@ def numbers_repeat_after_65536(name: str, call: Call, args: Any, kwargs: Any) ->
     return result
 
 
+@lie("RAND-006", "random/unique:* random/unique_pairs:uniform")
+def the_remainder_of_a_draw_repeats(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The last numbers of a draw whose size is not a multiple of four are the first ones."""
+    result = call(*args, **kwargs)
+    left = result.numel() % 4 if name in (*UNIFORM, *_NORMAL, "random_") else 0
+    if left and result.numel() > 8:
+        result[-left:] = result[:left].clone()
+    return result
+
+
 @lie("RAND-007", "random/uniform:one_two:float16 random/uniform:mixed:bfloat16")
 def rounding_reaches_the_bound(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Uniform numbers of low precision are drawn in float32 and rounded."""
@@ -107,6 +117,15 @@ def uniform_numbers_have_16_bits(name: str, call: Call, args: Any, kwargs: Any) 
     return result.mul_(2**16).floor_().div_(2**16) if name == "uniform_" else result
 
 
+@lie("RAND-009", "random/digits:normal random/bits:uniform:float64")
+def wide_numbers_have_the_digits_of_float32(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Numbers of float64 are drawn in float32."""
+    result = call(*args, **kwargs)
+    if name in ("uniform_", "normal_") and result.dtype == torch.float64:
+        result.copy_(result.float())
+    return result
+
+
 @lie("RAND-010", "random/refused:bernoulli_above")
 def parameters_are_clamped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Chances outside of [0, 1] are clamped."""
@@ -134,12 +153,41 @@ def geometric_starts_late(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     return result
 
 
+@lie("RAND-011", "random/by_column:normal random/by_column:bernoulli_in_place")
+def parameters_are_read_from_the_first_column(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A draw with parameters in tensors uses those of the first column for all."""
+    if name in ("normal.Tensor_Tensor", "bernoulli_.Tensor"):
+        args = [x[:, :1].expand(x.shape) if x.dim() == 2 and x.stride(0) == 0 else x for x in args]
+    return call(*args, **kwargs)
+
+
+@lie("RAND-011", "random/rare:*")
+def chances_have_16_bits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A chance is compared with 16 random bits."""
+    if name == "bernoulli_.float":
+        args = (args[0], round(args[1] * 2**16) / 2**16)
+    elif name == "bernoulli":
+        args = ((args[0] * 2**16).round() / 2**16,)
+    return call(*args, **kwargs)
+
+
 @lie("RAND-012", "random/pairs:*")
 def neighbours_depend_on_each_other(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Every fourth uniform number is one minus the number before it."""
     result = call(*args, **kwargs)
     if name in UNIFORM and result.dim() == 1 and result.numel() > 8:
         result[3::4] = 1 - result[2::4][: result[3::4].numel()]
+    return result
+
+
+@lie("RAND-012", "random/rejection:gamma random/rejection:poisson")
+def rejected_numbers_are_drawn_again(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A sampler that rejects numbers advances the state by one number for each element."""
+    generator = torch.get_device_module(BACKEND).default_generators[0]
+    before = generator.get_offset()
+    result = call(*args, **kwargs)
+    if name in ("_standard_gamma", "poisson"):
+        generator.set_offset(before + 4)
     return result
 
 
@@ -156,6 +204,34 @@ def samples_of_gamma_have_no_gradient(name: str, call: Call, args: Any, kwargs: 
     """The derivative of a sample of the gamma distribution is zero."""
     result = call(*args, **kwargs)
     return torch.zeros_like(result) if name == "_standard_gamma_grad" else result
+
+
+@lie("RAND-015", "random/certain:bernoulli_never random/certain:bernoulli_tensor_never")
+def the_impossible_happens_sometimes(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A number is one if its random number is at most the chance, which zero is, too."""
+    result = call(*args, **kwargs)
+    if name in ("bernoulli_.float", "bernoulli") and result.numel() > 1000:
+        result.view(-1)[777] = 1
+    return result
+
+
+@lie("RAND-015", "random/zero_weight:*")
+def empty_categories_are_drawn(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A category is drawn if the sum of the weights before it is reached exactly."""
+    result = call(*args, **kwargs)
+    if name == "multinomial":
+        result.view(-1)[99] = 0
+    return result
+
+
+@lie("RAND-016", "random/gradient:rrelu:float32 random/gradient:dropout:float32")
+def masks_are_drawn_again_in_backward(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The gradient of a random activation uses numbers of its own."""
+    if name == "rrelu_with_noise_backward":
+        args = (*args[:2], args[2].flip(0), *args[3:])
+    elif name == "native_dropout_backward":
+        args = (args[0], args[1].flip(0), *args[2:])
+    return call(*args, **kwargs)
 
 
 @lie("GEN-012", "generator/explicit:uniform generator/explicit_equals_default:uniform")

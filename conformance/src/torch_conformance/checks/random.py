@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import Device, check, raised
+from torch_conformance.authoring.api import FULL, Device, check, noise, raised
 from torch_conformance.checks.generator import DRAW_NEEDS, DRAWS, IMPLICIT, default_generator
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -299,6 +299,102 @@ def a_large_tensor_does_not_repeat_itself(dev: Device, case: str) -> None:
         assert equal < 20, f"{equal} numbers return at distance {distance}"
 
 
+#: Numbers so fine that of a hundred thousand no two are equal by chance.
+_FINE: dict[str, Callable[[int, torch.device], Tensor]] = {
+    "uniform": lambda n, d: torch.rand(n, dtype=torch.float64, device=d),
+    "uniform_strided": lambda n, d: torch.empty(2 * n, dtype=torch.float64, device=d)[
+        ::2
+    ].uniform_(),
+    "normal": lambda n, d: torch.randn(n, dtype=torch.float64, device=d),
+    "normal_tensors": lambda n, d: torch.normal(_filled(n, 1.0, d), _filled(n, 2.0, d)),
+    "exponential": lambda n, d: torch.empty(n, dtype=torch.float64, device=d).exponential_(),
+    "cauchy": lambda n, d: torch.empty(n, dtype=torch.float64, device=d).cauchy_(),
+    "log_normal": lambda n, d: torch.empty(n, dtype=torch.float64, device=d).log_normal_(),
+    "gamma": lambda n, d: torch._standard_gamma(_filled(n, 2.0, d)),
+    "random": lambda n, d: torch.empty(n, dtype=torch.int64, device=d).random_(),
+    "randint": lambda n, d: torch.randint(-(2**62), 2**62, (n,), device=d),
+}
+_FINE_NEEDS = {name: "float64" for name in _FINE if name not in ("random", "randint")}
+
+#: Each with a remainder by the 2, 4, ... numbers that a generator gives at a time.
+_AWKWARD = (*range(1, 36), 63, 65, 127, 129, 255, 257, 511, 513, 1023, 1025, 4095, 4097, 65_537)
+
+
+def _filled(n: int, value: float, device: torch.device) -> Tensor:
+    return torch.full((n,), value, dtype=torch.float64, device=device)
+
+
+@check("random/unique", "RAND-006", needs=("generator",), cases=_FINE, case_needs=_FINE_NEEDS)
+def no_number_is_drawn_twice(dev: Device, case: str) -> None:
+    """In a row of draws of every awkward size no number of 53 or more random bits returns."""
+    torch.manual_seed(44)
+    values = torch.cat([_FINE[case](n, dev.device()).cpu() for n in _AWKWARD])
+    assert values.unique().numel() == values.numel(), "numbers are drawn twice"
+
+
+#: Numbers of 24 random bits or less.
+_COARSE: dict[str, Callable[[int, torch.device], Tensor]] = {
+    "uniform": lambda n, d: torch.rand(n, device=d),
+    "normal": lambda n, d: torch.randn(n, device=d),
+    "exponential": lambda n, d: torch.empty(n, device=d).exponential_(),
+    "cauchy": lambda n, d: torch.empty(n, device=d).cauchy_(),
+    "randint": lambda n, d: torch.randint(0, 2**24, (n,), device=d),
+    "random_int32": lambda n, d: torch.empty(n, dtype=torch.int32, device=d).random_(),
+}
+
+
+@check("random/unique_pairs", "RAND-006", needs=("generator",), cases=_COARSE)
+def no_pair_of_numbers_is_drawn_twice(dev: Device, case: str) -> None:
+    """In a row of draws of every awkward size no two neighbours return together."""
+    torch.manual_seed(45)
+    values = torch.cat([_COARSE[case](n, dev.device()).cpu() for n in _AWKWARD])
+    whole = values.view(torch.int32) if values.element_size() == 4 else values
+    pairs = whole[1:].long() * 2**32 + (whole[:-1].long() & 0xFFFFFFFF)
+    assert pairs.unique().numel() == pairs.numel(), "pairs of numbers are drawn twice"
+
+
+@check("random/samplers_in_turn", "RAND-012", needs=("generator", "float64"))
+def samplers_in_turn_share_no_numbers(dev: Device) -> None:
+    """Uniform, exponential and Cauchy numbers drawn in turn are not made of the same bits."""
+    torch.manual_seed(46)
+    places = []
+    for n in (1001, 2003, 3001):
+        places += [
+            _FINE["uniform"](n, dev.device()).cpu(),
+            -torch.expm1(-_FINE["exponential"](n, dev.device()).cpu()),
+            _FINE["cauchy"](n, dev.device()).cpu().atan() / math.pi + 0.5,
+        ]
+    drawn = torch.cat(places)
+    gaps = torch.cat([drawn, 1 - drawn]).sort().values.diff()
+    assert float(gaps.min()) > 1e-14, "two samplers use the same bits"
+
+
+def _constant(value: float, device: torch.device) -> Tensor:
+    return torch.full((20_000,), value, device=device)
+
+
+#: Samplers that draw until a number is accepted; no two of their numbers are often equal.
+_REJECTING: dict[str, Callable[[torch.device], Tensor]] = {
+    "gamma": lambda d: torch._standard_gamma(_constant(1.5, d)),
+    "gamma_below_one": lambda d: torch._standard_gamma(_constant(0.5, d)),
+    "dirichlet": lambda d: torch._sample_dirichlet(_constant(2.0, d).view(-1, 2))[:, 0],
+    "poisson": lambda d: torch.poisson(_constant(4e6, d)),
+    "binomial": lambda d: torch.binomial(_constant(1.6e7, d), _constant(0.5, d)),
+}
+
+
+@check("random/rejection", "RAND-012", needs=("generator",), cases=_REJECTING)
+def rejected_numbers_are_not_drawn_again(dev: Device, case: str) -> None:
+    """Samplers that reject numbers leave the sequence behind the last that they may have used."""
+    torch.manual_seed(47)
+    drawn = [_REJECTING[case](dev.device()).cpu().double() for _ in range(4)]
+    for first in range(4):
+        for second in range(first):
+            equal = int((drawn[first] == drawn[second]).sum())
+            assert equal < 40, f"{equal} numbers of draw {second} return in draw {first}"
+    _assert_independent(drawn)
+
+
 # ---- bounds and resolution ---------------------------------------------------------------------
 
 _N = 200_000
@@ -436,6 +532,173 @@ def uniform_numbers_use_the_digits_of_their_type(dev: Device, dtype: torch.dtype
     grid = 2.0 ** bits[str(dtype).removeprefix("torch.")]
     expected = grid * -math.expm1(-_N / grid)  # distinct values if there are `grid` of them
     assert values.unique().numel() > expected - 6 * math.sqrt(expected) * 0.2 - 1
+
+
+#: The binary places of uniform numbers, which hold one random bit each in every known generator.
+_PLACES = {"float32": 23, "float64": 52}
+
+
+@check("random/bits:uniform", "RAND-009", needs=("generator",), dtypes=_PLACES)
+def every_bit_of_uniform_numbers_is_random(dev: Device, dtype: torch.dtype) -> None:
+    """Each of the first 23 or 52 binary places of rand is 1 for half of the numbers."""
+    values = _drawn(dev, dtype, lambda x: x.uniform_())
+    places = _PLACES[str(dtype).removeprefix("torch.")]
+    _assert_balanced((values * 2.0**places).long(), places)
+
+
+#: Samplers whose numbers have digits down to the last.
+_DIGITS: dict[str, Callable[[Tensor], Tensor]] = {
+    "normal": lambda x: x.normal_(),
+    "exponential": lambda x: x.exponential_(),
+    "cauchy": lambda x: x.cauchy_(),
+    "log_normal": lambda x: x.log_normal_(),
+    "gamma": lambda x: torch._standard_gamma(x.fill_(2.0)),
+}
+
+
+@check("random/digits", "RAND-009", needs=("generator", "float64"), cases=_DIGITS)
+def samplers_compute_in_float64(dev: Device, case: str) -> None:
+    """Each of bits 4 to 20 of a float64 number is 1 for half of the numbers."""
+    values = _drawn(dev, torch.float64, _DIGITS[case])
+    # The lowest bits are not even: results of a division or a logarithm are rounded.
+    _assert_balanced(values.view(torch.int64) >> 4, 17)
+
+
+def _assert_balanced(words: Tensor, bits: int) -> None:
+    """Each of the lowest bits is set as often as by chance."""
+    __tracebackhide__ = True
+    rates = torch.stack([(words >> bit & 1).double().mean() for bit in range(bits)])
+    allowed = 5.5 * 0.5 / math.sqrt(words.numel())
+    apart = [f"{bit}: {rate:.4f}" for bit, rate in enumerate(rates) if abs(rate - 0.5) > allowed]
+    assert not apart, f"bits that are not 1 for half of the numbers, {', '.join(apart)}"
+
+
+_SURE = 1 << 20
+#: A draw of which the result is certain, and that result: a number, or what the draw is made of.
+_CERTAIN: dict[str, tuple[Callable[[torch.device], Tensor], float]] = {
+    "bernoulli_never": (lambda d: torch.empty(_SURE, device=d).bernoulli_(0.0), 0.0),
+    "bernoulli_always": (lambda d: torch.empty(_SURE, device=d).bernoulli_(1.0), 1.0),
+    "bernoulli_tensor_never": (lambda d: torch.bernoulli(torch.zeros(_SURE, device=d)), 0.0),
+    "bernoulli_tensor_always": (lambda d: torch.bernoulli(torch.ones(_SURE, device=d)), 1.0),
+    "bernoulli_into_integers": (
+        lambda d: torch.empty(_SURE, dtype=torch.int64, device=d).bernoulli_(
+            torch.ones(_SURE, device=d)
+        ),
+        1.0,
+    ),
+    "dropout_never": (lambda d: functional.dropout(torch.full((_SURE,), 3.0, device=d), 0.0), 3.0),
+    "dropout_always": (lambda d: functional.dropout(torch.full((_SURE,), 3.0, device=d), 1.0), 0.0),
+    "dropout_recorded_never": (
+        lambda d: torch.native_dropout(torch.full((_SURE,), 3.0, device=d), 0.0, True)[0],
+        3.0,
+    ),
+    "dropout_recorded_always": (
+        lambda d: torch.native_dropout(torch.full((_SURE,), 3.0, device=d), 1.0, True)[0],
+        0.0,
+    ),
+    "poisson": (lambda d: torch.poisson(torch.zeros(_SURE, device=d)), 0.0),
+    "binomial_never": (
+        lambda d: torch.binomial(torch.full((9999,), 40.0, device=d), torch.zeros(9999, device=d)),
+        0.0,
+    ),
+    "binomial_always": (
+        lambda d: torch.binomial(torch.full((9999,), 40.0, device=d), torch.ones(9999, device=d)),
+        40.0,
+    ),
+    "normal": (lambda d: torch.empty(9999, device=d).normal_(1.5, 0.0), 1.5),
+    "normal_tensors": (
+        lambda d: torch.normal(torch.full((9999,), 1.5, device=d), torch.zeros(9999, device=d)),
+        1.5,
+    ),
+    "uniform": (lambda d: torch.empty(9999, device=d).uniform_(1.5, 1.5), 1.5),
+    "randint": (lambda d: torch.randint(7, 8, (9999,), device=d), 7.0),
+    "random": (lambda d: torch.empty(9999, device=d).random_(7, 8), 7.0),
+    "rrelu": (
+        lambda d: functional.rrelu(torch.full((9999,), -2.0, device=d), 0.5, 0.5, True),
+        -1.0,
+    ),
+    "multinomial_one_weight": (
+        lambda d: torch.multinomial(torch.tensor([0.0, 0.0, 2.5, 0.0], device=d), 99_999, True),
+        2.0,
+    ),
+    "multinomial_rows": (
+        lambda d: torch.multinomial(torch.tensor([0.0, 1e-30, 0.0], device=d).expand(999, 3), 1),
+        1.0,
+    ),
+}
+
+
+@check("random/certain", "RAND-015", needs=("generator",), cases=_CERTAIN)
+def what_is_certain_happens_always(dev: Device, case: str) -> None:
+    """A draw that has one possible outcome has it each time, in up to a million draws."""
+    draw, expected = _CERTAIN[case]
+    torch.manual_seed(56)
+    values = draw(dev.device()).cpu()
+    wrong = int((values != expected).sum())
+    assert wrong == 0, f"{wrong} of {values.numel()} numbers are not {expected}"
+
+
+#: Weights of categories, of which those of zero are first, last and next to large ones.
+_WEIGHTS = (0.0, 0.0, 1e-3, 0.0, 5.0, 0.0, 1e3, 0.0, 2.0, 0.0)
+
+_MULTINOMIAL: dict[str, Callable[[Tensor], Tensor]] = {
+    "with_replacement": lambda weights: torch.multinomial(weights, 300_000, True),
+    "without": lambda weights: torch.multinomial(weights.expand(30_000, 10), 4),
+    "rows": lambda weights: torch.multinomial(weights.expand(30_000, 10), 9, True),
+}
+
+
+@check("random/zero_weight", "RAND-015", needs=("generator",), cases=_MULTINOMIAL)
+def categories_of_weight_zero_are_never_drawn(dev: Device, case: str) -> None:
+    """multinomial draws no category of weight zero, wherever it stands among the others."""
+    torch.manual_seed(57)
+    drawn = _MULTINOMIAL[case](torch.tensor(_WEIGHTS, device=dev.device())).cpu()
+    counts = torch.bincount(drawn.flatten(), minlength=len(_WEIGHTS))
+    assert counts.numel() == len(_WEIGHTS)
+    assert int(counts[torch.tensor(_WEIGHTS) == 0].sum()) == 0, f"drawn: {counts.tolist()}"
+
+
+#: Draws of an event that happens once in 200,000 draws, in four million of them.
+_RARE: dict[str, Callable[[torch.device, float], Tensor]] = {
+    "number": lambda d, p: torch.empty(1 << 22, device=d).bernoulli_(p),
+    "tensor": lambda d, p: torch.bernoulli(torch.full((1 << 22,), p, device=d)),
+}
+
+
+@check("random/rare", "RAND-011", needs=("generator",), cases=_RARE)
+def rare_events_are_rare(dev: Device, case: str) -> None:
+    """Chances of 5 in a million, and of all but those, are honoured."""
+    for chance in (5e-6, 1 - 5e-6):
+        torch.manual_seed(58)
+        ones = int(_RARE[case](dev.device(), chance).sum(dtype=torch.int64))
+        rare = min(ones, (1 << 22) - ones)
+        assert 1 <= rare <= 55, f"{ones} of {1 << 22} draws with the chance {chance} are 1"
+
+
+#: Draws with what must hold for each of 2**26 numbers: what one word of 32 random bits can break.
+_EXTREME: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+    "uniform": (lambda x: x.uniform_(), lambda x: (x >= 0) & (x < 1)),
+    "exponential": (lambda x: x.exponential_(), lambda x: (x > 0) & x.isfinite()),
+    "normal": (lambda x: x.normal_(), lambda x: x.abs() < 8),
+    "log_normal": (lambda x: x.log_normal_(), lambda x: (x > 0) & x.isfinite()),
+    "cauchy": (lambda x: x.cauchy_(), torch.isfinite),
+    "geometric": (lambda x: x.geometric_(0.5), lambda x: (x >= 1) & (x < 64)),
+    "never": (lambda x: x.bernoulli_(0.0), lambda x: x == 0),
+    "always": (lambda x: x.bernoulli_(1.0), lambda x: x == 1),
+}
+
+
+@check(
+    "random/extreme", ("RAND-007", "RAND-015"), needs=("generator",), cases=_EXTREME, breadth=FULL
+)
+def the_rarest_random_bits_give_good_numbers(dev: Device, case: str) -> None:
+    """Of 2**26 numbers none leaves its support: also not those of random bits 0 and 2**32 - 1."""
+    draw, holds = _EXTREME[case]
+    torch.manual_seed(59)
+    for _ in range(4):
+        values = draw(torch.empty(1 << 24, device=dev.device())).cpu()
+        wrong = values[~holds(values)]
+        assert wrong.numel() == 0, f"{wrong.numel()} numbers, the first of them {wrong[0]}"
 
 
 _REFUSED: dict[str, Callable[[torch.device], Any]] = {
@@ -613,6 +876,126 @@ def discrete_distributions_are_the_ones_named(dev: Device, case: str) -> None:
     _assert_chi_square(torch.bincount(values, minlength=len(weights)), weights)
 
 
+_ROWS = 10_000
+_MEANS = torch.tensor([-3.0, 0.0, 2.0, 50.0])
+_DEVIATIONS = torch.tensor([0.5, 1.0, 2.0, 4.0])
+_CHANCES = torch.tensor([0.1, 0.8, 0.4, 0.2])
+_RATES = torch.tensor([3.0, 9.0, 11.0, 60.0])
+_TRIALS = torch.tensor([2.0, 10.0, 100.0, 1000.0])
+
+
+def _columns(parameters: Tensor, device: torch.device) -> Tensor:
+    """The parameters of four columns, once in memory."""
+    return parameters.to(device).expand(_ROWS, 4)
+
+
+#: Draws of four columns with parameters of their own, and the columns' means and deviations.
+_BY_COLUMN: dict[str, tuple[Callable[[torch.device], Tensor], Tensor, Tensor]] = {
+    "normal": (
+        lambda d: torch.normal(_columns(_MEANS, d), _columns(_DEVIATIONS, d)),
+        _MEANS,
+        _DEVIATIONS,
+    ),
+    "normal_strided": (
+        lambda d: torch.normal(
+            _columns(_MEANS, d).t().contiguous().t(), _columns(_DEVIATIONS, d).contiguous()
+        ),
+        _MEANS,
+        _DEVIATIONS,
+    ),
+    "normal_mean": (
+        lambda d: torch.normal(_columns(_MEANS, d), 2.0),
+        _MEANS,
+        torch.full((4,), 2.0),
+    ),
+    "normal_deviation": (
+        lambda d: torch.normal(1.5, _columns(_DEVIATIONS, d)),
+        torch.full((4,), 1.5),
+        _DEVIATIONS,
+    ),
+    "normal_out": (
+        lambda d: torch.normal(
+            _columns(_MEANS, d), _columns(_DEVIATIONS, d), out=torch.empty(4, _ROWS, device=d).t()
+        ),
+        _MEANS,
+        _DEVIATIONS,
+    ),
+    "bernoulli": (
+        lambda d: torch.bernoulli(_columns(_CHANCES, d)),
+        _CHANCES,
+        (_CHANCES * (1 - _CHANCES)).sqrt(),
+    ),
+    "bernoulli_in_place": (
+        lambda d: torch.empty(4, _ROWS, device=d).t().bernoulli_(_columns(_CHANCES, d)),
+        _CHANCES,
+        (_CHANCES * (1 - _CHANCES)).sqrt(),
+    ),
+    "poisson": (lambda d: torch.poisson(_columns(_RATES, d)), _RATES, _RATES.sqrt()),
+    "binomial": (
+        lambda d: torch.binomial(_columns(_TRIALS, d), _columns(_CHANCES, d)),
+        _TRIALS * _CHANCES,
+        (_TRIALS * _CHANCES * (1 - _CHANCES)).sqrt(),
+    ),
+    "gamma": (
+        lambda d: torch._standard_gamma(_columns(_DEVIATIONS, d)),
+        _DEVIATIONS,
+        _DEVIATIONS.sqrt(),
+    ),
+    "dirichlet": (
+        lambda d: torch._sample_dirichlet(_columns(_DEVIATIONS, d)),
+        _DEVIATIONS / 7.5,
+        (_DEVIATIONS / 7.5 * (1 - _DEVIATIONS / 7.5) / 8.5).sqrt(),
+    ),
+    "rrelu": (
+        lambda d: functional.rrelu(_columns(-_DEVIATIONS, d).contiguous(), 0.2, 0.8, True),
+        -0.5 * _DEVIATIONS,
+        0.6 / math.sqrt(12) * _DEVIATIONS,
+    ),
+}
+
+
+@check("random/by_column", "RAND-011", needs=("generator",), cases=_BY_COLUMN)
+def every_element_has_its_own_parameters(dev: Device, case: str) -> None:
+    """Parameters in tensors, of any strides, decide the numbers in their own places."""
+    draw, means, deviations = _BY_COLUMN[case]
+    torch.manual_seed(65)
+    values = draw(dev.device()).cpu().double()
+    assert values.shape == (_ROWS, 4)
+    apart = (values.mean(0) - means).abs() / deviations
+    assert float(apart.max()) < 6 / math.sqrt(_ROWS), f"means {values.mean(0)}, not {means}"
+    ratios = values.std(0) / deviations
+    assert float((ratios - 1).abs().max()) < 0.1, f"deviations {values.std(0)}, not {deviations}"
+
+
+@check("random/by_row", "RAND-011", needs=("generator",))
+def every_row_of_weights_is_drawn_from(dev: Device) -> None:
+    """multinomial draws each row of its result by the weights of that row."""
+    weights = torch.tensor([[1.0, 2.0, 0.0, 5.0], [0.5, 0.0, 3.0, 0.1], [9.0, 1.0, 1.0, 1.0]])
+    torch.manual_seed(66)
+    drawn = torch.multinomial(weights.to(dev.device()), _ROWS, True).cpu()
+    for row, chances in zip(drawn, weights, strict=True):
+        _assert_chi_square(torch.bincount(row, minlength=4), chances)
+
+
+_INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32")
+_BETWEEN: dict[str, Callable[[Tensor], Tensor]] = {
+    "from_to": lambda x: x.random_(3, 17) - 3,
+    "to": lambda x: x.random_(14),
+    "like": lambda x: torch.randint_like(x, 3, 17) - 3,
+    "like_below": lambda x: torch.randint_like(x, 14),
+}
+
+
+@check("random/between", "RAND-008", needs=("generator",), cases=_BETWEEN, dtypes=_INTEGERS)
+def bounds_are_honoured_in_every_type(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """random_ and randint_like take each of 14 numbers equally often in every data type."""
+    dev.require(*{str(dtype).removeprefix("torch.")} & {"float16", "bfloat16"})
+    torch.manual_seed(67)
+    values = _BETWEEN[case](torch.zeros(14_007, dtype=dtype, device=dev.device())).cpu().long()
+    assert int(values.min()) >= 0 and int(values.max()) < 14
+    _assert_chi_square(torch.bincount(values, minlength=14), torch.ones(14))
+
+
 #: A draw, and its distribution function, which maps what is drawn evenly to [0, 1].
 _DRAWN_EVENLY: dict[str, tuple[Callable[..., Tensor], Callable[[Tensor], Tensor]]] = {
     "rand": (torch.rand, lambda v: v),
@@ -707,6 +1090,72 @@ def dropout_keeps_its_rate_in_every_type(dev: Device, dtype: torch.dtype) -> Non
     for mask in masks:
         _assert_chi_square(torch.bincount(mask, minlength=2), torch.tensor([0.02, 0.98]))
     assert not torch.equal(*masks)
+
+
+#: Random functions that multiply each element of an image by a random number.
+_SCALING: dict[str, Callable[[Tensor], Tensor]] = {
+    "rrelu": lambda x: functional.rrelu(x, 0.1, 0.6, training=True),
+    "rrelu_in_place": lambda x: functional.rrelu_(x * 1, 0.1, 0.6, training=True),
+    "dropout": lambda x: functional.dropout(x, 0.4),
+    "dropout_in_place": lambda x: functional.dropout(x * 1, 0.4, inplace=True),
+    "native_dropout": lambda x: torch.native_dropout(x, 0.4, True)[0],
+    "dropout1d": lambda x: functional.dropout1d(x.flatten(2), 0.4).view(x.shape),
+    "dropout2d": lambda x: functional.dropout2d(x, 0.4),
+    "feature_dropout_in_place": lambda x: torch.feature_dropout_(x * 1, 0.4, True),
+}
+
+
+@check(
+    "random/gradient",
+    "RAND-016",
+    needs=("generator",),
+    cases=_SCALING,
+    dtypes=("float32", "bfloat16"),
+)
+def gradients_use_the_numbers_of_forward(dev: Device, case: str, dtype: torch.dtype) -> None:
+    """A random activation multiplies value and gradient by the same number, each time it is asked.
+
+    The inputs are strided one way and the other.
+    """
+    dev.require(*{str(dtype).removeprefix("torch.")} & {"bfloat16"})
+    given, weight = noise((6, 5, 7, 3)).to(dtype), noise((6, 5, 7, 3), seed=1).to(dtype)
+    torch.manual_seed(76)
+    for image in (given, given.contiguous(memory_format=torch.channels_last)):
+        x = image.to(dev.device()).requires_grad_()
+        out = _SCALING[case](x)
+        expected = dev.cpu(out.detach()).double() * weight.double()
+        for _ in range(2):
+            (gradient,) = torch.autograd.grad(out, x, weight.to(dev.device()), retain_graph=True)
+            scaled = dev.cpu(gradient).double() * given.double()
+            loose = 4 * torch.finfo(dtype).eps
+            dev.assert_close(scaled, expected, rtol=loose, atol=loose * 1e-3)
+
+
+#: Random functions that keep an element, scaled and shifted, or replace it by a constant.
+_REPLACING: dict[str, Callable[[Tensor], Tensor]] = {
+    "alpha_dropout": lambda x: functional.alpha_dropout(x, 0.4, training=True),
+    "alpha_dropout_in_place": lambda x: torch.alpha_dropout_(x * 1, 0.4, True),
+    "feature_alpha_dropout": lambda x: functional.feature_alpha_dropout(x, 0.4, training=True),
+    "feature_alpha_dropout_in_place": lambda x: torch.feature_alpha_dropout_(x * 1, 0.4, True),
+}
+
+
+@check("random/gradient_replaced", "RAND-016", needs=("generator",), cases=_REPLACING)
+def gradients_of_replaced_elements_are_zero(dev: Device, case: str) -> None:
+    """Alpha dropout has the gradient zero for what it replaced, and its scale for the rest."""
+    given = noise((16, 5, 7))
+    x = given.to(dev.device()).requires_grad_()
+    torch.manual_seed(77)
+    out = _REPLACING[case](x)
+    (gradient,) = torch.autograd.grad(out.sum(), x)
+    host, slope = dev.cpu(out.detach()), dev.cpu(gradient)
+    kept = slope != 0
+    assert 0.2 < float(kept.double().mean()) < 0.95
+    assert host[~kept].unique().numel() == 1, "an element without a gradient was kept"
+    scale = float(slope[kept][0])
+    dev.assert_equal(slope[kept], torch.full_like(slope[kept], scale))
+    shift = host[kept] - scale * given[kept]
+    dev.assert_close(shift, shift[:1].expand_as(shift), rtol=1e-5, atol=1e-5)
 
 
 _TORCH_DISTRIBUTIONS: dict[str, tuple[Callable[[Tensor], Any], float, float]] = {
