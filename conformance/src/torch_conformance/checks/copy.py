@@ -546,7 +546,7 @@ _IN_FLIGHT = {"small": 777, "large": 300_001}
 
 @check("copy/pageable_in_flight", "COPY-015", cases=_IN_FLIGHT)
 def several_pageable_copies_may_be_pending(dev: Device, case: str) -> None:
-    """A pageable buffer that is filled anew for each of eight non_blocking copies arrives right."""
+    """A pageable buffer, filled again for each of eight non_blocking copies, arrives right."""
     source = torch.zeros(_IN_FLIGHT[case])
     targets = [torch.zeros_like(source, device=dev.device()) for _ in range(8)]
     if dev.has("delay"):
