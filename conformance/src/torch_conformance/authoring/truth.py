@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs whose answer is computed by the CPU in double precision.
 
-The inputs are exact in every data type that a program runs in: small multiples of 1/128 and small
-integers, which differ from place to place without a period. Sums and products of them are exact in
-float32, too, so that an element that a device leaves out, takes twice or takes from another place
-changes the result by more than a rounding error.
+The inputs are small multiples of 1/128 and small integers, which differ from place to place without
+a period. Sums and products of them are exact in float32, so that an element that a device leaves
+out, takes twice or takes from another place changes the result by more than a rounding error.
 """
 
 from __future__ import annotations
@@ -29,11 +28,17 @@ _DOUBLE = {
 
 
 class Inputs:
-    """Makes the inputs of a program: the same numbers on each device and in each data type."""
+    """Makes the inputs of a program: the same numbers on each device and in each data type.
 
-    def __init__(self, device: torch.device, dtype: torch.dtype) -> None:
+    Numbers are first rounded to `rounded`, by default to `dtype` itself.
+    """
+
+    def __init__(
+        self, device: torch.device, dtype: torch.dtype, rounded: torch.dtype | None = None
+    ) -> None:
         self.device = device
         self.dtype = dtype
+        self._rounded = rounded or dtype
 
     def steps(self, *shape: int, seed: int = 0) -> Tensor:
         """Multiples of 1/128 between -8 and 8."""
@@ -55,12 +60,12 @@ class Inputs:
 
     def distinct(self, *shape: int, seed: int = 0) -> Tensor:
         """Different integers in no order, in the data type of the program."""
-        return self.order(*shape, seed=seed).to(self.dtype)
+        return self.order(*shape, seed=seed).to(self._rounded).to(self.dtype)
 
     def of(self, numbers: Any) -> Tensor:
         """Any numbers, in the data type of the program."""
         values = torch.as_tensor(numbers)
-        return values.to(self.dtype).to(self.device, copy=True)
+        return values.to(self._rounded).to(self.dtype).to(self.device, copy=True)
 
     def gradients(self, function: Callable[..., Tensor], *inputs: Tensor) -> list[Tensor]:
         """The result of a function and its gradients, for weights that are small integers."""
@@ -95,7 +100,7 @@ def agree_with_double(
     largest finite element of the result. Integers and truth values are exact.
     """
     __tracebackhide__ = True
-    expected = tensors(program(Inputs(torch.device("cpu"), _DOUBLE.get(dtype, dtype))))
+    expected = tensors(program(Inputs(torch.device("cpu"), _DOUBLE.get(dtype, dtype), dtype)))
     actual = tensors(program(Inputs(dev.device(), dtype)))
     assert expected, "the program returned no tensor"
     assert len(actual) == len(expected)

@@ -76,7 +76,16 @@ def _three(m: Inputs, *shape: int) -> list[Tensor]:
     return [m.steps(*shape, seed=seed) for seed in range(3)]
 
 
-@check("sizes/pointwise", "SIZE-001", cases=_POINTWISE, breadth=STANDARD)
+_NEEDED_FOR_POINTWISE = {"complex": "complex64"}
+
+
+@check(
+    "sizes/pointwise",
+    "SIZE-001",
+    cases=_POINTWISE,
+    case_needs=_NEEDED_FOR_POINTWISE,
+    breadth=STANDARD,
+)
 def elementwise_operators_reach_the_end(dev: Device, case: str) -> None:
     """An elementwise operator computes each element of a tensor of more than 2^16."""
     agree_with_double(
@@ -98,6 +107,7 @@ def elementwise_operators_reach_the_end_of_a_million(dev: Device, case: str) -> 
     "sizes/pointwise_million",
     "SIZE-001",
     cases=[name for name in _POINTWISE if name not in _POINTWISE_KINDS],
+    case_needs=_NEEDED_FOR_POINTWISE,
     breadth=FULL,
 )
 def other_elementwise_operators_reach_the_end_of_a_million(dev: Device, case: str) -> None:
@@ -111,7 +121,10 @@ _OF_ANY_TYPE: dict[str, Binary] = {
     "compare": lambda a, b: [a == b, a != 1, a.bool()],
     "choose": lambda a, b: [torch.where(a == b, a, b), a.masked_fill(b == 1, 0)],
     "copy": lambda a, b: [a.clone(), a.flip(0), torch.cat([a, b]), a.clone().copy_(b)],
-    "cast": lambda a, b: [a.to(torch.complex64 if a.is_complex() else torch.float32), a.to(bool)],
+    "cast": lambda a, b: [
+        a.to(torch.complex64 if a.is_complex() else torch.float32),
+        a.to(torch.bool),
+    ],
     "unaligned": lambda a, b: [a[1:].clone(), a[:-1] == b[1:], a[3:].clone().copy_(b[:-3])],
     "strided": lambda a, b: [a[::2].clone(), a[::3] == b[::3], a.view(-1, 1).expand(-1, 2).clone()],
     "fill": lambda a, b: [a.clone().fill_(3), a.clone()[1:].zero_(), torch.full_like(b, 2)],
@@ -670,7 +683,7 @@ _TRANSFERRED: dict[str, Unary] = {
     "transposed": lambda x: x.t(),
     "every_second": lambda x: x[:, ::2],
     "part": lambda x: x[3:, 5:-7],
-    "cast": lambda x: x.to(torch.float64).t(),
+    "cast": lambda x: x.to(torch.int32).t(),
 }
 
 
@@ -1167,19 +1180,26 @@ def optimizers_step_each_of_many_parameters(dev: Device, case: str) -> None:
 
 # ---- everything again, in half the precision ---------------------------------------------------
 
-#: What only moves numbers, or makes them without a rounding that 16 bits show.
+#: What needs more digits than 16 bits have: variances of few numbers, and numbers beyond 65504.
+_WIDE_ONLY = (
+    *("batch_many", "group_many", "layer_many", "local_response", "clip", "norm", "window"),
+    *("arange", "linspace"),
+)
 _NARROW: dict[str, Work] = {
-    **{f"index_{name}": work for name, work in _INDEXED.items()},
-    **{
-        f"copy_{name}": work
-        for name, work in _COPIED.items()
-        if name not in ("arange", "linspace", "window")
-    },
+    f"{kind}_{name}": work
+    for kind, table in (
+        ("norm", _NORMS),
+        ("list", _LISTS),
+        ("index", _INDEXED),
+        ("copy", _COPIED),
+    )
+    for name, work in table.items()
+    if name not in _WIDE_ONLY
 }
 
 
 @check("sizes/narrow", "SIZE-012", cases=_NARROW, dtypes=("float16", "bfloat16"), breadth=FULL)
 def narrow_types_are_complete(dev: Device, case: str, dtype: torch.dtype) -> None:
-    """Indices and copies of many 16-bit numbers are complete."""
+    """Norms, lists, indices and copies of 16-bit numbers are complete."""
     _supported(dev, dtype)
     agree_with_double(dev, _NARROW[case], dtype, rtol=0.02, slack=0.01)

@@ -71,9 +71,15 @@ _ODD: dict[str, Unary] = {
         "square",
     )
 }
+
+
+def _of_zeros(function: Unary) -> Work:
+    return lambda m: function(m.of([-0.0, 0.0]))
+
+
 #: Of (-0.0, 0.0) and numbers that are rounded to zero.
 _SIGNED_ZEROS: dict[str, Work] = {
-    **{name: lambda m, f=f: f(m.of([-0.0, 0.0])) for name, f in _ODD.items()},
+    **{name: _of_zeros(function) for name, function in _ODD.items()},
     "rounded": lambda m: [
         m.of([-0.25, 0.25, -0.5, 0.5]).round(),
         m.of([-0.25, -0.75]).ceil(),
@@ -271,9 +277,9 @@ _OF_EXTREMES: dict[str, Unary] = {
             "softsign",
         )
     },
-    # The CPU's vectors compute erf of small numbers as zero.
+    # The CPU's vectors compute erf of small numbers as zero, and gelu of infinity as NaN.
     "erf": lambda x: _not_small(x).erf(),
-    "gelu": lambda x: functional.gelu(_not_small(x)),
+    "gelu": lambda x: functional.gelu(_not_small(x).nan_to_num(_NAN, 9, -9)),
     "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
     "bool": lambda x: x.bool(),
     "nan_to_num": lambda x: x.nan_to_num(1.0, 2.0, 3.0),
