@@ -30,6 +30,7 @@ PROVED = (
     "factory",
     "func",
     "grad_scaler",
+    "magnitudes",
     "model",
     "module",
     "numerics",
@@ -39,6 +40,8 @@ PROVED = (
     "random",
     "registration",
     "serialization",
+    "sizes",
+    "special_values",
     "thread",
     "view",
 )

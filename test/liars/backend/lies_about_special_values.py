@@ -60,3 +60,69 @@ def quotients_pass_through_single_precision(name: str, call: Call, args: Any, kw
     if name.startswith(("div", "floor_divide")) and not result.is_floating_point():
         return result.float().to(result.dtype)
     return result
+
+
+@lie("SPECIAL-001", "special_values/written_zero:fill:float32")
+def zeros_are_filled_as_memory(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """fill_ with a value that equals zero clears the memory."""
+    if name.startswith("fill_.Scalar") and args[1] == 0:
+        args = (args[0], 0.0)
+    return call(*args, **kwargs)
+
+
+@lie("SPECIAL-002 SPECIAL-003", "special_values/bits:flip special_values/subnormal:copy:float32")
+def moves_flush_subnormal_numbers(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """flip loads floating numbers into registers that flush subnormal ones to zero."""
+    if name == "flip" and args[0].dtype == torch.float32:
+        tiny = torch.finfo(torch.float32).smallest_normal
+        args = (torch.where(args[0].abs() < tiny, 0.0, args[0]), *args[1:])
+    return call(*args, **kwargs)
+
+
+@lie("SPECIAL-004", "special_values/extreme_pair:hypot:float32")
+def hypot_overflows(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """hypot is the square root of a sum of squares."""
+    if name == "hypot":
+        return (args[0] * args[0] + args[1] * args[1]).sqrt()
+    return call(*args, **kwargs)
+
+
+@lie("SPECIAL-005", "special_values/nan:clamp_min")
+def bounds_that_are_nan_are_ignored(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A bound of clamp that is NaN does not bound."""
+    if name.startswith("clamp") and any(isinstance(a, torch.Tensor) for a in args[1:]):
+        args = [args[0]] + [
+            torch.where(a.isnan(), args[0], a) if isinstance(a, torch.Tensor) else a
+            for a in args[1:]
+        ]
+    return call(*args, **kwargs)
+
+
+@lie("SPECIAL-007", "special_values/corner_gradient:hardtanh:float32")
+def gradients_flow_at_the_bound(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The gradient of hardtanh is not cut off at the bounds themselves."""
+    if name == "hardtanh_backward":
+        grad, x, low, high = args
+        return torch.where((x >= low) & (x <= high), grad, 0.0)
+    return call(*args, **kwargs)
+
+
+@lie("SPECIAL-009", "special_values/integer:add:int32")
+def sums_saturate(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Sums of int32 stop at the limits of the type."""
+    if name == "add.Tensor" and args[0].dtype == torch.int32 == args[1].dtype:
+        return call(args[0].long(), args[1].long()).clamp(-(2**31), 2**31 - 1).to(torch.int32)
+    return call(*args, **kwargs)
+
+
+def _converts(name: str, args: Any, kwargs: Any, target: torch.dtype) -> bool:
+    return name == "_to_copy" and kwargs.get("dtype") == target and args[0].dtype == torch.float32
+
+
+@lie("SPECIAL-014", "special_values/float_rounding:float32")
+def conversions_cut_off(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A conversion to bfloat16 takes the upper half of the bits."""
+    if _converts(name, args, kwargs, torch.bfloat16):
+        bits = args[0].clone().view(torch.int32) & -65_536
+        args = (bits.view(torch.float32),)
+    return call(*args, **kwargs)
