@@ -49,6 +49,7 @@ class BlockTable {
 
  private:
   static constexpr size_t kShards = 64;
+  static constexpr size_t kRegion = size_t{2} << 20; // bytes of a segment of small blocks
 
   // Blocks begin at multiples of 512 from their segment's start.
   static size_t number(const void* ptr) noexcept {
@@ -65,9 +66,8 @@ class BlockTable {
   };
 
   Shard& shardOf(const void* ptr) noexcept {
-    // Streams use equal offsets in their own segments: the segment's number takes part.
-    const size_t n = number(ptr);
-    return shards_[(n ^ (n >> 12)) % kShards];
+    // Streams have segments of their own: threads that use other streams do not meet.
+    return shards_[(reinterpret_cast<uintptr_t>(ptr) / kRegion) % kShards];
   }
 
   std::array<Shard, kShards> shards_;

@@ -8,7 +8,7 @@
 
 namespace puone {
 
-using c10::CachingAllocator::StatArray;
+using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatType;
 
 namespace {
@@ -21,43 +21,71 @@ constexpr size_t poolIndex(bool small) {
   return indexOf(small ? StatType::SMALL_POOL : StatType::LARGE_POOL);
 }
 
-void increase(StatArray& array, bool small, size_t amount) {
-  array[indexOf(StatType::AGGREGATE)].increase(amount);
-  array[poolIndex(small)].increase(amount);
-}
-
-void decrease(StatArray& array, bool small, size_t amount) {
-  array[indexOf(StatType::AGGREGATE)].decrease(amount);
-  array[poolIndex(small)].decrease(amount);
-}
-
-void change(StatArray& array, bool small, int64_t amount) {
-  if (amount > 0) {
-    increase(array, small, static_cast<size_t>(amount));
-  } else if (amount < 0) {
-    decrease(array, small, static_cast<size_t>(-amount));
-  }
-}
-
-size_t total(const StatArray& array) {
-  return static_cast<size_t>(array[indexOf(StatType::AGGREGATE)].current);
-}
-
 bool isOversize(bool small, size_t size) {
   return !small && size >= maxSplitSize();
 }
 
 } // namespace
 
+void MemoryStats::Pool::increase(Quantity quantity, int64_t amount) noexcept {
+  current[quantity] += amount;
+  allocated[quantity] += amount;
+  // A write only if it is higher: else the line stays in every core's cache.
+  if (current[quantity] > peak[quantity]) {
+    peak[quantity] = current[quantity];
+  }
+}
+
+void MemoryStats::Pool::decrease(Quantity quantity, int64_t amount) noexcept {
+  current[quantity] -= amount;
+}
+
+Stat MemoryStats::Pool::stat(Quantity quantity) const noexcept {
+  Stat stat;
+  stat.current = current[quantity];
+  stat.peak = peak[quantity];
+  stat.allocated = allocated[quantity];
+  stat.freed = at_reset[quantity] + allocated[quantity] - current[quantity];
+  return stat;
+}
+
+MemoryStats::StatArray MemoryStats::Values::array(Quantity quantity) const noexcept {
+  StatArray array;
+  std::transform(pools.begin(), pools.end(), array.begin(), [&](const Pool& pool) {
+    return pool.stat(quantity);
+  });
+  return array;
+}
+
+void MemoryStats::increase(Quantity quantity, bool small, size_t amount) noexcept {
+  for (const size_t pool : {indexOf(StatType::AGGREGATE), poolIndex(small)}) {
+    values_.pools[pool].increase(quantity, static_cast<int64_t>(amount));
+  }
+}
+
+void MemoryStats::decrease(Quantity quantity, bool small, size_t amount) noexcept {
+  for (const size_t pool : {indexOf(StatType::AGGREGATE), poolIndex(small)}) {
+    values_.pools[pool].decrease(quantity, static_cast<int64_t>(amount));
+  }
+}
+
+void MemoryStats::change(Quantity quantity, bool small, int64_t amount) noexcept {
+  if (amount > 0) {
+    increase(quantity, small, static_cast<size_t>(amount));
+  } else if (amount < 0) {
+    decrease(quantity, small, static_cast<size_t>(-amount));
+  }
+}
+
 void MemoryStats::blockAllocated(
     bool small, size_t size, size_t requested, const SplitChange& split) {
   const bool oversize = isOversize(small, size);
   std::lock_guard<SpinLock> lock(lock_);
-  increase(values_.allocation, small, 1);
-  increase(values_.allocated_bytes, small, size);
-  increase(values_.active, small, 1);
-  increase(values_.active_bytes, small, size);
-  increase(values_.requested_bytes, small, requested);
+  increase(kAllocation, small, 1);
+  increase(kAllocatedBytes, small, size);
+  increase(kActive, small, 1);
+  increase(kActiveBytes, small, size);
+  increase(kRequestedBytes, small, requested);
   changeSplit(small, split);
   if (oversize) {
     values_.oversize_allocations.increase(1);
@@ -82,31 +110,31 @@ void MemoryStats::blockFreed(bool small, size_t size, size_t requested, const Sp
 }
 
 void MemoryStats::returned(bool small, size_t size) {
-  decrease(values_.allocation, small, 1);
-  decrease(values_.allocated_bytes, small, size);
+  decrease(kAllocation, small, 1);
+  decrease(kAllocatedBytes, small, size);
   if (isOversize(small, size)) {
     values_.oversize_allocations.decrease(1);
   }
 }
 
 void MemoryStats::reusable(bool small, size_t size, size_t requested, const SplitChange& split) {
-  decrease(values_.active, small, 1);
-  decrease(values_.active_bytes, small, size);
-  decrease(values_.requested_bytes, small, requested);
+  decrease(kActive, small, 1);
+  decrease(kActiveBytes, small, size);
+  decrease(kRequestedBytes, small, requested);
   changeSplit(small, split);
 }
 
 void MemoryStats::changeSplit(bool small, const SplitChange& split) {
-  change(values_.inactive_split, small, split.blocks);
-  change(values_.inactive_split_bytes, small, split.bytes);
+  change(kInactiveSplit, small, split.blocks);
+  change(kInactiveSplitBytes, small, split.bytes);
 }
 
 void MemoryStats::segmentAllocated(bool small, size_t bytes) {
   const bool oversize = isOversize(small, bytes);
   std::lock_guard<SpinLock> lock(lock_);
   ++values_.num_device_alloc;
-  increase(values_.segment, small, 1);
-  increase(values_.reserved_bytes, small, bytes);
+  increase(kSegment, small, 1);
+  increase(kReservedBytes, small, bytes);
   if (oversize) {
     values_.oversize_segments.increase(1);
   }
@@ -116,8 +144,8 @@ void MemoryStats::segmentFreed(bool small, size_t bytes) {
   const bool oversize = isOversize(small, bytes);
   std::lock_guard<SpinLock> lock(lock_);
   ++values_.num_device_free;
-  decrease(values_.segment, small, 1);
-  decrease(values_.reserved_bytes, small, bytes);
+  decrease(kSegment, small, 1);
+  decrease(kReservedBytes, small, bytes);
   if (oversize) {
     values_.oversize_segments.decrease(1);
   }
@@ -135,7 +163,8 @@ void MemoryStats::ranOutOfMemory() {
 
 MemoryStats::Totals MemoryStats::totals() const {
   std::lock_guard<SpinLock> lock(lock_);
-  return {total(values_.allocated_bytes), total(values_.reserved_bytes)};
+  const Counts& all = values_.pools[indexOf(StatType::AGGREGATE)].current;
+  return {static_cast<size_t>(all[kAllocatedBytes]), static_cast<size_t>(all[kReservedBytes])};
 }
 
 c10::CachingDeviceAllocator::DeviceStats MemoryStats::get() const {
@@ -145,15 +174,15 @@ c10::CachingDeviceAllocator::DeviceStats MemoryStats::get() const {
     values = values_;
   }
   c10::CachingDeviceAllocator::DeviceStats stats;
-  stats.allocation = values.allocation;
-  stats.segment = values.segment;
-  stats.active = values.active;
-  stats.inactive_split = values.inactive_split;
-  stats.allocated_bytes = values.allocated_bytes;
-  stats.reserved_bytes = values.reserved_bytes;
-  stats.active_bytes = values.active_bytes;
-  stats.inactive_split_bytes = values.inactive_split_bytes;
-  stats.requested_bytes = values.requested_bytes;
+  stats.allocation = values.array(kAllocation);
+  stats.segment = values.array(kSegment);
+  stats.active = values.array(kActive);
+  stats.inactive_split = values.array(kInactiveSplit);
+  stats.allocated_bytes = values.array(kAllocatedBytes);
+  stats.reserved_bytes = values.array(kReservedBytes);
+  stats.active_bytes = values.array(kActiveBytes);
+  stats.inactive_split_bytes = values.array(kInactiveSplitBytes);
+  stats.requested_bytes = values.array(kRequestedBytes);
   stats.oversize_allocations = values.oversize_allocations;
   stats.oversize_segments = values.oversize_segments;
   stats.num_alloc_retries = values.num_alloc_retries;
@@ -164,27 +193,14 @@ c10::CachingDeviceAllocator::DeviceStats MemoryStats::get() const {
   return stats;
 }
 
-template <typename F>
-void MemoryStats::forEach(F&& f) {
-  for (auto* array :
-       {&values_.allocation,
-        &values_.segment,
-        &values_.active,
-        &values_.inactive_split,
-        &values_.allocated_bytes,
-        &values_.reserved_bytes,
-        &values_.active_bytes,
-        &values_.inactive_split_bytes,
-        &values_.requested_bytes}) {
-    std::for_each(array->begin(), array->end(), f);
-  }
-  f(values_.oversize_allocations);
-  f(values_.oversize_segments);
-}
-
 void MemoryStats::resetAccumulated() {
   std::lock_guard<SpinLock> lock(lock_);
-  forEach([](auto& stat) { stat.reset_accumulated(); });
+  for (Pool& pool : values_.pools) {
+    pool.allocated = {};
+    pool.at_reset = pool.current;
+  }
+  values_.oversize_allocations.reset_accumulated();
+  values_.oversize_segments.reset_accumulated();
   values_.num_alloc_retries = 0;
   values_.num_ooms = 0;
   values_.num_device_alloc = 0;
@@ -193,7 +209,11 @@ void MemoryStats::resetAccumulated() {
 
 void MemoryStats::resetPeaks() {
   std::lock_guard<SpinLock> lock(lock_);
-  forEach([](auto& stat) { stat.reset_peak(); });
+  for (Pool& pool : values_.pools) {
+    pool.peak = pool.current;
+  }
+  values_.oversize_allocations.reset_peak();
+  values_.oversize_segments.reset_peak();
 }
 
 } // namespace puone

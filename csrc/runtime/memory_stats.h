@@ -4,7 +4,8 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include <atomic>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "runtime/spin_lock.h"
@@ -47,21 +48,51 @@ class MemoryStats {
   void resetPeaks();
 
  private:
+  // What is counted for each pool; the first eight share a cache line.
+  enum Quantity : size_t {
+    kAllocation,
+    kAllocatedBytes,
+    kActive,
+    kActiveBytes,
+    kRequestedBytes,
+    kInactiveSplit,
+    kInactiveSplitBytes,
+    kSegment,
+    kReservedBytes,
+    kQuantities,
+  };
+  using Counts = std::array<int64_t, kQuantities>;
+
+  // A pool's numbers, apart by how often they are written: threads that allocate for streams of
+  // their own meet in these cache lines only. What was freed follows from the others.
+  struct alignas(64) Pool {
+    Counts current{};
+    alignas(64) Counts allocated{};
+    alignas(64) Counts peak{};
+    Counts at_reset{}; // `current` when `allocated` was set to 0
+
+    void increase(Quantity quantity, int64_t amount) noexcept;
+    void decrease(Quantity quantity, int64_t amount) noexcept;
+    c10::CachingAllocator::Stat stat(Quantity quantity) const noexcept;
+  };
   struct Values {
-    StatArray allocation, segment, active, inactive_split;
-    StatArray allocated_bytes, reserved_bytes, active_bytes, inactive_split_bytes, requested_bytes;
+    // By c10's StatType: all, small blocks, large blocks.
+    std::array<Pool, static_cast<size_t>(c10::CachingAllocator::StatType::NUM_TYPES)> pools;
     c10::CachingAllocator::Stat oversize_allocations, oversize_segments;
     int64_t num_alloc_retries = 0;
     int64_t num_ooms = 0;
     int64_t num_device_alloc = 0;
     int64_t num_device_free = 0;
+
+    StatArray array(Quantity quantity) const noexcept;
   };
 
+  void increase(Quantity quantity, bool small, size_t amount) noexcept;
+  void decrease(Quantity quantity, bool small, size_t amount) noexcept;
+  void change(Quantity quantity, bool small, int64_t amount) noexcept;
   void returned(bool small, size_t size);
   void reusable(bool small, size_t size, size_t requested, const SplitChange& split);
   void changeSplit(bool small, const SplitChange& split);
-  template <typename F>
-  void forEach(F&& f);
 
   mutable SpinLock lock_;
   Values values_;

@@ -220,5 +220,25 @@ TEST(copy_on_write_can_take_the_memory_back) {
   deviceAllocator().raw_deallocate(raw);
 }
 
+TEST(a_reset_counts_from_zero_and_keeps_what_is_allocated) {
+  const Clean clean;
+  const Stream main = getDefaultStream(0);
+  auto first = allocate(512, main);
+  auto second = allocate(1024, main);
+  deviceAllocator().resetAccumulatedStats(0);
+  deviceAllocator().resetPeakStats(0);
+  second.clear();
+  auto third = allocate(4096, main);
+  third.clear();
+  const auto small = deviceAllocator().getDeviceStats(0).allocated_bytes[1];
+  CHECK_EQ(small.current, 512);
+  CHECK_EQ(small.allocated, 4096);
+  CHECK_EQ(small.freed, 1024 + 4096);
+  CHECK_EQ(small.peak, 512 + 4096);
+  first.clear();
+  deviceAllocator().emptyCache({0, 0});
+  deviceAllocator().resetAccumulatedStats(0); // segments too are counted from zero
+}
+
 } // namespace
 } // namespace puone::test
