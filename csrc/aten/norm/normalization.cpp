@@ -28,9 +28,16 @@ using OptionalTensor = std::optional<Tensor>;
 using ThreeTensors = std::tuple<Tensor, Tensor, Tensor>;
 using Mask = std::array<bool, 3>;
 
-// The type of the parameters: the first that there are.
+// The type of the parameters, which are on the input's device: that of the first that there is.
 ScalarType parameterType(const Tensor& input, std::initializer_list<Tensor> parameters) {
   checkType("normalization", input.scalar_type(), kRealTypes);
+  for (const Tensor& parameter : parameters) {
+    TORCH_CHECK(
+        !parameter.defined() || parameter.device() == input.device(),
+        "Expected all tensors to be on the same device, but got tensors on ",
+        input.device(),
+        " and a parameter on another device in normalization");
+  }
   for (const Tensor& parameter : parameters) {
     if (!parameter.defined()) continue;
     const ScalarType type = parameter.scalar_type();
