@@ -139,3 +139,18 @@ def test_an_error_accuses_the_one_on_its_line_wherever_the_compiler_says_it_is(
     assert 3 in tree.accused(said)
     assert len(tree.accused(said)) < 4
     assert not tree.accused("/usr/include/stdio.h:3:1: error: no\n")
+
+
+def test_an_error_on_a_line_without_any_accuses_the_nearest_one_before_it(tmp_path: Path) -> None:
+    tree = Tree(tmp_path)
+    name = "csrc/kernels/host/scan.h"
+    chosen = dict(enumerate(apart(mutants(Source(name, (ROOT / name).read_bytes())))))
+    # Two of them, apart: between them are lines of neither.
+    first, last = 0, len(chosen) - 1
+    tree.weave({number: chosen[number] for number in (first, last)})
+    text = (tree.source / name).read_text()
+    line = text.partition(f"on({last})")[0].count("\n")
+    assert tree.accused(f"../tree/{name}:{line}:5: error: not declared\n") == {first}
+    end = text.count("\n")
+    assert tree.accused(f"../tree/{name}:{end}:5: error: not declared\n") == {last}
+    assert not tree.accused(f"../tree/{name}:1:5: error: not declared\n")

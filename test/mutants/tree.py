@@ -92,22 +92,32 @@ class Tree:
     def accused(self, said: str) -> set[int]:
         """By what the compiler said: the mutants on lines of errors; else on lines that lead there.
 
+        Where there is none, the error may follow from another line, such as that of a declaration:
+        then it is the nearest mutant before it, and the next build tells whether it was that one.
         A relative path is relative to the build directory.
         """
         errors: set[int] = set()
         others: set[int] = set()
-        for path, line, kind in _SAID.findall(said):
-            found = self._at(path, int(line))
-            (errors if kind.endswith("error") else others).update(found)
-        return errors or others
+        nearest: set[int] = set()
+        for path, text, kind in _SAID.findall(said):
+            line = int(text)
+            lines = self._lines(path)
+            found = [number for number, where in lines.items() if line in where]
+            if not kind.endswith("error"):
+                others.update(found)
+                continue
+            errors.update(found)
+            before = [number for number, where in lines.items() if where.stop <= line]
+            nearest.update(before[-1:])
+        return errors or others or nearest
 
-    def _at(self, path: str, line: int) -> Iterable[int]:
+    def _lines(self, path: str) -> Mapping[int, range]:
+        """Which lines of a file that the compiler names are whose, in the order of the file."""
         try:
             name = str((self.build / path).resolve().relative_to(self.source.resolve()))
         except ValueError:
-            return []
-        lines = self._woven[name].lines if name in self._woven else {}
-        return [number for number, where in lines.items() if line in where]
+            return {}
+        return self._woven[name].lines if name in self._woven else {}
 
     def _in_python(self) -> set[int]:
         found: set[int] = set()
@@ -115,7 +125,9 @@ class Tree:
             try:
                 compile(self._woven[name].text, name, "exec")
             except SyntaxError as error:
-                found |= set(self._at(str(self.source / name), error.lineno or 1))
+                line = error.lineno or 1
+                lines = self._lines(str(self.source / name))
+                found |= {number for number, where in lines.items() if line in where}
         return found
 
 
