@@ -49,7 +49,12 @@ def _configured(sanitizer: str) -> Path:
 
 
 def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False)
+    # The progress line of `make` is for the ninja of the virtual environment; an older one that was
+    # configured here refuses it.
+    environment = {key: value for key, value in os.environ.items() if key != "NINJA_STATUS"}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=3600, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ci.dashboard.model import Change as SeriesChange
 from ci.dashboard.model import Result
-from torch_conformance.results import summary
+from torch_conformance.results.causes import grouped
 from torch_conformance.results.comparison import Change, Seen
 
 ROOM = 40
@@ -89,7 +89,7 @@ class _Changed(NamedTuple):
 
 
 def _grouped(changes: Iterable[_Changed]) -> list[Cause]:
-    return [_cause(text, group) for text, group in summary.grouped(changes, ROOM)]
+    return [_cause(text, group) for text, group in grouped(changes, ROOM)]
 
 
 def _cause(text: str, group: list[_Changed]) -> Cause:

@@ -292,9 +292,9 @@ def test_causes_keep_apart_what_changed_otherwise() -> None:
     ]
     found = causes.of_comparison(changes, {})
     assert [(c.before, c.after, c.text, c.ids) for c in found] == [
-        ("pass", "fail", "N of N", ("a/x:c1", "a/x:c2")),
+        ("pass", "fail", "N of N in a/x", ("a/x:c1", "a/x:c2")),
         ("pass", "crash", "SIGSEGV", ("a/x:c4",)),
-        ("xfail", "fail", "N of N", ("a/x:c3",)),
+        ("xfail", "fail", "N of N in a/x", ("a/x:c3",)),
     ]
 
 

@@ -3,8 +3,8 @@
 
     readme_tables.py            writes them
 
-Each stands between two comments: the outcomes, from the table in spec/outcome.py, and the keys of
-the descriptor, from its class.
+Each stands between two comments: the outcomes, from the table in spec/outcome.py, the keys of the
+descriptor, from its class, and the time budgets of the chapters, from the heads of their files.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from torch_conformance.spec.chapters import chapters
 from torch_conformance.spec.descriptor import Document
 from torch_conformance.spec.outcome import TRAITS, Red
 from torch_conformance.spec.typed import meanings
@@ -53,7 +54,22 @@ def _rows(kind: type[Part], prefix: str) -> Iterator[str]:
             yield f"| `{prefix}{field.encode_name}` | {said[field.encode_name]} |\n"
 
 
-TABLES: dict[str, Callable[[], str]] = {"outcomes": outcomes, "keys of the descriptor": keys}
+def budgets() -> str:
+    """The chapters with their time budgets, and the sum."""
+    rows = [
+        f"| `{chapter.surface}` | {chapter.title} | {chapter.budget_s} |\n"
+        for chapter in chapters().values()
+    ]
+    total = sum(chapter.budget_s for chapter in chapters().values())
+    head = "| chapter | about | seconds |\n|---|---|---|\n"
+    return f"\n{head}{''.join(rows)}| all | | {total} |\n\n"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "outcomes": outcomes,
+    "keys of the descriptor": keys,
+    "time budgets": budgets,
+}
 
 
 def written(name: str) -> str:

@@ -38,12 +38,14 @@ SUBJECTS = {
     "one_stream": Subject("event/* copy/pinned* memory/* stream/*", 100, "streams events"),
     "single_device": Subject("device/* copy/peer* stream/*", 180, "multi_device peer_copy"),
     "float32_only": Subject(
-        "copy/* error/* device/* opinfo/forward:ab*",
+        "copy/* error/* device/* opinfo/forward:ab* optimizer/hyperparameters_loop:*"
+        " optimizer/differentiable:* optimizer/mixed:*",
         500,
         "float64 float16 bfloat16 complex64 complex128",
     ),
     "no_kernels": Subject(
-        "copy/st* factory/v* operator/index:* operator/out:* random/uniform* opinfo/out:a*",
+        "copy/st* factory/v* operator/index:* operator/out:* random/uniform* stream/priority:*"
+        " opinfo/out:a*",
         110,
         "delay autoload",
     ),
@@ -55,6 +57,13 @@ SUBJECTS = {
     ),
     "padded": Subject("memory/* serialization/* view/s*", 250, "autoload"),
     "slow": Subject("stream/* event/* error/*", 290, "autoload"),
+    "opaque": Subject(
+        "view/* factory/* opinfo/inplace:a* opinfo/out:a*", 500, "storages addresses"
+    ),
+    "plain_module": Subject(
+        "generator/* event/* stream/d* thread/f* error/* registration/s*", 600, "synchronize"
+    ),
+    "uncounted": Subject("opinfo/forward:a* operator/out:*", 50, "fallback_counter"),
     "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),
 }
 
@@ -92,6 +101,24 @@ def judge(name: str, folder: Path, *options: str) -> Verdict:
     report = folder / "report.json"
     assert report.exists(), done.stdout + done.stderr
     return Verdict(done.returncode, done.stdout + done.stderr, json.loads(report.read_text()))
+
+
+def test_observed_paths_are_those_that_a_count_of_fallbacks_shows(tmp_path: Path) -> None:
+    paths = []
+    for name in ("core_operators", "uncounted"):
+        (tmp_path / name).mkdir()
+        verdict = judge(
+            name,
+            tmp_path / name,
+            "--dtypes=pr",
+            "--check=opinfo/forward:nn_*",
+            "--check=opinfo/forward:a*",
+        )
+        paths.append({check["id"]: check["evidence"] for check in verdict.report["checks"]})
+    counted, observed = paths
+    wrong = {id: (path, observed[id]) for id, path in counted.items() if observed[id] != path}
+    assert len(counted) >= 40
+    assert len(wrong) * 100 <= len(counted), wrong
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -70,10 +70,19 @@ def test_a_chapter_is_a_file_of_checks_and_one_of_requirements() -> None:
     assert orders == sorted(set(orders)), "two chapters have one place"
 
 
+def test_the_time_budgets_of_all_chapters_are_less_than_four_minutes() -> None:
+    assert sum(chapter.budget_s for chapter in chapters().values()) < 240
+
+
 @pytest.mark.parametrize(
     ("head", "words"),
     [
-        ("surface: other\ntitle: t\nsummary: s\norder: 1\nupstream: []", "needs `surface: mine`"),
+        (
+            "surface: other\ntitle: t\nsummary: s\norder: 1\nbudget_s: 1\nupstream: []",
+            "needs `surface: mine`",
+        ),
+        ("surface: mine\ntitle: t\nsummary: s\norder: 1\nupstream: []", "`budget_s`"),
+        ("surface: mine\ntitle: t\nsummary: s\norder: 1\nbudget_s: 0\nupstream: []", "budget_s"),
         ("surface: mine\ntitle: t\nsummary: s\nupstream: []", "`order`"),
         ("surface: mine\ntitle: t\nsummary: s\norder: 1\nupstream: x", "`$.upstream`"),
         ("surface: [", "mine.yaml"),

@@ -135,3 +135,41 @@ def test_a_comparison_makes_no_tensor_larger_than_a_byte_for_each_element() -> N
     assert str(found).startswith(f"{count} of {count} elements differ")
     # A part of 2 ** 20 elements may be held as float64 or int64, too.
     assert sizes.largest <= max(count, compare.PART * 8)
+
+
+class Late(TorchDispatchMode):
+    """Lets a result arrive while it is compared: after so many elements of it were read."""
+
+    def __init__(self, result: torch.Tensor, final: torch.Tensor, after: str) -> None:
+        super().__init__()
+        self._result, self._final, self._after = result, final, after
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        if self._after in str(func) and self._result is not None:
+            self._result.copy_(self._final)
+        return made
+
+
+def test_what_is_said_of_a_result_that_arrives_late_is_about_what_was_compared() -> None:
+    result, expected = torch.zeros(8), torch.arange(8.0)
+    with Late(result, expected, after="aten.clone"):
+        text = str(difference(result, expected))
+    assert text.startswith("7 of 8 elements differ; first at (1,): 0.0, expected 1.0")
+    assert "max abs error 7" in text
+    assert text.endswith("; 7 elements have changed since they were compared")
+
+
+def test_a_result_that_arrives_before_it_is_described_has_still_been_wrong() -> None:
+    result, expected = torch.zeros(8), torch.arange(8.0)
+    with Late(result, expected, after="aten.equal"):
+        found = difference(result, expected)
+    assert found is not None
+    assert found.text == compare.CHANGING
+
+
+def test_a_result_that_stays_as_it_is_has_not_changed() -> None:
+    text = str(difference(torch.tensor([NAN, 1.0]), torch.tensor([1.0, NAN])))
+    assert text.startswith("2 of 2 elements differ")
+    assert "changed" not in text
+    assert difference(torch.tensor([NAN, 1.0]), torch.tensor([NAN, 1.0])) is None

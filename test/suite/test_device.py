@@ -40,6 +40,14 @@ def test_a_backend_that_cannot_be_waited_for_is_not_charged_with_that_in_every_c
     Device(puone).synchronize()
 
 
+def test_a_backend_without_copies_is_not_charged_with_that_in_every_check(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    synchronize_raises(monkeypatch, RuntimeError("Backend doesn't support synchronizing"))
+    monkeypatch.setattr(Device, "_refusal_to_read", lambda dev: NotImplementedError("copy_"))
+    Device(puone).synchronize()
+
+
 def test_an_error_of_the_work_waited_for_is_raised(
     monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
 ) -> None:
@@ -52,6 +60,38 @@ def test_an_error_of_the_work_waited_for_is_raised(
 def test_an_error_at_the_first_wait_is_no_reason_to_stop_waiting(
     monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
 ) -> None:
+    late = [RuntimeError("device lost")]
+    calls: list[int] = []
+
+    def synchronize(index: int) -> None:
+        calls.append(index)
+        if late:
+            raise late.pop()
+
+    monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
+    dev = Device(puone)
+    calls.clear()
+    dev.synchronize(0)
+    assert calls == [0]
+
+
+def test_a_device_that_is_lost_is_not_taken_for_one_that_cannot_wait(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
     synchronize_raises(monkeypatch, RuntimeError("device lost"))
+    monkeypatch.setattr(Device, "_refusal_to_read", lambda dev: RuntimeError("device lost"))
     with pytest.raises(RuntimeError, match="device lost"):
         Device(puone).synchronize()
+
+
+def test_the_error_of_queued_work_is_read_where_nothing_can_wait(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    synchronize_raises(monkeypatch, RuntimeError("this chip has one queue"))
+    dev = Device(puone)
+    dev.synchronize()
+    row = torch.arange(4, device=dev.device())
+    row.index_select(0, torch.tensor([9]).to(dev.device()))
+    with pytest.raises((RuntimeError, IndexError)):
+        dev.synchronize()
+    dev.synchronize()

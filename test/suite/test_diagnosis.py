@@ -16,7 +16,7 @@ import torch
 from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.authoring.device import Device
 from torch_conformance.judging.judge import Options
-from torch_conformance.results import summary
+from torch_conformance.results.causes import cause
 from torch_conformance.running import diagnosis, pool
 from torch_conformance.running.death import without_harness
 from torch_conformance.running.result import Result
@@ -57,7 +57,7 @@ def crashes(*bodies: Callable[[Device], Any], options: Options = DIAGNOSING) -> 
 def test_crashes_in_one_operator_are_one_cause_wherever_they_came_from() -> None:
     results = crashes(bad_address, bad_address_again, bad_address, lambda dev: None)
     assert [result.outcome for result in results] == ["crash"] * 3 + ["pass"]
-    causes = {summary.cause(result) for result in results[:3]}
+    causes = {cause(result) for result in results[:3]}
     assert causes == {"crash: SIGSEGV in aten::add_.Tensor"}
     first = results[0]
     assert first.message.splitlines()[1].startswith("in bad_address (suite/test_diagnosis.py:")

@@ -19,7 +19,7 @@ from torch_conformance.running.identity import identity
 from torch_conformance.running.pool import Pool
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CheckError
-from torch_conformance.spec.reason import Stated, Unsupported
+from torch_conformance.spec.reason import MissingCapability, Stated, Unsupported
 
 
 class Unprintable(Exception):
@@ -64,6 +64,26 @@ def dev() -> Device:
 def test_outcomes(dev: Device, error: BaseException, outcome: str, message: str) -> None:
     result = execute(Check("a/b", (), raising(error), file=__file__), dev)
     assert (result.outcome, str(result.reason or result.message)) == (outcome, message)
+
+
+_NO_STORAGE = NotImplementedError("Cannot access storage of OpaqueTensorImpl")
+_NO_ADDRESS = RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+@pytest.mark.parametrize("error", [_NO_STORAGE, _NO_ADDRESS], ids=["storage", "address"])
+def test_a_check_of_storages_is_unsupported_where_tensors_have_none(
+    dev: Device, error: Exception
+) -> None:
+    result = execute(Check("a/b", (), raising(error)), dev)
+    assert (result.outcome, result.reason) == (
+        "unsupported",
+        MissingCapability(names=("storages",)),
+    )
+
+
+def test_a_tensor_that_lost_its_storage_is_an_error(dev: Device) -> None:
+    dev.capabilities = frozenset({"storages"})
+    assert execute(Check("a/b", (), raising(_NO_STORAGE)), dev).outcome == "error"
 
 
 def test_facts_of_a_check_reach_its_result_and_no_other(dev: Device) -> None:

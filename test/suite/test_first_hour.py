@@ -107,7 +107,7 @@ def test_from_installation_to_a_ranked_list_in_three_commands(bin_folder: Path) 
     assert str(ROOT) not in done.stdout + done.stderr
     _, _, todo = done.stdout.partition("what to implement next on freshchip")
     assert "operator aten::equal: register a kernel for PrivateUse1\n       COPY-026 " in todo
-    assert "guard synchronizeDevice: override it" in todo
+    assert "capability synchronize: implement it, or declare it false" in todo
     waiting = re.findall(r"^ *(\d+)  (?:operator|guard|capability) ", todo, re.MULTILINE)
     assert waiting == ["6", "1"]
     # Where the user is, and nowhere in the installation.

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from torch_conformance.authoring import discovery
 from torch_conformance.authoring.check import Check
 from torch_conformance.cli import main
 from torch_conformance.expectations import Expectations
@@ -88,6 +89,22 @@ def test_the_verb_writes_a_file_the_suite_can_read(
     assert "3 disabled upstream tests" in capsys.readouterr().err
     assert main(command) == 4
     assert "exists" in capsys.readouterr().err
+
+
+def test_the_verb_looks_up_the_checks_when_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skips = tmp_path / "skips.txt"
+    skips.write_text("test_compare_cpu_add_npu_float32\n")
+    command = ["import-skips", str(skips), "--link=https://example.org/1"]
+    # A verb that was imported while another list was lent must not keep that one.
+    with monkeypatch.context() as lent:
+        lent.setattr(discovery, "all_checks", list)
+        assert main(command) == 0
+        assert "of no check here" in capsys.readouterr().err
+    monkeypatch.setattr(discovery, "all_checks", checks)
+    assert main(command) == 0
+    assert "opinfo/forward:add:float32" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text", ["", "[1, 2]", "{", "[" * 100_000])

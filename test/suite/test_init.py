@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from torch_conformance.bringup import packages
 from torch_conformance.bringup.loading import advice
+from torch_conformance.bringup.packages import Candidate
+from torch_conformance.bringup.scout import scout
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.outcome import LoadProblem
 
@@ -25,13 +28,26 @@ BROKEN = {
 }
 
 
-def init(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def install(folder: Path, package: str, module: str, code: str, entry: str = "") -> None:
+    """Make a distribution as pip installs it, with one module and maybe an entry point."""
+    (folder / f"{module}.py").write_text(code)
+    info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\nRequires-Dist: torch>=2.11\n"
+    )
+    (info / "top_level.txt").write_text(f"{module}\n")
+    if entry:
+        (info / "entry_points.txt").write_text(f"[torch.backends]\n{entry}\n")
+
+
+def init(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run the verb in a directory in which modules can be put."""
-    path = os.pathsep.join(map(str, (ROOT, folder, FRESHCHIP)))
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "conformance" / "src", folder, FRESHCHIP)))
     return subprocess.run(
         [sys.executable, "-m", "torch_conformance", "init", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, **variables},
         capture_output=True,
         text=True,
         timeout=120,
@@ -96,6 +112,92 @@ def test_a_backend_that_bears_no_fork_is_spawned(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "# forked workers could not load it: ImportError: loaded in a forked" in done.stdout
     assert "start_method: spawn" in done.stdout
+
+
+def test_a_package_is_found_that_announces_the_device_under_another_name(tmp_path: Path) -> None:
+    code = "import torch_freshchip\ndef load():\n    pass\n"
+    install(tmp_path, "vendor-sdk", "sdk_plugin", code, "vendor = sdk_plugin:load")
+    done = init(tmp_path, "freshchip", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert "import: {after_torch: [sdk_plugin]}" in done.stdout
+    assert "autoload: true" in done.stdout
+
+
+def test_a_device_that_only_the_call_of_an_entry_point_makes_is_loaded_as_torch_does(
+    tmp_path: Path,
+) -> None:
+    code = "def load():\n    import torch_freshchip\n"
+    install(tmp_path, "vendor-sdk", "sdk_plugin", code, "vendor = sdk_plugin:load")
+    candidate = Candidate(("sdk_plugin",), "sdk_plugin:load")
+    path = os.pathsep.join(map(str, (tmp_path, FRESHCHIP)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        found = scout(candidate, None, 60.0)
+    assert (found.privateuse1, found.called) == ("freshchip", True)
+
+
+def test_a_package_is_found_whose_import_has_another_name(tmp_path: Path) -> None:
+    install(tmp_path, "freshchip-accelerator", "fca", "import torch_freshchip\n")
+    install(tmp_path, "freshchip-tools", "fct", "raise ImportError('no device')\n")
+    done = init(
+        tmp_path, "freshchip", "-o", "-", FRESHCHIP_LOG="3", FCA_MODE="fast", FCA_API_KEY="s3"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "import: {after_torch: [fca]}" in done.stdout
+    assert 'env: {FCA_MODE: "fast", FRESHCHIP_LOG: "3"}' in done.stdout
+    assert "s3" not in done.stdout
+
+
+def test_a_device_that_a_call_makes_is_set_up(tmp_path: Path) -> None:
+    (tmp_path / "cloud.py").write_text(
+        "class Machine:\n"
+        "    def __init__(self):\n"
+        "        import torch_freshchip\n"
+        "        self.device = 'freshchip'\n"
+        "def rent():\n"
+        "    return Machine()\n"
+    )
+    done = init(tmp_path, "cloud", "--setup", "cloud:rent")
+    assert done.returncode == 0, done.stderr
+    found = descriptor.load(tmp_path / "cloud.yaml")
+    assert (found.device_type, found.device.setup) == ("freshchip", "cloud:rent")
+    assert init(tmp_path, "other", "--setup", "cloud").returncode == 4
+
+
+def test_what_forks_and_threads_cannot_do_is_denied_with_what_was_seen(tmp_path: Path) -> None:
+    (tmp_path / "torch_lonely.py").write_text(
+        "import os, threading, torch, torch_freshchip\n"
+        "owner, home, plain = os.getpid(), threading.get_ident(), torch.ones\n"
+        "def ones(*sizes, **options):\n"
+        "    forked = os.getpid() != owner\n"
+        "    if forked or threading.get_ident() != home:\n"
+        "        raise RuntimeError('one process, one thread')\n"
+        "    return plain(*sizes, **options)\n"
+        "torch.ones = ones\n"
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    )
+    done = init(tmp_path, "lonely", "--import", "torch_lonely")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "lonely.yaml").read_text()
+    assert "ends with status 1; loading starts 1 threads)" in text
+    assert "a thread that uses the device gets RuntimeError: one process, one thread" in text
+    found = descriptor.load(tmp_path / "lonely.yaml")
+    assert found.capabilities == {"fork": False, "threads": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "named"),
+    [
+        ("npu", "torch_npu", True),
+        ("npu", "torch-npu:_autoload", True),
+        ("mychip", "MyChip-torch", True),
+        ("torch_mychip", "torch_mychip.load", True),
+        ("chip", "mychip", False),
+        ("npu", "input", False),
+    ],
+)
+def test_a_name_is_found_as_a_word(name: str, text: str, named: bool) -> None:
+    assert packages.has_word(name, text) is named
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def rerun(ids: list[str], limit: int) -> tuple[list[str], dict[str, CheckResult]
 
 
 def test_the_limit_is_spread_over_the_causes_in_the_order_of_the_checks() -> None:
-    common = [f"c{i}:fail:common" for i in range(100)]
+    common = [f"c{i}:error:common" for i in range(100)]
     rare = [f"r{i}:error:rare" for i in range(3)]
     again, results = rerun([*common, *rare], limit=8)
     assert again == [*common[:5], *rare]

@@ -9,6 +9,7 @@ import synthetic
 from synthetic import needs
 
 from torch_conformance.results import summary
+from torch_conformance.spec.chapters import chapters
 from torch_conformance.spec.result import CheckResult
 
 
@@ -109,43 +110,12 @@ def test_a_run_of_every_chapter_without_failures_fits_on_one_screen() -> None:
 
 def test_causes_leave_out_what_varies_between_failures_of_one_kind() -> None:
     records = [
-        record(f"a/c{i}", "fail", message=f"{i} elements differ at 0x{i}f", repro="again")
+        record(f"a/c:{i}", "fail", message=f"{i} elements differ at 0x{i}f", repro="again")
         for i in (1, 2)
     ]
     lines = list(summary.causes(records))
-    assert lines[0] == "    2  fail: N elements differ at 0x.."
-    assert lines[1] == "       a/c1 and 1 more"
-
-
-def test_digits_of_a_name_are_kept_in_a_cause() -> None:
-    text = "expected torch.float32 of 16 elements, got 1.5e-3"
-    assert summary.cause(record("a/one", "fail", message=text)) == (
-        "fail: expected torch.float32 of N elements, got N"
-    )
-
-
-def test_what_there_is_no_room_for_is_grouped_by_less_of_the_message() -> None:
-    missing = [f"RuntimeError: could not run 'aten::op{i}'" for i in range(50)]
-    messages = [*missing, "RuntimeError: out of memory"] + ["RuntimeError: device busy"] * 3
-    records = [record(f"a/c{i}", "error", message=text) for i, text in enumerate(messages)]
-    groups = {text: len(group) for text, group in summary.grouped(records, room=4)}
-    assert groups == {
-        "error: RuntimeError: device busy": 3,
-        "error: RuntimeError: could not run 'aten::op0'": 1,
-        "error: RuntimeError: could not run '..'": 49,
-        "error: RuntimeError: out of memory": 1,
-    }
-
-
-def test_messages_of_many_words_end_as_types_of_exceptions() -> None:
-    records = [
-        record(f"a/c{i}", "error", message=f"{'Value' if i % 2 else 'Key'}Error: {chr(97 + i) * 3}")
-        for i in range(26)
-    ]
-    groups = summary.grouped(records, room=6)
-    assert len(groups) <= 6
-    assert sum(len(group) for _, group in groups) == 26
-    assert {"error: ValueError", "error: KeyError"} <= {text for text, _ in groups}
+    assert lines[0] == "    2  fail: N elements differ at 0x.. in a/c"
+    assert lines[1] == "       a/c:1 and 1 more"
 
 
 def test_wrong_values_are_grouped_by_operator_and_extent_with_a_real_example() -> None:
@@ -161,7 +131,12 @@ def test_wrong_values_are_grouped_by_operator_and_extent_with_a_real_example() -
     assert lines[1] == "       opinfo/forward:add:float32 and 1 more"
     assert lines[2].strip() == said[0]
     assert "    1  fail: wrong values in some elements in opinfo/forward of sub" in lines
-    assert [text for text, _ in summary.grouped(records, room=1)] == [
-        "fail: wrong values in all elements",
-        "fail: wrong values in some elements",
-    ]
+
+
+def test_chapters_over_their_time_budget_are_named_as_information() -> None:
+    budget = chapters()["copy"].budget_s
+    within = record("copy/one", "pass", duration_s=budget * 2 - 1.0)
+    beyond = record("copy/two", "pass", duration_s=3.0)
+    assert summary.over_budget([within]) == []
+    said = summary.over_budget([within, beyond])
+    assert said == [f"over their time budget: copy {budget + 1} s of {budget}"]

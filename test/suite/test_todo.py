@@ -16,7 +16,7 @@ import synthetic
 from synthetic import needs
 
 from torch_conformance.bringup import todo
-from torch_conformance.bringup.todo import Missing
+from torch_conformance.results.missing import Missing
 from torch_conformance.results.report import Report
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.result import CheckResult
@@ -142,6 +142,33 @@ def test_capabilities_that_are_denied_are_not_to_do() -> None:
     ]
     probed = document(*absent, streams=(False, "probed"), float64=(False, "declared"))
     assert [(s.name, len(r)) for s, r in todo.steps(probed)] == [("streams", 1)]
+
+
+def test_a_dtype_that_the_descriptor_calls_unsupported_is_not_to_do() -> None:
+    said = "NotImplementedError: \"isfinite\" not implemented for '{}'"
+    records = [
+        record("copy/a", "unsupported", reason={"kind": "declared_unsupported", "dtype": name})
+        for name in ("float16", "float8_e4m3fn")
+    ]
+    records += [
+        record(f"view/{name.lower()}", "error", message=said.format(name))
+        for name in ("Half", "Float8_e4m3fn", "Double")
+    ]
+    assert [s.name for s, _ in todo.steps(document(*records))] == ["isfinite for Double"]
+
+
+def test_what_only_tests_need_is_last_with_the_reason() -> None:
+    records = [
+        *(record(f"stream/c{i}", "unsupported", reason=needs("delay")) for i in range(9)),
+        record("error/a", "unsupported", reason=needs("fault_injection")),
+        record("stream/x", "unsupported", reason=needs("streams")),
+        lacking("copy/a", "sub.out"),
+    ]
+    made = document(*records)
+    names = [step.name for step, _ in todo.steps(made)]
+    assert names == ["aten::sub.out", "streams", "delay", "fault_injection"]
+    aid = "    9  capability delay: last, because only tests need it; the descriptor's key 'delay'"
+    assert any(line.startswith(aid) for line in todo.lines(made, catalogue.load()))
 
 
 def test_the_lines_say_what_to_do_where_to_read_and_what_is_left() -> None:

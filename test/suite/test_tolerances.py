@@ -24,12 +24,13 @@ def load(tmp_path: Path, text: str) -> tolerances.Tolerances:
     return tolerances.load(file)
 
 
-def test_the_default_is_that_of_torch_testing() -> None:
-    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64):
+def test_the_default_is_that_of_torch_testing_but_for_double_precision() -> None:
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.complex64):
         value = torch.ones(1, dtype=dtype)
         rtol, atol = compare.tolerance(dtype)
         torch.testing.assert_close(value * (1 + rtol), value)
         assert (rtol, atol) == torch.testing._comparison.default_tolerances(dtype)
+    assert compare.tolerance(torch.float64) == compare.tolerance(torch.complex128) == (1e-11, 1e-11)
     assert compare.tolerance(torch.int64) == (0.0, 0.0)
 
 

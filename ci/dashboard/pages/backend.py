@@ -17,7 +17,7 @@ from ci.dashboard.model import Result, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
 from ci.document import Natural, Part
-from torch_conformance.results import summary
+from torch_conformance.results.causes import grouped
 
 #: Newest runs in the charts and in the table beside them.
 MAX_CHARTED = 365
@@ -178,7 +178,7 @@ def _charts(runs: Sequence[Run]) -> tuple[Chart, ...]:
 
 def causes(bad: Mapping[str, Result]) -> Iterator[Cause]:
     """Bad results, grouped as the suite's own summary does it; most frequent first."""
-    for text, group in summary.grouped(Failure.of(bad)):
+    for text, group in grouped(Failure.of(bad)):
         yield Cause(text, tuple(one.id for one in group), bad[group[0].id].repro)
 
 

@@ -21,7 +21,7 @@ from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
 from ci.dashboard.texts import Cut, cut
 from ci.document import Natural, Part, Sha256, Time, one_of
-from torch_conformance.results import summary
+from torch_conformance.results.causes import grouped
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -152,7 +152,7 @@ def _before(run: Run, model: Model) -> tuple[Run | None, list[Change]]:
 
 
 def _causes(wrong: Mapping[str, Result]) -> list[Cause]:
-    groups = summary.grouped(Failure.of(wrong), MAX_CAUSES)
+    groups = grouped(Failure.of(wrong), MAX_CAUSES)
     limit = min(max(ROOM // max(2 * len(groups), 1), LEAST), MOST)
     return [_cause(text, [one.id for one in group], wrong, limit) for text, group in groups]
 

@@ -322,3 +322,56 @@ def the_module_keeps_a_device_of_its_own() -> None:
         own[0] = _index(device)
 
     module.set_device, module.current_device = remember, lambda: own[0]
+
+
+@lie("DEV-020", "device/views:* device/views_thread:*", planted=True)
+def the_modules_device_is_that_of_its_own_functions() -> None:
+    """current_device() remembers what set_device() was given, and sees nothing else."""
+    module = _module()
+    set_device, seen = module.set_device, {"index": 0}
+
+    def remember(device: Any) -> None:
+        seen["index"] = _index(device)
+        set_device(device)
+
+    plant(module, "set_device", remember)
+    plant(module, "current_device", lambda: seen["index"])
+
+
+# ---- streams -----------------------------------------------------------------------------------
+
+
+def _context(restores: Callable[[Any], bool], *, device: bool = True) -> None:
+    """Let a context of a stream of the module restore only after some ends of its block."""
+    module = _module()
+
+    # The class is known at run time only.
+    class Context(module.StreamContext):  # type: ignore[misc, name-defined]
+        def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+            if restores(kind):
+                current = _current()
+                super().__exit__(kind, error, traceback)
+                if not device:
+                    module.set_device(current)
+
+    plant(module, "StreamContext", Context)
+    plant(module, "stream", Context)
+
+
+@lie("STREAM-041", "stream/context:module_after_exception", planted=True)
+def exceptions_keep_the_stream() -> None:
+    """An exception leaves the stream of torch.<type>.stream(s) current."""
+    _context(lambda kind: kind is None)
+
+
+@lie("STREAM-042", "stream/context_device:module_after_exception", planted=True)
+def streams_of_the_module_keep_the_device() -> None:
+    """The end of torch.<type>.stream(s) restores the stream and not the device."""
+    _context(lambda kind: True, device=False)
+
+
+@lie("STREAM-058", "stream/priority:read_back", planted=True)
+def every_stream_says_it_is_urgent() -> None:
+    """The priority of a stream of the module is always the greatest."""
+    stream = _module().Stream
+    plant(stream, "priority", property(lambda self: stream.priority_range()[1]))

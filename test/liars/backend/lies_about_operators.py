@@ -52,6 +52,14 @@ def host_operands_are_moved(name: str, call: Call, args: Any, kwargs: Any) -> An
     return call(*args, **kwargs)
 
 
+@lie("OP-005", "operator/apart:addmm operator/apart:mv")
+def operands_of_another_index_are_moved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A tensor of another device of the type is moved to the device of the last operand."""
+    if name in ("addmm", "mv"):
+        args = tuple(a.to(args[-1].device) for a in args)
+    return call(*args, **kwargs)
+
+
 @lie("OP-010", "operator/convolution:conv2d operator/convolution:conv1d")
 def convolutions_forget_their_bias(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A convolution adds no bias."""

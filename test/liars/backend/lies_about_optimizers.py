@@ -134,3 +134,65 @@ def lists_are_of_the_first_device(name: str, call: Call, args: Any, kwargs: Any)
     if name.startswith("_foreach_") and args[0][0].device.index != 0 and name.endswith("_.List"):
         return None
     return call(*args, **kwargs)
+
+
+@lie("OPTIM-020", "optimizer/hyperparameters_foreach:adam optimizer/hyperparameters_foreach:adamw")
+def the_largest_moment_is_the_latest(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The maximum of two lists is the second one."""
+    if name == "_foreach_maximum_.List":
+        for tensor, other in zip(*args, strict=True):
+            tensor.copy_(other)
+        return None
+    return call(*args, **kwargs)
+
+
+@lie("OPTIM-020", "optimizer/hyperparameters_loop:rmsprop")
+def products_are_never_subtracted(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """addcmul_ with a negative factor takes its absolute value."""
+    if name in ("addcmul", "addcmul_") and kwargs.get("value", 1) < 0:
+        kwargs = {"value": -kwargs["value"]}
+    return call(*args, **kwargs)
+
+
+@lie("OPTIM-021", "optimizer/hyperparameters_fused:adam optimizer/hyperparameters_fused:adamw")
+def fused_steps_are_counted_once_for_all(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fused optimizer takes the count of steps of its first parameter for every parameter."""
+    if name in ("_fused_adam_", "_fused_adamw_"):
+        counts = args[5]
+        args = (*args[:5], [counts[0].clone() for _ in counts])
+    return call(*args, **kwargs)
+
+
+@lie("OPTIM-021", "optimizer/hyperparameters_fused:sgd")
+def fused_momentum_is_never_damped(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fused optimizer ignores dampening."""
+    if name.startswith("_fused_sgd_"):
+        kwargs = {**kwargs, "dampening": 0.0}
+    return call(*args, **kwargs)
+
+
+@lie("OPTIM-022", "optimizer/tensor_betas:adam")
+def scalars_of_tensors_keep_eight_bits(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """item() of a tensor of float32 keeps eight bits."""
+    result = call(*args, **kwargs)
+    if name == "_local_scalar_dense" and isinstance(result, float):
+        return float(torch.tensor(result).bfloat16())
+    return result
+
+
+@lie("OPTIM-023", "optimizer/grad_scale:adamw optimizer/grad_scale:sgd")
+def fused_steps_take_scaled_gradients(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fused optimizer does not divide gradients by grad_scale."""
+    if name.startswith("_fused_"):
+        kwargs = {**kwargs, "grad_scale": None}
+    return call(*args, **kwargs)
+
+
+@lie("OPTIM-017", "optimizer/found_inf:adamw optimizer/found_inf:adam")
+def skipped_steps_decay(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """A fused step that is skipped still changes the first moments."""
+    result = call(*args, **kwargs)
+    if name.startswith("_fused_adam") and kwargs.get("found_inf") is not None:
+        for moment in args[2]:
+            moment.mul_(1 - 0.1 * kwargs["found_inf"])
+    return result

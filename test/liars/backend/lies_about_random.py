@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from lies import BACKEND, Call, lie
+from lies import BACKEND, Call, lie, plant
 
 #: Operators through which plain uniform and normal numbers are drawn.
 UNIFORM = ("uniform_", "rand", "rand_like")
@@ -273,3 +273,22 @@ def permutations_take_any_generator(name: str, call: Call, args: Any, kwargs: An
     if name.startswith("randperm") and given is not None and given.device.type != BACKEND:
         kwargs = {**kwargs, "generator": None}
     return call(*args, **kwargs)
+
+
+@lie("GEN-023", "generator/torch_seed:random", planted=True)
+def all_devices_are_the_first() -> None:
+    """manual_seed_all seeds the first device only."""
+    module = torch.get_device_module(BACKEND)
+    plant(module, "manual_seed_all", module.default_generators[0].manual_seed)
+
+
+@lie("GEN-014", "generator/device_object")
+def draws_elsewhere_move_the_default_generator(
+    name: str, call: Call, args: Any, kwargs: Any
+) -> Any:
+    """A draw on another device than the first also advances the default generator there."""
+    result = call(*args, **kwargs)
+    if name in (*UNIFORM, "rand.generator") and result.get_device() > 0:
+        generator = torch.get_device_module(BACKEND).default_generators[result.get_device()]
+        generator.set_offset(generator.get_offset() + 4)
+    return result

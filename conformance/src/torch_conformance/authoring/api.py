@@ -9,11 +9,12 @@ and meaning within a minor version; CHANGELOG.md says what changes. "Writing che
 from __future__ import annotations
 
 from torch_conformance.authoring.check import check
-from torch_conformance.authoring.departure import Ended, ends
+from torch_conformance.authoring.departure import Ended, ends, why_ended
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.observe import (
     LATE_MS,
     Footprint,
+    apart,
     backend_meta,
     becomes_true,
     footprint,
@@ -50,6 +51,7 @@ __all__ = [
     "Program",
     "agree",
     "agree_with_double",
+    "apart",
     "backend_meta",
     "becomes_true",
     "check",
@@ -67,5 +69,6 @@ __all__ = [
     "ramp",
     "tensors",
     "while_held",
+    "why_ended",
     "words",
 ]

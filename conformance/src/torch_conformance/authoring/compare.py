@@ -7,7 +7,7 @@ so that formatting a failure can never run into the backend again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ _COMPARABLE: dict[torch.dtype, torch.dtype] = {
     torch.uint32: torch.int64,
 }
 
+#: What is reported of a result that changes between two readings.
+CHANGING = "the result differed from the expected one when it was read first, and does not any more"
 #: Elements that are compared at once.
 PART = 1 << 20
 
@@ -149,13 +151,94 @@ def _tensor_difference(
     actual, expected = _plain(actual), _plain(expected)
     if torch.equal(actual, expected):
         return None
-    close = torch.empty(expected.numel(), dtype=torch.bool)
+    readings = _Readings()
     for part, a, e in _parts(actual, expected):
-        close[part] = _close(a, e, rtol, atol, equal_nan)
-    if bool(close.all()):
+        a, e = a.clone(), e.clone()
+        readings.add(part, a, e, ~_close(a, e, rtol, atol, equal_nan))
+    if readings.agree:
+        # They did not agree a moment ago.
+        return Difference(Mismatch.SOME_VALUES, f"{_at(where)}{CHANGING}")
+    if not readings.wrong:
         return None
-    extent = Mismatch.SOME_VALUES if bool(close.any()) else Mismatch.ALL_VALUES
-    return Difference(extent, _at(where) + _describe(actual, expected, ~close, rtol, atol))
+    notes = [f"allowed rtol {rtol:g}, atol {atol:g}"] if rtol or atol else []
+    return _reported(readings, actual, expected, notes, where)
+
+
+def described(
+    actual: Tensor, expected: Tensor, wrong: Tensor, notes: Iterable[str], where: str = ""
+) -> Difference:
+    """The difference between two tensors of which `wrong` says for each element if it differs.
+
+    The notes say what was allowed.
+    """
+    readings = _Readings()
+    for part, a, e, differs in _parts(actual, expected, wrong):
+        readings.add(part, a.clone(), e, differs)
+    return _reported(readings, actual, expected, notes, where)
+
+
+def _reported(
+    readings: _Readings, actual: Tensor, expected: Tensor, notes: Iterable[str], where: str
+) -> Difference:
+    extent = Mismatch.ALL_VALUES if readings.wrong == expected.numel() else Mismatch.SOME_VALUES
+    return Difference(extent, _at(where) + _describe(readings, actual, expected, notes))
+
+
+class _Readings:
+    """What is wrong with a result, part by part.
+
+    Every element is read once, and everything that is reported of it is about the value that was
+    read: memory that work in flight still writes to has another one the next time.
+    """
+
+    def __init__(self) -> None:
+        self.wrong = 0
+        self.agree = True
+        """Whether all elements were as expected, to the bit; a NaN never is."""
+        self.first: tuple[int, Any, Any] | None = None
+        """The first wrong element: its index in the flat tensor, its value, the expected one."""
+        self.copied: tuple[slice, Tensor] | None = None
+        """The first part with a wrong element."""
+        self.ulp: int | None = None
+        self._absolute: list[Tensor] = []
+        self._relative: list[Tensor] = []
+
+    def add(self, part: slice, actual: Tensor, expected: Tensor, wrong: Tensor) -> None:
+        """Take a part into account; `wrong` says of each element whether it differs."""
+        self.agree = self.agree and torch.equal(actual, expected)
+        count = int(wrong.sum())
+        if not count:
+            return
+        self.wrong += count
+        if self.copied is None:
+            at = int(wrong.view(torch.uint8).argmax())
+            self.first = part.start + at, actual[at].item(), expected[at].item()
+            self.copied = part, actual
+        actual, expected = actual[wrong], expected[wrong]
+        if expected.dtype != torch.bool:
+            wide = torch.complex128 if expected.is_complex() else torch.float64
+            distance = (actual.to(wide) - expected.to(wide)).abs()
+            self._absolute.append(distance.max())
+            self._relative.append((distance / expected.to(wide).abs()).max())
+        ulp = max_ulp(actual, expected)
+        self.ulp = ulp if self.ulp is None or ulp is None else max(ulp, self.ulp)
+
+    def errors(self, dtype: torch.dtype) -> Iterator[str]:
+        """The largest errors of wrong elements, in words."""
+        if self._absolute:
+            # The maximum of tensors, which is nan if one of them is.
+            yield f"max abs error {float(torch.stack(self._absolute).max()):.3g}"
+        if self._relative and (dtype.is_floating_point or dtype.is_complex):
+            yield f"max rel error {float(torch.stack(self._relative).max()):.3g}"
+        if self.ulp is not None:
+            yield f"max {self.ulp} ULP"
+
+    def changed(self, actual: Tensor) -> int:
+        """How many elements of the first part with a wrong one have another value by now."""
+        if self.copied is None:
+            return 0
+        part, before = self.copied
+        return int((~_close(actual.reshape(-1)[part], before, 0.0, 0.0, True)).sum())
 
 
 def _parts(*tensors: Tensor) -> Iterator[tuple[Any, ...]]:
@@ -193,38 +276,21 @@ def _plain(tensor: Tensor) -> Tensor:
     return tensor.to(wider) if wider is not None else tensor
 
 
-def _describe(actual: Tensor, expected: Tensor, wrong: Tensor, rtol: float, atol: float) -> str:
-    """The sentence about a difference; `wrong` says of each element whether it differs."""
-    count, total = int(wrong.sum()), expected.numel()
-    flat = int(wrong.view(torch.uint8).argmax())
+def _describe(readings: _Readings, actual: Tensor, expected: Tensor, notes: Iterable[str]) -> str:
+    """The sentence about a difference."""
+    assert readings.first is not None
+    flat, got, wanted = readings.first
     index = _unravel(flat, expected.shape)
-    got, wanted = actual.reshape(-1)[flat].item(), expected.reshape(-1)[flat].item()
-    parts = [f"{count} of {total} elements differ; first at {index}: {got!r}, expected {wanted!r}"]
-    parts += _errors(actual, expected, wrong)
-    if rtol or atol:
-        parts.append(f"allowed rtol {rtol:g}, atol {atol:g}")
+    parts = [
+        f"{readings.wrong} of {expected.numel()} elements differ; "
+        f"first at {index}: {got!r}, expected {wanted!r}",
+        *readings.errors(expected.dtype),
+    ]
+    parts.extend(notes)
+    changed = readings.changed(actual)
+    if changed:
+        parts.append(f"{changed} elements have changed since they were compared")
     return "; ".join(parts)
-
-
-def _errors(actual: Tensor, expected: Tensor, wrong: Tensor) -> list[str]:
-    if expected.dtype == torch.bool:
-        return []
-    wide = torch.complex128 if expected.is_complex() else torch.float64
-    absolute, relative = [], []
-    for _, a, e, differs in _parts(actual, expected, wrong):
-        if bool(differs.any()):
-            wanted = e[differs].to(wide)
-            distance = (a[differs].to(wide) - wanted).abs()
-            absolute.append(distance.max())
-            relative.append((distance / wanted.abs()).max())
-    # The maximum of tensors, which is nan if one of them is.
-    parts = [f"max abs error {float(torch.stack(absolute).max()):.3g}"]
-    if expected.is_floating_point() or expected.is_complex():
-        parts.append(f"max rel error {float(torch.stack(relative).max()):.3g}")
-    ulp = max_ulp(actual, expected)
-    if ulp is not None:
-        parts.append(f"max {ulp} ULP")
-    return parts
 
 
 def max_ulp(actual: Tensor, expected: Tensor) -> int | None:

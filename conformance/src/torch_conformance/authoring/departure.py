@@ -1,41 +1,63 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How processes that used the device end: exit status, signal and output of short programs.
 
-A fresh interpreter costs seconds, most of it importing torch. Where the backend can be forked
-before its first use, one fresh interpreter loads it, touches nothing, and forks a child for each
-program. The child runs the program and leaves as any script does, through the interpreter's own
-shutdown; each program still meets an unused device.
+A fresh interpreter costs seconds, most of it importing torch. Where a child that is forked before
+the first use of the device can use it, one fresh interpreter loads the backend, touches nothing,
+and forks a child for each program. The child runs the program and leaves as any script does,
+through the interpreter's own shutdown; each program still meets an unused device. A backend whose
+import starts threads may hang in such a child, which says nothing about how processes end: each
+program then has a fresh interpreter.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import subprocess
+
     from torch_conformance.authoring.device import Device
 
-#: Seconds after which a program that hangs is ended by SIGALRM.
+#: How much of what a process wrote is shown, in characters.
+TAIL = 2000
+#: Seconds after which a program that hangs is ended; its status is then that of SIGALRM.
 LIMIT = 60
+#: Seconds that the first forked child may take for the smallest use of the device.
+PROBE_LIMIT = 20
 
+#: The parent enforces the limits: a child may hang in a handler of the fork, before it runs a line.
 _NURSERY = """
-import json, os, signal, sys, tempfile
-ended = {}
-for name, program in json.loads(sys.argv[1]).items():
+import json, os, signal, sys, tempfile, time
+def run(program, name, limit):
     with tempfile.TemporaryFile() as output:
         child = os.fork()
         if child == 0:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
-            signal.alarm(LIMIT)
             exec(compile(program, name, "exec"), {"__name__": "__main__"})
             sys.exit(0)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        end, done = time.monotonic() + limit, (0, 0)
+        while not done[0] and time.monotonic() < end:
+            time.sleep(0.002)
+            done = os.waitpid(child, os.WNOHANG)
+        if not done[0]:
+            os.kill(child, signal.SIGALRM)
+            time.sleep(0.1)
+            os.kill(child, signal.SIGKILL)
+            done = os.waitpid(child, 0)
         output.seek(0)
-        ended[name] = status, output.read().decode(errors="replace")
+        return os.waitstatus_to_exitcode(done[1]), output.read().decode(errors="replace")
+probe, programs = json.loads(sys.argv[1])
+ended = None
+if run(probe, "probe", PROBE_LIMIT)[0] == 0:
+    ended = {name: run(program, name, LIMIT) for name, program in programs.items()}
 print("ENDED" + json.dumps(ended), end="")
 """
+#: It leaves at once: only whether a forked child can use the device is asked.
+_PROBE = "import os\ntorch.zeros(2, device=D).cpu()\nos._exit(0)\n"
 
 
 class Ended(NamedTuple):
@@ -46,8 +68,20 @@ class Ended(NamedTuple):
 
     def verify(self, status: int = 0) -> None:
         """Fail unless the program ended with `status`."""
-        how = f"killed by signal {-self.status}" if self.status < 0 else f"status {self.status}"
-        assert self.status == status, f"ended with {how}: {self.output[-2000:]}"
+        assert self.status == status, _how(self.status, self.output)
+
+
+def why_ended(done: subprocess.CompletedProcess[str]) -> str:
+    """How a process ended, and below it the end of what it wrote to stderr."""
+    return _how(done.returncode, done.stderr)
+
+
+def _how(status: int, output: str) -> str:
+    how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
+    # Whole lines: half a line is a new cause each time.
+    kept = output[-TAIL:]
+    tail = kept if kept == output else kept.partition("\n")[2]
+    return f"ended with {how}\n{tail}".rstrip()
 
 
 _known: dict[tuple[str, str], dict[str, Ended]] = {}
@@ -60,20 +94,35 @@ def ends(dev: Device, programs: Mapping[str, str]) -> dict[str, Ended]:
     """
     key = dev.type, json.dumps(programs)
     if key not in _known:
-        start = f"import torch\nD = {dev.type!r}\n"
+        start = f"import torch\nD = {str(dev.device())!r}\n"
         full = {name: start + program for name, program in programs.items()}
-        _known[key] = _forked(dev, full) if dev.has("fork") else _fresh(dev, full)
+        forked = _forked(dev, start + _PROBE, full) if dev.has("fork") else None
+        _known[key] = _fresh(dev, full) if forked is None else forked
     return _known[key]
 
 
-def _forked(dev: Device, programs: Mapping[str, str]) -> dict[str, Ended]:
-    nursery = _NURSERY.replace("LIMIT", str(LIMIT))
-    done = dev.python(nursery, args=[json.dumps(programs)], timeout=LIMIT * (1 + len(programs)))
-    assert done.returncode == 0, done.stderr[-2000:]
-    ended = json.loads(done.stdout.rpartition("ENDED")[2])
-    return {name: Ended(*end) for name, end in ended.items()}
+def _forked(dev: Device, probe: str, programs: Mapping[str, str]) -> dict[str, Ended] | None:
+    """How children of one process end; None if such a child cannot use the device."""
+    nursery = _NURSERY.replace("PROBE_LIMIT", str(PROBE_LIMIT)).replace("LIMIT", str(LIMIT))
+    try:
+        done = dev.python(
+            nursery,
+            args=[json.dumps([probe, programs])],
+            timeout=PROBE_LIMIT + LIMIT * (1 + len(programs)),
+        )
+    except AssertionError:
+        return None
+    ended = json.loads(done.stdout.rpartition("ENDED")[2] or "null")
+    return ended and {name: Ended(*end) for name, end in ended.items()}
 
 
 def _fresh(dev: Device, programs: Mapping[str, str]) -> dict[str, Ended]:
-    done = {name: dev.python(program) for name, program in programs.items()}
-    return {name: Ended(end.returncode, end.stdout + end.stderr) for name, end in done.items()}
+    return {name: _alone(dev, program) for name, program in programs.items()}
+
+
+def _alone(dev: Device, program: str) -> Ended:
+    try:
+        end = dev.python(program, timeout=LIMIT)
+    except AssertionError as error:
+        return Ended(-signal.SIGALRM, str(error))
+    return Ended(end.returncode, end.stdout + end.stderr)

@@ -9,15 +9,17 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import torch
 
 from torch_conformance.authoring import backend, compare
+from torch_conformance.authoring.device_module import DeviceModule
 from torch_conformance.authoring.journal import Journal
 from torch_conformance.spec.capabilities import describe_broken
 from torch_conformance.spec.descriptor import Descriptor
@@ -29,9 +31,6 @@ DTYPES: dict[str, tuple[torch.dtype, ...]] = {
     "complex": (torch.complex64, torch.complex128),
 }
 DTYPES["all"] = (*DTYPES["floating"], *DTYPES["integral"], *DTYPES["complex"], torch.bool)
-
-# What c10::DeviceGuardImplInterface says for a backend that does not implement it.
-CANNOT_WAIT = "doesn't support synchronizing"
 
 # A delay lasts longer than asked for by this factor: an observation must not race with its end.
 DELAY_MARGIN = 1.25
@@ -51,8 +50,13 @@ class Device:
         self._device = torch.device(device or descriptor.device_type)
         self.type = self._device.type
         self.is_accelerator = self.type != "cpu"
-        self.module: Any = (
+        #: torch.<type> as it is, for checks that require its names; for others there is `module`.
+        self.bare_module: Any = (
             backend.device_module(self.type, descriptor) if self.is_accelerator else None
+        )
+        #: torch.<type>; a check that needs a name that is missing is unsupported.
+        self.module: Any = (
+            DeviceModule(self.bare_module, self.type) if self.is_accelerator else None
         )
         self.count = backend.device_count(self.type, descriptor) if self.is_accelerator else 1
         self.capabilities = capabilities
@@ -62,10 +66,16 @@ class Device:
         # torch initialises a device with its first tensor. Until then, whatever runs on streams,
         # torch.accelerator.synchronize waits for nothing.
         torch.empty(0, device=self._device)
-        self._can_wait = self.is_accelerator and self._waits()
+        #: What is read to wait for a device: made once, because memory is counted.
+        self._elements: dict[torch.device, torch.Tensor] = {}
+        self._waits = self.is_accelerator
+        self._can_synchronize = self.is_accelerator and self._synchronizes()
+        self._can_read = self.is_accelerator and self._refusal_to_read() is None
         self.check_id = ""
         self.facts: dict[str, Any] = {}
         self._fallbacks: set[str] = set()
+        #: The streams of the running check, if they have to be waited for one by one.
+        self._made: list[torch.Stream] = []
         self.journal: Journal | None = None
         self._operations_per_ms: float | None = None
 
@@ -76,6 +86,7 @@ class Device:
         self.check_id = check_id
         self.facts = {}
         self._fallbacks.clear()
+        self._made.clear()
         if self.has("fallback_counter"):
             self._clear_fallbacks()
 
@@ -92,19 +103,30 @@ class Device:
     def synchronize(self, index: int | None = None) -> None:
         """Wait for all work of one device; without `index`, of every device.
 
-        Does nothing where the backend offers no such thing. The chapters ask for it as a
-        requirement; if it were missed here, every single check would fail for want of it.
+        Where the backend cannot synchronise a device, the streams of the check are waited for, and
+        one element is read: that waits for the work of the current stream, and raises its error.
+        Where nothing can be read either, nothing is waited for.
+        The chapters ask for synchronisation as a requirement; if it were missed here, every single
+        check would fail for want of it.
         """
-        if self._can_wait:
+        if not self._waits:
+            return
+        if self._can_synchronize:
             for i in range(self.count) if index is None else (index,):
                 self._wait(i)
+        else:
+            for stream in self._made:
+                stream.synchronize()
+            if self._can_read:
+                for device in self._readable() if index is None else (self.device(index),):
+                    self._read(device)
 
     def abandon(self) -> None:
         """Do not wait for the device again: an error that was expected has ended its use here.
 
         For isolated checks, whose process nobody uses after them.
         """
-        self._can_wait = False
+        self._waits = False
 
     def _wait(self, index: int) -> None:
         if self._is_current_accelerator():
@@ -112,18 +134,47 @@ class Device:
         else:
             self.module.synchronize(index)
 
-    def _waits(self) -> bool:
+    def _synchronizes(self) -> bool:
+        """Whether waiting works; asked while the device has nothing to do."""
+        if self._refusal_to_wait() is None:
+            return True
+        if self._refusal_to_wait() is None:  # an earlier error was raised late
+            return True
+        # A backend in its first days may have no copy: a device that is lost gives another error.
+        refusal = self._refusal_to_read()
+        return refusal is not None and not isinstance(refusal, NotImplementedError)
+
+    def _refusal_to_wait(self) -> Exception | None:
         try:
             self._wait(self._device.index or 0)
-        except (NotImplementedError, AttributeError):
-            return False
-        except RuntimeError as error:
-            return CANNOT_WAIT not in str(error)
-        return True
+        except Exception as error:
+            return error
+        return None
+
+    def _refusal_to_read(self) -> Exception | None:
+        try:
+            self._read(self._device)
+        except Exception as error:
+            return error
+        return None
+
+    def _read(self, device: torch.device) -> None:
+        if device not in self._elements:
+            self._elements[device] = torch.zeros(1).to(device)
+        self._elements[device].cpu()
+
+    def _readable(self) -> list[torch.device]:
+        """The device under test, and the others if they can be used."""
+        if not self.has("multi_device"):
+            return [self._device]
+        return [self.device(index) for index in range(self.count)]
 
     def stream(self, index: int | None = None, priority: int = 0) -> torch.Stream:
         """A new stream on the device."""
-        return torch.Stream(self.device(index), priority=priority)
+        made = torch.Stream(self.device(index), priority=priority)
+        if not self._can_synchronize:
+            self._made.append(made)
+        return made
 
     def event(self, timing: bool = False, blocking: bool = False) -> torch.Event:
         """A new event of the device type."""
@@ -134,6 +185,23 @@ class Device:
         if self._is_current_accelerator():
             return torch.accelerator.current_stream(index)
         return self.module.current_stream(index)
+
+    def default_stream(self, index: int = 0) -> torch.Stream:
+        """The default stream of a device.
+
+        Only the device module may have a function for it. Without it, this is the stream that is
+        current in a thread that has set none.
+        """
+        if hasattr(self.bare_module, "default_stream"):
+            default: torch.Stream = self.bare_module.default_stream(index)
+            return default
+        found: list[torch.Stream] = []
+        thread = threading.Thread(target=lambda: found.append(self.current_stream(index)))
+        thread.start()
+        thread.join()
+        if not found:
+            self.unsupported("there is no current stream in a new thread")
+        return found[0]
 
     def delay(self, ms: float) -> None:
         """Queue work that keeps the current stream busy for at least `ms`; return at once."""
@@ -327,6 +395,12 @@ class Device:
         return run_forked(function, timeout)
 
 
+class _Absent(NamedTuple):
+    """What a forked child found out to be missing."""
+
+    reason: Reason
+
+
 def run_forked(function: Callable[[], Any], timeout: float = 30.0) -> tuple[int, Any]:
     """Run `function` in a forked child of this process; see Device.fork."""
     read, write = os.pipe()
@@ -339,7 +413,10 @@ def run_forked(function: Callable[[], Any], timeout: float = 30.0) -> tuple[int,
     if data is None:
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
-    return os.waitstatus_to_exitcode(status), pickle.loads(data) if data else None
+    value = pickle.loads(data) if data else None
+    if isinstance(value, _Absent):
+        raise Unsupported(value.reason)
+    return os.waitstatus_to_exitcode(status), value
 
 
 def _name(dtype: torch.dtype) -> str:
@@ -351,6 +428,8 @@ def _child(function: Callable[[], Any], write: int) -> NoReturn:
     backend.settle_after_fork()
     try:
         value = function()
+    except Unsupported as absent:
+        value = _Absent(absent.reason)
     except BaseException:
         value, status = traceback.format_exc(), 1
     try:

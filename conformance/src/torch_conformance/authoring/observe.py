@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import torch
 
+from torch_conformance.spec.capabilities import NO_STORAGE, NO_SYNCHRONIZE
+from torch_conformance.spec.reason import MissingCapability, Unsupported
+
 if TYPE_CHECKING:
     from torch_conformance.authoring.device import Device
 
@@ -40,7 +43,7 @@ def while_held(dev: Device, look: Callable[[], T]) -> T:
         seen = look()
         if (time.monotonic() - begun) * 1000.0 < ms:
             return seen
-        torch.accelerator.synchronize()
+        dev.synchronize()
     raise AssertionError(
         f"calls that must return at once took more than {HOLD_MS[-1]:.0f} ms while the stream was "
         "busy: one of them waits for the device"
@@ -93,9 +96,35 @@ def raised(work: Callable[[], Any]) -> Exception:
     """Run `work`, which must raise, and return the exception."""
     try:
         value = work()
+    except Unsupported:
+        raise
     except Exception as error:  # which one is for the caller to judge
+        if re.search(NO_SYNCHRONIZE, str(error)):
+            raise Unsupported(MissingCapability(names=("synchronize",))) from None
         return error.with_traceback(None)  # a traceback would keep the frame's tensors alive
     raise AssertionError(f"nothing was raised; the call returned {type(value).__name__}")
+
+
+def address(tensor: torch.Tensor) -> int | None:
+    """What Tensor.data_ptr gives; None for a tensor without storage, which has no address."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError as error:
+        if re.search(NO_STORAGE, str(error)):
+            return None
+        raise
+
+
+def apart(first: torch.Tensor, second: torch.Tensor) -> bool:
+    """Whether two tensors have memory of their own: not one storage, nor the same address.
+
+    Where data_ptr() is 0 for every tensor, the storages alone tell.
+    """
+    storages = first.untyped_storage(), second.untyped_storage()
+    if storages[0]._cdata == storages[1]._cdata:
+        return False
+    addresses = [storage.data_ptr() for storage in storages]
+    return addresses[0] != addresses[1] or addresses[0] == 0
 
 
 class Footprint(NamedTuple):

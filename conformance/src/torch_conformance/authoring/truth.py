@@ -19,11 +19,14 @@ from torch import Tensor
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.programs import tensors
 
-_DOUBLE = {
+#: The dtype in which the truth of a result is computed: the widest that the CPU has.
+WIDE: dict[torch.dtype, torch.dtype] = {
     torch.float16: torch.float64,
     torch.bfloat16: torch.float64,
     torch.float32: torch.float64,
+    torch.float64: torch.float64,
     torch.complex64: torch.complex128,
+    torch.complex128: torch.complex128,
 }
 
 
@@ -100,7 +103,7 @@ def agree_with_double(
     largest finite element of the result. Integers and truth values are exact.
     """
     __tracebackhide__ = True
-    expected = tensors(program(Inputs(torch.device("cpu"), _DOUBLE.get(dtype, dtype), dtype)))
+    expected = tensors(program(Inputs(torch.device("cpu"), WIDE.get(dtype, dtype), dtype)))
     actual = tensors(program(Inputs(dev.device(), dtype)))
     assert expected, "the program returned no tensor"
     assert len(actual) == len(expected)
@@ -111,7 +114,7 @@ def agree_with_double(
 
 def _assert_close(dev: Device, got: Tensor, wanted: Tensor, rtol: float, slack: float) -> None:
     __tracebackhide__ = True
-    if wanted.dtype in _DOUBLE.values() and _DOUBLE.get(got.dtype) == wanted.dtype:
+    if WIDE.get(got.dtype) == wanted.dtype:
         wanted = wanted.to(got.dtype)
     if not (wanted.is_floating_point() or wanted.is_complex()):
         dev.assert_equal(got, wanted)

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from torch_conformance.bench.throughput import PACKAGE, cpu_of_children
-from torch_conformance.results import reader, summary
+from torch_conformance.results import causes, reader
 from torch_conformance.spec.result import CheckResult
 
 CHECKS = PACKAGE / "bench" / "broken"
@@ -35,7 +35,7 @@ class Timing:
     @property
     def causes(self) -> int:
         """Rows of the table of causes."""
-        return len(summary.grouped(check for check in self.checks if check.unexpected))
+        return len(causes.grouped(check for check in self.checks if check.unexpected))
 
     def line(self, name: str) -> str:
         """One line of the table."""

@@ -51,6 +51,12 @@ def _head(found: Survey) -> Iterator[str]:
         yield f"import: {{after_torch: {_yaml(list(target.imports.after_torch))}}}"
     if target.autoload:
         yield from _key("autoload", True)
+    if target.device.setup:
+        yield "# makes the device; teardown: 'pkg.mod:function' gets what it returned, and ends it"
+        yield f"device: {{setup: {_yaml(target.device.setup)}}}"
+    if target.env:
+        yield "# was set when this was written; workers get it wherever the suite runs"
+        yield f"env: {_map(target.env)}"
     if target.module:
         yield from _key("module", target.module)
     if found.spawned_because:
@@ -70,13 +76,28 @@ def _capabilities(found: Survey) -> Iterator[str]:
     yield "# What probing found. While these lines are comments, each run probes again. Checks"
     yield "# that need an absent capability are `unsupported`; those that need a BROKEN one fail."
     yield "# Declare what the backend is meant to have: if it is absent, its checks then fail, too."
-    yield "# capabilities:"
+    denied = dict(_denied(found))
+    yield "capabilities:" if denied else "# capabilities:"
+    for name, why in denied.items():
+        yield f"  {name}: false  # {MEANING[name]} ({_line(why)})"
     for name, meaning in MEANING.items():
         result = found.probed.get(name)
-        if result is not None:
+        if result is not None and name not in denied:
             seen = probes.broken(result)
             offered = found.has(name) or seen is not None
             yield f"#   {name}: {_yaml(offered)}  # {meaning}{_why(result, seen)}"
+
+
+def _denied(found: Survey) -> Iterator[tuple[str, str]]:
+    """Capabilities that only the descriptor can deny, and what was seen."""
+    seen = found.processes
+    if seen is None:
+        return
+    if seen.fork:
+        threads = f"; loading starts {seen.started} threads" if seen.started else ""
+        yield "fork", f"{seen.fork}{threads}"
+    if seen.threads:
+        yield "threads", seen.threads
 
 
 def _why(result: Result, seen: str | None) -> str:
@@ -107,6 +128,11 @@ def _yaml(value: Any) -> str:
         return f"[{', '.join(map(_yaml, value))}]"
     plain = isinstance(value, str) and value.replace(".", "").replace("_", "").isalnum()
     return value if plain and not value[0].isdigit() else json.dumps(value)
+
+
+def _map(values: dict[str, str]) -> str:
+    """A map in YAML, on one line; all values are quoted, because they are text."""
+    return f"{{{', '.join(f'{_yaml(key)}: {json.dumps(value)}' for key, value in values.items())}}}"
 
 
 def _line(text: str, room: int = 90) -> str:

@@ -33,7 +33,8 @@ FOUND = {
     LoadProblem.NO_DEVICE: (
         "installation",
         "device_count() is 0: the driver finds no device; ask the vendor's own tool whether it "
-        "does",
+        "does. If a call has to make the device, name it: init --setup pkg.mod:function, or "
+        "device: {setup: 'pkg.mod:function'} in the descriptor",
     ),
     LoadProblem.TOO_SLOW: (
         "descriptor or backend",

@@ -1,38 +1,40 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A look at a backend that nobody has described yet.
 
-Two processes find things out, and both may crash or hang: a fresh interpreter imports the backend
-and tells how it is called, then the suite's own workers load it as in a run, and probe it.
+What finds things out are processes that may crash or hang: fresh interpreters import the packages
+that may be the backend, the suite's own workers load it as in a run, and probe it, and a last
+interpreter forks and uses threads.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
-from typing import Any
 
 import msgspec
 from msgspec import UNSET
 
-from torch_conformance.authoring.backend import AUTOLOAD
 from torch_conformance.bringup.loading import explained
+from torch_conformance.bringup.packages import BACKENDS, Candidate, announced, likely
+from torch_conformance.bringup.scout import Processes, Scouted, processes, scout
 from torch_conformance.judging.judge import Options
 from torch_conformance.running import probes
 from torch_conformance.running.pool import Pool
-from torch_conformance.running.process import ended
 from torch_conformance.running.result import Result
-from torch_conformance.spec.descriptor import Deadlines, Descriptor, Imports, torch_device_types
-from torch_conformance.spec.outcome import CannotLoad, LoadProblem, Outcome
+from torch_conformance.spec.descriptor import (
+    Deadlines,
+    Descriptor,
+    Imports,
+    Setup,
+    torch_device_types,
+)
+from torch_conformance.spec.outcome import CannotLoad, Outcome
 
-BACKENDS = "torch.backends"
 UNNAMED = "privateuseone"
 # Data types that a descriptor may call unsupported.
 DTYPES = (
@@ -40,16 +42,10 @@ DTYPES = (
     *("int8", "int16", "int32", "int64", "uint8", "bool"),
     *("complex64", "complex128"),
 )
-
-_SCOUT = """
-import importlib, json, sys
-import torch
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-print()
-name = torch._C._get_privateuse1_backend_name()
-print(json.dumps({"privateuse1": name, "module": hasattr(torch, name), "torch": torch.__version__}))
-"""
+# Words of the names of variables whose values are not to be copied.
+_SECRETS = frozenset(
+    ("AUTH", "CREDENTIAL", "CREDENTIALS", "KEY", "PASSWD", "PASSWORD", "SECRET", "TOKEN")
+)
 
 
 @dataclass
@@ -63,6 +59,7 @@ class Survey:
     devices: list[str] = field(default_factory=list)
     probed: dict[str, Result] = field(default_factory=dict)
     spawned_because: str | None = None
+    processes: Processes | None = None
 
     @property
     def missing_dtypes(self) -> list[str]:
@@ -76,80 +73,93 @@ class Survey:
         return self.probed[name].outcome is Outcome.PASS
 
 
-def survey(name: str, imports: Iterable[str] = (), deadline: float = 120.0) -> Survey:
-    """Look at backend `name`, made available by `imports`; raises CannotLoad with what to do."""
-    modules, autoload = _what_to_import(name, tuple(imports))
-    scouted = _scout(modules, deadline)
-    device_type = _device_type(name, scouted["privateuse1"], modules)
+def survey(
+    name: str, imports: Iterable[str] = (), deadline: float = 120.0, setup: str | None = None
+) -> Survey:
+    """Look at backend `name`, made available by `imports`; raises CannotLoad with what to do.
+
+    `setup` (`pkg.mod:function`) makes the device, where it does not exist before.
+    """
+    candidate, scouted = _found(name, tuple(imports), setup, deadline)
+    device_type = scouted.device if setup else _device_type(name, scouted.privateuse1, candidate)
+    made_by_import = candidate.modules and not scouted.called
     forked = Descriptor(
         name=name,
         device_type=device_type,
-        module=f"torch.{device_type}" if scouted["module"] and modules else UNSET,
-        imports=Imports(after_torch=modules),
-        autoload=autoload,
+        module=f"torch.{device_type}" if scouted.module and candidate.modules else UNSET,
+        imports=Imports(after_torch=candidate.modules if made_by_import else ()),
+        autoload=candidate.entry is not None,
+        device=Setup(setup=setup) if setup else Setup(),
+        env=_environment(device_type, candidate.modules),
         deadlines=Deadlines(startup=deadline),
     )
+    found = _probed(forked, scouted.torch)
+    found.processes = processes(candidate, setup, device_type, deadline)
+    return found
+
+
+def _probed(forked: Descriptor, torch: str) -> Survey:
+    """What probing finds, in workers that are forked or, where that does not work, fresh."""
     try:
-        return _load_and_probe(forked, scouted["torch"])
+        return _load_and_probe(forked, torch)
     except CannotLoad as error:
         reason, problem = str(error), error.problem
     try:
         with _in_a_file(msgspec.structs.replace(forked, start_method="spawn")) as spawned:
-            found = _load_and_probe(spawned, scouted["torch"])
+            found = _load_and_probe(spawned, torch)
     except CannotLoad:
         raise CannotLoad(explained(reason, problem)) from None
     found.spawned_because = reason
     return found
 
 
-def _what_to_import(name: str, given: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-    """Modules to import, and whether torch would load the backend by itself."""
-    announced = [entry for entry in entry_points(group=BACKENDS) if entry.name == name]
-    modules = given or tuple(entry.module for entry in announced)
-    if not modules and name not in torch_device_types():
-        raise CannotLoad(
-            f"which module makes {name!r} available? Say it: --import torch_{name}\n"
-            f"(Torch does not know a device {name!r} by itself, and no installed package announces "
-            f"it in the entry point group {BACKENDS!r}.)"
-        )
-    return modules, bool(announced)
+def _found(
+    name: str, given: tuple[str, ...], setup: str | None, deadline: float
+) -> tuple[Candidate, Scouted]:
+    """What makes the device available, and how it calls itself."""
+    if given or setup or name in torch_device_types():
+        known = (one for one in announced(name) if one.modules == given)
+        candidate = next(known, Candidate(given))
+        return candidate, scout(candidate, setup, deadline)
+    problem: CannotLoad | None = None
+    for candidate in (*announced(name), *likely(name)):
+        try:
+            scouted = scout(candidate, setup, deadline)
+        except CannotLoad as error:
+            problem = problem or error
+            continue
+        if scouted.privateuse1 == name:
+            return candidate, scouted
+    if problem is not None:
+        raise problem
+    others = [f"{one.entry}" for one in announced(name)]
+    found = f"They announce: {', '.join(others)}." if others else "They announce none."
+    raise CannotLoad(
+        f"which module makes {name!r} available? Say it: --import torch_{name}\n"
+        f"(Torch does not know a device {name!r} by itself, and no installed package makes it, "
+        f"neither one of the entry point group {BACKENDS!r} nor one that has {name!r} in its name "
+        f"and needs torch. {found})"
+    )
 
 
-def _device_type(name: str, privateuse1: str, modules: tuple[str, ...]) -> str:
-    if not modules or (privateuse1 == UNNAMED and name in torch_device_types()):
+def _environment(device_type: str, modules: tuple[str, ...]) -> dict[str, str]:
+    """Variables that are set now and have the name of the backend in theirs.
+
+    A password is nothing for a file that others read.
+    """
+    names = {device_type.upper(), *(module.partition(".")[0].upper() for module in modules)}
+    return {
+        key: value
+        for key, value in sorted(os.environ.items())
+        if any(f"_{name}_" in f"_{key.upper()}_" for name in names)
+        and not _SECRETS.intersection(key.upper().split("_"))
+    }
+
+
+def _device_type(name: str, privateuse1: str, candidate: Candidate) -> str:
+    if not candidate.modules or (privateuse1 == UNNAMED and name in torch_device_types()):
         return name
     return privateuse1
-
-
-def _scout(modules: tuple[str, ...], deadline: float) -> dict[str, Any]:
-    """Import the modules in a fresh interpreter; what it says about itself."""
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _SCOUT, *modules],
-            env={**os.environ, AUTOLOAD: "0"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=deadline,
-        )
-    except subprocess.TimeoutExpired:
-        raise CannotLoad(
-            f"importing {', '.join(('torch', *modules))} takes more than {deadline:g} s: if the "
-            "device needs that long, give --deadline"
-        ) from None
-    *_, last = done.stdout.strip().splitlines() or [""]
-    try:
-        scouted: dict[str, Any] = json.loads(last)
-    except ValueError:
-        *_, said = done.stderr.strip().splitlines() or ["it wrote nothing"]
-        how = ended(done.returncode)
-        raise CannotLoad(
-            explained(
-                f"{how} while loading {', '.join(('torch', *modules))}: {said}", LoadProblem.DIED
-            )
-        ) from None
-    return scouted
 
 
 @contextmanager
@@ -160,6 +170,8 @@ def _in_a_file(target: Descriptor) -> Iterator[Descriptor]:
         "import": {"after_torch": list(target.imports.after_torch)},
         "autoload": target.autoload,
         "start_method": target.start_method,
+        "device": {"setup": target.device.setup} if target.device.setup else {},
+        "env": target.env,
         "deadlines": {"startup": target.deadlines.startup},
     }
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

@@ -10,14 +10,25 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
-from torch_conformance.results import summary
+from torch_conformance.results import causes
+from torch_conformance.results.missing import (
+    ALLOCATOR,
+    AUTOCAST,
+    CAPABILITY,
+    DTYPE,
+    FUNCTION,
+    GUARD,
+    HOOK,
+    OPERATOR,
+    Missing,
+    read,
+)
 from torch_conformance.results.report import Report
 from torch_conformance.spec.capabilities import KEYS, MEANING
 from torch_conformance.spec.catalogue import LEVELS, TIERS, Requirement
 from torch_conformance.spec.outcome import BAD, Outcome
-from torch_conformance.spec.reason import MissingCapability
+from torch_conformance.spec.reason import DeclaredUnsupported, MissingCapability
 from torch_conformance.spec.result import CheckResult
 
 MAX_STEPS = 20
@@ -25,9 +36,8 @@ MAX_CORRECTIONS = 5
 _SEVERE = (Outcome.DEVICE_LOST, Outcome.CRASH, Outcome.TIMEOUT, Outcome.FAIL)
 
 DOCS = "https://docs.pytorch.org/docs/main/accelerator/"
-# What kinds of steps there are, in the order in which equally frequent ones are listed.
-OPERATOR, AUTOCAST, DTYPE, FUNCTION = "operator", "autocast", "dtype", "function"
-HOOK, GUARD, ALLOCATOR, CAPABILITY = "hook", "guard", "allocator", "capability"
+# What to do about each kind, and where to read more: in the order in which equally frequent steps
+# are listed.
 KINDS = {
     OPERATOR: ("register a kernel for PrivateUse1", "operators.html"),
     AUTOCAST: ("register a fallthrough for all, and casts for autocast's lists", "amp.html"),
@@ -39,122 +49,88 @@ KINDS = {
     CAPABILITY: ("implement it, or declare it false", "index.html"),
 }
 FALLBACK = "runs on the CPU by fallback: a kernel of its own keeps the data on the device"
-
-# Functions of torch.<type> that PyTorch and its users call. A missing attribute of another name is
-# a mistake inside of the backend.
-FUNCTIONS = frozenset(
-    (
-        *("device_count", "is_available", "current_device", "set_device", "device", "device_of"),
-        *("Stream", "Event", "stream", "current_stream", "default_stream", "set_stream"),
-        *("synchronize", "get_device_name", "get_device_properties", "get_device_capability"),
-        *("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"),
-        *("memory_stats", "memory_summary", "mem_get_info", "empty_cache"),
-        *("reset_peak_memory_stats", "reset_accumulated_memory_stats"),
-        *("manual_seed", "manual_seed_all", "seed", "seed_all", "initial_seed"),
-        *("get_rng_state", "set_rng_state", "get_rng_state_all", "set_rng_state_all"),
-        *("default_generators", "is_initialized", "init", "_lazy_call", "_lazy_init"),
-        *("_is_in_bad_fork", "is_bf16_supported", "get_amp_supported_dtype"),
-    )
-)
-
-# Methods of the guard by what their default implementations say that the backend does not support.
-GUARD_METHODS = {
-    "acquiring a default stream": "getDefaultStream",
-    "acquiring a stream from pool": "getStreamFromGlobalPool",
-    "create a new Stream": "getNewStream",
-    "getting stream native handle": "getStreamNativeHandle",
-    "events": "record, block, queryEvent and destroyEvent",
-    "getting device capabilities": "getDeviceCapability",
-    "querying streams": "queryStream",
-    "synchronizing streams": "synchronizeStream",
-    "synchronizing events": "synchronizeEvent",
-    "synchronizing all streams on device": "synchronizeDevice",
-    "elapsedTime": "elapsedTime",
+# What PyTorch's messages call data types, where that is not torch's own name for them.
+_SCALAR_TYPES = {
+    "Byte": "uint8",
+    "Char": "int8",
+    "Short": "int16",
+    "Int": "int32",
+    "Long": "int64",
+    "Half": "float16",
+    "Float": "float32",
+    "Double": "float64",
+    "ComplexHalf": "complex32",
+    "ComplexFloat": "complex64",
+    "ComplexDouble": "complex128",
 }
 
 
-@dataclass(frozen=True)
-class Missing:
-    """Something that is not implemented."""
-
-    kind: str
-    name: str
-
-    @property
-    def order(self) -> tuple[int, str]:
-        """Where it stands among equally frequent ones."""
-        return list(KINDS).index(self.kind), self.name
-
-    @property
-    def action(self) -> str:
-        """What to do about it."""
-        action = KINDS[self.kind][0]
-        if self.kind == CAPABILITY:
-            key = KEYS.get(self.name)
-            where = f"; the descriptor's key {key!r} says how" if key else ""
-            return f"{action} ({MEANING.get(self.name, 'unknown')}{where})"
-        if self.kind == OPERATOR and re.search(r"(^|[._])out$", self.name):
-            return f"{action}; PyTorch derives the functional and the in-place form"
-        return action
+def _is_aid(step: Missing) -> bool:
+    """Whether only the suite needs it, to see more."""
+    return step.kind == CAPABILITY and step.name in KEYS
 
 
-# What a message says is missing: pattern, kind, and the name with the groups of the match.
-SIGNS = (
-    (r"from the 'Autocast\w+' backend", AUTOCAST, "dispatch key AutocastPrivateUse1"),
-    (r"Could not run '(aten::[\w.]+)'", OPERATOR, "{0}"),
-    (r"fallback function is registered for schema (aten::\w+(?:\.\w+)?)", OPERATOR, "{0}"),
-    (r"(\w+_overrideable) not implemented", OPERATOR, "aten::{0}"),
-    (r"\"(\w+)\" not implemented for '(\w+)'", DTYPE, "{0} for {1}"),
-    (r"Try to call torch\.\w+\.(\w+)\. The backend must register", FUNCTION, "{0}"),
-    (r"module miss some necessary func", FUNCTION, "get_amp_supported_dtype"),
-    (r"(?:module|type object) '[\w.]+' has no attribute '(\w+)'", FUNCTION, "{0}"),
-    (r"'[\w.]*Module\w*' object has no attribute '(\w+)'", FUNCTION, "{0}"),
-    (r"RegisterPrivateUse1HooksInterface`\s*and implement `(\w+)`", HOOK, "{0}"),
-    (r"Backend doesn't support ([\w ]+)\.", GUARD, "{0}"),
-    (r"Allocator for \w+ is not a DeviceAllocator", ALLOCATOR, "c10::DeviceAllocator"),
-)
-_SIGNS = [(re.compile(pattern), kind, name) for pattern, kind, name in SIGNS]
+def _rank(entry: tuple[Missing, list[CheckResult]]) -> tuple[bool, int, int, str]:
+    """What most checks wait for is first, and what only the suite needs is last."""
+    step, waiting = entry
+    return _is_aid(step), -len(waiting), list(KINDS).index(step.kind), step.name
+
+
+def _action(step: Missing) -> str:
+    """What to do about it."""
+    action = KINDS[step.kind][0]
+    if _is_aid(step):
+        key = KEYS[step.name]
+        return f"last, because only tests need it; the descriptor's key {key!r} names it"
+    if step.kind == CAPABILITY:
+        return f"{action} ({MEANING.get(step.name, 'unknown')})"
+    if step.kind == OPERATOR and re.search(r"(^|[._])out$", step.name):
+        return f"{action}; PyTorch derives the functional and the in-place form"
+    return action
+
 
 # Outcomes whose message tells what was missing, also where the expectations know it already.
 _TELLING = BAD | {Outcome.XFAIL}
 
 
 def missing(result: CheckResult, denied: frozenset[str] = frozenset()) -> list[Missing]:
-    """What one check waits for; capabilities that are `denied` are nobody's plan."""
+    """What one check waits for; capabilities and data types that are `denied` are not planned."""
     if result.outcome is Outcome.UNSUPPORTED:
         lacking = result.reason.names if isinstance(result.reason, MissingCapability) else ()
         return [] if denied & set(lacking) else [Missing(CAPABILITY, name) for name in lacking]
     if result.outcome not in _TELLING:
         return []
     # Reports of an earlier suite tell of an excused check only what its entry says.
-    found = _read(result.observed) or (_read(result.excused.text) if result.excused else None)
-    return [found] if found else []
+    found = read(result.observed) or (read(result.excused.text) if result.excused else None)
+    return [found] if found and not _is_of(found, denied) else []
 
 
-def _read(message: str) -> Missing | None:
-    """The first thing that a message of PyTorch or of Python says is missing."""
-    for pattern, kind, name in _SIGNS:
-        match = pattern.search(message)
-        if match:
-            text = name.format(*match.groups())
-            if kind == FUNCTION and text not in FUNCTIONS:
-                continue
-            return Missing(kind, GUARD_METHODS.get(text, text) if kind == GUARD else text)
-    return None
+def _is_of(step: Missing, denied: frozenset[str]) -> bool:
+    """Whether it is about a data type that the descriptor denies."""
+    if step.kind != DTYPE:
+        return False
+    called = step.name.rpartition(" ")[2]
+    return _SCALAR_TYPES.get(called, called.lower()) in denied
+
+
+def _denied(report: Report) -> frozenset[str]:
+    """The capabilities and data types that the descriptor says the backend is not to have."""
+    table = report.run.capabilities.items()
+    reasons = (result.reason for result in report.checks)
+    return frozenset(
+        [name for name, entry in table if entry.source == "declared" and not entry.value]
+        + [reason.dtype for reason in reasons if isinstance(reason, DeclaredUnsupported)]
+    )
 
 
 def steps(report: Report) -> list[tuple[Missing, list[CheckResult]]]:
     """Steps and the checks that wait for them, those that most wait for first."""
-    denied = frozenset(
-        name
-        for name, entry in report.run.capabilities.items()
-        if entry.source == "declared" and not entry.value
-    )
+    denied = _denied(report)
     waiting: dict[Missing, list[CheckResult]] = defaultdict(list)
     for result in report.checks:
         for step in missing(result, denied):
             waiting[step].append(result)
-    return sorted(waiting.items(), key=lambda entry: (-len(entry[1]), entry[0].order))
+    return sorted(waiting.items(), key=_rank)
 
 
 def lines(
@@ -171,7 +147,7 @@ def lines(
         yield "       nothing: no check says that something is missing"
     for step, results in ranked[:room]:
         first = min(results, key=lambda result: (_urgency(result), result.id))
-        yield f"{len(results):>5}  {step.kind} {step.name}: {step.action}"
+        yield f"{len(results):>5}  {step.kind} {step.name}: {_action(step)}"
         yield f"       {_cite(first, catalogue, DOCS + KINDS[step.kind][1])}"
     for name, results in fallen[: max(0, room - len(ranked))]:
         yield f"{len(results):>5}  {name}: {FALLBACK}"
@@ -185,7 +161,7 @@ def _corrections(backend: str, results: Iterable[CheckResult]) -> Iterator[str]:
     if not wrong:
         return
     yield f"what to correct first on {backend}: {len(wrong)} failures of what is there"
-    groups = summary.grouped(wrong, MAX_CORRECTIONS)
+    groups = causes.grouped(wrong, MAX_CORRECTIONS)
     for text, group in sorted(groups, key=lambda entry: _severity(entry[1])):
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"

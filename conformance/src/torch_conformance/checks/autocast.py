@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.api import Device, check, in_thread, noise, raised
+from torch_conformance.authoring.backend import first_line
+from torch_conformance.authoring.refusal import refuses
 
 LOW = ("float16", "bfloat16")
 
@@ -225,7 +227,9 @@ def _exists(name: str, arguments: Arguments, plain: Make) -> bool:
     """Whether the operator has a kernel on the device, apart from autocast."""
     try:
         _call(name, arguments(plain, plain))
-    except (NotImplementedError, RuntimeError):
+    except RuntimeError as error:
+        if not refuses(error):
+            raise
         return False
     return True
 
@@ -243,7 +247,7 @@ def _result(dev: Device, case: str, arguments: Arguments, kinds: tuple[torch.dty
         own = low if name in LOWER else torch.float32
         if _exists(name, arguments, partial(_make, dev.device(), own)):
             raise
-        dev.unsupported(f"no kernel for aten::{name}: {str(error).splitlines()[0]}")
+        dev.unsupported(f"no kernel for aten::{name}: {first_line(error)}")
 
 
 @check(

@@ -11,10 +11,7 @@ from collections.abc import Iterable
 import torch
 
 from torch_conformance.authoring.api import Device, check
-from torch_conformance.running.capability_probes import PROBES
-
-#: Capabilities that only the descriptor itself can tell.
-_OF_THE_DESCRIPTOR = {"fork", "threads", "autoload", "fallback_counter", "fault_injection"}
+from torch_conformance.running.capability_probes import OF_THE_DESCRIPTOR, PROBES
 
 
 def _there(dev: Device, capability: str) -> bool:
@@ -28,7 +25,7 @@ def _claimed(dev: Device, value: bool) -> Iterable[str]:
     """The capabilities that the descriptor declares, or denies, and that can be probed."""
     claims = dev.descriptor.capabilities.items()
     found = [name for name, said in claims if said is value and name in PROBES]
-    return [name for name in found if name not in _OF_THE_DESCRIPTOR]
+    return [name for name in found if name not in OF_THE_DESCRIPTOR]
 
 
 @check("claim/declared", "CLAIM-001")

@@ -14,6 +14,7 @@ import torch
 from torch_conformance.authoring.api import (
     DTYPES,
     Device,
+    apart,
     check,
     far_apart,
     in_thread,
@@ -429,6 +430,7 @@ def dropping_the_imaginary_part_warns(dev: Device, case: str) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             _TO_REAL[case](source, target)
+            dev.synchronize()
     finally:
         torch.set_warn_always(always)
     assert any("imaginary" in str(entry.message) for entry in caught)
@@ -918,7 +920,7 @@ def peer_copies_carry_every_element(dev: Device, case: str) -> None:
 
 def _copied(x: torch.Tensor, _: torch.device) -> torch.Tensor:
     result = x.to(x.device, copy=True)
-    assert result.data_ptr() != x.data_ptr()
+    assert apart(result, x)
     return result
 
 

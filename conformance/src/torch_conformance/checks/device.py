@@ -6,13 +6,13 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
 import torch
 
-from torch_conformance.authoring.api import Device, check, in_thread, in_threads, raised
+from torch_conformance.authoring.api import Device, check, in_thread, in_threads, raised, why_ended
 
 
 def _current(dev: Device) -> int:
@@ -195,7 +195,7 @@ def first_device_is_the_default(dev: Device) -> None:
         "import torch\nprint('index', torch.accelerator.current_device_index())\n"
         f"x = torch.empty(1, device={dev.type!r})\nprint('tensor', x.device.index)"
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, why_ended(done)
     assert "index 0" in done.stdout
     assert "tensor 0" in done.stdout
 
@@ -700,6 +700,87 @@ def every_form_of_synchronize_keeps_the_device(dev: Device) -> None:
         torch.accelerator.synchronize(last)
         torch.accelerator.synchronize(dev.device(last))
         assert _current(dev) == last
+
+
+def _views(dev: Device) -> tuple[list[Any], list[Any]]:
+    """The current device, and the current stream of every device, by both modules."""
+    devices = range(dev.count)
+    by_module = [dev.module.current_device(), dev.module.current_stream()]
+    by_accelerator = [_current(dev), torch.accelerator.current_stream()]
+    by_module += [dev.module.current_stream(i) for i in devices]
+    by_accelerator += [torch.accelerator.current_stream(i) for i in devices]
+    return by_module, by_accelerator
+
+
+@contextmanager
+def _set_for_a_while(setter: Callable[[Any], Any], value: Any, former: Any) -> Iterator[None]:
+    setter(value)
+    try:
+        yield
+    finally:
+        setter(former)
+
+
+@contextmanager
+def _stream_set_for_a_while(
+    dev: Device, setter: Callable[[Any], Any], stream: torch.Stream
+) -> Iterator[None]:
+    """Setting a stream makes its device current, too: both are restored."""
+    device = _current(dev)
+    former = torch.accelerator.current_stream(stream.device)
+    try:
+        with _set_for_a_while(setter, stream, former):
+            yield
+    finally:
+        torch.accelerator.set_device_index(device)
+
+
+#: Ways to change what is current on this thread, with a stream of a device.
+_CHANGES: dict[str, Callable[[Device, torch.Stream], AbstractContextManager[Any]]] = {
+    "set_device": lambda dev, s: _set_for_a_while(
+        dev.module.set_device, s.device_index, _current(dev)
+    ),
+    "set_device_index": lambda dev, s: _set_for_a_while(
+        torch.accelerator.set_device_index, s.device_index, _current(dev)
+    ),
+    "device_context": lambda dev, s: dev.module.device(s.device_index),
+    "device_index_context": lambda dev, s: torch.accelerator.device_index(s.device_index),
+    "stream_context": lambda dev, s: s,
+    "module_stream_context": lambda dev, s: dev.module.stream(s),
+    "set_stream": lambda dev, s: _stream_set_for_a_while(dev, torch.accelerator.set_stream, s),
+    "module_set_stream": lambda dev, s: _stream_set_for_a_while(dev, dev.module.set_stream, s),
+}
+
+
+def _verify_views(dev: Device, case: str, index: int) -> None:
+    """Both modules see the same before, within and after a change, also by an exception."""
+    before = _views(dev)
+    assert before[0] == before[1], f"before: {before}"
+    for leaves_by_error in (False, True):
+        with suppress(KeyError), _CHANGES[case](dev, dev.stream(index)):
+            within = _views(dev)
+            assert within[0] == within[1], f"within: {within}"
+            assert within[0][0] == index, f"device {within[0][0]} is current, not {index}"
+            if leaves_by_error:
+                raise KeyError("on purpose")
+        after = _views(dev)
+        assert after == before, f"after: {after}, before: {before}"
+
+
+@check("device/views", "DEV-020", cases=_CHANGES, needs=("streams",))
+def both_modules_see_every_change(dev: Device, case: str) -> None:
+    """However device or stream are changed, torch.<type> and torch.accelerator report the same."""
+    for index in {0, dev.count - 1}:
+        _verify_views(dev, case, index)
+
+
+@check("device/views_thread", "DEV-020", cases=_CHANGES, needs=("streams", "threads"))
+def both_modules_see_the_changes_of_a_thread(dev: Device, case: str) -> None:
+    """What a thread changes is seen by both modules there, and by neither in another thread."""
+    before = _views(dev)
+    with torch.accelerator.device_index(dev.count - 1):
+        in_thread(lambda: _verify_views(dev, case, dev.count - 1))
+    assert _views(dev) == before
 
 
 #: Questions about a device that is not current.

@@ -1012,6 +1012,7 @@ def a_refused_index_spoils_no_other_stream(dev: Device) -> None:
 @check("error/recovery_device", "ERR-028", needs=("error_recovery", "multi_device"))
 def other_devices_go_on_beside_a_refused_index(dev: Device) -> None:
     """A bad index on one device spoils no result of another and raises nothing there."""
+    dev.require("synchronize")
     here = torch.accelerator.current_device_index()
     there = torch.device(dev.type, (here + 1) % dev.count)
     x = _RAMP.to(there)

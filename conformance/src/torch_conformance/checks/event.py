@@ -538,6 +538,50 @@ def the_host_waits_for_an_event_of_another_device(dev: Device, case: str) -> Non
         assert torch.accelerator.current_device_index() == 1
 
 
+def _event_pends_on_the_last_device(dev: Device, look: Callable[[torch.Event], bool]) -> None:
+    """An event of a busy stream of the last device is pending, by `look`, until that is done."""
+    last = dev.count - 1
+    event, busy = dev.event(), dev.stream(last)
+
+    def record() -> bool:
+        event.record(busy)
+        return look(event)
+
+    with busy:
+        assert while_held(dev, record) is False, "the event is done before its work"
+    busy.synchronize()
+    assert event.query() and event.device == dev.device(last)
+
+
+@check("event/last_device:query", "EVENT-003", needs=_TWO_DEVICES)
+def events_of_the_last_device_are_asked(dev: Device) -> None:
+    """query() of an event of the last device is False until its work is done."""
+    _event_pends_on_the_last_device(dev, lambda event: event.query())
+
+
+@check("event/last_device:wait", "EVENT-008", needs=_TWO_DEVICES)
+def streams_of_the_last_device_wait_for_its_events(dev: Device) -> None:
+    """A stream of the last device that waits for an event there is busy until that is done."""
+    then = dev.stream(dev.count - 1)
+
+    def look(event: torch.Event) -> bool:
+        event.wait(then)
+        return then.query()
+
+    _event_pends_on_the_last_device(dev, look)
+
+
+@check("event/last_device:synchronize", "EVENT-004", needs=_TWO_DEVICES)
+def events_of_the_last_device_are_waited_for(dev: Device) -> None:
+    """synchronize() of an event of the last device waits, while the first device is current."""
+    busy = dev.stream(dev.count - 1)
+    with busy:
+        dev.delay(LATE_MS)
+        event = busy.record_event()
+    event.synchronize()
+    assert event.query() and busy.query()
+
+
 @check("event/destroyed:while_waited_for", "EVENT-011", needs=_DELAYED)
 def a_dropped_event_still_orders(dev: Device) -> None:
     """Dropping an event that a stream waits for does not lose the wait."""
@@ -704,7 +748,7 @@ def _measured(dev: Device, ms: float, streams: tuple[torch.Stream, torch.Stream]
 _TIMED_ON: dict[str, Callable[[Device], tuple[torch.Stream, torch.Stream]]] = {
     "one_stream": lambda dev: (dev.stream(0),) * 2,
     "two_streams": lambda dev: (dev.stream(0), dev.stream(0)),
-    "default_stream": lambda dev: (dev.module.default_stream(0),) * 2,
+    "default_stream": lambda dev: (dev.default_stream(0),) * 2,
     "last_device": lambda dev: (dev.stream(dev.count - 1),) * 2,
 }
 

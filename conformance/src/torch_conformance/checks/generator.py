@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from torch_conformance.authoring.api import Device, check, raised
+from torch_conformance.authoring.api import Device, check, raised, why_ended
 
 Draw = Callable[[torch.device, torch.Generator | None], torch.Tensor]
 
@@ -129,14 +129,17 @@ _ALL = {**DRAWS, **IMPLICIT}
 
 
 def default_generator(dev: Device, index: int = 0) -> torch.Generator:
-    """The default generator of one device."""
+    """The default generator of one device, for checks about that object.
+
+    Few modules have it. `rng_state` looks at it by a function that PyTorch itself calls.
+    """
     if dev.module is None:
         return torch.default_generator
     generator: torch.Generator = dev.module.default_generators[index]
     return generator
 
 
-def _get(dev: Device, index: int = 0) -> torch.Tensor:
+def rng_state(dev: Device, index: int = 0) -> torch.Tensor:
     """The state of one device's default generator, by the device module's own function."""
     state: torch.Tensor = (
         torch.get_rng_state() if dev.module is None else dev.module.get_rng_state(index)
@@ -150,6 +153,20 @@ def _set(dev: Device, state: torch.Tensor, index: int = 0) -> None:
         torch.set_rng_state(state)
     else:
         dev.module.set_rng_state(state, index)
+
+
+def _states(dev: Device) -> list[torch.Tensor]:
+    """The states of the first devices' default generators."""
+    return [rng_state(dev, index) for index in range(min(dev.count, 4))]
+
+
+def _equal(first: list[torch.Tensor], second: list[torch.Tensor]) -> list[bool]:
+    return [torch.equal(one, other) for one, other in zip(first, second, strict=True)]
+
+
+def _draw_on_all(dev: Device) -> None:
+    for index in range(min(dev.count, 4)):
+        torch.rand(4, device=dev.device(index))
 
 
 def _same(first: torch.Tensor, second: torch.Tensor) -> bool:
@@ -214,6 +231,51 @@ def seeds_out_of_range_are_refused(dev: Device) -> None:
         assert isinstance(error, (RuntimeError, ValueError, OverflowError))
 
 
+#: Seeds at the limits of what is accepted.
+_SEEDS = {
+    "zero": 0,
+    "negative": -1,
+    "least": -(2**63),
+    "above_int64": 2**63,
+    "greatest": 2**64 - 1,
+}
+
+
+@check("generator/seed_value", "GEN-003", needs=("generator",), cases=_SEEDS)
+def a_seed_is_kept_as_the_cpu_keeps_it(dev: Device, case: str) -> None:
+    """initial_seed() is that of a CPU generator with the same seed, also in a restored state."""
+    generator = torch.Generator(device=dev.device()).manual_seed(_SEEDS[case])
+    expected = torch.Generator().manual_seed(_SEEDS[case]).initial_seed()
+    assert generator.initial_seed() == expected
+    other = torch.Generator(device=dev.device())
+    other.set_state(generator.get_state())
+    assert other.initial_seed() == expected, "the state lost the seed"
+
+
+@check("generator/random_seed", "GEN-014", needs=("generator",))
+def a_random_seed_is_returned_and_begins_a_sequence(dev: Device) -> None:
+    """seed() returns the new initial_seed(), another each time, and begins a sequence."""
+    generator = torch.Generator(device=dev.device())
+    seeds = []
+    for _ in range(8):
+        torch.rand(5, device=dev.device(), generator=generator)
+        seeds.append(generator.seed())
+        assert generator.initial_seed() == seeds[-1]
+        again = torch.Generator(device=dev.device()).manual_seed(seeds[-1])
+        drawn = [torch.rand(8, device=dev.device(), generator=g) for g in (generator, again)]
+        assert _same(*drawn), "after seed() the sequence does not begin at its start"
+    assert len(set(seeds)) == len(seeds), f"seeds repeat: {seeds}"
+
+
+@check("generator/torch_seed:random", "GEN-023", needs=("generator",))
+def torch_seed_seeds_every_device(dev: Device) -> None:
+    """torch.seed() seeds the default generator of every device with the number that it returns."""
+    chosen = torch.seed()
+    for index in range(min(dev.count, 4)):
+        assert default_generator(dev, index).initial_seed() == chosen
+    assert torch.seed() != chosen
+
+
 @check("generator/seed_before_use", "GEN-001", needs=("generator", "accelerator"))
 def a_seed_given_before_the_first_use_counts(dev: Device) -> None:
     """torch.manual_seed seeds the device, also in a process that has not used it yet."""
@@ -221,7 +283,7 @@ def a_seed_given_before_the_first_use_counts(dev: Device) -> None:
         "import torch\ntorch.manual_seed(1234)\n"
         f"print('drawn', torch.rand(8, device={str(dev.device())!r}).tolist())"
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, why_ended(done)
     torch.manual_seed(1234)
     assert f"drawn {torch.rand(8, device=dev.device()).tolist()}" in done.stdout
 
@@ -249,7 +311,7 @@ def restoring_the_state_replays_the_numbers(dev: Device, case: str) -> None:
     """set_rng_state(get_rng_state()) replays, whatever the CPU generator did in between."""
     torch.manual_seed(77)
     torch.rand(3, device=dev.device())  # a state in mid-sequence
-    state = _get(dev)
+    state = rng_state(dev)
     first = _ALL[case](dev.device(), None)
     if dev.is_accelerator:
         torch.rand(11)  # restores nothing of the CPU generator: only the device's own state counts
@@ -286,19 +348,19 @@ def drawing_on_the_cpu_leaves_the_device_generator(dev: Device) -> None:
 def the_state_changes_when_numbers_are_drawn(dev: Device) -> None:
     """A draw changes the state; reading the state, or work that is not random, does not."""
     torch.manual_seed(5)
-    before = _get(dev)
+    before = rng_state(dev)
     torch.ones(4, device=dev.device()).add_(1)
-    assert torch.equal(_get(dev), before)
+    assert torch.equal(rng_state(dev), before)
     torch.rand(4, device=dev.device())
-    assert not torch.equal(_get(dev), before)
+    assert not torch.equal(rng_state(dev), before)
 
 
 @check("generator/state_type", "GEN-007", needs=("generator",))
 def the_state_is_a_byte_tensor_on_the_cpu(dev: Device) -> None:
     """get_rng_state and Generator.get_state give a one-dimensional uint8 tensor on the CPU."""
-    states = [_get(dev), torch.Generator(device=dev.device()).get_state()]
+    states = [rng_state(dev), torch.Generator(device=dev.device()).get_state()]
     with dev.device():  # a state must not be on the default device
-        states += [_get(dev), torch.Generator(device=dev.device()).get_state()]
+        states += [rng_state(dev), torch.Generator(device=dev.device()).get_state()]
     for state in states:
         assert state.device.type == "cpu"
         assert state.dtype == torch.uint8
@@ -358,6 +420,35 @@ def a_state_moves_between_generators(dev: Device) -> None:
         assert _same(torch.randn(9, device=dev.device(), generator=second), expected)
 
 
+#: What is drawn before the state is taken: odd sizes, and numbers that are made in pairs.
+_BEFORE: dict[str, Callable[[torch.device, torch.Generator], Any]] = {
+    "one": lambda d, g: torch.rand(1, device=d, generator=g),
+    "three": lambda d, g: torch.rand(3, device=d, generator=g),
+    "normal_one": lambda d, g: torch.randn(1, device=d, generator=g),
+    "normal_nineteen": lambda d, g: torch.randn(19, device=d, generator=g),
+    "permutation": lambda d, g: torch.randperm(7, device=d, generator=g),
+    "many": lambda d, g: torch.rand(65_537, device=d, generator=g),
+}
+_CONTINUED: dict[str, Callable[[torch.Generator], torch.Generator]] = {
+    "set_state": lambda g: torch.Generator(device=g.device).set_state(g.get_state()),
+    "clone_state": lambda g: g.clone_state(),
+}
+
+
+@check("generator/state_middle", "GEN-004", needs=("generator",), cases=_BEFORE)
+def a_state_in_the_middle_continues(dev: Device, case: str) -> None:
+    """A state, or a clone, taken after a draw of any size continues exactly there."""
+    generator = torch.Generator(device=dev.device()).manual_seed(31)
+    for _ in range(2):
+        _BEFORE[case](dev.device(), generator)
+        for name, copied in _CONTINUED.items():
+            other = copied(generator)
+            for draw in (torch.randn, torch.rand, torch.randn):
+                expected = draw(5, device=dev.device(), generator=generator)
+                actual = draw(5, device=dev.device(), generator=other)
+                assert _same(actual, expected), f"{name}: other numbers by {draw.__name__}"
+
+
 # ---- several devices, scopes -----------------------------------------------------------------
 
 
@@ -365,11 +456,11 @@ def a_state_moves_between_generators(dev: Device) -> None:
 def every_device_has_its_own_sequence(dev: Device) -> None:
     """Drawing on one device changes neither the state nor the numbers of another."""
     torch.manual_seed(8)
-    before = _get(dev, 1)
+    before = rng_state(dev, 1)
     expected = torch.rand(8, device=dev.device(1))
     torch.manual_seed(8)
     torch.rand(100, device=dev.device(0))
-    assert torch.equal(_get(dev, 1), before)
+    assert torch.equal(rng_state(dev, 1), before)
     assert _same(torch.rand(8, device=dev.device(1)), expected)
 
 
@@ -377,30 +468,51 @@ def every_device_has_its_own_sequence(dev: Device) -> None:
 def the_state_is_set_on_the_device_named(dev: Device) -> None:
     """set_rng_state(state, index) sets that device and no other."""
     torch.manual_seed(8)
-    state = _get(dev, 1)
+    state = rng_state(dev, 1)
     torch.rand(4, device=dev.device(0))
     torch.rand(4, device=dev.device(1))
-    other = _get(dev, 0)
+    other = rng_state(dev, 0)
     _set(dev, state, 1)
-    assert torch.equal(_get(dev, 1), state)
-    assert torch.equal(_get(dev, 0), other)
+    assert torch.equal(rng_state(dev, 1), state)
+    assert torch.equal(rng_state(dev, 0), other)
+
+
+@check("generator/every_device", "GEN-010", needs=("generator", "accelerator"))
+def the_module_seeds_every_device(dev: Device) -> None:
+    """<module>.manual_seed_all sets the default generator of every device."""
+    assert dev.module is not None
+    dev.module.manual_seed_all(31)
+    first = _states(dev)
+    _draw_on_all(dev)
+    dev.module.manual_seed_all(31)
+    assert all(_equal(_states(dev), first)), "the same seed gave another state"
+    dev.module.manual_seed_all(32)
+    assert not any(_equal(_states(dev), first)), "another seed gave the same state"
 
 
 @check("generator/all_devices", "GEN-010", needs=("generator", "accelerator"))
 def the_module_seeds_one_device_or_all(dev: Device) -> None:
-    """<module>.manual_seed and manual_seed_all set initial_seed of the default generators."""
+    """<module>.manual_seed sets the default generator of the current device alone."""
     assert dev.module is not None
     dev.module.manual_seed_all(31)
-    assert [default_generator(dev, i).initial_seed() for i in range(min(dev.count, 4))] == [
-        31
-    ] * min(dev.count, 4)
-    first = torch.rand(4, device=dev.device(0))
+    first = _states(dev)
+    drawn = torch.rand(4, device=dev.device(0))
     dev.module.manual_seed_all(32)
+    second = _states(dev)
     dev.module.manual_seed(31)
+    now = _states(dev)
+    assert torch.equal(now[0], first[0]), "manual_seed has not set the state"
+    assert all(_equal(now[1:], second[1:])), "manual_seed is for one device"
+    assert _same(torch.rand(4, device=dev.device(0)), drawn)
+
+
+@check("generator/module_initial_seed", "GEN-010", needs=("generator", "accelerator"))
+def the_module_knows_its_seed(dev: Device) -> None:
+    """<module>.initial_seed() is the seed that manual_seed has set."""
+    assert dev.module is not None
+    dev.module.manual_seed(31)
+    torch.rand(4, device=dev.device(0))
     assert dev.module.initial_seed() == 31
-    assert _same(torch.rand(4, device=dev.device(0)), first)
-    for index in range(1, min(dev.count, 4)):
-        assert default_generator(dev, index).initial_seed() == 32, "manual_seed is for one device"
 
 
 @check("generator/module_state_all", "GEN-010", needs=("generator", "accelerator"))
@@ -433,21 +545,27 @@ def the_module_can_seed_at_random(dev: Device, case: str) -> None:
     assert dev.module is not None
     seed, others_keep = _SEEDERS[case]
     dev.module.manual_seed_all(31)
+    before = _states(dev)
     seed(dev.module)
-    first = dev.module.initial_seed()
+    first = _states(dev)
     seed(dev.module)
-    assert first not in (31, dev.module.initial_seed()), "the seed is not new"
-    for index in range(1, min(dev.count, 4)):
-        kept = default_generator(dev, index).initial_seed() == 31
-        assert kept == others_keep, f"seed of device {index} {'kept' if kept else 'changed'}"
+    second = _states(dev)
+    assert not torch.equal(first[0], before[0]), "the seed is not new"
+    assert not torch.equal(first[0], second[0]), "the same seed was chosen again"
+    kept = _equal(first[1:], before[1:])
+    assert kept == [others_keep] * len(kept), f"seeds of the other devices kept: {kept}"
 
 
 @check("generator/torch_seed", "GEN-001", needs=("generator",))
 def torch_manual_seed_seeds_the_device(dev: Device) -> None:
     """torch.manual_seed reaches the default generator of every device of the backend."""
     torch.manual_seed(4321)
-    for index in range(min(dev.count, 4)) if dev.is_accelerator else range(1):
-        assert default_generator(dev, index).initial_seed() == 4321
+    first = _states(dev)
+    _draw_on_all(dev)
+    torch.manual_seed(4321)
+    assert all(_equal(_states(dev), first)), "the same seed gave another state"
+    torch.manual_seed(4322)
+    assert not any(_equal(_states(dev), first)), "another seed gave the same state"
 
 
 @check("generator/fork_rng", "GEN-011", needs=("generator",))
@@ -456,7 +574,7 @@ def fork_rng_isolates_the_device(dev: Device) -> None:
     devices = [0] if dev.is_accelerator else []
     torch.manual_seed(17)
     torch.rand(3, device=dev.device())  # a state in mid-sequence
-    state = _get(dev)
+    state = rng_state(dev)
     expected = torch.rand(8, device=dev.device())
     _set(dev, state)
     with torch.random.fork_rng(devices=devices, device_type=dev.type):
@@ -473,10 +591,10 @@ def fork_rng_isolates_the_device(dev: Device) -> None:
 def an_explicit_generator_is_used(dev: Device, case: str) -> None:
     """generator= decides the numbers and leaves the default generator alone."""
     generator = torch.Generator(device=dev.device()).manual_seed(3)
-    before = _get(dev)
+    before = rng_state(dev)
     first = DRAWS[case](dev.device(), generator)
     second = DRAWS[case](dev.device(), generator)
-    assert torch.equal(_get(dev), before), "the default generator was advanced"
+    assert torch.equal(rng_state(dev), before), "the default generator was advanced"
     torch.rand(9, device=dev.device())
     generator.manual_seed(3)
     assert _same(DRAWS[case](dev.device(), generator), first)
@@ -560,6 +678,25 @@ def clone_state_gives_a_generator_of_its_own(dev: Device) -> None:
     assert last.clone_state().device == last.device
 
 
+@check("generator/device_object", "GEN-014", needs=("generator", "multi_device"))
+def generators_of_two_devices_are_independent(dev: Device) -> None:
+    """Drawing by a generator of one device changes no generator of another, whatever is current."""
+    last = dev.count - 1
+    first, second = (torch.Generator(device=dev.device(i)).manual_seed(9) for i in (0, last))
+    assert (first.device.index, second.device.index) == (0, last)
+    before = second.get_state()
+    torch.rand(9, device=dev.device(0), generator=first)
+    assert torch.equal(second.get_state(), before), "it moved with the other device's"
+    kept, default = first.get_state(), rng_state(dev, last)
+    drawn = torch.rand(9, device=dev.device(last), generator=second)
+    assert torch.equal(first.get_state(), kept), "it moved with the other device's"
+    assert torch.equal(rng_state(dev, last), default), "the default generator moved"
+    second.set_state(before)
+    with dev.device(last):
+        assert _same(torch.rand(9, device=dev.device(last), generator=second), drawn)
+    assert second.clone_state().device == second.device
+
+
 @check("generator/default", "GEN-015", needs=("generator",))
 def the_default_generator_is_the_one_that_draws(dev: Device) -> None:
     """Passing the default generator explicitly is the same as passing none."""
@@ -568,12 +705,9 @@ def the_default_generator_is_the_one_that_draws(dev: Device) -> None:
     torch.manual_seed(71)
     actual = torch.rand(8, device=dev.device(), generator=default_generator(dev))
     assert _same(actual, expected)
-    assert not torch.equal(default_generator(dev).get_state(), _default_after_seed(dev, 71))
-
-
-def _default_after_seed(dev: Device, seed: int) -> torch.Tensor:
-    torch.manual_seed(seed)
-    return default_generator(dev).get_state()
+    drawn = default_generator(dev).get_state()
+    torch.manual_seed(71)
+    assert not torch.equal(drawn, default_generator(dev).get_state())
 
 
 @check("generator/default_generators", "GEN-015", needs=("generator", "accelerator"))
@@ -618,6 +752,46 @@ def the_offset_is_part_of_the_state(dev: Device) -> None:
     # An offset that advances too little makes the second draw repeat the tail of the first.
     tail = set(large[-1000:].tolist())
     assert len(tail & set(after[:1000].tolist())) < 10
+
+
+#: Offsets around the limits of counters of fewer bits.
+_OFFSETS = (0, 2**31, 2**32 - 4, 2**32, 2**33, 2**48, 2**62)
+
+
+@check("generator/offset_limits", "GEN-016", needs=("generator", "generator_offset"))
+def offsets_have_64_bits(dev: Device) -> None:
+    """Offsets that differ above bit 31 only give different numbers, and pass the limits."""
+    generator = torch.Generator(device=dev.device()).manual_seed(9)
+    drawn: dict[int, tuple[float, ...]] = {}
+    for offset in _OFFSETS:
+        generator.set_offset(offset)
+        assert generator.get_offset() == offset
+        drawn[offset] = tuple(torch.rand(8, device=dev.device(), generator=generator).tolist())
+        after = generator.get_offset()
+        assert after > offset, f"{after} follows {offset}"
+        expected = torch.rand(8, device=dev.device(), generator=generator)
+        other = torch.Generator(device=dev.device()).manual_seed(9)
+        other.set_offset(after)
+        assert _same(torch.rand(8, device=dev.device(), generator=other), expected)
+    assert len(set(drawn.values())) == len(drawn), "different offsets gave the same numbers"
+
+
+@check("generator/offset_limits:last", "GEN-016", needs=("generator", "generator_offset"))
+def the_last_offsets_are_kept_or_refused(dev: Device) -> None:
+    """An offset near 2**64 is refused, or kept and in the state, and draws still give numbers."""
+    generator = torch.Generator(device=dev.device()).manual_seed(9)
+    for offset in (2**64 - 4, 2**63, 2**63 - 4):
+        try:
+            generator.set_offset(offset)
+        except (RuntimeError, ValueError, OverflowError):
+            continue
+        assert generator.get_offset() == offset
+        other = torch.Generator(device=dev.device())
+        other.set_state(generator.get_state())
+        assert other.get_offset() == offset, "the state lost the offset"
+        values = torch.rand(64, device=dev.device(), generator=generator).tolist()
+        assert all(0 <= value < 1 for value in values)
+        assert len(set(values)) > 32
 
 
 _COPIES: dict[str, Callable[[torch.Generator], torch.Generator]] = {

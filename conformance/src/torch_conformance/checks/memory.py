@@ -23,6 +23,7 @@ from torch_conformance.authoring.api import (
     in_thread,
     raised,
     while_held,
+    why_ended,
     words,
 )
 
@@ -76,14 +77,14 @@ def _settle(dev: Device) -> None:
 _SIZES = {"one": 1, "odd": 513, "page": 4096, "large": MIB + 1}
 
 
-@check("memory/alignment", "MEM-001", cases=_SIZES, needs=("accelerator",))
+@check("memory/alignment", "MEM-001", cases=_SIZES, needs=("accelerator", "addresses"))
 def blocks_are_aligned(dev: Device, case: str) -> None:
     """Every block begins at a multiple of 16 bytes, the largest element there is."""
     live = [_bytes(dev, _SIZES[case]) for _ in range(9)]
     assert all(x.data_ptr() % 16 == 0 for x in live), [hex(x.data_ptr()) for x in live]
 
 
-@check("memory/alignment_vector", "MEM-002", cases=_SIZES, needs=("accelerator",))
+@check("memory/alignment_vector", "MEM-002", cases=_SIZES, needs=("accelerator", "addresses"))
 def blocks_are_aligned_for_vectors(dev: Device, case: str) -> None:
     """Every block begins at a multiple of 64 bytes."""
     live = [_bytes(dev, _SIZES[case]) for _ in range(9)]
@@ -101,7 +102,7 @@ def _keep_their_contents(dev: Device, live: list[torch.Tensor]) -> None:
         dev.assert_equal(x, torch.full_like(x, k, device="cpu"))
 
 
-@check("memory/no_overlap:addresses", "MEM-003", needs=("accelerator",))
+@check("memory/no_overlap:addresses", "MEM-003", needs=("accelerator", "addresses"))
 def addresses_of_live_blocks_do_not_overlap(dev: Device) -> None:
     """A live block ends before the one with the next higher address begins."""
     live = [_bytes(dev, size) for size in _LIVE]
@@ -511,6 +512,152 @@ def reserved_memory_is_active_or_split(dev: Device) -> None:
             )
             assert reserved == active + split, f"{pool}: {reserved} is not {active} + {split}"
             assert bool(split) == bool(now[f"inactive_split.{pool}.current"]), pool
+
+
+def _work_of_blocks(dev: Device, index: int) -> Iterator[dict[str, int]]:
+    """The statistics of a device while blocks of both pools come, are split, and go."""
+    yield _statistics(index)
+    live = [_bytes(dev, size, index) for size in (1000, 200_000, LARGE, 700, 3 * MIB)]
+    yield _statistics(index)
+    del live[::2]
+    part = _bytes(dev, LARGE // 4, index)
+    yield _statistics(index)
+    del live[:]
+    yield _statistics(index)
+    del part
+    _settle(dev)
+    yield _statistics(index)
+
+
+_POOLS_OF_ALL = ("small_pool", "large_pool")
+
+
+@check("memory/statistic_sums", "MEM-049", needs=("memory_stats", "empty_cache"))
+def each_statistic_is_the_sum_of_its_pools(dev: Device) -> None:
+    """Of every statistic, what is current, allocated and freed is the sum over both pools."""
+    with _on_first_device(dev):
+        for index in {0, dev.count - 1}:
+            for now in _work_of_blocks(dev, index):
+                _sums_of_pools(now)
+
+
+def _sums_of_pools(now: dict[str, int]) -> None:
+    for key, whole in now.items():
+        name, _, metric = key.rpartition(".all.")
+        parts = [f"{name}.{pool}.{metric}" for pool in _POOLS_OF_ALL]
+        if name and metric != "peak" and all(part in now for part in parts):
+            total = sum(now[part] for part in parts)
+            assert whole == total, f"{key} is {whole}, the sum over its pools is {total}"
+
+
+@check("memory/statistic_history", "MEM-049", needs=("memory_stats", "empty_cache"))
+def each_statistic_is_the_difference_of_its_history(dev: Device) -> None:
+    """Every statistic changes, in each pool, by what its history says was allocated less freed."""
+    with _on_first_device(dev):
+        for index in {0, dev.count - 1}:
+            for before, after in pairwise(_work_of_blocks(dev, index)):
+                _differs_by_its_history(before, after)
+
+
+def _differs_by_its_history(before: dict[str, int], after: dict[str, int]) -> None:
+    for key in (key for key in after if key.endswith(".current")):
+        counted = key.removesuffix(".current")
+        changed, allocated, freed = (
+            after[f"{counted}.{metric}"] - before[f"{counted}.{metric}"]
+            for metric in ("current", "allocated", "freed")
+        )
+        assert changed == allocated - freed, f"{key} changed by {changed}"
+        assert allocated >= 0 and freed >= 0, f"the history of {counted} went back"
+        peak = after[f"{counted}.peak"]
+        assert peak >= after[key], f"the peak of {counted} is {peak}"
+
+
+@check("memory/statistic_returns", "MEM-049", needs=("memory_stats", "empty_cache"))
+def each_statistic_returns_with_its_blocks(dev: Device) -> None:
+    """Once all blocks are freed and the cache is empty, every current value is as before."""
+    with _on_first_device(dev):
+        for index in {0, dev.count - 1}:
+            _bytes(dev, 1, index)
+            _settle(dev)
+            first, *_, last = _work_of_blocks(dev, index)
+            current = {key for key in first if key.endswith(".current")}
+            left = {key: last[key] - first[key] for key in current if last[key] != first[key]}
+            assert not left, f"of device {index}: {left}"
+
+
+@check(
+    "memory/statistic_oversize",
+    "MEM-049",
+    needs=("memory_stats", "empty_cache", "allocator_settings"),
+)
+def oversize_blocks_are_counted(dev: Device) -> None:
+    """With a largest size to be split, a block beyond it counts as oversize while it lives."""
+    if not hasattr(torch._C, "_accelerator_getAllocatorSettings"):
+        dev.unsupported("torch before 2.12 does not tell its settings: they could not be put back")
+    names = ("oversize_allocations", "oversize_segments")
+    former = torch._C._accelerator_getAllocatorSettings()
+    with _on_first_device(dev):
+        if not {f"{name}.current" for name in names} <= set(_statistics(0)):
+            dev.unsupported("memory_stats has no oversize blocks")
+        try:
+            torch._C._accelerator_setAllocatorSettings("max_split_size_mb:32")
+            before = _statistics(0)
+            live = [_bytes(dev, 2 * LARGE), _bytes(dev, MIB)]
+            during = _statistics(0)
+            del live
+            _settle(dev)
+            after = _statistics(0)
+        finally:
+            torch._C._accelerator_setAllocatorSettings(former)
+    for name in names:
+        for metric, grown, left in (("current", 1, 0), ("allocated", 1, 1), ("freed", 0, 1)):
+            key = f"{name}.{metric}"
+            changes = (during[key] - before[key], after[key] - before[key])
+            assert changes == (grown, left), f"{key} changed by {changes}"
+
+
+#: Calls of functions of memory, and what is true of their results before anything is allocated.
+_FIRST_USES = {
+    "stats": "torch.accelerator.memory_stats() is not None",
+    "allocated": "torch.accelerator.memory_allocated() == 0",
+    "max_reserved": "torch.accelerator.max_memory_reserved() == 0",
+    "reset_peak": "torch.accelerator.reset_peak_memory_stats() is None",
+    "reset_accumulated": "torch.accelerator.reset_accumulated_memory_stats() is None",
+    "empty_cache": "torch.accelerator.empty_cache() is None",
+    "info": "0 <= torch.accelerator.get_memory_info()[0] <= torch.accelerator.get_memory_info()[1]",
+    "module_allocated": "module.memory_allocated() == 0",
+    "module_reset_peak": "module.reset_peak_memory_stats() is None",
+    "module_empty_cache": "module.empty_cache() is None",
+}
+_FIRST_USE = """import os, sys, traceback
+import torch
+module = torch.get_device_module({type!r})
+for name, code in {calls!r}.items():
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            assert eval(code), code
+            torch.ones(3, device={type!r})
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(name, os.waitpid(child, 0)[1])
+"""
+
+
+@check("memory/first_use", "MEM-051", needs=("memory_stats", "fork"))
+def memory_can_be_asked_about_first(dev: Device) -> None:
+    """Every function of memory works as the first use of the device, which then allocates."""
+    calls = {
+        name: code for name, code in _FIRST_USES.items() if name != "info" or dev.has("memory_info")
+    }
+    done = dev.python(_FIRST_USE.format(type=dev.type, calls=calls))
+    assert done.returncode == 0, done.stderr[-2000:]
+    ended = dict(line.split() for line in done.stdout.splitlines() if line.split()[0] in calls)
+    wrong = [name for name in calls if ended.get(name) != "0"]
+    assert not wrong, f"{wrong} before the first use of the device: {done.stderr[-1500:]}"
 
 
 @check(
@@ -1174,9 +1321,7 @@ _SHARE, _MORE, _LESS = 0.5, 0.7, 0.3
 @contextmanager
 def _limited(dev: Device, index: int) -> Iterator[int]:
     """The allocator of a device may take a half of its memory, whose total is yielded."""
-    limit = getattr(dev.module, "set_per_process_memory_fraction", None)
-    if limit is None:
-        dev.unsupported("the device module has no set_per_process_memory_fraction")
+    limit = dev.module.set_per_process_memory_fraction
     with _on_first_device(dev):
         total = torch.accelerator.get_memory_info(index)[1]
         if _free(index) < total * 0.8 or _reserved(index) > total * 0.05:
@@ -1506,7 +1651,7 @@ _LOSSES: dict[str, Callable[[Device, list[torch.Tensor], torch.Stream], None]] =
     "memory/record_stream_fails",
     "MEM-036",
     cases=_LOSSES,
-    needs=("fault_injection", "record_stream", "streams", "delay"),
+    needs=("addresses", "fault_injection", "record_stream", "streams", "delay"),
 )
 def blocks_in_unknown_use_are_not_reused(dev: Device, case: str) -> None:
     """A block whose use by another stream cannot be tracked is handed out to nobody."""
@@ -1938,4 +2083,4 @@ def allocator_takes_settings_from_the_environment(dev: Device) -> None:
         "print('done')",
         env={"PYTORCH_ALLOC_CONF": "max_split_size_mb:32,garbage_collection_threshold:0.7"},
     )
-    assert done.returncode == 0 and "done" in done.stdout, done.stderr[-2000:]
+    assert done.returncode == 0 and "done" in done.stdout, why_ended(done)

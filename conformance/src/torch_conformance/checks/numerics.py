@@ -427,7 +427,8 @@ def deterministic_operators_repeat_their_bits(dev: Device, case: str) -> None:
         try:
             runs = [[dev.cpu(t) for t in tensors(_REPEATED[case](x))] for _ in range(4)]
         except RuntimeError as error:
-            assert "determin" in str(error)
+            if "determin" not in str(error):
+                raise
             return
     assert all(_same_bits(runs[0], run) for run in runs[1:])
 
@@ -449,7 +450,8 @@ def deterministic_operators_repeat_their_bits_on_streams(dev: Device, case: str)
         try:
             first = run()
         except RuntimeError as error:
-            assert "determin" in str(error)
+            if "determin" not in str(error):
+                raise
             return
         for _ in range(3):
             assert _same_bits(first, _beside_other_work(dev, x, run))

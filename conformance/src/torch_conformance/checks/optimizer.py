@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -16,7 +17,9 @@ from torch import Tensor, nn
 from torch.optim.optimizer import _get_capturable_supported_devices
 from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
+from torch_conformance.authoring import compare
 from torch_conformance.authoring.api import Device, check
+from torch_conformance.models import hyperparameters
 from torch_conformance.models.tolerance import Grant
 from torch_conformance.opinfo import database
 
@@ -66,10 +69,14 @@ MORE = {
 }
 
 
+#: What the steps of an optimizer need beside operators of float32.
+NEEDS = {"muon": "bfloat16"}
+
+
 # ---- the implementations -----------------------------------------------------------------------
 
 
-@check("optimizer/default", "OPTIM-001", cases=DENSE)
+@check("optimizer/default", "OPTIM-001", cases=DENSE, case_needs=NEEDS)
 def the_default_steps_as_the_cpus(dev: Device, case: str) -> None:
     """Whatever implementation torch chooses for the device, parameters and state are the CPU's."""
     _steps_alike(dev, case, _settings(case))
@@ -98,9 +105,7 @@ def the_fused_kernel_steps_as_the_cpus(dev: Device, case: str) -> None:
 @check("optimizer/capturable", "OPTIM-005", cases=CAPTURABLE)
 def capturable_steps_keep_their_state_on_the_device(dev: Device, case: str) -> None:
     """With capturable=True steps are counted on the device, and are those of the CPU."""
-    supported = _get_capturable_supported_devices()
-    if dev.type not in supported:
-        dev.unsupported(f"torch has capturable optimizers on {', '.join(supported)} only")
+    _require_capturable(dev)
     for foreach in (False, True):
         run = _Run(case, dev.device(), {"capturable": True, "foreach": foreach}).steps(STEPS)
         _near(dev, case, run, _Run(case, CPU, {"foreach": False}).steps(STEPS))
@@ -108,7 +113,7 @@ def capturable_steps_keep_their_state_on_the_device(dev: Device, case: str) -> N
         assert {counter.device.type for counter in counters} == {dev.type}
 
 
-@check("optimizer/differentiable", "OPTIM-006", cases=DIFFERENTIABLE)
+@check("optimizer/differentiable", "OPTIM-006", needs=("float64",), cases=DIFFERENTIABLE)
 def a_step_has_derivatives(dev: Device, case: str) -> None:
     """With differentiable=True gradients pass through a step, as on the CPU."""
     results = [_through_a_step(case, device) for device in (dev.device(), CPU)]
@@ -132,10 +137,137 @@ def sparse_gradients_update_their_rows(dev: Device, case: str) -> None:
     dev.assert_close(weights[0], weights[1].detach(), rtol=1e-5, atol=1e-6)
 
 
+#: Hyperparameters of steps by sparse gradients; not all optimizers that take such take each.
+_OF_SPARSE: dict[str, dict[str, Any]] = {
+    "sgd": {"lr": 0.125, "maximize": True},
+    "adagrad": {
+        "lr": 0.125,
+        "lr_decay": 0.3,
+        "initial_accumulator_value": 0.5,
+        "eps": 0.1,
+        "maximize": True,
+    },
+    "sparseadam": {"lr": 0.125, "betas": (0.5, 0.6), "eps": 0.1, "maximize": True},
+}
+
+
+@check("optimizer/sparse_hyperparameters", "OPTIM-007", needs=("sparse",), cases=_OF_SPARSE)
+def hyperparameters_act_on_rows(dev: Device, case: str) -> None:
+    """In ten steps by sparse gradients with repeated rows, hyperparameters do what they do."""
+    starts, gradients = _course("sgd")
+    weights = []
+    for device, dtype in ((dev.device(), torch.float32), (CPU, torch.float64)):
+        weight = nn.Parameter(starts[0].to(device, dtype, copy=True))
+        optimizer = OPTIMIZERS[case].optim_cls([weight], **_OF_SPARSE[case])
+        for number in range(WALK):
+            rows = torch.tensor([[number % 4, 1, number % 4]], device=device)
+            values = gradients[number][0][:3].to(weight)
+            weight.grad = torch.sparse_coo_tensor(rows, values, weight.shape)
+            optimizer.step()
+        weights.append(weight.detach())
+    rtol, atol = _WALK_TOLERANCES[torch.float32]
+    dev.assert_close(weights[0].double(), weights[1], rtol=rtol, atol=atol)
+
+
+# ---- hyperparameters ---------------------------------------------------------------------------
+
+
+@check(
+    "optimizer/hyperparameters_loop",
+    "OPTIM-020",
+    cases=hyperparameters.OPTIMIZERS,
+    case_needs=NEEDS,
+)
+def hyperparameters_act_in_the_loop(dev: Device, case: str) -> None:
+    """In ten steps of the loop, each hyperparameter, alone and with others, does what it does."""
+    _every_walk_alike(dev, case, _of_the_loop(case))
+
+
+@check(
+    "optimizer/hyperparameters_foreach",
+    "OPTIM-020",
+    cases=[name for name in hyperparameters.OPTIMIZERS if name in FOREACH],
+)
+def hyperparameters_act_on_lists(dev: Device, case: str) -> None:
+    """In ten steps on lists, each hyperparameter, alone and with others, does what it does."""
+    _every_walk_alike(dev, case, {"foreach": True})
+
+
+@check("optimizer/hyperparameters_fused", "OPTIM-021", cases=FUSED)
+def hyperparameters_act_in_the_fused_kernel(dev: Device, case: str) -> None:
+    """In ten fused steps, each hyperparameter, alone and with others, does what it does."""
+    _require_fused(dev, case)
+    _every_walk_alike(dev, case, {"fused": True})
+
+
+@check("optimizer/hyperparameters_capturable", "OPTIM-020", cases=CAPTURABLE)
+def hyperparameters_act_in_capturable_steps(dev: Device, case: str) -> None:
+    """In ten steps that are counted on the device, all hyperparameters do what they do."""
+    _require_capturable(dev)
+    for foreach in (False, True):
+        _walks_alike(dev, case, {"capturable": True, "foreach": foreach})
+
+
+@check("optimizer/tensor_rate_fused", "OPTIM-021", cases=FUSED)
+def the_rate_of_the_fused_kernel_may_be_a_tensor(dev: Device, case: str) -> None:
+    """A learning rate in a tensor, on the CPU or the device, acts in the fused kernel."""
+    _require_fused(dev, case)
+    for device in (CPU, dev.device()):
+        rate = torch.tensor(hyperparameters.RATE, device=device)
+        _walks_alike(dev, case, {"fused": True, "lr": rate})
+
+
+@check("optimizer/tensor_rate_capturable", "OPTIM-010", cases=CAPTURABLE)
+def the_rate_of_capturable_steps_may_be_a_tensor(dev: Device, case: str) -> None:
+    """A learning rate on the device acts in the loop and on lists."""
+    _require_capturable(dev)
+    rate = torch.tensor(hyperparameters.RATE, device=dev.device())
+    for foreach in (False, True):
+        _walks_alike(dev, case, {"capturable": True, "foreach": foreach, "lr": rate})
+
+
+@check("optimizer/tensor_betas", "OPTIM-022", cases=("adam", "adamw"))
+def the_betas_may_be_tensors(dev: Device, case: str) -> None:
+    """Betas in tensors, on the CPU or the device, act as the numbers do."""
+    numbers = hyperparameters.together(case)["betas"]
+    for device in (CPU, dev.device()):
+        betas = tuple(torch.tensor(beta, device=device) for beta in numbers)
+        _walks_alike(dev, case, {"foreach": False, "betas": betas})
+
+
+@check("optimizer/grad_scale", "OPTIM-023", cases=FUSED)
+def the_fused_kernel_divides_by_the_scale(dev: Device, case: str) -> None:
+    """With grad_scale set, the fused kernel steps by the gradients divided by it."""
+    _require_fused(dev, case)
+    walk = _narrow_walk(dev, case, {"fused": True})
+    _tell_scaler(dev, walk, scale=8.0)
+    _near_the_truth(dev, case, walk.steps(range(WALK), scale=8.0), hyperparameters.together(case))
+
+
+@check("optimizer/found_inf", "OPTIM-017", cases=FUSED)
+def the_fused_kernel_skips_a_step_as_a_whole(dev: Device, case: str) -> None:
+    """A step for which found_inf is set leaves parameters, moments and the count of steps."""
+    _require_fused(dev, case)
+    walk = _narrow_walk(dev, case, {"fused": True}).steps(range(3))
+    before = {name: dev.cpu(value).clone() for name, value in walk.tensors().items()}
+    _tell_scaler(dev, walk, found=1.0)
+    walk.steps(range(3, 6))
+    for name, value in walk.tensors().items():
+        dev.assert_equal(value, before[name])
+    _tell_scaler(dev, walk)
+    _near_the_truth(dev, case, walk.steps(range(3, WALK)), hyperparameters.together(case))
+
+
+def _tell_scaler(dev: Device, walk: _Walk, scale: float = 1.0, found: float = 0.0) -> None:
+    """Set what GradScaler leaves to a fused optimizer."""
+    walk.optimizer.grad_scale = torch.tensor(scale, device=dev.device())
+    walk.optimizer.found_inf = torch.tensor(found, device=dev.device())
+
+
 # ---- state and settings ------------------------------------------------------------------------
 
 
-@check("optimizer/state", "OPTIM-008", cases=DENSE)
+@check("optimizer/state", "OPTIM-008", cases=DENSE, case_needs=NEEDS)
 def state_is_on_the_device(dev: Device, case: str) -> None:
     """State of the shape of a parameter is on its device; counters may be on the CPU."""
     run = _Run(case, dev.device(), {}).steps(1)
@@ -146,7 +278,7 @@ def state_is_on_the_device(dev: Device, case: str) -> None:
                 assert value.dtype == parameter.dtype, f"{name} is {value.dtype}"
 
 
-@check("optimizer/state_dict", "OPTIM-009", needs=("serialization",), cases=DENSE)
+@check("optimizer/state_dict", "OPTIM-009", needs=("serialization",), cases=DENSE, case_needs=NEEDS)
 def a_loaded_state_continues(dev: Device, case: str) -> None:
     """State saved on the device continues there bit by bit, and on the CPU nearly."""
     run = _Run(case, dev.device(), {}).steps(2)
@@ -167,7 +299,7 @@ def a_loaded_state_continues(dev: Device, case: str) -> None:
                 dev.assert_equal(actual, dev.cpu(expected))
 
 
-@check("optimizer/tensor_rate", "OPTIM-010", cases=TENSOR_RATE)
+@check("optimizer/tensor_rate", "OPTIM-010", cases=TENSOR_RATE, case_needs=NEEDS)
 def the_rate_may_be_a_tensor(dev: Device, case: str) -> None:
     """A learning rate in a tensor, on the CPU or the device, acts as the number does."""
     options = _of_the_loop(case)
@@ -273,7 +405,7 @@ def parameters_may_be_wide_or_complex(dev: Device, case: str, dtype: torch.dtype
         dev.assert_close(found, wanted, rtol=granted, atol=granted)
 
 
-@check("optimizer/mixed", "OPTIM-016", cases=LOW_PRECISION)
+@check("optimizer/mixed", "OPTIM-016", needs=("bfloat16",), cases=LOW_PRECISION)
 def parameters_of_all_kinds_go_together(dev: Device, case: str) -> None:
     """One optimizer moves strided, empty and 16-bit parameters and those without a gradient."""
     results = []
@@ -413,6 +545,133 @@ class _Run:
                     yield f"{name} {index}", value
 
 
+#: The factor of the gradients of each step: second moments shrink and grow, and so show a maximum.
+_MAGNITUDES = (1.0, 4.0, 0.25, 2.0, 0.125, 1.0, 0.5, 3.0, 0.0625, 1.0)
+WALK = len(_MAGNITUDES)
+#: A parameter that has no gradient in one step, and that step: its steps are counted apart.
+_SKIPPED = (1, 4)
+#: Shapes of the parameters of a walk; 131 is longer than a vector, and not a multiple of one.
+_WALK_SHAPES: tuple[tuple[int, ...], ...] = ((4, 3), (131,), (), (0,))
+_SHAPES_OF = MATRICES | {"adafactor": _WALK_SHAPES[:3]}  # which divides by the number of elements
+#: (rtol, atol) beside double precision; the numbers are about one.
+_WALK_TOLERANCES = {torch.float32: (2e-5, 4e-6), torch.float64: (1e-10, 1e-10)}
+#: Optimizers that keep factors of float64 parameters in float32, on every device.
+_COARSE = frozenset({"asgd"})
+
+
+class _Walk:
+    """An optimizer that is given gradients: the same numbers on each device, in each dtype."""
+
+    def __init__(
+        self, case: str, device: torch.device, dtypes: Sequence[torch.dtype], kwargs: dict[str, Any]
+    ) -> None:
+        starts, self._gradients = _course(case)
+        self.parameters = [
+            nn.Parameter(start.to(device, dtype, copy=True))
+            for start, dtype in zip(starts, dtypes, strict=False)
+        ]
+        self.optimizer = OPTIMIZERS[case].optim_cls(self.parameters, **kwargs)
+
+    def steps(self, numbers: Iterable[int], scale: float = 1.0) -> _Walk:
+        """Make the steps of these numbers, with gradients that are multiplied by the scale."""
+        for number in numbers:
+            for index, parameter in enumerate(self.parameters):
+                gradient = (scale * self._gradients[number][index]).to(parameter)
+                parameter.grad = None if (index, number) == _SKIPPED else gradient
+            self.optimizer.step()
+        return self
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The parameters and their state, by name."""
+        found: dict[str, Tensor] = {}
+        for index, parameter in enumerate(self.parameters):
+            found[f"parameter {index}"] = parameter.detach()
+            for name, value in self.optimizer.state[parameter].items():
+                if isinstance(value, (Tensor, int, float)):
+                    found[f"{name} of parameter {index}"] = torch.as_tensor(value)
+        return found
+
+
+@functools.cache
+def _course(case: str) -> tuple[list[Tensor], list[list[Tensor]]]:
+    """Where parameters start, and their gradients in each step; the last one is of the first's
+    shape, and of another dtype where the device has one."""
+    generator = torch.Generator().manual_seed(7)
+    shapes = _SHAPES_OF.get(case, _WALK_SHAPES)
+    shapes = (*shapes, shapes[0])
+    starts = [torch.randn(shape, generator=generator) for shape in shapes]
+    gradients = [
+        [magnitude * torch.randn(shape, generator=generator) for shape in shapes]
+        for magnitude in _MAGNITUDES
+    ]
+    return starts, gradients
+
+
+@functools.cache
+def _truth(case: str, settings: tuple[tuple[str, Any], ...]) -> dict[str, Tensor]:
+    """The parameters and the state after a walk on the CPU in double precision."""
+    dtypes = [torch.float64] * len(_course(case)[0])
+    kwargs = dict(settings) | _of_the_loop(case)
+    return _Walk(case, CPU, dtypes, kwargs).steps(range(WALK)).tensors()
+
+
+def _near_the_truth(dev: Device, case: str, walk: _Walk, settings: dict[str, Any]) -> None:
+    __tracebackhide__ = True
+    truth = _truth(case, tuple(settings.items()))
+    factor = MORE.get(case, ANY).factor / ANY.factor
+    found = walk.tensors()
+    count = len(walk.parameters)
+    assert set(found) == {name for name in truth if int(name.split()[-1]) < count}
+    for name, actual in found.items():
+        rtol, atol = _WALK_TOLERANCES[walk.parameters[int(name.split()[-1])].dtype]
+        wanted = truth[name].reshape(actual.shape)
+        apart = compare.difference(
+            dev.cpu(actual).double(),
+            wanted.double(),
+            rtol=factor * rtol,
+            atol=factor * atol,
+            where=f" {name} with {settings}",
+        )
+        compare.require_none(apart)
+
+
+def _every_walk_alike(dev: Device, case: str, options: dict[str, Any]) -> None:
+    """With each setting alone and with all together, a walk is that of double precision."""
+    __tracebackhide__ = True
+    dtypes = _dtypes(dev, case)
+    for settings in hyperparameters.alone(case):
+        walk = _Walk(case, dev.device(), dtypes, settings | options).steps(range(WALK))
+        _near_the_truth(dev, case, walk, settings)
+    settings = hyperparameters.together(case)
+    first = _Walk(case, dev.device(), dtypes, settings | options).steps(range(5))
+    second = _Walk(case, dev.device(), dtypes, settings | options)
+    with torch.no_grad():
+        for new, old in zip(second.parameters, first.parameters, strict=True):
+            new.copy_(old)
+    second.optimizer.load_state_dict(first.optimizer.state_dict())
+    _near_the_truth(dev, case, second.steps(range(5, WALK)), settings)
+
+
+def _walks_alike(dev: Device, case: str, options: dict[str, Any]) -> None:
+    """A walk of float32 with all hyperparameters is that of double precision."""
+    __tracebackhide__ = True
+    walk = _narrow_walk(dev, case, options).steps(range(WALK))
+    _near_the_truth(dev, case, walk, hyperparameters.together(case))
+
+
+def _narrow_walk(dev: Device, case: str, options: dict[str, Any]) -> _Walk:
+    """A walk of float32 with all hyperparameters, before its first step."""
+    settings = hyperparameters.together(case) | options
+    return _Walk(case, dev.device(), _dtypes(dev, case)[:-1], settings)
+
+
+def _dtypes(dev: Device, case: str) -> list[torch.dtype]:
+    """The dtypes of the parameters: float32, and float64 for the last one."""
+    narrow = [torch.float32] * (len(_course(case)[0]) - 1)
+    wide = torch.float64 in dev.dtypes() and case not in _COARSE
+    return [*narrow, torch.float64 if wide else torch.float32]
+
+
 def _numbers(shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
     generator = torch.Generator().manual_seed(len(shape))
     drawn = torch.complex64 if dtype.is_complex else torch.float64
@@ -481,6 +740,12 @@ def _implementations(dev: Device, case: str) -> Iterator[dict[str, Any]]:
     yield {"foreach": True}
     if case in FUSED and dev.type in _get_fused_kernels_supported_devices():
         yield {"fused": True}
+
+
+def _require_capturable(dev: Device) -> None:
+    supported = _get_capturable_supported_devices()
+    if dev.type not in supported:
+        dev.unsupported(f"torch has capturable optimizers on {', '.join(supported)} only")
 
 
 def _require_fused(dev: Device, case: str) -> None:

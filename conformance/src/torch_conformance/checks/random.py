@@ -21,8 +21,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_conformance.authoring.api import FULL, Device, check, noise, raised
-from torch_conformance.checks.generator import DRAW_NEEDS, DRAWS, IMPLICIT, default_generator
+from torch_conformance.authoring.api import FULL, Device, check, noise, raised, why_ended
+from torch_conformance.checks.generator import (
+    DRAW_NEEDS,
+    DRAWS,
+    IMPLICIT,
+    default_generator,
+    rng_state,
+)
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 _ALL = {**DRAWS, **IMPLICIT}
@@ -89,7 +95,7 @@ def another_process_draws_the_same_bits(dev: Device, case: str) -> None:
     paths = [_ROOT, os.environ.get("PYTHONPATH", "")]
     env = {"OMP_NUM_THREADS": case[0], "PYTHONPATH": os.pathsep.join(filter(None, paths))}
     done = dev.python(_PROGRAM.format(device=str(dev.device())), env=env)
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, why_ended(done)
     theirs = json.loads(done.stdout.rpartition("digests:")[2])
     ours = digests(dev.device())
     assert [name for name in ours if theirs[name] != ours[name]] == []
@@ -182,7 +188,7 @@ def the_default_generator_leaves_a_private_one_alone(dev: Device, case: str) -> 
 def fork_rng_isolates_every_device_named(dev: Device) -> None:
     """fork_rng(devices=[0, 1]) restores both devices and the CPU, after an error too."""
     torch.manual_seed(17)
-    states = [default_generator(dev, i).get_state() for i in (0, 1)]
+    states = [rng_state(dev, i) for i in (0, 1)]
     cpu = torch.get_rng_state()
 
     def work() -> None:
@@ -195,7 +201,7 @@ def fork_rng_isolates_every_device_named(dev: Device) -> None:
 
     assert isinstance(raised(work), KeyError)
     for index, state in enumerate(states):
-        assert torch.equal(default_generator(dev, index).get_state(), state)
+        assert torch.equal(rng_state(dev, index), state)
     assert torch.equal(torch.get_rng_state(), cpu)
 
 
@@ -206,16 +212,15 @@ def fork_rng_isolates_every_device_named(dev: Device) -> None:
 def every_draw_advances_the_state_alike(dev: Device, case: str) -> None:
     """A draw moves the state, by an amount that only its arguments decide."""
     torch.manual_seed(31)
-    generator = default_generator(dev)
-    states = [generator.get_state()]
+    states = [rng_state(dev)]
     for _ in range(2):
         _ALL[case](dev.device(), None)
-        states.append(generator.get_state())
+        states.append(rng_state(dev))
     assert not torch.equal(states[0], states[1])
     assert not torch.equal(states[1], states[2])
     torch.manual_seed(31)
     _ALL[case](dev.device(), None)
-    assert torch.equal(generator.get_state(), states[1])
+    assert torch.equal(rng_state(dev), states[1])
 
 
 @check(
@@ -260,9 +265,9 @@ _EMPTY: dict[str, Callable[[torch.device], Any]] = {
 def drawing_nothing_changes_nothing(dev: Device, case: str) -> None:
     """A draw of no elements does not advance the state."""
     torch.manual_seed(41)
-    before = default_generator(dev).get_state()
+    before = rng_state(dev)
     _EMPTY[case](dev.device())
-    assert torch.equal(default_generator(dev).get_state(), before)
+    assert torch.equal(rng_state(dev), before)
 
 
 @check("random/overlap", "RAND-006", needs=("generator",))
@@ -724,12 +729,12 @@ _REFUSED: dict[str, Callable[[torch.device], Any]] = {
 def meaningless_parameters_are_refused(dev: Device, case: str) -> None:
     """Parameters that name no distribution raise, and nothing is drawn."""
     torch.manual_seed(55)
-    before = default_generator(dev).get_state()
+    before = rng_state(dev)
     assert isinstance(
         raised(lambda: _REFUSED[case](dev.device())),
         (RuntimeError, ValueError, NotImplementedError),
     )
-    assert torch.equal(default_generator(dev).get_state(), before)
+    assert torch.equal(rng_state(dev), before)
 
 
 # ---- distributions -----------------------------------------------------------------------------

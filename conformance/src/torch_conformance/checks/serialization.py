@@ -16,7 +16,15 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.api import DTYPES, Device, backend_meta, check, raised, ramp
+from torch_conformance.authoring.api import (
+    DTYPES,
+    Device,
+    backend_meta,
+    check,
+    raised,
+    ramp,
+    why_ended,
+)
 
 _NEEDS = ("serialization",)
 
@@ -574,7 +582,7 @@ def _result(dev: Device, code: str, path: Path, **options: Any) -> Any:
     for line in done.stdout.splitlines():
         if line.startswith("RESULT "):
             return json.loads(line.removeprefix("RESULT "))
-    raise AssertionError(f"no result, exit status {done.returncode}: {done.stderr[-800:]}")
+    raise AssertionError(f"no result; {why_ended(done)}")
 
 
 @check("serialization/without_backend", "SER-023", needs=(*_NEEDS, "accelerator"))

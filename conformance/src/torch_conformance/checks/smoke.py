@@ -9,15 +9,18 @@ installed torch, the machine), the *descriptor* (the file that declares the back
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 
 import torch
 
 from torch_conformance.authoring import backend
 from torch_conformance.authoring.api import Device, check
+from torch_conformance.authoring.assertion import said
 from torch_conformance.authoring.check import Body
 from torch_conformance.authoring.compare import DifferentError
-from torch_conformance.running.capability_probes import PROBES
+from torch_conformance.authoring.origin import is_verdict
+from torch_conformance.running.capability_probes import OF_THE_DESCRIPTOR, PROBES
 from torch_conformance.spec.outcome import CheckError
 from torch_conformance.spec.reason import Unsupported
 
@@ -39,6 +42,8 @@ def blames(side: str, advice: str, chapter: str | None = None) -> Callable[[Body
         advice += f"\nMore: python -m torch_conformance help walkthrough-{chapter}"
 
     def decorate(body: Body) -> Body:
+        file = inspect.unwrap(body).__code__.co_filename
+
         @functools.wraps(body)
         def blaming(dev: Device) -> None:
             try:
@@ -47,20 +52,20 @@ def blames(side: str, advice: str, chapter: str | None = None) -> Callable[[Body
                 raise
             except Exception as error:
                 dev.note(blames=side)
-                said = _blaming(error, side, advice)
-                raise said.with_traceback(error.__traceback__) from error
+                worded = _blaming(error, side, advice, file)
+                raise worded.with_traceback(error.__traceback__) from error
 
         return blaming
 
     return decorate
 
 
-def _blaming(error: Exception, side: str, advice: str) -> Exception:
+def _blaming(error: Exception, side: str, advice: str, file: str) -> Exception:
     """The same outcome in other words, and what a comparison found with it."""
     if isinstance(error, DifferentError):
         return DifferentError(f"{side} wrong: {error}\n{advice}", error.mismatch)
-    if isinstance(error, AssertionError):
-        return AssertionError(f"{side} wrong: {error}\n{advice}")
+    if isinstance(error, AssertionError) and is_verdict(error, file):
+        return AssertionError(f"{side} wrong: {said(error)}\n{advice}")
     return CheckError(f"{side} wrong: {type(error).__name__}: {error}\n{advice}")
 
 
@@ -129,7 +134,7 @@ def declared_capabilities_are_what_is_found(dev: Device) -> None:
     """Every capability that the descriptor declares and that can be probed is as declared."""
     wrong = []
     for name, declared in dev.descriptor.capabilities.items():
-        if name in PROBES:
+        if name in PROBES and name not in OF_THE_DESCRIPTOR:
             found, why = _look_for(dev, name)
             if found != declared:
                 wrong.append(f"{name} is declared {str(declared).lower()}, but {why}")
@@ -302,8 +307,9 @@ def gradients_flow(dev: Device) -> None:
 )
 def the_device_can_be_waited_for(dev: Device) -> None:
     """torch.accelerator.synchronize, or the module's synchronize, returns."""
-    module = dev.module
+    module = dev.bare_module
     if hasattr(module, "synchronize"):
         module.synchronize()
     else:
+        dev.require("synchronize")
         torch.accelerator.synchronize()

@@ -150,7 +150,22 @@ def priorities_out_of_range_are_clamped_or_refused(dev: Device) -> None:
     _verify_usable(dev, stream)
 
 
-@check("stream/priority:mixed_order", "STREAM-003", needs=("stream_priorities",))
+@check("stream/priority:read_back", "STREAM-058", needs=("stream_priorities",))
+def priorities_can_be_read(dev: Device) -> None:
+    """A stream of the module has, on each device, the priority that it was made with."""
+    make, ask = dev.module.Stream, getattr(dev.module.Stream, "priority_range", None)
+    if ask is None or not hasattr(make, "priority"):
+        dev.unsupported("streams of the device module have no priority and priority_range()")
+    least, greatest = ask()
+    assert greatest <= 0 <= least, f"least {least}, greatest {greatest}"
+    for index in {0, dev.count - 1}:
+        streams = {priority: make(index, priority) for priority in range(greatest, least + 1)}
+        assert {p: stream.priority for p, stream in streams.items()} == {p: p for p in streams}
+        for outside, nearest in ((greatest - 7, greatest), (least + 7, least)):
+            assert make(index, outside).priority == nearest
+
+
+@check("stream/priority:mixed_order", "STREAM-003", needs=("stream_priorities", "delay"))
 def priorities_change_no_order(dev: Device) -> None:
     """Work of high priority that waits for work of low priority runs after it."""
     x = _zeros(dev)
@@ -255,7 +270,7 @@ def query_of_the_default_stream_is_true_to_it(dev: Device) -> None:
 _NEIGHBOURS: dict[str, Callable[[Device], Callable[[], bool]]] = {
     "unused_stream": lambda dev: dev.stream(0).query,
     "used_stream": lambda dev: _used(dev, dev.stream(0)).query,
-    "default_stream": lambda dev: _used(dev, dev.module.default_stream(0)).query,
+    "default_stream": lambda dev: _used(dev, dev.default_stream(0)).query,
     "event": lambda dev: _used(dev, dev.stream(0)).record_event(dev.event()).query,
     "other_device": lambda dev: _used(dev, dev.stream(dev.count - 1)).query,
 }
@@ -866,7 +881,7 @@ def a_busy_stream_does_not_delay_reads(dev: Device) -> None:
 @check("stream/independent:default_is_no_barrier", "STREAM-030", needs=("streams", "delay"))
 def the_default_stream_is_no_barrier(dev: Device) -> None:
     """Work on the default stream does not wait for a busy stream."""
-    x, default = _zeros(dev), dev.module.default_stream()
+    x, default = _zeros(dev), dev.default_stream()
     _verify_unhindered(dev, lambda: _fill(default, x))
     dev.assert_equal(x, _full(4))
 
@@ -957,24 +972,31 @@ def the_default_stream_is_current_at_first(dev: Device) -> None:
 
 @check("stream/default:of_device", "STREAM-040", needs=("streams",))
 def every_device_has_a_default_stream(dev: Device) -> None:
-    """default_stream gives a stream of the device asked for, by index or device."""
+    """The default stream of each device is a stream of that device."""
     for index in range(dev.count):
-        assert dev.module.default_stream(index).device == dev.device(index)
-        assert dev.module.default_stream(dev.device(index)).device == dev.device(index)
+        assert dev.default_stream(index).device == dev.device(index)
+
+
+@check("stream/default:by_device", "STREAM-040", needs=("streams",))
+def the_default_stream_is_found_by_device(dev: Device) -> None:
+    """torch.<type>.default_stream takes a torch.device as it takes an index."""
+    for index in range(dev.count):
+        by_device = dev.module.default_stream(dev.device(index))
+        assert by_device == dev.module.default_stream(index)
 
 
 @check("stream/default:constant", "STREAM-040", needs=("streams",))
 def the_default_stream_does_not_change(dev: Device) -> None:
     """default_stream gives the same stream while another one is current."""
-    default = dev.module.default_stream(0)
+    default = dev.default_stream(0)
     with dev.stream(0):
-        assert dev.module.default_stream(0) == default
+        assert dev.default_stream(0) == default
 
 
 @check("stream/default:usable", "STREAM-057", needs=("streams",))
 def the_default_stream_can_be_entered(dev: Device) -> None:
     """The default stream can be entered and synchronised as any other stream."""
-    default = dev.module.default_stream(0)
+    default = dev.default_stream(0)
     with default:
         x = torch.ones(N, device=dev.device(0))
     default.synchronize()
@@ -984,7 +1006,7 @@ def the_default_stream_can_be_entered(dev: Device) -> None:
 @check("stream/default:new_streams_differ", "STREAM-056", needs=("streams",))
 def new_streams_are_not_the_default_stream(dev: Device) -> None:
     """None of forty created streams is the default stream."""
-    assert dev.module.default_stream(0) not in [dev.stream(0) for _ in range(40)]
+    assert dev.default_stream(0) not in [dev.stream(0) for _ in range(40)]
 
 
 @contextmanager
@@ -1068,6 +1090,33 @@ def the_modules_context_of_none_selects_nothing(dev: Device) -> None:
         assert dev.current_stream(0) == a
 
 
+@check("stream/context:module_after_exception", "STREAM-041", needs=("streams",))
+def exceptions_leave_the_modules_context(dev: Device) -> None:
+    """An exception passes through torch.<type>.stream(s), and the former stream is current."""
+
+    def work() -> None:
+        with dev.module.stream(dev.stream(0)):
+            raise KeyError("on purpose")
+
+    with _restored(dev):
+        assert isinstance(raised(work), KeyError)
+
+
+@check("stream/context:module_nested", "STREAM-041", needs=("streams",))
+def the_modules_contexts_nest_and_are_entered_again(dev: Device) -> None:
+    """Contexts of torch.<type>.stream() nest, also with streams, and can be entered again."""
+    a, b = dev.stream(0), dev.stream(0)
+    context = dev.module.stream(a)
+    for _ in range(2):
+        with _restored(dev), context:
+            with b:
+                assert dev.current_stream(0) == b
+                with dev.module.stream(a):
+                    assert dev.current_stream(0) == a
+                assert dev.current_stream(0) == b
+            assert dev.current_stream(0) == a
+
+
 @contextmanager
 def _from_device_0(dev: Device) -> Iterator[torch.Stream]:
     """A stream of device 1 while device 0 is current; fails unless that is so again at the end."""
@@ -1134,6 +1183,33 @@ def set_stream_switches_the_device(dev: Device) -> None:
 def the_modules_context_switches_the_device(dev: Device) -> None:
     """Inside torch.<type>.stream(s) of another device the stream and its device are current."""
     with _from_device_0(dev) as stream, dev.module.stream(stream):
+        _verify_current(dev, stream)
+
+
+@check(
+    "stream/context_device:module_after_exception",
+    "STREAM-042",
+    needs=("streams", "multi_device"),
+)
+def exceptions_in_the_modules_context_restore_the_device(dev: Device) -> None:
+    """An exception that leaves torch.<type>.stream(s) restores the device and both streams."""
+    with _from_device_0(dev) as stream:
+
+        def work() -> None:
+            with dev.module.stream(stream):
+                raise KeyError("on purpose")
+
+        assert isinstance(raised(work), KeyError)
+
+
+@check("stream/context_device:nested", "STREAM-042", needs=("streams", "multi_device"))
+def contexts_of_two_devices_nest(dev: Device) -> None:
+    """Streams of two devices, entered in one another, restore device and streams level by level."""
+    with _from_device_0(dev) as stream, _restored(dev), stream:
+        inner = dev.stream(0)
+        with inner:
+            assert torch.accelerator.current_device_index() == 0
+            assert (dev.current_stream(0), dev.current_stream(1)) == (inner, stream)
         _verify_current(dev, stream)
 
 
@@ -1246,7 +1322,7 @@ def _runs_behind_a_delay(
         if stream.query():
             return 0.0, True
         for device in {0, index}:  # places where it may have gone
-            dev.module.default_stream(device).synchronize()
+            dev.default_stream(device).synchronize()
         with other:
             early.copy_(x)
         other.synchronize()
@@ -1381,7 +1457,7 @@ def _verify_non_blocking(dev: Device, destination: torch.Tensor, source: torch.T
     def look() -> tuple[bool, bool]:
         destination.copy_(source, non_blocking=True)
         # A copy that went elsewhere has time to arrive.
-        dev.module.default_stream(0).synchronize()
+        dev.default_stream(0).synchronize()
         time.sleep(0.01)
         return stream.query(), destination.is_cpu and bool((destination == expected).any())
 

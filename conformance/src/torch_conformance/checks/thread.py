@@ -22,6 +22,7 @@ from torch_conformance.authoring.api import (
     in_thread,
     in_threads,
     while_held,
+    why_ended,
 )
 from torch_conformance.authoring.backend import prelude
 
@@ -428,7 +429,7 @@ def children_forked_before_first_use_work(dev: Device, case: str) -> None:
     """Children forked before the device was used can use it, and so can the parent at once."""
     first, parent_too = _FORK_FIRST[case]
     done = dev.python(_FORK.format(type=dev.type, first=first, parent_too=parent_too))
-    assert done.returncode == 0 and "both worked" in done.stdout, done.stderr[-2000:]
+    assert done.returncode == 0 and "both worked" in done.stdout, why_ended(done)
 
 
 _IN_CHILD: dict[str, Callable[[Device, torch.Tensor], Any]] = {
@@ -515,8 +516,9 @@ def bad_forks_know_what_they_are(dev: Device) -> None:
 @check("thread/fork_state:parent_flag", "THREAD-012", needs=("fork", "accelerator"), isolate=True)
 def parents_are_not_in_a_bad_fork(dev: Device) -> None:
     """_is_in_bad_fork remains false in the parent of a child forked after use."""
+    in_bad_fork = dev.module._is_in_bad_fork
     _verify_in_child(dev, _works_on_the_cpu)
-    assert dev.module._is_in_bad_fork() is False
+    assert in_bad_fork() is False
 
 
 @check("thread/fork_state:manual_seed", "THREAD-017", needs=("fork", "accelerator"), isolate=True)
@@ -594,7 +596,7 @@ def spawned_processes_use_the_device(dev: Device) -> None:
         f"import torch\nresults.put((torch.arange(3.0).to({dev.type!r}) + 1).tolist())\n"
     )
     done = dev.python(_SPAWN.format(child=child, type=dev.type))
-    assert done.returncode == 0 and "spawned" in done.stdout, done.stderr[-2000:]
+    assert done.returncode == 0 and "spawned" in done.stdout, why_ended(done)
 
 
 class _Loader(NamedTuple):

@@ -10,7 +10,15 @@ from typing import Any
 
 import torch
 
-from torch_conformance.authoring.api import DTYPES, DTYPES_BY_SIZE, Device, check, raised, ramp
+from torch_conformance.authoring.api import (
+    DTYPES,
+    DTYPES_BY_SIZE,
+    Device,
+    apart,
+    check,
+    raised,
+    ramp,
+)
 
 Make = Callable[[torch.Tensor], torch.Tensor]
 
@@ -122,8 +130,9 @@ def views_share_the_storage_of_their_base(dev: Device, case: str) -> None:
     made = view.make(base)
     assert made.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
     assert made.untyped_storage()._cdata == base.untyped_storage()._cdata
-    offset = made.storage_offset() * made.element_size()
-    assert made.data_ptr() == base.untyped_storage().data_ptr() + offset
+    if dev.has("addresses"):
+        offset = made.storage_offset() * made.element_size()
+        assert made.data_ptr() == base.untyped_storage().data_ptr() + offset
 
 
 @check("view/write", "VIEW-003", cases=tuple(name for name, v in VIEWS.items() if v.writable))
@@ -284,7 +293,7 @@ def what_cannot_be_a_view_is_a_copy(dev: Device, case: str) -> None:
     }
     x = source.to(dev.device(), copy=True)
     made = makes[case](x)
-    assert made.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    assert apart(made, x)
     assert made.is_contiguous()
     dev.assert_equal(made, makes[case](source))
     made.zero_()
@@ -311,7 +320,7 @@ def view_copy_operators_do_not_alias(dev: Device, case: str) -> None:
     source = ramp((4, 6))
     x = source.to(dev.device(), copy=True)
     made = operator(x, *arguments[case])
-    assert made.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    assert apart(made, x)
     dev.assert_equal(made, operator(source, *arguments[case]))
 
 
@@ -659,7 +668,7 @@ _COPIED: dict[str, Callable[[torch.device], torch.Tensor]] = {
 
 def _verify_copy(dev: Device, made: torch.Tensor, x: torch.Tensor) -> None:
     assert made.device.type == dev.type
-    assert made.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()
+    assert apart(made, x)
     assert made.stride() == x.stride()
     assert made.requires_grad == x.requires_grad
 

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from torch_conformance.authoring.discovery import all_checks
+from torch_conformance.authoring import discovery
 from torch_conformance.cli import CommandError
 from torch_conformance.expectations.entry import XFAIL, Expectation
 from torch_conformance.expectations.file import dump
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{arguments.list}: {error}") from None
     if not tests:
         raise CommandError(f"{arguments.list}: no test in it")
-    found = rules(tests, all_checks())
+    found = rules(tests, discovery.all_checks())
     text = "\n".join(_lines(found, arguments.list.name, arguments.link)) + "\n"
     if arguments.output:
         try:

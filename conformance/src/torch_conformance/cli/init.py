@@ -22,7 +22,7 @@ SUMMARY = "probe the device of a new backend, and write its descriptor"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """NAME [--import MODULE]... [-o FILE] [--force] [--deadline SECONDS]"""
+    """NAME [--import MODULE]... [--setup PKG.MOD:FUNCTION] [-o FILE] [--force]"""
     parser.add_argument(
         "name", help="the device type, such as mychip; also the name of the backend"
     )
@@ -33,7 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="MODULE",
         help="module that makes the device available, such as torch_mychip; repeat for several, in "
-        "their order. Not needed if a package announces the backend to torch",
+        "their order. Not needed if an installed package announces the backend to torch, or needs "
+        "torch and has the name of the device in its own",
+    )
+    parser.add_argument(
+        "--setup",
+        metavar="PKG.MOD:FUNCTION",
+        help="what makes the device, where it does not exist before a call: returns the device, or "
+        "an object with `.device`",
     )
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the descriptor (default: NAME.yaml); - prints it"
@@ -56,7 +63,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{name!r} is not a device type: letters, digits and _ only")
     if file is not None and file.exists() and not arguments.force:
         raise CommandError(f"{file} exists; --force replaces it, -o names another file")
-    text = _text(name, arguments.imports, arguments.deadline)
+    setup: str | None = arguments.setup
+    if setup is not None and not all(setup.partition(":")):
+        raise CommandError(f"--setup {setup}: write it as pkg.mod:function")
+    text = _text(name, arguments.imports, arguments.deadline, setup)
     if file is None:
         sys.stdout.write(text)
         return 0
@@ -69,13 +79,13 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _text(name: str, imports: list[str], deadline: float) -> str:
+def _text(name: str, imports: list[str], deadline: float, setup: str | None) -> str:
     from torch_conformance.authoring.backend import prepare_parent
     from torch_conformance.bringup.draft import draft
     from torch_conformance.bringup.survey import survey
 
     try:
         prepare_parent()
-        return draft(survey(name, imports, deadline))
+        return draft(survey(name, imports, deadline, setup))
     except CannotLoad as error:
         raise CommandError(f"{name} cannot be loaded: {error}") from None

@@ -16,7 +16,7 @@ import argparse
 import datetime
 from pathlib import Path
 
-from torch_conformance.authoring.discovery import all_checks
+from torch_conformance.authoring import discovery
 from torch_conformance.cli import CommandError
 from torch_conformance.expectations import ExpectationsError
 from torch_conformance.expectations.file import read
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each objection."""
-    known = {check.id for check in all_checks()}
+    known = {check.id for check in discovery.all_checks()}
     found = 0
     for file in arguments.files:
         try:

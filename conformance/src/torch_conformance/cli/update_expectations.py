@@ -16,7 +16,7 @@ import argparse
 import datetime
 from pathlib import Path
 
-from torch_conformance.authoring.discovery import all_checks
+from torch_conformance.authoring import discovery
 from torch_conformance.cli import CommandError
 from torch_conformance.cli.inputs import load
 from torch_conformance.expectations import ExpectationsError
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not document.complete:
         raise CommandError(f"{arguments.report} is of a run that is not complete: run it again")
     results = {result.id: result for result in document.checks}
-    known = {check.id for check in all_checks()} | set(results)
+    known = {check.id for check in discovery.all_checks()} | set(results)
     surfaces = {id.partition("/")[0] for id in known}
     try:
         changes = update(arguments.expectations, results, known, surfaces, datetime.date.today())

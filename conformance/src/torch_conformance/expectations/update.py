@@ -28,7 +28,7 @@ from torch_conformance.expectations.entry import (
 )
 from torch_conformance.expectations.file import Content, Expectations, Place, dump, read
 from torch_conformance.expectations.patterns import Index, compress
-from torch_conformance.results import summary
+from torch_conformance.results.causes import cause
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.reason import List
 from torch_conformance.spec.result import CheckResult
@@ -144,19 +144,19 @@ def _unreviewed(
     for id in ids:
         outcome = results[id].outcome
         if outcome in BROKEN:
-            groups[XFAIL, outcome.value, summary.cause(results[id])].append(id)
+            groups[XFAIL, outcome.value, cause(results[id])].append(id)
         elif outcome is Outcome.FLAKY:
-            groups[FLAKY, None, summary.cause(results[id])].append(id)
+            groups[FLAKY, None, cause(results[id])].append(id)
     expires = today + REVIEW_TIME
     return [
-        Expectation(kind, pattern, _reason(cause), UNREVIEWED, "", status, expires)
-        for (kind, status, cause), group in sorted(groups.items(), key=lambda item: item[1])
+        Expectation(kind, pattern, _reason(text), UNREVIEWED, "", status, expires)
+        for (kind, status, text), group in sorted(groups.items(), key=lambda item: item[1])
         for pattern in compress(group, set(known_ids) - set(group))
     ]
 
 
-def _reason(cause: str) -> str:
-    line = " ".join(cause.split())
+def _reason(text: str) -> str:
+    line = " ".join(text.split())
     return f"{UNREVIEWED}: {textwrap.shorten(line, _MAX_REASON, placeholder=' ...') or 'unknown'}"
 
 

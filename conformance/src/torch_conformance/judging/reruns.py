@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.judging.judge import Emit, Judge, Judged, Options
-from torch_conformance.results import summary
+from torch_conformance.results.causes import cause
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
 from torch_conformance.spec.outcome import Outcome
@@ -87,7 +87,7 @@ class Reruns:
             self._left -= 1
             self._pool.run_next(_alone(self._checks[result.id]))
         else:
-            self._waiting[summary.cause(result)].append(result.id)
+            self._waiting[cause(result)].append(result.id)
 
     def _give_way(self) -> Judged:
         """The last result of the cause that has the most; it is not going to be run again."""

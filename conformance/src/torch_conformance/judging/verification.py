@@ -48,9 +48,9 @@ class Own:
 
 def own() -> Own:
     """The installed suite; imports torch, which takes seconds. May raise CannotLoad."""
-    from torch_conformance.authoring.discovery import all_checks
+    from torch_conformance.authoring import discovery
 
-    checks = all_checks()
+    checks = discovery.all_checks()
     import torch
 
     return Own(checks, torch.__version__, catalogue.load(), source.digest())

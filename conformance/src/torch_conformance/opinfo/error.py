@@ -16,6 +16,7 @@ from torch_conformance.opinfo import database, policy, repro
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Incomparable, Topic, first_line, seed_everything
 from torch_conformance.opinfo.transfer import CPU, Transfer
+from torch_conformance.opinfo.without_backend import without_accelerator
 
 
 class Error(Topic):
@@ -53,7 +54,9 @@ class Error(Topic):
         transfer = Transfer(CPU)
         parts = transfer.move((sample.input, sample.args, sample.kwargs))
         on_cpu = replace(sample, input=parts[0], args=parts[1], kwargs=parts[2])
-        if not dev.is_accelerator or self._complaint(on_cpu, lambda: None) is not None:
+        with without_accelerator():
+            of_cpu = self._complaint(on_cpu, lambda: None)
+        if not dev.is_accelerator or of_cpu is not None:
             raise Incomparable(f"it does not raise what the database says: {complaint}")
         return complaint
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.observe import address
 from torch_conformance.opinfo import database
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample, tensors
@@ -40,7 +41,7 @@ class InPlace(Topic):
 
     def act(self, sample: Sample) -> Seen:
         targets = list(tensors(sample.input))
-        before = [(target.data_ptr(), target._version) for target in targets]
+        before = [(address(target), target._version) for target in targets]
         result = sample.call(self.op.inplace_variant)
         pairs = list(zip(targets, before, strict=True))
         return Seen(
@@ -48,7 +49,7 @@ class InPlace(Topic):
             {
                 # A function of a list returns nothing.
                 "returns its input": result is None or result is sample.input,
-                "keeps the memory": all(t.data_ptr() == ptr for t, (ptr, _) in pairs),
+                "keeps the memory": all(address(t) == at for t, (at, _) in pairs),
                 "increases the version": all(t._version > version for t, (_, version) in pairs),
             },
         )

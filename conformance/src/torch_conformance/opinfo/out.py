@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.observe import address
 from torch_conformance.opinfo import database, policy, ties
 from torch_conformance.opinfo.layouts import gaps, garbage, transposed
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample, tensors
 from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.opinfo.without_backend import raised_by_cpu
 
 # A dtype that cannot hold the result; the CPU says whether that is an error.
 _NARROWER = {True: torch.float32, False: torch.int32}
@@ -86,12 +88,12 @@ class Out(Topic):
 
     def act(self, sample: Sample) -> Seen:
         outs = list(tensors(sample.kwargs["out"]))
-        before = [(out.data_ptr(), out.stride()) for out in outs]
+        before = [(address(out), out.stride()) for out in outs]
         with _warnings(sample.variant in ONCE) as said:
             result = list(tensors(sample.call(self.op.op)))
-        after = [(out.data_ptr(), out.stride()) for out in outs]
+        after = [(address(out), out.stride()) for out in outs]
         kept = {
-            "returns out": [t.data_ptr() for t in result] == [t.data_ptr() for t in outs],
+            "returns out": [address(t) for t in result] == [address(t) for t in outs],
         }
         if sample.variant in ALWAYS:
             kept["keeps the memory and the strides of out"] = after == before
@@ -109,7 +111,9 @@ class Out(Topic):
             return None
         try:
             result = sample.call(self.op.op)
-        except Exception:
+        except Exception as error:
+            if not raised_by_cpu(error, lambda: sample.call(self.op.op)):
+                raise
             return None  # Without a result there is nothing that out= could hold.
         found = (result,) if isinstance(result, Tensor) else result
         if not isinstance(found, (list, tuple)) or not all(isinstance(t, Tensor) for t in found):

@@ -81,6 +81,39 @@ BEARS_REPETITION = frozenset(
     }
 )
 
+# Pointwise operators that are sums of products, of functions, or a difference of both: where the
+# digits of the sum cancel, the rounding of a step shows, and a device with fused multiply-adds, or
+# one kernel instead of several, has none.
+SUMS = frozenset(
+    {
+        "__radd__",
+        "__rsub__",
+        "add",
+        "addcdiv",
+        "addcmul",
+        "lerp",
+        "mvlgamma",
+        "nn.functional.tanhshrink",
+        "rsub",
+        "sub",
+    }
+)
+
+# What IEEE 754 has rounded to the nearest number. A device that computes it for 16 bits in float32,
+# even with a less precise division, is off by a thousandth more than half a unit.
+ROUNDED_ONCE = frozenset(
+    {
+        "__rdiv__",
+        "__rmul__",
+        "div_no_rounding_mode",
+        "mul",
+        "reciprocal",
+        "sqrt",
+        "square",
+        "true_divide",
+    }
+)
+
 # With a batch of matrices in reverse order as out=, the CPU writes beyond its end (seen in 2.13).
 CPU_OVERRUNS_OUT = frozenset({"linalg.lu", "lu_unpack", "tril", "triu"})
 
@@ -108,6 +141,29 @@ def bears_repetition(op: Any) -> bool:
     from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
 
     return isinstance(op, (UnaryUfuncInfo, BinaryUfuncInfo)) or op.name in BEARS_REPETITION
+
+
+def is_pointwise(op: Any) -> bool:
+    """Whether an element of the result depends on one element of each operand, without a sum.
+
+    Says the class of upstream's entry, or the tag of the operator; of a list, that of its elements.
+    """
+    from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
+
+    name = op.name.removeprefix("_foreach_")
+    if name in SUMS:
+        return False
+    if isinstance(op, (UnaryUfuncInfo, BinaryUfuncInfo)):
+        return True
+    packet = getattr(torch.ops.aten, name.replace(".", "_").rpartition("nn_functional_")[2], None)
+    overloads = packet.overloads() if packet is not None else ()
+    return any(torch.Tag.pointwise in getattr(packet, each).tags for each in overloads)
+
+
+def is_rounded_once(op: Any) -> bool:
+    """Whether the result is that of an arithmetic operation, rounded to the nearest number."""
+    name = "_".join(part for part in (op.name, op.variant_test_name) if part)
+    return name.removeprefix("_foreach_") in ROUNDED_ONCE
 
 
 def settled(argument: Any) -> Any:

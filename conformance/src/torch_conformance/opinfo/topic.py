@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import random
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -24,14 +24,17 @@ import torch.fx.experimental.symbolic_shapes
 from torch import Tensor
 
 from torch_conformance.authoring import compare, tolerances
+from torch_conformance.authoring.assertion import said
 from torch_conformance.authoring.backend import text_of
 from torch_conformance.authoring.check import REGISTRY, Check
 from torch_conformance.authoring.compare import Difference, DifferentError
 from torch_conformance.authoring.device import Device, run_forked
-from torch_conformance.opinfo import neighbours, policy, precision, randomness, repro, ties
-from torch_conformance.opinfo.evidence import evidence
+from torch_conformance.authoring.origin import is_verdict
+from torch_conformance.opinfo import policy, precision, randomness, repro, ties
+from torch_conformance.opinfo.evidence import Evidence
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.transfer import Transfer
+from torch_conformance.opinfo.without_backend import raised_by_cpu
 from torch_conformance.spec import capabilities
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.ids import FULL, PR, STANDARD
@@ -42,6 +45,9 @@ from torch_conformance.spec.reason import NoReference
 
 # The dtype of an operator that stands for all of them: the first of these that it supports.
 REPRESENTATIVES = ("float32", "int64", "complex64", "bool", "float64", "float8_e4m3fn")
+
+# With these a device may refuse an argument; any other exception is a defect.
+_REFUSALS = (RuntimeError, TypeError, ValueError, IndexError)
 
 # Two results of the CPU that differ by more than this are not two roundings of one.
 PLAIN = 3e-2
@@ -91,6 +97,7 @@ class Topic:
 
     def __init__(self, op: Any) -> None:
         self.op = op
+        self._evidence: Evidence | None = None
         self.__doc__ = f"{op.name} {op.variant_test_name}".strip() + f" {self.sentence}"
 
     # What a topic defines
@@ -129,10 +136,11 @@ class Topic:
         if not samples:
             dev.unsupported("the operator database has no sample for this")
         incomparable: list[str] = []
+        self._evidence = Evidence(self.op, dev)
         failures = list(self._failures(dev, samples, incomparable))
         if len(incomparable) == len(samples):
             dev.unsupported(NoReference(text=incomparable[0]))
-        dev.note(samples=len(samples) - len(incomparable), evidence=evidence(self.op, dev))
+        dev.note(samples=len(samples) - len(incomparable), evidence=self._evidence.path())
         if failures:
             self._raise(dev, samples, failures)
 
@@ -161,14 +169,16 @@ class Topic:
         try:
             expected = self.act(self.own(sample))
         except Exception as error:
+            if not raised_by_cpu(error, lambda: self.act(self.own(sample))):
+                raise
             # A kernel that the CPU does not have is nothing that a device must not have.
             if not sample.refused or isinstance(error, NotImplementedError):
                 raise Incomparable(f"{type(error).__name__}: {first_line(error)}") from None
             return self._refusal(dev, moved, error)
         self.trust(sample, expected)
         try:
-            actual = self.act(moved)
-        except Exception:
+            actual = self._observed(lambda: self.act(moved))
+        except _REFUSALS:
             if sample.refused:
                 raise Incomparable("the device refuses what the CPU accepts") from None
             raise
@@ -181,6 +191,9 @@ class Topic:
             return None
         return self._difference(dev, sample, values, expected.values)
 
+    def _observed(self, use: Callable[[], Seen]) -> Seen:
+        return use() if self._evidence is None else self._evidence.observe(use)
+
     def _failures(
         self, dev: Device, samples: list[Sample], incomparable: list[str]
     ) -> Iterator[Failure]:
@@ -191,10 +204,8 @@ class Topic:
                 wrong = self.judge(dev, sample)
             except Incomparable as reason:
                 incomparable.append(str(reason))
-            except AssertionError as error:
-                yield Failure(index, str(error))
             except Exception as error:
-                yield Failure(index, f"{type(error).__name__}: {text_of(error)}", raised=True)
+                yield _failure(index, error)
             else:
                 if wrong is not None:
                     mismatch = wrong.mismatch if isinstance(wrong, Difference) else None
@@ -248,48 +259,49 @@ class Topic:
         metadata = compare.metadata_difference(actual, expected)
         if metadata is not None or self.op.name in policy.UNINITIALISED:
             return metadata
-        found = self._value_difference(dev, actual, expected)
-        if found is None or randomness.drawn(lambda: self.act(self._copy(sample))):
+        if precision.near(actual, expected):
+            return None
+        if randomness.drawn(lambda: self.act(self._copy(sample))):
             return None
         actual, expected = self.canonical(sample, actual), self.canonical(sample, expected)
-        found = self._value_difference(dev, actual, expected)
-        if found is None:
-            return None
-        grant = precision.DERIVATIVES if self.derives else precision.RESULTS
-        right = precision.as_precise(self._values, sample, actual, expected, grant)
-        if not right and self.derives:
-            granted = partial(self._tolerance, dev)
-            right = neighbours.right_nearby(self._values, sample, actual, granted)
-        return None if right else found
+        return precision.difference(self._question(dev, sample), actual, expected)
+
+    def _question(self, dev: Device, sample: Sample) -> precision.Question:
+        return precision.Question(
+            operator=None if self.derives else self.op.name,
+            act=self._values,
+            sample=sample,
+            rule=self._rule(),
+            granted=partial(self._granted, dev),
+            default=partial(self._tolerance, dev),
+        )
+
+    def _rule(self) -> precision.Rule:
+        if self.derives:
+            return precision.DERIVATIVES
+        if policy.is_rounded_once(self.op):
+            return precision.ROUNDED_ONCE
+        return precision.POINTWISE if policy.is_pointwise(self.op) else precision.RESULTS
 
     def _values(self, sample: Sample) -> Any:
         """What the CPU computes for a sample."""
         return self.canonical(sample, self.act(self.own(sample)).values)
 
-    def _value_difference(
-        self, dev: Device, actual: Any, expected: Any, at: str = ""
-    ) -> Difference | None:
-        if isinstance(expected, (list, tuple)):
-            if not isinstance(actual, (list, tuple)) or len(actual) != len(expected):
-                return compare.difference(actual, expected, where=at)
-            pairs = enumerate(zip(actual, expected, strict=True))
-            found = (self._value_difference(dev, a, e, f"{at}[{i}]") for i, (a, e) in pairs)
-            return next((one for one in found if one is not None), None)
-        rtol = atol = 0.0
-        if isinstance(expected, Tensor):
-            rtol, atol = self._tolerance(dev, expected.dtype)
-        elif isinstance(expected, (float, complex)):
-            rtol, atol = dev.tolerance(torch.float32)
-        return compare.difference(actual, expected, rtol=rtol, atol=atol, where=at)
+    def _granted(self, dev: Device, dtype: torch.dtype) -> tuple[float, float]:
+        """The widest of what the backend's descriptor and our own exceptions grant."""
+        if not dev.is_accelerator:
+            return 0.0, 0.0
+        name = str(dtype).removeprefix("torch.")
+        declared = dev.descriptor.tolerances.get(name, (0.0, 0.0))
+        granted = tolerances.load().granted(self.op.name, self.name, name)
+        return max(declared[0], granted[0]), max(declared[1], granted[1])
 
     def _tolerance(self, dev: Device, dtype: torch.dtype) -> tuple[float, float]:
         """The widest of what the dtype, upstream's tests and our own exceptions grant."""
-        granted = [dev.tolerance(dtype)]
+        pairs = [dev.tolerance(dtype), self._granted(dev, dtype)]
         if dev.is_accelerator:
-            granted.append(policy.tolerance(self.op, dtype))
-            name = str(dtype).removeprefix("torch.")
-            granted.append(tolerances.load().granted(self.op.name, self.name, name))
-        return max(rtol for rtol, _ in granted), max(atol for _, atol in granted)
+            pairs.append(policy.tolerance(self.op, dtype))
+        return max(rtol for rtol, _ in pairs), max(atol for _, atol in pairs)
 
     def _raise(self, dev: Device, samples: list[Sample], failures: list[Failure]) -> None:
         first = failures[0]
@@ -301,6 +313,13 @@ class Topic:
         if first.raised:
             raise CheckError(text)
         raise DifferentError(text, first.mismatch) if first.mismatch else AssertionError(text)
+
+
+def _failure(index: int, error: Exception) -> Failure:
+    """What an exception says of a sample: a comparison that failed, or no result at all."""
+    if isinstance(error, AssertionError) and is_verdict(error, __file__):
+        return Failure(index, said(error))
+    return Failure(index, f"{type(error).__name__}: {text_of(error)}", raised=True)
 
 
 def seed_everything(check_id: str, seed: int) -> None:

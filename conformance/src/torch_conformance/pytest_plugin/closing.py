@@ -72,6 +72,7 @@ def lines(session: Session, fallback: str, show_reasons: bool = False) -> Iterat
         yield f"changes of {session.expectations_file}"
         yield from (f"       {line}" for line in session.changes)
     yield from _unlisted(results)
+    yield from summary.over_budget(results)
     yield from _level(session)
     yield f"report: {session.report_file}"
 

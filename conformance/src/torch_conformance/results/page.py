@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from torch_conformance.results import levels, summary
+from torch_conformance.results import causes, levels
 from torch_conformance.results.reader import Document, plain
 from torch_conformance.results.report import Run
 from torch_conformance.spec import catalogue
@@ -182,7 +182,7 @@ def _group(text: str, results: list[CheckResult]) -> Group:
 
 
 def _causes(results: Iterable[CheckResult]) -> list[Group]:
-    found = summary.grouped((r for r in results if r.unexpected), MAX_GROUPS)
+    found = causes.grouped((r for r in results if r.unexpected), MAX_GROUPS)
     return [_group(text, group) for text, group in found]
 
 

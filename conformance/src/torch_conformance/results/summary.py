@@ -7,55 +7,20 @@ listed one by one on request only.
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Protocol, TypeVar
 
-from torch_conformance.spec.mismatch import Mismatch
+from torch_conformance.results.causes import MAX_CAUSES, grouped, is_about_values
+from torch_conformance.spec.chapters import chapters
 from torch_conformance.spec.outcome import Outcome
 from torch_conformance.spec.result import CheckResult
 
-
-class Said(Protocol):
-    """The fields that decide a cause."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def message(self) -> str | None: ...
-    @property
-    def mismatch(self) -> str | None: ...
-
-
-T = TypeVar("T", bound=Said)
-
-MAX_CAUSES = 20
+# Of the machine on which the budgets of chapters hold.
+CORES = 2
 MAX_KINDS = 10
 MAX_NAMED = 3
 WIDTH = 100
-
-# What varies between failures of one cause, from what always does to what may be the cause itself:
-# values; names of operators, dtypes and whatever else is quoted; all but the type of the exception.
-_VARIABLE = (
-    (
-        (re.compile(r"0x[0-9a-fA-F]+"), "0x.."),
-        (re.compile(r"\[[^\[\]]*\]|\([-\d., ]*\)"), "[..]"),
-        # Digits inside a word, as in float32, are a part of its name.
-        (re.compile(r"(?<![A-Za-z_0-9.])[-+]?\d+(\.\d+)?(e[-+]?\d+)?\b"), "N"),
-    ),
-    (
-        (re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`"), "'..'"),
-        (re.compile(r"\b\w+::\w+(\.\w+)*"), "..::.."),
-        (re.compile(r"\b(torch\.)?(complex|b?float|u?int)\d+\b|\btorch\.bool\b"), "dtype"),
-    ),
-    ((re.compile(r"(?s)[:(;,].*| in .*"), ""),),
-)
-# How much of a result is wrong, where its values are.
-_EXTENTS: dict[str, str] = {Mismatch.ALL_VALUES: "all", Mismatch.SOME_VALUES: "some"}
 
 
 def table(results: Iterable[CheckResult]) -> list[str]:
@@ -83,58 +48,6 @@ def _rows(counts: dict[str, Counter[str]]) -> Iterator[str]:
         yield f"{surface:<15}" + "".join(f"  {c:>{w}}" for c, w in zip(cells, widths, strict=True))
 
 
-def cause(said: Said, coarseness: int = 0) -> str:
-    """What is left of a message without what varies between failures of one cause."""
-    lines = [line for line in (said.message or "").splitlines() if line.strip()]
-    text = lines[0] if lines else ""
-    for patterns in _VARIABLE[: coarseness + 1]:
-        for pattern, replacement in patterns:
-            text = pattern.sub(replacement, text)
-    return f"{said.outcome}: {text[:160]}"
-
-
-def _wrong_values(said: Said, coarseness: int) -> str | None:
-    """The cause of a failure that is about values: the operator and how much of a result is wrong.
-
-    The numbers of such a message are different each time, and say nothing about the cause.
-    """
-    extent = _EXTENTS.get(said.mismatch) if said.mismatch else None
-    if extent is None:
-        return None
-    topic, _, rest = said.id.partition(":")
-    surface = topic.partition("/")[0]
-    operator = f" of {rest.partition(':')[0]}" if surface == "opinfo" and rest else ""
-    places = (f" in {topic}{operator}", f" in {surface}", "")
-    return f"{said.outcome}: wrong values in {extent} elements{places[coarseness]}"
-
-
-def grouped(said: Iterable[T], room: int = MAX_CAUSES) -> list[tuple[str, list[T]]]:
-    """Causes and what has them, most frequent first.
-
-    Where there are more causes than room, half of it goes to the most frequent ones, and the rest
-    is grouped again by less of the message.
-    """
-    ordered = sorted(said, key=lambda one: one.id)
-    ranked: list[tuple[str, list[T]]] = []
-    for coarseness in range(len(_VARIABLE)):
-        groups: dict[str, list[T]] = defaultdict(list)
-        for one in ordered:
-            text = _wrong_values(one, coarseness) or cause(one, coarseness)
-            groups[text].append(one)
-        found = sorted(groups.items(), key=_rank)
-        left = room - len(ranked)
-        if len(found) <= left or coarseness == len(_VARIABLE) - 1:
-            return sorted(ranked + found, key=_rank)
-        ranked += found[: left // 2]
-        rest = {one.id for _, group in found[left // 2 :] for one in group}
-        ordered = [one for one in ordered if one.id in rest]
-    return ranked
-
-
-def _rank(group: tuple[str, list[T]]) -> tuple[int, str]:
-    return -len(group[1]), group[0]
-
-
 def causes(results: Iterable[CheckResult]) -> Iterator[str]:
     """Lines that rank the causes of failure, each with one example and how to repeat it."""
     ranked = grouped(result for result in results if result.unexpected)
@@ -142,7 +55,7 @@ def causes(results: Iterable[CheckResult]) -> Iterator[str]:
         others = f" and {len(group) - 1} more" if len(group) > 1 else ""
         yield f"{len(group):>5}  {text}"
         yield f"       {group[0].id}{others}"
-        if _wrong_values(group[0], 0):
+        if is_about_values(group[0]):
             yield f"         {(group[0].message or '').splitlines()[0]}"
         yield from (f"         {line}" for line in (group[0].repro or "").splitlines())
     if len(ranked) > MAX_CAUSES:
@@ -184,6 +97,22 @@ def reasons(results: Iterable[CheckResult]) -> Iterator[str]:
         others = f" and {len(ids) - MAX_NAMED} more" if len(ids) > MAX_NAMED else ""
         yield f"{len(ids):>5}  {text}"
         yield f"       {', '.join(sorted(ids)[:MAX_NAMED])}{others}"
+
+
+def over_budget(results: Iterable[CheckResult]) -> list[str]:
+    """A line that names the chapters that took more than their time budget, if any did.
+
+    It is information: a busy machine and a slow device take longer, too.
+    """
+    taken: dict[str, float] = defaultdict(float)
+    for result in results:
+        taken[result.surface] += result.duration_s / CORES
+    over = [
+        f"{name} {taken[name]:.0f} s of {chapter.budget_s}"
+        for name, chapter in chapters().items()
+        if taken[name] > chapter.budget_s
+    ]
+    return textwrap.wrap(f"over their time budget: {', '.join(over)}", WIDTH) if over else []
 
 
 def _excused(results: Iterable[CheckResult]) -> Iterator[CheckResult]:

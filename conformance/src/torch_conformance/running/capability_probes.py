@@ -10,8 +10,8 @@ too. Any other exception, a failed assertion, a crash or a hang means that the c
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
-import re
 import signal
 import time
 from collections.abc import Callable
@@ -19,20 +19,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from torch_conformance.authoring.backend import first_line, text_of
-from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.authoring.backend import first_line
+from torch_conformance.authoring.refusal import refuses
+from torch_conformance.spec.capabilities import MEANING, NO_STORAGE
 
 if TYPE_CHECKING:
     from torch_conformance.authoring.device import Device
 
 Body = Callable[["Device"], bool]
 
-#: Exceptions of any capability that is not implemented: their types, and the words of the default
-#: implementations of PyTorch's interfaces (guard, hooks, allocator).
-REFUSALS = (NotImplementedError, AttributeError)
-REFUSING_WORDS = (
-    r"(\bnot|n't|n`t) (yet )?(support|implement)|\bunsupported\b|is not a DeviceAllocator"
-)
 #: Why a capability is absent whose probe answers no.
 ABSENT = "absent"
 #: How often a probe that measures time is tried: on a busy machine the first answer may be wrong.
@@ -45,10 +40,15 @@ class Probe:
 
     body: Body
     absent_if: tuple[type[Exception], ...] = ()
-    """Exceptions that mean absent, besides `REFUSALS`."""
+    """Exceptions that mean absent, besides those of any refusal."""
     refusals: str = ""
-    """A pattern of messages that mean absent, besides `REFUSING_WORDS`."""
+    """A pattern of messages that mean absent, besides those of any refusal."""
     attempts: int = 1
+
+    @property
+    def file(self) -> str:
+        """Where the body is."""
+        return inspect.unwrap(self.body).__code__.co_filename
 
     def __call__(self, dev: Device) -> bool:
         """Whether the capability is present; raises what shows that it is broken."""
@@ -72,13 +72,14 @@ class Probe:
             return f"{type(error).__name__}: {first_line(error)}"
 
     def _refuses(self, error: Exception) -> bool:
-        if isinstance(error, (*REFUSALS, *self.absent_if)):
-            return True
-        words = f"{REFUSING_WORDS}|{self.refusals}" if self.refusals else REFUSING_WORDS
-        return re.search(words, text_of(error), re.IGNORECASE) is not None
+        return isinstance(error, self.absent_if) or refuses(error, self.file, self.refusals)
 
 
 PROBES: dict[str, Probe] = {}
+#: Capabilities that only the descriptor itself can tell: their probes say what it leaves open.
+OF_THE_DESCRIPTOR = frozenset(
+    ("fork", "threads", "autoload", "fallback_counter", "fault_injection")
+)
 
 
 def probe(
@@ -265,13 +266,13 @@ def _allocator_settings(dev: Device) -> bool:
     return True
 
 
-@probe("memory_protected")
+@probe("memory_protected", refusals=NO_STORAGE)
 def _memory_protected(dev: Device) -> bool:
     import torch
 
     from torch_conformance.authoring.device import run_forked
 
-    if not dev.is_accelerator or not hasattr(os, "fork"):
+    if not dev.is_accelerator or not hasattr(os, "fork") or not _addresses(dev):
         return False
     address = torch.zeros(16, device=dev.device()).data_ptr()
 
@@ -316,7 +317,16 @@ def _synchronize(dev: Device) -> bool:
     return True
 
 
-@probe("addresses")
+@probe("storages", refusals=NO_STORAGE)
+def _storages(dev: Device) -> bool:
+    import torch
+
+    size = torch.zeros(4, device=dev.device()).untyped_storage().nbytes()
+    assert size >= 16, f"the storage of 16 bytes has {size}"
+    return True
+
+
+@probe("addresses", refusals=NO_STORAGE)
 def _addresses(dev: Device) -> bool:
     import torch
 
@@ -357,7 +367,7 @@ def _storage_allocation(dev: Device) -> bool:
     return True
 
 
-@probe("storage_resize", refusals="got unexpected device type")
+@probe("storage_resize", refusals=f"{NO_STORAGE}|got unexpected device type")
 def _storage_resize(dev: Device) -> bool:
     import torch
 
@@ -409,7 +419,10 @@ def _autocast(dev: Device) -> bool:
     return True
 
 
-@probe("serialization", refusals="don't know how to (determine|restore) data location")
+_NO_LOCATION = "don't know how to (determine|restore) data location"
+
+
+@probe("serialization", refusals=f"{NO_STORAGE}|{_NO_LOCATION}")
 def _serialization(dev: Device) -> bool:
     import io
 
@@ -426,9 +439,29 @@ def _serialization(dev: Device) -> bool:
     return True
 
 
+#: The parent ends a child that hangs, perhaps in a handler of the fork.
+_FORK = """
+import os, signal, time, torch
+child = os.fork()
+if child == 0:
+    right = (torch.ones(4).to({device!r}) + 1).cpu().tolist() == [2.0] * 4
+    os._exit(0 if right else 1)
+end, ended = time.monotonic() + 8, (0, 0)
+while not ended[0] and time.monotonic() < end:
+    time.sleep(0.01)
+    ended = os.waitpid(child, os.WNOHANG)
+if not ended[0]:
+    os.kill(child, signal.SIGKILL)
+print("used:", ended[0] != 0 and ended[1] == 0)
+"""
+
+
 @probe("fork")
 def _fork(dev: Device) -> bool:
-    return hasattr(os, "fork") and dev.descriptor.start_method == "fork"
+    # In a process of its own, whose device nobody has used: only its threads can be in the way.
+    if not hasattr(os, "fork") or dev.descriptor.start_method != "fork":
+        return False
+    return "used: True" in dev.python(_FORK.format(device=str(dev.device()))).stdout
 
 
 @probe("threads")

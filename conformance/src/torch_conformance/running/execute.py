@@ -9,16 +9,23 @@ import traceback
 from collections.abc import Callable
 from types import TracebackType
 
+from torch_conformance.authoring.assertion import said
 from torch_conformance.authoring.backend import first_line, text_of
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.compare import DifferentError
 from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.origin import is_verdict
 from torch_conformance.running.result import Result
+from torch_conformance.spec.capabilities import NO_STORAGE, NO_SYNCHRONIZE
 from torch_conformance.spec.outcome import CheckError, Outcome
-from torch_conformance.spec.reason import Environment, Unsupported
+from torch_conformance.spec.reason import Environment, MissingCapability, Unsupported
 
 # From here on, PyTorch lists guesses and every kernel that a missing operator has elsewhere.
 DISPATCHER = " This could be because the operator doesn't exist for this backend"
+
+
+#: Capabilities whose absence PyTorch states in fixed words, and these words.
+TOLD = {"storages": NO_STORAGE, "synchronize": NO_SYNCHRONIZE}
 
 
 def execute(
@@ -38,9 +45,15 @@ def execute(
         result.outcome, result.reason = Outcome.UNSUPPORTED, error.reason
         _take_late_error(result, check, dev)
     except BaseException as error:
-        raised(error)
-        _judge(result, error, check, dev)
-        _quiesce(dev)
+        missing = _missing(error, dev)
+        if missing is not None:
+            result.outcome = Outcome.UNSUPPORTED
+            result.reason = MissingCapability(names=(missing,))
+            _take_late_error(result, check, dev)
+        else:
+            raised(error)
+            _judge(result, error, check, dev)
+            _quiesce(dev)
     result.duration = time.perf_counter() - begin
     try:
         result.fallbacks = sorted(dev.fallbacks())
@@ -51,15 +64,27 @@ def execute(
     return result
 
 
+def _missing(error: BaseException, dev: Device) -> str | None:
+    """The capability for want of which PyTorch raised the error.
+
+    Many checks use these capabilities, most of them in PyTorch's own code: to copy, save or share a
+    tensor. So this is found out where it happens.
+    """
+    if not isinstance(error, Exception):
+        return None
+    absent = (name for name in TOLD if not dev.has(name) and name not in dev.broken)
+    return next((name for name in absent if re.search(TOLD[name], text_of(error))), None)
+
+
 def _judge(result: Result, error: BaseException, check: Check, dev: Device) -> None:
     text = text_of(error).partition(DISPATCHER)[0]
     if any(re.search(pattern, text) for pattern in dev.descriptor.environment_errors):
         result.outcome, result.reason = Outcome.NOT_RUN, Environment(text=first_line(error))
         return
     result.reason = None
-    if isinstance(error, AssertionError):
+    if isinstance(error, AssertionError) and is_verdict(error, check.file):
         result.outcome = Outcome.FAIL
-        result.message = text or "assertion failed"
+        result.message = said(error).partition(DISPATCHER)[0]
         result.mismatch = error.mismatch if isinstance(error, DifferentError) else None
     else:
         result.outcome = Outcome.ERROR

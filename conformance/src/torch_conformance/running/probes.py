@@ -33,9 +33,14 @@ _BROKEN = {
 
 def to_probe(descriptor: Descriptor) -> list[Check]:
     """One check for each capability that the descriptor leaves open; it passes if it is there."""
-    return [
-        check_of(name) for name in MEANING if name in PROBES and name not in descriptor.capabilities
-    ]
+    declared = declarations(descriptor)
+    return [check_of(name) for name in MEANING if name in PROBES and name not in declared]
+
+
+def declarations(descriptor: Descriptor) -> dict[str, bool]:
+    """What the descriptor says of capabilities; a dtype that it calls unsupported is denied."""
+    denied = {name: False for name in descriptor.dtypes.unsupported if name in MEANING}
+    return denied | descriptor.capabilities
 
 
 def check_of(name: str) -> Check:
@@ -47,13 +52,14 @@ def check_of(name: str) -> Check:
         if absence is not None:
             dev.unsupported(absence)
 
-    return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE)
+    return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE, file=probe.file)
 
 
 def capabilities(descriptor: Descriptor, results: Iterable[Result]) -> dict[str, Capability]:
     """The table of the report, from what was declared and what was found."""
     found = {r.id.removeprefix(PREFIX): r for r in results}
-    return {name: _entry(descriptor.capabilities.get(name), found.get(name)) for name in MEANING}
+    declared = declarations(descriptor)
+    return {name: _entry(declared.get(name), found.get(name)) for name in MEANING}
 
 
 def _entry(declared: bool | None, result: Result | None) -> Capability:

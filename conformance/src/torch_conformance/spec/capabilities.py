@@ -9,6 +9,7 @@ A new capability is an entry here and its probe in `running/capability_probes.py
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -35,6 +36,7 @@ MEANING: dict[str, str] = {
     "device_guard": "the current device can be read and set",
     "synchronize": "torch.accelerator.synchronize waits for the work of a device",
     "addresses": "Tensor.data_ptr is an address, and no handle of memory that is elsewhere",
+    "storages": "Tensor.untyped_storage gives the storage of a tensor",
     "storage_allocation": "torch.UntypedStorage(n, device=...) gets memory from the allocator",
     "storage_resize": "UntypedStorage.resize_ changes the memory behind its tensors",
     "generator": "torch.Generator on the device",
@@ -59,6 +61,12 @@ MEANING: dict[str, str] = {
     "fallback_counter": "the backend counts operators that ran by CPU fallback",
     "fault_injection": "faults of the device can be injected",
 }
+
+#: What PyTorch says when the storage or the address of a tensor is asked for that has none.
+NO_STORAGE = r"[Cc]annot access (data pointer|storage) of|doesn't have storage"
+
+#: What PyTorch says when a backend has no function to wait for a whole device.
+NO_SYNCHRONIZE = r"doesn't support synchronizing all streams on device"
 
 #: Capabilities that the suite can use only through a key of the descriptor.
 KEYS: dict[str, str] = {
@@ -110,6 +118,10 @@ class Capabilities:
         if name in self.present:
             return State.PRESENT
         return State.BROKEN if name in self.broken else State.ABSENT
+
+
+#: How `describe_broken` begins: the same for all checks that need the capability.
+BROKEN = re.compile(r"capability '\w+' is broken: ")
 
 
 def describe_broken(name: str, seen: str) -> str:

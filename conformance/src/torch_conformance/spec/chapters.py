@@ -31,6 +31,9 @@ class Chapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[str, Meta(min_length=1)]
     order: int
     """A new backend meets chapters with a lower number first."""
+    budget_s: Annotated[int, Meta(gt=0)]
+    """Seconds that its part of the default selection may take on two cores that do nothing else:
+    half of what its checks take one by one on the reference backend, with some room."""
     upstream: tuple[str, ...]
     """The surfaces of PyTorch (labels/surfaces.yml) that it depends on."""
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The reference backend with a device module that has only what PyTorch itself asks for.
+
+Nor can torch.accelerator.synchronize wait for it: what is read has been waited for.
+"""
+
+import sys
+import types
+from typing import Any
+
+import torch
+
+import torch_puone
+
+_NAMES = (
+    *("device_count", "is_available", "current_device", "set_device", "device"),
+    *("manual_seed_all", "get_rng_state", "set_rng_state", "get_amp_supported_dtype"),
+    *("_is_in_bad_fork", "_lazy_init", "_initialized"),
+)
+module = types.ModuleType("torch.puone")
+
+
+def _found(name: str) -> Any:
+    if name not in _NAMES:
+        raise AttributeError(f"module 'torch.puone' has no attribute {name!r}")
+    return getattr(torch_puone, name)
+
+
+module.__getattr__ = _found  # type: ignore[method-assign]  # as PEP 562 has it
+torch.puone = module  # type: ignore[attr-defined]  # replaced on purpose
+sys.modules["torch.puone"] = module
+
+
+def _synchronize(device: Any = None) -> None:
+    raise RuntimeError("Backend doesn't support synchronizing all streams on device.")
+
+
+torch.accelerator.synchronize = _synchronize
