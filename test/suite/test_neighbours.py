@@ -91,3 +91,17 @@ def test_results_of_other_shapes_or_operators_without_double_precision_have_no_r
     sample, calls = Sample(torch.tensor([1.0])), iter(range(1, 100))
     assert ranges(refuses, sample, torch.float32) == []
     assert ranges(lambda s: [s.input.expand(next(calls))], sample, torch.float32) == []
+
+
+def test_what_is_rounded_inside_of_an_operator_counts() -> None:
+    """`1 - exp(x)` of a large probability, which is computed inside of one kernel."""
+
+    def backward(sample: Sample) -> list[Tensor]:
+        grad = torch.ones_like(sample.input)
+        return [torch._log_softmax_backward_data(grad, sample.input, 0, sample.input.dtype)]
+
+    sample = Sample(torch.tensor([-1e-5], dtype=torch.float32))
+    rounded = 1 - sample.input.exp()
+    assert abs(float(rounded) - 1e-5) > 1e-9
+    assert inside(backward, sample, rounded)
+    assert not inside(backward, sample, rounded + 1e-5)

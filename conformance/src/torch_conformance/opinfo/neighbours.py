@@ -10,6 +10,8 @@ other rule finds wrong.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 import torch
@@ -66,7 +68,11 @@ def real(tensor: Tensor) -> Tensor:
 
 
 class _Rounding(TorchDispatchMode):
-    """Moves every floating-point number that an operator writes by a step, up or down."""
+    """Moves every floating-point number that an operator writes by a step, up or down.
+
+    An operator that PyTorch can decompose is decomposed, for it rounds at each step: what
+    log_softmax's derivative loses in `1 - exp(x)` shows in no number that it reads or writes.
+    """
 
     def __init__(self, generator: torch.Generator, step: float) -> None:
         super().__init__()
@@ -75,12 +81,26 @@ class _Rounding(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
+        steps = _decompositions().get(func)
+        if steps is not None:
+            with self:
+                decomposed = steps(*args, **(kwargs or {}))
+            if decomposed is not NotImplemented:
+                return decomposed
         result = func(*args, **(kwargs or {}))
         if all(_is_written(each) for each in func._schema.returns):
             for tensor in tensors(result):
                 if tensor.dtype in WIDE and not tensor._is_zerotensor():
                     tensor.mul_(1 + _signs(tensor, self._generator) * self._step)
         return result
+
+
+@cache
+def _decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """Operators and what PyTorch makes of them for compilers, from simpler ones."""
+    from torch._decomp import core_aten_decompositions  # Takes a second, and is seldom needed.
+
+    return dict(core_aten_decompositions().items())
 
 
 def _is_written(result: Any) -> bool:

@@ -49,10 +49,10 @@ POINTWISE = Rule(4.0, 0.05, True)
 ROUNDED_ONCE = Rule(4.0, 0.05, True, 0.5 + 1 / 64)
 #: Reductions, products, factorisations.
 RESULTS = Rule(8.0, 0.05, False)
-# Derivatives are made of many operators, and where digits cancel inside of one, the CPU may be
-# lucky: the errors of two implementations were 11 and 29 times each other in two samples of the
-# second derivative of masked.log_softmax, which has an exception. What the CPU loses by keeping 16
-# bits between the steps is up to 9% of the largest (masked.softmin).
+# Derivatives are made of many operators, and where digits cancel, the CPU may be lucky: the errors
+# of two implementations were 11 times each other in a sample of the second derivative of
+# masked.log_softmax. What the CPU loses by keeping 16 bits between the steps is up to 9% of the
+# largest (masked.softmin).
 DERIVATIVES = Rule(16.0, 0.1, False)
 
 #: An element this close to the truth, in ULP, is right whatever the CPU has.
