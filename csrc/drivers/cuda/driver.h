@@ -112,8 +112,11 @@ class Driver {
   void destroyGraph(puone_graph handle);
 
   // extension "trace"
-  Tracer& tracer() {
-    return tracer_;
+  void startTrace() {
+    tracer_.start();
+  }
+  const std::vector<puone_trace_record>& stopTrace() {
+    return tracer_.stop();
   }
 
  private:

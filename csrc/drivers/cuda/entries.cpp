@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the cuda driver adds to the table of entries: its life and its extensions.
 #include "drivers/common/entries.h"
+#include "drivers/common/extensions.h"
 #include "drivers/cuda/driver.h"
 #include "drivers/cuda/host_call.h"
 
@@ -39,72 +40,6 @@ struct Cuda {
 
 using Table = Entries<Cuda>;
 
-// ---- extension "graph" ----
-
-puone_status captureBegin(puone_stream stream) {
-  return Table::entry("graph.capture_begin", [=](Driver& d) { d.beginCapture(stream); });
-}
-
-puone_status captureEnd(puone_stream stream, puone_graph* out) {
-  return Table::entry("graph.capture_end", [=](Driver& d) { *out = d.endCapture(stream); });
-}
-
-puone_status isCapturing(puone_stream stream, int32_t* out) {
-  return Table::entry(
-      "graph.is_capturing", [=](Driver& d) { *out = d.isCapturing(stream) ? 1 : 0; });
-}
-
-puone_status instantiate(puone_graph graph) {
-  return Table::entry("graph.instantiate", [=](Driver& d) { d.instantiate(graph); });
-}
-
-puone_status launchGraph(puone_graph graph, puone_stream stream) {
-  return Table::entry("graph.launch", [=](Driver& d) { d.launchGraph(graph, stream); });
-}
-
-puone_status destroyGraph(puone_graph graph) {
-  return Table::entry("graph.destroy", [=](Driver& d) {
-    if (graph != nullptr) d.destroyGraph(graph);
-  });
-}
-
-const puone_graph_api kGraph = {
-    sizeof(puone_graph_api),
-    PUONE_GRAPH_VERSION,
-    captureBegin,
-    captureEnd,
-    isCapturing,
-    instantiate,
-    launchGraph,
-    destroyGraph,
-};
-
-// ---- extension "trace" ----
-
-puone_status traceStart() {
-  return Table::entry("trace.start", [](Driver& d) { d.tracer().start(); });
-}
-
-puone_status traceStop(const puone_trace_record** out, uint64_t* count) {
-  return Table::entry("trace.stop", [=](Driver& d) {
-    const std::vector<puone_trace_record>& records = d.tracer().stop();
-    *out = records.data();
-    *count = records.size();
-  });
-}
-
-puone_status traceCorrelation(uint64_t* out) {
-  return Table::entry("trace.correlation", [=](Driver&) { *out = Tracer::lastCorrelation(); });
-}
-
-const puone_trace_api kTrace = {
-    sizeof(puone_trace_api),
-    PUONE_TRACE_VERSION,
-    traceStart,
-    traceStop,
-    traceCorrelation,
-};
-
 // ---- extension "dlpack" ----
 
 puone_status dlpackDeviceId(int32_t device, int32_t* out) {
@@ -136,8 +71,8 @@ const puone_dlpack_api kDlpack = {
 
 constexpr Extension kExtensions[] = {
     {PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &kDlpack},
-    {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &kGraph},
-    {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &kTrace},
+    {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Cuda>::kTable},
+    {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Cuda>::kTable},
 };
 
 std::span<const Extension> Cuda::extensions() {

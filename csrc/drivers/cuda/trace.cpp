@@ -5,14 +5,12 @@
 #include <chrono>
 #include <utility>
 
+#include "drivers/common/correlation.h"
 #include "drivers/common/error.h"
 #include "drivers/cuda/status.h"
 
 namespace puone::cuda {
 namespace {
-
-std::atomic<uint64_t> correlations{0};
-thread_local uint64_t last_correlation = 0;
 
 uint64_t hostNs() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -67,14 +65,13 @@ Tracer::Traced Tracer::begin(const Work& work) {
     const std::lock_guard guard(mutex_);
     anchor(work.device);
   }
-  last_correlation = correlations.fetch_add(1, std::memory_order_relaxed) + 1;
   Traced traced{
       {work.name,
        work.handle,
        0,
        0,
        work.bytes,
-       last_correlation,
+       Correlation::next(),
        static_cast<int32_t>(work.kind),
        work.device.index},
       NativeEvent(work.device.events, PUONE_EVENT_TIMING),
@@ -110,10 +107,6 @@ const std::vector<puone_trace_record>& Tracer::stop() {
     return a.correlation < b.correlation;
   });
   return records_;
-}
-
-uint64_t Tracer::lastCorrelation() {
-  return last_correlation;
 }
 
 } // namespace puone::cuda

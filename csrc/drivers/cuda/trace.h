@@ -31,7 +31,6 @@ class Tracer {
   void start();
   /// Waits for the work recorded. The records live until the next start().
   const std::vector<puone_trace_record>& stop();
-  static uint64_t lastCorrelation();
 
   /// Calls queue(), which queues `work` on its stream; its device is current for CUDA. While
   /// tracing is off that costs one load.

@@ -20,16 +20,29 @@ constexpr size_t kBriefTransfer = 256;
 /// A copy or fill. `body` is called with the launch, which can spread it over cores.
 template <class Body>
 struct TransferWork final : Work {
-  TransferWork(const char* name, size_t bytes, const Memory& m, Parallel& p, Body b)
-      : Work(Kind::kDevice, name, bytes >= kLargeTransfer, bytes <= kBriefTransfer),
+  TransferWork(puone_trace_kind k, size_t n, const Memory& m, Parallel& p, Body b)
+      : Work(Kind::kDevice, nameOf(k), n >= kLargeTransfer, n <= kBriefTransfer),
+        trace_kind(k),
+        bytes(n),
         memory(m),
         parallel(p),
         body(std::move(b)) {}
+  static const char* nameOf(puone_trace_kind kind) {
+    return kind == PUONE_TRACE_COPY ? "memcpy_async" : "memset_async";
+  }
+  Description description() const override {
+    return {trace_kind, name, bytes};
+  }
+  std::unique_ptr<Work> again() const override {
+    return std::make_unique<TransferWork>(trace_kind, bytes, memory, parallel, body);
+  }
   uint64_t run() override {
     SimLaunch launch(memory, parallel);
     body(launch);
     return 0;
   }
+  const puone_trace_kind trace_kind;
+  const size_t bytes;
   const Memory& memory;
   Parallel& parallel;
   const Body body;
@@ -37,13 +50,19 @@ struct TransferWork final : Work {
 
 template <class Body>
 std::unique_ptr<Work> transfer(
-    const char* name, size_t bytes, const Memory& memory, Parallel& parallel, Body body) {
-  return std::make_unique<TransferWork<Body>>(name, bytes, memory, parallel, std::move(body));
+    puone_trace_kind kind, size_t bytes, const Memory& memory, Parallel& parallel, Body body) {
+  return std::make_unique<TransferWork<Body>>(kind, bytes, memory, parallel, std::move(body));
 }
 
 struct HostFunctionWork final : Work {
   HostFunctionWork(puone_host_func f, void* u)
       : Work(Kind::kHostFunction, "stream_host_func", true), function(f), user_data(u) {}
+  Description description() const override {
+    return {PUONE_TRACE_HOST_FUNC, name, 0};
+  }
+  std::unique_ptr<Work> again() const override {
+    return std::make_unique<HostFunctionWork>(function, user_data);
+  }
   uint64_t run() override {
     function(user_data);
     return 0;
@@ -55,34 +74,39 @@ struct HostFunctionWork final : Work {
 /// A kernel and its arguments, which follow the object in the same allocation.
 struct alignas(std::max_align_t) KernelWork final : Work {
   static std::unique_ptr<Work> make(
-      const NamedKernel& k, const void* args, const Memory& m, Parallel& p, bool fails) {
+      const NamedKernel& k, const void* args, const Memory& m, Parallel& p) {
     const Behind behind{k.kernel.args_size};
-    return std::unique_ptr<Work>(new (behind) KernelWork(k, args, m, p, fails));
+    return std::unique_ptr<Work>(new (behind) KernelWork(k, args, m, p));
   }
 
+  Description description() const override {
+    return {PUONE_TRACE_KERNEL, kernel.name, 0};
+  }
+  std::unique_ptr<Work> again() const override {
+    return make(named, args(), memory, parallel);
+  }
   uint64_t run() override {
-    if (injected_error) fail(PUONE_INTERNAL, "injected by the fault extension");
     SimLaunch launch(memory, parallel);
     kernel.run(launch, args());
     launch.throwDeviceError();
     return launch.delayNs();
   }
-  void* args() {
+  const void* args() const {
     return this + 1;
   }
+  const NamedKernel& named;
   const kernels::Kernel& kernel;
   const Memory& memory;
   Parallel& parallel;
-  const bool injected_error;
 
  private:
-  KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p, bool fails)
+  KernelWork(const NamedKernel& k, const void* a, const Memory& m, Parallel& p)
       : Work(Kind::kDevice, k.name.c_str(), false),
+        named(k),
         kernel(k.kernel),
         memory(m),
-        parallel(p),
-        injected_error(fails) {
-    std::memcpy(args(), a, kernel.args_size);
+        parallel(p) {
+    std::memcpy(static_cast<void*>(this + 1), a, kernel.args_size);
   }
 };
 static_assert(alignof(KernelWork) >= alignof(uint64_t), "as the argument structs are aligned");
@@ -208,7 +232,7 @@ void Driver::copy(
     checkAlive(to);
     checkAlive(from);
     return transfer(
-        "memcpy_async",
+        PUONE_TRACE_COPY,
         bytes,
         memory_,
         parallel_,
@@ -223,7 +247,7 @@ void Driver::set(void* to, int32_t value, size_t bytes, puone_stream handle) {
     if (bytes == 0) return nullptr;
     checkAlive(to);
     return transfer(
-        "memset_async",
+        PUONE_TRACE_FILL,
         bytes,
         memory_,
         parallel_,
@@ -244,6 +268,22 @@ Event& eventOf(puone_event handle) {
   return *reinterpret_cast<Event*>(handle);
 }
 
+/// Throws Error(INVALID_ARGUMENT) if the stream is being captured.
+const std::shared_ptr<Stream>& notCaptured(const std::shared_ptr<Stream>& stream, const char* what) {
+  if (stream->capture != nullptr) {
+    fail(PUONE_INVALID_ARGUMENT, "%s is not possible while the stream is being captured", what);
+  }
+  return stream;
+}
+
+/// The last record of the event. Throws Error(INVALID_ARGUMENT) if that was captured.
+const std::shared_ptr<Record>& lastOf(const Event& event) {
+  if (event.last != nullptr && event.last->capture != 0) {
+    fail(PUONE_INVALID_ARGUMENT, "the event was recorded into a graph, and never completes");
+  }
+  return event.last;
+}
+
 } // namespace
 
 template <class Make>
@@ -251,7 +291,21 @@ void Driver::queue(puone_stream handle, const Make& make) {
   const std::shared_ptr<Stream>& stream = streamOf(handle);
   const Lock lock = scheduler_.lock();
   scheduler_.checkAlive(stream->device);
-  if (std::unique_ptr<Work> work = make()) scheduler_.submit(stream, std::move(work));
+  std::unique_ptr<Work> work = make();
+  if (work == nullptr) return;
+  if (stream->capture != nullptr) {
+    stream->capture->add(*stream, std::move(work));
+    return;
+  }
+  if (tracer_.on()) tracer_.add(handle, stream, *work);
+  submit(stream, std::move(work));
+}
+
+void Driver::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work) {
+  if (faults_.kernel_error.armed() && work->description().kind == PUONE_TRACE_KERNEL) {
+    work->injected_error = faults_.kernel_error.fires();
+  }
+  scheduler_.submit(stream, std::move(work));
 }
 
 puone_stream Driver::addHandle(std::shared_ptr<Stream> stream) {
@@ -286,6 +340,7 @@ void Driver::destroyStream(puone_stream handle) {
   std::shared_ptr<Stream> last; // may be deleted after the lock is released
   const Lock lock = scheduler_.lock();
   const auto found = streams_.find(reinterpret_cast<const StreamHandle*>(handle));
+  notCaptured(found->second->stream, "to destroy a handle");
   last = std::move(found->second->stream);
   destroyed_streams_.add(std::move(found->second));
   streams_.erase(found);
@@ -299,7 +354,7 @@ void* Driver::nativeStream(puone_stream handle) {
 
 puone_status Driver::queryStream(puone_stream handle) {
   const Lock lock = scheduler_.lock();
-  const Stream& stream = *streamOf(handle);
+  const Stream& stream = *notCaptured(streamOf(handle), "a query");
   scheduler_.checkAlive(stream.device);
   scheduler_.report(stream, stream.submitted);
   if (stream.state == Stream::State::kIdle) return PUONE_OK;
@@ -309,7 +364,7 @@ puone_status Driver::queryStream(puone_stream handle) {
 
 void Driver::synchronizeStream(puone_stream handle) {
   Lock lock = scheduler_.lock();
-  const std::shared_ptr<Stream> stream = streamOf(handle);
+  const std::shared_ptr<Stream> stream = notCaptured(streamOf(handle), "a synchronisation");
   const uint64_t sequence = stream->submitted;
   scheduler_.wait(lock, stream, sequence, true);
   scheduler_.checkAlive(stream->device);
@@ -321,7 +376,13 @@ void Driver::waitEvent(puone_stream stream_handle, puone_event event_handle) {
   const std::shared_ptr<Stream>& stream = streamOf(stream_handle);
   const Event& event = eventOf(event_handle);
   scheduler_.checkAlive(stream->device);
-  if (event.last == nullptr || event.last->done) return;
+  if (event.last == nullptr) return;
+  if (event.last->capture != 0) {
+    captureOf(event).wait(stream, *event.last);
+    return;
+  }
+  notCaptured(stream, "to wait for an event that was recorded outside of the capture");
+  if (event.last->done) return;
   scheduler_.submit(
       stream, std::make_unique<Work>(Work::Kind::kWait, "stream_wait_event", event.last));
 }
@@ -358,7 +419,11 @@ void Driver::record(puone_event event_handle, puone_stream stream_handle) {
   auto record = std::make_shared<Record>();
   record->stream = stream;
   record->timed = (event.flags & PUONE_EVENT_TIMING) != 0;
-  scheduler_.submit(stream, std::make_unique<Work>(Work::Kind::kRecord, "event_record", record));
+  if (stream->capture != nullptr) {
+    stream->capture->record(*stream, *record);
+  } else {
+    scheduler_.submit(stream, std::make_unique<Work>(Work::Kind::kRecord, "event_record", record));
+  }
   event.last = std::move(record);
 }
 
@@ -366,7 +431,7 @@ puone_status Driver::queryEvent(puone_event handle) {
   const Lock lock = scheduler_.lock();
   const Event& event = eventOf(handle);
   scheduler_.checkAlive(event.device);
-  if (event.last == nullptr) return PUONE_OK;
+  if (lastOf(event) == nullptr) return PUONE_OK;
   scheduler_.report(*event.last->stream, event.last->sequence);
   if (event.last->done) return PUONE_OK;
   scheduler_.hurry();
@@ -378,7 +443,7 @@ void Driver::synchronizeEvent(puone_event handle) {
   const Event& event = eventOf(handle);
   const int32_t device = event.device; // the event may be destroyed during the wait
   const bool spin = (event.flags & PUONE_EVENT_BLOCKING_SYNC) == 0;
-  if (const std::shared_ptr<Record> record = event.last) {
+  if (const std::shared_ptr<Record> record = lastOf(event)) {
     scheduler_.wait(lock, record->stream, record->sequence, spin);
     scheduler_.checkAlive(device);
     scheduler_.report(*record->stream, record->sequence);
@@ -391,7 +456,7 @@ puone_status Driver::elapsed(puone_event start_handle, puone_event end_handle, f
   const Event& start = eventOf(start_handle);
   const Event& end = eventOf(end_handle);
   scheduler_.checkAlive(start.device);
-  if (!start.last->done || !end.last->done) return PUONE_NOT_READY;
+  if (!lastOf(start)->done || !lastOf(end)->done) return PUONE_NOT_READY;
   const auto ns = static_cast<int64_t>(end.last->time_ns - start.last->time_ns);
   *out = static_cast<float>(static_cast<double>(ns) * 1e-6);
   return PUONE_OK;
@@ -408,10 +473,138 @@ void Driver::launch(
     const void* args,
     puone_stream stream,
     const puone_launch_context* /*context*/) {
-  queue(stream, [&] {
-    return KernelWork::make(
-        kernelOf(kernel), args, memory_, parallel_, faults_.kernel_error.fires());
-  });
+  queue(stream, [&] { return KernelWork::make(kernelOf(kernel), args, memory_, parallel_); });
+}
+
+// ---- graphs ----
+
+namespace {
+
+const std::unique_ptr<Graph>& graphOf(puone_graph handle) {
+  return reinterpret_cast<const GraphHandle*>(handle)->graph;
+}
+
+} // namespace
+
+/// The capture that the event's last record is part of.
+Capture& Driver::captureOf(const Event& event) {
+  const auto found = captures_.find(event.last->capture);
+  if (found == captures_.end()) {
+    fail(PUONE_INVALID_ARGUMENT, "the event was recorded in a capture that has ended");
+  }
+  return *found->second;
+}
+
+void Driver::beginCapture(puone_stream handle) {
+  const Lock lock = scheduler_.lock();
+  const std::shared_ptr<Stream>& stream = notCaptured(streamOf(handle), "another capture");
+  scheduler_.checkAlive(stream->device);
+  auto capture = std::make_unique<Capture>(stream);
+  captures_.emplace(capture->id(), std::move(capture));
+}
+
+puone_graph Driver::endCapture(puone_stream handle) {
+  const Lock lock = scheduler_.lock();
+  const std::shared_ptr<Stream>& stream = streamOf(handle);
+  if (stream->capture == nullptr || &stream->capture->origin() != stream.get()) {
+    fail(PUONE_INVALID_ARGUMENT, "no capture has begun on the stream");
+  }
+  const auto ended = captures_.extract(stream->capture->id());
+  scheduler_.checkAlive(stream->device);
+  auto graph = std::make_unique<GraphHandle>(GraphHandle{ended.mapped()->end()});
+  GraphHandle* const raw = graph.get();
+  graphs_.emplace(raw, std::move(graph));
+  return reinterpret_cast<puone_graph>(raw);
+}
+
+bool Driver::isCapturing(puone_stream handle) {
+  const Lock lock = scheduler_.lock();
+  return streamOf(handle)->capture != nullptr;
+}
+
+void Driver::instantiate(puone_graph handle) {
+  const Lock lock = scheduler_.lock();
+  graphOf(handle)->instantiated = true;
+}
+
+void Driver::destroyGraph(puone_graph handle) {
+  std::unique_ptr<Graph> last; // deleted after the lock is released
+  const Lock lock = scheduler_.lock();
+  const auto found = graphs_.find(reinterpret_cast<const GraphHandle*>(handle));
+  last = std::move(found->second->graph);
+  destroyed_graphs_.add(std::move(found->second));
+  graphs_.erase(found);
+}
+
+/// Queues a record on the stream and returns it.
+std::shared_ptr<Record> Driver::mark(const std::shared_ptr<Stream>& stream, bool timed) {
+  auto record = std::make_shared<Record>();
+  record->stream = stream;
+  record->timed = timed;
+  scheduler_.submit(stream, std::make_unique<Work>(Work::Kind::kRecord, "graph.launch", record));
+  return record;
+}
+
+void Driver::waitFor(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Record>& record) {
+  if (record == nullptr || record->done) return;
+  scheduler_.submit(stream, std::make_unique<Work>(Work::Kind::kWait, "graph.launch", record));
+}
+
+void Driver::launchGraph(puone_graph graph_handle, puone_stream handle) {
+  const Lock lock = scheduler_.lock();
+  Graph& graph = *graphOf(graph_handle);
+  const std::shared_ptr<Stream>& stream = notCaptured(streamOf(handle), "the launch of a graph");
+  const int32_t device = graph.lanes.front().device;
+  if (device != stream->device) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "the graph is of puone:%d, the stream of puone:%d",
+        device,
+        stream->device);
+  }
+  if (!graph.instantiated) fail(PUONE_INVALID_ARGUMENT, "the graph has not been instantiated");
+  for (const Graph::Lane& lane : graph.lanes) scheduler_.checkAlive(lane.device);
+
+  waitFor(stream, graph.last);
+  std::shared_ptr<Record> begin = mark(stream, true);
+  const std::vector<std::shared_ptr<Stream>> lanes = queueSteps(graph, stream);
+  graph.last = mark(stream, true);
+  for (size_t lane = 1; lane < lanes.size(); ++lane) lanes[lane]->covered_by = stream->submitted;
+  if (tracer_.on()) tracer_.addGraph(handle, stream, std::move(begin), graph.last);
+}
+
+/// Queues the graph's work, and returns the streams that it is queued on. Nothing runs before the
+/// caller releases the lock.
+std::vector<std::shared_ptr<Stream>> Driver::queueSteps(
+    const Graph& graph, const std::shared_ptr<Stream>& stream) {
+  std::vector<std::shared_ptr<Stream>> lanes{stream};
+  for (size_t lane = 1; lane < graph.lanes.size(); ++lane) {
+    lanes.push_back(std::make_shared<Stream>(graph.lanes[lane].device, graph.lanes[lane].priority));
+    lanes.back()->launched_on = stream;
+  }
+  std::vector<std::shared_ptr<Record>> records(graph.records);
+  for (const Graph::Step& step : graph.steps) {
+    if (step.kind == Work::Kind::kRecord) {
+      records[step.record] = mark(lanes[step.lane], false);
+    } else if (step.kind == Work::Kind::kWait) {
+      waitFor(lanes[step.lane], records[step.record]);
+    } else {
+      submit(lanes[step.lane], step.work->again());
+    }
+  }
+  return lanes;
+}
+
+// ---- traces ----
+
+void Driver::startTrace() {
+  const Lock lock = scheduler_.lock();
+  tracer_.start();
+}
+
+const std::vector<puone_trace_record>& Driver::stopTrace() {
+  Lock lock = scheduler_.lock();
+  return tracer_.stop(scheduler_, lock);
 }
 
 // ---- injected faults ----

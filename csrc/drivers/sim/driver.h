@@ -12,11 +12,13 @@
 
 #include "drivers/common/named_kernel.h"
 #include "drivers/sim/faults.h"
+#include "drivers/sim/graph.h"
 #include "drivers/sim/memory.h"
 #include "drivers/sim/options.h"
 #include "drivers/sim/parallel.h"
 #include "drivers/sim/scheduler.h"
 #include "drivers/sim/stream.h"
+#include "drivers/sim/trace.h"
 #include "hal/hal.h"
 
 namespace puone::sim {
@@ -24,6 +26,11 @@ namespace puone::sim {
 /// The object of a puone_stream. A stream can have several handles (stream_from_native).
 struct StreamHandle {
   std::shared_ptr<Stream> stream;
+};
+
+/// The object of a puone_graph.
+struct GraphHandle {
+  std::unique_ptr<Graph> graph;
 };
 
 /// Destroyed handles. Their addresses are reused as late as possible, so that a use after destroy
@@ -92,6 +99,18 @@ class Driver {
       puone_stream handle,
       const puone_launch_context* context);
 
+  // graph
+  void beginCapture(puone_stream handle);
+  puone_graph endCapture(puone_stream handle);
+  bool isCapturing(puone_stream handle);
+  void instantiate(puone_graph handle);
+  void launchGraph(puone_graph graph, puone_stream handle);
+  void destroyGraph(puone_graph handle);
+
+  // trace
+  void startTrace();
+  const std::vector<puone_trace_record>& stopTrace();
+
   // injected faults
   InjectedFaults& faults() {
     return faults_;
@@ -118,9 +137,16 @@ class Driver {
 
   /// A new handle of the stream. Takes no lock: the caller holds the scheduler's.
   puone_stream addHandle(std::shared_ptr<Stream> stream);
-  /// Queues what `make` returns, unless the stream's device is lost.
+  /// Queues what `make` returns, unless the stream's device is lost; or captures it.
   template <class Make>
   void queue(puone_stream handle, const Make& make);
+  // These take no lock: the caller holds the scheduler's.
+  void submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work);
+  std::shared_ptr<Record> mark(const std::shared_ptr<Stream>& stream, bool timed);
+  void waitFor(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Record>& record);
+  std::vector<std::shared_ptr<Stream>> queueSteps(
+      const Graph& graph, const std::shared_ptr<Stream>& stream);
+  Capture& captureOf(const Event& event);
   /// Throws Error(DEVICE_LOST) if the address is of a lost device.
   void checkAlive(const void* address) const;
 
@@ -130,11 +156,15 @@ class Driver {
   Memory memory_;
   Parallel parallel_;
   Scheduler scheduler_;
+  Tracer tracer_; // guarded by the scheduler's lock
   // Objects that the caller has created and not destroyed; guarded by the scheduler's lock.
   std::unordered_map<const StreamHandle*, std::unique_ptr<StreamHandle>> streams_;
   std::unordered_map<const Event*, std::unique_ptr<Event>> events_;
+  std::unordered_map<const GraphHandle*, std::unique_ptr<GraphHandle>> graphs_;
+  std::unordered_map<uint64_t, std::unique_ptr<Capture>> captures_; // those that go on, by id
   Quarantine<StreamHandle> destroyed_streams_; // guarded by the same lock
   Quarantine<Event> destroyed_events_;
+  Quarantine<GraphHandle> destroyed_graphs_;
 };
 
 } // namespace puone::sim

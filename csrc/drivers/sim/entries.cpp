@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the sim driver adds to the table of entries: initialisation, its extension and validation.
+// What the sim driver adds to the table of entries: initialisation, its extensions and validation.
 #include "drivers/common/entries.h"
+#include "drivers/common/extensions.h"
 #include "drivers/sim/driver.h"
 #include "drivers/sim/host_guard.h"
 #include "hal/validation.h"
@@ -83,7 +84,11 @@ const puone_fault_api kFault = {
     resetFaults,
 };
 
-constexpr Extension kExtensions[] = {{PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &kFault}};
+constexpr Extension kExtensions[] = {
+    {PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &kFault},
+    {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Sim>::kTable},
+    {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Sim>::kTable},
+};
 
 std::span<const Extension> Sim::extensions() {
   return kExtensions;

@@ -15,6 +15,10 @@ class Countdown {
     left_.store(nth, std::memory_order_relaxed);
   }
 
+  bool armed() const {
+    return left_.load(std::memory_order_relaxed) != 0;
+  }
+
   bool fires() {
     uint64_t left = left_.load(std::memory_order_relaxed);
     while (left != 0) {

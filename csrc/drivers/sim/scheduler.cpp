@@ -39,6 +39,22 @@ uint64_t now() {
       std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
+/// Writes when work ran, if a trace asks for it.
+class Timing {
+ public:
+  explicit Timing(const Work& work) : record_(work.traced) {
+    if (record_ != nullptr) record_->begin_ns = now();
+  }
+  ~Timing() {
+    if (record_ != nullptr) record_->end_ns = now();
+  }
+  Timing(const Timing&) = delete;
+  Timing& operator=(const Timing&) = delete;
+
+ private:
+  puone_trace_record* const record_;
+};
+
 } // namespace
 
 Scheduler::Scheduler(const Options& options, Parallel& parallel)
@@ -174,7 +190,7 @@ void Scheduler::changeReadyCount(int change) {
 void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back) {
   leaveReady(stream);
   stream.state = Stream::State::kRunning;
-  if (!stream.failed && !devices_[stream.device].lost) {
+  if (!skips(stream) && !devices_[stream.device].lost) {
     const bool device_work = stream.head->kind == Work::Kind::kDevice;
     uint64_t lasts_ns = randomDelay() + (device_work ? latency_ns_ : 0);
     const uint64_t start = lasts_ns > 0 ? now() : 0;
@@ -239,6 +255,8 @@ std::optional<Error> Scheduler::runBatch(
 std::optional<Error> Scheduler::run(Work& work, uint64_t& lasts_ns) {
   try {
     const Running running(work.name);
+    const Timing timing(work);
+    if (work.injected_error) puone::fail(PUONE_INTERNAL, "injected by the fault extension");
     lasts_ns = std::max(lasts_ns, work.run());
     return std::nullopt;
   } catch (Error& thrown) {
@@ -248,11 +266,21 @@ std::optional<Error> Scheduler::run(Work& work, uint64_t& lasts_ns) {
   }
 }
 
+/// Whether the work that is queued on the stream is skipped, because other work has failed.
+bool Scheduler::skips(const Stream& stream) {
+  return stream.failed || (stream.launched_on != nullptr && stream.launched_on->failed);
+}
+
 void Scheduler::fail(Stream& stream, const Work& work, Error error) {
   error.text = format("%s failed on puone:%d: ", work.name, stream.device) + error.text;
-  const uint64_t sequence = stream.completed.load(std::memory_order_relaxed) + 1;
-  devices_[stream.device].errors.push_back({stream.self, sequence, std::move(error)});
-  stream.failed = true;
+  const bool of_launch = stream.launched_on != nullptr;
+  const std::shared_ptr<Stream>& to = of_launch ? stream.launched_on : stream.self;
+  // Streams of one launch may fail at the same time: the first error is the launch's.
+  if (to->failed) return;
+  const uint64_t sequence =
+      of_launch ? stream.covered_by : stream.completed.load(std::memory_order_relaxed) + 1;
+  devices_[to->device].errors.push_back({to, sequence, std::move(error)});
+  to->failed = true;
 }
 
 /// Runs work that `stream` needs to complete `sequence` pieces. Returns false if there is none that
@@ -504,6 +532,7 @@ void Scheduler::keepTime() {
     const std::shared_ptr<Stream> stream = deadlines_.front().stream->self;
     std::pop_heap(deadlines_.begin(), deadlines_.end());
     deadlines_.pop_back();
+    if (stream->head->traced != nullptr) stream->head->traced->end_ns = now();
     finishHead(*stream);
     advance(*stream);
   }

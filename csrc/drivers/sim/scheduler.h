@@ -122,6 +122,7 @@ class Scheduler {
   uint64_t batchLength(const Stream& stream, uint64_t most) const;
   std::optional<Error> runBatch(Lock& lock, Stream& stream, uint64_t length, uint64_t& lasts_ns);
   static std::optional<Error> run(Work& work, uint64_t& lasts_ns);
+  static bool skips(const Stream& stream);
   void fail(Stream& stream, const Work& work, Error error);
   bool help(Lock& lock, Stream& stream, uint64_t sequence);
   template <class Done>

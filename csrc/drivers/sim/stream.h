@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -15,12 +16,15 @@
 
 namespace puone::sim {
 
+class Capture;
 struct Stream;
 
 /// One event_record(): a position in a stream's order. Outlives the event while waits need it.
 struct Record {
   std::shared_ptr<Stream> stream;
-  uint64_t sequence = 0; // complete when the stream has completed this many pieces of work
+  uint64_t sequence = 0; // complete when the stream has completed this many pieces of work; in a
+                         // capture: its number
+  uint64_t capture = 0;  // Capture::id() if it was made in a capture; then it never completes
   bool done = false;
   bool timed = false;
   uint64_t time_ns = 0;         // steady clock, if complete and timed
@@ -67,6 +71,20 @@ struct Work {
     freeWork(memory);
   }
 
+  /// What traces and captures ask of everything but records and waits.
+  struct Description {
+    puone_trace_kind kind;
+    const char* name; // static
+    uint64_t bytes;
+  };
+  virtual Description description() const {
+    return {};
+  }
+  /// The same work, to be queued once more.
+  virtual std::unique_ptr<Work> again() const {
+    return nullptr;
+  }
+
   /// Runs without any lock, or if it is brief, perhaps with the scheduler's. Returns the minimum
   /// duration of the work in ns. May throw Error.
   virtual uint64_t run() {
@@ -78,6 +96,8 @@ struct Work {
   const bool brief;                     // takes less time than to release and take a lock
   const char* const name;               // static; "kernel copy", "memcpy_async", ...
   const std::shared_ptr<Record> record; // of kRecord and kWait
+  bool injected_error = false;          // fails instead of running
+  puone_trace_record* traced = nullptr; // where its times belong, or none
   Work* next = nullptr;
 };
 
@@ -116,6 +136,12 @@ struct Stream {
       0}; // threads that wait for `done`; changed under the lock, read without it
   std::condition_variable done;
   std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
+  Capture* capture = nullptr;   // the capture that it is part of, or none
+  size_t lane = 0;              // its number in the capture
+  /// Of a stream that is part of a launch of a graph: the stream of the launch, which gets its errors,
+  /// and the piece of work there that covers them.
+  std::shared_ptr<Stream> launched_on;
+  uint64_t covered_by = 0;
   Stream* ready_previous = nullptr;
   Stream* ready_next = nullptr;
   Stream* busy_previous = nullptr; // the device's list of streams that are not idle
