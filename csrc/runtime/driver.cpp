@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hal/loader.h"
+#include "runtime/driver_table.h"
 
 namespace puone {
 namespace {
@@ -22,6 +23,7 @@ namespace {
 std::atomic<bool> device_used{false};
 std::atomic<bool> forked_after_use{false};
 std::atomic<bool> driver_down{false};
+std::atomic<const puone_hal_api*> other_table{nullptr};
 
 constexpr std::string_view kPrefix = "libpuone_";
 constexpr std::string_view kSuffix = ".so";
@@ -179,9 +181,17 @@ const puone_hal_api& hal() {
 const puone_hal_api* halOrNull() noexcept {
   const auto& instance = chosen();
   const bool usable = !inBadFork() && !driverIsDown() && instance.state.available();
-  return usable ? &instance.driver->api : nullptr;
+  if (!usable) {
+    return nullptr;
+  }
+  const puone_hal_api* other = other_table.load(std::memory_order_acquire);
+  return C10_UNLIKELY(other != nullptr) ? other : &instance.driver->api;
 }
 // [end: table]
+
+void useTable(const puone_hal_api* table) noexcept {
+  other_table.store(table, std::memory_order_release);
+}
 
 void shutdownDriver() noexcept {
   if (!chosen().driver || driver_down.exchange(true)) {

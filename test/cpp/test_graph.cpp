@@ -30,8 +30,8 @@ void order(Sim& sim, puone_stream earlier, puone_stream later) {
   OK(hal().event_destroy(event));
 }
 
-/// A graph of two streams, each of which fills its own byte; then the first one copies the byte of the
-/// second, after it if `ordered`.
+/// A graph of two streams, each of which fills its own byte; then the first one copies the byte of
+/// the second, after it if `ordered`.
 puone_graph forked(Sim& sim, unsigned char* bytes, bool ordered) {
   const puone_stream stream = sim.stream();
   const puone_stream side = sim.stream();

@@ -37,6 +37,7 @@ PROVED = (
     "operator",
     "opinfo",
     "optimizer",
+    "profiler",
     "random",
     "registration",
     "serialization",

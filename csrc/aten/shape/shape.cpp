@@ -2,6 +2,7 @@
 // Operators that put elements in another place: triangles, flips, rolls, windows.
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/Resize.h>
 #include <ATen/native/im2col_shape_check.h>
 #include <ATen/ops/_reshape_alias.h>
 #include <ATen/ops/empty_like.h>

@@ -269,7 +269,8 @@ Event& eventOf(puone_event handle) {
 }
 
 /// Throws Error(INVALID_ARGUMENT) if the stream is being captured.
-const std::shared_ptr<Stream>& notCaptured(const std::shared_ptr<Stream>& stream, const char* what) {
+const std::shared_ptr<Stream>& notCaptured(
+    const std::shared_ptr<Stream>& stream, const char* what) {
   if (stream->capture != nullptr) {
     fail(PUONE_INVALID_ARGUMENT, "%s is not possible while the stream is being captured", what);
   }

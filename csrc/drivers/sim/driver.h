@@ -162,7 +162,7 @@ class Driver {
   std::unordered_map<const Event*, std::unique_ptr<Event>> events_;
   std::unordered_map<const GraphHandle*, std::unique_ptr<GraphHandle>> graphs_;
   std::unordered_map<uint64_t, std::unique_ptr<Capture>> captures_; // those that go on, by id
-  Quarantine<StreamHandle> destroyed_streams_; // guarded by the same lock
+  Quarantine<StreamHandle> destroyed_streams_;                      // guarded by the same lock
   Quarantine<Event> destroyed_events_;
   Quarantine<GraphHandle> destroyed_graphs_;
 };

@@ -15,8 +15,7 @@ std::atomic<uint64_t> captures{0};
 } // namespace
 
 Capture::Capture(std::shared_ptr<Stream> origin)
-    : id_(captures.fetch_add(1, std::memory_order_relaxed) + 1),
-      graph_(std::make_unique<Graph>()) {
+    : id_(captures.fetch_add(1, std::memory_order_relaxed) + 1), graph_(std::make_unique<Graph>()) {
   join(std::move(origin));
 }
 

@@ -25,8 +25,9 @@ struct Graph {
   struct Step {
     size_t lane;
     Work::Kind kind;
-    std::unique_ptr<const Work> work; // what each launch queues a copy of; of records and waits none
-    size_t record = 0;                // number of the record that is made or waited for
+    std::unique_ptr<const Work>
+        work;          // what each launch queues a copy of; of records and waits none
+    size_t record = 0; // number of the record that is made or waited for
   };
 
   std::vector<Lane> lanes; // never empty

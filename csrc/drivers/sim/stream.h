@@ -138,8 +138,8 @@ struct Stream {
   std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
   Capture* capture = nullptr;   // the capture that it is part of, or none
   size_t lane = 0;              // its number in the capture
-  /// Of a stream that is part of a launch of a graph: the stream of the launch, which gets its errors,
-  /// and the piece of work there that covers them.
+  /// Of a stream that is part of a launch of a graph: the stream of the launch, which gets its
+  /// errors, and the piece of work there that covers them.
   std::shared_ptr<Stream> launched_on;
   uint64_t covered_by = 0;
   Stream* ready_previous = nullptr;

@@ -29,6 +29,7 @@ FOLDERS = (
     "csrc/bindings/",
     "csrc/drivers/cuda/",
     "csrc/drivers/sim/",
+    "csrc/profiler/",
     "csrc/runtime/",
 )
 PACKAGE = "reference_backend/torch_puone/"

@@ -527,6 +527,24 @@ def _backend_meta(dev: Device) -> bool:
     return True
 
 
+@probe("profiler")
+def _profiler(dev: Device) -> bool:
+    import torch
+    from torch.autograd import DeviceType
+    from torch.profiler import ProfilerActivity, profile
+
+    if not dev.is_accelerator:
+        return False
+    x = torch.ones(1024, device=dev.device())
+    own = {"cuda": "CUDA", "xpu": "XPU", "mtia": "MTIA", "hpu": "HPU"}.get(dev.type, "PrivateUse1")
+    activity = getattr(ProfilerActivity, own)
+    if activity not in torch.profiler.supported_activities():
+        return False
+    with profile(activities=[ProfilerActivity.CPU, activity], acc_events=True) as watched:
+        (x * 2).cpu()
+    return any(event.device_type == getattr(DeviceType, own) for event in watched.events())
+
+
 @probe("sparse")
 def _sparse(dev: Device) -> bool:
     import torch

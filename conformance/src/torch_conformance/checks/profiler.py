@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What torch.profiler says the device did: which work, when, where, and for which operator."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from torch_conformance.authoring.api import Device, check
+
+N = 1 << 18
+
+#: Names of activities and of device types in the profiler, for device types that have their own.
+_OWN = {"cuda": "CUDA", "xpu": "XPU", "mtia": "MTIA", "hpu": "HPU"}
+#: How the categories of work are called in an exported trace.
+_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
+#: How far two times of one clock may be apart, in us.
+_SLACK_US = 2.0
+
+
+def _profiled(dev: Device, body: Callable[[], object], **options: Any) -> profile:
+    """The profiler, after it has watched a function."""
+    own = getattr(ProfilerActivity, _OWN.get(dev.type, "PrivateUse1"))
+    dev.synchronize()
+    with profile(activities=[ProfilerActivity.CPU, own], acc_events=True, **options) as watched:
+        body()
+    return watched
+
+
+def _on_device(dev: Device, watched: profile) -> list[Any]:
+    """What happened on the device, ranges included, in the order of time."""
+    kind = getattr(DeviceType, _OWN.get(dev.type, "PrivateUse1"))
+    found = [event for event in watched.events() if event.device_type == kind]
+    return sorted(found, key=lambda event: (event.time_range.start, event.time_range.end))
+
+
+def _work(dev: Device, watched: profile) -> list[Any]:
+    """The kernels, copies and fills."""
+    return [event for event in _on_device(dev, watched) if not event.is_user_annotation]
+
+
+def _texts(events: Iterable[Any]) -> list[str]:
+    return [
+        f"{event.name} {event.time_range.start:.3f}-{event.time_range.end:.3f} us"
+        for event in events
+    ]
+
+
+def _operators(watched: profile, name: str) -> list[Any]:
+    """The calls of an operator, in the order of time."""
+    found = [event for event in watched.events() if event.name == name]
+    return sorted(found, key=lambda event: event.time_range.start)
+
+
+def _ones(dev: Device, index: int = 0) -> torch.Tensor:
+    return torch.ones(N, device=dev.device(index))
+
+
+_WORK: dict[str, Callable[[torch.Tensor], object]] = {
+    "kernel": lambda x: x * 2,
+    "copy_on_device": lambda x: x.clone(),
+    "copy_to_host": lambda x: x.cpu(),
+    "copy_from_host": lambda x: torch.ones(N).to(x.device),
+    "fill": lambda x: x.zero_(),
+    "backward": lambda x: x.requires_grad_().sin().sum().backward(),
+}
+
+
+@check("profiler/work", "PROF-001", cases=_WORK, needs=("profiler",))
+def work_is_in_the_profile(dev: Device, case: str) -> None:
+    """Work that the device did is in the events, and took time."""
+    x = _ones(dev)
+    watched = _profiled(dev, lambda: _WORK[case](x))
+    found = _work(dev, watched)
+    assert found, "the profile has no work of the device"
+    took = sum(event.time_range.elapsed_us() for event in found)
+    assert took > 0, f"the work took {took} us: {_texts(found)}"
+
+
+@check("profiler/each_piece", "PROF-001", needs=("profiler",))
+def each_piece_of_work_is_in_the_profile(dev: Device) -> None:
+    """Fifty calls of an operator have fifty times the work of one."""
+    x = _ones(dev)
+    one = len(_work(dev, _profiled(dev, lambda: x.mul_(2))))
+    many = len(_work(dev, _profiled(dev, lambda: [x.mul_(2) for _ in range(50)])))
+    assert one > 0, "the profile has no work of the device"
+    assert many == 50 * one, f"{many} pieces of work for 50 calls, {one} for one call"
+
+
+@check("profiler/pending", "PROF-001", needs=("profiler", "streams", "delay"))
+def pending_work_is_in_the_profile(dev: Device) -> None:
+    """Work that has not run when the profiler stops is waited for."""
+    x, stream = _ones(dev), dev.stream()
+
+    def queue() -> None:
+        with stream:
+            dev.delay(30.0)
+            x.mul_(2)
+
+    assert len(_work(dev, _profiled(dev, queue))) >= 2
+
+
+@check("profiler/operator", "PROF-002", needs=("profiler",))
+def work_belongs_to_its_operator(dev: Device) -> None:
+    """Operators of one stream have work of their own, in the order of their calls."""
+    x = _ones(dev)
+    names = ("mul", "sin", "neg", "exp", "abs")
+
+    def call() -> None:
+        for name in names:
+            getattr(x, name)(*([2] if name == "mul" else []))
+
+    watched = _profiled(dev, call)
+    work = {}
+    for name in names:
+        ids = _inside(_operators(watched, f"aten::{name}")[0])
+        work[name] = [e for e in _work(dev, watched) if e.linked_correlation_id in ids]
+    without = [name for name, found in work.items() if not found]
+    assert not without, f"the profile has no work of the device for {', '.join(without)}"
+    for (before, earlier), (after, later) in pairwise(work.items()):
+        assert earlier[-1].time_range.end <= later[0].time_range.start + _SLACK_US, (
+            f"the work of {after} begins before that of {before} ends, which was called before it"
+        )
+
+
+def _inside(event: Any) -> set[int]:
+    """The ids of an operator and of those that it calls."""
+    return {event.id}.union(*map(_inside, event.cpu_children))
+
+
+@check("profiler/operator_of_backward", "PROF-002", needs=("profiler",))
+def work_of_backward_belongs_to_its_operator(dev: Device) -> None:
+    """What autograd queues from its own thread belongs to an operator, too."""
+    x = _ones(dev).requires_grad_()
+    loss = x.sin().sum()
+    watched = _profiled(dev, loss.backward)
+    known = {event.id for event in watched.events() if event.name.startswith("aten::")}
+    lost = [e for e in _work(dev, watched) if e.linked_correlation_id not in known]
+    assert _operators(watched, "aten::cos"), "the profile has no aten::cos"
+    assert not lost, f"work of no operator: {_texts(lost)}"
+
+
+@check("profiler/one_stream", "PROF-003", needs=("profiler", "streams"))
+def work_of_a_stream_does_not_overlap(dev: Device) -> None:
+    """Pieces of work of one stream follow each other."""
+    x, stream = _ones(dev), dev.stream()
+
+    def queue() -> None:
+        with stream:
+            for _ in range(20):
+                x.mul_(2).sin_()
+
+    found = _work(dev, _profiled(dev, queue))
+    assert len(found) >= 40, f"{len(found)} pieces of work for 40 calls"
+    for before, after in pairwise(found):
+        assert before.time_range.end <= after.time_range.start + _SLACK_US, _texts((before, after))
+
+
+@check("profiler/time_of_run", "PROF-004", needs=("profiler", "streams", "delay"))
+def times_are_those_of_the_run(dev: Device) -> None:
+    """Work behind 60 ms of other work begins that much later than its call."""
+    x, stream = _ones(dev), dev.stream()
+
+    def queue() -> None:
+        with stream:
+            dev.delay(60.0)
+            x.sin()
+
+    watched = _profiled(dev, queue)
+    [call] = _operators(watched, "aten::sin")
+    last = _work(dev, watched)[-1]
+    waited = (last.time_range.start - call.time_range.start) / 1e3
+    assert waited >= 40, f"the work began {waited:.1f} ms after its call, behind 60 ms of work"
+
+
+@check("profiler/elapsed", "PROF-005", needs=("profiler", "event_timing", "streams", "delay"))
+def times_agree_with_events(dev: Device) -> None:
+    """Work between two events takes as long as they measure."""
+    start, end, stream = dev.event(timing=True), dev.event(timing=True), dev.stream()
+
+    def queue() -> None:
+        with stream:
+            start.record(stream)
+            dev.delay(60.0)
+            end.record(stream)
+
+    found = _work(dev, _profiled(dev, queue))
+    end.synchronize()
+    traced = sum(event.time_range.elapsed_us() for event in found) / 1e3
+    measured = start.elapsed_time(end)
+    assert abs(traced - measured) <= 2 + 0.02 * measured, (
+        f"the work took {traced:.2f} ms in the profile, {measured:.2f} ms between the events"
+    )
+
+
+@check("profiler/sessions", "PROF-006", needs=("profiler",))
+def profiles_hold_their_own_session(dev: Device) -> None:
+    """An idle device has no work in its profile, whatever ran before."""
+    x = _ones(dev)
+    assert _work(dev, _profiled(dev, x.sin)), "the profile has no work of the device"
+    x.cos()
+    late = _work(dev, _profiled(dev, lambda: None))
+    assert not late, f"work of before: {_texts(late)}"
+    assert len(_work(dev, _profiled(dev, x.sin))) == len(_work(dev, _profiled(dev, x.sin)))
+
+
+@check("profiler/device", "PROF-007", needs=("profiler", "multi_device"))
+def work_has_its_device(dev: Device) -> None:
+    """Work of the second device is reported for it."""
+    tensors = [_ones(dev, index) for index in (0, 1)]
+    for index, x in enumerate(tensors):
+        found = {event.device_index for event in _work(dev, _profiled(dev, x.sin))}
+        assert found == {index}, f"work of {x.device} is reported for devices {sorted(found)}"
+
+
+@check("profiler/streams", "PROF-008", needs=("profiler", "streams"))
+def streams_have_rows(dev: Device) -> None:
+    """Two streams have two rows."""
+    x, streams = _ones(dev), (dev.stream(), dev.stream())
+
+    def queue() -> None:
+        for _ in range(2):
+            for stream in streams:
+                with stream:
+                    x.sin()
+
+    found = _work(dev, _profiled(dev, queue))
+    rows = Counter(event.device_resource_id for event in found)
+    assert len(rows) == 2 and len(set(rows.values())) == 1, f"pieces of work by row: {dict(rows)}"
+
+
+@check("profiler/exported", "PROF-009", needs=("profiler",))
+def traces_can_be_exported(dev: Device) -> None:
+    """Each piece of work is in the exported trace, with one arrow from the call that queued it."""
+    x = _ones(dev)
+    watched = _profiled(dev, lambda: [x.sin(), x.clone(), x.cpu()])
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "trace.json"
+        watched.export_chrome_trace(str(file))
+        events = json.loads(file.read_text())["traceEvents"]
+    work = [event for event in events if event.get("cat") in _CATEGORIES]
+    assert len(work) == len(_work(dev, watched)), f"{len(work)} pieces of work in the trace"
+    flows = {phase: Counter(_flows(events, phase)) for phase in "sf"}
+    assert sum(flows["f"].values()) == len(work), (
+        f"{len(work)} pieces of work, and arrows to {sum(flows['f'].values())}"
+    )
+    assert flows["f"] == flows["s"], f"arrows without a begin or an end: {flows}"
+
+
+def _flows(events: list[dict[str, Any]], phase: str) -> list[Any]:
+    """The numbers of the arrows from calls to work."""
+    return [e["id"] for e in events if e.get("ph") == phase and e.get("cat") == "ac2g"]
+
+
+@check("profiler/range", "PROF-010", needs=("profiler",))
+def ranges_show_on_the_device(dev: Device) -> None:
+    """A range of record_function is around the work that was queued inside of it."""
+    x = _ones(dev)
+
+    def call() -> None:
+        with record_function("the range"):
+            x.sin()
+
+    found = _on_device(dev, _profiled(dev, call))
+    ranges = [event for event in found if event.is_user_annotation and event.name == "the range"]
+    work = [event for event in found if not event.is_user_annotation]
+    assert len(ranges) == 1, f"{len(ranges)} ranges on the device for one of record_function"
+    assert ranges[0].time_range.start <= work[0].time_range.start + _SLACK_US
+    assert ranges[0].time_range.end >= work[-1].time_range.end - _SLACK_US
+
+
+@check("profiler/memory", "PROF-011", needs=("profiler",))
+def memory_is_reported(dev: Device) -> None:
+    """An operator that allocates is reported with its bytes."""
+    kept: list[torch.Tensor] = []
+    watched = _profiled(
+        dev, lambda: kept.append(torch.empty(N, device=dev.device())), profile_memory=True
+    )
+    [event] = _operators(watched, "aten::empty")
+    reported = event.self_device_memory_usage
+    assert reported >= 4 * N, f"{reported} bytes are reported for a tensor of {4 * N}"

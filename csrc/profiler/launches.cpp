@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "profiler/launches.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "profiler/clock.h"
+#include "profiler/trace.h"
+#include "runtime/driver.h"
+#include "runtime/driver_table.h"
+
+namespace puone::profiler {
+namespace {
+
+struct Observed {
+  std::mutex mutex;
+  std::vector<Launch> launches; // guarded by the mutex
+};
+
+Observed& observedNow() {
+  // Leaked: Kineto ends a forgotten session during static destruction.
+  static auto* instance = new Observed();
+  return *instance;
+}
+
+std::atomic<uint64_t> observation{0};
+
+/// What the calling thread is in. A thread that a profiler left inside of an operator begins anew
+/// with the next observation.
+struct Nesting {
+  uint64_t observation = 0;
+  std::vector<uint64_t> operations;
+  std::vector<uint64_t> ranges;
+};
+
+Nesting& nesting() {
+  thread_local Nesting mine;
+  const uint64_t current = observation.load(std::memory_order_relaxed);
+  if (mine.observation != current) mine = {.observation = current, .operations = {}, .ranges = {}};
+  return mine;
+}
+
+uint64_t innermost(const std::vector<uint64_t>& ids) {
+  return ids.empty() ? 0 : ids.back();
+}
+
+void leave(std::vector<uint64_t>& ids) {
+  if (!ids.empty()) ids.pop_back(); // it may have been entered before the observation
+}
+
+// The driver's own table, and the one that the runtime uses meanwhile.
+const puone_hal_api* driver = nullptr;
+const puone_trace_api* trace = nullptr;
+
+uint64_t lastCorrelation() {
+  uint64_t last = 0;
+  trace->correlation(&last);
+  return last;
+}
+
+int32_t threadNumber() {
+  thread_local const auto number = static_cast<int32_t>(syscall(SYS_gettid));
+  return number;
+}
+
+/// Makes a call that may queue work. One that fails, is captured, or has nothing to do queues none.
+template <class Call>
+puone_status observed(const char* entry, const Call& call) {
+  const uint64_t before = lastCorrelation();
+  const int64_t begin_ns = monotonicNs();
+  const puone_status status = call();
+  const int64_t end_ns = monotonicNs();
+  if (status != PUONE_OK) return status; // whose message another call would replace
+  const uint64_t correlation = lastCorrelation();
+  if (correlation == before) return status;
+  const Nesting& inside = nesting();
+  const Launch launch{
+      entry,
+      correlation,
+      innermost(inside.operations),
+      innermost(inside.ranges),
+      begin_ns,
+      end_ns,
+      threadNumber()};
+  Observed& now = observedNow();
+  const std::lock_guard guard(now.mutex);
+  now.launches.push_back(launch);
+  return status;
+}
+
+puone_status memcpyAsync(
+    void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+  return observed(
+      "memcpy_async", [=] { return driver->memcpy_async(dst, src, bytes, kind, stream); });
+}
+
+puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
+  return observed("memset_async", [=] { return driver->memset_async(dst, value, bytes, stream); });
+}
+
+puone_status hostFunction(puone_stream stream, puone_host_func function, void* user_data) {
+  return observed(
+      "stream_host_func", [=] { return driver->stream_host_func(stream, function, user_data); });
+}
+
+puone_status kernelLaunch(
+    puone_kernel kernel,
+    const void* args,
+    size_t bytes,
+    puone_stream stream,
+    const puone_launch_context* context) {
+  return observed(
+      "kernel_launch", [=] { return driver->kernel_launch(kernel, args, bytes, stream, context); });
+}
+
+/// Written once, before a thread can see it: calls may be in it when an observation ends.
+const puone_hal_api& observingTable() {
+  static const puone_hal_api table = [] {
+    driver = &hal();
+    puone_hal_api copy = *driver;
+    copy.memcpy_async = memcpyAsync;
+    copy.memset_async = memsetAsync;
+    copy.stream_host_func = hostFunction;
+    copy.kernel_launch = kernelLaunch;
+    return copy;
+  }();
+  return table;
+}
+
+} // namespace
+
+void observeLaunches() {
+  trace = &tracing();
+  const puone_hal_api& table = observingTable();
+  PUONE_CHECK_STATUS(trace->start(), "trace.start");
+  observedLaunches();
+  observation.fetch_add(1, std::memory_order_relaxed);
+  useTable(&table);
+}
+
+std::vector<Launch> observedLaunches() {
+  useTable(nullptr);
+  Observed& now = observedNow();
+  const std::lock_guard guard(now.mutex);
+  return std::exchange(now.launches, {});
+}
+
+void enterOperation(uint64_t id) {
+  nesting().operations.push_back(id);
+}
+
+void leaveOperation() {
+  leave(nesting().operations);
+}
+
+void enterRange(uint64_t id) {
+  nesting().ranges.push_back(id);
+}
+
+void leaveRange() {
+  leave(nesting().ranges);
+}
+
+} // namespace puone::profiler
