@@ -32,15 +32,18 @@ def resolve(path: str) -> Any:
 
 
 def settle_after_fork() -> None:
-    """Renew PyTorch's CPU thread pool while this forked process has one thread.
+    """Renew what PyTorch renews without a lock, while this forked process has one thread.
 
-    The first call of set_num_threads after a fork replaces the parent's pool, without a lock; the
+    The first call of set_num_threads after a fork replaces the parent's pool of CPU threads; the
     autograd engine makes it in one thread for each device at once, and a thread that comes between
-    finds no pool and aborts the process.
+    finds no pool and aborts the process. The first use of the engine replaces the engine; threads
+    that use it at once wait for threads of the former one, once in a thousand forks
+    (torch/csrc/autograd/python_engine.cpp, get_python_engine).
     """
     import torch
 
     torch.set_num_threads(torch.get_num_threads())
+    torch.autograd.Variable._execution_engine.is_checkpoint_valid()
 
 
 def device_module(device_type: str, descriptor: Descriptor) -> Any:
