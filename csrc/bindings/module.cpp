@@ -28,6 +28,7 @@ PYBIND11_MODULE(_C, m) {
   puone::bindDevice(m);
   puone::bindStream(m);
   puone::bindMemory(m);
+  puone::bindMemoryHistory(m);
   puone::bindGenerator(m);
   puone::bindAutograd(m);
   puone::bindFallback(m);

@@ -187,9 +187,14 @@ void setMemoryFraction(double fraction, c10::DeviceIndex device) {
 }
 
 void recordMemoryHistory(
-    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear) {
+    bool enabled,
+    CreateContextFn recorder,
+    size_t max_entries,
+    RecordContext when,
+    bool clear,
+    uint32_t skipped) {
   for (auto& devices_cache : instance().caches()) {
-    devices_cache->history().configure(enabled, recorder, max_entries, when, clear);
+    devices_cache->history().configure(enabled, recorder, max_entries, when, clear, skipped);
   }
 }
 

@@ -43,7 +43,12 @@ void setMemoryFraction(double fraction, c10::DeviceIndex device);
 // The functions of c10::cuda::CUDACachingAllocator of these names, for all devices;
 // memory_history.h documents them.
 void recordMemoryHistory(
-    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear);
+    bool enabled,
+    CreateContextFn recorder,
+    size_t max_entries,
+    RecordContext when,
+    bool clear,
+    uint32_t skipped = 0);
 void attachAllocatorTraceTracker(const AllocatorTraceTracker& tracker);
 void attachOutOfMemoryObserver(const OutOfMemoryObserver& observer);
 

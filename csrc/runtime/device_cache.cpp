@@ -13,6 +13,7 @@
 #include "runtime/block_size.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
+#include "runtime/launch_debugging.h"
 #include "runtime/out_of_memory.h"
 
 namespace puone {
@@ -249,6 +250,7 @@ void DeviceCache::recordEvents(
 // asynchronous error, once.
 void DeviceCache::processEvents(Arena& arena) {
   std::vector<Block*> reusable;
+  const WithoutLaunchStacks with_a_lock;
   const auto error = arena.pending.poll(reusable);
   completeFrees(reusable);
   if (error != nullptr) {
@@ -452,6 +454,7 @@ void DeviceCache::snapshot(std::vector<c10::CachingDeviceAllocator::SegmentInfo>
   std::sort(out.begin() + static_cast<ptrdiff_t>(first), out.end(), [](auto& a, auto& b) {
     return a.address < b.address;
   });
+  history_.record(TraceEntry::SNAPSHOT, nullptr, 0, nullptr, {0, 0});
 }
 
 } // namespace puone

@@ -16,6 +16,7 @@
 
 #include "hal/loader.h"
 #include "runtime/driver_table.h"
+#include "runtime/launch_debugging.h"
 
 namespace puone {
 namespace {
@@ -127,6 +128,7 @@ struct ChosenDriver {
         state.error = "driver " + path + " has no device";
       }
       state.device_count = count;
+      if (state.available()) debugLaunches(driver->api);
     } catch (const std::exception& e) {
       state.error = e.what();
     }
@@ -236,7 +238,7 @@ void throwStatus(puone_status status, const char* call) {
       C10_THROW_ERROR(Error, message);
     default:
       throw c10::AcceleratorError(
-          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, status, message);
+          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, status, message + launchStack());
   }
 }
 
