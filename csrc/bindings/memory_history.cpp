@@ -190,8 +190,10 @@ py::dict allocatorSettings() {
 py::dict wholeSnapshot() {
   Stacks stacks;
   py::dict snapshot;
-  const auto [segments, traces] =
-      withoutGil([] { return std::make_pair(memorySnapshot(), memoryTraces()); });
+  // In this order: the segments leave an entry "snapshot", which says where in the traces they were
+  // taken.
+  const auto segments = withoutGil(memorySnapshot);
+  const auto traces = withoutGil(memoryTraces);
   snapshot["segments"] = toList(segments, stacks);
   snapshot["device_traces"] = toList(traces, stacks);
   snapshot["allocator_settings"] = allocatorSettings();

@@ -253,7 +253,6 @@ class Session final : public libkineto::IActivityProfilerSession {
       bar->resource = work.resource;
       bar->threadId = work.threadId;
       bar->id = static_cast<int32_t>(range.correlationId());
-      bar->linked = &range;
     }
     bar->startTime = std::min(bar->startTime, work.startTime);
     bar->endTime = std::max(bar->endTime, work.endTime);

@@ -21,9 +21,10 @@ torch.accelerator.synchronize()
 seen = []
 for turn in range(40):
     with writer: value.add_(1)
+    if ORDERED: reader.wait_stream(writer)
     with reader: seen.append(value.clone())
+    if ORDERED: writer.wait_stream(reader)
     PAUSE
-    if ORDERED: reader.wait_stream(writer); writer.wait_stream(reader)
 torch.accelerator.synchronize()
 print([int(x) for x in torch.cat(seen).cpu()])
 """
