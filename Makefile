@@ -183,6 +183,10 @@ screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from th
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
+.PHONY: timeline
+timeline: build ## draw docs/timeline.svg, the profile of a training loop on two streams, again
+	PUONE_DRIVER=sim $(PYTHON) docs/timeline.py
+
 .PHONY: schemas
 schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
 	$(PYTHON) -m ci.schemas
