@@ -23,8 +23,18 @@ BATCHES = 4
 ROWS, FEATURES = 8192, 384
 
 WIDTH, LEFT, ROW, GAP, TOP = 960, 110, 26, 10, 30
-COLOURS = {"kernel": "#4c72b0", "gpu_memcpy": "#dd8452", "gpu_memset": "#8c8c8c", "range": "#e8e8ef"}
-LEGEND = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "fill", "range": "range of the user's"}
+COLOURS = {
+    "kernel": "#4c72b0",
+    "gpu_memcpy": "#dd8452",
+    "gpu_memset": "#8c8c8c",
+    "range": "#e8e8ef",
+}
+LEGEND = {
+    "kernel": "kernel",
+    "gpu_memcpy": "copy",
+    "gpu_memset": "fill",
+    "range": "range of the user's",
+}
 
 
 def prepared() -> Callable[[], None]:
@@ -125,7 +135,8 @@ def drawn(bars: list[Bar]) -> str:
 
 def box(bar: Bar, x: float, y: int, width: float) -> Iterator[str]:
     """One bar, with its name if there is room; the rest is a tooltip."""
-    said = f"{bar.name}{f', queued by {bar.operator}' if bar.operator else ''}: {bar.duration:.0f} us"
+    queued = f", queued by {bar.operator}" if bar.operator else ""
+    said = f"{bar.name}{queued}: {bar.duration:.0f} us"
     yield (
         f'<rect x="{x:.1f}" y="{y}" width="{max(width, 0.5):.1f}" height="{ROW - 3}" '
         f'fill="{COLOURS[bar.kind]}"><title>{escape(said)}</title></rect>'

@@ -7,8 +7,9 @@
 
 namespace puone {
 
-// Calls `f` without the GIL. The allocators' functions take locks and may wait for the device, while
-// threads that hold those locks may want the GIL (an observer in Python): none is called with it.
+// Calls `f` without the GIL. The allocators' functions take locks and may wait for the device,
+// while threads that hold those locks may want the GIL (an observer in Python): none is called with
+// it.
 template <typename F>
 auto withoutGil(const F& f) {
   const pybind11::gil_scoped_release released;

@@ -12,8 +12,8 @@ extern "C" {
 #define PUONE_ORIGIN_EXTENSION "origin"
 #define PUONE_ORIGIN_VERSION 1u
 
-/* Numbers are the caller's. Both entries are thread-safe, never wait, and cannot fail for a non-NULL
- * argument. */
+/* Numbers are the caller's. Both entries are thread-safe, never wait, and cannot fail for a
+ * non-NULL argument. */
 typedef struct puone_origin_api {
   uint32_t struct_size;
   uint32_t version;

@@ -3,7 +3,8 @@
 //
 //   PUONE_LAUNCH_BLOCKING=1  each copy, fill, kernel and host function is waited for by the call
 //                            that queues it, so that its error arises there
-//   PUONE_STACKS=1           late errors end with the Python stack of the call that queued the work;
+//   PUONE_STACKS=1           late errors end with the Python stack of the call that queued the
+//   work;
 //                            needs the HAL's extension "origin"
 //
 // Both are read when the driver is loaded. Without them the driver's table stays as it is, and
@@ -19,12 +20,12 @@ namespace puone {
 // Replaces entries of the table of a driver that was just loaded. Called once.
 void debugLaunches(puone_hal_api& table);
 
-// What to add to the message of an asynchronous error that an entry has just reported to the calling
-// thread: the stack of the call that queued the work; else how to get it. May take the GIL.
+// What to add to the message of an asynchronous error that an entry has just reported to the
+// calling thread: the stack of the call that queued the work; else how to get it. May take the GIL.
 std::string launchStack();
 
-// While one exists on the calling thread, launchStack() takes no GIL and has no stack: for code that
-// reads errors with a lock that a thread with the GIL may want.
+// While one exists on the calling thread, launchStack() takes no GIL and has no stack: for code
+// that reads errors with a lock that a thread with the GIL may want.
 class WithoutLaunchStacks {
  public:
   WithoutLaunchStacks() noexcept;

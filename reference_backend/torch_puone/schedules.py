@@ -3,9 +3,9 @@
 
     python -m torch_puone.schedules 50 -- train.py --epochs 1
 
-A program that orders its streams as it must does the same under every schedule. One that fails under
-some of them has a race, and `PUONE_SIM_SEED=SEED` repeats that schedule (see docs/debugging-late-errors.md
-for what the seed decides).
+A program that orders its streams as it must does the same under every schedule. One that fails
+under some of them has a race, and `PUONE_SIM_SEED=SEED` repeats that schedule. What a seed decides
+is said in docs/debugging-late-errors.md.
 
 Exit codes: 0 all runs succeeded, 1 some failed, 2 wrong usage.
 """

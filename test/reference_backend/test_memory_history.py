@@ -129,9 +129,12 @@ def test_pytorchs_viewer_reads_a_dump_at_the_command_line(tmp_path: Path) -> Non
     file, page = tmp_path / "dump.pickle", tmp_path / "out.html"
     puone.memory._dump_snapshot(str(file))
     script = Path(_memory_viz.__file__)
-    for command in (["trace", file], ["stats", file], ["trace_plot", file, "-o", page]):
+    for command in (["trace"], ["stats"], ["trace_plot", "-o", str(page)]):
         done = subprocess.run(
-            [sys.executable, script, *command], capture_output=True, text=True, check=False
+            [sys.executable, str(script), *command, str(file)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
     assert page.stat().st_size > 1000

@@ -211,9 +211,8 @@ void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_ba
     uint64_t lasts_ns = device_work ? latency_ns_ : 0;
     const uint64_t start = lasts_ns > 0 ? now() : 0;
     const uint64_t length = lasts_ns > 0 ? 1 : batchLength(stream, most);
-    auto error = length == 1 && stream.head->brief
-                     ? run(*stream.head, lasts_ns)
-                     : runBatch(lock, stream, length, lasts_ns);
+    auto error = length == 1 && stream.head->brief ? run(*stream.head, lasts_ns)
+                                                   : runBatch(lock, stream, length, lasts_ns);
     if (error) fail(stream, *stream.head, std::move(*error));
     if (lasts_ns > 0 && !devices_[stream.device].lost) {
       finishAt((start > 0 ? start : now()) + lasts_ns, stream);
@@ -586,8 +585,8 @@ void Scheduler::startTimekeeper() {
   if (!timekeeper_.joinable()) timekeeper_ = std::thread([this] { keepTime(); });
 }
 
-/// The timekeeper's thread: completes work that lasts longer than it ran, at its deadline; and takes
-/// the steps of an adversarial schedule while the host makes no call.
+/// The timekeeper's thread: completes work that lasts longer than it ran, at its deadline; and
+/// takes the steps of an adversarial schedule while the host makes no call.
 void Scheduler::keepTime() {
   const SignalStack signal_stack;
   prctl(PR_SET_TIMERSLACK, 1);

@@ -12,14 +12,15 @@
 // sequence, so that submitting and running threads rarely compete for the lock.
 //
 // With PUONE_SIM_SEED the schedule is adversarial and repeats itself: it is a function of the seed
-// and of the order of the host's calls, and no clock is in it. The host's calls decide: each one that
-// queues work or asks for its state first lets the device take a random number of steps, often none,
-// and a wait takes steps until what it waits for is done. A step runs one piece of work of one ready
-// stream on the calling thread, of the stream that comes first in a random order, which changes now
-// and then; so a stream can fall behind another one by any amount. Three things remain that clocks
-// decide: a host function runs on a worker, and the caller waits for it for a limited time, since it
-// may wait for the caller; work that lasts (a delay, a latency) ends in its time; and a host that
-// makes no call for a while does not stop the device, since the timekeeper then takes steps.
+// and of the order of the host's calls, and no clock is in it. The host's calls decide: each one
+// that queues work or asks for its state first lets the device take a random number of steps, often
+// none, and a wait takes steps until what it waits for is done. A step runs one piece of work of
+// one ready stream on the calling thread, of the stream that comes first in a random order, which
+// changes now and then; so a stream can fall behind another one by any amount. Three things remain
+// that clocks decide: a host function runs on a worker, and the caller waits for it for a limited
+// time, since it may wait for the caller; work that lasts (a delay, a latency) ends in its time;
+// and a host that makes no call for a while does not stop the device, since the timekeeper then
+// takes steps.
 #pragma once
 
 #include <array>
@@ -171,9 +172,9 @@ class Scheduler {
   std::deque<std::shared_ptr<Stream>> unblocked_;
   // Of the adversarial schedule.
   uint64_t random_state_;
-  uint64_t order_ = 0;       // decides the order of the streams
-  uint64_t streams_ = 0;     // that work was submitted to
-  uint64_t host_calls_ = 0;  // that let the device take steps
+  uint64_t order_ = 0;        // decides the order of the streams
+  uint64_t streams_ = 0;      // that work was submitted to
+  uint64_t host_calls_ = 0;   // that let the device take steps
   size_t hosts_stepping_ = 0; // threads in such a call
   uint64_t seen_calls_ = 0;   // host_calls_ when the timekeeper looked last, and since when
   uint64_t seen_at_ns_ = 0;
