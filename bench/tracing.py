@@ -6,8 +6,8 @@ off before each of its turns. The cost is processor time of the thread that queu
 that other load on the machine matters little; ratios are medians over the rounds. Ends with status
 1 if a limit is exceeded: 1.02 with the profiler off again, 1.15 with the trace of the device on.
 
-"trace of the device" is torch.profiler with PrivateUse1 alone. With the CPU's operators too, most of
-the cost is PyTorch's own, so that case is compared with a profile of the CPU alone.
+"trace of the device" is torch.profiler with PrivateUse1 alone. With the operators of the CPU, most
+of the cost is that of PyTorch, so that case is compared with a profile of the CPU alone.
 """
 
 from __future__ import annotations
