@@ -545,6 +545,22 @@ def _profiler(dev: Device) -> bool:
     return any(event.device_type == getattr(DeviceType, own) for event in watched.events())
 
 
+@probe("memory_history")
+def _memory_history(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    memory = getattr(torch.get_device_module(dev.type), "memory", None)
+    if not all(hasattr(memory, name) for name in ("_record_memory_history", "_snapshot")):
+        return False
+    memory._record_memory_history(stacks="python")
+    torch.empty(1024, device=dev.device())
+    entries = memory._snapshot()["device_traces"][0]
+    memory._record_memory_history(None)
+    return any(entry["action"] == "alloc" for entry in entries)
+
+
 @probe("sparse")
 def _sparse(dev: Device) -> bool:
     import torch
