@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/launch_debugging.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
 
 #include "hal/origin.h"
-#include "runtime/python_stack.h"
 
 namespace puone {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 // The stacks of the latest launches, by number. Thread-safe.
 class RecentStacks {
  public:
-  uint64_t add(PythonStack stack) {
+  uint64_t add(LaunchStack stack) {
     std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t number = ++last_;
     auto& place = stacks_[number % kMost];
@@ -26,7 +26,7 @@ class RecentStacks {
   }
 
   // NULL: it is too old.
-  PythonStack find(uint64_t number) {
+  LaunchStack find(uint64_t number) {
     std::lock_guard<std::mutex> lock(mutex_);
     const bool kept = number > 0 && number <= last_ && last_ - number < kMost;
     return kept ? stacks_[number % kMost] : nullptr;
@@ -36,13 +36,16 @@ class RecentStacks {
   static constexpr size_t kMost = 1 << 15; // about 10 MB
   std::mutex mutex_;
   uint64_t last_ = 0;
-  std::vector<PythonStack> stacks_ = std::vector<PythonStack>(kMost);
+  std::vector<LaunchStack> stacks_ = std::vector<LaunchStack>(kMost);
 };
 
 RecentStacks& recentStacks() {
   static auto* instance = new RecentStacks(); // leaked: launches may outlive static objects
   return *instance;
 }
+
+std::atomic<LaunchStack (*)()> gather_stack{nullptr};
+std::atomic<std::string (*)(const LaunchStack&)> format_stack{nullptr};
 
 thread_local int without_stacks = 0;
 
@@ -75,7 +78,8 @@ bool isCapturing(puone_stream stream) {
 template <class Call>
 puone_status launched(puone_stream stream, const Call& call) {
   if (origin != nullptr) {
-    origin->set(recentStacks().add(gatherPythonStack()));
+    const auto gather = gather_stack.load();
+    if (gather != nullptr) origin->set(recentStacks().add(gather()));
   }
   const puone_status status = call();
   if (status != PUONE_OK || !blocking || isCapturing(stream)) return status;
@@ -107,6 +111,11 @@ puone_status kernelLaunch(
 
 } // namespace
 
+void setLaunchStacks(LaunchStack (*gather)(), std::string (*format)(const LaunchStack&)) noexcept {
+  format_stack.store(format);
+  gather_stack.store(gather);
+}
+
 void debugLaunches(puone_hal_api& table) {
   blocking = isSet("PUONE_LAUNCH_BLOCKING");
   const bool stacks = isSet("PUONE_STACKS");
@@ -128,7 +137,8 @@ std::string launchStack() {
   }
   uint64_t number = 0;
   origin->failed(&number);
-  const std::string text = formatPythonStack(recentStacks().find(number));
+  const LaunchStack stack = recentStacks().find(number);
+  const std::string text = stack == nullptr ? std::string() : format_stack.load()(stack);
   return text.empty() ? text : "\nThe work was queued by (most recent call last):\n" + text;
 }
 

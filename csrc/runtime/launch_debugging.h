@@ -11,11 +11,20 @@
 // nothing here runs.
 #pragma once
 
+#include <c10/core/Allocator.h>
+
+#include <memory>
 #include <string>
 
 #include "hal/hal.h"
 
 namespace puone {
+
+using LaunchStack = std::shared_ptr<c10::GatheredContext>;
+
+// Who gathers the stack of the calling thread, and makes text of one. Before that, and in a process
+// without Python, there are no stacks.
+void setLaunchStacks(LaunchStack (*gather)(), std::string (*format)(const LaunchStack&)) noexcept;
 
 // Replaces entries of the table of a driver that was just loaded. Called once.
 void debugLaunches(puone_hal_api& table);
