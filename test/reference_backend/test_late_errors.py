@@ -42,14 +42,14 @@ assert "culprit" not in raised_in(error)
 
 def test_a_late_error_names_its_kernel_and_how_to_find_the_call(python: Python) -> None:
     said = printed(python, LATE)
-    assert "kernel unary failed on puone:0: injected by the fault extension" in said
+    assert "kernel sin failed on puone:0: injected by the fault extension" in said
     assert "PUONE_LAUNCH_BLOCKING=1 raises it where it occurs" in said
     assert "PUONE_STACKS=1 adds the Python stack" in said
 
 
 def test_with_stacks_a_late_error_ends_with_the_stack_of_the_call(python: Python) -> None:
     said = printed(python, LATE, PUONE_STACKS="1")
-    assert "kernel unary failed on puone:0" in said
+    assert "kernel sin failed on puone:0" in said
     stack = said.partition("The work was queued by (most recent call last):\n")[2]
     functions = [line.rpartition(", in ")[2] for line in stack.strip().splitlines()]
     assert functions == ["<module>", "error_of", "culprit"]
@@ -66,7 +66,7 @@ print(error)
 """,
         PUONE_LAUNCH_BLOCKING="1",
     )
-    assert "kernel unary failed on puone:0" in said
+    assert "kernel sin failed on puone:0" in said
     assert "PUONE_STACKS" not in said
 
 

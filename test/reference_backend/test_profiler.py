@@ -169,12 +169,12 @@ def test_the_table_can_be_sorted_by_the_time_of_the_device(python: Python) -> No
     succeeds(
         python,
         """
-x = torch.randn(256, 256, device="puone")
+x = torch.randn(1024, 1024, device="puone")
 with profile(activities=BOTH, record_shapes=True) as p:
-    for size in (256, 16): x[:size] @ x
+    for size in (1, 1024): x[:size] @ x
 text = p.key_averages(group_by_input_shape=True).table(sort_by="self_device_time_total")
 lines = [line for line in text.splitlines() if "aten::mm" in line]
-assert len(lines) == 2 and "[256, 256], [256, 256]" in lines[0], text
+assert len(lines) == 2 and "[1024, 1024], [1024, 1024]" in lines[0], text
 """,
     )
 
@@ -191,8 +191,7 @@ with profile(activities=BOTH, with_stack=True, experimental_config=verbose) as p
     culprit()
 p.export_stacks({str(tmp_path / "stacks")!r}, "self_privateuse1_time_total")
 lines = open({str(tmp_path / "stacks")!r}).read().splitlines()
-[line] = [line for line in lines if "culprit" in line and "aten::mm " in line]
-assert int(line.split()[-1]) > 0, line
+assert any("_culprit " in line and int(line.split()[-1]) > 0 for line in lines), lines
 """,
     )
 
