@@ -31,6 +31,7 @@ PYBIND11_MODULE(_C, m) {
   puone::bindGenerator(m);
   puone::bindAutograd(m);
   puone::bindFallback(m);
+  puone::bindGraph(m);
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);

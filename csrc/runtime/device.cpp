@@ -3,8 +3,10 @@
 
 #include <c10/util/Exception.h>
 
+#include "runtime/capture.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
+#include "runtime/stream.h"
 
 namespace puone {
 namespace {
@@ -95,6 +97,7 @@ bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
 
 void synchronizeDevice(c10::DeviceIndex index) {
   checkIndex(index);
+  refuseInCapture(getCurrentStream(index), "the device cannot be synchronised");
   PUONE_CHECK(hal().device_synchronize(index));
 }
 

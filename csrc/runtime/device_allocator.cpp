@@ -126,7 +126,8 @@ void CachingAllocator::copy_data(void* dest, const void* src, size_t count) cons
 
 void CachingAllocator::emptyCache(c10::MempoolId_t pool) {
   TORCH_CHECK_NOT_IMPLEMENTED(
-      pool == c10::MempoolId_t({0, 0}), "puone has no private memory pools");
+      pool == c10::MempoolId_t({0, 0}),
+      "puone: the memory of a graph's pool goes back when its last graph is reset");
   if (!initialized()) {
     return;
   }
@@ -179,6 +180,26 @@ std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot() {
     devices_cache->snapshot(segments);
   }
   return segments;
+}
+
+void retainPool(c10::MempoolId_t pool) {
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->retainPool(pool);
+  }
+}
+
+void releasePool(c10::MempoolId_t pool) {
+  if (driverIsDown() || inBadFork()) return;
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->releasePool(pool);
+  }
+}
+
+void recordDeferredFrees() {
+  if (driverIsDown() || inBadFork()) return;
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->recordDeferredFrees();
+  }
 }
 
 void setMemoryFraction(double fraction, c10::DeviceIndex device) {

@@ -156,8 +156,7 @@ void sendRaw(const Tensor& dst, const Tensor& src, bool non_blocking) {
     stream.synchronize();
   } else if (isPinned(from)) {
     queueToDevice(to, from, src.nbytes(), stream);
-    hostAllocator().record_event(
-        const_cast<void*>(from), src.storage().data_ptr().get_context(), stream.unwrap());
+    keepForStream(src, stream);
   } else {
     // The caller may change the source at once, as it may with any other pageable source.
     stageToDevice(to, from, src.nbytes(), stream);
@@ -169,7 +168,7 @@ void receiveRaw(const Tensor& dst, const Tensor& src, bool non_blocking) {
   void* to = dst.data_ptr();
   queueToHost(to, src.const_data_ptr(), src.nbytes(), stream);
   if (non_blocking && isPinned(to)) {
-    hostAllocator().record_event(to, dst.storage().data_ptr().get_context(), stream.unwrap());
+    keepForStream(dst, stream);
   } else {
     // Pageable memory would be read by the caller before it is written.
     stream.synchronize();
