@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "bindings/bindings.h"
+#include "runtime/capture.h"
 
 namespace py = pybind11;
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <utility>
 
+#include "runtime/capture.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
 
@@ -38,21 +39,21 @@ Graph::~Graph() {
 
 void Graph::captureBegin(c10::MempoolId_t pool) {
   TORCH_CHECK(
-      capture_ == nullptr, "puone: the graph was captured before: call reset() to capture it again");
+      resources_ == nullptr, "puone: the graph was captured before: call reset() to capture it again");
   const Stream stream = getCurrentStream();
   TORCH_CHECK(
       !(stream == getDefaultStream(stream.deviceIndex())),
       "puone: a graph must be captured on a stream other than the default stream, which work of "
       "other threads may use: make another stream current first");
-  auto capture = std::make_shared<Capture>(pool == kNoPool ? ownPool() : pool);
-  retainPool(capture->pool);
+  auto resources = std::make_shared<Resources>(pool == kNoPool ? ownPool() : pool);
+  retainPool(resources->pool);
   try {
-    beginCapture(capture, stream);
+    beginCapture(resources, stream);
   } catch (...) {
-    releasePool(capture->pool);
+    releasePool(resources->pool);
     throw;
   }
-  capture_ = std::move(capture);
+  resources_ = std::move(resources);
   capturing_ = stream;
 }
 
@@ -78,9 +79,9 @@ void Graph::replay() {
   if (!ready_) instantiate();
   const Stream stream = getCurrentStream();
   refuseInCapture(stream, "a graph cannot be replayed");
-  capture_->advance(stream);
+  resources_->beforeLaunch(stream);
   PUONE_CHECK_STATUS(graphApi().launch(graph_, stream.handle()), "graph.launch");
-  capture_->launched(stream);
+  resources_->afterLaunch(stream);
 }
 
 void Graph::abandonCapture() noexcept {
@@ -92,20 +93,20 @@ void Graph::abandonCapture() noexcept {
 }
 
 void Graph::reset() {
-  if (capture_ == nullptr) return;
+  if (resources_ == nullptr) return;
   const puone_hal_api* const api = halOrNull(); // NULL after shutdown and in a forked child
   if (api != nullptr && capturing_) abandonCapture();
   if (api != nullptr && graph_ != nullptr) graphApi().destroy(graph_);
   graph_ = nullptr;
   ready_ = false;
-  const c10::MempoolId_t pool = capture_->pool;
-  capture_ = nullptr; // it has memory of the pool
+  const c10::MempoolId_t pool = resources_->pool;
+  resources_ = nullptr; // it has memory of the pool
   releasePool(pool);
 }
 
 c10::MempoolId_t Graph::pool() const {
-  TORCH_CHECK(capture_ != nullptr, "puone: the graph has no pool: it has not been captured");
-  return capture_->pool;
+  TORCH_CHECK(resources_ != nullptr, "puone: the graph has no pool: it has not been captured");
+  return resources_->pool;
 }
 
 } // namespace puone::graph

@@ -8,8 +8,8 @@
 #include <memory>
 #include <optional>
 
+#include "graph/resources.h"
 #include "hal/hal.h"
-#include "runtime/capture.h"
 #include "runtime/stream.h"
 
 namespace puone::graph {
@@ -52,9 +52,9 @@ class Graph {
   void abandonCapture() noexcept;
 
   const bool keep_;
-  std::shared_ptr<Capture> capture_; // set from captureBegin() to reset()
-  std::optional<Stream> capturing_;  // where a capture is underway
-  puone_graph graph_ = nullptr;      // set by captureEnd()
+  std::shared_ptr<Resources> resources_; // set from captureBegin() to reset()
+  std::optional<Stream> capturing_;      // where a capture is underway
+  puone_graph graph_ = nullptr;          // set by captureEnd()
   bool ready_ = false;
 };
 

@@ -53,6 +53,7 @@ MEANING: dict[str, str] = {
     "peer_copy": "tensors can be copied from one device to another",
     "native_handle": "a stream gives its native handle",
     "profiler": "torch.profiler records the work of the device",
+    "graphs": "torch.accelerator.Graph captures work of a stream and replays it",
     "sparse": "tensors of sparse layouts",
     "float64": "tensors of float64",
     "float16": "tensors of float16",
