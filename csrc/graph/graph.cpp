@@ -2,6 +2,7 @@
 #include "graph/graph.h"
 
 #include <c10/util/Exception.h>
+#include <c10/util/ScopeExit.h>
 
 #include <atomic>
 #include <utility>
@@ -20,6 +21,12 @@ constexpr c10::MempoolId_t kNoPool{0, 0};
 c10::MempoolId_t ownPool() {
   static std::atomic<c10::CaptureId_t> last{0};
   return {++last, 0};
+}
+
+// Ends the capture; then what was freed in it can be looked at.
+puone_graph end(const Stream& stream) {
+  const auto over = c10::make_scope_exit(&recordDeferredFrees);
+  return endCapture(stream);
 }
 
 } // namespace
@@ -61,7 +68,7 @@ void Graph::captureEnd() {
   TORCH_CHECK(capturing_.has_value(), "puone: no capture of this graph has begun");
   const Stream stream = *std::exchange(capturing_, std::nullopt);
   try {
-    graph_ = endCapture(stream);
+    graph_ = end(stream);
     if (!keep_) instantiate();
   } catch (...) {
     reset();
@@ -86,7 +93,7 @@ void Graph::replay() {
 
 void Graph::abandonCapture() noexcept {
   try {
-    graph_ = endCapture(*std::exchange(capturing_, std::nullopt));
+    graph_ = end(*std::exchange(capturing_, std::nullopt));
   } catch (const std::exception&) {
     // The driver has dropped what was captured.
   }

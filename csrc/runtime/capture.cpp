@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include "runtime/device_allocator.h"
 #include "runtime/driver.h"
 
 namespace puone {
@@ -33,12 +32,9 @@ bool claim(std::shared_ptr<Capture> capture) {
 }
 
 void release() noexcept {
-  {
-    const std::lock_guard<std::mutex> lock(underway().mutex);
-    underway().capture = nullptr;
-    detail::capture_underway.store(false, std::memory_order_relaxed);
-  }
-  recordDeferredFrees();
+  const std::lock_guard<std::mutex> lock(underway().mutex);
+  underway().capture = nullptr;
+  detail::capture_underway.store(false, std::memory_order_relaxed);
 }
 
 } // namespace

@@ -3,10 +3,8 @@
 
 #include <c10/util/Exception.h>
 
-#include "runtime/capture.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
-#include "runtime/stream.h"
 
 namespace puone {
 namespace {
@@ -93,12 +91,6 @@ bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
   if (status == PUONE_UNSUPPORTED) return device == peer; // without PUONE_CAP_PEER_ACCESS
   PUONE_CHECK_STATUS(status, "device_can_access_peer");
   return can != 0;
-}
-
-void synchronizeDevice(c10::DeviceIndex index) {
-  checkIndex(index);
-  refuseInCapture(getCurrentStream(index), "the device cannot be synchronised");
-  PUONE_CHECK(hal().device_synchronize(index));
 }
 
 bool hasPrimaryContext(c10::DeviceIndex index) noexcept {

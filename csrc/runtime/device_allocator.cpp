@@ -195,7 +195,7 @@ void releasePool(c10::MempoolId_t pool) {
   }
 }
 
-void recordDeferredFrees() {
+void recordDeferredFrees() noexcept {
   if (driverIsDown() || inBadFork()) return;
   for (auto& devices_cache : instance().caches()) {
     devices_cache->recordDeferredFrees();

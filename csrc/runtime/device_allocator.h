@@ -41,7 +41,7 @@ std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot();
 // DeviceCache's functions of these names, for all devices. They do nothing after shutdown.
 void retainPool(c10::MempoolId_t pool);
 void releasePool(c10::MempoolId_t pool);
-void recordDeferredFrees();
+void recordDeferredFrees() noexcept;
 
 // Upper bound, as a fraction of the device's memory, that the allocator may take; (0, 1].
 void setMemoryFraction(double fraction, c10::DeviceIndex device);
