@@ -16,8 +16,8 @@ namespace {
 
 constexpr c10::MempoolId_t kNoPool{0, 0};
 
-// PyTorch's convention: the first number for the pool of one graph, the second for one that the user
-// asked for.
+// PyTorch's convention: the first number for the pool of one graph, the second for one that the
+// user asked for.
 c10::MempoolId_t ownPool() {
   static std::atomic<c10::CaptureId_t> last{0};
   return {++last, 0};
@@ -46,7 +46,8 @@ Graph::~Graph() {
 
 void Graph::captureBegin(c10::MempoolId_t pool) {
   TORCH_CHECK(
-      resources_ == nullptr, "puone: the graph was captured before: call reset() to capture it again");
+      resources_ == nullptr,
+      "puone: the graph was captured before: call reset() to capture it again");
   const Stream stream = getCurrentStream();
   TORCH_CHECK(
       !(stream == getDefaultStream(stream.deviceIndex())),

@@ -14,8 +14,8 @@
 
 namespace puone::graph {
 
-// Not thread-safe. Functions throw c10::Error where the state or the driver does not allow them, and
-// NotImplementedError if the driver has no graphs.
+// Not thread-safe. Functions throw c10::Error where the state or the driver does not allow them,
+// and NotImplementedError if the driver has no graphs.
 class Graph {
  public:
   // `keep`: the graph is instantiated by instantiate() or the first replay(), not by captureEnd().

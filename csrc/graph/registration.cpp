@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// torch.accelerator.Graph, which finds this by the name of the device type in capital letters (since
-// PyTorch 2.13).
+// torch.accelerator.Graph, which finds this by the name of the device type in capital letters
+// (since PyTorch 2.13).
 #if __has_include(<ATen/core/GraphImplInterface.h>)
 
 #include <ATen/core/GraphImplInterface.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The private pools of one device: the memory of graphs. What is allocated on a stream that is being
-// captured comes from an arena of (stream, pool), and stays in the pool while a graph may be
+// The private pools of one device: the memory of graphs. What is allocated on a stream that is
+// being captured comes from an arena of (stream, pool), and stays in the pool while a graph may be
 // launched that uses it. A pool may be shared by graphs.
 //
-// A pool that no graph uses any more is retired: it gives out nothing, and its free memory goes back
-// to the driver, as cached memory does.
+// A pool that no graph uses any more is retired: it gives out nothing, and its free memory goes
+// back to the driver, as cached memory does.
 #pragma once
 
 #include <c10/core/CachingDeviceAllocator.h>

@@ -24,8 +24,9 @@ class _Graphed:
         self.function = function
         self.args = args
         self.user_inputs = tuple(pytree.arg_tree_leaves(*args))
-        is_module = isinstance(function, torch.nn.Module)
-        self.parameters = tuple(function.parameters()) if is_module else ()
+        self.parameters: tuple[Tensor, ...] = ()
+        if isinstance(function, torch.nn.Module):
+            self.parameters = tuple(function.parameters())
         self.forward_graph = PUONEGraph()
         self.backward_graph = PUONEGraph()
         self.outputs: tuple[Tensor, ...] = ()
@@ -111,7 +112,7 @@ class _Graphed:
                 return graphed.replay_forward(inputs)
 
             @staticmethod
-            @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+            @torch.autograd.function.once_differentiable
             def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
                 return graphed.replay_backward(gradients)
 
@@ -133,7 +134,7 @@ def _replace_forward(module: torch.nn.Module, graphed: _Callable) -> torch.nn.Mo
         replays = module.training == captured_in_training
         return (graphed if replays else original)(*args, **kwargs)
 
-    module.forward = forward  # type: ignore[method-assign]
+    module.forward = forward
     return module
 
 

@@ -18,7 +18,8 @@ SEEDS = 2
 
 
 @pytest.mark.parametrize(
-    "driver", [pytest.param(SIM, id="sim"), pytest.param(STANDIN, id="standin", marks=needs_standin)]
+    "driver",
+    [pytest.param(SIM, id="sim"), pytest.param(STANDIN, id="standin", marks=needs_standin)],
 )
 def test_replays_of_all_models_equal_ordinary_calls_to_the_bit(driver: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}

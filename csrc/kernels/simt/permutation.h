@@ -48,7 +48,8 @@ class Shuffle {
  private:
   PUONE_DEVICE int64_t partnerOf(int64_t step) const {
     uint64_t bits[2];
-    drawing::split(philox(position_.counter(), static_cast<uint64_t>(step) / 2, position_.seed()), bits);
+    drawing::split(
+        philox(position_.counter(), static_cast<uint64_t>(step) / 2, position_.seed()), bits);
     return partner(bits[step % 2], step);
   }
 

@@ -188,10 +188,7 @@ void run(
   constexpr int64_t kGroup = Any::kGroup;
   const puone_elementwise_args& elements = args.elementwise;
   Task<F, kAll> task{
-      detail::functor<F>(elements.parameters),
-      {Position(launch, args)},
-      refusalOf<F>(launch),
-      {}};
+      detail::functor<F>(elements.parameters), {Position(launch, args)}, refusalOf<F>(launch), {}};
   for (int o = 0; o < kAll; ++o) {
     detail::ElementOperand& operand = task.operands.all[o];
     operand.data = launch.resolve(elements.operands[o].data);
