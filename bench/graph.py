@@ -47,8 +47,8 @@ def measure(kernels: int, rounds: int) -> list[tuple[Cost, Cost]]:
         for _ in range(kernels):
             x.add_(1)
 
-    graph = torch.puone.PUONEGraph()
-    with torch.puone.graph(graph):
+    graph = torch.accelerator.Graph()
+    with stream, graph:
         issue()
     with stream:
         for warm in (issue, graph.replay):

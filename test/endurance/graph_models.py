@@ -4,7 +4,8 @@
     python graph_models.py MODEL...           in this process, under its own schedule
     python graph_models.py --seeds N [MODEL...]   in a process for each of N adversarial schedules
 
-Without names, all models. Prints a line for each difference; status 1 if there is one. PUONE_DRIVER chooses the driver.
+Without names, all models. Prints a line for each difference; status 1 if there is one.
+PUONE_DRIVER chooses the driver.
 """
 
 from __future__ import annotations

@@ -196,10 +196,9 @@ class TestMemory:
         before = puone.memory_reserved()
         pool = puone.graph_pool_handle()
         first, y = captured(lambda: x + 1, pool)
-        second, z = captured(lambda: y + 1, pool)
+        second, z = captured(partial(torch.add, y, 1), pool)
         assert first.pool() == second.pool() == pool
-        y.set_()
-        z.set_()
+        del y, z
         held = puone.memory_reserved()
         assert held > before
         first.reset()

@@ -275,7 +275,7 @@ def a_graph_that_dies_gives_its_memory_back(dev: Device) -> None:
 
 @check("graph/pool", "GRAPH-008", needs=("graphs",))
 def graphs_may_share_a_pool(dev: Device) -> None:
-    """Graphs of one pool, replayed in the order of their captures, are right, also without the first."""
+    """Graphs of one pool that are replayed in order are right, also without the first."""
     x = _x(dev)
     with _capturing(dev) as first:
         y = x * 2
