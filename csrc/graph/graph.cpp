@@ -63,6 +63,7 @@ void Graph::captureBegin(c10::MempoolId_t pool) {
   }
   resources_ = std::move(resources);
   capturing_ = stream;
+  device_ = stream.deviceIndex();
 }
 
 void Graph::captureEnd() {
@@ -85,7 +86,7 @@ void Graph::instantiate() {
 
 void Graph::replay() {
   if (!ready_) instantiate();
-  const Stream stream = getCurrentStream();
+  const Stream stream = getCurrentStream(device_);
   refuseInCapture(stream, "a graph cannot be replayed");
   resources_->beforeLaunch(stream);
   PUONE_CHECK_STATUS(graphApi().launch(graph_, stream.handle()), "graph.launch");

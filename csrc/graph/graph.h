@@ -37,8 +37,8 @@ class Graph {
   // Makes the graph ready for replay.
   void instantiate();
 
-  // Queues the whole graph on the current stream. Its kernels draw the next random numbers of their
-  // generators. Waits for nothing.
+  // Queues the whole graph on the current stream of the device that it was captured on. Its kernels
+  // draw the next random numbers of their generators. Waits for nothing.
   void replay();
 
   // Gives up what was captured, and the pool; waits for the device if the pool has no other graph.
@@ -54,6 +54,7 @@ class Graph {
   const bool keep_;
   std::shared_ptr<Resources> resources_; // set from captureBegin() to reset()
   std::optional<Stream> capturing_;      // where a capture is underway
+  c10::DeviceIndex device_ = -1;         // of the capture
   puone_graph graph_ = nullptr;          // set by captureEnd()
   bool ready_ = false;
 };

@@ -11,7 +11,6 @@
 #include "graph/graph.h"
 
 namespace puone::graph {
-namespace {
 
 class GraphImpl final : public at::GraphImplInterface {
  public:
@@ -53,9 +52,10 @@ class GraphImpl final : public at::GraphImplInterface {
   Graph graph_;
 };
 
-REGISTER_GRAPH_IMPL(PUONE, GraphImpl)
-
-} // namespace
 } // namespace puone::graph
+
+namespace at {
+REGISTER_GRAPH_IMPL(PUONE, puone::graph::GraphImpl)
+} // namespace at
 
 #endif

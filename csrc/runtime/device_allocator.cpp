@@ -4,6 +4,7 @@
 #include <c10/core/AllocatorConfig.h>
 #include <c10/util/Exception.h>
 
+#include <exception>
 #include <memory>
 
 #include "runtime/block_table.h"
@@ -190,9 +191,15 @@ void retainPool(c10::MempoolId_t pool) {
 
 void releasePool(c10::MempoolId_t pool) {
   if (driverIsDown() || inBadFork()) return;
+  std::exception_ptr error;
   for (auto& devices_cache : instance().caches()) {
-    devices_cache->releasePool(pool);
+    try {
+      devices_cache->releasePool(pool);
+    } catch (...) {
+      error = std::current_exception();
+    }
   }
+  if (error != nullptr) std::rethrow_exception(error);
 }
 
 void recordDeferredFrees() noexcept {

@@ -11,7 +11,7 @@ import torch
 
 from . import _C
 from ._lazy import _lazy_init, is_initialized
-from .devices import synchronize
+from .devices import current_device, synchronize
 from .memory import empty_cache
 from .streams import Stream, StreamContext
 
@@ -67,10 +67,10 @@ class graph:  # noqa: N801 - the name of the field
         puone_graph: holds what was captured afterwards.
         pool: of `graph_pool_handle()` or another graph's `pool()`, to share its memory. Graphs of
             one pool must be replayed in the order of their captures and not at the same time.
-        stream: to capture on; if None, one that all captures without a stream share.
+        stream: to capture on; if None, one that all captures on the current device share.
     """
 
-    default_capture_stream: ClassVar[Stream | None] = None
+    default_capture_streams: ClassVar[dict[int, Stream]] = {}
 
     def __init__(
         self,
@@ -78,11 +78,14 @@ class graph:  # noqa: N801 - the name of the field
         pool: _POOL_HANDLE | None = None,
         stream: torch.Stream | None = None,
     ) -> None:
-        if stream is None and graph.default_capture_stream is None:
-            graph.default_capture_stream = Stream()
+        if stream is None:
+            device = current_device()
+            if device not in self.default_capture_streams:
+                self.default_capture_streams[device] = Stream(device)
+            stream = self.default_capture_streams[device]
         self.puone_graph = puone_graph
         self.pool = pool
-        self.capture_stream = graph.default_capture_stream if stream is None else stream
+        self.capture_stream = stream
         self._stream_context = StreamContext(self.capture_stream)
 
     def __enter__(self) -> None:
