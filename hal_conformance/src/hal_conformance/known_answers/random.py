@@ -209,9 +209,9 @@ def with_states(cases: Iterable[Case]) -> Iterator[Case]:
     """The cases, and those of one seed once more with seed and offset read from device memory."""
     for case in cases:
         yield case
-        seed, offset = case.args["seed"], case.args["offset"]
-        if seed == SEEDS[2][0] and case.fails is None:
-            state = np.array([seed, offset - 4], np.uint64).astype(np.int64)
+        if case.args.get("seed") == SEEDS[2][0] and case.fails is None:
+            numbers = [case.args["seed"], case.args["offset"] - 4]
+            state = np.array(numbers, np.uint64).astype(np.int64)
             arguments = {"seed": 99, "offset": 4, "state": In(state, DType.INT64)}
             yield replace(case, name=f"{case.name} state", args=case.args | arguments)
 
