@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import gc
 from types import TracebackType
 from typing import ClassVar
 
@@ -91,8 +90,6 @@ class graph:  # noqa: N801 - the name of the field
     def __enter__(self) -> None:
         # What is in flight or unused would hold memory that the capture may need.
         synchronize()
-        if torch.compiler.config.force_cudagraph_gc:
-            gc.collect()
         empty_cache()
         self._stream_context.__enter__()
         try:

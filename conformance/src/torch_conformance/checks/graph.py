@@ -169,7 +169,20 @@ def a_replay_does_not_wait(dev: Device) -> None:
 # ---- memory ------------------------------------------------------------------------------------
 
 
-@check("graph/memory", "GRAPH-006", needs=("graphs",), cases=("cached", "emptied"))
+#: What a program may do with the allocator between a capture and a replay.
+_MEANWHILE: dict[str, Callable[[], object]] = {
+    "cached": lambda: None,
+    "emptied": lambda: torch.accelerator.empty_cache(),
+}
+
+
+@check(
+    "graph/memory",
+    "GRAPH-006",
+    needs=("graphs",),
+    cases=_MEANWHILE,
+    case_needs={"emptied": "empty_cache"},
+)
 def memory_of_a_graph_is_its_own(dev: Device, case: str) -> None:
     """Tensors made after the capture are not overwritten by a replay, nor disturb it."""
     x = _x(dev)
@@ -178,9 +191,7 @@ def memory_of_a_graph_is_its_own(dev: Device, case: str) -> None:
         for _ in range(8):
             out = (out * 2 + 1).sin()
     expected = dev.cpu(x)
-    if case == "emptied":
-        dev.require("empty_cache")
-        torch.accelerator.empty_cache()
+    _MEANWHILE[case]()
     others = [torch.full_like(x, float(i)) for i in range(64)]
     dev.synchronize()
     graph.replay()
@@ -397,21 +408,25 @@ def a_generator_of_the_callers_is_advanced(dev: Device) -> None:
 # ---- streams -----------------------------------------------------------------------------------
 
 
-@check("graph/fork", "GRAPH-012", needs=("graphs", "streams", "delay"), cases=("fork", "join"))
+#: Milliseconds by which the captured stream is late before the fork, and the other one before the
+#: join.
+_LATE = {"fork": (20.0, 0.0), "join": (0.0, 20.0)}
+
+
+@check("graph/fork", "GRAPH-012", needs=("graphs", "streams", "delay"), cases=_LATE)
 def streams_fork_and_join_in_a_capture(dev: Device, case: str) -> None:
     """A stream that waits for the captured one takes part; the order of the waits is kept."""
     x = torch.zeros(N, device=dev.device())
+    before_fork, before_join = _LATE[case]
     dev.delay(1.0)
     dev.synchronize()
     main, side = dev.stream(), dev.stream()
     with _capturing(dev, stream=main) as graph:
-        if case == "fork":
-            dev.delay(20.0)
+        dev.delay(before_fork)
         a = x + 1
         side.wait_stream(main)
         with side:
-            if case == "join":
-                dev.delay(20.0)
+            dev.delay(before_join)
             b = a * 2
         c = a * 3
         main.wait_stream(side)
@@ -601,14 +616,19 @@ def a_graph_can_be_captured_again(dev: Device) -> None:
         graph.reset()
 
 
-@check("graph/keep_graph", "GRAPH-018", needs=("graphs",), cases=("instantiate", "replay"))
+_READIED: dict[str, Callable[[Any], object]] = {
+    "instantiate": lambda graph: graph.instantiate(),
+    "replay": lambda graph: None,
+}
+
+
+@check("graph/keep_graph", "GRAPH-018", needs=("graphs",), cases=_READIED)
 def a_graph_may_be_instantiated_later(dev: Device, case: str) -> None:
     """With keep_graph, instantiate() or the first replay() makes the graph ready."""
     x, graph = _x(dev), torch.accelerator.Graph(keep_graph=True)
     with dev.stream(), graph:
         out = x * 2
-    if case == "instantiate":
-        graph.instantiate()
+    _READIED[case](graph)
     for _ in range(2):
         out.zero_()
         graph.replay()
