@@ -64,6 +64,12 @@ void Graph::captureBegin(c10::MempoolId_t pool) {
   resources_ = std::move(resources);
   capturing_ = stream;
   device_ = stream.deviceIndex();
+  try {
+    resources_->reserveStates(stream);
+  } catch (...) {
+    reset();
+    throw;
+  }
 }
 
 void Graph::captureEnd() {

@@ -15,6 +15,7 @@ namespace puone::graph {
 namespace {
 
 constexpr size_t kStateBytes = 2 * sizeof(uint64_t);
+constexpr size_t kMaxGenerators = 32; // what the smallest block of the allocator has room for
 
 // Queues writing {seed, offset}, which travel in the arguments of the kernel.
 void writeState(void* state, uint64_t seed, uint64_t offset, const Stream& stream) {
@@ -41,27 +42,41 @@ Resources::~Resources() {
   }
 }
 
-Resources::Draws& Resources::drawsOf(GeneratorImpl& generator, const Stream& stream) {
+void Resources::reserveStates(const Stream& stream) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  states_ = StreamMemory(kMaxGenerators * kStateBytes, stream);
+}
+
+void* Resources::stateOf(size_t index) const {
+  return static_cast<char*>(states_.get()) + index * kStateBytes;
+}
+
+size_t Resources::indexOf(GeneratorImpl& generator) {
   const auto known = std::find_if(draws_.begin(), draws_.end(), [&](const Draws& draws) {
     return draws.generator.unsafeGetGeneratorImpl() == &generator;
   });
-  if (known != draws_.end()) return *known;
+  if (known != draws_.end()) return static_cast<size_t>(known - draws_.begin());
   TORCH_CHECK_NOT_IMPLEMENTED(
       kernel::fill.available(),
       "puone: random numbers cannot be captured, because the driver \"",
       driverState().name,
       "\" does not have the kernel \"fill\", which sets their state before each replay");
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      draws_.size() < kMaxGenerators,
+      "puone: a graph can draw from ",
+      kMaxGenerators,
+      " generators, not from more");
   auto reference = c10::intrusive_ptr<GeneratorImpl>::reclaim_copy(&generator);
-  draws_.push_back({at::Generator(std::move(reference)), StreamMemory(kStateBytes, stream), 0});
-  return draws_.back();
+  draws_.push_back({at::Generator(std::move(reference)), 0});
+  return draws_.size() - 1;
 }
 
-PhiloxPosition Resources::draw(GeneratorImpl& generator, uint64_t numbers, const Stream& stream) {
+PhiloxPosition Resources::draw(GeneratorImpl& generator, uint64_t numbers) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  Draws& draws = drawsOf(generator, stream);
-  const uint64_t before = draws.numbers;
-  draws.numbers += GeneratorImpl::rounded(numbers);
-  return {0, before, draws.state.get()};
+  const size_t index = indexOf(generator);
+  const uint64_t before = draws_[index].numbers;
+  draws_[index].numbers += GeneratorImpl::rounded(numbers);
+  return {0, before, stateOf(index)};
 }
 
 void Resources::keep(const c10::Storage& storage) {
@@ -73,9 +88,10 @@ void Resources::beforeLaunch(const Stream& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (draws_.empty()) return;
   last_.block(stream); // the work of the last launch reads what is written here
-  for (const Draws& draws : draws_) {
+  for (size_t index = 0; index < draws_.size(); ++index) {
+    const Draws& draws = draws_[index];
     const auto [seed, offset] = draws.generator.get<GeneratorImpl>()->reserve(draws.numbers);
-    writeState(draws.state.get(), seed, offset, stream);
+    writeState(stateOf(index), seed, offset, stream);
   }
 }
 

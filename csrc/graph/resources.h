@@ -22,7 +22,12 @@ class Resources final : public Capture {
   // Pinned memory is reused when the launches are done that use it.
   ~Resources() override;
 
-  PhiloxPosition draw(GeneratorImpl& generator, uint64_t numbers, const Stream& stream) override;
+  // Allocates the states of random numbers. To be called when the capture on `stream` has begun and
+  // nothing has been captured: memory that captured work used before would be written by a launch
+  // after the states were.
+  void reserveStates(const Stream& stream);
+
+  PhiloxPosition draw(GeneratorImpl& generator, uint64_t numbers) override;
   void keep(const c10::Storage& storage) override;
 
   // Around each launch of the graph on `stream`. The first takes from each generator as many
@@ -33,13 +38,14 @@ class Resources final : public Capture {
  private:
   struct Draws {
     at::Generator generator;
-    StreamMemory state; // seed and offset
-    uint64_t numbers;   // drawn by one launch
+    uint64_t numbers; // drawn by one launch
   };
 
-  Draws& drawsOf(GeneratorImpl& generator, const Stream& stream);
+  size_t indexOf(GeneratorImpl& generator);
+  void* stateOf(size_t index) const;
 
-  std::mutex mutex_; // guards what follows
+  std::mutex mutex_;    // guards what follows
+  StreamMemory states_; // a seed and an offset for each of:
   std::vector<Draws> draws_;
   Event last_; // behind the last launch, if there are draws
   std::vector<c10::Storage> kept_;

@@ -34,7 +34,7 @@ class Capture {
 
   // Where a kernel on a captured stream finds `numbers` random numbers of 32 bits. Throws
   // NotImplementedError if the driver lacks what that needs.
-  virtual PhiloxPosition draw(GeneratorImpl& generator, uint64_t numbers, const Stream& stream) = 0;
+  virtual PhiloxPosition draw(GeneratorImpl& generator, uint64_t numbers) = 0;
 
   // Keeps pinned memory alive that a captured copy reads or writes.
   virtual void keep(const c10::Storage& storage) = 0;

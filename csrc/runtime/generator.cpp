@@ -97,7 +97,7 @@ std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t numbers) {
 // [end: reserve]
 
 PhiloxPosition GeneratorImpl::draw(uint64_t numbers, const Stream& stream) {
-  if (const auto capture = captureOf(stream)) return capture->draw(*this, numbers, stream);
+  if (const auto capture = captureOf(stream)) return capture->draw(*this, numbers);
   const auto [seed, offset] = reserve(numbers);
   return {seed, offset, nullptr};
 }

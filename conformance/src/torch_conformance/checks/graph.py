@@ -622,7 +622,7 @@ _READIED: dict[str, Callable[[Any], object]] = {
 }
 
 
-@check("graph/keep_graph", "GRAPH-018", needs=("graphs",), cases=_READIED)
+@check("graph/keep_graph", "GRAPH-021", needs=("graphs",), cases=_READIED)
 def a_graph_may_be_instantiated_later(dev: Device, case: str) -> None:
     """With keep_graph, instantiate() or the first replay() makes the graph ready."""
     x, graph = _x(dev), torch.accelerator.Graph(keep_graph=True)
