@@ -75,6 +75,8 @@ class _Graphed:
         self.input_gradients = tuple(
             next(found) if value.requires_grad else None for value in self.inputs
         )
+        # The autograd graph would keep the nodes of the parameters, which remember this stream.
+        self.outputs = tuple(out.detach() for out in self.outputs)
 
     def _differentiate(
         self, outputs: Sequence[Tensor], gradients: Sequence[Tensor], allow_unused: bool

@@ -96,14 +96,15 @@ def train(model: Model, captured: bool) -> State:
     return found | {name: value.cpu() for name, value in module.state_dict().items()}
 
 
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.flatten().contiguous().view(torch.uint8)
+
+
 def differences(name: str) -> Iterator[str]:
     for what in (forward, train):
         expected, actual = what(MODELS[name], False), what(MODELS[name], True)
         for key, value in expected.items():
-            same = value.dtype == actual[key].dtype and torch.equal(
-                value.contiguous().view(torch.uint8), actual[key].contiguous().view(torch.uint8)
-            )
-            if not same:
+            if not torch.equal(bits(value), bits(actual[key])):
                 yield f"{name}: {what.__name__}: {key}"
 
 

@@ -92,7 +92,7 @@ class TestCapture:
         before = puone.memory_reserved()
         graph = puone.PUONEGraph()
         with contextlib.suppress(KeyError), puone.graph(graph):
-            _ = x + 1
+            torch.add(x, 1)
             raise KeyError
         assert puone.memory_reserved() == before
         with pytest.raises(RuntimeError, match="has not been captured"):
@@ -166,6 +166,14 @@ class TestRefusals:
         graph.replay()
         assert y.tolist() == [4.0] * 64
         assert x.tolist() == [1.0] * 64
+
+    def test_a_number_is_captured_as_it_is(self) -> None:
+        x = torch.ones(4, device=DEVICE)
+        number = torch.tensor(3.0)
+        graph, out = captured(lambda: x * torch.tensor(2.0, device=DEVICE) + number.to(DEVICE))
+        number.fill_(100)
+        graph.replay()
+        assert out.tolist() == [5.0] * 4
 
     def test_a_fault_of_a_kernel_surfaces_after_the_replay(self) -> None:
         x = torch.ones(64, device=DEVICE)

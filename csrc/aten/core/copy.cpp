@@ -15,6 +15,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "aten/core/transfer.h"
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/host_allocator.h"
@@ -215,6 +216,13 @@ void copyToHost(const Tensor& dst, const Tensor& src, bool non_blocking) {
 
 // ---- operators ----
 
+// A CPU tensor without dimensions stands for a number, as in every operator: in a graph the number
+// becomes an argument of the captured work.
+bool isCapturedNumber(const Tensor& src, const Tensor& dst) {
+  return src.dim() == 0 && src.is_cpu() && onDevice(dst) &&
+         isCapturing(getCurrentStream(dst.device().index())) && !isPinned(src.const_data_ptr());
+}
+
 Tensor copyFrom(const Tensor& self, const Tensor& dst, bool non_blocking) {
   TORCH_CHECK(self.defined() && dst.defined(), "puone: copy of an undefined tensor");
   if (isSameView(self, dst)) return dst;
@@ -224,6 +232,7 @@ Tensor copyFrom(const Tensor& self, const Tensor& dst, bool non_blocking) {
   if (src.is_complex() && !dst.is_complex() && dst.scalar_type() != c10::kBool) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
+  if (isCapturedNumber(self, dst)) return dst.fill_(self);
   // [quote: directions]
   if (onDevice(src) && onDevice(dst)) {
     copyOnDevice(dst, src);

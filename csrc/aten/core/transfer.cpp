@@ -19,7 +19,7 @@ void requireLasting(const void* host, const Stream& stream) {
   TORCH_CHECK(
       isPinned(host),
       "a copy between a puone device and ordinary host memory cannot be captured in a graph, and "
-      "neither can what needs one, such as item(), cpu() and tensors made of Python values: do it "
+      "neither can what needs one, such as item(), cpu() and tensors made of Python lists: do it "
       "before or after the capture, or use pinned memory and non_blocking=True");
 }
 
