@@ -44,11 +44,11 @@ Resources::~Resources() {
 
 void Resources::reserveStates(const Stream& stream) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  states_ = StreamMemory(kMaxGenerators * kStateBytes, stream);
+  states_.emplace(kMaxGenerators * kStateBytes, stream);
 }
 
 void* Resources::stateOf(size_t index) const {
-  return static_cast<char*>(states_.get()) + index * kStateBytes;
+  return static_cast<char*>(states_->get()) + index * kStateBytes;
 }
 
 size_t Resources::indexOf(GeneratorImpl& generator) {

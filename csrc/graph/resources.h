@@ -6,6 +6,7 @@
 #include <ATen/core/Generator.h>
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "runtime/capture.h"
@@ -45,7 +46,7 @@ class Resources final : public Capture {
   void* stateOf(size_t index) const;
 
   std::mutex mutex_;    // guards what follows
-  StreamMemory states_; // a seed and an offset for each of:
+  std::optional<StreamMemory> states_; // a seed and an offset for each of:
   std::vector<Draws> draws_;
   Event last_; // behind the last launch, if there are draws
   std::vector<c10::Storage> kept_;
