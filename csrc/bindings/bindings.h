@@ -24,6 +24,7 @@ void bindMemoryHistory(pybind11::module_& m);
 void bindGenerator(pybind11::module_& m);
 void bindFallback(pybind11::module_& m);
 void bindAutograd(pybind11::module_& m);
+void bindGraph(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
 void bindTensorTags(pybind11::module_& m);

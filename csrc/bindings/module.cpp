@@ -32,6 +32,7 @@ PYBIND11_MODULE(_C, m) {
   puone::bindGenerator(m);
   puone::bindAutograd(m);
   puone::bindFallback(m);
+  puone::bindGraph(m);
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);

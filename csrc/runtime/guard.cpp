@@ -4,6 +4,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -106,6 +107,11 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
 
   void synchronizeStream(const c10::Stream& stream) const override {
     Stream(stream).synchronize();
+  }
+
+  // Not marked `override`: torch has it since 2.13.
+  bool isStreamCapturing(const c10::Stream& stream) const {
+    return isCapturing(Stream(stream));
   }
 
   void* getStreamNativeHandle(const c10::Stream stream) const override {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
@@ -169,6 +170,12 @@ Stream getStreamFromExternal(void* native, c10::DeviceIndex device) {
 
 void setCurrentStream(const Stream& stream) {
   currentStreamId(resolveDevice(stream.deviceIndex())) = stream.id();
+}
+
+void synchronizeDevice(c10::DeviceIndex device) {
+  const c10::DeviceIndex index = resolveDevice(device);
+  refuseInCapture(getCurrentStream(index), "the device cannot be synchronised");
+  PUONE_CHECK(hal().device_synchronize(index));
 }
 
 std::pair<int, int> streamPriorityRange() {

@@ -30,6 +30,7 @@ PROVED = (
     "factory",
     "func",
     "grad_scaler",
+    "graph",
     "magnitudes",
     "model",
     "module",

@@ -29,6 +29,7 @@ FOLDERS = (
     "csrc/bindings/",
     "csrc/drivers/cuda/",
     "csrc/drivers/sim/",
+    "csrc/graph/",
     "csrc/profiler/",
     "csrc/runtime/",
 )

@@ -561,6 +561,23 @@ def _memory_history(dev: Device) -> bool:
     return any(entry["action"] == "alloc" for entry in entries)
 
 
+@probe("graphs", refusals="Graph is not supported on device type")
+def _graphs(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator or not hasattr(torch.accelerator, "Graph"):
+        return False
+    x = torch.zeros(1, device=dev.device())
+    graph = torch.accelerator.Graph()
+    with dev.stream(), graph:
+        x += 1
+    for _ in range(2):
+        graph.replay()
+    dev.synchronize()
+    assert x.item() == 2, f"a graph that adds 1 was replayed twice, and 0 became {x.item()}"
+    return True
+
+
 @probe("sparse")
 def _sparse(dev: Device) -> bool:
     import torch

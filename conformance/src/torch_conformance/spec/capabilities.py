@@ -54,6 +54,7 @@ MEANING: dict[str, str] = {
     "native_handle": "a stream gives its native handle",
     "profiler": "torch.profiler records the work of the device",
     "memory_history": "the device module records allocations (memory._record_memory_history)",
+    "graphs": "torch.accelerator.Graph captures work of a stream and replays it",
     "sparse": "tensors of sparse layouts",
     "float64": "tensors of float64",
     "float16": "tensors of float16",
