@@ -6,4 +6,5 @@ from torch_puone import amp as amp
 from torch_puone import interop as interop
 from torch_puone import memory as memory
 from torch_puone import random as random
+from torch_puone import sanitizer as sanitizer
 from torch_puone import streams as streams

@@ -34,6 +34,7 @@ from . import (
     interop,
     memory,
     random,
+    sanitizer,
     streams,
     tensor_tags,
 )
@@ -128,6 +129,7 @@ def __dir__() -> list[str]:
 
 
 _registration.register()
+sanitizer._enable_from_environment()
 
 __all__ = [
     "AcceleratorError",
@@ -185,6 +187,7 @@ __all__ = [
     "reset_max_memory_allocated",
     "reset_max_memory_reserved",
     "reset_peak_memory_stats",
+    "sanitizer",
     "seed",
     "seed_all",
     "set_device",
