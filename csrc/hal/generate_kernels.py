@@ -216,8 +216,8 @@ def _check_row(where: str, row: Any, required: Types, optional: Types | None = N
         is_empty = key == "types" and value in ("", [])
         if is_empty or (is_version and value < 1):
             raise ContractError(f"{where}: {key} is {value!r}")
-        wanted = types[key] if isinstance(types[key], tuple) else (types[key],)
-        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        is_flag = isinstance(value, bool) and key != "partial"
+        if is_flag or not isinstance(value, types[key]):
             raise ContractError(f"{where}: {key} is {value!r}, which is not of its type")
 
 

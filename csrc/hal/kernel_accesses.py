@@ -84,7 +84,9 @@ def accesses(structs: dict[str, list[Any]], kernels: Iterable[Kernel]) -> str:
         if lines:
             body = "".join(f"  {line}\n" for line in lines)
             cast = f"  const auto& a = *static_cast<const {kernel.args}*>(args);\n"
-            parts.append(f"void {kernel.name}_(const void* args, Operands& to) {{\n{cast}{body}}}\n")
+            parts.append(
+                f"void {kernel.name}_(const void* args, Operands& to) {{\n{cast}{body}}}\n"
+            )
         else:
             parts.append(f"void {kernel.name}_(const void* /*args*/, Operands& /*to*/) {{}}\n")
     functions, table = "\n".join(parts), "\n".join(rows)
@@ -108,7 +110,7 @@ def _fields(
     outer: _Scope | None,
     prefix: str,
 ) -> Iterator[str]:
-    rows = [{"field": row} if isinstance(row, str) else row for row in fields]
+    rows: list[dict[str, Any]] = [{"field": row} if isinstance(row, str) else row for row in fields]
     declared = [_declaration(row["field"]) for row in rows]
     scope = _Scope(prefix, tuple(name for _, name, _ in declared), outer)
     for row, (type_, name, length) in zip(rows, declared, strict=True):
@@ -215,9 +217,7 @@ def _element(said: str | list[str], scope: _Scope, index: str | None) -> str:
     return f"elementSize({field}[{index}])" if said.endswith("dtypes") else f"elementSize({field})"
 
 
-def _layout(
-    pointer: _Pointer, extent: dict[str, Any], at: str, index: str | None
-) -> Iterator[str]:
+def _layout(pointer: _Pointer, extent: dict[str, Any], at: str, index: str | None) -> Iterator[str]:
     scope = pointer.scope
     form = extent["form"]
     if form == "dense":
@@ -237,7 +237,8 @@ def _layout(
         ndim, sizes = scope.find("ndim"), scope.find("sizes")
         size = f"{sizes}[d]"
         if "along" in extent:
-            size = f"d == {scope.find(extent['along'])} ? {_expression(extent['size'], scope)} : {size}"
+            other = _expression(extent["size"], scope)
+            size = f"d == {scope.find(extent['along'])} ? {other} : {size}"
         if "collapsed" in extent:
             size = f"({scope.find(extent['collapsed'])} >> d & 1) != 0 ? 1 : {size}"
         yield f"for (int32_t d = 0; d < {ndim}; ++d) o.step({size}, {at}.strides[d]);"

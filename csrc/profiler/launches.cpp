@@ -102,7 +102,8 @@ puone_status memcpyAsync(
 }
 
 puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
-  return observed("memset_async", [=] { return driver()->memset_async(dst, value, bytes, stream); });
+  return observed(
+      "memset_async", [=] { return driver()->memset_async(dst, value, bytes, stream); });
 }
 
 puone_status hostFunction(puone_stream stream, puone_host_func function, void* user_data) {
@@ -116,8 +117,9 @@ puone_status kernelLaunch(
     size_t bytes,
     puone_stream stream,
     const puone_launch_context* context) {
-  return observed(
-      "kernel_launch", [=] { return driver()->kernel_launch(kernel, args, bytes, stream, context); });
+  return observed("kernel_launch", [=] {
+    return driver()->kernel_launch(kernel, args, bytes, stream, context);
+  });
 }
 
 /// Written once, before a thread can see it: calls may be in it when an observation ends.

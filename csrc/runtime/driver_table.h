@@ -7,7 +7,10 @@
 namespace puone {
 
 // What may be over the driver, from the driver outwards.
-enum class TableLayer { Sanitizer, Observer };
+enum class TableLayer {
+  Sanitizer,
+  Observer
+};
 constexpr int kTableLayers = 2;
 
 // Puts `table` into the layer, or with NULL takes it out; hal() gives the outermost one. A table

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The Python stack of the calling thread, kept compactly until somebody reads it.
 //
-// libtorch_python registers how Python frames are walked (torch/csrc/profiler/combined_traceback.h),
-// so this library needs no Python: in a process without an interpreter every stack is empty.
+// libtorch_python registers how Python frames are walked
+// (torch/csrc/profiler/combined_traceback.h), so this library needs no Python: in a process without
+// an interpreter every stack is empty.
 #pragma once
 
 #include <c10/core/Allocator.h>

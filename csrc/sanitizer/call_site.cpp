@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sanitizer/call_site.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -216,9 +216,10 @@ std::optional<at::CallbackHandle> handle;
 
 void observeOperators() {
   observation.fetch_add(1, std::memory_order_relaxed);
-  handle = at::addGlobalCallback(at::RecordFunctionCallback(&enter, &leave)
-                                     .needsInputs(true)
-                                     .scopes({at::RecordScope::FUNCTION}));
+  handle = at::addGlobalCallback(
+      at::RecordFunctionCallback(&enter, &leave)
+          .needsInputs(true)
+          .scopes({at::RecordScope::FUNCTION}));
 }
 
 void ignoreOperators() {

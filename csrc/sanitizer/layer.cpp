@@ -117,7 +117,8 @@ puone_status kernelLaunch(
 // ---- copies and fills ----
 
 /// One side of a copy. Ordinary host memory is not followed: the runtime waits for its copies.
-void addSide(Operands& operands, const char* name, const void* at, size_t bytes, bool host, Flags flags) {
+void addSide(
+    Operands& operands, const char* name, const void* at, size_t bytes, bool host, Flags flags) {
   if (host) {
     const puone_pointer_attributes block = attributesOf(at);
     if (block.kind != PUONE_MEMORY_HOST) return;
@@ -135,8 +136,7 @@ puone_status memcpyAsync(
   const bool from_host = (kind & 2) == 0;
   addSide(piece.operands, "dst", dst, bytes, to_host, {.writes = true});
   // A copy to the host may carry bytes between the elements of a tensor.
-  addSide(
-      piece.operands, "src", src, bytes, from_host, {.reads = true, .partial = to_host});
+  addSide(piece.operands, "src", src, bytes, from_host, {.reads = true, .partial = to_host});
   piece.copies = !to_host && !from_host;
   sanitizer().queued(stream, std::move(piece));
   deliver();
@@ -382,7 +382,12 @@ std::string keyOf(const Report& report) {
   std::string key = nameOf(report.kind);
   for (const ReportedAccess& access : report.accesses) {
     for (const auto& part :
-         {access.mode, access.argument, access.work, access.operation, access.stream, access.stack}) {
+         {access.mode,
+          access.argument,
+          access.work,
+          access.operation,
+          access.stream,
+          access.stack}) {
       key += '\n' + part;
     }
   }

@@ -16,8 +16,9 @@ void Operand::step(int64_t size, int64_t stride) {
 }
 
 void Operand::finish() {
-  std::sort(
-      steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.stride < b.stride; });
+  std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) {
+    return a.stride < b.stride;
+  });
   run_ = element_;
   count_ = empty_ ? 0 : 1;
   c10::SmallVector<Step, 4> outer;

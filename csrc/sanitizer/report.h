@@ -23,9 +23,9 @@ enum class Kind {
 const char* nameOf(Kind kind);
 
 struct ReportedAccess {
-  std::string mode;     // "read", "write", "read and write"
-  std::string argument; // of the kernel, or of the operator for the host
-  std::string work;     // the kernel, or "memcpy_async", "memset_async", "host"
+  std::string mode;      // "read", "write", "read and write"
+  std::string argument;  // of the kernel, or of the operator for the host
+  std::string work;      // the kernel, or "memcpy_async", "memset_async", "host"
   std::string operation; // the operator, or the node of a backward pass; "" if there was none
   bool backward = false; // the stack is the one of the forward operator
   std::string stream;    // "stream 3 of puone:0", "the default stream of puone:0", "the host"

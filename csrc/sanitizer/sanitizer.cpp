@@ -71,8 +71,7 @@ void Sanitizer::perform(const Moment& moment, const Piece& piece) {
   work->what = piece.what;
   for (const Operand& operand : operands) {
     const Range bounds = operand.bounds();
-    work->arguments.push_back(
-        {operand.name, operand.flags, bounds, allocationAt(bounds.begin)});
+    work->arguments.push_back({operand.name, operand.flags, bounds, allocationAt(bounds.begin)});
   }
   bool moves_nothing = false;
   if (piece.copies) moves_nothing = shadow_.isUninitialized(operands[1]);

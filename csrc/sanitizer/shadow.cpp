@@ -100,8 +100,7 @@ void Shadow::forEach(Range bytes, const F& f) const {
 template <class F>
 void Shadow::forEachCell(Range bytes, const F& f) {
   cover(bytes);
-  for (auto cell = cells_.lower_bound(bytes.begin);
-       cell != cells_.end() && cell->first < bytes.end;
+  for (auto cell = cells_.lower_bound(bytes.begin); cell != cells_.end() && cell->first < bytes.end;
        ++cell) {
     f(Range{cell->first, cell->second.end}, cell->second);
   }

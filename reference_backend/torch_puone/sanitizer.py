@@ -19,9 +19,7 @@ from . import _C
 from ._lazy import _lazy_call, _lazy_init
 
 OnReport = Literal["warn", "raise", "collect"]
-Kind = Literal[
-    "race", "memory_reuse", "host_race", "uninitialized_read", "event_never_recorded"
-]
+Kind = Literal["race", "memory_reuse", "host_race", "uninitialized_read", "event_never_recorded"]
 
 VARIABLE = "PUONE_SANITIZE"
 _CHOICES = ("warn", "raise", "collect")

@@ -19,6 +19,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - its name everywhere
 import yaml
 
+import torch_puone
+
 
 def ready(*sizes: int) -> torch.Tensor:
     """A tensor of ones that every stream may use."""
@@ -47,14 +49,13 @@ def train(optimizer_of: Callable[[Any], torch.optim.Optimizer]) -> None:
 
 def names() -> dict[str, Any]:
     """What a program may use."""
-    puone = torch.puone
     mask = torch.zeros(1024, dtype=torch.bool, device="puone")
     index = torch.tensor([1, 5, 9], device="puone")
     result = {
         "torch": torch,
         "F": F,
-        "on": puone.stream,
-        "main": puone.default_stream(),
+        "on": torch_puone.stream,
+        "main": torch_puone.default_stream(),
         "ready": ready,
         "in_thread": in_thread,
         "train": train,
@@ -67,26 +68,26 @@ def names() -> dict[str, Any]:
         "n": ready(64, 64),
         "bucket": ready(2048),
         "peer": torch.ones(2048, device="puone:1"),
-        **{name: puone.Stream() for name in ("side", "other", "comm")},
+        **{name: torch_puone.Stream() for name in ("side", "other", "comm")},
     }
     for device in range(2):
-        puone.synchronize(device)
+        torch_puone.synchronize(device)
     return result
 
 
 def run(code: str) -> list[dict[str, Any]]:
     """The reports of a program."""
     gc.collect()
-    torch.puone.synchronize()
-    torch.puone.empty_cache()
-    sanitizer = torch.puone.sanitizer
+    torch_puone.synchronize()
+    torch_puone.empty_cache()
+    sanitizer = torch_puone.sanitizer
     sanitizer.enable("collect")
     environment = names()
     sanitizer.clear()
     exec(compile(code, "<program>", "exec"), environment)
     found = sanitizer.reports()
     for device in range(2):
-        torch.puone.synchronize(device)
+        torch_puone.synchronize(device)
     sanitizer.disable()
     return [
         {
