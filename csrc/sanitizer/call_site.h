@@ -28,7 +28,7 @@ class InHostFunction {
   InHostFunction& operator=(const InHostFunction&) = delete;
 };
 
-// Reports what was found, as enable() was told. Throws c10::Error if that is to raise.
+// Reports what was found, as enable() says. Throws c10::Error if that is to raise.
 void deliver();
 
 // The same for what the host itself does, where nothing can be thrown: then the next call that

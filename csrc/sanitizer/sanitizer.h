@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The stream sanitizer: what is ordered before what, and which accesses are not. It is told of each
-// call in the order in which the host makes them, so what it finds does not depend on the schedule.
+// The stream sanitizer: what is ordered before what, and which accesses are not. It learns
+// each call in the order in which the host makes them, so what it finds does not depend on the
+// schedule.
 //
 // Orderings: the work of a stream is ordered as it was queued; it begins after all that the host
 // did before it was queued; a wait for an event orders what is behind the wait after what was
 // before the record; a synchronisation, and a query that answers "done", order what the host does
-// then. The host is one lane: threads are taken to be ordered as their calls arrive.
+// then. The host is one lane: its threads are taken to be ordered as their calls arrive.
 //
 // Everything is thread-safe. No function calls the driver or takes the GIL, except takeReports().
 #pragma once
