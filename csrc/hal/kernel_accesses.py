@@ -42,15 +42,15 @@ class _Scope:
     """Where the names of an expression are looked up: in a struct, then in those around it."""
 
     prefix: str  # "a." or "a.tensors[t]."
-    fields: tuple[str, ...]
+    arrays: dict[str, bool]  # field -> whether it is one
     outer: _Scope | None = None
 
-    def find(self, name: str) -> str:
-        if name in self.fields:
+    def find(self, name: str, is_flag: bool = False) -> str:
+        if name in self.arrays and not (is_flag and self.arrays[name]):
             return self.prefix + name
         if self.outer is None:
             raise AccessError(f"there is no field {name}")
-        return self.outer.find(name)
+        return self.outer.find(name, is_flag)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _fields(
 ) -> Iterator[str]:
     rows: list[dict[str, Any]] = [{"field": row} if isinstance(row, str) else row for row in fields]
     declared = [_declaration(row["field"]) for row in rows]
-    scope = _Scope(prefix, tuple(name for _, name, _ in declared), outer)
+    scope = _Scope(prefix, {name: length is not None for _, name, length in declared}, outer)
     for row, (type_, name, length) in zip(rows, declared, strict=True):
         inner = row.get("fields") or (None if type_ in POINTERS else structs.get(type_))
         if inner is not None:
@@ -199,7 +199,7 @@ def _is_partial(pointer: _Pointer) -> bool:
 def _presence(extent: dict[str, Any], scope: _Scope, index: str | None) -> str:
     if "unless" not in extent:
         return ""
-    field = scope.find(extent["unless"])
+    field = scope.find(extent["unless"], is_flag=True)
     return f" && ({field} >> {index} & 1) == 0" if index else f" && {field} == 0"
 
 
@@ -223,7 +223,9 @@ def _layout(pointer: _Pointer, extent: dict[str, Any], at: str, index: str | Non
     if form == "dense":
         count = _expression(str(extent["count"]), scope)
         if "one_if" in extent:
-            count = f"({scope.find(extent['one_if'])} >> {index} & 1) != 0 ? 1 : {count}"
+            count = (
+                f"({scope.find(extent['one_if'], is_flag=True)} >> {index} & 1) != 0 ? 1 : {count}"
+            )
         yield f"o.step({count}, E);"
     elif form == "steps":
         if "start" in extent:
