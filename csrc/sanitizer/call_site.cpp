@@ -219,7 +219,7 @@ void observeOperators() {
   handle = at::addGlobalCallback(
       at::RecordFunctionCallback(&enter, &leave)
           .needsInputs(true)
-          .scopes({at::RecordScope::FUNCTION}));
+          .scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION}));
 }
 
 void ignoreOperators() {
