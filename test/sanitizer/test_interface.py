@@ -39,7 +39,7 @@ assert (first.operator, first.mode, first.stream) == (
 assert first.argument == "out" and first.work == "kernel fill", first
 assert (then.operator, then.mode, then.stream) == (
     "aten::sum", "read", f"stream {side.stream_id} of puone:0")
-assert (then.argument, then.work) == ("x", "kernel sum"), then
+assert (then.argument, then.work) == ("in", "kernel sum"), then
 assert [frame.function for frame in first.stack] == ["<module>", "race"], first.stack
 assert then.stack[-1].line == first.stack[-1].line + 2
 assert report.allocated_by == "aten::zeros"
