@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/driver.h"
+
 namespace puone::sanitizer {
 namespace {
 
@@ -190,6 +192,8 @@ void accessPinned(const at::RecordFunction& function, const SitePtr& site) {
 // ---- the observer ----
 
 std::unique_ptr<at::ObserverContext> enter(const at::RecordFunction& function) {
+  // A child has no device, and another thread of its parent may have held a lock at the fork.
+  if (inBadFork()) return nullptr;
   auto& sites = nesting().sites;
   if (function.forwardThreadId() != 0) {
     sites.push_back(backwardNode(function));
