@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Turns the stream sanitizer on and off. While it is on, the runtime uses a copy of the driver's
-// table whose entries report to the sanitizer what they queued, ordered and freed; otherwise it uses the
-// driver's table as it is, so that the sanitizer costs nothing while it is off.
+// table whose entries report to the sanitizer what they queued, ordered and freed; otherwise it
+// uses the driver's table as it is, so that the sanitizer costs nothing while it is off.
 #pragma once
 
 #include <string>
