@@ -48,7 +48,14 @@ SECTIONS: Types = {
     "families": dict,
     "headers": dict,
 }
-KERNEL: Types = {"in": list, "out": list, "parameters": list, "args": str, "version": int}
+KERNEL: Types = {
+    "in": list,
+    "out": list,
+    "parameters": list,
+    "partial": list,
+    "args": str,
+    "version": int,
+}
 FIELD: Types = {
     "comment": str,
     "access": (str, dict),
@@ -77,6 +84,7 @@ class Kernel:
     args: str
     outputs: tuple[str, ...]  # the operands of kernels that take such
     inputs: tuple[str, ...]
+    partial: tuple[str, ...]  # those inputs of which others choose the elements
     version: int
     types: str | list[str]  # as kernels.yaml names them
     element_types: int  # bits, as puone_kernel_info.element_types
@@ -132,6 +140,7 @@ def _contract(data: Any) -> Contract:
                     args=args,
                     outputs=tuple(row.get("out", ("out",))),
                     inputs=tuple(row.get("in", ())),
+                    partial=tuple(row.get("partial", ())),
                     version=version,
                     types=row["types"],
                     element_types=bits,
@@ -174,7 +183,7 @@ def _check_shape(data: Any) -> None:
                     raise ContractError(f"{where}: {word} is not a name: [a-z_][a-z0-9_]*")
             if not row["computes"].isprintable() or row["computes"].endswith("\\"):
                 raise ContractError(f"{where}: computes is not one line, or ends with a backslash")
-            for key in ("types", "in", "out", "parameters"):
+            for key in ("types", "in", "out", "parameters", "partial"):
                 if not isinstance(row.get(key, ""), str):
                     _check_names(f"{where}: {key}", row[key])
     for header, row in data["headers"].items():

@@ -35,6 +35,8 @@ class Kernel(Protocol):
     def outputs(self) -> tuple[str, ...]: ...
     @property
     def inputs(self) -> tuple[str, ...]: ...
+    @property
+    def partial(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _one(
     data = at if pointer.type == "void*" else f"{at}.data"
     reads = _condition(pointer, "read_if", READS[access])
     writes = _condition(pointer, "write_if", WRITES[access])
-    partial = "true" if _is_partial(pointer) else "false"
+    partial = "true" if _is_partial(pointer) or name in pointer.kernel.partial else "false"
     workspace = ", .workspace = true" if access == "workspace" else ""
     flags = f"{{.reads = {reads}, .writes = {writes}, .partial = {partial}{workspace}}}"
     test = _presence(extent, scope, index)

@@ -18,6 +18,7 @@ class Kernel:
     args: str = "args"
     outputs: tuple[str, ...] = ("out",)
     inputs: tuple[str, ...] = ("x",)
+    partial: tuple[str, ...] = ()
 
 
 def made(*fields: Any, structs: dict[str, list[Any]] | None = None) -> str:
@@ -63,6 +64,14 @@ def test_a_part_may_be_touched_by_some_kernels_only() -> None:
     assert ".partial = true" in made("int64_t n", pointer(partial=True))
     assert ".partial = true" in made("int64_t n", pointer(partial=["k"]))
     assert ".partial = false" in made("int64_t n", pointer(partial=["other"]))
+
+
+def test_other_operands_may_choose_the_elements_of_one() -> None:
+    text = generator.accesses(generator.load())
+    where = text[text.index("void where_(") :]
+    for operand, partial in (("condition", "false"), ("a", "true"), ("b", "true")):
+        flags = f"{{.reads = true, .writes = false, .partial = {partial}}}"
+        assert re.search(rf'to.add\("{operand}", \S+, E, {re.escape(flags)}\);', where)
 
 
 def test_names_are_looked_up_in_the_struct_and_in_those_around_it() -> None:
