@@ -28,5 +28,6 @@ void bindGraph(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
 void bindTensorTags(pybind11::module_& m);
+void bindSanitizer(pybind11::module_& m);
 
 } // namespace puone

@@ -36,4 +36,5 @@ PYBIND11_MODULE(_C, m) {
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);
+  puone::bindSanitizer(m);
 }

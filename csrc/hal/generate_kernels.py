@@ -12,6 +12,7 @@ changes. Needs PyYAML.
     kernels/registry_SET.cpp          the table of a driver's kernels
     kernels/sources.cmake             the families of each set
     runtime/kernels.h                 a typed handle for each kernel: puone::kernel::gemm
+    sanitizer/accesses.cpp            which memory a launch of each kernel reads and writes
 
     hal_conformance/src/hal_conformance/kernels.yaml      the HAL suite's copy of the contract
     docs/kernels.md                   the table of kernels
@@ -30,6 +31,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import kernel_accesses
 from definitions import GeneratorError, read, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,11 +48,21 @@ SECTIONS: Types = {
     "families": dict,
     "headers": dict,
 }
-KERNEL: Types = {"in": list, "out": list, "parameters": list, "args": str, "version": int}
+KERNEL: Types = {
+    "in": list,
+    "out": list,
+    "parameters": list,
+    "partial": list,
+    "args": str,
+    "version": int,
+}
 FIELD: Types = {
     "comment": str,
     "access": (str, dict),
     "extent": dict,
+    "partial": (bool, list),
+    "read_if": (str, dict),
+    "write_if": (str, dict),
     "count": str,
     "fields": list,
 }
@@ -70,6 +82,9 @@ class Kernel:
     name: str
     family: str
     args: str
+    outputs: tuple[str, ...]  # the operands of kernels that take such
+    inputs: tuple[str, ...]
+    partial: tuple[str, ...]  # those inputs of which others choose the elements
     version: int
     types: str | list[str]  # as kernels.yaml names them
     element_types: int  # bits, as puone_kernel_info.element_types
@@ -118,7 +133,20 @@ def _contract(data: Any) -> Contract:
             except ContractError as error:
                 raise ContractError(f"{name}: {error}") from None
             version = row.get("version", 1)
-            kernels.append(Kernel(name, family, args, version, row["types"], bits, row["computes"]))
+            kernels.append(
+                Kernel(
+                    name=name,
+                    family=family,
+                    args=args,
+                    outputs=tuple(row.get("out", ("out",))),
+                    inputs=tuple(row.get("in", ())),
+                    partial=tuple(row.get("partial", ())),
+                    version=version,
+                    types=row["types"],
+                    element_types=bits,
+                    computes=row["computes"],
+                )
+            )
     names = [kernel.name for kernel in kernels]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -155,7 +183,7 @@ def _check_shape(data: Any) -> None:
                     raise ContractError(f"{where}: {word} is not a name: [a-z_][a-z0-9_]*")
             if not row["computes"].isprintable() or row["computes"].endswith("\\"):
                 raise ContractError(f"{where}: computes is not one line, or ends with a backslash")
-            for key in ("types", "in", "out", "parameters"):
+            for key in ("types", "in", "out", "parameters", "partial"):
                 if not isinstance(row.get(key, ""), str):
                     _check_names(f"{where}: {key}", row[key])
     for header, row in data["headers"].items():
@@ -197,7 +225,8 @@ def _check_row(where: str, row: Any, required: Types, optional: Types | None = N
         is_empty = key == "types" and value in ("", [])
         if is_empty or (is_version and value < 1):
             raise ContractError(f"{where}: {key} is {value!r}")
-        if not isinstance(value, types[key]) or isinstance(value, bool):
+        is_flag = isinstance(value, bool) and key != "partial"
+        if is_flag or not isinstance(value, types[key]):
             raise ContractError(f"{where}: {key} is {value!r}, which is not of its type")
 
 
@@ -350,6 +379,36 @@ namespace puone::kernel {{
 """
 
 
+def accesses(contract: Contract) -> str:
+    """sanitizer/accesses.cpp. Raises ContractError."""
+    structs = {
+        row["struct"]: row["fields"]
+        for header in contract.headers.values()
+        for row in header["declarations"]
+        if "struct" in row
+    }
+    try:
+        functions = kernel_accesses.accesses(structs, contract.kernels)
+    except kernel_accesses.AccessError as error:
+        raise ContractError(str(error)) from None
+    includes = "\n".join(f'#include "{header}"' for header in contract.headers)
+    return f"""{HEAD}\
+#include <array>
+
+{includes}
+#include "sanitizer/operands.h"
+
+#define PUONE_SELECT(condition, a, b) ((condition) ? (a) : (b))
+#define PUONE_CEIL_DIV(a, b) (((a) + (b) - 1) / (b))
+
+namespace puone::sanitizer {{
+namespace {{
+
+{functions}
+}} // namespace puone::sanitizer
+"""
+
+
 def family_header(contract: Contract, family: str) -> str:
     """kernels/families/FAMILY.h"""
     kernels = contract.of(family)
@@ -447,6 +506,7 @@ def built(contract: Contract) -> dict[str, str]:
     files = {name: c_header(name, header) for name, header in contract.headers.items()}
     files["runtime/kernels.h"] = handles(contract)
     files["kernels/sources.cmake"] = sources(contract)
+    files["sanitizer/accesses.cpp"] = accesses(contract)
     for family in contract.sets["all"]:
         files[f"kernels/families/{family}.h"] = family_header(contract, family)
     for name, families in contract.sets.items():

@@ -8,6 +8,7 @@ if(NOT DEFINED Python_EXECUTABLE) # drivers alone
 endif()
 set_property(DIRECTORY "${CMAKE_SOURCE_DIR}" APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
   "${CMAKE_CURRENT_LIST_DIR}/kernels.yaml" "${CMAKE_CURRENT_LIST_DIR}/generate_kernels.py"
+  "${CMAKE_CURRENT_LIST_DIR}/kernel_accesses.py"
   "${CMAKE_CURRENT_LIST_DIR}/../definitions.py")
 execute_process(
   COMMAND "${Python_EXECUTABLE}" "${CMAKE_CURRENT_LIST_DIR}/generate_kernels.py"

@@ -52,9 +52,12 @@ void leave(std::vector<uint64_t>& ids) {
   if (!ids.empty()) ids.pop_back(); // it may have been entered before the observation
 }
 
-// The driver's own table, and the one that the runtime uses meanwhile.
-const puone_hal_api* driver = nullptr;
 const puone_trace_api* trace = nullptr;
+
+/// What the runtime would use if nothing were observed.
+const puone_hal_api* driver() {
+  return &tableUnder(TableLayer::Observer);
+}
 
 uint64_t lastCorrelation() {
   uint64_t last = 0;
@@ -95,16 +98,17 @@ puone_status observed(const char* entry, const Call& call) {
 puone_status memcpyAsync(
     void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
   return observed(
-      "memcpy_async", [=] { return driver->memcpy_async(dst, src, bytes, kind, stream); });
+      "memcpy_async", [=] { return driver()->memcpy_async(dst, src, bytes, kind, stream); });
 }
 
 puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
-  return observed("memset_async", [=] { return driver->memset_async(dst, value, bytes, stream); });
+  return observed(
+      "memset_async", [=] { return driver()->memset_async(dst, value, bytes, stream); });
 }
 
 puone_status hostFunction(puone_stream stream, puone_host_func function, void* user_data) {
   return observed(
-      "stream_host_func", [=] { return driver->stream_host_func(stream, function, user_data); });
+      "stream_host_func", [=] { return driver()->stream_host_func(stream, function, user_data); });
 }
 
 puone_status kernelLaunch(
@@ -113,15 +117,15 @@ puone_status kernelLaunch(
     size_t bytes,
     puone_stream stream,
     const puone_launch_context* context) {
-  return observed(
-      "kernel_launch", [=] { return driver->kernel_launch(kernel, args, bytes, stream, context); });
+  return observed("kernel_launch", [=] {
+    return driver()->kernel_launch(kernel, args, bytes, stream, context);
+  });
 }
 
 /// Written once, before a thread can see it: calls may be in it when an observation ends.
 const puone_hal_api& observingTable() {
   static const puone_hal_api table = [] {
-    driver = &hal();
-    puone_hal_api copy = *driver;
+    puone_hal_api copy = *driver();
     copy.memcpy_async = memcpyAsync;
     copy.memset_async = memsetAsync;
     copy.stream_host_func = hostFunction;
@@ -139,11 +143,11 @@ void observeLaunches() {
   PUONE_CHECK_STATUS(trace->start(), "trace.start");
   observedLaunches();
   observation.fetch_add(1, std::memory_order_relaxed);
-  useTable(&table);
+  useTable(TableLayer::Observer, &table);
 }
 
 std::vector<Launch> observedLaunches() {
-  useTable(nullptr);
+  useTable(TableLayer::Observer, nullptr);
   Observed& now = observedNow();
   const std::lock_guard guard(now.mutex);
   return std::exchange(now.launches, {});

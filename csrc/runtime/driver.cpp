@@ -6,9 +6,11 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -24,7 +26,8 @@ namespace {
 std::atomic<bool> device_used{false};
 std::atomic<bool> forked_after_use{false};
 std::atomic<bool> driver_down{false};
-std::atomic<const puone_hal_api*> other_table{nullptr};
+std::array<std::atomic<const puone_hal_api*>, kTableLayers> layers{};
+std::atomic<const puone_hal_api*> other_table{nullptr}; // the outermost of them
 
 constexpr std::string_view kPrefix = "libpuone_";
 constexpr std::string_view kSuffix = ".so";
@@ -191,8 +194,22 @@ const puone_hal_api* halOrNull() noexcept {
 }
 // [end: table]
 
-void useTable(const puone_hal_api* table) noexcept {
-  other_table.store(table, std::memory_order_release);
+void useTable(TableLayer layer, const puone_hal_api* table) noexcept {
+  static std::mutex mutex;
+  const std::lock_guard guard(mutex);
+  layers[static_cast<size_t>(layer)].store(table);
+  const puone_hal_api* outermost = nullptr;
+  for (const auto& each : layers) {
+    if (each.load() != nullptr) outermost = each.load();
+  }
+  other_table.store(outermost, std::memory_order_release);
+}
+
+const puone_hal_api& tableUnder(TableLayer layer) noexcept {
+  for (auto i = static_cast<size_t>(layer); i-- > 0;) {
+    if (const puone_hal_api* table = layers[i].load(std::memory_order_acquire)) return *table;
+  }
+  return chosen().driver->api;
 }
 
 void shutdownDriver() noexcept {

@@ -13,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
+#include "runtime/stream_lookup.h"
 
 namespace puone {
 namespace {
@@ -166,6 +167,24 @@ Stream getStreamFromExternal(void* native, c10::DeviceIndex device) {
   const c10::StreamId id = kFirstExternalId + (known - external.begin());
   lock.unlock(); // the constructor takes it
   return makeStream(device, id);
+}
+
+std::optional<Stream> findStream(puone_stream handle) {
+  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device) {
+    auto& streams = deviceStreams(device);
+    for (c10::StreamId id = 0; id < kFirstExternalId; ++id) {
+      if (existingHandle(device, id) == handle) return makeStream(device, id);
+    }
+    std::unique_lock<std::mutex> lock(streams.creation);
+    const auto& external = streams.external;
+    const auto found = std::find_if(
+        external.begin(), external.end(), [&](auto& stream) { return stream.handle == handle; });
+    const c10::StreamId id = kFirstExternalId + (found - external.begin());
+    const bool known = found != external.end();
+    lock.unlock(); // the constructor takes it
+    if (known) return makeStream(device, id);
+  }
+  return std::nullopt;
 }
 
 void setCurrentStream(const Stream& stream) {

@@ -7,4 +7,5 @@ from torch_puone import graphs as graphs
 from torch_puone import interop as interop
 from torch_puone import memory as memory
 from torch_puone import random as random
+from torch_puone import sanitizer as sanitizer
 from torch_puone import streams as streams

@@ -35,6 +35,7 @@ from . import (
     interop,
     memory,
     random,
+    sanitizer,
     streams,
     tensor_tags,
 )
@@ -130,6 +131,7 @@ def __dir__() -> list[str]:
 
 
 _registration.register()
+sanitizer._enable_from_environment()
 
 __all__ = [
     "AcceleratorError",
@@ -192,6 +194,7 @@ __all__ = [
     "reset_max_memory_allocated",
     "reset_max_memory_reserved",
     "reset_peak_memory_stats",
+    "sanitizer",
     "seed",
     "seed_all",
     "set_device",

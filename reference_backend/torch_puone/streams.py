@@ -45,6 +45,12 @@ class Stream(torch.Stream, metaclass=_OnThisDevice):
         _lazy_init()
         return _C.stream_priority_range()
 
+    def wait_event(self, event: torch.Event) -> None:
+        """Make later work of this stream wait for what `event` has recorded."""
+        if event.event_id == 0 and _C.sanitizer_is_enabled():  # PyTorch drops such a wait
+            _C.sanitizer_never_recorded(self.stream_id, self.device_index, self.device_type)
+        super().wait_event(event)
+
     @property
     def priority(self) -> int:
         """Priority that the stream really has, after clamping."""

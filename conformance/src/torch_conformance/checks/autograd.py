@@ -714,6 +714,7 @@ def backward_waits_for_the_streams_of_forward(dev: Device) -> None:
 def hooks_run_on_the_stream_of_forward(dev: Device) -> None:
     """The current stream in a hook is the one on which the tensor was made."""
     x, side, seen = _ones(dev), dev.stream(), []
+    side.wait_stream(dev.current_stream())
     with side:
         y = x * 2
         y.register_hook(lambda g: seen.append(dev.current_stream()))

@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sanitizer/layer.h"
+
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/device.h"
+#include "runtime/device_allocator.h"
+#include "runtime/driver.h"
+#include "runtime/driver_table.h"
+#include "sanitizer/call_site.h"
+#include "sanitizer/operands.h"
+#include "sanitizer/sanitizer.h"
+
+namespace puone::sanitizer {
+namespace {
+
+std::atomic<bool> enabled{false};
+std::atomic<OnReport> on_report{OnReport::Warn};
+
+// The driver's own table and its extension "graph", which may be missing. Set before this layer's
+// table is used.
+const puone_hal_api* driver = nullptr;
+const puone_graph_api* graphs = nullptr;
+
+Range rangeOf(const void* pointer, size_t bytes) {
+  const auto begin = reinterpret_cast<uintptr_t>(pointer);
+  return {begin, begin + bytes};
+}
+
+puone_pointer_attributes attributesOf(const void* pointer) {
+  puone_pointer_attributes found{};
+  found.struct_size = sizeof found;
+  if (driver->pointer_attributes(pointer, &found) != PUONE_OK) found = {};
+  return found;
+}
+
+/// A call that waits for work has waited for it, even if it then reports an error of that work.
+bool hasWaited(puone_status status) {
+  return status == PUONE_OK || status == PUONE_INTERNAL || status == PUONE_OUT_OF_MEMORY;
+}
+
+// ---- kernels ----
+
+struct KnownKernel {
+  std::string name;
+  OperandsOf* operands;
+  bool copies;
+};
+
+/// By the driver's handle. Written before the table is used.
+std::unordered_map<puone_kernel, KnownKernel>& kernels() {
+  static auto* all = new std::unordered_map<puone_kernel, KnownKernel>();
+  return *all;
+}
+
+void findKernels() {
+  for (const auto& [name, operands] : allKernels()) {
+    puone_kernel handle = nullptr;
+    const std::string text(name);
+    if (driver->kernel_find(text.c_str(), nullptr, &handle) == PUONE_OK) {
+      kernels()[handle] = {text, operands, text == "copy" || text == "copy_bits"};
+    }
+  }
+}
+
+/// Stands between the driver and the caller's callback, to see the workspace.
+struct SeenContext {
+  const puone_launch_context* callers;
+  Operands& operands;
+
+  static puone_status allocate(void* user, size_t bytes, void** out) {
+    auto& self = *static_cast<SeenContext*>(user);
+    const puone_status status = self.callers->allocate(self.callers->user, bytes, out);
+    if (status == PUONE_OK) {
+      self.operands.add("workspace", *out, bytes, {.writes = true, .workspace = true});
+    }
+    return status;
+  }
+};
+
+puone_status kernelLaunch(
+    puone_kernel kernel,
+    const void* args,
+    size_t bytes,
+    puone_stream stream,
+    const puone_launch_context* context) {
+  Piece piece{"", callSite(), {}, false};
+  const auto known = kernels().find(kernel);
+  if (known != kernels().end()) {
+    piece.what = "kernel " + known->second.name;
+    piece.copies = known->second.copies;
+    known->second.operands(args, piece.operands);
+  }
+  puone_status status = PUONE_OK;
+  if (context == nullptr) {
+    status = driver->kernel_launch(kernel, args, bytes, stream, nullptr);
+  } else {
+    SeenContext seen{context, piece.operands};
+    const puone_launch_context passed{
+        sizeof(puone_launch_context), 0, &SeenContext::allocate, &seen};
+    status = driver->kernel_launch(kernel, args, bytes, stream, &passed);
+  }
+  if (status != PUONE_OK) return status;
+  sanitizer().queued(stream, std::move(piece));
+  deliver();
+  return status;
+}
+
+// ---- copies and fills ----
+
+/// One side of a copy. Ordinary host memory is not followed: the runtime waits for its copies.
+void addSide(
+    Operands& operands, const char* name, const void* at, size_t bytes, bool host, Flags flags) {
+  if (host) {
+    const puone_pointer_attributes block = attributesOf(at);
+    if (block.kind != PUONE_MEMORY_HOST) return;
+    sanitizer().pinned(rangeOf(block.base, block.size));
+  }
+  operands.add(name, at, bytes, flags);
+}
+
+puone_status memcpyAsync(
+    void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+  Piece piece{"memcpy_async", callSite(), {}, false};
+  const puone_status status = driver->memcpy_async(dst, src, bytes, kind, stream);
+  if (status != PUONE_OK || bytes == 0) return status;
+  const bool to_host = (kind & 1) == 0;
+  const bool from_host = (kind & 2) == 0;
+  addSide(piece.operands, "dst", dst, bytes, to_host, {.writes = true});
+  // A copy to the host may carry bytes between the elements of a tensor.
+  addSide(piece.operands, "src", src, bytes, from_host, {.reads = true, .partial = to_host});
+  piece.copies = !to_host && !from_host;
+  sanitizer().queued(stream, std::move(piece));
+  deliver();
+  return status;
+}
+
+puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
+  Piece piece{"memset_async", callSite(), {}, false};
+  const puone_status status = driver->memset_async(dst, value, bytes, stream);
+  if (status != PUONE_OK || bytes == 0) return status;
+  piece.operands.add("dst", dst, bytes, {.writes = true});
+  sanitizer().queued(stream, std::move(piece));
+  deliver();
+  return status;
+}
+
+// ---- host functions ----
+
+struct HostFunction {
+  puone_host_func function;
+  void* user_data;
+  Moment moment;
+
+  static void run(void* self) {
+    const std::unique_ptr<HostFunction> mine(static_cast<HostFunction*>(self));
+    const InHostFunction inside(mine->moment);
+    mine->function(mine->user_data);
+  }
+};
+
+puone_status streamHostFunc(puone_stream stream, puone_host_func function, void* user_data) {
+  int32_t captured = 0;
+  if (graphs != nullptr) graphs->is_capturing(stream, &captured);
+  if (function == nullptr || captured != 0) { // captured, it may run any number of times
+    return driver->stream_host_func(stream, function, user_data);
+  }
+  auto mine = std::make_unique<HostFunction>(
+      HostFunction{function, user_data, sanitizer().hostFunctionQueued(stream)});
+  const puone_status status = driver->stream_host_func(stream, &HostFunction::run, mine.get());
+  // The driver has it, and drops it unrun only if the stream fails: then these bytes are lost.
+  if (status == PUONE_OK) mine.release();
+  return status;
+}
+
+// ---- order ----
+
+puone_status eventRecord(puone_event event, puone_stream stream) {
+  const puone_status status = driver->event_record(event, stream);
+  if (status == PUONE_OK) sanitizer().recorded(event, stream);
+  return status;
+}
+
+puone_status streamWaitEvent(puone_stream stream, puone_event event) {
+  const puone_status status = driver->stream_wait_event(stream, event);
+  if (status == PUONE_OK) sanitizer().waits(stream, event);
+  return status;
+}
+
+puone_status streamQuery(puone_stream stream) {
+  const puone_status status = driver->stream_query(stream);
+  if (status == PUONE_OK) sanitizer().hostWaitsForStream(stream);
+  return status;
+}
+
+puone_status streamSynchronize(puone_stream stream) {
+  const puone_status status = driver->stream_synchronize(stream);
+  if (hasWaited(status)) sanitizer().hostWaitsForStream(stream);
+  return status;
+}
+
+puone_status streamDestroy(puone_stream stream) {
+  const puone_status status = driver->stream_destroy(stream);
+  if (status == PUONE_OK) sanitizer().destroyed(stream);
+  return status;
+}
+
+puone_status eventQuery(puone_event event) {
+  const puone_status status = driver->event_query(event);
+  if (status == PUONE_OK) sanitizer().hostWaitsForEvent(event);
+  return status;
+}
+
+puone_status eventSynchronize(puone_event event) {
+  const puone_status status = driver->event_synchronize(event);
+  if (hasWaited(status)) sanitizer().hostWaitsForEvent(event);
+  return status;
+}
+
+puone_status eventElapsedMs(puone_event start, puone_event end, float* out) {
+  const puone_status status = driver->event_elapsed_ms(start, end, out);
+  if (status == PUONE_OK) {
+    sanitizer().hostWaitsForEvent(start);
+    sanitizer().hostWaitsForEvent(end);
+  }
+  return status;
+}
+
+puone_status eventDestroy(puone_event event) {
+  const puone_status status = driver->event_destroy(event);
+  if (status == PUONE_OK) sanitizer().destroyed(event);
+  return status;
+}
+
+puone_status deviceSynchronize(int32_t device) {
+  const puone_status status = driver->device_synchronize(device);
+  if (hasWaited(status)) sanitizer().hostWaitsForDevice(device);
+  return status;
+}
+
+// ---- memory; tensors come and go in the caching allocator ----
+
+puone_status freeDevice(void* pointer) {
+  const puone_pointer_attributes block = attributesOf(pointer);
+  const puone_status status = driver->free(pointer);
+  if (status == PUONE_OK && pointer != nullptr) {
+    sanitizer().hostWaitsForDevice(block.device);
+    sanitizer().released(rangeOf(block.base, block.size));
+  }
+  return status;
+}
+
+puone_status hostMalloc(size_t bytes, void** out) {
+  const puone_status status = driver->host_malloc(bytes, out);
+  if (status == PUONE_OK) sanitizer().pinned(rangeOf(*out, bytes));
+  return status;
+}
+
+puone_status hostFree(void* pointer) {
+  const puone_pointer_attributes block = attributesOf(pointer);
+  const puone_status status = driver->host_free(pointer);
+  if (status == PUONE_OK && pointer != nullptr) {
+    sanitizer().hostWaitsForDevice(-1);
+    sanitizer().released(rangeOf(block.base, block.size));
+  }
+  return status;
+}
+
+/// The allocator's locks are held, so no stack can be gathered here.
+void trackMemory(const c10::CachingDeviceAllocator::TraceEntry& entry) {
+  if (entry.action_ == c10::CachingDeviceAllocator::TraceEntry::ALLOC && isEnabled()) {
+    const auto begin = static_cast<uintptr_t>(entry.addr_);
+    sanitizer().allocated({begin, begin + entry.size_}, operatorSite());
+  }
+}
+
+// ---- extension "graph" ----
+
+puone_status captureBegin(puone_stream stream) {
+  const puone_status status = graphs->capture_begin(stream);
+  if (status == PUONE_OK) sanitizer().captureBegins(stream);
+  return status;
+}
+
+puone_status captureEnd(puone_stream stream, puone_graph* out) {
+  const puone_status status = graphs->capture_end(stream, out);
+  sanitizer().captureEnds(stream, status == PUONE_OK ? *out : nullptr);
+  return status;
+}
+
+puone_status launchGraph(puone_graph graph, puone_stream stream) {
+  const puone_status status = graphs->launch(graph, stream);
+  if (status == PUONE_OK) {
+    sanitizer().launched(graph, stream);
+    deliver();
+  }
+  return status;
+}
+
+puone_status destroyGraph(puone_graph graph) {
+  const puone_status status = graphs->destroy(graph);
+  if (status == PUONE_OK) sanitizer().destroyed(graph);
+  return status;
+}
+
+const puone_graph_api& graphTable() {
+  static const puone_graph_api table = [] {
+    puone_graph_api copy = *graphs;
+    copy.capture_begin = captureBegin;
+    copy.capture_end = captureEnd;
+    copy.launch = launchGraph;
+    copy.destroy = destroyGraph;
+    return copy;
+  }();
+  return table;
+}
+
+puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+  const puone_status status = driver->get_extension(name, min_version, out);
+  if (status == PUONE_OK && std::string_view(name) == PUONE_GRAPH_EXTENSION) *out = &graphTable();
+  return status;
+}
+
+// ---- the table ----
+
+const puone_hal_api& watchingTable() {
+  static const puone_hal_api table = [] {
+    driver = &tableUnder(TableLayer::Sanitizer);
+    const void* extension = nullptr;
+    if (driver->get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &extension) == PUONE_OK) {
+      graphs = static_cast<const puone_graph_api*>(extension);
+    }
+    findKernels();
+    attachAllocatorTraceTracker(trackMemory);
+    puone_hal_api copy = *driver;
+    copy.device_synchronize = deviceSynchronize;
+    copy.free = freeDevice;
+    copy.host_malloc = hostMalloc;
+    copy.host_free = hostFree;
+    copy.memcpy_async = memcpyAsync;
+    copy.memset_async = memsetAsync;
+    copy.stream_destroy = streamDestroy;
+    copy.stream_query = streamQuery;
+    copy.stream_synchronize = streamSynchronize;
+    copy.stream_wait_event = streamWaitEvent;
+    copy.stream_host_func = streamHostFunc;
+    copy.event_destroy = eventDestroy;
+    copy.event_record = eventRecord;
+    copy.event_query = eventQuery;
+    copy.event_synchronize = eventSynchronize;
+    copy.event_elapsed_ms = eventElapsedMs;
+    copy.kernel_launch = kernelLaunch;
+    copy.get_extension = getExtension;
+    return copy;
+  }();
+  return table;
+}
+
+// ---- reports ----
+
+struct Kept {
+  std::mutex mutex;
+  std::vector<Report> reports;
+  std::set<std::string> known;
+};
+
+Kept& kept() {
+  static auto* instance = new Kept();
+  return *instance;
+}
+
+/// What makes two reports the same: all but the addresses.
+std::string keyOf(const Report& report) {
+  std::string key = nameOf(report.kind);
+  for (const ReportedAccess& access : report.accesses) {
+    for (const auto& part :
+         {access.mode,
+          access.argument,
+          access.work,
+          access.operation,
+          access.stream,
+          access.stack}) {
+      key += '\n' + part;
+    }
+  }
+  return key;
+}
+
+/// Moves what was found to what is kept, and gives what is new.
+std::vector<Report> collect() {
+  std::vector<Report> added;
+  std::vector<Report> found = sanitizer().takeReports();
+  const std::lock_guard guard(kept().mutex);
+  for (Report& report : found) {
+    if (!kept().known.insert(keyOf(report)).second) continue;
+    added.push_back(report);
+    kept().reports.push_back(std::move(report));
+  }
+  return added;
+}
+
+} // namespace
+
+void deliver() {
+  if (C10_LIKELY(!sanitizer().hasFindings())) return;
+  const std::vector<Report> added = collect();
+  if (added.empty()) return;
+  switch (on_report.load()) {
+    case OnReport::Collect:
+      return;
+    case OnReport::Warn:
+      for (const Report& report : added) TORCH_WARN(report.text);
+      return;
+    case OnReport::Raise:
+      TORCH_CHECK(false, added.front().text);
+  }
+}
+
+void deliverFromHost() {
+  if (on_report.load(std::memory_order_relaxed) != OnReport::Raise) deliver();
+}
+
+void enable(OnReport wanted) {
+  on_report.store(wanted);
+  if (isEnabled()) return;
+  const puone_hal_api& table = watchingTable();
+  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device) {
+    if (hasPrimaryContext(device)) synchronizeDevice(device);
+  }
+  sanitizer().reset();
+  enabled.store(true);
+  observeOperators();
+  useTable(TableLayer::Sanitizer, &table);
+}
+
+void disable() {
+  if (!enabled.exchange(false)) return;
+  useTable(TableLayer::Sanitizer, nullptr);
+  ignoreOperators();
+  collect();
+  sanitizer().reset();
+}
+
+bool isEnabled() noexcept {
+  return enabled.load(std::memory_order_relaxed);
+}
+
+std::vector<Report> reports() {
+  collect();
+  const std::lock_guard guard(kept().mutex);
+  return kept().reports;
+}
+
+void clearReports() {
+  collect();
+  const std::lock_guard guard(kept().mutex);
+  kept().reports.clear();
+  kept().known.clear();
+}
+
+void neverRecorded(const Stream* waiting) {
+  if (!isEnabled()) return;
+  std::string name = "the host";
+  if (waiting != nullptr) {
+    const std::string which =
+        waiting->id() == 0 ? "the default stream" : c10::str("stream ", waiting->id());
+    name = c10::str(which, " of ", waiting->device());
+  }
+  sanitizer().neverRecorded(name, callSite());
+  deliver();
+}
+
+} // namespace puone::sanitizer

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which memory a launch reads and writes: the operands of a kernel, as sets of bytes. The functions
+// that find them in the argument structs are generated from hal/kernels.yaml.
+#pragma once
+
+#include <c10/util/SmallVector.h>
+
+#include <cstdint>
+#include <string_view>
+#include <unordered_map>
+
+#include "kernels/args.h"
+
+namespace puone::sanitizer {
+
+struct Flags {
+  bool reads = false;
+  bool writes = false;
+  // A part of the elements is touched, at least one, and which ones cannot be known.
+  bool partial = false;
+  // Written, and what is there afterwards means nothing.
+  bool workspace = false;
+};
+
+// Contiguous bytes [begin, end).
+struct Range {
+  uintptr_t begin;
+  uintptr_t end;
+};
+
+// A strided set of elements: the sums of one multiple of each step. Not thread-safe.
+class Operand {
+ public:
+  Operand(const char* name, const void* data, int64_t element, Flags flags)
+      : name(name), flags(flags), data_(reinterpret_cast<uintptr_t>(data)), element_(element) {}
+
+  // `bytes` from the pointer to the first element.
+  void start(int64_t bytes) {
+    data_ += static_cast<uintptr_t>(bytes);
+  }
+  // One more dimension; the stride is in bytes and may be 0 or negative.
+  void step(int64_t size, int64_t stride);
+
+  // Brings the set into a form that ranges() can walk. Call it once, after the last step().
+  void finish();
+
+  bool empty() const noexcept {
+    return empty_;
+  }
+  // How many ranges there are.
+  int64_t count() const noexcept {
+    return count_;
+  }
+  // From the first byte to past the last one, gaps included.
+  Range bounds() const noexcept;
+
+  // Calls f(Range) for each contiguous run, in no particular order; runs may touch or overlap.
+  template <class F>
+  void ranges(const F& f) const {
+    for (int64_t i = 0; i < count_; ++i) {
+      uintptr_t begin = data_;
+      int64_t rest = i;
+      for (const Step& step : steps_) {
+        begin += static_cast<uintptr_t>(rest % step.size * step.stride);
+        rest /= step.size;
+      }
+      f(Range{begin, begin + static_cast<uintptr_t>(run_)});
+    }
+  }
+
+  const char* name; // of the argument; static
+  Flags flags;
+
+ private:
+  struct Step {
+    int64_t size;
+    int64_t stride; // bytes, positive
+  };
+
+  uintptr_t data_;
+  int64_t element_;
+  int64_t run_ = 0; // bytes of a contiguous run
+  int64_t count_ = 0;
+  bool empty_ = false;
+  c10::SmallVector<Step, 4> steps_;
+};
+
+// The operands of one piece of work.
+class Operands {
+ public:
+  Operand& add(const char* name, const void* data, int64_t element, Flags flags) {
+    return all.emplace_back(name, data, element, flags);
+  }
+  // One range of bytes.
+  void add(const char* name, const void* data, size_t bytes, Flags flags) {
+    add(name, data, int64_t{1}, flags).step(static_cast<int64_t>(bytes), 1);
+  }
+  void finish() {
+    for (Operand& operand : all) operand.finish();
+  }
+
+  c10::SmallVector<Operand, 4> all;
+};
+
+// Adds the operands of a launch whose argument struct is `args`.
+using OperandsOf = void(const void* args, Operands& to);
+
+// Of every kernel of the contract, by its name.
+const std::unordered_map<std::string_view, OperandsOf*>& allKernels();
+
+// Bytes of an element of a puone_dtype.
+int64_t elementSize(int32_t dtype);
+
+inline int64_t product(const int64_t* sizes, int32_t ndim) {
+  int64_t result = 1;
+  for (int32_t d = 0; d < ndim; ++d) result *= sizes[d];
+  return result;
+}
+
+} // namespace puone::sanitizer
