@@ -192,6 +192,8 @@ def test_what_forks_and_threads_cannot_do_is_denied_with_what_was_seen(tmp_path:
         ("npu", "torch-npu:_autoload", True),
         ("mychip", "MyChip-torch", True),
         ("torch_mychip", "torch_mychip.load", True),
+        ("mychip", "torchmychip", True),
+        ("mychip", "mychiptorch.load", True),
         ("chip", "mychip", False),
         ("npu", "input", False),
     ],

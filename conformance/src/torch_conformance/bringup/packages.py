@@ -37,9 +37,13 @@ def likely(name: str) -> Iterator[Candidate]:
 
 
 def has_word(name: str, text: str) -> bool:
-    """Whether a text has the name as a word; `-`, `_` and `.` separate words."""
-    words = re.split(r"[^a-z0-9]+", text.lower())
-    return name.lower() in words or name.lower() in re.split(r"[^a-z0-9_]+", text.lower())
+    """Whether a text has the name as a word, alone or joined to `torch`, as in `torchmychip`.
+
+    `-`, `_` and `.` separate words.
+    """
+    words = {*re.split(r"[^a-z0-9]+", text.lower()), *re.split(r"[^a-z0-9_]+", text.lower())}
+    called = name.lower()
+    return not words.isdisjoint((called, f"torch{called}", f"{called}torch"))
 
 
 def _distance(name: str, entry: EntryPoint) -> tuple[bool, bool, str]:

@@ -64,7 +64,9 @@ MEANING: dict[str, str] = {
 }
 
 #: What PyTorch says when the storage or the address of a tensor is asked for that has none.
-NO_STORAGE = r"[Cc]annot access (data pointer|storage) of|doesn't have storage"
+NO_STORAGE = (
+    r"[Cc]annot access (data pointer|storage) of|doesn't have storage|on an invalid python storage"
+)
 
 #: What PyTorch says when a backend has no function to wait for a whole device.
 NO_SYNCHRONIZE = r"doesn't support synchronizing all streams on device"
