@@ -28,13 +28,20 @@ BROKEN = {
 }
 
 
-def install(folder: Path, package: str, module: str, code: str, entry: str = "") -> None:
+def install(
+    folder: Path,
+    package: str,
+    module: str,
+    code: str,
+    entry: str = "",
+    needs: str = "Requires-Dist: torch>=2.11\n",
+) -> None:
     """Make a distribution as pip installs it, with one module and maybe an entry point."""
     (folder / f"{module}.py").write_text(code)
     info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\nRequires-Dist: torch>=2.11\n"
+        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n{needs}"
     )
     (info / "top_level.txt").write_text(f"{module}\n")
     if entry:
@@ -146,6 +153,14 @@ def test_a_package_is_found_whose_import_has_another_name(tmp_path: Path) -> Non
     assert "import: {after_torch: [fca]}" in done.stdout
     assert 'env: {FCA_MODE: "fast", FRESHCHIP_LOG: "3"}' in done.stdout
     assert "s3" not in done.stdout
+
+
+def test_a_package_for_torch_is_found_that_does_not_say_what_it_needs(tmp_path: Path) -> None:
+    install(tmp_path, "freshchip-sdk", "freshchip_sdk", "raise ImportError('no device')", needs="")
+    install(tmp_path, "freshchip-torch", "fct", "import torch_freshchip\n", needs="")
+    done = init(tmp_path, "freshchip", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert "import: {after_torch: [fct]}" in done.stdout
 
 
 def test_a_device_that_a_call_makes_is_set_up(tmp_path: Path) -> None:

@@ -27,11 +27,12 @@ def announced(name: str) -> Iterator[Candidate]:
 
 
 def likely(name: str) -> Iterator[Candidate]:
-    """Packages that need torch and name the device, in their own name or that of a module."""
+    """Packages for torch that name the device, in their own name or that of a module."""
     for module, packages in sorted(packages_distributions().items()):
         for package in packages:
             named = has_word(name, module) or has_word(name, package)
-            if named and _needs_torch(package):
+            # One that is built against the torch that is there may not say that it needs it.
+            if named and (_needs_torch(package) or "torch" in f"{package} {module}".lower()):
                 yield Candidate((module,))
                 break
 
