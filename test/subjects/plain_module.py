@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reference backend with a device module that has only what PyTorch itself asks for.
+"""The reference backend with a device module that has only what every program makes PyTorch call.
 
 Nor can torch.accelerator.synchronize wait for it: what is read has been waited for.
 """
@@ -14,8 +14,8 @@ import torch_puone
 
 _NAMES = (
     *("device_count", "is_available", "current_device", "set_device", "device"),
-    *("manual_seed_all", "get_rng_state", "set_rng_state", "get_amp_supported_dtype"),
-    *("_is_in_bad_fork", "_lazy_init", "_initialized"),
+    *("manual_seed_all", "get_amp_supported_dtype", "_is_in_bad_fork"),
+    *("_lazy_init", "_initialized"),
 )
 module = types.ModuleType("torch.puone")
 

@@ -361,7 +361,7 @@ def lazy_call_runs_once_initialised(dev: Device) -> None:
     """A function given to _lazy_call after initialisation runs, and runs once."""
     torch.empty(1, device=dev.device())
     calls: list[int] = []
-    dev.bare_module._lazy_call(lambda: calls.append(1))
+    dev.module._lazy_call(lambda: calls.append(1))
     torch.empty(1, device=dev.device())
     assert calls == [1], f"the function ran {len(calls)} times"
 

@@ -330,6 +330,14 @@ def _storages(dev: Device) -> bool:
     return True
 
 
+@probe("plain_tensors")
+def _plain_tensors(dev: Device) -> bool:
+    import torch
+
+    # PyTorch prints, formats and exports tensors of its own class only.
+    return type(torch.zeros(2).to(dev.device())) is torch.Tensor
+
+
 @probe("addresses", refusals=NO_STORAGE)
 def _addresses(dev: Device) -> bool:
     import torch
