@@ -128,8 +128,9 @@ def _row(liar: Liar, verdict: Verdict) -> str:
 
 def _catchers(liar: Liar) -> Iterator[str]:
     """The checks that are to catch it: its own, or the first ones of its requirements."""
-    families = dict.fromkeys(check.id.partition(":")[0] for check in checks_for(liar))
-    named = liar.checks or tuple(families)
+    named = liar.checks
+    if not named:
+        named = tuple(dict.fromkeys(check.id.partition(":")[0] for check in checks_for(liar)))
     yield from (f"`{name}`" for name in named[:SHOWN])
     if len(named) > SHOWN:
         yield "..."
