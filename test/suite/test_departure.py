@@ -58,7 +58,9 @@ def test_a_fork_is_a_capability_if_the_child_can_use_the_device(
 
 
 def test_of_an_exception_with_a_long_message_the_beginning_is_shown() -> None:
-    registered = "".join(f"  Key{number}: registered at file.cpp:{number}\n" for number in range(400))
+    registered = "".join(
+        f"  Key{number}: registered at file.cpp:{number}\n" for number in range(400)
+    )
     output = (
         "noise\nTraceback (most recent call last):\n"
         '  File "<string>", line 3, in <module>\n'

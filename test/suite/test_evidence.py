@@ -71,9 +71,7 @@ def dev(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setattr(torch._C, "_dispatch_key_for_device", lambda type: "PrivateUse1")
     evidence._registered.cache_clear()
     evidence._dispatched.cache_clear()
-    yield SimpleNamespace(
-        type="mychip", is_accelerator=True, has=lambda name: False, fallbacks=set
-    )
+    yield SimpleNamespace(type="mychip", is_accelerator=True, has=lambda name: False, fallbacks=set)
     evidence._registered.cache_clear()
     evidence._dispatched.cache_clear()
 

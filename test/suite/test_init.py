@@ -40,9 +40,7 @@ def install(
     (folder / f"{module}.py").write_text(code)
     info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n{needs}"
-    )
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n{needs}")
     (info / "top_level.txt").write_text(f"{module}\n")
     if entry:
         (info / "entry_points.txt").write_text(f"[torch.backends]\n{entry}\n")

@@ -96,9 +96,7 @@ def _host_view_error(dev: Device, view: Callable[[torch.Tensor], Any]) -> TypeEr
     return error
 
 
-@check(
-    "error/host_view", "ERR-002", cases=_HOST_VIEWS, needs=("accelerator", "plain_tensors")
-)
+@check("error/host_view", "ERR-002", cases=_HOST_VIEWS, needs=("accelerator", "plain_tensors"))
 def device_memory_is_not_shown_to_the_host(dev: Device, case: str) -> None:
     """Asking a device tensor for its bytes as host memory raises TypeError."""
     _host_view_error(dev, _HOST_VIEWS[case])
