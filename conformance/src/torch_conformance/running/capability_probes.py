@@ -44,6 +44,8 @@ class Probe:
     refusals: str = ""
     """A pattern of messages that mean absent, besides those of any refusal."""
     attempts: int = 1
+    loads: bool = False
+    """Whether it starts a process that loads the backend, which takes as long as loading does."""
 
     @property
     def file(self) -> str:
@@ -88,13 +90,14 @@ def probe(
     absent_if: tuple[type[Exception], ...] = (),
     refusals: str = "",
     attempts: int = 1,
+    loads: bool = False,
 ) -> Callable[[Body], Probe]:
     """Register the function that finds out whether a backend has capability `name`."""
     if name not in MEANING:
         raise ValueError(f"unknown capability {name!r}")
 
     def register(body: Body) -> Probe:
-        PROBES[name] = Probe(body, absent_if, refusals, attempts)
+        PROBES[name] = Probe(body, absent_if, refusals, attempts, loads)
         return PROBES[name]
 
     return register
@@ -321,18 +324,30 @@ def _synchronize(dev: Device) -> bool:
 def _storages(dev: Device) -> bool:
     import torch
 
-    size = torch.zeros(4, device=dev.device()).untyped_storage().nbytes()
-    assert size >= 16, f"the storage of 16 bytes has {size}"
+    storage = torch.zeros(4, device=dev.device()).untyped_storage()
+    assert storage.nbytes() >= 16, f"the storage of 16 bytes has {storage.nbytes()}"
+    storage.data_ptr()  # Raises for the empty storage of a tensor that wraps others.
     return True
+
+
+@probe("plain_tensors")
+def _plain_tensors(dev: Device) -> bool:
+    import torch
+
+    # PyTorch prints, formats and exports tensors of its own class only.
+    return type(torch.zeros(2).to(dev.device())) is torch.Tensor
 
 
 @probe("addresses", refusals=NO_STORAGE)
 def _addresses(dev: Device) -> bool:
     import torch
 
-    alive = [torch.zeros(256, dtype=torch.uint8, device=dev.device()) for _ in range(4)]
+    # Objects on the heap may be farther apart than small blocks are long; handles say nothing of
+    # the size of what they stand for.
+    size = 1 << 20
+    alive = [torch.zeros(size, dtype=torch.uint8, device=dev.device()) for _ in range(4)]
     pointers = sorted(x.data_ptr() for x in alive)
-    return all(high - low >= 256 for low, high in pairwise(pointers))
+    return all(high - low >= size for low, high in pairwise(pointers))
 
 
 #: c10::DeviceType::PrivateUse1, and c10::GetAllocator(const DeviceType&) as g++ and clang name it.
@@ -456,7 +471,7 @@ print("used:", ended[0] != 0 and ended[1] == 0)
 """
 
 
-@probe("fork")
+@probe("fork", loads=True)
 def _fork(dev: Device) -> bool:
     # In a process of its own, whose device nobody has used: only its threads can be in the way.
     if not hasattr(os, "fork") or dev.descriptor.start_method != "fork":
@@ -487,7 +502,7 @@ except (RuntimeError, IndexError):
 """
 
 
-@probe("error_recovery")
+@probe("error_recovery", loads=True)
 def _error_recovery(dev: Device) -> bool:
     # In a process of its own: the error may be the end of the one that has it.
     done = dev.python(_RECOVERY.format(device=str(dev.device())))
