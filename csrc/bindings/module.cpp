@@ -34,4 +34,5 @@ PYBIND11_MODULE(_C, m) {
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);
+  puone::bindDistributed(m);
 }

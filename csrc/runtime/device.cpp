@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "runtime/deferred_error.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
 
@@ -96,6 +97,7 @@ bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
 void synchronizeDevice(c10::DeviceIndex index) {
   checkIndex(index);
   PUONE_CHECK(hal().device_synchronize(index));
+  raiseDeferredError(index);
 }
 
 bool hasPrimaryContext(c10::DeviceIndex index) noexcept {

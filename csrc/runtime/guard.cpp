@@ -4,6 +4,7 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -152,6 +153,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) {
       PUONE_CHECK(hal().event_synchronize(asEvent(event)));
+      raiseDeferredError(-1); // a c10::Event does not say of which device it is
     }
   }
 

@@ -9,9 +9,14 @@ from pathlib import Path
 from . import _C
 from ._lazy import is_initialized
 
+#: How long calls of process groups that were not destroyed may still take.
+GRACE_MS = 2000
+
 
 def shutdown() -> None:
     """Finish queued work and stop the driver. Runs once, as an exit handler."""
+    # Work that waits for another process would keep what follows.
+    _C.abort_process_groups(GRACE_MS)
     if is_initialized() and _autograd_has_device_threads():
         # A thread of autograd's that asks for the GIL when the interpreter is gone ends the process
         # with SIGABRT: one that was started but has not run yet does, and so does one that still
