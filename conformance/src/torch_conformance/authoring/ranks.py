@@ -15,6 +15,7 @@ import contextlib
 import importlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -246,7 +247,7 @@ class _Pool:
         waiting = dict(enumerate(self._ranks[:size]))
         answers: list[Answer | None] = [None] * size
         for rank in waiting.values():
-            rank.send(task)
+            send(rank, task)
         end = time.monotonic() + limit
         while waiting:
             ready = wait(list(waiting.values()), max(0.0, end - time.monotonic()))
@@ -257,7 +258,7 @@ class _Pool:
                 )
             for index in [index for index, rank in waiting.items() if rank in ready]:
                 with contextlib.suppress(EOFError, OSError):
-                    answers[index] = waiting[index].recv()
+                    answers[index] = receive(waiting[index])
                 del waiting[index]
         return answers
 
@@ -282,7 +283,7 @@ class _Pool:
             if self._nursery is None:
                 self._launch("nursery", -1)
                 self._nursery = self._accept()
-            self._nursery.send(index)
+            send(self._nursery, index)
         else:
             self._launch("rank", index)
         return self._accept()
@@ -319,7 +320,7 @@ class _Pool:
             assert not ended, f"a rank ended with status {ended[0].returncode} while it started"
             assert time.monotonic() < end, f"a rank did not start within {limit:g} s"
         connection = self._listener.accept()
-        hello = connection.recv()
+        hello = receive(connection)
         if hello:
             raise CheckError(f"a rank cannot use the backend: {hello}")
         return connection
@@ -335,6 +336,19 @@ def _may_fork(target: Descriptor) -> bool:
     )
 
 
+# ---- between them ----
+
+
+def send(connection: Connection, value: Any) -> None:
+    """Write a value whole: Connection.send would hand tensors over in shared memory."""
+    connection.send_bytes(pickle.dumps(value))
+
+
+def receive(connection: Connection) -> Any:
+    """Read what `send` wrote; EOFError if the other end is closed."""
+    return pickle.loads(connection.recv_bytes())
+
+
 # ---- in a rank ----
 
 
@@ -342,10 +356,10 @@ def serve(dev: Device, index: int, connection: Connection) -> None:
     """Be a rank until the worker closes its end."""
     while True:
         try:
-            task: Task = connection.recv()
+            task: Task = receive(connection)
         except (EOFError, OSError):
             return
-        connection.send(_answer(dev, index, task))
+        send(connection, _answer(dev, index, task))
 
 
 def _answer(dev: Device, index: int, task: Task) -> Answer:

@@ -34,7 +34,7 @@ RANKS = 2
 SIZES = (1, 7, 3001)
 REAL = ("uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64")
 #: Data types that are only moved.
-MOVED = (*REAL, "bool", "int16", "complex64")
+MOVED = (*REAL, "bool")
 #: Seconds that a call may wait for a rank that does not come, and in which its error has to arrive.
 SHORT_S = 3.0
 PATIENCE_S = 25.0
@@ -132,8 +132,8 @@ def _all_to_all_uneven(rank: Rank, count: int, dtype: torch.dtype) -> list[Tenso
 
 
 def _all_to_all(rank: Rank, count: int, dtype: torch.dtype) -> list[Tensor]:
-    come = [_new(rank, count + 2 * source + rank.index, dtype) for source in range(RANKS)]
-    dist.all_to_all(come, [p.to(rank.device) for p in _uneven(rank.index, count, dtype)])
+    come = [_new(rank, count, dtype) for _ in range(RANKS)]
+    dist.all_to_all(come, [p.to(rank.device) for p in _parts(rank.index, count, dtype)])
     return come
 
 
@@ -165,7 +165,7 @@ MOVING: dict[str, Collective] = {
     ),
     "all_to_all": Collective(
         _all_to_all,
-        lambda rank, count, dtype: _exchanged(rank, lambda source: _uneven(source, count, dtype)),
+        lambda rank, count, dtype: _exchanged(rank, lambda source: _parts(source, count, dtype)),
     ),
 }
 
@@ -477,7 +477,8 @@ def functional(rank: Rank) -> list[Tensor]:
             functional_collectives.broadcast(mine, 1, group),
             functional_collectives.all_to_all_single(mine, None, None, group),
         ]
-        return [result.cpu() for result in (*results, mine)]
+        waited = map(functional_collectives.wait_tensor, results)
+        return [result.cpu() for result in (*waited, mine)]
 
 
 @check("process_group/functional", "PG-015", needs=NEEDS)

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 from torch_conformance.authoring import backend
 from torch_conformance.authoring.backend import first_line
+from torch_conformance.authoring.ranks import receive, send, serve
 from torch_conformance.spec import descriptor
 from torch_conformance.spec.descriptor import Descriptor
 
@@ -41,10 +42,10 @@ def main() -> NoReturn:
 
 def _be_nursery(target: Descriptor, config: dict[str, Any]) -> NoReturn:
     connection = Client(config["address"])
-    connection.send("")
+    send(connection, "")
     while True:
         try:
-            index = connection.recv()
+            index = receive(connection)
         except (EOFError, OSError):
             os._exit(0)
         if os.fork() == 0:
@@ -55,7 +56,6 @@ def _be_nursery(target: Descriptor, config: dict[str, Any]) -> NoReturn:
 
 def _be_rank(target: Descriptor, config: dict[str, Any], index: int) -> NoReturn:
     from torch_conformance.authoring.device import Device
-    from torch_conformance.authoring.ranks import serve
     from torch_conformance.running import loading
     from torch_conformance.running.formatting import guard_assertions
 
@@ -67,9 +67,9 @@ def _be_rank(target: Descriptor, config: dict[str, Any], index: int) -> NoReturn
         )
         backend.settle_after_fork()
     except BaseException as error:
-        connection.send(f"{type(error).__name__}: {first_line(error)}")
+        send(connection, f"{type(error).__name__}: {first_line(error)}")
         os._exit(1)
-    connection.send("")
+    send(connection, "")
     serve(dev, index, connection)
     os._exit(0)
 
