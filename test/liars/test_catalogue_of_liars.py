@@ -37,6 +37,7 @@ PROVED = (
     "operator",
     "opinfo",
     "optimizer",
+    "process_group",
     "profiler",
     "random",
     "registration",

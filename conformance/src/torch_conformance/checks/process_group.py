@@ -764,19 +764,24 @@ def mistakes_raise_on_the_caller(dev: Device, case: str) -> None:
         assert values == [RANKS] * 3
 
 
-def wrong_device(rank: Rank) -> str:
-    """In a rank: a tensor of the CPU in a group that has a backend for the device only."""
+def other_device(rank: Rank) -> list[float]:
+    """In a rank: a call with tensors of two devices, and a right one after it."""
+    other = rank.dev.device((rank.device.index + 1) % rank.dev.count)
     with rank.group():
-        error = raised(lambda: dist.all_reduce(torch.ones(3)))
-        dist.barrier()
-        return str(error)
+        two, whole = torch.ones(2, device=rank.device), torch.zeros(2 * RANKS, device=other)
+        try:
+            raised(lambda: dist.all_gather_into_tensor(whole, two))
+            rank.dev.synchronize()
+        finally:
+            dist.barrier()
+        dist.all_reduce(two)
+        return two.tolist()
 
 
-@check("process_group/wrong_device", "PG-026", needs=(*NEEDS, "accelerator"))
+@check("process_group/other_device", "PG-026", needs=(*NEEDS, "multi_device"))
 def other_devices_are_refused(dev: Device) -> None:
-    """A tensor of a device that the group has no backend for is refused."""
-    for text in on_ranks(dev, wrong_device):
-        assert text
+    """A call with tensors of different devices raises, and the group can be used after that."""
+    assert on_ranks(dev, other_device) == [[RANKS] * 2] * RANKS
 
 
 def _error_of(rank: Rank, tensor: Tensor) -> str:
