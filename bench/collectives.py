@@ -52,8 +52,9 @@ def main() -> int:
 def _measure(rank: int, folder: str, rounds: int, queue: object) -> None:
     os.environ["PUONE_DRIVER"] = "sim"
     import torch
-    import torch_puone  # noqa: F401
     import torch.distributed as dist
+
+    import torch_puone  # noqa: F401
 
     torch.set_num_threads(1)
     device = torch.device("puone", rank)

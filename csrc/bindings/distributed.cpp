@@ -22,13 +22,12 @@ void bindDistributed(py::module_& m) {
   const auto torch_C = py::module_::import("torch._C");
   if (!py::hasattr(torch_C, "_c10d_init")) return;
   py::module_::import("torch.distributed");
-  py::class_<Options, c10::intrusive_ptr<Options>, c10d::Backend::Options>(
-      m, "ProcessGroupOptions")
+  py::class_<Options, c10::intrusive_ptr<Options>, c10d::Backend::Options>(m, "ProcessGroupOptions")
       .def(py::init<std::chrono::milliseconds>(), py::arg("timeout"))
       .def("__copy__", [](const Options& self) { return c10::make_intrusive<Options>(self); })
-      .def(
-          "__deepcopy__",
-          [](const Options& self, const py::dict&) { return c10::make_intrusive<Options>(self); });
+      .def("__deepcopy__", [](const Options& self, const py::dict&) {
+        return c10::make_intrusive<Options>(self);
+      });
   py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(m, "ProcessGroup")
       .def(
           py::init(&ProcessGroup::create),

@@ -14,11 +14,20 @@ c10::Device requireOneDevice(const char* name, const Tensors& tensors) {
   for (const auto& tensor : tensors) {
     TORCH_CHECK_VALUE(
         tensor.device().type() == kDeviceType && tensor.layout() == at::kStrided,
-        "pccl: ", name, " takes dense puone tensors, not one of ", tensor.device(), " and ",
+        "pccl: ",
+        name,
+        " takes dense puone tensors, not one of ",
+        tensor.device(),
+        " and ",
         tensor.layout());
     TORCH_CHECK_VALUE(
         tensor.device() == device,
-        "pccl: ", name, " takes tensors of one device, not of ", device, " and ", tensor.device());
+        "pccl: ",
+        name,
+        " takes tensors of one device, not of ",
+        device,
+        " and ",
+        tensor.device());
   }
   return device;
 }
@@ -46,8 +55,12 @@ void requireSameType(const char* name, const Tensors& tensors) {
   for (const auto& tensor : tensors) {
     TORCH_CHECK_VALUE(
         tensor.scalar_type() == tensors.front().scalar_type(),
-        "pccl: ", name, " takes tensors of one dtype, not of ", tensors.front().scalar_type(),
-        " and ", tensor.scalar_type());
+        "pccl: ",
+        name,
+        " takes tensors of one dtype, not of ",
+        tensors.front().scalar_type(),
+        " and ",
+        tensor.scalar_type());
   }
 }
 
@@ -56,7 +69,11 @@ void requireSameSize(const char* name, const Tensors& tensors) {
   for (const auto& tensor : tensors) {
     TORCH_CHECK_VALUE(
         tensor.numel() == tensors.front().numel(),
-        "pccl: ", name, " takes tensors of one size, not of ", tensors.front().sizes(), " and ",
+        "pccl: ",
+        name,
+        " takes tensors of one size, not of ",
+        tensors.front().sizes(),
+        " and ",
         tensor.sizes());
   }
 }
@@ -64,7 +81,14 @@ void requireSameSize(const char* name, const Tensors& tensors) {
 void requireCount(const char* name, const char* what, size_t count, int ranks) {
   TORCH_CHECK_VALUE(
       count == static_cast<size_t>(ranks),
-      "pccl: ", name, " takes ", ranks, " ", what, ", one for each rank, not ", count);
+      "pccl: ",
+      name,
+      " takes ",
+      ranks,
+      " ",
+      what,
+      ", one for each rank, not ",
+      count);
 }
 
 void requireRank(const char* name, int64_t rank, int ranks) {
@@ -76,7 +100,13 @@ void requireWhole(const char* name, const at::Tensor& whole, const at::Tensor& p
   requireSameType(name, {whole, part});
   TORCH_CHECK_VALUE(
       whole.numel() == part.numel() * ranks,
-      "pccl: ", name, ": a tensor of ", whole.sizes(), " does not hold ", ranks, " of ",
+      "pccl: ",
+      name,
+      ": a tensor of ",
+      whole.sizes(),
+      " does not hold ",
+      ranks,
+      " of ",
       part.sizes());
 }
 
@@ -86,7 +116,13 @@ std::vector<int64_t> requireSplits(
   const int64_t rows = tensor.size(0);
   if (splits.empty()) {
     TORCH_CHECK_VALUE(
-        rows % ranks == 0, "pccl: ", name, ": ", rows, " rows cannot be shared by ", ranks,
+        rows % ranks == 0,
+        "pccl: ",
+        name,
+        ": ",
+        rows,
+        " rows cannot be shared by ",
+        ranks,
         " ranks equally");
     return std::vector<int64_t>(static_cast<size_t>(ranks), rows / ranks);
   }
@@ -94,7 +130,13 @@ std::vector<int64_t> requireSplits(
   TORCH_CHECK_VALUE(
       std::all_of(splits.begin(), splits.end(), [](int64_t rows) { return rows >= 0; }) &&
           std::accumulate(splits.begin(), splits.end(), int64_t{0}) == rows,
-      "pccl: ", name, ": the splits ", at::IntArrayRef(splits), " do not make ", rows, " rows");
+      "pccl: ",
+      name,
+      ": the splits ",
+      at::IntArrayRef(splits),
+      " do not make ",
+      rows,
+      " rows");
   return splits;
 }
 

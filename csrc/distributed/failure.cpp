@@ -8,8 +8,10 @@
 namespace puone::distributed {
 
 Failure::Failure(const std::string& message, const std::set<c10::DeviceIndex>& devices)
-    : error_(std::make_exception_ptr(
-          c10::DistBackendError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message))) {
+    : error_(
+          std::make_exception_ptr(
+              c10::DistBackendError(
+                  {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, message))) {
   for (const c10::DeviceIndex device : devices) deferred_.push_back(deferError(device, error_));
 }
 

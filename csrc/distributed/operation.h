@@ -18,7 +18,12 @@ namespace puone::distributed {
 
 class Operation {
  public:
-  enum class State { kWaitsForDevice, kExchanges, kDone, kFailed };
+  enum class State {
+    kWaitsForDevice,
+    kExchanges,
+    kDone,
+    kFailed
+  };
 
   // `text`: "all_reduce of 4 x Float", for messages. `parts`: how many tickets it has.
   Operation(uint64_t number, std::string text, c10::DeviceIndex device, size_t parts);

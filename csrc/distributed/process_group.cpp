@@ -184,7 +184,8 @@ class StagedProcessGroup final : public ProcessGroup {
     const Tensor& tensor = requireOne(name, tensors);
     requireRank(name, options.rootRank, getSize());
     Call call = begin(OpType::BROADCAST, name, {tensor}, {tensor});
-    for (const Tensor& piece : cut(tensor)) addBroadcast(call, piece, options.rootRank, options.timeout);
+    for (const Tensor& piece : cut(tensor))
+      addBroadcast(call, piece, options.rootRank, options.timeout);
     return run(std::move(call));
   }
 
@@ -259,7 +260,13 @@ class StagedProcessGroup final : public ProcessGroup {
       for (const auto& list : outputs) {
         TORCH_CHECK_VALUE(
             list.size() == inputs.size(),
-            "pccl: ", name, ": ", list.size(), " outputs for ", inputs.size(), " inputs");
+            "pccl: ",
+            name,
+            ": ",
+            list.size(),
+            " outputs for ",
+            inputs.size(),
+            " inputs");
         parts.push_back(list[i]);
       }
       addAllgather(call, name, parts, inputs[i], options.timeout);
@@ -395,7 +402,12 @@ class StagedProcessGroup final : public ProcessGroup {
     const auto from_rows = requireSplits(name, input, input_splits, getSize());
     Call call = begin(OpType::ALLTOALL_BASE, name, {input}, {output});
     addAlltoall(
-        call, {output}, bytesOfRows(output, to_rows), {input}, bytesOfRows(input, from_rows), options);
+        call,
+        {output},
+        bytesOfRows(output, to_rows),
+        {input},
+        bytesOfRows(input, from_rows),
+        options);
     return run(std::move(call));
   }
 
@@ -423,7 +435,8 @@ class StagedProcessGroup final : public ProcessGroup {
     if (options.device && options.device->has_index()) device = *options.device;
     Call call{OpType::BARRIER, "barrier", device};
     call.blocks = true;
-    call.parts.push_back({{}, [=](c10d::Backend& host) { return host.barrier(options); }, nullptr, {}});
+    call.parts.push_back(
+        {{}, [=](c10d::Backend& host) { return host.barrier(options); }, nullptr, {}});
     return run(std::move(call));
   }
 
@@ -451,12 +464,20 @@ class StagedProcessGroup final : public ProcessGroup {
 
   WorkPtr recv(Tensors& tensors, int from, int tag) override {
     requireRank("recv", from, getSize());
-    return receive(OpType::RECV, tensors, from, c10::str(" from rank ", from),
+    return receive(
+        OpType::RECV,
+        tensors,
+        from,
+        c10::str(" from rank ", from),
         [=](c10d::Backend& host, Tensors& message) { return host.recv(message, from, tag); });
   }
 
   WorkPtr recvAnysource(Tensors& tensors, int tag) override {
-    return receive(OpType::RECVANYSOURCE, tensors, kAnyRank, " from any rank",
+    return receive(
+        OpType::RECVANYSOURCE,
+        tensors,
+        kAnyRank,
+        " from any rank",
         [=](c10d::Backend& host, Tensors& message) { return host.recvAnysource(message, tag); });
   }
 
@@ -466,8 +487,10 @@ class StagedProcessGroup final : public ProcessGroup {
   Call begin(OpType type, const char* name, const Tensors& inputs, const Tensors& outputs) {
     Tensors all = inputs;
     all.insert(all.end(), outputs.begin(), outputs.end());
-    Call call{type, describeCall(name, all.size() > 1 && !inputs.empty() ? inputs : all),
-              requireOneDevice(name, all)};
+    Call call{
+        type,
+        describeCall(name, all.size() > 1 && !inputs.empty() ? inputs : all),
+        requireOneDevice(name, all)};
     call.outputs = outputs;
     return call;
   }
@@ -484,7 +507,13 @@ class StagedProcessGroup final : public ProcessGroup {
   static void requirePairs(const char* name, const Tensors& outputs, const Tensors& inputs) {
     TORCH_CHECK_VALUE(
         outputs.size() == inputs.size(),
-        "pccl: ", name, ": ", outputs.size(), " outputs for ", inputs.size(), " inputs");
+        "pccl: ",
+        name,
+        ": ",
+        outputs.size(),
+        " outputs for ",
+        inputs.size(),
+        " inputs");
   }
 
   static std::vector<int64_t> bytesOf(const Tensors& tensors) {
@@ -622,7 +651,10 @@ class StagedProcessGroup final : public ProcessGroup {
   }
 
   void addAllgatherBase(
-      Call& call, const Tensor& output, const Tensor& input, std::chrono::milliseconds timeout) const {
+      Call& call,
+      const Tensor& output,
+      const Tensor& input,
+      std::chrono::milliseconds timeout) const {
     requireWhole("all_gather_into_tensor", output, input, getSize());
     addAllgatherBytes(call, {output}, input, timeout);
   }

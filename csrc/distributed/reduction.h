@@ -15,7 +15,7 @@ struct Reduction {
   at::ScalarType type;          // that it computes in; the tensor's integer is cast to it and back
   bool average = false;         // the sum is divided by the number of ranks
   bool as_real = false;         // complex numbers are pairs of real ones
-  std::optional<at::Tensor> factor; // PREMUL_SUM: what each rank multiplies by before
+  std::optional<at::Tensor> factor = {}; // PREMUL_SUM: what each rank multiplies by before
 };
 
 // Throws if the operation is not defined for the type (AVG of integers, BAND of real numbers), or

@@ -62,10 +62,10 @@ c10::intrusive_ptr<c10d::Work> Session::run(Call call) {
   const DeviceScope on_device(call.device.index());
   const std::lock_guard lock(calls_);
   requireUsable();
-  const auto operation = std::make_shared<Operation>(
-      ++count_, call.text, call.device.index(), call.parts.size());
-  auto work = c10::make_intrusive<StagedWork>(
-      rank_, call.type, operation, call.outputs, call.blocks);
+  const auto operation =
+      std::make_shared<Operation>(++count_, call.text, call.device.index(), call.parts.size());
+  auto work =
+      c10::make_intrusive<StagedWork>(rank_, call.type, operation, call.outputs, call.blocks);
   work->comesFrom(call.source_rank);
   Channel& way = channel(call.kind, call.peer);
   const auto [out, in] = streams(way, call.device.index());
@@ -163,8 +163,7 @@ void Session::attempt(Operation& operation, const Task& task) {
   }
 }
 
-void Session::exchange(
-    Operation& operation, size_t index, const Part& part, const Event& ready) {
+void Session::exchange(Operation& operation, size_t index, const Part& part, const Event& ready) {
   attempt(operation, [&] {
     waitForDevice(ready);
     operation.exchanges();
@@ -178,7 +177,9 @@ void Session::exchange(
 }
 
 void Session::send(
-    const std::shared_ptr<Operation>& operation, size_t index, const Part& part,
+    const std::shared_ptr<Operation>& operation,
+    size_t index,
+    const Part& part,
     const Event& ready) {
   attempt(*operation, [&] {
     waitForDevice(ready);
@@ -271,8 +272,9 @@ void abortSessions(std::chrono::milliseconds grace) {
       operations = session->operations_;
     }
     for (const auto& operation : operations) {
-      operation->waitFor(std::chrono::duration_cast<std::chrono::milliseconds>(
-          end - std::chrono::steady_clock::now()));
+      operation->waitFor(
+          std::chrono::duration_cast<std::chrono::milliseconds>(
+              end - std::chrono::steady_clock::now()));
     }
     if (!session->pending().empty()) session->fail("the process exits");
   }

@@ -5,7 +5,8 @@
 //   caller's stream   ..work.. (event)
 //   stream out            wait for it, [copy to host], (ready)
 //   a lane's thread                                  wait for it, [exchange], give the ticket
-//   stream in             wait for the event, ........................... [take it] [copy back] (end)
+//   stream in             wait for the event, ........................... [take it] [copy back]
+//   (end)
 //
 // Calls of one kind are in order: collectives, messages to one rank, messages from one rank. Each
 // kind has a thread and two streams per device. The stream `out` never waits for other ranks; that
@@ -43,7 +44,11 @@ struct Part {
   std::vector<Copy> to_device;
 };
 
-enum class Kind { kCollective, kSend, kReceive };
+enum class Kind {
+  kCollective,
+  kSend,
+  kReceive
+};
 constexpr int kAnyRank = -1;
 
 struct Call {
@@ -52,10 +57,10 @@ struct Call {
   c10::Device device;
   Kind kind = Kind::kCollective;
   int peer = kAnyRank;
-  std::vector<Part> parts;
-  std::vector<at::Tensor> outputs;
+  std::vector<Part> parts = {};
+  std::vector<at::Tensor> outputs = {};
   bool blocks = false; // wait() keeps the caller
-  std::shared_ptr<const int> source_rank;
+  std::shared_ptr<const int> source_rank = nullptr;
 };
 
 // Thread-safe. Held by the process group and by the tasks of its lanes.
@@ -99,13 +104,19 @@ class Session : public std::enable_shared_from_this<Session> {
   void add(const std::shared_ptr<Operation>& operation);
   void queue(const Call& call, const std::shared_ptr<Operation>& operation, Channel& channel);
   void push(
-      Channel& channel, Kind kind, const std::shared_ptr<Operation>& operation, size_t index,
-      const Part& part, Event ready);
+      Channel& channel,
+      Kind kind,
+      const std::shared_ptr<Operation>& operation,
+      size_t index,
+      const Part& part,
+      Event ready);
   template <class Task>
   void attempt(Operation& operation, const Task& task);
   void exchange(Operation& operation, size_t index, const Part& part, const Event& ready);
   void send(
-      const std::shared_ptr<Operation>& operation, size_t index, const Part& part,
+      const std::shared_ptr<Operation>& operation,
+      size_t index,
+      const Part& part,
       const Event& ready);
 
   const c10::intrusive_ptr<c10d::Backend> host_;
@@ -116,7 +127,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::pair<Kind, int>, Channel> channels_;
   Lane sent_; // waits for messages to arrive, so that the next one to their rank need not
 
-  mutable std::mutex mutex_; // guards the members below
+  mutable std::mutex mutex_;                           // guards the members below
   std::vector<std::shared_ptr<Operation>> operations_; // those that have not ended, and some more
   std::shared_ptr<const Failure> failure_;
   bool shut_down_ = false;

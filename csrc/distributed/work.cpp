@@ -91,15 +91,13 @@ JointWork::JointWork(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> parts
     : c10d::Work(rank, c10d::OpType::COALESCED), parts_(std::move(parts)) {}
 
 bool JointWork::isCompleted() {
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) {
-    return part->isCompleted();
-  });
+  return std::all_of(
+      parts_.begin(), parts_.end(), [](const auto& part) { return part->isCompleted(); });
 }
 
 bool JointWork::isSuccess() const {
-  return std::all_of(parts_.begin(), parts_.end(), [](const auto& part) {
-    return part->isSuccess();
-  });
+  return std::all_of(
+      parts_.begin(), parts_.end(), [](const auto& part) { return part->isSuccess(); });
 }
 
 std::exception_ptr JointWork::exception() const {

@@ -18,8 +18,8 @@ uint64_t deferError(c10::DeviceIndex device, std::exception_ptr error);
 // For an error that has reached the caller in another way. No effect if it was raised already.
 void withdrawError(uint64_t number) noexcept;
 
-// Throws the oldest error that was deferred for the device, if any; for any device if it is -1. Call
-// after a synchronisation.
+// Throws the oldest error that was deferred for the device, if any; for any device if it is -1.
+// Call after a synchronisation.
 void raiseDeferredError(c10::DeviceIndex device);
 
 } // namespace puone

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 Options = _C.ProcessGroupOptions
 
 
-def create(
-    options: _DistributedBackendOptions, backend_options: Options | None
-) -> _C.ProcessGroup:
+def create(options: _DistributedBackendOptions, backend_options: Options | None) -> _C.ProcessGroup:
     """What torch.distributed calls to make the backend of a new group; waits for all its ranks."""
     if not dist.is_gloo_available():
         raise RuntimeError("pccl sends through Gloo, which this PyTorch was built without")

@@ -98,7 +98,8 @@ from torch_puone.distributed import pending_work
 first = dist.all_reduce(t, async_op=True)
 second = dist.all_reduce(t.clone(), async_op=True)
 first.wait(); second.wait()
-assert [line.split(",")[0] for line in pending_work()] == ["#3 all_reduce of 4 x Float", "#4 all_reduce of 4 x Float"], pending_work()
+names = [line.split(",")[0] for line in pending_work()]
+assert names == ["#3 all_reduce of 4 x Float", "#4 all_reduce of 4 x Float"], names
 try:
     t.cpu()
 except dist.DistBackendError as error:
@@ -253,7 +254,8 @@ def test_messages_with_tags_may_come_in_another_order() -> None:
         """
 begin()
 if rank == 0:
-    works = [dist.isend(torch.full((1 << 18,), float(tag), device=device), 1, tag=tag) for tag in (2, 1)]
+    sent = {tag: torch.full((1 << 18,), float(tag), device=device) for tag in (2, 1)}
+    works = [dist.isend(t, 1, tag=tag) for tag, t in sent.items()]
 else:
     got = {tag: torch.zeros(1 << 18, device=device) for tag in (1, 2)}
     works = [dist.irecv(t, 0, tag=tag) for tag, t in got.items()]
@@ -310,7 +312,8 @@ def test_compiled_ddp_trains(tmp_path: Path) -> None:
 begin()
 def net():
     torch.manual_seed(0)
-    return torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)).to(device)
+    layers = torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)
+    return torch.nn.Sequential(*layers).to(device)
 data = torch.randn(4, 8, generator=torch.Generator().manual_seed(rank)).to(device)
 gradients = []
 for wrap in (lambda m: m, lambda m: torch.compile(m, backend="aot_eager")):
@@ -367,7 +370,14 @@ print("done")
 """
     )
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", str(script)],
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node=2",
+            "--standalone",
+            str(script),
+        ],
         env={
             **os.environ,
             "PUONE_DRIVER": "sim",
@@ -415,4 +425,20 @@ dist.destroy_process_group()
     # The first bucket has left the device before the last kernel of the backward pass began.
     assert min(c["ts"] for c in copies) < max(k["ts"] for k in kernels)
     rows = {(e["pid"], e["tid"]) for e in copies}
-    assert len(rows - {(k["pid"], k["tid"]) for k in kernels}) >= 1, "copies have a row of their own"
+    assert len(rows - {(k["pid"], k["tid"]) for k in kernels}) >= 1, (
+        "copies have a row of their own"
+    )
+
+
+def test_random_programs_agree_with_a_model_and_none_hangs() -> None:
+    script = Path(__file__).with_name("random_collectives.py")
+    done = subprocess.run(
+        [sys.executable, str(script), "--runs", "12"],
+        env={**os.environ, "PUONE_DRIVER": "sim", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "12 programs" in done.stdout

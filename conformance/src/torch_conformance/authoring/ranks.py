@@ -375,7 +375,9 @@ def _answer(dev: Device, index: int, task: Task) -> Answer:
 
         return Answer(failed=said(error), trace=traceback.format_exc())
     except BaseException as error:
-        return Answer(raised=f"{type(error).__name__}: {text_of(error)}", trace=traceback.format_exc())
+        return Answer(
+            raised=f"{type(error).__name__}: {text_of(error)}", trace=traceback.format_exc()
+        )
     finally:
         _leave_clean(dev)
     return Answer(value=value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Process groups: several processes, each a rank with a device, against one process and plain Python.
+"""Process groups: several processes, each a rank with a device, against one process.
 
 The functions that take a Rank run in the rank processes; the checks compare what they return.
 """
@@ -203,7 +203,9 @@ def _reduced_part(rank: int, count: int, dtype: torch.dtype) -> list[Tensor]:
 
 
 REDUCING: dict[str, Collective] = {
-    "all_reduce": Collective(_all_reduce, lambda rank, count, dtype: [_sum(_by_rank(count, dtype))]),
+    "all_reduce": Collective(
+        _all_reduce, lambda rank, count, dtype: [_sum(_by_rank(count, dtype))]
+    ),
     "reduce": Collective(
         _reduce, lambda rank, count, dtype: [_sum(_by_rank(count, dtype))] if rank == 1 else []
     ),
@@ -213,7 +215,9 @@ REDUCING: dict[str, Collective] = {
 COLLECTIVES = MOVING | REDUCING
 
 
-def collect(rank: Rank, name: str, dtype: torch.dtype, sizes: tuple[int, ...]) -> list[list[Tensor]]:
+def collect(
+    rank: Rank, name: str, dtype: torch.dtype, sizes: tuple[int, ...]
+) -> list[list[Tensor]]:
     """In a rank: the results of one collective for each size."""
     with rank.group():
         results = [COLLECTIVES[name].run(rank, count, dtype) for count in sizes]
@@ -358,10 +362,10 @@ def subgroups(rank: Rank) -> list[float]:
     """In one of three ranks: a sum over ranks 0 and 2, and one over all."""
     with rank.group():
         pair = dist.new_group([0, 2])
-        small = torch.full((4,), 10.0 ** rank.index, device=rank.device)
+        small = torch.full((4,), 10.0**rank.index, device=rank.device)
         if rank.index != 1:
             dist.all_reduce(small, group=pair)
-        whole = torch.full((4,), 10.0 ** rank.index, device=rank.device)
+        whole = torch.full((4,), 10.0**rank.index, device=rank.device)
         dist.all_reduce(whole)
         return [small[0].item(), whole[0].item()]
 

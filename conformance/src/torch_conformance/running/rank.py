@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The entry of rank processes: see authoring/ranks.py. Started by the worker as a fresh interpreter.
+"""The entry of rank processes (authoring/ranks.py), which the worker starts as fresh interpreters.
 
 A nursery loads the backend and forks a rank each time that it is asked to; a rank connects to the
 worker, says whether it can use the device, and runs the programs that it receives.
