@@ -17,6 +17,5 @@ void bindAutograd(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
 void bindTensorTags(pybind11::module_& m);
-void bindDistributed(pybind11::module_& m);
 
 } // namespace puone

@@ -34,5 +34,4 @@ PYBIND11_MODULE(_C, m) {
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);
-  puone::bindDistributed(m);
 }

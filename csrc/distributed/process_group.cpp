@@ -101,6 +101,10 @@ class StagedProcessGroup final : public ProcessGroup {
     return session_->pending();
   }
 
+  c10::intrusive_ptr<Options> options() const override {
+    return options_;
+  }
+
   // ---- the group ----
 
   const std::string getBackendName() const override {

@@ -30,6 +30,7 @@ class ProcessGroup : public c10d::Backend {
 
   // The calls that have not ended, oldest first, a line for each.
   virtual std::vector<std::string> pending() const = 0;
+  virtual c10::intrusive_ptr<Options> options() const = 0;
 
  protected:
   using c10d::Backend::Backend;

@@ -5,11 +5,9 @@ Device indices are plain ints and are checked; a function that takes `device` do
 unless it says so. Functions that wait release the GIL.
 """
 
-import datetime
 from typing import Any, TypedDict
 
 import torch
-import torch._C._distributed_c10d
 
 class DriverInfo(TypedDict):
     available: bool
@@ -81,25 +79,6 @@ def settle_autograd() -> None: ...
 # c10::BackendMeta of tensors; see tensor_tags.py
 def tensor_tags(tensor: torch.Tensor) -> set[str]: ...
 def set_tensor_tags(tensor: torch.Tensor, tags: set[str]) -> None: ...
-
-# process groups; the classes are missing where PyTorch was built without torch.distributed
-def abort_process_groups(grace_ms: int) -> None: ...
-
-class ProcessGroupOptions(torch._C._distributed_c10d.Backend.Options):
-    def __init__(self, timeout: datetime.timedelta) -> None: ...
-
-class ProcessGroup(torch._C._distributed_c10d.Backend):
-    # `host` exchanges host memory between the same ranks.
-    def __init__(
-        self,
-        host: torch._C._distributed_c10d.Backend,
-        rank: int,
-        size: int,
-        options: ProcessGroupOptions,
-    ) -> None: ...
-    @property
-    def options(self) -> ProcessGroupOptions: ...
-    def pending(self) -> list[str]: ...
 
 # faults; NotImplementedError unless the driver has the "fault" extension
 def fault_out_of_memory_at(nth: int) -> None: ...

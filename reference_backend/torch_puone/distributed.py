@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from . import _C
+from . import _distributed
 from ._registration import NAME
 
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import _DistributedBackendOptions
 
 #: What new_group(pg_options=...) takes.
-Options = _C.ProcessGroupOptions
+Options = _distributed.Options
 
 
-def create(options: _DistributedBackendOptions, backend_options: Options | None) -> _C.ProcessGroup:
+def create(options: _DistributedBackendOptions, backend_options: Options | None) -> _distributed.ProcessGroup:
     """What torch.distributed calls to make the backend of a new group; waits for all its ranks."""
     if not dist.is_gloo_available():
         raise RuntimeError("pccl sends through Gloo, which this PyTorch was built without")
@@ -42,7 +42,7 @@ def create(options: _DistributedBackendOptions, backend_options: Options | None)
     backend_options._timeout = options.timeout
     backend_options.global_ranks_in_group = options.global_ranks_in_group
     backend_options.group_name = options.group_id
-    return _C.ProcessGroup(host, options.group_rank, options.group_size, backend_options)
+    return _distributed.ProcessGroup(host, options.group_rank, options.group_size, backend_options)
 
 
 def pending_work(group: dist.ProcessGroup | None = None) -> list[str]:
@@ -52,6 +52,6 @@ def pending_work(group: dist.ProcessGroup | None = None) -> list[str]:
     """
     group = group or dist.group.WORLD
     backend = group._get_backend(torch.device(NAME))
-    if not isinstance(backend, _C.ProcessGroup):
+    if not isinstance(backend, _distributed.ProcessGroup):
         raise TypeError(f"expected a group whose backend is pccl, not {backend.name()}")
     return backend.pending()
