@@ -2,6 +2,8 @@
 // The extension torch_puone._distributed, which the first process group loads. Its classes are
 // derived from those of torch._C._distributed_c10d, so it is compiled with PyTorch's pybind11.
 // reference_backend/torch_puone/_distributed.pyi is the documentation.
+#include <pybind11/chrono.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include "distributed/process_group.h"
@@ -23,7 +25,7 @@ PYBIND11_MODULE(_distributed, m) {
       });
   py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(m, "ProcessGroup")
       .def(
-          py::init(&ProcessGroup::create),
+          py::init<c10::intrusive_ptr<c10d::Backend>, int, int, c10::intrusive_ptr<Options>>(),
           py::arg("host"),
           py::arg("rank"),
           py::arg("size"),
