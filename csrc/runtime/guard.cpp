@@ -43,6 +43,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   // ---- device ----
 
   c10::Device exchangeDevice(c10::Device device) const override {
+    // The destructor of a future calls it, also after shutdown and in a forked child.
+    if (driverIsDown() || inBadFork()) return device;
     return {kDeviceType, maybeExchangeDevice(device.index())};
   }
 
