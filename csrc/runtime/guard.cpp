@@ -5,6 +5,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "runtime/capture.h"
+#include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -43,6 +44,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   // ---- device ----
 
   c10::Device exchangeDevice(c10::Device device) const override {
+    // The destructor of a future calls it, also after shutdown and in a forked child.
+    if (driverIsDown() || inBadFork()) return device;
     return {kDeviceType, maybeExchangeDevice(device.index())};
   }
 
@@ -158,6 +161,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) {
       PUONE_CHECK(hal().event_synchronize(asEvent(event)));
+      raiseDeferredError(-1); // a c10::Event does not say of which device it is
     }
   }
 

@@ -38,6 +38,7 @@ PROVED = (
     "operator",
     "opinfo",
     "optimizer",
+    "process_group",
     "profiler",
     "random",
     "registration",

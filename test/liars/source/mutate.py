@@ -27,6 +27,7 @@ FOLDERS = (
     "csrc/aten/",
     "csrc/autocast/",
     "csrc/bindings/",
+    "csrc/distributed/",
     "csrc/drivers/cuda/",
     "csrc/drivers/sim/",
     "csrc/graph/",

@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_conformance.authoring.backend import first_line
+from torch_conformance.authoring.ranks import Rank, group_name, on_ranks
 from torch_conformance.authoring.refusal import refuses
 from torch_conformance.spec.capabilities import MEANING, NO_STORAGE
 
@@ -540,6 +541,25 @@ def _backend_meta(dev: Device) -> bool:
     dev.attach_backend_meta(tensor)
     assert backend_meta(tensor), "a tensor has no metadata after attaching it"
     return True
+
+
+@probe("collectives")
+def _collectives(dev: Device) -> bool:
+    if dev.descriptor.single_process or group_name(dev.descriptor, dev.type) is None:
+        return False
+    found = on_ranks(dev, _sum_of_ranks, limit=dev.descriptor.deadlines.startup)
+    assert found == [3.0, 3.0], f"1.0 of rank 0 and 2.0 of rank 1 are added to {found}"
+    return True
+
+
+def _sum_of_ranks(rank: Rank) -> float:
+    import torch
+    import torch.distributed as dist
+
+    with rank.group():
+        tensor = torch.full((1,), rank.index + 1.0, device=rank.device)
+        dist.all_reduce(tensor)
+        return tensor.item()
 
 
 @probe("profiler")
