@@ -10,6 +10,8 @@
 namespace puone {
 namespace {
 
+constexpr size_t kMostFrames = 12; // of a text
+
 bool isOfTorch(const PythonFrame& frame) {
   const std::string_view file = frame.file;
   return file.find("/site-packages/torch/") != std::string_view::npos ||
@@ -36,12 +38,18 @@ std::vector<PythonFrame> pythonFrames(const PythonStack& stack) {
 std::string formatPythonStack(const PythonStack& stack) {
   const auto frames = pythonFrames(stack);
   const bool only_torch = std::all_of(frames.begin(), frames.end(), isOfTorch);
-  std::string text;
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    if (!only_torch && isOfTorch(*frame)) continue;
-    text += c10::str(
-        "  File \"", frame->file, "\", line ", frame->line, ", in ", frame->function, "\n");
+  std::vector<std::string> lines; // the innermost first
+  for (const PythonFrame& frame : frames) {
+    if (!only_torch && isOfTorch(frame)) continue;
+    if (lines.size() == kMostFrames) {
+      lines.emplace_back("  ...\n");
+      break;
+    }
+    lines.push_back(
+        c10::str("  File \"", frame.file, "\", line ", frame.line, ", in ", frame.function, "\n"));
   }
+  std::string text;
+  for (auto line = lines.rbegin(); line != lines.rend(); ++line) text += *line;
   return text;
 }
 

@@ -35,7 +35,8 @@ PythonStack gatherPythonStack();
 std::vector<PythonFrame> pythonFrames(const PythonStack& stack);
 
 // The same as text in the manner of Python's tracebacks, "most recent call last", without the
-// frames of PyTorch's own modules unless there are no others. "" for an empty stack.
+// frames of PyTorch's own modules unless there are no others, and at most the innermost twelve. ""
+// for an empty stack.
 std::string formatPythonStack(const PythonStack& stack);
 
 } // namespace puone
