@@ -138,8 +138,10 @@ std::string launchStack() {
   uint64_t number = 0;
   origin->failed(&number);
   const LaunchStack stack = recentStacks().find(number);
-  const std::string text = stack == nullptr ? std::string() : format_stack.load()(stack);
-  return text.empty() ? text : "\nThe work was queued by (most recent call last):\n" + text;
+  if (stack == nullptr) return {};
+  const std::string text = format_stack.load()(stack);
+  return text.empty() ? "\nThe work was queued by a thread without Python, such as autograd's."
+                      : "\nThe work was queued by (most recent call last):\n" + text;
 }
 
 WithoutLaunchStacks::WithoutLaunchStacks() noexcept {

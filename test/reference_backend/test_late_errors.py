@@ -162,3 +162,17 @@ except torch.AcceleratorError:
 """,
         PUONE_STACKS="1",
     )
+
+
+def test_work_of_a_backward_pass_says_that_it_has_no_stack(python: Python) -> None:
+    said = printed(
+        python,
+        """
+y = torch.ones(10, device="puone", requires_grad=True).sin().sum()
+torch.puone.synchronize()
+torch.puone._fault.kernel_error_at(1)
+print(error_of(y.backward, torch.puone.synchronize))
+""",
+        PUONE_STACKS="1",
+    )
+    assert "queued by a thread without Python, such as autograd's" in said

@@ -36,6 +36,7 @@ constexpr int kLockSpins = 100;
 /// no call before the timekeeper takes steps; how often a waiting thread looks for steps to take.
 constexpr nanoseconds kPatience = std::chrono::milliseconds(20);
 constexpr nanoseconds kHostPause = std::chrono::milliseconds(100);
+constexpr nanoseconds kHostSlice = std::chrono::milliseconds(10);
 constexpr nanoseconds kLookAgain = std::chrono::microseconds(200);
 /// One step in so many changes the order of the streams.
 constexpr uint64_t kStepsPerOrder = 8;
@@ -615,18 +616,19 @@ void Scheduler::finishTimed() {
   advance(*stream);
 }
 
-/// Whether the host has made no call for kHostPause. Waits for part of that time, at most until the
-/// next deadline.
+/// Whether the host has made no call for kHostPause. Waits for a part of that time, at most until
+/// the next deadline.
 bool Scheduler::hostPauses(Lock& lock) {
   if (host_calls_ != seen_calls_ || hosts_stepping_ > 0) {
     seen_calls_ = host_calls_;
-    seen_at_ns_ = now();
+    pause_.restart();
   }
-  const uint64_t pauses_at = seen_at_ns_ + static_cast<uint64_t>(kHostPause.count());
-  if (now() >= pauses_at) return true;
-  const uint64_t next = deadlines_.empty() ? pauses_at : deadlines_.front().time_ns;
-  const nanoseconds until(std::min(pauses_at, next));
+  if (pause_.length() >= static_cast<uint64_t>(kHostPause.count())) return true;
+  const uint64_t slice = static_cast<uint64_t>(kHostSlice.count());
+  const uint64_t next = deadlines_.empty() ? UINT64_MAX : deadlines_.front().time_ns;
+  const nanoseconds until(std::min(now() + slice, next));
   deadline_changed_.wait_until(lock, steady_clock::time_point(until));
+  pause_.look(slice);
   return false;
 }
 

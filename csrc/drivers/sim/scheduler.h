@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "drivers/common/error.h"
+#include "drivers/sim/host_pause.h"
 #include "drivers/sim/options.h"
 #include "drivers/sim/parallel.h"
 #include "drivers/sim/stream.h"
@@ -176,8 +177,8 @@ class Scheduler {
   uint64_t streams_ = 0;      // that work was submitted to
   uint64_t host_calls_ = 0;   // that let the device take steps
   size_t hosts_stepping_ = 0; // threads in such a call
-  uint64_t seen_calls_ = 0;   // host_calls_ when the timekeeper looked last, and since when
-  uint64_t seen_at_ns_ = 0;
+  uint64_t seen_calls_ = 0;   // host_calls_ when the timekeeper looked last
+  HostPause pause_;           // since then
 
   uint64_t latency_ns_;
   uint64_t submissions_ = 0; // to all streams
