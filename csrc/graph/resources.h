@@ -45,7 +45,7 @@ class Resources final : public Capture {
   size_t indexOf(GeneratorImpl& generator);
   void* stateOf(size_t index) const;
 
-  std::mutex mutex_;    // guards what follows
+  std::mutex mutex_;                   // guards what follows
   std::optional<StreamMemory> states_; // a seed and an offset for each of:
   std::vector<Draws> draws_;
   Event last_; // behind the last launch, if there are draws
