@@ -183,6 +183,10 @@ screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from th
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
 
+.PHONY: timeline
+timeline: build ## draw docs/timeline.svg, the profile of a training loop on two streams, again
+	PUONE_DRIVER=sim $(PYTHON) docs/timeline.py
+
 .PHONY: schemas
 schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
 	$(PYTHON) -m ci.schemas
@@ -242,7 +246,7 @@ dist: $(SUITE) ## build what is released: the suite's wheel, the backend's sourc
 .PHONY: clean
 clean: ## remove everything that was built (the virtual environment stays)
 	rm -rf build test/ci/node/node_modules
-	rm -rf $(addprefix reference_backend/torch_puone/,_C.*.so _build.py lib)
+	rm -rf $(addprefix reference_backend/torch_puone/,_C.*.so _distributed.*.so _build.py lib)
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 

@@ -29,7 +29,9 @@ Seconds = Annotated[float, Meta(ge=0)]
 Counts = Mapping[str, Natural]
 Evidence = Annotated[str, one_of("native", "composite", "fallback")]
 Level = Annotated[str, one_of("must", "should", "may")]
-Tier = Annotated[str, one_of("smoke", "core", "inference", "training", "multi_device", "compile")]
+Tier = Annotated[
+    str, one_of("smoke", "core", "inference", "training", "multi_device", "distributed", "compile")
+]
 Standing = Annotated[str, one_of("verified", "broken", "waived", "untested", "not asked")]
 Unlike = Annotated[
     tuple[str, ...],

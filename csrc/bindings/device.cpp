@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bindings/bindings.h"
+#include "runtime/stream.h"
 
 namespace py = pybind11;
 

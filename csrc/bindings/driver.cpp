@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "bindings/bindings.h"
+#include "runtime/launch_debugging.h"
+#include "runtime/python_stack.h"
 
 namespace puone {
 namespace {
@@ -44,6 +46,7 @@ pybind11::dict driverInfo() {
 } // namespace
 
 void bindDriver(pybind11::module_& m) {
+  setLaunchStacks(&gatherPythonStack, &formatPythonStack);
   m.def("driver_info", &driverInfo);
   m.def("shutdown", &shutdownDriver, pybind11::call_guard<pybind11::gil_scoped_release>());
   m.def("in_bad_fork", &inBadFork);

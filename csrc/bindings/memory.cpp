@@ -11,14 +11,6 @@ namespace {
 using c10::CachingAllocator::Stat;
 using c10::CachingAllocator::StatArray;
 
-// The allocators' functions take locks and may wait for the device, while threads that hold those
-// locks may want the GIL (an observer in Python): none is called with it.
-template <typename F>
-auto withoutGil(const F& f) {
-  const py::gil_scoped_release released;
-  return f();
-}
-
 py::dict toDict(const Stat& stat) {
   py::dict dict;
   dict["current"] = stat.current;
@@ -83,36 +75,6 @@ py::dict hostMemoryStats() {
   return dict;
 }
 
-py::list snapshot() {
-  py::list segments;
-  for (const auto& segment : withoutGil(memorySnapshot)) {
-    py::list blocks;
-    size_t address = segment.address;
-    for (const auto& info : segment.blocks) {
-      py::dict block;
-      block["address"] = address;
-      block["size"] = info.size;
-      block["requested_size"] = info.requested_size;
-      block["state"] =
-          info.allocated ? "active_allocated" : (info.active ? "active_awaiting_free" : "inactive");
-      blocks.append(block);
-      address += info.size;
-    }
-    py::dict dict;
-    dict["device"] = static_cast<int>(segment.device);
-    dict["address"] = segment.address;
-    dict["total_size"] = segment.total_size;
-    dict["allocated_size"] = segment.allocated_size;
-    dict["active_size"] = segment.active_size;
-    dict["requested_size"] = segment.requested_size;
-    dict["stream"] = reinterpret_cast<size_t>(segment.stream);
-    dict["segment_type"] = segment.is_large ? "large" : "small";
-    dict["blocks"] = blocks;
-    segments.append(dict);
-  }
-  return segments;
-}
-
 } // namespace
 
 void bindMemory(py::module_& m) {
@@ -139,7 +101,6 @@ void bindMemory(py::module_& m) {
         return py::make_tuple(unused, total);
       },
       py::arg("device"));
-  m.def("memory_snapshot", &snapshot);
   m.def(
       "set_memory_fraction",
       &setMemoryFraction,

@@ -28,9 +28,11 @@ PYBIND11_MODULE(_C, m) {
   puone::bindDevice(m);
   puone::bindStream(m);
   puone::bindMemory(m);
+  puone::bindMemoryHistory(m);
   puone::bindGenerator(m);
   puone::bindAutograd(m);
   puone::bindFallback(m);
+  puone::bindGraph(m);
   puone::bindFault(m);
   puone::bindDlpack(m);
   puone::bindTensorTags(m);

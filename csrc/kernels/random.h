@@ -19,6 +19,7 @@
 
 #include "kernels/args/random.h"
 #include "kernels/elementwise.h"
+#include "kernels/launch.h"
 #include "kernels/philox.h"
 #include "kernels/uniform_bits.h"
 
@@ -27,6 +28,32 @@ namespace puone::kernels::PUONE_ISA {
 template <class T>
 struct Normal {
   T value;
+};
+
+/// Where the numbers of a launch are: the key and the first counter of their Philox blocks. With a
+/// state in device memory (args/random.h) they are read there when the kernel runs.
+class Position {
+ public:
+  /// `args` is an argument struct with seed, offset and state.
+  template <class Args>
+  Position(const Launch& launch, const Args& args)
+      : seed_(args.seed),
+        offset_(args.offset),
+        state_(
+            args.state == nullptr ? nullptr
+                                  : reinterpret_cast<const uint64_t*>(launch.resolve(args.state))) {
+  }
+
+  PUONE_FN uint64_t seed() const {
+    return state_ == nullptr ? seed_ : state_[0];
+  }
+  PUONE_FN uint64_t counter() const {
+    return (state_ == nullptr ? offset_ : state_[1] + offset_) / 4;
+  }
+
+ private:
+  uint64_t seed_, offset_;
+  const uint64_t* state_;
 };
 
 /// The Philox blocks of one element, for functors that need a varying number of draws.

@@ -273,9 +273,11 @@ class RunningSums {
 void multinomial(Launch& launch, const puone_multinomial_args& args) {
   const auto* const weights = reinterpret_cast<const double*>(launch.resolve(args.weights));
   auto* const out = reinterpret_cast<int64_t*>(launch.resolve(args.out));
+  const Position position(launch, args);
   RunningSums(launch, args).compute(launch);
   map(launch, args.rows * args.samples, [=] PUONE_DEVICE(int64_t i) {
-    const PhiloxBlock block = philox(args.offset / 4, static_cast<uint64_t>(i) / 2, args.seed);
+    const PhiloxBlock block =
+        philox(position.counter(), static_cast<uint64_t>(i) / 2, position.seed());
     uint64_t bits[2];
     drawing::split(block, bits);
     const double* const sums = weights + i / args.samples * args.categories;

@@ -77,10 +77,14 @@ class Rows {
     return static_cast<int32_t>(std::find(rows.begin(), rows.end(), record.stream) - rows.begin());
   }
 
+  static libkineto::DeviceInfo infoOf(int32_t device) {
+    const std::string label = "puone:" + std::to_string(device);
+    return {device, libkineto::kExceedMaxPid + device, "puone", label};
+  }
+
   void describe(libkineto::ActivityLogger& logger, int64_t time) const {
     for (const auto& [device, rows] : devices_) {
-      const std::string label = "puone:" + std::to_string(device);
-      logger.handleDeviceInfo({device, libkineto::kExceedMaxPid + device, "puone", label}, time);
+      logger.handleDeviceInfo(infoOf(device), time);
       for (size_t row = 0; row < rows.size(); ++row) {
         const auto id = static_cast<int64_t>(row);
         const std::string name = row == 0 ? "default stream" : "stream " + std::to_string(row);
@@ -158,7 +162,10 @@ class Session final : public libkineto::IActivityProfilerSession {
   }
 
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
-    return nullptr; // there may be several: processTrace() names them
+    // processTrace() has named all devices. Kineto then calls each "GPU n", and asks for one last
+    // name.
+    if (records_.empty()) return nullptr;
+    return std::make_unique<libkineto::DeviceInfo>(Rows::infoOf(records_.front().device));
   }
   std::vector<libkineto::ResourceInfo> getResourceInfos() override {
     return {};
@@ -253,7 +260,6 @@ class Session final : public libkineto::IActivityProfilerSession {
       bar->resource = work.resource;
       bar->threadId = work.threadId;
       bar->id = static_cast<int32_t>(range.correlationId());
-      bar->linked = &range;
     }
     bar->startTime = std::min(bar->startTime, work.startTime);
     bar->endTime = std::max(bar->endTime, work.endTime);

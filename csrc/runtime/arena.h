@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cached memory of one stream (and, once there are private pools, of one private pool): its
+// The cached memory of one stream, or of one stream and one private pool (private_pools.h): its
 // segments, the blocks they are split into, and the free blocks. Work on one stream is ordered, so
 // a freed block is reused by its own stream at once. Streams share nothing here: threads that use
 // different streams do not wait for each other.
@@ -35,7 +35,8 @@ class Arena {
 
   DeviceCache& cache;
   const Stream stream;
-  const c10::MempoolId_t mempool; // {0, 0}: the memory that all operations share
+  // {0, 0}: the memory that all operations share. Changes only while there is no segment.
+  c10::MempoolId_t mempool;
 
   // Held by the thread that requests a segment of this arena from the driver; locked before
   // `mutex`. If two threads find no free block, only one of them requests a segment.
@@ -55,6 +56,11 @@ class Arena {
 
   // Puts a block back into its pool, merged with its free neighbours.
   void makeFree(Block* block, SplitChange& change);
+
+  // Whether there is no segment.
+  bool empty() const noexcept {
+    return segments_.empty();
+  }
 
   // Removes wholly free segments: all; large ones that became free at `time` or earlier; or the
   // smallest oversize ones whose sizes add up to `bytes`. Appends them.

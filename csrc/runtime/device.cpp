@@ -93,11 +93,6 @@ bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer) {
   return can != 0;
 }
 
-void synchronizeDevice(c10::DeviceIndex index) {
-  checkIndex(index);
-  PUONE_CHECK(hal().device_synchronize(index));
-}
-
 bool hasPrimaryContext(c10::DeviceIndex index) noexcept {
   return index >= 0 && index < deviceCount() && primaryContextFlag(index).load();
 }

@@ -46,10 +46,6 @@ puone_pointer_attributes pointerAttributes(const void* pointer);
 
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 
-// Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold
-// the GIL release it first.
-void synchronizeDevice(c10::DeviceIndex index);
-
 // True once something was allocated on, or queued to, the device by this process.
 bool hasPrimaryContext(c10::DeviceIndex index) noexcept;
 

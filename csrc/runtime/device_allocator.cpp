@@ -4,6 +4,7 @@
 #include <c10/core/AllocatorConfig.h>
 #include <c10/util/Exception.h>
 
+#include <exception>
 #include <memory>
 
 #include "runtime/block_table.h"
@@ -126,7 +127,8 @@ void CachingAllocator::copy_data(void* dest, const void* src, size_t count) cons
 
 void CachingAllocator::emptyCache(c10::MempoolId_t pool) {
   TORCH_CHECK_NOT_IMPLEMENTED(
-      pool == c10::MempoolId_t({0, 0}), "puone has no private memory pools");
+      pool == c10::MempoolId_t({0, 0}),
+      "puone: the memory of a graph's pool goes back when its last graph is reset");
   if (!initialized()) {
     return;
   }
@@ -181,15 +183,46 @@ std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot() {
   return segments;
 }
 
+void retainPool(c10::MempoolId_t pool) {
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->retainPool(pool);
+  }
+}
+
+void releasePool(c10::MempoolId_t pool) {
+  if (driverIsDown() || inBadFork()) return;
+  std::exception_ptr error;
+  for (auto& devices_cache : instance().caches()) {
+    try {
+      devices_cache->releasePool(pool);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+void recordDeferredFrees() noexcept {
+  if (driverIsDown() || inBadFork()) return;
+  for (auto& devices_cache : instance().caches()) {
+    devices_cache->recordDeferredFrees();
+  }
+}
+
 void setMemoryFraction(double fraction, c10::DeviceIndex device) {
   TORCH_CHECK(fraction > 0 && fraction <= 1, "memory fraction must be in (0, 1], got ", fraction);
   instance().cache(device).setMemoryFraction(fraction);
 }
 
 void recordMemoryHistory(
-    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear) {
+    bool enabled,
+    CreateContextFn recorder,
+    size_t max_entries,
+    RecordContext when,
+    bool clear,
+    uint32_t skipped) {
   for (auto& devices_cache : instance().caches()) {
-    devices_cache->history().configure(enabled, recorder, max_entries, when, clear);
+    devices_cache->history().configure(enabled, recorder, max_entries, when, clear, skipped);
   }
 }
 

@@ -11,6 +11,7 @@
 //   stream_memory     the same for the memory of a launch
 //   device_cache      one device: its arenas and its history
 //   arena             one stream: its segments and blocks
+//   private_pools     the memory of graphs
 //   block_table       from an address to its block, for all devices
 //   pending_frees     freed blocks that streams still use
 //   device_memory     the driver's malloc and free
@@ -37,13 +38,23 @@ DeviceCache& deviceCache(c10::DeviceIndex device);
 // Every segment and its blocks, for memory_snapshot().
 std::vector<c10::CachingDeviceAllocator::SegmentInfo> memorySnapshot();
 
+// DeviceCache's functions of these names, for all devices. They do nothing after shutdown.
+void retainPool(c10::MempoolId_t pool);
+void releasePool(c10::MempoolId_t pool);
+void recordDeferredFrees() noexcept;
+
 // Upper bound, as a fraction of the device's memory, that the allocator may take; (0, 1].
 void setMemoryFraction(double fraction, c10::DeviceIndex device);
 
 // The functions of c10::cuda::CUDACachingAllocator of these names, for all devices;
 // memory_history.h documents them.
 void recordMemoryHistory(
-    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear);
+    bool enabled,
+    CreateContextFn recorder,
+    size_t max_entries,
+    RecordContext when,
+    bool clear,
+    uint32_t skipped = 0);
 void attachAllocatorTraceTracker(const AllocatorTraceTracker& tracker);
 void attachOutOfMemoryObserver(const OutOfMemoryObserver& observer);
 

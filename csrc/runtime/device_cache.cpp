@@ -11,8 +11,10 @@
 #include <utility>
 
 #include "runtime/block_size.h"
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
+#include "runtime/launch_debugging.h"
 #include "runtime/out_of_memory.h"
 
 namespace puone {
@@ -34,6 +36,7 @@ bool collectsGarbage() {
 // ---- arenas ----
 
 Arena& DeviceCache::arenaOf(const Stream& stream) {
+  if (const auto capture = captureOf(stream)) return pools_.arenaOf(*this, stream, capture->pool);
   const auto id = static_cast<uint64_t>(stream.id());
   Arena* arena = id < kDirect ? direct_[id].load(std::memory_order_acquire) : nullptr;
   return C10_LIKELY(arena != nullptr) ? *arena : createArena(stream);
@@ -59,6 +62,13 @@ std::vector<Arena*> DeviceCache::arenas() {
     all.push_back(arena.get());
   }
   return all;
+}
+
+// Those whose free memory no graph needs.
+std::vector<Arena*> DeviceCache::releasableArenas() {
+  auto releasable = arenas();
+  pools_.listRetired(releasable);
+  return releasable;
 }
 
 // ---- allocation ----
@@ -135,7 +145,7 @@ void* DeviceCache::allocateAfterRelease(Arena& arena, size_t bytes) {
   }
   // Again while there is something to release: other threads take and free meanwhile.
   for (bool released = true; ptr == nullptr && released;) {
-    released = releaseCached() > 0;
+    released = releaseFree(releasableArenas()) > 0;
     ptr = memory_.allocate(bytes);
   }
   return ptr;
@@ -225,6 +235,11 @@ void DeviceCache::recordEvents(
     Arena& arena, Block* block, const std::vector<c10::StreamId>& users) {
   for (const c10::StreamId id : users) {
     const Stream user = streamOf(device_, id);
+    if (isCapturing(user)) {
+      std::lock_guard<std::mutex> lock(deferred_mutex_);
+      deferred_.push_back({block, id});
+      continue;
+    }
     std::unique_lock<std::mutex> lock(arena.mutex);
     Event event = arena.pending.newEvent();
     lock.unlock();
@@ -245,10 +260,22 @@ void DeviceCache::recordEvents(
   }
 }
 
+void DeviceCache::recordDeferredFrees() {
+  std::vector<DeferredUse> uses;
+  {
+    std::lock_guard<std::mutex> lock(deferred_mutex_);
+    uses.swap(deferred_);
+  }
+  for (const auto& [block, user] : uses) {
+    recordEvents(*block->arena, block, {user});
+  }
+}
+
 // Frees the blocks whose events have completed. The arena's mutex is held. Throws a stream's
 // asynchronous error, once.
 void DeviceCache::processEvents(Arena& arena) {
   std::vector<Block*> reusable;
+  const WithoutLaunchStacks with_a_lock;
   const auto error = arena.pending.poll(reusable);
   completeFrees(reusable);
   if (error != nullptr) {
@@ -258,23 +285,25 @@ void DeviceCache::processEvents(Arena& arena) {
 
 // ---- back to the driver; reclaiming_ is held ----
 
-// Releases every segment that is wholly free; returns their bytes.
-size_t DeviceCache::releaseCached() {
-  const auto all = arenas();
-  for (Arena* arena : all) {
+// Releases every segment of these arenas that is wholly free; returns their bytes.
+size_t DeviceCache::releaseFree(const std::vector<Arena*>& arenas) {
+  for (Arena* arena : arenas) {
     waitForUses(*arena);
   }
   std::vector<Segment> segments;
-  for (Arena* arena : all) {
+  for (Arena* arena : arenas) {
     std::lock_guard<std::mutex> lock(arena->mutex);
     arena->removeSegments(segments);
   }
-  return release(segments);
+  const size_t bytes = release(segments);
+  pools_.forgetEmpty();
+  return bytes;
 }
 
 // Releases just enough oversize segments of the arena for a request, if that can do.
 size_t DeviceCache::releaseAtLeast(Arena& arena, size_t bytes) {
-  if (maxSplitSize() == std::numeric_limits<size_t>::max()) {
+  const bool private_pool = arena.mempool != c10::MempoolId_t{0, 0};
+  if (private_pool || maxSplitSize() == std::numeric_limits<size_t>::max()) {
     return 0;
   }
   std::vector<Segment> segments;
@@ -383,7 +412,7 @@ void DeviceCache::collectGarbage() {
   const auto allowed = static_cast<size_t>(threshold * whole);
   size_t reserved = stats_.totals().reserved;
   std::vector<std::pair<uint64_t, size_t>> idle; // (since when, bytes)
-  for (Arena* arena : arenas()) {
+  for (Arena* arena : releasableArenas()) {
     std::lock_guard<std::mutex> lock(arena->mutex);
     arena->listIdle(idle);
   }
@@ -400,7 +429,7 @@ void DeviceCache::collectGarbage() {
     return;
   }
   std::vector<Segment> segments;
-  for (Arena* arena : arenas()) {
+  for (Arena* arena : releasableArenas()) {
     std::lock_guard<std::mutex> lock(arena->mutex);
     arena->removeIdle(*latest, segments);
   }
@@ -409,7 +438,19 @@ void DeviceCache::collectGarbage() {
 
 void DeviceCache::emptyCache() {
   std::lock_guard<std::mutex> reclaiming(reclaiming_);
-  releaseCached();
+  releaseFree(releasableArenas());
+}
+
+void DeviceCache::retainPool(c10::MempoolId_t pool) {
+  pools_.retain(pool);
+}
+
+void DeviceCache::releasePool(c10::MempoolId_t pool) {
+  pools_.release(pool);
+  std::lock_guard<std::mutex> reclaiming(reclaiming_);
+  std::vector<Arena*> retired;
+  pools_.listRetired(retired);
+  releaseFree(retired);
 }
 
 // ---- what is seen from outside ----
@@ -445,13 +486,16 @@ void DeviceCache::setMemoryFraction(double fraction) {
 
 void DeviceCache::snapshot(std::vector<c10::CachingDeviceAllocator::SegmentInfo>& out) {
   const size_t first = out.size();
-  for (Arena* arena : arenas()) {
+  auto all = arenas();
+  pools_.list(all);
+  for (Arena* arena : all) {
     std::lock_guard<std::mutex> lock(arena->mutex);
     arena->snapshot(out);
   }
   std::sort(out.begin() + static_cast<ptrdiff_t>(first), out.end(), [](auto& a, auto& b) {
     return a.address < b.address;
   });
+  history_.record(TraceEntry::SNAPSHOT, nullptr, 0, nullptr, {0, 0});
 }
 
 } // namespace puone

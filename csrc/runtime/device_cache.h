@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cached memory of one device: an arena per stream, the driver's memory behind them, and what
-// concerns all of them: statistics, history, running out of memory. device_allocator.cpp puts c10's
+// The cached memory of one device: an arena per stream, those of graphs (private_pools.h), the
+// driver's memory behind them, and what concerns all of them: statistics, history, running out of
+// memory. device_allocator.cpp puts c10's
 // interface over it.
 //
 // Locks, in the order in which they are taken: Arena::growth, reclaiming_, Arena::mutex; statistics
@@ -22,6 +23,7 @@
 #include "runtime/device_memory.h"
 #include "runtime/memory_history.h"
 #include "runtime/memory_stats.h"
+#include "runtime/private_pools.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -42,9 +44,17 @@ class DeviceCache {
   // The block must not be reused before the work queued on `stream` when it is freed is done.
   void recordStream(Block* block, c10::StreamId stream);
 
-  // Gives every unused segment back to the driver. Waits for the streams that recordStream()
-  // announced.
+  // Gives every unused segment back to the driver, except those of graphs. Waits for the streams
+  // that recordStream() announced.
   void emptyCache();
+
+  // One more graph has its memory in the pool; one less, which gives the unused segments of a pool
+  // without graphs back to the driver and waits for the device to do so.
+  void retainPool(c10::MempoolId_t pool);
+  void releasePool(c10::MempoolId_t pool);
+
+  // Looks again at the frees that had to wait for the end of a capture.
+  void recordDeferredFrees();
 
   c10::CachingDeviceAllocator::DeviceStats stats() const;
   MemoryStats::Totals totals() const {
@@ -74,6 +84,7 @@ class DeviceCache {
   Arena& arenaOf(const Stream& stream);
   Arena& createArena(const Stream& stream);
   std::vector<Arena*> arenas();
+  std::vector<Arena*> releasableArenas();
 
   Block* allocateCached(Arena& arena, const Request& request);
   Block* allocateSegment(Arena& arena, const Request& request);
@@ -86,7 +97,7 @@ class DeviceCache {
   void completeFree(Block* block);
   void completeFrees(const std::vector<Block*>& blocks);
 
-  size_t releaseCached();
+  size_t releaseFree(const std::vector<Arena*>& arenas);
   size_t releaseAtLeast(Arena& arena, size_t bytes);
   size_t release(std::vector<Segment>& segments);
   void waitForUses(Arena& arena);
@@ -115,6 +126,15 @@ class DeviceCache {
   std::array<std::atomic<Arena*>, kDirect> direct_{};
   std::mutex arenas_mutex_;
   std::unordered_map<c10::StreamId, std::unique_ptr<Arena>> arenas_;
+  PrivatePools pools_;
+
+  // Uses by streams that are being captured: an event on them would become part of the graph.
+  struct DeferredUse {
+    Block* block;
+    c10::StreamId user;
+  };
+  std::mutex deferred_mutex_;
+  std::vector<DeferredUse> deferred_;
 };
 
 } // namespace puone

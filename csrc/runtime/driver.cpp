@@ -18,6 +18,7 @@
 
 #include "hal/loader.h"
 #include "runtime/driver_table.h"
+#include "runtime/launch_debugging.h"
 
 namespace puone {
 namespace {
@@ -130,6 +131,7 @@ struct ChosenDriver {
         state.error = "driver " + path + " has no device";
       }
       state.device_count = count;
+      if (state.available()) debugLaunches(driver->api);
     } catch (const std::exception& e) {
       state.error = e.what();
     }
@@ -253,7 +255,7 @@ void throwStatus(puone_status status, const char* call) {
       C10_THROW_ERROR(Error, message);
     default:
       throw c10::AcceleratorError(
-          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, status, message);
+          {__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, status, message + launchStack());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <c10/util/Exception.h>
 
+#include "runtime/deferred_error.h"
 #include "runtime/driver.h"
 
 namespace puone {
@@ -45,6 +46,7 @@ bool Event::query() const {
 void Event::synchronize() const {
   if (handle_ != nullptr) {
     PUONE_CHECK(hal().event_synchronize(handle_));
+    raiseDeferredError(device_);
   }
 }
 

@@ -10,7 +10,9 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
+#include "runtime/stream.h"
 
 namespace puone {
 namespace {
@@ -25,21 +27,30 @@ GeneratorImpl::GeneratorImpl(c10::DeviceIndex device)
     : c10::GeneratorImpl(
           c10::Device(kDeviceType, device), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
 
+void GeneratorImpl::refuseInCapture() const {
+  puone::refuseInCapture(
+      getCurrentStream(device().index()), "the state of a generator cannot be set or read");
+}
+
 void GeneratorImpl::set_current_seed(uint64_t seed) {
+  refuseInCapture();
   seed_ = seed;
   offset_ = 0;
 }
 
 void GeneratorImpl::set_offset(uint64_t offset) {
+  refuseInCapture();
   TORCH_CHECK(offset % 4 == 0, "generator offset must be a multiple of 4, got ", offset);
   offset_ = offset;
 }
 
 uint64_t GeneratorImpl::get_offset() const {
+  refuseInCapture();
   return offset_;
 }
 
 uint64_t GeneratorImpl::current_seed() const {
+  refuseInCapture();
   return seed_;
 }
 
@@ -67,6 +78,7 @@ void GeneratorImpl::set_state(const c10::TensorImpl& state) {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
+  refuseInCapture();
   auto state = at::detail::empty_cpu(
       {static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte, {}, {}, {}, {});
   auto* bytes = static_cast<char*>(state.data_ptr());
@@ -79,10 +91,16 @@ c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
 std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t numbers) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const uint64_t before = offset_;
-  offset_ += (numbers + 3) / 4 * 4;
+  offset_ += rounded(numbers);
   return {seed_, before};
 }
 // [end: reserve]
+
+PhiloxPosition GeneratorImpl::draw(uint64_t numbers, const Stream& stream) {
+  if (const auto capture = captureOf(stream)) return capture->draw(*this, numbers);
+  const auto [seed, offset] = reserve(numbers);
+  return {seed, offset, nullptr};
+}
 
 GeneratorImpl* GeneratorImpl::clone_impl() const {
   auto* copy = new GeneratorImpl(device().index());

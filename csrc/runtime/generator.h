@@ -12,10 +12,21 @@
 
 namespace puone {
 
+class Stream;
+
+// Where a kernel finds its random numbers: kernels/args/random.h says what the fields mean.
+struct PhiloxPosition {
+  uint64_t seed;
+  uint64_t offset;
+  void* state; // of a captured launch, else NULL
+};
+
 class GeneratorImpl final : public c10::GeneratorImpl {
  public:
   explicit GeneratorImpl(c10::DeviceIndex device);
 
+  // Neither the seed nor the offset can be set or read while the device's current stream is being
+  // captured: a graph draws from the state that the generator has when it is launched.
   void set_current_seed(uint64_t seed) override;
   void set_offset(uint64_t offset) override;
   uint64_t get_offset() const override;
@@ -29,8 +40,17 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   // kernel may draw. Returns {seed, offset before}. Thread-safe.
   std::pair<uint64_t, uint64_t> reserve(uint64_t numbers);
 
+  // The same for a kernel that is queued on `stream`. One that is being captured takes its numbers
+  // at each launch of the graph, and none now.
+  PhiloxPosition draw(uint64_t numbers, const Stream& stream);
+
+  static uint64_t rounded(uint64_t numbers) noexcept {
+    return (numbers + 3) / 4 * 4;
+  }
+
  private:
   GeneratorImpl* clone_impl() const override;
+  void refuseInCapture() const;
 
   uint64_t seed_ = c10::default_rng_seed_val;
   uint64_t offset_ = 0;

@@ -4,6 +4,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
+#include "runtime/capture.h"
+#include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
@@ -42,6 +44,8 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   // ---- device ----
 
   c10::Device exchangeDevice(c10::Device device) const override {
+    // The destructor of a future calls it, also after shutdown and in a forked child.
+    if (driverIsDown() || inBadFork()) return device;
     return {kDeviceType, maybeExchangeDevice(device.index())};
   }
 
@@ -108,6 +112,11 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
     Stream(stream).synchronize();
   }
 
+  // Not marked `override`: torch has it since 2.13.
+  bool isStreamCapturing(const c10::Stream& stream) const {
+    return isCapturing(Stream(stream));
+  }
+
   void* getStreamNativeHandle(const c10::Stream stream) const override {
     void* handle = nullptr;
     PUONE_CHECK(hal().stream_native_handle(Stream(stream).handle(), &handle));
@@ -152,6 +161,7 @@ struct GuardImpl final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event != nullptr) {
       PUONE_CHECK(hal().event_synchronize(asEvent(event)));
+      raiseDeferredError(-1); // a c10::Event does not say of which device it is
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime/host_allocator.h"
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/event.h"
@@ -9,7 +10,39 @@
 namespace puone {
 namespace {
 
-struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, Event> {
+// Behind the last use of a block by a stream. Nothing can be recorded while the stream is being
+// captured: the event then waits for the end of the capture.
+class UseEvent {
+ public:
+  explicit UseEvent(const Stream& stream) : stream_(stream) {}
+
+  // Returns whether it is recorded.
+  bool record() {
+    if (!recorded_ && !isCapturing(stream_)) {
+      event_.record(stream_);
+      recorded_ = true;
+    }
+    return recorded_;
+  }
+
+  bool query() {
+    return record() && event_.query();
+  }
+
+ private:
+  Stream stream_;
+  Event event_;
+  bool recorded_ = false;
+};
+
+struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, UseEvent> {
+ public:
+  // A graph would use the memory at each replay, when its owner has long freed it.
+  std::pair<void*, void*> allocate(size_t size) override {
+    refuseInCapture(getCurrentStream(), "pinned memory cannot be allocated");
+    return CachingHostAllocatorImpl::allocate(size);
+  }
+
  private:
   void allocate_host_memory(size_t size, void** ptr) override {
     PUONE_CHECK(hal().host_malloc(size, ptr));
@@ -19,13 +52,11 @@ struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, Event> {
     PUONE_CHECK(hal().host_free(block->ptr_));
   }
 
-  void record_stream(std::optional<std::vector<Event>>& events, Stream stream) override {
-    Event event;
-    event.record(stream);
-    events->push_back(std::move(event));
+  void record_stream(std::optional<std::vector<UseEvent>>& events, Stream stream) override {
+    events->emplace_back(stream).record();
   }
 
-  bool query_event(Event& event) override {
+  bool query_event(UseEvent& event) override {
     return event.query();
   }
 
@@ -33,8 +64,8 @@ struct HostAllocatorImpl final : at::CachingHostAllocatorImpl<Stream, Event> {
     return getCurrentStream();
   }
 
-  bool stream_is_capturing(Stream) const override {
-    return false;
+  bool stream_is_capturing(Stream stream) const override {
+    return isCapturing(stream);
   }
 };
 

@@ -9,10 +9,16 @@
 namespace puone {
 
 void MemoryHistory::configure(
-    bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear) {
+    bool enabled,
+    CreateContextFn recorder,
+    size_t max_entries,
+    RecordContext when,
+    bool clear,
+    uint32_t skipped) {
   TORCH_CHECK(when == RecordContext::NEVER || recorder != nullptr, "stacks need a recorder");
   std::lock_guard<std::mutex> lock(mutex_);
   recording_ = enabled;
+  skipped_ = skipped;
   recorder_.store(recorder);
   when_.store(enabled ? when : RecordContext::NEVER);
   if (!enabled || clear || max_entries != max_entries_) {
@@ -64,7 +70,7 @@ void MemoryHistory::recordNow(
   {
     std::lock_guard<std::mutex> lock(mutex_);
     trackers = trackers_;
-    if (recording_) {
+    if (recording_ && (skipped_ >> action & 1) == 0) {
       keep(entry);
     }
   }

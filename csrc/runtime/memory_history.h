@@ -31,9 +31,15 @@ class MemoryHistory {
   explicit MemoryHistory(c10::DeviceIndex device) : device_(device) {}
 
   // Starts or stops recording. Keeps the last `max_entries` entries. `recorder` gathers a stack; it
-  // is called without a lock and may take the GIL. `when` says for what; NEVER for nothing.
+  // is called without a lock and may take the GIL. `when` says for what; NEVER for nothing. Entries
+  // of the actions in `skipped`, a set of bits (1 << action), are not kept.
   void configure(
-      bool enabled, CreateContextFn recorder, size_t max_entries, RecordContext when, bool clear);
+      bool enabled,
+      CreateContextFn recorder,
+      size_t max_entries,
+      RecordContext when,
+      bool clear,
+      uint32_t skipped = 0);
 
   // Called for each entry from then on, by the thread that caused it, before the operation returns:
   // for SEGMENT_FREE before the driver gets the memory back. The allocator's locks are held: a
@@ -96,6 +102,7 @@ class MemoryHistory {
   mutable std::mutex mutex_;
   bool recording_ = false;
   size_t max_entries_ = 1;
+  uint32_t skipped_ = 0;
   std::vector<TraceEntry> ring_;
   size_t oldest_ = 0; // once the ring is full
   std::shared_ptr<const std::vector<AllocatorTraceTracker>> trackers_;

@@ -9,6 +9,9 @@
 #include <mutex>
 #include <vector>
 
+#include "runtime/capture.h"
+#include "runtime/dedicated_stream.h"
+#include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/primary_context.h"
@@ -22,7 +25,7 @@ constexpr int kMaxPriorities = 4;
 constexpr c10::StreamId kDefaultStreamId = 0;
 
 // A stream id is 0 for the default stream; then 1 + pool * 32 + position, where pool p holds the
-// streams of priority -p; then external streams, in the order in which they were wrapped.
+// streams of priority -p; then external and dedicated streams, in the order of their creation.
 constexpr c10::StreamId kFirstExternalId = 1 + kMaxPriorities * kStreamsPerPool;
 constexpr int poolOf(c10::StreamId id) {
   return static_cast<int>((id - 1) / kStreamsPerPool);
@@ -37,7 +40,9 @@ struct DeviceStreams {
   std::array<std::atomic<puone_stream>, kFirstExternalId> handles{};
   std::array<std::atomic<uint32_t>, kMaxPriorities> next{};
   std::mutex creation;
-  std::vector<ExternalStream> external; // guarded by `creation`
+  // Guarded by `creation`, as the next one is. A dedicated stream is in it too, its own native one.
+  std::vector<ExternalStream> external;
+  std::vector<c10::StreamId> idle_dedicated; // given back
 };
 
 DeviceStreams& deviceStreams(c10::DeviceIndex device) {
@@ -126,6 +131,7 @@ bool Stream::query() const {
 
 void Stream::synchronize() const {
   PUONE_CHECK(hal().stream_synchronize(handle()));
+  raiseDeferredError(deviceIndex());
 }
 
 int Stream::priority() const {
@@ -186,8 +192,41 @@ std::optional<Stream> findStream(puone_stream handle) {
   return std::nullopt;
 }
 
+Stream takeDedicatedStream(c10::DeviceIndex device) {
+  device = resolveDevice(device);
+  auto& streams = deviceStreams(device);
+  std::unique_lock<std::mutex> lock(streams.creation);
+  c10::StreamId id = 0;
+  if (!streams.idle_dedicated.empty()) {
+    id = streams.idle_dedicated.back();
+    streams.idle_dedicated.pop_back();
+  } else {
+    streams.external.reserve(streams.external.size() + 1);
+    puone_stream handle = nullptr;
+    PUONE_CHECK(hal().stream_create(device, 0, &handle));
+    id = kFirstExternalId + static_cast<c10::StreamId>(streams.external.size());
+    streams.external.push_back({handle, handle});
+    primaryContextFlag(device).store(true);
+  }
+  lock.unlock(); // the constructor takes it
+  return makeStream(device, id);
+}
+
+void giveBackDedicatedStream(const Stream& stream) {
+  auto& streams = deviceStreams(stream.deviceIndex());
+  const std::lock_guard<std::mutex> lock(streams.creation);
+  streams.idle_dedicated.push_back(stream.id());
+}
+
 void setCurrentStream(const Stream& stream) {
   currentStreamId(resolveDevice(stream.deviceIndex())) = stream.id();
+}
+
+void synchronizeDevice(c10::DeviceIndex device) {
+  const c10::DeviceIndex index = resolveDevice(device);
+  refuseInCapture(getCurrentStream(index), "the device cannot be synchronised");
+  PUONE_CHECK(hal().device_synchronize(index));
+  raiseDeferredError(index);
 }
 
 std::pair<int, int> streamPriorityRange() {

@@ -67,6 +67,10 @@ Stream getStreamFromExternal(void* native, c10::DeviceIndex device = -1);
 // Makes `stream` the calling thread's current stream of its device; the current device stays.
 void setCurrentStream(const Stream& stream);
 
+// Blocks until all streams of the device are idle, without the GIL's knowledge: callers that hold
+// the GIL release it first. Throws if the device's current stream is being captured.
+void synchronizeDevice(c10::DeviceIndex device);
+
 // {least, greatest}; greatest <= 0 is the most urgent.
 std::pair<int, int> streamPriorityRange();
 

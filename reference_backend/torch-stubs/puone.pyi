@@ -3,6 +3,7 @@
 # torch is looked up in torch itself.
 from torch_puone import *
 from torch_puone import amp as amp
+from torch_puone import graphs as graphs
 from torch_puone import interop as interop
 from torch_puone import memory as memory
 from torch_puone import random as random

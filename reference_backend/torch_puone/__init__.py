@@ -31,6 +31,7 @@ from . import (
     _inductor,
     _utils,
     amp,
+    graphs,
     interop,
     memory,
     random,
@@ -58,6 +59,8 @@ from .devices import (
     set_device,
     synchronize,
 )
+from .graphed_callables import make_graphed_callables
+from .graphs import PUONEGraph, graph, graph_pool_handle, is_current_stream_capturing
 from .memory import (
     device_memory_used,
     empty_cache,
@@ -101,7 +104,6 @@ from .streams import (
     current_stream,
     default_stream,
     get_stream_from_external,
-    is_current_stream_capturing,
     set_stream,
     stream,
 )
@@ -136,6 +138,7 @@ __all__ = [
     "Event",
     "ExternalStream",
     "OutOfMemoryError",
+    "PUONEGraph",
     "Stream",
     "StreamContext",
     "amp",
@@ -159,6 +162,9 @@ __all__ = [
     "get_rng_state_all",
     "get_stream_from_external",
     "get_tensor_tags",
+    "graph",
+    "graph_pool_handle",
+    "graphs",
     "host_empty_cache",
     "host_memory_stats",
     "host_memory_stats_as_nested_dict",
@@ -170,6 +176,7 @@ __all__ = [
     "is_current_stream_capturing",
     "is_initialized",
     "is_tf32_supported",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from datetime import timedelta
 from pathlib import Path
 
 from . import _C
 from ._lazy import is_initialized
 
+#: How long calls of process groups that were not destroyed may still take.
+GRACE = timedelta(seconds=2)
+
 
 def shutdown() -> None:
     """Finish queued work and stop the driver. Runs once, as an exit handler."""
+    # Work that waits for another process would keep what follows.
+    if groups := sys.modules.get(f"{__package__}._distributed"):
+        groups.abort_all(GRACE)
     if is_initialized() and _autograd_has_device_threads():
         # A thread of autograd's that asks for the GIL when the interpreter is gone ends the process
         # with SIGABRT: one that was started but has not run yet does, and so does one that still

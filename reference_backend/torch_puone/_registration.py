@@ -18,6 +18,7 @@ from ._compatibility import TorchBuild, mismatch
 
 NAME = "puone"
 UNCLAIMED = "privateuseone"
+PROCESS_GROUP = "pccl"
 PACKAGE = __package__ or "torch_puone"
 PUBLIC_SUBMODULES = ("amp", "interop", "memory", "random", "streams")
 
@@ -80,5 +81,29 @@ def register() -> None:
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )
     # [end: module]
+    register_process_group()
     # Work may still be queued. Registered this early, it runs after the program's own handlers.
     atexit.register(sys.modules[f"{PACKAGE}._exit"].shutdown)
+
+
+def register_process_group() -> None:
+    """Make `pccl` known to torch.distributed, as the default for this device.
+
+    `import torch` calls this. PyTorch 2.15 also does when `pccl` is asked for by its name, through
+    the entry point; a second time has no effect.
+    """
+    if not torch.distributed.is_available():
+        return
+    # [quote: process group]
+    torch.distributed.Backend.register_backend(
+        PROCESS_GROUP,
+        _create_process_group,
+        extended_api=True,
+        devices=[NAME],  # a list: 2.13 takes a string apart into letters
+    )
+    # [end: process group]
+
+
+def _create_process_group(*arguments: object) -> object:
+    # Imported by the first group, not by `import torch`.
+    return importlib.import_module(f"{PACKAGE}.distributed").create(*arguments)

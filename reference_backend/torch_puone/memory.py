@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections import OrderedDict
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
 
 from torch.types import Device
 
 from . import _C
 from ._lazy import _lazy_init, is_initialized
+from ._registration import NAME
 from ._utils import _get_device_index
 
 #: What `set_per_process_memory_fraction()` has set, by device.
@@ -112,8 +115,89 @@ def device_memory_used(device: Device = None) -> int:
 
 
 def memory_snapshot() -> list[dict[str, Any]]:
-    """Every segment of every device's allocator, with its blocks."""
+    """Every segment of every device's allocator, with its blocks.
+
+    Blocks have the Python stack that allocated them if `_record_memory_history()` is on.
+    """
     return _C.memory_snapshot() if is_initialized() else []
+
+
+def _record_memory_history(
+    enabled: Literal["state", "all"] | None = "all",
+    context: Literal["state", "alloc", "all"] | None = "all",
+    stacks: Literal["python", "all"] = "all",
+    max_entries: int = sys.maxsize,
+    device: Device = None,
+    clear_history: bool = False,
+    compile_context: bool = False,
+    global_record_annotations: bool = False,
+    skip_actions: Sequence[str] | None = None,
+) -> None:
+    """Record what is allocated and freed, and where in the program, until the next call.
+
+    The arguments are those of `torch.cuda.memory._record_memory_history`, which documents them.
+    All devices are recorded, whatever `device` is. Thread-safe.
+
+    Args:
+        enabled: None stops; "state" keeps the stacks of what is allocated; "all" also keeps a
+            history of the last `max_entries` allocations and frees.
+        context: what has a stack: None nothing, "state" what is allocated, "alloc" also entries of
+            allocations in the history, "all" also frees.
+        stacks: "python", or "all" for C++ frames, too, which take long to look up.
+        clear_history: forget what was recorded before.
+        skip_actions: kinds of entries that are not kept, such as "free_requested".
+
+    Raises NotImplementedError for `compile_context` and `global_record_annotations`.
+    """
+    if compile_context or global_record_annotations:
+        raise NotImplementedError(
+            f"{NAME} records neither compile contexts nor annotations in the memory history"
+        )
+    _lazy_init()
+    _C.record_memory_history(
+        enabled, context, stacks, max_entries, clear_history, list(skip_actions or ())
+    )
+
+
+def _snapshot(device: Device = None, augment_with_fx_traces: bool = False) -> dict[str, Any]:
+    """Segments and history of all devices, in the format of `torch.cuda.memory._snapshot`.
+
+    What reads that reads this: `torch.cuda._memory_viz`, and https://pytorch.org/memory_viz after
+    `_dump_snapshot()`. With `augment_with_fx_traces` frames of FX code name its original source.
+    """
+    if not is_initialized():
+        return {
+            "segments": [],
+            "device_traces": [],
+            "allocator_settings": {},
+            "external_annotations": [],
+        }
+    snapshot = _C.whole_memory_snapshot()
+    if augment_with_fx_traces:
+        from torch._utils import _augment_memory_snapshot_stack_traces
+
+        return _augment_memory_snapshot_stack_traces(snapshot)  # type: ignore[arg-type,return-value]
+    return snapshot
+
+
+def _dump_snapshot(
+    filename: str = "dump_snapshot.pickle", augment_with_fx_traces: bool = False
+) -> None:
+    """Write `_snapshot()` to a file that https://pytorch.org/memory_viz opens."""
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(augment_with_fx_traces=augment_with_fx_traces), file)
+
+
+def attach_out_of_memory_observer(observer: Callable[[int, int, int, int], object]) -> None:
+    """Call `observer(device, size, total, free)` before each OutOfMemoryError, from now on.
+
+    `size` is that of the failed request, `total` what the allocator may take, `free` what the
+    driver has; all in bytes. It runs on the thread that allocates, and may free memory or dump a
+    snapshot. An exception in it is reported and does not replace the OutOfMemoryError. As CUDA's
+    `torch._C._cuda_attach_out_of_memory_observer`.
+    """
+    _lazy_init()
+    _C.attach_out_of_memory_observer(observer)
 
 
 def set_per_process_memory_fraction(fraction: float, device: Device = None) -> None:

@@ -162,11 +162,6 @@ def set_stream(stream: torch.Stream) -> None:
     _C.set_device(stream.device_index)
 
 
-def is_current_stream_capturing() -> bool:
-    """Whether a graph is being captured: never, there are no graphs yet."""
-    return False
-
-
 def _wrap(triple: _C.StreamTriple) -> Stream:
     return Stream(**_triple(triple))
 

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A correct program stays correct under the adversarial schedule; an incorrect one is found out.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <vector>
+
 #include "sim.h"
 
 using namespace puone::test;
@@ -43,6 +48,28 @@ unsigned char ringResult(Sim& sim, bool ordered) {
   return result;
 }
 
+constexpr int kTurns = 40;
+
+/// What a stream reads of a byte that another one counts up, with a pause of the host after each
+/// `pause`-th turn.
+std::vector<unsigned char> raceResult(Sim& sim, int pause) {
+  const puone_stream writer = sim.stream();
+  const puone_stream reader = sim.stream();
+  unsigned char* byte = sim.memory<unsigned char>(1);
+  unsigned char* seen = sim.memory<unsigned char>(kTurns);
+  OK(hal().memset_async(byte, 0, 1, writer));
+  OK(hal().stream_synchronize(writer));
+  for (int turn = 0; turn < kTurns; ++turn) {
+    OK(hal().memset_async(byte, turn + 1, 1, writer));
+    sim.move(seen + turn, byte, 1, reader);
+    if (turn % pause == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  OK(hal().device_synchronize(0));
+  std::vector<unsigned char> result;
+  for (int turn = 0; turn < kTurns; ++turn) result.push_back(sim.value(seen + turn, reader));
+  return result;
+}
+
 } // namespace
 
 TEST(a_program_ordered_by_events_is_right_under_every_seed) {
@@ -60,6 +87,23 @@ TEST(a_program_that_forgets_its_events_goes_wrong_under_some_seed) {
     if (ringResult(sim, false) != kRounds) ++wrong;
   }
   CHECK(wrong > 0);
+}
+
+TEST(a_seed_repeats_its_schedule_and_each_has_its_own) {
+  std::vector<std::vector<unsigned char>> results;
+  for (int seed = 0; seed < 6; ++seed) {
+    for (const int pause : {kTurns, 7, 3}) {
+      Sim sim({{"PUONE_SIM_SEED", std::to_string(seed)}});
+      const auto result = raceResult(sim, pause);
+      if (pause == kTurns) {
+        results.push_back(result);
+      } else {
+        CHECK(result == results.back());
+      }
+    }
+  }
+  std::sort(results.begin(), results.end());
+  CHECK(std::adjacent_find(results.begin(), results.end()) == results.end());
 }
 #endif
 

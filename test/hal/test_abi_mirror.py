@@ -28,6 +28,7 @@ from hal_conformance import abi, contract, kernels
 
 CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"
+ORIGIN = CSRC / "hal" / "origin.h"
 GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
@@ -51,6 +52,7 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_graph_api": abi.GraphApi,
     "puone_trace_record": abi.TraceRecord,
     "puone_trace_api": abi.TraceApi,
+    "puone_origin_api": abi.OriginApi,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
@@ -61,6 +63,7 @@ CONSTANTS = {
     "PUONE_DLPACK_VERSION": abi.DLPACK_VERSION,
     "PUONE_GRAPH_VERSION": abi.GRAPH_VERSION,
     "PUONE_TRACE_VERSION": abi.TRACE_VERSION,
+    "PUONE_ORIGIN_VERSION": abi.ORIGIN_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
@@ -107,7 +110,7 @@ def body(kind: str, name: str) -> str:
     form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
         form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
-    found = re.search(form, code(HAL))
+    found = re.search(form, code(HAL) + code(ORIGIN))
     assert found, f"no {kind} {name} in the header"
     return found[1]
 
@@ -159,7 +162,7 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL))
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN))
     declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
@@ -218,7 +221,7 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
     ]
     includes = "".join(f'#include "{header}"\n' for header in headers)
     source.write_text(
-        '#include <stdio.h>\n#include "hal/hal.h"\n'
+        '#include <stdio.h>\n#include "hal/hal.h"\n#include "hal/origin.h"\n'
         + includes
         + "int main(void) {\n"
         + "\n".join(lines)

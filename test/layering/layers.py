@@ -39,7 +39,8 @@ LAYERS = {
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(
-        project=("hal/hal.h", "hal/validation.h", "kernels", "drivers/common"), torch=False
+        project=("hal/hal.h", "hal/origin.h", "hal/validation.h", "kernels", "drivers/common"),
+        torch=False,
     ),
     "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),
     # What a backend needs before it has one operator of its own; it does not know the operators.

@@ -11,9 +11,11 @@ from typing import Any
 
 import yaml
 from liar import HERE, Liar
-from trial import CATALOGUE, Verdict
+from trial import CATALOGUE, Verdict, checks_for
 
 INTENDED = 0.95
+#: How many checks the document names of a liar.
+SHOWN = 3
 EQUIVALENT = HERE / "equivalent.yaml"
 NOTICE = "<!-- Written by `make liars`; do not edit. -->"
 
@@ -60,7 +62,11 @@ class Matrix:
         }
 
     def markdown(self) -> str:
-        """docs/liars.md: what does not depend on how fast the machine is."""
+        """docs/liars.md: the same for all runs in which the same liars are caught.
+
+        Which check notices a lie first, and whether it fails, hangs or ends the process then,
+        depends on the machine: that stands in the JSON.
+        """
         lines = [NOTICE, "# Liars", "", _ABOUT, "", f"**{self.summary()}.**", ""]
         for title, groups in (("Layer", self._by_layer()), ("Surface", self._by_surface())):
             lines += [f"| {title} | liars | killed | as intended |", "|---|---|---|---|"]
@@ -69,7 +75,7 @@ class Matrix:
                 lines.append(f"| {name} | {len(verdicts)} | {killed} | {intended} |")
             lines.append("")
         lines += [
-            "| Liar | Layer | What is wrong | Requirements | Caught by |",
+            "| Liar | Layer | What is wrong | Requirements | Must be caught by |",
             "|---|---|---|---|---|",
         ]
         lines += [_row(liar, verdict) for liar, verdict in sorted(self.rows, key=_place)]
@@ -110,16 +116,26 @@ def _place(entry: tuple[Liar, Verdict]) -> tuple[str, str]:
 
 
 def _row(liar: Liar, verdict: Verdict) -> str:
-    caught = " ".join(f"`{kill.check}` {kill.outcome}" for kill in verdict.kills[:1])
-    if verdict.cannot_load:
-        caught = "cannot load"
+    caught = "loading" if liar.cannot_load else ", ".join(_catchers(liar))
     if not verdict.killed:
-        caught = "**nobody**"
+        caught += ", and is caught by **nobody**"
     elif not verdict.intended:
-        caught += f" (by accident; missed {' '.join(verdict.missed)})"
+        caught += f", and is caught by accident; missed {' '.join(verdict.missed)}"
     named = " ".join((*liar.requirements, *liar.hal))
     cells = (f"`{liar.id}`", liar.layer, liar.lie, named, caught)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _catchers(liar: Liar) -> Iterator[str]:
+    """The checks that are to catch it: its own, or the first ones of its requirements."""
+    named = liar.checks
+    if not named:
+        named = tuple(dict.fromkeys(check.id.partition(":")[0] for check in checks_for(liar)))
+    yield from (f"`{name}`" for name in named[:SHOWN])
+    if len(named) > SHOWN:
+        yield "..."
+    if liar.hal:
+        yield "the HAL suite"
 
 
 def _equivalent() -> Iterator[str]:

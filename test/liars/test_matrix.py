@@ -37,6 +37,11 @@ def test_one_in_twenty_may_be_caught_by_accident() -> None:
     assert "by accident; missed CLAIM-001" in of(BY_ACCIDENT).markdown()
 
 
+def test_the_document_does_not_depend_on_which_check_was_first_nor_how_it_ended() -> None:
+    other = replace(CAUGHT, kills=[Kill("claim/denied", "timeout", "silent"), KILL], seconds=9.0)
+    assert of(CAUGHT).markdown() == of(other).markdown()
+
+
 def test_a_complaint_about_the_truth_is_bad() -> None:
     matrix = of(CAUGHT, truth=replace(TRUTH, kills=[KILL]))
     assert not matrix.good

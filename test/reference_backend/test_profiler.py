@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from interpreter import Python
 
@@ -142,5 +144,70 @@ with torch.autograd.profiler.profile(use_device="puone", use_kineto={kineto}) as
 [event] = [e for e in p.function_events if e.name == "aten::sin"]
 assert 0 < event.cpu_time_total < 1e7, event.cpu_time_total
 assert 0 < event.device_time_total < 1e7, event.device_time_total
+""",
+    )
+
+
+def test_a_range_has_the_time_of_its_work_once(python: Python) -> None:
+    succeeds(
+        python,
+        """
+x = torch.randn(256, 256, device="puone")
+with profile(activities=BOTH) as p:
+    with record_function("phase"):
+        x @ x
+        x.sin()
+kernels = sum(e.time_range.elapsed_us() for e in work(p))
+[phase] = [e for e in p.events() if e.name == "phase" and e.device_type == DeviceType.CPU]
+assert phase.self_device_time_total == 0, phase.self_device_time_total
+assert abs(phase.device_time_total - kernels) < 1, (phase.device_time_total, kernels)
+""",
+    )
+
+
+def test_the_table_can_be_sorted_by_the_time_of_the_device(python: Python) -> None:
+    succeeds(
+        python,
+        """
+x = torch.randn(1024, 1024, device="puone")
+with profile(activities=BOTH, record_shapes=True) as p:
+    for size in (1, 1024): x[:size] @ x
+text = p.key_averages(group_by_input_shape=True).table(sort_by="self_device_time_total")
+lines = [line for line in text.splitlines() if "aten::mm" in line]
+assert len(lines) == 2 and "[1024, 1024], [1024, 1024]" in lines[0], text
+""",
+    )
+
+
+def test_stacks_of_python_can_be_exported(python: Python, tmp_path: Path) -> None:
+    succeeds(
+        python,
+        f"""
+from torch._C._profiler import _ExperimentalConfig
+def culprit(): return x @ x
+x = torch.randn(256, 256, device="puone")
+verbose = _ExperimentalConfig(verbose=True)
+with profile(activities=BOTH, with_stack=True, experimental_config=verbose) as p:
+    culprit()
+p.export_stacks({str(tmp_path / "stacks")!r}, "self_privateuse1_time_total")
+lines = open({str(tmp_path / "stacks")!r}).read().splitlines()
+assert any("_culprit " in line and int(line.split()[-1]) > 0 for line in lines), lines
+""",
+    )
+
+
+def test_memory_of_the_device_is_in_the_timeline(python: Python, tmp_path: Path) -> None:
+    succeeds(
+        python,
+        f"""
+x = torch.randn(1 << 20, device="puone")
+with profile(activities=BOTH, profile_memory=True, record_shapes=True, with_stack=True) as p:
+    y = x * 2
+    del y
+p.export_memory_timeline({str(tmp_path / "m.json")!r}, device="puone:0")
+times, sizes = json.load(open({str(tmp_path / "m.json")!r}))
+totals = [sum(row) for row in sizes]
+assert max(totals) - totals[0] == 4 << 20, totals
+assert totals[-1] == totals[0], totals
 """,
     )

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reference backend with a device module that has only what PyTorch itself asks for.
+"""The reference backend with a device module that has only what every program makes PyTorch call.
 
-Nor can torch.accelerator.synchronize wait for it: what is read has been waited for.
+Nor can torch.accelerator.synchronize wait for it: what is read has been waited for. What was read
+once is kept on the host for as long as nothing writes to it.
 """
 
 import sys
@@ -14,8 +15,8 @@ import torch_puone
 
 _NAMES = (
     *("device_count", "is_available", "current_device", "set_device", "device"),
-    *("manual_seed_all", "get_rng_state", "set_rng_state", "get_amp_supported_dtype"),
-    *("_is_in_bad_fork", "_lazy_init", "_initialized"),
+    *("manual_seed_all", "get_amp_supported_dtype", "_is_in_bad_fork"),
+    *("_lazy_init", "_initialized"),
 )
 module = types.ModuleType("torch.puone")
 
@@ -36,3 +37,19 @@ def _synchronize(device: Any = None) -> None:
 
 
 torch.accelerator.synchronize = _synchronize
+
+_read = torch.Tensor.cpu
+
+
+def _kept(tensor: torch.Tensor, *args: Any, **options: Any) -> torch.Tensor:
+    plain = not (tensor.requires_grad or tensor.is_inference() or args or options)
+    if tensor.device.type != "puone" or not plain:
+        return _read(tensor, *args, **options)
+    version, copy = getattr(tensor, "_kept", (None, None))
+    if copy is None or version != tensor._version:
+        copy = _read(tensor)
+        tensor._kept = tensor._version, copy  # type: ignore[attr-defined]
+    return copy.clone()
+
+
+torch.Tensor.cpu = _kept  # type: ignore[assignment, method-assign]  # replaced on purpose

@@ -57,6 +57,7 @@ SUBJECTS = {
     ),
     "padded": Subject("memory/* serialization/* view/s*", 250, "autoload"),
     "slow": Subject("stream/* event/* error/*", 290, "autoload"),
+    "handles": Subject("memory/a* memory/n* factory/a* view/s*", 80, "addresses"),
     "opaque": Subject(
         "view/* factory/* opinfo/inplace:a* opinfo/out:a*", 500, "storages addresses"
     ),

@@ -11,6 +11,7 @@ from typing import NoReturn
 import pytest
 import synthetic
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.device import Device
@@ -126,6 +127,28 @@ def test_the_probes_that_measure_time_are_repeated() -> None:
         "delay",
         "async_copy",
     }
+
+
+def test_a_probe_that_loads_the_backend_again_may_take_as_long_as_that() -> None:
+    assert probes.check_of("events", 30.0).deadline == probes.PROBE_DEADLINE
+    for name in ("fork", "error_recovery"):
+        assert probes.check_of(name, 30.0).deadline == probes.PROBE_DEADLINE + 30.0
+
+
+def test_a_handle_is_no_address_however_far_it_is_from_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert PROBES["addresses"](Device(CPU))
+    handles = iter(range(0x5640_0000_0000, 0x5650_0000_0000, 4096))
+    monkeypatch.setattr(torch.Tensor, "data_ptr", lambda tensor: next(handles))
+    assert not PROBES["addresses"](Device(CPU))
+
+
+def test_a_tensor_that_wraps_others_has_no_storage(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert PROBES["storages"](Device(CPU))
+    wrapped = TwoTensor(torch.ones(4), torch.ones(4))
+    monkeypatch.setattr(torch, "zeros", lambda *sizes, **options: wrapped)
+    assert not PROBES["storages"](Device(CPU))
 
 
 def test_a_narrower_type_in_the_place_of_another_means_broken(

@@ -55,3 +55,20 @@ def test_a_fork_is_a_capability_if_the_child_can_use_the_device(
     quick = capability_probes._FORK.replace("+ 8", "+ 1")
     monkeypatch.setattr(capability_probes, "_FORK", quick)
     assert capability_probes.PROBES["fork"](device(tmp_path, monkeypatch, source)) is can
+
+
+def test_of_an_exception_with_a_long_message_the_beginning_is_shown() -> None:
+    registered = "".join(
+        f"  Key{number}: registered at file.cpp:{number}\n" for number in range(400)
+    )
+    output = (
+        "noise\nTraceback (most recent call last):\n"
+        '  File "<string>", line 3, in <module>\n'
+        f"NotImplementedError: Could not run 'aten::cat.out' on mychip.\n{registered}"
+    )
+    shown = departure.tail(output)
+    assert "noise" not in shown and len(shown) <= departure.TAIL
+    assert "Could not run 'aten::cat.out'" in shown
+    # A signal ends a process later, and says why at the end.
+    end = departure.tail(output + "terminate called\n", of_exception=False)
+    assert end.endswith("terminate called\n") and "Could not run" not in end

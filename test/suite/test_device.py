@@ -95,3 +95,23 @@ def test_the_error_of_queued_work_is_read_where_nothing_can_wait(
     with pytest.raises((RuntimeError, IndexError)):
         dev.synchronize()
     dev.synchronize()
+
+
+def test_what_waits_by_reading_does_not_read_what_the_host_has_kept(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    synchronize_raises(monkeypatch, RuntimeError("this chip has one queue"))
+    kept: dict[int, int] = {}
+    reads: list[int] = []
+
+    def cpu(tensor: torch.Tensor) -> torch.Tensor:
+        if kept.get(id(tensor)) != tensor._version:
+            kept[id(tensor)] = tensor._version
+            reads.append(tensor._version)
+        return torch.zeros(tensor.shape)
+
+    dev = Device(puone)
+    monkeypatch.setattr(torch.Tensor, "cpu", cpu)
+    for _ in range(3):
+        dev.synchronize()
+    assert len(reads) == 3

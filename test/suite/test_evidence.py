@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,11 +59,27 @@ SEEN: dict[str, tuple[Call, set[str], str]] = {
         "fallback",
     ),
     "on_the_cpu": (call("exp.out", CPU, CPU), set(), "composite"),
+    "factory": (call("exp"), {"aten::exp"}, "native"),
+    "factory_of_another_name": (call("empty"), {"aten::empty"}, "composite"),
+    "in_place": (call("exp_", CHIP), {"aten::exp_"}, "native"),
 }
 
 
+@pytest.fixture
+def dev(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A device whose calls are planted."""
+    monkeypatch.setattr(torch._C, "_dispatch_key_for_device", lambda type: "PrivateUse1")
+    evidence._registered.cache_clear()
+    evidence._dispatched.cache_clear()
+    yield SimpleNamespace(type="mychip", is_accelerator=True, has=lambda name: False, fallbacks=set)
+    evidence._registered.cache_clear()
+    evidence._dispatched.cache_clear()
+
+
 @pytest.mark.parametrize("case", SEEN)
-def test_the_path_is_what_the_calls_show(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_path_is_what_the_calls_show(
+    case: str, dev: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen, kernels, path = SEEN[case]
     has = torch._C._dispatch_has_kernel_for_dispatch_key
     monkeypatch.setattr(
@@ -70,18 +87,31 @@ def test_the_path_is_what_the_calls_show(case: str, monkeypatch: pytest.MonkeyPa
         "_dispatch_has_kernel_for_dispatch_key",
         lambda name, key: name in kernels if key == "PrivateUse1" else has(name, key),
     )
-    evidence._registered.cache_clear()
-    evidence._dispatched.cache_clear()
-    dev: Any = SimpleNamespace(
-        type="mychip", is_accelerator=True, has=lambda name: False, fallbacks=set
-    )
-    monkeypatch.setattr(torch._C, "_dispatch_key_for_device", lambda type: "PrivateUse1")
     monkeypatch.setattr(calls, "recorded", lambda use: (use(), [seen]))
-    watched = evidence.Evidence(OP, dev)
+    watched = evidence.Evidence(OP, dev, samples=1)
     assert watched.observe(lambda: 7) == 7
     assert watched.path() == path
-    evidence._registered.cache_clear()
-    evidence._dispatched.cache_clear()
+
+
+def test_of_many_samples_some_are_observed_at_no_regular_distance(
+    dev: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observed: list[int] = []
+    monkeypatch.setattr(calls, "recorded", lambda use: (observed.append(use()), []))
+    samples = 10 * evidence.OBSERVED
+    watched = evidence.Evidence(OP, dev, samples)
+    for number in range(samples):
+        watched.observe(lambda number=number: number)
+    assert len(observed) == evidence.OBSERVED
+    assert {number % 2 for number in observed} == {0, 1} == {n // (samples // 2) for n in observed}
+
+
+def test_a_function_of_python_is_not_the_operator_that_its_name_ends_with() -> None:
+    names = evidence._candidates(SimpleNamespace(name="masked.mean", aten_name="masked_mean"))
+    assert "mean" not in names
+    names = evidence._candidates(SimpleNamespace(name="nn.functional.relu", aten_name="relu"))
+    assert "relu" in names
+    assert "zero" in evidence._candidates(SimpleNamespace(name="zero_", aten_name="zero_"))
 
 
 def test_calls_are_recorded_as_a_tree_with_overloads_and_operands() -> None:

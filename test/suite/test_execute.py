@@ -70,7 +70,12 @@ _NO_STORAGE = NotImplementedError("Cannot access storage of OpaqueTensorImpl")
 _NO_ADDRESS = RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
 
-@pytest.mark.parametrize("error", [_NO_STORAGE, _NO_ADDRESS], ids=["storage", "address"])
+_EMPTY = RuntimeError("Attempted to call copy_() on an invalid python storage.")
+
+
+@pytest.mark.parametrize(
+    "error", [_NO_STORAGE, _NO_ADDRESS, _EMPTY], ids=["storage", "address", "empty"]
+)
 def test_a_check_of_storages_is_unsupported_where_tensors_have_none(
     dev: Device, error: Exception
 ) -> None:

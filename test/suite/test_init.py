@@ -28,14 +28,19 @@ BROKEN = {
 }
 
 
-def install(folder: Path, package: str, module: str, code: str, entry: str = "") -> None:
+def install(
+    folder: Path,
+    package: str,
+    module: str,
+    code: str,
+    entry: str = "",
+    needs: str = "Requires-Dist: torch>=2.11\n",
+) -> None:
     """Make a distribution as pip installs it, with one module and maybe an entry point."""
     (folder / f"{module}.py").write_text(code)
     info = folder / f"{package.replace('-', '_')}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(
-        f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\nRequires-Dist: torch>=2.11\n"
-    )
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n{needs}")
     (info / "top_level.txt").write_text(f"{module}\n")
     if entry:
         (info / "entry_points.txt").write_text(f"[torch.backends]\n{entry}\n")
@@ -148,6 +153,14 @@ def test_a_package_is_found_whose_import_has_another_name(tmp_path: Path) -> Non
     assert "s3" not in done.stdout
 
 
+def test_a_package_for_torch_is_found_that_does_not_say_what_it_needs(tmp_path: Path) -> None:
+    install(tmp_path, "freshchip-sdk", "freshchip_sdk", "raise ImportError('no device')", needs="")
+    install(tmp_path, "freshchip-torch", "fct", "import torch_freshchip\n", needs="")
+    done = init(tmp_path, "freshchip", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert "import: {after_torch: [fct]}" in done.stdout
+
+
 def test_a_device_that_a_call_makes_is_set_up(tmp_path: Path) -> None:
     (tmp_path / "cloud.py").write_text(
         "class Machine:\n"
@@ -192,6 +205,8 @@ def test_what_forks_and_threads_cannot_do_is_denied_with_what_was_seen(tmp_path:
         ("npu", "torch-npu:_autoload", True),
         ("mychip", "MyChip-torch", True),
         ("torch_mychip", "torch_mychip.load", True),
+        ("mychip", "torchmychip", True),
+        ("mychip", "mychiptorch.load", True),
         ("chip", "mychip", False),
         ("npu", "input", False),
     ],

@@ -15,6 +15,7 @@
 #include "aten/core/launch.h"
 #include "aten/core/operands.h"
 #include "aten/core/transfer.h"
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/host_allocator.h"
@@ -156,8 +157,7 @@ void sendRaw(const Tensor& dst, const Tensor& src, bool non_blocking) {
     stream.synchronize();
   } else if (isPinned(from)) {
     queueToDevice(to, from, src.nbytes(), stream);
-    hostAllocator().record_event(
-        const_cast<void*>(from), src.storage().data_ptr().get_context(), stream.unwrap());
+    keepForStream(src, stream);
   } else {
     // The caller may change the source at once, as it may with any other pageable source.
     stageToDevice(to, from, src.nbytes(), stream);
@@ -169,7 +169,7 @@ void receiveRaw(const Tensor& dst, const Tensor& src, bool non_blocking) {
   void* to = dst.data_ptr();
   queueToHost(to, src.const_data_ptr(), src.nbytes(), stream);
   if (non_blocking && isPinned(to)) {
-    hostAllocator().record_event(to, dst.storage().data_ptr().get_context(), stream.unwrap());
+    keepForStream(dst, stream);
   } else {
     // Pageable memory would be read by the caller before it is written.
     stream.synchronize();
@@ -216,6 +216,13 @@ void copyToHost(const Tensor& dst, const Tensor& src, bool non_blocking) {
 
 // ---- operators ----
 
+// A CPU tensor without dimensions stands for a number, as in every operator: in a graph the number
+// becomes an argument of the captured work.
+bool isCapturedNumber(const Tensor& src, const Tensor& dst) {
+  return src.dim() == 0 && src.is_cpu() && onDevice(dst) &&
+         isCapturing(getCurrentStream(dst.device().index())) && !isPinned(src.const_data_ptr());
+}
+
 Tensor copyFrom(const Tensor& self, const Tensor& dst, bool non_blocking) {
   TORCH_CHECK(self.defined() && dst.defined(), "puone: copy of an undefined tensor");
   if (isSameView(self, dst)) return dst;
@@ -225,6 +232,7 @@ Tensor copyFrom(const Tensor& self, const Tensor& dst, bool non_blocking) {
   if (src.is_complex() && !dst.is_complex() && dst.scalar_type() != c10::kBool) {
     TORCH_WARN_ONCE("Casting complex values to real discards the imaginary part");
   }
+  if (isCapturedNumber(self, dst)) return dst.fill_(self);
   // [quote: directions]
   if (onDevice(src) && onDevice(dst)) {
     copyOnDevice(dst, src);

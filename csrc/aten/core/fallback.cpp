@@ -12,6 +12,7 @@
 #include "aten/core/fallback_registry.h"
 #include "aten/core/host_random.h"
 #include "aten/core/mirror.h"
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/stream.h"
 
@@ -202,6 +203,11 @@ void HostCall::replaceResults() {
 void HostCall::run(const c10::OperatorHandle& op) {
   findDevices();
   const Stream stream = getCurrentStream(device_.index());
+  TORCH_CHECK(
+      !isCapturing(stream),
+      "puone: ",
+      plan_.name,
+      " runs on the CPU, which cannot be captured in a graph: call it before or after the capture");
   to_host_.emplace(stream);
   to_device_.emplace(stream);
   replaceArguments();

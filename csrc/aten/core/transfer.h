@@ -8,7 +8,8 @@
 
 namespace puone {
 
-// Queues a copy. Host memory must stay valid until the stream has passed it.
+// Queues a copy. Host memory must stay valid until the stream has passed it. While the stream is
+// being captured, it must be pinned; otherwise, c10::Error.
 void queueToDevice(void* dst, const void* src, size_t bytes, const Stream& stream);
 void queueToHost(void* dst, const void* src, size_t bytes, const Stream& stream);
 void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& stream);
@@ -16,6 +17,10 @@ void queueOnDevice(void* dst, const void* src, size_t bytes, const Stream& strea
 // Queues a copy from a pinned duplicate of `src`, which may be changed or freed after the return.
 // Waits for the copy instead where the driver has no pinned memory.
 void stageToDevice(void* dst, const void* src, size_t bytes, const Stream& stream);
+
+// Keeps the memory of a pinned tensor from being reused before the stream has passed what is queued
+// now; of a captured copy, as long as the graph lives.
+void keepForStream(const at::Tensor& pinned, const Stream& stream);
 
 // Bytes from the first to past the last element of a strided tensor, gaps included.
 size_t spanBytes(const at::Tensor& tensor);

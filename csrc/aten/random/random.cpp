@@ -54,8 +54,9 @@ void draw(
     GeneratorImpl* generator,
     uint64_t numbers) {
   requireType(kernel, static_cast<puone_dtype>(args.elementwise.common));
-  std::tie(args.seed, args.offset) = generator->reserve(numbers);
-  launchKernel(kernel, args, getCurrentStream(device));
+  const Stream stream = getCurrentStream(device);
+  setPosition(args, generator->draw(numbers, stream));
+  launchKernel(kernel, args, stream);
 }
 
 } // namespace

@@ -11,10 +11,18 @@
 #include <optional>
 
 #include "aten/core/launch.h"
+#include "runtime/generator.h"
 
 namespace puone {
 
 using RandomKernel = kernel::Kernel<puone_random_args>;
+
+template <class Args>
+void setPosition(Args& args, const PhiloxPosition& position) {
+  args.seed = position.seed;
+  args.offset = position.offset;
+  args.state = position.state;
+}
 
 // An iterator over the operands in the order of the outputs' elements, which is the order of the
 // numbers they get; operators that draw iterate in no other. Inputs may be broadcast.

@@ -10,7 +10,6 @@
 
 #include <limits>
 #include <optional>
-#include <tuple>
 
 #include "aten/core/factory.h"
 #include "aten/core/launch.h"
@@ -39,9 +38,10 @@ void launchWithNumbers(
     Args& args,
     const MaybeGenerator& generator,
     c10::DeviceIndex device) {
-  std::tie(args.seed, args.offset) =
-      generatorOrDefault(generator, device).get<GeneratorImpl>()->reserve(4);
-  launchKernel(kernel, args, getCurrentStream(device));
+  const Stream stream = getCurrentStream(device);
+  auto* const source = generatorOrDefault(generator, device).get<GeneratorImpl>();
+  setPosition(args, source->draw(4, stream));
+  launchKernel(kernel, args, stream);
 }
 
 // PyTorch has checked the arguments and resized the result.

@@ -57,7 +57,7 @@ class Entries {
         return body();
       }
     } catch (const Error& error) {
-      setLastError(name, error.text);
+      setLastError(name, error.text, error.origin);
       return error.status;
     } catch (const std::bad_alloc&) {
       setLastError(name, "the host is out of memory");

@@ -8,6 +8,7 @@ namespace puone {
 namespace {
 
 thread_local std::string last_error;
+thread_local uint64_t last_origin = 0;
 
 std::string vformat(const char* format, va_list arguments) {
   char buffer[512];
@@ -49,7 +50,12 @@ const char* lastError() noexcept {
   return last_error.c_str();
 }
 
-void setLastError(const char* entry, const std::string& text) noexcept {
+uint64_t lastErrorOrigin() noexcept {
+  return last_origin;
+}
+
+void setLastError(const char* entry, const std::string& text, uint64_t origin) noexcept {
+  last_origin = origin;
   try {
     last_error = std::string(entry) + ": " + text;
   } catch (...) {

@@ -12,6 +12,7 @@ namespace puone {
 struct Error {
   puone_status status;
   std::string text;
+  uint64_t origin = 0; // of the work that failed late; see hal/origin.h
 };
 
 /// Throws an Error with a printf-style text.
@@ -26,6 +27,8 @@ std::string humanBytes(uint64_t bytes);
 
 /// The calling thread's last error text, as last_error_message() returns it.
 const char* lastError() noexcept;
-void setLastError(const char* entry, const std::string& text) noexcept;
+void setLastError(const char* entry, const std::string& text, uint64_t origin = 0) noexcept;
+/// The origin of the calling thread's last error, 0 if it had none.
+uint64_t lastErrorOrigin() noexcept;
 
 } // namespace puone

@@ -7,7 +7,9 @@
 
 #include "drivers/common/correlation.h"
 #include "drivers/common/entries.h"
+#include "drivers/common/origin.h"
 #include "hal/hal.h"
+#include "hal/origin.h"
 
 namespace puone {
 
@@ -86,6 +88,32 @@ class TraceEntries {
       start,
       stop,
       correlation,
+  };
+};
+
+/// The extension "origin". `Traits` as in life.h.
+template <class Traits>
+class OriginEntries {
+  static puone_status set(uint64_t number) {
+    Origin::current = number;
+    return PUONE_OK;
+  }
+
+  static puone_status failed(uint64_t* out) {
+    if (out == nullptr) {
+      return Entries<Traits>::guarded(
+          "origin.failed", [] { fail(PUONE_INVALID_ARGUMENT, "out is NULL"); });
+    }
+    *out = lastErrorOrigin();
+    return PUONE_OK;
+  }
+
+ public:
+  static constexpr puone_origin_api kTable = {
+      sizeof(puone_origin_api),
+      PUONE_ORIGIN_VERSION,
+      set,
+      failed,
   };
 };
 

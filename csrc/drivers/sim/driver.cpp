@@ -290,7 +290,7 @@ const std::shared_ptr<Record>& lastOf(const Event& event) {
 template <class Make>
 void Driver::queue(puone_stream handle, const Make& make) {
   const std::shared_ptr<Stream>& stream = streamOf(handle);
-  const Lock lock = scheduler_.lock();
+  Lock lock = scheduler_.lock();
   scheduler_.checkAlive(stream->device);
   std::unique_ptr<Work> work = make();
   if (work == nullptr) return;
@@ -300,6 +300,8 @@ void Driver::queue(puone_stream handle, const Make& make) {
   }
   if (tracer_.on()) tracer_.add(handle, stream, *work);
   submit(stream, std::move(work));
+  lock.unlock();
+  scheduler_.tick();
 }
 
 void Driver::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work) {
@@ -354,6 +356,7 @@ void* Driver::nativeStream(puone_stream handle) {
 }
 
 puone_status Driver::queryStream(puone_stream handle) {
+  scheduler_.tick();
   const Lock lock = scheduler_.lock();
   const Stream& stream = *notCaptured(streamOf(handle), "a query");
   scheduler_.checkAlive(stream.device);
@@ -429,6 +432,7 @@ void Driver::record(puone_event event_handle, puone_stream stream_handle) {
 }
 
 puone_status Driver::queryEvent(puone_event handle) {
+  scheduler_.tick();
   const Lock lock = scheduler_.lock();
   const Event& event = eventOf(handle);
   scheduler_.checkAlive(event.device);
@@ -552,7 +556,7 @@ void Driver::waitFor(const std::shared_ptr<Stream>& stream, const std::shared_pt
 }
 
 void Driver::launchGraph(puone_graph graph_handle, puone_stream handle) {
-  const Lock lock = scheduler_.lock();
+  Lock lock = scheduler_.lock();
   Graph& graph = *graphOf(graph_handle);
   const std::shared_ptr<Stream>& stream = notCaptured(streamOf(handle), "the launch of a graph");
   const int32_t device = graph.lanes.front().device;
@@ -572,6 +576,8 @@ void Driver::launchGraph(puone_graph graph_handle, puone_stream handle) {
   graph.last = mark(stream, true);
   for (size_t lane = 1; lane < lanes.size(); ++lane) lanes[lane]->covered_by = stream->submitted;
   if (tracer_.on()) tracer_.addGraph(handle, stream, std::move(begin), graph.last);
+  lock.unlock();
+  scheduler_.tick();
 }
 
 /// Queues the graph's work, and returns the streams that it is queued on. Nothing runs before the
@@ -590,7 +596,9 @@ std::vector<std::shared_ptr<Stream>> Driver::queueSteps(
     } else if (step.kind == Work::Kind::kWait) {
       waitFor(lanes[step.lane], records[step.record]);
     } else {
-      submit(lanes[step.lane], step.work->again());
+      std::unique_ptr<Work> work = step.work->again();
+      work->origin = step.work->origin;
+      submit(lanes[step.lane], std::move(work));
     }
   }
   return lanes;

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <system_error>
@@ -31,8 +32,20 @@ constexpr uint64_t kBatch = 16;
 /// How often a thread tries to lock before it sleeps: the lock is usually held for less time than
 /// the system call takes.
 constexpr int kLockSpins = 100;
-/// Maximum random delay of a worker or a piece of work, in an adversarial schedule.
-constexpr uint64_t kMaxDelayNs = 200'000;
+/// In an adversarial schedule: how long a caller waits for a host function; how long the host makes
+/// no call before the timekeeper takes steps; how often a waiting thread looks for steps to take.
+constexpr nanoseconds kPatience = std::chrono::milliseconds(20);
+constexpr nanoseconds kHostPause = std::chrono::milliseconds(100);
+constexpr nanoseconds kLookAgain = std::chrono::microseconds(200);
+/// One step in so many changes the order of the streams.
+constexpr uint64_t kStepsPerOrder = 8;
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): any seed is a good one.
+uint64_t mix(uint64_t bits) {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
 
 uint64_t now() {
   return static_cast<uint64_t>(
@@ -61,7 +74,7 @@ Scheduler::Scheduler(const Options& options, Parallel& parallel)
     : parallel_(parallel),
       adversarial_(options.adversarial),
       base_latency_ns_(options.latency_ns),
-      busy_workers_wanted_(std::max(options.adversarial ? 4 : 2, options.cores)),
+      busy_workers_wanted_(std::max(2, options.cores)),
       devices_(static_cast<size_t>(options.devices)),
       random_state_(options.seed),
       latency_ns_(options.latency_ns) {}
@@ -106,6 +119,8 @@ void Scheduler::submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Wo
   s.tail = added;
   ++s.submitted;
   ++submissions_;
+  if (s.number == 0) s.number = ++streams_;
+  if (adversarial_) startTimekeeper();
   if (added->kind == Work::Kind::kRecord) added->record->sequence = s.submitted;
   if (s.state != Stream::State::kIdle) return;
   s.self = stream;
@@ -168,7 +183,7 @@ void Scheduler::makeReady(Stream& stream) {
   stream.state = Stream::State::kReady;
   ready_[stream.priority].pushBack(stream);
   changeReadyCount(+1);
-  callWorker(stream.head->urgent || adversarial_);
+  callWorker(stream.head->urgent);
 }
 
 void Scheduler::leaveReady(Stream& stream) {
@@ -190,14 +205,14 @@ void Scheduler::changeReadyCount(int change) {
 void Scheduler::execute(Lock& lock, Stream& stream, uint64_t most, bool comes_back) {
   leaveReady(stream);
   stream.state = Stream::State::kRunning;
+  stream.handed_over = false;
   if (!skips(stream) && !devices_[stream.device].lost) {
     const bool device_work = stream.head->kind == Work::Kind::kDevice;
-    uint64_t lasts_ns = randomDelay() + (device_work ? latency_ns_ : 0);
+    uint64_t lasts_ns = device_work ? latency_ns_ : 0;
     const uint64_t start = lasts_ns > 0 ? now() : 0;
     const uint64_t length = lasts_ns > 0 ? 1 : batchLength(stream, most);
-    auto error = length == 1 && stream.head->brief && !adversarial_
-                     ? run(*stream.head, lasts_ns)
-                     : runBatch(lock, stream, length, lasts_ns);
+    auto error = length == 1 && stream.head->brief ? run(*stream.head, lasts_ns)
+                                                   : runBatch(lock, stream, length, lasts_ns);
     if (error) fail(stream, *stream.head, std::move(*error));
     if (lasts_ns > 0 && !devices_[stream.device].lost) {
       finishAt((start > 0 ? start : now()) + lasts_ns, stream);
@@ -230,14 +245,12 @@ uint64_t Scheduler::batchLength(const Stream& stream, uint64_t most) const {
 std::optional<Error> Scheduler::runBatch(
     Lock& lock, Stream& stream, uint64_t length, uint64_t& lasts_ns) {
   const bool host_function = stream.head->kind == Work::Kind::kHostFunction;
-  const uint64_t delay_ns = randomDelay();
   const std::atomic<bool>& lost = devices_[stream.device].lost;
   if (host_function) ++in_host_functions_;
   // This thread may be busy for a long time: another one must run the other ready streams.
   hurry();
   Work* work = stream.head;
   lock.unlock();
-  if (delay_ns > 0) std::this_thread::sleep_for(nanoseconds(delay_ns));
   std::optional<Error> error = run(*work, lasts_ns);
   // The queue may grow at its end meanwhile; the links inside the batch do not change.
   for (; length > 1 && !error && lasts_ns == 0; --length) {
@@ -273,6 +286,7 @@ bool Scheduler::skips(const Stream& stream) {
 
 void Scheduler::fail(Stream& stream, const Work& work, Error error) {
   error.text = format("%s failed on puone:%d: ", work.name, stream.device) + error.text;
+  error.origin = work.origin;
   const bool of_launch = stream.launched_on != nullptr;
   const std::shared_ptr<Stream>& to = of_launch ? stream.launched_on : stream.self;
   // Streams of one launch may fail at the same time: the first error is the launch's.
@@ -299,40 +313,78 @@ bool Scheduler::help(Lock& lock, Stream& stream, uint64_t sequence) {
   return true;
 }
 
+/// Whether a worker may take the stream.
 bool Scheduler::mayTake(const Stream& stream) const {
+  if (adversarial_ && !stream.handed_over) return false;
   return stream.head->kind != Work::Kind::kHostFunction || in_host_functions_ < kMaxHostFunctions;
 }
 
-/// The next stream: of the most urgent ones, the one that has been ready longest; a random one in
-/// an adversarial schedule.
-Stream* Scheduler::pickReady() {
+/// The next stream for a worker: of the most urgent ones, the one that has been ready longest.
+Stream* Scheduler::pickReady() const {
   const size_t count = ready_count_.load(std::memory_order_relaxed);
   if (count == 0 || quit_.load(std::memory_order_relaxed)) return nullptr;
-  size_t skip = adversarial_ ? random() % count : 0;
-  Stream* found = nullptr;
   for (const ReadyList& list : ready_) {
     for (Stream* s = list.first(); s != nullptr; s = ReadyList::after(*s)) {
-      if (mayTake(*s)) found = s;
-      if (found != nullptr && skip == 0) return found;
-      if (skip > 0) --skip;
+      if (mayTake(*s)) return s;
     }
   }
-  return found;
+  return nullptr;
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): any seed is a good one.
+// ---- the adversarial schedule ----
+
+void Scheduler::tick() {
+  if (!adversarial_) return;
+  Lock lock = this->lock();
+  ++host_calls_;
+  ++hosts_stepping_;
+  // Half of the calls take no step and each further step is half as likely: as much work is done as
+  // is queued, in the long run, so that queues become long and short.
+  for (int steps = std::countr_one(random()); steps > 0 && step(lock); --steps) {
+  }
+  --hosts_stepping_;
+}
+
+/// Runs the next piece of work. Returns false if there is none that can run now.
+bool Scheduler::step(Lock& lock) {
+  Stream* const stream = pickStep();
+  if (stream == nullptr) return false;
+  if (stream->head->kind == Work::Kind::kHostFunction) {
+    handOver(lock, *stream);
+  } else {
+    execute(lock, *stream, 1, /*comes_back=*/false);
+  }
+  return true;
+}
+
+/// The ready stream that is first in the present order.
+Stream* Scheduler::pickStep() {
+  if (quit_.load(std::memory_order_relaxed)) return nullptr;
+  if (const uint64_t draw = random(); draw % kStepsPerOrder == 0) order_ = draw;
+  Stream* first = nullptr;
+  for (const ReadyList& list : ready_) {
+    for (Stream* s = list.first(); s != nullptr; s = ReadyList::after(*s)) {
+      if (s->handed_over) continue;
+      if (first == nullptr || mix(order_ + s->number) < mix(order_ + first->number)) first = s;
+    }
+  }
+  return first;
+}
+
+/// Lets a worker run the host function that is the stream's head, and waits until it has, or for a
+/// limited time.
+void Scheduler::handOver(Lock& lock, Stream& stream) {
+  const std::shared_ptr<Stream> kept = stream.self;
+  const uint64_t sequence = kept->completed.load() + 1;
+  kept->handed_over = true;
+  wakeWorker();
+  ++kept->waiters;
+  kept->done.wait_for(lock, kPatience, [&] { return kept->completed.load() >= sequence; });
+  --kept->waiters;
+}
+
 uint64_t Scheduler::random() {
-  uint64_t bits = random_state_ += 0x9e3779b97f4a7c15;
-  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
-  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
-  return bits ^ (bits >> 31);
-}
-
-/// A random delay, mostly 0; always 0 unless the schedule is adversarial.
-uint64_t Scheduler::randomDelay() {
-  if (!adversarial_) return 0;
-  const uint64_t draw = random();
-  return draw % 4 == 0 ? (draw >> 8) % kMaxDelayNs : 0;
+  return mix(random_state_ += 0x9e3779b97f4a7c15);
 }
 
 // ---- waiting ----
@@ -340,8 +392,17 @@ uint64_t Scheduler::randomDelay() {
 void Scheduler::wait(
     Lock& lock, const std::shared_ptr<Stream>& stream, uint64_t sequence, bool spin) {
   const auto done = [&] { return stream->completed.load() >= sequence; };
+  if (adversarial_) {
+    ++host_calls_;
+    ++hosts_stepping_;
+    while (!done()) {
+      if (!step(lock)) stream->done.wait_for(lock, kLookAgain); // a host function, a delay
+    }
+    --hosts_stepping_;
+    return;
+  }
   while (!done()) {
-    if ((!adversarial_ || workers_.empty()) && help(lock, *stream, sequence)) continue;
+    if (help(lock, *stream, sequence)) continue;
     hurry();
     if (std::exchange(spin, false)) {
       lock.unlock();
@@ -434,8 +495,16 @@ void Scheduler::abandon() {
 /// most work takes, so work that is not urgent is left to a worker that naps, or to the thread that
 /// waits for it.
 void Scheduler::callWorker(bool urgent) {
+  if (adversarial_) {
+    deadline_changed_.notify_one(); // the timekeeper sees to it that the work is not forgotten
+    return;
+  }
   if (spinning_ >= ready_count_.load(std::memory_order_relaxed)) return;
   if (napping_ && !urgent) return;
+  wakeWorker();
+}
+
+void Scheduler::wakeWorker() {
   if (napping_ || sleeping_ > 0) {
     work_ready_.notify_one();
   } else if (workers_.size() - in_host_functions_ < busy_workers_wanted_) {
@@ -508,34 +577,57 @@ void Scheduler::finishAt(uint64_t time_ns, Stream& stream) {
   stream.state = Stream::State::kTimed;
   deadlines_.push_back({time_ns, &stream});
   std::push_heap(deadlines_.begin(), deadlines_.end());
-  if (!timekeeper_.joinable()) {
-    timekeeper_ = std::thread([this] { keepTime(); });
-  } else if (deadlines_.front().stream == &stream) {
-    deadline_changed_.notify_one();
-  }
+  startTimekeeper();
+  if (deadlines_.front().stream == &stream) deadline_changed_.notify_one();
 }
 
-/// The timekeeper's thread: completes work that lasts longer than it ran, at its deadline.
+void Scheduler::startTimekeeper() {
+  if (!timekeeper_.joinable()) timekeeper_ = std::thread([this] { keepTime(); });
+}
+
+/// The timekeeper's thread: completes work that lasts longer than it ran, at its deadline; and
+/// takes the steps of an adversarial schedule while the host makes no call.
 void Scheduler::keepTime() {
+  const SignalStack signal_stack;
   prctl(PR_SET_TIMERSLACK, 1);
   Lock lock(mutex_);
   while (!stopping_) {
-    if (deadlines_.empty()) {
+    if (!deadlines_.empty() && deadlines_.front().time_ns <= now()) {
+      finishTimed();
+    } else if (adversarial_ && ready_count_.load(std::memory_order_relaxed) > 0) {
+      if (hostPauses(lock)) step(lock);
+    } else if (deadlines_.empty()) {
       deadline_changed_.wait(lock);
-      continue;
+    } else {
+      const nanoseconds next(deadlines_.front().time_ns);
+      deadline_changed_.wait_until(lock, steady_clock::time_point(next));
     }
-    const uint64_t next = deadlines_.front().time_ns;
-    if (next > now()) {
-      deadline_changed_.wait_until(lock, steady_clock::time_point(nanoseconds(next)));
-      continue;
-    }
-    const std::shared_ptr<Stream> stream = deadlines_.front().stream->self;
-    std::pop_heap(deadlines_.begin(), deadlines_.end());
-    deadlines_.pop_back();
-    if (stream->head->traced != nullptr) stream->head->traced->end_ns = now();
-    finishHead(*stream);
-    advance(*stream);
   }
+}
+
+/// Completes the work whose deadline is the next one.
+void Scheduler::finishTimed() {
+  const std::shared_ptr<Stream> stream = deadlines_.front().stream->self;
+  std::pop_heap(deadlines_.begin(), deadlines_.end());
+  deadlines_.pop_back();
+  if (stream->head->traced != nullptr) stream->head->traced->end_ns = now();
+  finishHead(*stream);
+  advance(*stream);
+}
+
+/// Whether the host has made no call for kHostPause. Waits for part of that time, at most until the
+/// next deadline.
+bool Scheduler::hostPauses(Lock& lock) {
+  if (host_calls_ != seen_calls_ || hosts_stepping_ > 0) {
+    seen_calls_ = host_calls_;
+    seen_at_ns_ = now();
+  }
+  const uint64_t pauses_at = seen_at_ns_ + static_cast<uint64_t>(kHostPause.count());
+  if (now() >= pauses_at) return true;
+  const uint64_t next = deadlines_.empty() ? pauses_at : deadlines_.front().time_ns;
+  const nanoseconds until(std::min(pauses_at, next));
+  deadline_changed_.wait_until(lock, steady_clock::time_point(until));
+  return false;
 }
 
 } // namespace puone::sim

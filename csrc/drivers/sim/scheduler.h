@@ -11,8 +11,16 @@
 // One lock guards everything. Work runs without the lock, several small pieces of one stream in
 // sequence, so that submitting and running threads rarely compete for the lock.
 //
-// With PUONE_SIM_SEED the schedule is adversarial: any ready stream may be next, independent of its
-// priority, workers are delayed, work lasts longer than it runs, and no thread helps.
+// With PUONE_SIM_SEED the schedule is adversarial and repeats itself: it is a function of the seed
+// and of the order of the host's calls, and no clock is in it. The host's calls decide: each one
+// that queues work or asks for its state first lets the device take a random number of steps, often
+// none, and a wait takes steps until what it waits for is done. A step runs one piece of work of
+// one ready stream on the calling thread, of the stream that comes first in a random order, which
+// changes now and then; so a stream can fall behind another one by any amount. Three things remain
+// that clocks decide: a host function runs on a worker, and the caller waits for it for a limited
+// time, since it may wait for the caller; work that lasts (a delay, a latency) ends in its time;
+// and a host that makes no call for a while does not stop the device, since the timekeeper then
+// takes steps.
 #pragma once
 
 #include <array>
@@ -55,6 +63,10 @@ class Scheduler {
 
   /// Queues work. Throws Error(DEVICE_LOST).
   void submit(const std::shared_ptr<Stream>& stream, std::unique_ptr<Work> work);
+
+  /// In an adversarial schedule, the steps of the device before the host goes on. To be called
+  /// without the lock, after work was queued and before its state is asked for.
+  void tick();
 
   /// Waits until the stream has completed `sequence` pieces of work. `spin`: poll for a
   /// short time before sleeping.
@@ -127,20 +139,26 @@ class Scheduler {
   bool help(Lock& lock, Stream& stream, uint64_t sequence);
   template <class Done>
   void look(const Done& done);
-  Stream* pickReady();
+  Stream* pickReady() const;
+  bool step(Lock& lock);
+  Stream* pickStep();
+  void handOver(Lock& lock, Stream& stream);
   bool mayTake(const Stream& stream) const;
   uint64_t random();
-  uint64_t randomDelay();
 
   // Threads.
   void callWorker(bool urgent);
+  void wakeWorker();
   void startWorker();
   void serve(std::list<std::thread>::iterator self);
   bool waitForWork(Lock& lock);
   template <class Called>
   bool nap(Lock& lock, const Called& called);
   void finishAt(uint64_t time_ns, Stream& stream);
+  void startTimekeeper();
   void keepTime();
+  void finishTimed();
+  bool hostPauses(Lock& lock);
 
   Parallel& parallel_;
   const bool adversarial_;
@@ -152,7 +170,15 @@ class Scheduler {
   std::array<ReadyList, kPriorities> ready_;
   std::atomic<size_t> ready_count_{0}; // polled by idle workers
   std::deque<std::shared_ptr<Stream>> unblocked_;
-  uint64_t random_state_; // of the adversarial schedule
+  // Of the adversarial schedule.
+  uint64_t random_state_;
+  uint64_t order_ = 0;        // decides the order of the streams
+  uint64_t streams_ = 0;      // that work was submitted to
+  uint64_t host_calls_ = 0;   // that let the device take steps
+  size_t hosts_stepping_ = 0; // threads in such a call
+  uint64_t seen_calls_ = 0;   // host_calls_ when the timekeeper looked last, and since when
+  uint64_t seen_at_ns_ = 0;
+
   uint64_t latency_ns_;
   uint64_t submissions_ = 0; // to all streams
   bool stopping_ = false;

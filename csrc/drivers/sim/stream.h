@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "drivers/common/origin.h"
 #include "drivers/sim/work_memory.h"
 #include "hal/hal.h"
 
@@ -97,6 +98,7 @@ struct Work {
   const char* const name;               // static; "kernel copy", "memcpy_async", ...
   const std::shared_ptr<Record> record; // of kRecord and kWait
   bool injected_error = false;          // fails instead of running
+  uint64_t origin = Origin::current;    // the caller's number for it
   puone_trace_record* traced = nullptr; // where its times belong, or none
   Work* next = nullptr;
 };
@@ -138,6 +140,8 @@ struct Stream {
   std::shared_ptr<Stream> self; // set while there is work, which may outlive the handle
   Capture* capture = nullptr;   // the capture that it is part of, or none
   size_t lane = 0;              // its number in the capture
+  uint64_t number = 0;          // from 1, in the order of the first submissions
+  bool handed_over = false;     // a worker shall run its head, in an adversarial schedule
   /// Of a stream that is part of a launch of a graph: the stream of the launch, which gets its
   /// errors, and the piece of work there that covers them.
   std::shared_ptr<Stream> launched_on;

@@ -61,13 +61,14 @@ class Dense {
 template <class T>
 class Draws {
  public:
-  const T* of(uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
+  const T* of(const Position& position, int64_t first, int64_t n) {
+    const uint64_t seed = position.seed(), counter = position.counter();
     const int64_t skip = first % kPerBlock<T>;
     const uint64_t group = static_cast<uint64_t>(first / kPerBlock<T>);
     const int64_t groups = (skip + n + kPerBlock<T> - 1) / kPerBlock<T>;
 #pragma GCC ivdep
     for (int64_t g = 0; g < groups; ++g) {
-      split(philox(offset / 4, group + static_cast<uint64_t>(g), seed), draws_ + g * kPerBlock<T>);
+      split(philox(counter, group + static_cast<uint64_t>(g), seed), draws_ + g * kPerBlock<T>);
     }
     return draws_ + skip;
   }
@@ -79,9 +80,9 @@ class Draws {
 template <>
 class Draws<Drawer> {
  public:
-  const Drawer* of(uint64_t seed, uint64_t offset, int64_t first, int64_t n) {
+  const Drawer* of(const Position& position, int64_t first, int64_t n) {
     for (int64_t i = 0; i < n; ++i) {
-      draws_[i] = {seed, offset / 4, static_cast<uint64_t>(first + i)};
+      draws_[i] = {position.seed(), position.counter(), static_cast<uint64_t>(first + i)};
     }
     return draws_;
   }
@@ -145,6 +146,7 @@ void random(
       operands.sizes,
       {&operands.operands[kOut]..., &operands.operands[kOuts + kIn]...});
   const DeviceError refusal = refusalOf<F>(launch);
+  const Position position(launch, args);
   launch.forRanges(nest.elements(), kGrain, [&](int64_t begin, int64_t end) {
     Draws<Draw> draws;
     std::tuple<Buffer<Out>..., Buffer<In>...> buffers;
@@ -163,7 +165,7 @@ void random(
         apply(
             f,
             m,
-            draws.of(args.seed, args.offset, first, m),
+            draws.of(position, first, m),
             std::tuple<Out*...>(std::get<kOut>(out).write(data[kOut])...),
             std::get<kIn>(inputs)...);
         (std::get<kOut>(out).finish(data[kOut], m), ...);

@@ -27,8 +27,7 @@ class Shuffle {
       unsigned long long; // the number of a step + 1, or 0; a type that atomicExch supports
 
   Shuffle(Launch& launch, const puone_randperm_args& args)
-      : seed_(args.seed),
-        counter_(args.offset / 4),
+      : position_(launch, args),
         heads_(static_cast<Link*>(launch.scratch(static_cast<size_t>(args.n) * sizeof(Link)))),
         next_(static_cast<Link*>(launch.scratch(static_cast<size_t>(args.n) * sizeof(Link)))) {}
 
@@ -49,7 +48,8 @@ class Shuffle {
  private:
   PUONE_DEVICE int64_t partnerOf(int64_t step) const {
     uint64_t bits[2];
-    drawing::split(philox(counter_, static_cast<uint64_t>(step) / 2, seed_), bits);
+    drawing::split(
+        philox(position_.counter(), static_cast<uint64_t>(step) / 2, position_.seed()), bits);
     return partner(bits[step % 2], step);
   }
 
@@ -74,7 +74,7 @@ class Shuffle {
     }
   }
 
-  uint64_t seed_, counter_;
+  Position position_;
   Link *heads_, *next_;
 };
 

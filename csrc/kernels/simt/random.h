@@ -18,14 +18,14 @@ namespace puone::kernels::PUONE_ISA::drawing {
 
 /// The Philox blocks of a launch.
 struct Source {
-  uint64_t seed, counter;
+  Position position;
 
   template <class Draw>
   PUONE_DEVICE void draw(int64_t group, Draw* draws) const {
-    split(philox(counter, static_cast<uint64_t>(group), seed), draws);
+    split(philox(position.counter(), static_cast<uint64_t>(group), position.seed()), draws);
   }
   PUONE_DEVICE void draw(int64_t element, Drawer* draws) const {
-    draws[0] = {seed, counter, static_cast<uint64_t>(element)};
+    draws[0] = {position.seed(), position.counter(), static_cast<uint64_t>(element)};
   }
 };
 
@@ -188,10 +188,7 @@ void run(
   constexpr int64_t kGroup = Any::kGroup;
   const puone_elementwise_args& elements = args.elementwise;
   Task<F, kAll> task{
-      detail::functor<F>(elements.parameters),
-      {args.seed, args.offset / 4},
-      refusalOf<F>(launch),
-      {}};
+      detail::functor<F>(elements.parameters), {Position(launch, args)}, refusalOf<F>(launch), {}};
   for (int o = 0; o < kAll; ++o) {
     detail::ElementOperand& operand = task.operands.all[o];
     operand.data = launch.resolve(elements.operands[o].data);

@@ -27,7 +27,7 @@ ABI_MAJOR = 2
 ABI_MINOR = 0
 GET_SYMBOL = "puone_hal_get"
 NAME_MAX = 128
-KERNEL_SET_VERSION = 1
+KERNEL_SET_VERSION = 2
 FAULT_EXTENSION = b"fault"
 FAULT_VERSION = 1
 DLPACK_EXTENSION = b"dlpack"
@@ -36,6 +36,8 @@ GRAPH_EXTENSION = b"graph"
 GRAPH_VERSION = 1
 TRACE_EXTENSION = b"trace"
 TRACE_VERSION = 1
+ORIGIN_EXTENSION = b"origin"
+ORIGIN_VERSION = 1
 
 
 class Status(enum.IntEnum):
@@ -396,6 +398,24 @@ class TraceApi(ctypes.Structure):
         ("struct_size", c_uint32),
         ("version", c_uint32),
         *((name, _function(name, arguments)) for name, arguments in TRACE_ENTRIES.items()),
+    ]
+
+
+ORIGIN_ENTRIES: dict[str, tuple[type, ...]] = {
+    "set": (c_uint64,),
+    "failed": (POINTER(c_uint64),),
+}
+
+
+class OriginApi(ctypes.Structure):
+    """puone_origin_api of hal/origin.h: the optional table that tells which work failed late."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in ORIGIN_ENTRIES.items()),
     ]
 
 

@@ -21,6 +21,7 @@ EXTENSIONS = {
     "fault": abi.FAULT_VERSION,
     "graph": abi.GRAPH_VERSION,
     "trace": abi.TRACE_VERSION,
+    "origin": abi.ORIGIN_VERSION,
 }
 
 # Names a requirement may need beside the driver's capability bits.
@@ -31,6 +32,7 @@ CONDITIONS = {
     "fault": 'the extension "fault"',
     "graph": 'the extension "graph"',
     "trace": 'the extension "trace"',
+    "origin": 'the extension "origin"',
     "kernel_copy": 'the kernel "copy"',
     "kernel_copy_bits": 'the kernel "copy_bits"',
     "kernel_delay": 'the kernel "delay"',
@@ -197,6 +199,9 @@ class Driver:
 
     def trace(self) -> abi.TraceApi:
         return abi.TraceApi.from_address(self._extension_there("trace"))
+
+    def origin(self) -> abi.OriginApi:
+        return abi.OriginApi.from_address(self._extension_there("origin"))
 
     # ---- devices ----
 

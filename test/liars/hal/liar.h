@@ -143,4 +143,8 @@ void devicesAreNeverLost(puone_hal_api& table);
 void allDevicesAreLostAtOnce(puone_hal_api& table);
 void thereIsNoLatency(puone_hal_api& table);
 
+// Lies about the extension "origin".
+void theLastWorkFailed(puone_hal_api& table);
+void graphsForgetOrigins(puone_hal_api& table);
+
 } // namespace puone::liar

@@ -95,6 +95,8 @@ constexpr Lie kLies[] = {
     {"devices_are_never_lost", devicesAreNeverLost},
     {"all_devices_are_lost_at_once", allDevicesAreLostAtOnce},
     {"there_is_no_latency", thereIsNoLatency},
+    {"the_last_work_failed", theLastWorkFailed},
+    {"graphs_forget_origins", graphsForgetOrigins},
     {"exports_more", tellTheTruth},
 };
 

@@ -27,8 +27,10 @@ FOLDERS = (
     "csrc/aten/",
     "csrc/autocast/",
     "csrc/bindings/",
+    "csrc/distributed/",
     "csrc/drivers/cuda/",
     "csrc/drivers/sim/",
+    "csrc/graph/",
     "csrc/profiler/",
     "csrc/runtime/",
 )

@@ -33,6 +33,7 @@ from torch_conformance.authoring.programs import (
     leaf,
     tensors,
 )
+from torch_conformance.authoring.ranks import Died, Rank, on_ranks
 from torch_conformance.authoring.tensors import DTYPES, DTYPES_BY_SIZE, far_apart, noise, ramp
 from torch_conformance.authoring.truth import Inputs, agree_with_double
 from torch_conformance.spec.ids import FULL, PR, STANDARD
@@ -45,10 +46,12 @@ __all__ = [
     "PR",
     "STANDARD",
     "Device",
+    "Died",
     "Ended",
     "Footprint",
     "Inputs",
     "Program",
+    "Rank",
     "agree",
     "agree_with_double",
     "apart",
@@ -65,6 +68,7 @@ __all__ = [
     "in_threads",
     "leaf",
     "noise",
+    "on_ranks",
     "raised",
     "ramp",
     "tensors",

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from torch_conformance.authoring.device import Device
 
+_TRACEBACK = "Traceback (most recent call last)"
 #: How much of what a process wrote is shown, in characters.
 TAIL = 2000
 #: Seconds after which a program that hangs is ended; its status is then that of SIGALRM.
@@ -78,10 +79,22 @@ def why_ended(done: subprocess.CompletedProcess[str]) -> str:
 
 def _how(status: int, output: str) -> str:
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
-    # Whole lines: half a line is a new cause each time.
+    # The interpreter ends with a positive status for an exception, and not with a signal.
+    return f"ended with {how}\n{tail(output, of_exception=status > 0)}".rstrip()
+
+
+def tail(output: str, of_exception: bool = True) -> str:
+    """The last whole lines of what a process wrote.
+
+    Of an exception whose message is longer than that, the first lines: the last ones are then a
+    list of all that PyTorch has registered.
+    """
+    last = output.rfind(_TRACEBACK)
+    if of_exception and 0 <= last < len(output) - TAIL:
+        return output[last : last + TAIL].rpartition("\n")[0]
+    # Half a line is a new cause each time.
     kept = output[-TAIL:]
-    tail = kept if kept == output else kept.partition("\n")[2]
-    return f"ended with {how}\n{tail}".rstrip()
+    return kept if kept == output else kept.partition("\n")[2]
 
 
 _known: dict[tuple[str, str], dict[str, Ended]] = {}

@@ -104,8 +104,8 @@ class Device:
         """Wait for all work of one device; without `index`, of every device.
 
         Where the backend cannot synchronise a device, the streams of the check are waited for, and
-        one element is read: that waits for the work of the current stream, and raises its error.
-        Where nothing can be read either, nothing is waited for.
+        one element is written and read: that waits for the work of the current stream, and raises
+        its error. Where nothing can be read either, nothing is waited for.
         The chapters ask for synchronisation as a requirement; if it were missed here, every single
         check would fail for want of it.
         """
@@ -161,6 +161,8 @@ class Device:
     def _read(self, device: torch.device) -> None:
         if device not in self._elements:
             self._elements[device] = torch.zeros(1).to(device)
+        # A backend may keep on the host what was read before, as long as nothing writes to it.
+        self._elements[device].copy_(torch.zeros(1))
         self._elements[device].cpu()
 
     def _readable(self) -> list[torch.device]:

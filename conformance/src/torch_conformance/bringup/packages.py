@@ -27,19 +27,24 @@ def announced(name: str) -> Iterator[Candidate]:
 
 
 def likely(name: str) -> Iterator[Candidate]:
-    """Packages that need torch and name the device, in their own name or that of a module."""
+    """Packages for torch that name the device, in their own name or that of a module."""
     for module, packages in sorted(packages_distributions().items()):
         for package in packages:
             named = has_word(name, module) or has_word(name, package)
-            if named and _needs_torch(package):
+            # One that is built against the torch that is there may not say that it needs it.
+            if named and (_needs_torch(package) or "torch" in f"{package} {module}".lower()):
                 yield Candidate((module,))
                 break
 
 
 def has_word(name: str, text: str) -> bool:
-    """Whether a text has the name as a word; `-`, `_` and `.` separate words."""
-    words = re.split(r"[^a-z0-9]+", text.lower())
-    return name.lower() in words or name.lower() in re.split(r"[^a-z0-9_]+", text.lower())
+    """Whether a text has the name as a word, alone or joined to `torch`, as in `torchmychip`.
+
+    `-`, `_` and `.` separate words.
+    """
+    words = {*re.split(r"[^a-z0-9]+", text.lower()), *re.split(r"[^a-z0-9_]+", text.lower())}
+    called = name.lower()
+    return not words.isdisjoint((called, f"torch{called}", f"{called}torch"))
 
 
 def _distance(name: str, entry: EntryPoint) -> tuple[bool, bool, str]:

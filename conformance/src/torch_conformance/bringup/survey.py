@@ -137,8 +137,8 @@ def _found(
     raise CannotLoad(
         f"which module makes {name!r} available? Say it: --import torch_{name}\n"
         f"(Torch does not know a device {name!r} by itself, and no installed package makes it, "
-        f"neither one of the entry point group {BACKENDS!r} nor one that has {name!r} in its name "
-        f"and needs torch. {found})"
+        f"neither one of the entry point group {BACKENDS!r} nor one for torch that has {name!r} in "
+        f"its name. {found})"
     )
 
 

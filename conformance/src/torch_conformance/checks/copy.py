@@ -1248,13 +1248,13 @@ def numpy_interchange_through_the_host(dev: Device, dtype: torch.dtype) -> None:
     dev.assert_equal(torch.from_numpy(array).to(dev.device()), source)
 
 
-@check("copy/numpy_refused:numpy", "COPY-027", needs=("accelerator",))
+@check("copy/numpy_refused:numpy", "COPY-027", needs=("accelerator", "plain_tensors"))
 def numpy_of_a_device_tensor_raises(dev: Device) -> None:
     """numpy() of a device tensor raises TypeError and does not copy behind the user's back."""
     assert isinstance(raised(ramp((3,)).to(dev.device()).numpy), TypeError)
 
 
-@check("copy/numpy_refused:array", "COPY-027", needs=("accelerator",))
+@check("copy/numpy_refused:array", "COPY-027", needs=("accelerator", "plain_tensors"))
 def an_array_of_a_device_tensor_raises(dev: Device) -> None:
     """numpy.asarray() of a device tensor raises TypeError, too."""
     import numpy
@@ -1303,6 +1303,7 @@ def _without_device(tensor: torch.Tensor) -> str:
     "copy/repr",
     "COPY-028",
     cases=_PRINTED,
+    needs=("plain_tensors",),
     case_needs={"bfloat16": "bfloat16", "complex64": "complex64"},
 )
 def representation_shows_values_and_device(dev: Device, case: str) -> None:
@@ -1317,7 +1318,7 @@ def representation_shows_values_and_device(dev: Device, case: str) -> None:
     "copy/repr_view",
     "COPY-028",
     cases=_PRINTED_VIEWS,
-    needs=("float64",),
+    needs=("float64", "plain_tensors"),
     case_needs={"conj": "complex64"},
 )
 def representation_of_views(dev: Device, case: str) -> None:
@@ -1327,7 +1328,7 @@ def representation_of_views(dev: Device, case: str) -> None:
     assert _without_device(view(source.to(dev.device()))) == _without_device(view(source))
 
 
-@check("copy/format", "COPY-028")
+@check("copy/format", "COPY-028", needs=("plain_tensors",))
 def format_of_a_scalar_uses_its_value(dev: Device) -> None:
     """An f-string with a format applies it to the value of a 0-dim tensor."""
     x = torch.tensor(3.14159, device=dev.device())

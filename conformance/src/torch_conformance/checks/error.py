@@ -96,13 +96,13 @@ def _host_view_error(dev: Device, view: Callable[[torch.Tensor], Any]) -> TypeEr
     return error
 
 
-@check("error/host_view", "ERR-002", cases=_HOST_VIEWS, needs=("accelerator",))
+@check("error/host_view", "ERR-002", cases=_HOST_VIEWS, needs=("accelerator", "plain_tensors"))
 def device_memory_is_not_shown_to_the_host(dev: Device, case: str) -> None:
     """Asking a device tensor for its bytes as host memory raises TypeError."""
     _host_view_error(dev, _HOST_VIEWS[case])
 
 
-@check("error/host_view:message", "ERR-002", needs=("accelerator",))
+@check("error/host_view:message", "ERR-002", needs=("accelerator", "plain_tensors"))
 def the_error_of_a_host_view_says_what_to_do(dev: Device) -> None:
     """The error of numpy() on a device tensor names the way over the CPU."""
     error = _host_view_error(dev, _HOST_VIEWS["numpy"])
@@ -287,7 +287,13 @@ _PRINTED_NEEDS = {
 }
 
 
-@check("error/printing", "ERR-008", cases=_PRINTED, case_needs=_PRINTED_NEEDS)
+@check(
+    "error/printing",
+    "ERR-008",
+    cases=_PRINTED,
+    needs=("plain_tensors",),
+    case_needs=_PRINTED_NEEDS,
+)
 def every_tensor_can_be_printed(dev: Device, case: str) -> None:
     """repr() of a device tensor shows the values the CPU shows, and the device."""
     on_cpu = _PRINTED[case](torch.device("cpu"))

@@ -26,6 +26,7 @@ from torch_conformance.authoring.api import (
     why_ended,
     words,
 )
+from torch_conformance.authoring.departure import tail
 
 MIB = 1 << 20
 #: Larger than any sensible small-block threshold, small enough for any device.
@@ -647,17 +648,23 @@ for name, code in {calls!r}.items():
 """
 
 
+def _offers(dev: Device, name: str, code: str) -> bool:
+    """Whether the backend has the function; the chapter registration asks for those it lacks."""
+    if name == "info":
+        return dev.has("memory_info")
+    function = code.partition("module.")[2].partition("(")[0]
+    return not function or hasattr(dev.bare_module, function)
+
+
 @check("memory/first_use", "MEM-051", needs=("memory_stats", "fork"))
 def memory_can_be_asked_about_first(dev: Device) -> None:
     """Every function of memory works as the first use of the device, which then allocates."""
-    calls = {
-        name: code for name, code in _FIRST_USES.items() if name != "info" or dev.has("memory_info")
-    }
+    calls = {name: code for name, code in _FIRST_USES.items() if _offers(dev, name, code)}
     done = dev.python(_FIRST_USE.format(type=dev.type, calls=calls))
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.returncode == 0, why_ended(done)
     ended = dict(line.split() for line in done.stdout.splitlines() if line.split()[0] in calls)
     wrong = [name for name in calls if ended.get(name) != "0"]
-    assert not wrong, f"{wrong} before the first use of the device: {done.stderr[-1500:]}"
+    assert not wrong, f"{wrong} before the first use of the device: {tail(done.stderr)}"
 
 
 @check(
@@ -2084,3 +2091,67 @@ def allocator_takes_settings_from_the_environment(dev: Device) -> None:
         env={"PYTORCH_ALLOC_CONF": "max_split_size_mb:32,garbage_collection_threshold:0.7"},
     )
     assert done.returncode == 0 and "done" in done.stdout, why_ended(done)
+
+
+@contextmanager
+def _history(dev: Device) -> Iterator[Callable[[], dict[str, Any]]]:
+    """Allocations are recorded inside; gives what takes a snapshot."""
+    memory = torch.get_device_module(dev.type).memory
+    memory._record_memory_history(stacks="python")
+    try:
+        yield memory._snapshot
+    finally:
+        memory._record_memory_history(None)
+
+
+def _in_use(snapshot: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """The blocks of tensors on the first device, by address."""
+    found = {}
+    for segment in snapshot["segments"]:
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if segment["device"] == 0 and block["state"] == "active_allocated":
+                found[block.get("address", address)] = block
+            address += block["size"]
+    return found
+
+
+@check("memory/history:replayed", "MEM-052", needs=("memory_history",))
+def replaying_the_history_gives_the_blocks_in_use(dev: Device) -> None:
+    """Allocations minus frees are the blocks that were taken since recording began."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        before = _in_use(snapshot())
+        kept = [_bytes(dev, 1000 * (index + 1)) for index in range(24)]
+        del kept[::3]
+        kept.append(_bytes(dev, LARGE))
+        found = snapshot()
+    live: dict[int, int] = {}
+    for entry in found["device_traces"][0]:
+        if entry["action"] == "alloc":
+            assert entry["addr"] not in live, f"{entry['addr']:#x} is allocated twice"
+            live[entry["addr"]] = entry["size"]
+        elif entry["action"] == "free_completed":
+            live.pop(entry["addr"], None)
+    blocks = {a: block["size"] for a, block in _in_use(found).items() if a not in before}
+    live = {address: size for address, size in live.items() if address not in before}
+    assert live == blocks, f"{len(live)} blocks by the history, {len(blocks)} in the segments"
+    assert len(blocks) == len(kept), f"{len(blocks)} blocks for {len(kept)} tensors"
+
+
+@check("memory/history:stacks", "MEM-053", needs=("memory_history",))
+def the_history_names_the_line_that_allocated(dev: Device) -> None:
+    """The innermost frame of an allocation, and of its block, is the function that allocated."""
+    with _on_first_device(dev), _history(dev) as snapshot:
+        kept = _bytes(dev, 5000)
+        found = snapshot()
+    address = kept.untyped_storage().data_ptr()
+    entries = [
+        entry
+        for entry in found["device_traces"][0]
+        if entry["action"] == "alloc" and entry["addr"] == address
+    ]
+    assert len(entries) == 1, f"{len(entries)} allocations of one tensor"
+    for what in (entries[0], _in_use(found)[address]):
+        names = [frame["name"] for frame in what["frames"]]
+        assert names[:1] == ["_bytes"], f"the stack is {names[:4]}"
+        assert what["frames"][0]["filename"].endswith("memory.py")

@@ -7,6 +7,7 @@ import contextlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -293,9 +294,20 @@ def _deterministic() -> Iterator[None]:
 def _require(dev: Device, case: str, dtype: torch.dtype) -> None:
     if dtype not in dev.dtypes("floating"):
         dev.unsupported(f"needs {dtype}")
-    on_cpu = not dev.is_accelerator and not torch.ops.mkldnn._is_mkldnn_fp16_supported()
-    if on_cpu and case == "lstm" and dtype == torch.float16:
-        dev.unsupported("this CPU has no float16 arithmetic, which oneDNN's LSTM needs")
+    if not dev.is_accelerator and case == "lstm" and not _cpu_trains_lstm(dtype):
+        dev.unsupported(f"oneDNN has no LSTM of {dtype} for this CPU")
+
+
+@cache
+def _cpu_trains_lstm(dtype: torch.dtype) -> bool:
+    """Whether the CPU has an LSTM in autocast's dtype: oneDNN offers what the processor has."""
+    with torch.autocast("cpu", dtype):
+        try:
+            output, _ = nn.LSTM(2, 2)(torch.zeros(1, 1, 2))
+            output.float().sum().backward()
+        except RuntimeError:
+            return False
+    return True
 
 
 def _seed(dev: Device) -> int:

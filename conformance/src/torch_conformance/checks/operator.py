@@ -2093,7 +2093,7 @@ _EXCHANGED: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@check("operator/dlpack", "OP-027", cases=_EXCHANGED)
+@check("operator/dlpack", "OP-027", cases=_EXCHANGED, needs=("plain_tensors", "addresses"))
 def tensors_are_exchanged_by_dlpack(dev: Device, case: str) -> None:
     """torch.from_dlpack of a device tensor shares its memory, geometry and data type."""
     x = _EXCHANGED[case](ramp((4, 6)).to(dev.device(), copy=True))
@@ -2117,7 +2117,7 @@ def _from_a_capsule(x: Tensor) -> Tensor:
     return y
 
 
-@check("operator/dlpack_capsule", "OP-028", cases=_IN_CAPSULE)
+@check("operator/dlpack_capsule", "OP-028", cases=_IN_CAPSULE, needs=("plain_tensors", "addresses"))
 def dlpack_capsules_share_memory(dev: Device, case: str) -> None:
     """A tensor from a DLPack capsule shares memory and geometry with the one that went in."""
     expected = ramp((4, 6))
@@ -2128,7 +2128,7 @@ def dlpack_capsules_share_memory(dev: Device, case: str) -> None:
     dev.assert_equal(whole, expected)
 
 
-@check("operator/dlpack_capsule:outlive", "OP-028")
+@check("operator/dlpack_capsule:outlive", "OP-028", needs=("plain_tensors", "addresses"))
 def dlpack_capsules_keep_memory_alive(dev: Device) -> None:
     """A tensor from a DLPack capsule keeps the memory when the one that went in is gone."""
     y = _from_a_capsule(ramp((4, 6)).to(dev.device(), copy=True))
@@ -2136,7 +2136,7 @@ def dlpack_capsules_keep_memory_alive(dev: Device) -> None:
     dev.assert_equal(y, ramp((4, 6)))
 
 
-@check("operator/dlpack_capsule:to_host", "OP-028")
+@check("operator/dlpack_capsule:to_host", "OP-028", needs=("plain_tensors", "addresses"))
 def dlpack_capsules_can_be_asked_for_on_the_host(dev: Device) -> None:
     """A DLPack capsule that is asked for on the CPU holds the values of the device tensor."""
     x = ramp((4, 6)).to(dev.device(), copy=True)

@@ -278,6 +278,26 @@ def ranges_show_on_the_device(dev: Device) -> None:
     assert ranges[0].time_range.end >= work[-1].time_range.end - _SLACK_US
 
 
+@check("profiler/range_once", "PROF-012", needs=("profiler",))
+def ranges_count_their_work_once(dev: Device) -> None:
+    """The time of the device of a range is the sum of the work inside."""
+    x = _ones(dev)
+
+    def call() -> None:
+        with record_function("the range"):
+            x.sin()
+            x.cos()
+
+    watched = _profiled(dev, call)
+    took = sum(event.time_range.elapsed_us() for event in _work(dev, watched))
+    [on_host] = [e for e in _operators(watched, "the range") if e.device_type == DeviceType.CPU]
+    assert on_host.self_device_time_total == 0, (
+        f"the range counts {on_host.self_device_time_total} us as its own"
+    )
+    counted = on_host.device_time_total
+    assert abs(counted - took) <= _SLACK_US, f"the work took {took} us, the range {counted} us"
+
+
 @check("profiler/memory", "PROF-011", needs=("profiler",))
 def memory_is_reported(dev: Device) -> None:
     """An operator that allocates is reported with its bytes."""

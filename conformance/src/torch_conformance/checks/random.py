@@ -231,7 +231,7 @@ def every_draw_advances_the_state_alike(dev: Device, case: str) -> None:
     case_needs=_LARGE_NEEDS,
 )
 def offsets_grow_by_a_fixed_amount(dev: Device, case: str) -> None:
-    """The offset grows by the same multiple of four for the same draw, wherever it starts."""
+    """The offset grows by the same amount for the same draw, wherever it starts."""
     generator = default_generator(dev)
     torch.manual_seed(32)
     offsets = [generator.get_offset()]
@@ -239,8 +239,7 @@ def offsets_grow_by_a_fixed_amount(dev: Device, case: str) -> None:
         _LARGE[case](dev.device())
         offsets.append(generator.get_offset())
     steps = {after - before for before, after in pairwise(offsets)}
-    assert len(steps) == 1, f"offsets {offsets}"
-    assert steps.pop() % 4 == 0
+    assert len(steps) == 1 and steps.pop() > 0, f"offsets {offsets}"
 
 
 _EMPTY: dict[str, Callable[[torch.device], Any]] = {

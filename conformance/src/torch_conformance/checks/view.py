@@ -415,7 +415,7 @@ _SET: dict[str, tuple[Callable[[torch.Tensor], tuple[Any, ...]], Make]] = {
 }
 
 
-@check("view/set", "VIEW-009", cases=_SET)
+@check("view/set", "VIEW-009", cases=_SET, needs=("storages",))
 def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
     """All overloads of set_ give the storage, sizes, strides and offset asked for."""
     arguments, view = _SET[case]
@@ -432,7 +432,7 @@ def set_changes_what_a_tensor_shows(dev: Device, case: str) -> None:
     dev.assert_equal(x, torch.ones(x.shape))
 
 
-@check("view/set:nothing", "VIEW-009")
+@check("view/set:nothing", "VIEW-009", needs=("storages",))
 def set_to_nothing_empties_a_tensor(dev: Device) -> None:
     """set_() without arguments gives an empty tensor of the device."""
     x = torch.zeros(3, device=dev.device())
@@ -447,7 +447,7 @@ _NOT_SET: dict[str, Callable[[torch.device], Any]] = {
 }
 
 
-@check("view/set_refused", "VIEW-009", needs=("accelerator",), cases=_NOT_SET)
+@check("view/set_refused", "VIEW-009", needs=("accelerator", "storages"), cases=_NOT_SET)
 def set_refuses_what_does_not_fit(dev: Device, case: str) -> None:
     """set_ to a storage of another device, or a tensor of another data type, raises."""
     x = torch.zeros(3, device=dev.device())
@@ -455,7 +455,7 @@ def set_refuses_what_does_not_fit(dev: Device, case: str) -> None:
     assert isinstance(raised(lambda: x.set_(source)), RuntimeError)
 
 
-@check("view/is_set_to", "VIEW-017")
+@check("view/is_set_to", "VIEW-017", needs=("storages",))
 def is_set_to_compares_storage_and_geometry(dev: Device) -> None:
     """is_set_to is true for the same memory and geometry, and false otherwise."""
     x = ramp((4, 6)).to(dev.device())
@@ -487,7 +487,7 @@ def tensor_data_shares_memory(dev: Device) -> None:
 # ---- storage ---------------------------------------------------------------------------------
 
 
-@check("view/storage_size", "VIEW-010", dtypes=DTYPES)
+@check("view/storage_size", "VIEW-010", dtypes=DTYPES, needs=("storages",))
 def a_storage_knows_its_size_and_device(dev: Device, dtype: torch.dtype) -> None:
     """nbytes, size and device of the storage of a fresh tensor and of a view of it."""
     x = ramp((5, 3), dtype).to(dev.device())
@@ -552,7 +552,7 @@ def storages_can_be_copied(dev: Device, case: str) -> None:
     assert made.cpu().tolist() == expected
 
 
-@check("view/storage_copy:cpu", "VIEW-011")
+@check("view/storage_copy:cpu", "VIEW-011", needs=("storages",))
 def storages_can_be_copied_to_the_host(dev: Device) -> None:
     """cpu() copies a storage of a device to the host."""
     storage, expected = _storage(dev)
@@ -573,7 +573,7 @@ def storages_can_be_copied_to_the_device(dev: Device) -> None:
     assert made.cpu().tolist() == expected
 
 
-@check("view/storage_copy:tolist", "VIEW-011")
+@check("view/storage_copy:tolist", "VIEW-011", needs=("storages",))
 def storages_can_be_listed(dev: Device) -> None:
     """tolist() gives the bytes of a storage."""
     storage, expected = _storage(dev)

@@ -2,12 +2,13 @@
 """Whether an operator ran natively, by decomposition, or by falling back to the CPU.
 
 A backend that counts its fallbacks is believed. For any other, the calls that PyTorch's dispatcher
-saw while the first samples ran are looked at: registrations alone do not tell where a boxed kernel
-computes, nor what runs behind the kernels that PyTorch generates for structured operators.
+saw while samples ran are looked at: registrations alone do not tell where a boxed kernel computes,
+nor what runs behind the kernels that PyTorch generates for structured operators.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, TypeVar
@@ -21,8 +22,8 @@ from torch_conformance.opinfo.calls import Call
 T = TypeVar("T")
 
 NATIVE, COMPOSITE, FALLBACK = "native", "composite", "fallback"
-#: How many samples of a check are observed.
-OBSERVED = 4
+#: How many samples of a check are observed: which kernel runs may depend on the sample.
+OBSERVED = 64
 _COMPOSITES = (
     "CompositeImplicitAutograd",
     "CompositeExplicitAutograd",
@@ -35,18 +36,23 @@ _READS = frozenset({"item", "_local_scalar_dense", "is_nonzero"})
 class Evidence:
     """How one operator runs on a device, from the samples of one check."""
 
-    def __init__(self, op: Any, dev: Device) -> None:
+    def __init__(self, op: Any, dev: Device, samples: int) -> None:
         self._names = _candidates(op)
         self._dev = dev
         self._key = torch._C._dispatch_key_for_device(dev.type)
-        self._left = OBSERVED if dev.is_accelerator and not dev.has("fallback_counter") else 0
+        self._to_observe: set[int] = set()
+        if dev.is_accelerator and not dev.has("fallback_counter"):
+            # At random: samples that are alike follow each other, or come with a period.
+            count = min(samples, OBSERVED)
+            self._to_observe |= {*random.Random(samples).sample(range(samples), count)}
+        self._used = 0
         self._seen: list[Call] = []
 
     def observe(self, use: Callable[[], T]) -> T:
-        """Use the operator; note what the dispatcher called if few samples were observed yet."""
-        if not self._left:
+        """Use the operator; note what the dispatcher called for some of the samples."""
+        self._used += 1
+        if self._used - 1 not in self._to_observe:
             return use()
-        self._left -= 1
         value, seen = calls.recorded(use)
         self._seen += seen
         return value
@@ -73,6 +79,8 @@ class Evidence:
         registered = _registered((call.overload,), self._key)
         if registered == COMPOSITE or not self._is_on_device(call):
             return COMPOSITE
+        if not call.devices:
+            return registered
         if any(inner.moves(self._dev.type, "cpu") for inner in _without_reads(call)):
             return FALLBACK
         if registered == NATIVE:
@@ -83,7 +91,9 @@ class Evidence:
         return NATIVE if infers else FALLBACK
 
     def _is_on_device(self, call: Call) -> bool:
-        return call.name.startswith("aten::") and self._dev.type in call.devices
+        """Whether a kernel of the device ran; what has no tensors has made one there."""
+        here = self._dev.type in call.devices or (not call.devices and call.base in self._names)
+        return here and call.name.startswith("aten::")
 
 
 def _without_reads(call: Call) -> Iterator[Call]:
@@ -95,10 +105,11 @@ def _without_reads(call: Call) -> Iterator[Call]:
 
 
 def _candidates(op: Any) -> tuple[str, ...]:
-    """Names the operator may have in the aten namespace."""
+    """Names the operator may have in the aten namespace, without that of the in-place variant."""
     name = op.name
-    names = (op.aten_name, name.replace(".", "_"), name.rpartition(".")[2])
-    return tuple(dict.fromkeys(n for n in names if n))
+    bare = name.removeprefix("nn.functional.").removeprefix("special.")
+    names = (op.aten_name, name.replace(".", "_"), bare)
+    return tuple(dict.fromkeys(n.rstrip("_") for n in names if n))
 
 
 @cache
@@ -106,7 +117,7 @@ def _dispatched(names: tuple[str, ...], key: str) -> str:
     """What the registrations of all overloads say."""
     overloads = tuple(
         f"aten::{name}" + ("" if overload == "default" else f".{overload}")
-        for name in names
+        for name in (*names, *(f"{name}_" for name in names))
         if hasattr(torch.ops.aten, name)
         for overload in getattr(torch.ops.aten, name).overloads()
     )

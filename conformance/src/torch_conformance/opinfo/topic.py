@@ -136,7 +136,7 @@ class Topic:
         if not samples:
             dev.unsupported("the operator database has no sample for this")
         incomparable: list[str] = []
-        self._evidence = Evidence(self.op, dev)
+        self._evidence = Evidence(self.op, dev, len(samples))
         failures = list(self._failures(dev, samples, incomparable))
         if len(incomparable) == len(samples):
             dev.unsupported(NoReference(text=incomparable[0]))

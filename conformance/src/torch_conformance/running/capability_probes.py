@@ -20,6 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from torch_conformance.authoring.backend import first_line
+from torch_conformance.authoring.ranks import Rank, group_name, on_ranks
 from torch_conformance.authoring.refusal import refuses
 from torch_conformance.spec.capabilities import MEANING, NO_STORAGE
 
@@ -44,6 +45,8 @@ class Probe:
     refusals: str = ""
     """A pattern of messages that mean absent, besides those of any refusal."""
     attempts: int = 1
+    loads: bool = False
+    """Whether it starts a process that loads the backend, which takes as long as loading does."""
 
     @property
     def file(self) -> str:
@@ -88,13 +91,14 @@ def probe(
     absent_if: tuple[type[Exception], ...] = (),
     refusals: str = "",
     attempts: int = 1,
+    loads: bool = False,
 ) -> Callable[[Body], Probe]:
     """Register the function that finds out whether a backend has capability `name`."""
     if name not in MEANING:
         raise ValueError(f"unknown capability {name!r}")
 
     def register(body: Body) -> Probe:
-        PROBES[name] = Probe(body, absent_if, refusals, attempts)
+        PROBES[name] = Probe(body, absent_if, refusals, attempts, loads)
         return PROBES[name]
 
     return register
@@ -321,18 +325,30 @@ def _synchronize(dev: Device) -> bool:
 def _storages(dev: Device) -> bool:
     import torch
 
-    size = torch.zeros(4, device=dev.device()).untyped_storage().nbytes()
-    assert size >= 16, f"the storage of 16 bytes has {size}"
+    storage = torch.zeros(4, device=dev.device()).untyped_storage()
+    assert storage.nbytes() >= 16, f"the storage of 16 bytes has {storage.nbytes()}"
+    storage.data_ptr()  # Raises for the empty storage of a tensor that wraps others.
     return True
+
+
+@probe("plain_tensors")
+def _plain_tensors(dev: Device) -> bool:
+    import torch
+
+    # PyTorch prints, formats and exports tensors of its own class only.
+    return type(torch.zeros(2).to(dev.device())) is torch.Tensor
 
 
 @probe("addresses", refusals=NO_STORAGE)
 def _addresses(dev: Device) -> bool:
     import torch
 
-    alive = [torch.zeros(256, dtype=torch.uint8, device=dev.device()) for _ in range(4)]
+    # Objects on the heap may be farther apart than small blocks are long; handles say nothing of
+    # the size of what they stand for.
+    size = 1 << 20
+    alive = [torch.zeros(size, dtype=torch.uint8, device=dev.device()) for _ in range(4)]
     pointers = sorted(x.data_ptr() for x in alive)
-    return all(high - low >= 256 for low, high in pairwise(pointers))
+    return all(high - low >= size for low, high in pairwise(pointers))
 
 
 #: c10::DeviceType::PrivateUse1, and c10::GetAllocator(const DeviceType&) as g++ and clang name it.
@@ -456,7 +472,7 @@ print("used:", ended[0] != 0 and ended[1] == 0)
 """
 
 
-@probe("fork")
+@probe("fork", loads=True)
 def _fork(dev: Device) -> bool:
     # In a process of its own, whose device nobody has used: only its threads can be in the way.
     if not hasattr(os, "fork") or dev.descriptor.start_method != "fork":
@@ -487,7 +503,7 @@ except (RuntimeError, IndexError):
 """
 
 
-@probe("error_recovery")
+@probe("error_recovery", loads=True)
 def _error_recovery(dev: Device) -> bool:
     # In a process of its own: the error may be the end of the one that has it.
     done = dev.python(_RECOVERY.format(device=str(dev.device())))
@@ -527,6 +543,25 @@ def _backend_meta(dev: Device) -> bool:
     return True
 
 
+@probe("collectives")
+def _collectives(dev: Device) -> bool:
+    if dev.descriptor.single_process or group_name(dev.descriptor, dev.type) is None:
+        return False
+    found = on_ranks(dev, _sum_of_ranks, limit=dev.descriptor.deadlines.startup)
+    assert found == [3.0, 3.0], f"1.0 of rank 0 and 2.0 of rank 1 are added to {found}"
+    return True
+
+
+def _sum_of_ranks(rank: Rank) -> float:
+    import torch
+    import torch.distributed as dist
+
+    with rank.group():
+        tensor = torch.full((1,), rank.index + 1.0, device=rank.device)
+        dist.all_reduce(tensor)
+        return tensor.item()
+
+
 @probe("profiler")
 def _profiler(dev: Device) -> bool:
     import torch
@@ -543,6 +578,39 @@ def _profiler(dev: Device) -> bool:
     with profile(activities=[ProfilerActivity.CPU, activity], acc_events=True) as watched:
         (x * 2).cpu()
     return any(event.device_type == getattr(DeviceType, own) for event in watched.events())
+
+
+@probe("memory_history")
+def _memory_history(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    memory = getattr(torch.get_device_module(dev.type), "memory", None)
+    if not all(hasattr(memory, name) for name in ("_record_memory_history", "_snapshot")):
+        return False
+    memory._record_memory_history(stacks="python")
+    torch.empty(1024, device=dev.device())
+    entries = memory._snapshot()["device_traces"][0]
+    memory._record_memory_history(None)
+    return any(entry["action"] == "alloc" for entry in entries)
+
+
+@probe("graphs", refusals="Graph is not supported on device type")
+def _graphs(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator or not hasattr(torch.accelerator, "Graph"):
+        return False
+    x = torch.zeros(1, device=dev.device())
+    graph = torch.accelerator.Graph()
+    with dev.stream(), graph:
+        x += 1
+    for _ in range(2):
+        graph.replay()
+    dev.synchronize()
+    assert x.item() == 2, f"a graph that adds 1 was replayed twice, and 0 became {x.item()}"
+    return True
 
 
 @probe("sparse")

@@ -34,7 +34,8 @@ _BROKEN = {
 def to_probe(descriptor: Descriptor) -> list[Check]:
     """One check for each capability that the descriptor leaves open; it passes if it is there."""
     declared = declarations(descriptor)
-    return [check_of(name) for name in MEANING if name in PROBES and name not in declared]
+    startup = descriptor.deadlines.startup
+    return [check_of(name, startup) for name in MEANING if name in PROBES and name not in declared]
 
 
 def declarations(descriptor: Descriptor) -> dict[str, bool]:
@@ -43,8 +44,11 @@ def declarations(descriptor: Descriptor) -> dict[str, bool]:
     return denied | descriptor.capabilities
 
 
-def check_of(name: str) -> Check:
-    """The probe of a capability, or of a dtype, in the form in which the runner runs things."""
+def check_of(name: str, startup: float = 0.0) -> Check:
+    """The probe of a capability, or of a dtype, in the form in which the runner runs things.
+
+    `startup` is how many seconds it may take to load the backend.
+    """
     probe = PROBES.get(name) or dtype_probe(name.removeprefix(DTYPE))
 
     def body(dev: Device) -> None:
@@ -52,7 +56,8 @@ def check_of(name: str) -> Check:
         if absence is not None:
             dev.unsupported(absence)
 
-    return Check(PREFIX + name, (), body, deadline=PROBE_DEADLINE, file=probe.file)
+    deadline = PROBE_DEADLINE + (startup if probe.loads else 0.0)
+    return Check(PREFIX + name, (), body, deadline=deadline, file=probe.file)
 
 
 def capabilities(descriptor: Descriptor, results: Iterable[Result]) -> dict[str, Capability]:

@@ -37,6 +37,7 @@ MEANING: dict[str, str] = {
     "synchronize": "torch.accelerator.synchronize waits for the work of a device",
     "addresses": "Tensor.data_ptr is an address, and no handle of memory that is elsewhere",
     "storages": "Tensor.untyped_storage gives the storage of a tensor",
+    "plain_tensors": "tensors are of the class torch.Tensor, and not of a subclass of it",
     "storage_allocation": "torch.UntypedStorage(n, device=...) gets memory from the allocator",
     "storage_resize": "UntypedStorage.resize_ changes the memory behind its tensors",
     "generator": "torch.Generator on the device",
@@ -52,7 +53,10 @@ MEANING: dict[str, str] = {
     "error_recovery": "a device goes on after an error of its work, a bad index say, was raised",
     "peer_copy": "tensors can be copied from one device to another",
     "native_handle": "a stream gives its native handle",
+    "collectives": "processes exchange tensors of the device through torch.distributed",
     "profiler": "torch.profiler records the work of the device",
+    "memory_history": "the device module records allocations (memory._record_memory_history)",
+    "graphs": "torch.accelerator.Graph captures work of a stream and replays it",
     "sparse": "tensors of sparse layouts",
     "float64": "tensors of float64",
     "float16": "tensors of float16",
@@ -64,7 +68,9 @@ MEANING: dict[str, str] = {
 }
 
 #: What PyTorch says when the storage or the address of a tensor is asked for that has none.
-NO_STORAGE = r"[Cc]annot access (data pointer|storage) of|doesn't have storage"
+NO_STORAGE = (
+    r"[Cc]annot access (data pointer|storage) of|doesn't have storage|on an invalid python storage"
+)
 
 #: What PyTorch says when a backend has no function to wait for a whole device.
 NO_SYNCHRONIZE = r"doesn't support synchronizing all streams on device"

@@ -28,7 +28,7 @@ DOCUMENTED, CODE, ISSUE, CUDA_PRACTICE = SOURCE_KINDS = (
     "cuda-practice",
 )
 # In the order in which a new backend meets them; `--tier X` selects X and the ones before it.
-TIERS = ("smoke", "core", "inference", "training", "multi_device", "compile")
+TIERS = ("smoke", "core", "inference", "training", "multi_device", "distributed", "compile")
 # Not a tier of its own: what is quick of these tiers, for the gate of a change.
 PR_TIER = "pr"
 PR_CONTAINS = "training"

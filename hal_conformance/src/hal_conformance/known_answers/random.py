@@ -9,7 +9,8 @@ more precision: exact ones are compared to the last bit."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -204,6 +205,17 @@ def places() -> Iterator[tuple[int, int, tuple[int, ...], Layout]]:
         yield (*SEEDS[1], (3, 4, 7), layout)
 
 
+def with_states(cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases, and those of one seed once more with seed and offset read from device memory."""
+    for case in cases:
+        yield case
+        if case.args.get("seed") == SEEDS[2][0] and case.fails is None:
+            numbers = [case.args["seed"], case.args["offset"] - 4]
+            state = np.array(numbers, np.uint64).astype(np.int64)
+            arguments = {"seed": 99, "offset": 4, "state": In(state, DType.INT64)}
+            yield replace(case, name=f"{case.name} state", args=case.args | arguments)
+
+
 def mean_and_variance(mean: float, variance: float) -> Callable[[dict[str, Array]], None]:
     """Within six deviations of what so many numbers have; for tails like those of a normal or
     exponential distribution."""
@@ -349,7 +361,7 @@ def _applied() -> Iterator[Case]:
 
 def cases() -> Iterator[Case]:
     _check_philox()
-    yield from _distributions()
-    yield from _integers()
-    yield from _bernoulli()
-    yield from _applied()
+    yield from with_states(_distributions())
+    yield from with_states(_integers())
+    yield from with_states(_bernoulli())
+    yield from with_states(_applied())

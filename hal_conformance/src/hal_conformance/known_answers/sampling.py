@@ -13,7 +13,15 @@ import numpy as np
 
 from hal_conformance.answers import REALS, Array, Case, In, InOut, Out, dense, gaps, rounded
 from hal_conformance.kernels import DType
-from hal_conformance.known_answers.random import SEEDS, Draws, args, bits64, moments, philox
+from hal_conformance.known_answers.random import (
+    SEEDS,
+    Draws,
+    args,
+    bits64,
+    moments,
+    philox,
+    with_states,
+)
 
 TRIALS = 64
 PERMUTED = (0, 1, 2, 3, 255, 256, 257, 1000, 20_000)
@@ -257,7 +265,7 @@ def _permutations() -> Iterator[Case]:
 
 
 def cases() -> Iterator[Case]:
-    yield from _elementwise()
-    yield from _distributions()
-    yield from _multinomial()
-    yield from _permutations()
+    yield from with_states(_elementwise())
+    yield from with_states(_distributions())
+    yield from with_states(_multinomial())
+    yield from with_states(_permutations())

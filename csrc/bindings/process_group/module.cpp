@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The extension torch_puone._distributed, which the first process group loads. Its classes are
+// derived from those of torch._C._distributed_c10d, so it is compiled with PyTorch's pybind11.
+// reference_backend/torch_puone/_distributed.pyi is the documentation.
+#include <pybind11/chrono.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "distributed/process_group.h"
+#include "distributed/session.h"
+
+namespace py = pybind11;
+
+using puone::distributed::abortSessions;
+using puone::distributed::Options;
+using puone::distributed::ProcessGroup;
+
+PYBIND11_MODULE(_distributed, m) {
+  py::module_::import("torch.distributed");
+  py::class_<Options, c10::intrusive_ptr<Options>, c10d::Backend::Options>(m, "Options")
+      .def(py::init<std::chrono::milliseconds>(), py::arg("timeout"))
+      .def("__copy__", [](const Options& self) { return c10::make_intrusive<Options>(self); })
+      .def("__deepcopy__", [](const Options& self, const py::dict&) {
+        return c10::make_intrusive<Options>(self);
+      });
+  py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(m, "ProcessGroup")
+      .def(
+          py::init<c10::intrusive_ptr<c10d::Backend>, int, int, c10::intrusive_ptr<Options>>(),
+          py::arg("host"),
+          py::arg("rank"),
+          py::arg("size"),
+          py::arg("options"))
+      .def_property_readonly("options", &ProcessGroup::options)
+      .def("pending", &ProcessGroup::pending);
+  m.def(
+      "abort_all",
+      [](std::chrono::milliseconds grace) { abortSessions(grace); },
+      py::arg("grace"),
+      py::call_guard<py::gil_scoped_release>());
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The staged transport of one process group: a call is copied to the host, exchanged there by
+// another backend that handles host memory (Gloo), and copied back, and nothing in it waits.
+//
+//   caller's stream   ..work.. (event)
+//   stream out            wait for it, [copy to host], (ready)
+//   a lane's thread                                  wait for it, [exchange], give the ticket
+//   stream in             wait for the event, ........................... [take it] [copy back]
+//   (end)
+//
+// Calls of one kind are in order: collectives, messages to one rank, messages from one rank. Each
+// kind has a thread and two streams per device. The stream `out` never waits for other ranks; that
+// a thread waits for it cannot close a circle, for it waits only for calls that were made earlier.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "distributed/lane.h"
+#include "distributed/operation.h"
+#include "runtime/event.h"
+
+namespace puone::distributed {
+
+struct Copy {
+  at::Tensor device;
+  at::Tensor host; // see staging.h
+};
+
+// A piece of a call; several are exchanged one after the other while their neighbours are copied.
+struct Part {
+  std::vector<Copy> to_host;
+  // Starts the exchange; NULL if there is nothing to exchange.
+  std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend& host)> exchange;
+  // What is left to do on the host once it is complete; may be NULL.
+  std::function<void(c10d::Work& exchanged)> finish;
+  std::vector<Copy> to_device;
+};
+
+enum class Kind {
+  kCollective,
+  kSend,
+  kReceive
+};
+constexpr int kAnyRank = -1;
+
+struct Call {
+  c10d::OpType type;
+  std::string text; // "all_reduce of 4 x Float"
+  c10::Device device;
+  Kind kind = Kind::kCollective;
+  int peer = kAnyRank;
+  std::vector<Part> parts = {};
+  std::vector<at::Tensor> outputs = {};
+  bool blocks = false; // wait() keeps the caller
+  std::shared_ptr<const int> source_rank = nullptr;
+};
+
+// Thread-safe. Held by the process group and by the tasks of its lanes.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(c10::intrusive_ptr<c10d::Backend> host, int rank);
+  ~Session();
+
+  // Sessions that abortSessions() finds.
+  static std::shared_ptr<Session> create(c10::intrusive_ptr<c10d::Backend> host, int rank);
+
+  // Queues a call. Throws c10::DistBackendError once the group has failed or was shut down.
+  c10::intrusive_ptr<c10d::Work> run(Call call);
+
+  c10d::Backend& host() const {
+    return *host_;
+  }
+  uint64_t callCount() const noexcept {
+    return count_;
+  }
+  bool hasFailed() const;
+
+  // Lets streams and callers go on, with an error. The first reason counts.
+  void fail(const std::string& reason);
+  // Waits for what was called, unless the group has failed; then refuses further calls.
+  void shutDown();
+  // The calls that have not ended, oldest first, a line for each.
+  std::vector<std::string> pending() const;
+
+ private:
+  friend void abortSessions(std::chrono::milliseconds grace);
+
+  struct Channel {
+    std::map<c10::DeviceIndex, std::pair<Stream, Stream>> streams; // out, in
+    Lane lane;
+  };
+
+  Channel& channel(Kind kind, int peer);
+  std::pair<Stream, Stream> streams(Channel& channel, c10::DeviceIndex device);
+  void requireUsable() const;
+  void add(const std::shared_ptr<Operation>& operation);
+  void queue(const Call& call, const std::shared_ptr<Operation>& operation, Channel& channel);
+  void push(
+      Channel& channel,
+      Kind kind,
+      const std::shared_ptr<Operation>& operation,
+      size_t index,
+      const Part& part,
+      Event ready);
+  template <class Task>
+  void attempt(Operation& operation, const Task& task);
+  void exchange(Operation& operation, size_t index, const Part& part, const Event& ready);
+  void send(
+      const std::shared_ptr<Operation>& operation,
+      size_t index,
+      const Part& part,
+      const Event& ready);
+
+  const c10::intrusive_ptr<c10d::Backend> host_;
+  const int rank_;
+  std::atomic<uint64_t> count_ = 0;
+
+  std::mutex calls_; // calls are queued one at a time; guards the channels
+  std::map<std::pair<Kind, int>, Channel> channels_;
+  Lane sent_; // waits for messages to arrive, so that the next one to their rank need not
+
+  mutable std::mutex mutex_;                           // guards the members below
+  std::vector<std::shared_ptr<Operation>> operations_; // those that have not ended, and some more
+  std::shared_ptr<const Failure> failure_;
+  bool shut_down_ = false;
+};
+
+// Before the process exits: waits `grace` for what was called, then lets streams go on.
+void abortSessions(std::chrono::milliseconds grace);
+
+} // namespace puone::distributed

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/launch_debugging.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "hal/origin.h"
+
+namespace puone {
+namespace {
+
+// ---- stacks ----
+
+// The stacks of the latest launches, by number. Thread-safe.
+class RecentStacks {
+ public:
+  uint64_t add(LaunchStack stack) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const uint64_t number = ++last_;
+    auto& place = stacks_[number % kMost];
+    place.swap(stack); // the older one dies without the lock
+    return number;
+  }
+
+  // NULL: it is too old.
+  LaunchStack find(uint64_t number) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const bool kept = number > 0 && number <= last_ && last_ - number < kMost;
+    return kept ? stacks_[number % kMost] : nullptr;
+  }
+
+ private:
+  static constexpr size_t kMost = 1 << 15; // about 10 MB
+  std::mutex mutex_;
+  uint64_t last_ = 0;
+  std::vector<LaunchStack> stacks_ = std::vector<LaunchStack>(kMost);
+};
+
+RecentStacks& recentStacks() {
+  static auto* instance = new RecentStacks(); // leaked: launches may outlive static objects
+  return *instance;
+}
+
+std::atomic<LaunchStack (*)()> gather_stack{nullptr};
+std::atomic<std::string (*)(const LaunchStack&)> format_stack{nullptr};
+
+thread_local int without_stacks = 0;
+
+// ---- the table ----
+
+// The driver's own entries, and what the replaced ones do. Written once, before they can be called.
+puone_hal_api driver{};
+const puone_origin_api* origin = nullptr;
+const puone_graph_api* graphs = nullptr;
+bool blocking = false;
+
+bool isSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+template <class Api>
+const Api* extension(const char* name, uint32_t version) {
+  const void* found = nullptr;
+  const bool there = driver.get_extension(name, version, &found) == PUONE_OK;
+  return there ? static_cast<const Api*>(found) : nullptr;
+}
+
+bool isCapturing(puone_stream stream) {
+  int32_t capturing = 0;
+  return graphs != nullptr && graphs->is_capturing(stream, &capturing) == PUONE_OK && capturing;
+}
+
+// Makes a call that queues work.
+template <class Call>
+puone_status launched(puone_stream stream, const Call& call) {
+  if (origin != nullptr) {
+    const auto gather = gather_stack.load();
+    if (gather != nullptr) origin->set(recentStacks().add(gather()));
+  }
+  const puone_status status = call();
+  if (status != PUONE_OK || !blocking || isCapturing(stream)) return status;
+  return driver.stream_synchronize(stream);
+}
+
+puone_status memcpyAsync(
+    void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
+  return launched(stream, [=] { return driver.memcpy_async(dst, src, bytes, kind, stream); });
+}
+
+puone_status memsetAsync(void* dst, int32_t value, size_t bytes, puone_stream stream) {
+  return launched(stream, [=] { return driver.memset_async(dst, value, bytes, stream); });
+}
+
+puone_status hostFunction(puone_stream stream, puone_host_func function, void* user_data) {
+  return launched(stream, [=] { return driver.stream_host_func(stream, function, user_data); });
+}
+
+puone_status kernelLaunch(
+    puone_kernel kernel,
+    const void* args,
+    size_t bytes,
+    puone_stream stream,
+    const puone_launch_context* context) {
+  return launched(
+      stream, [=] { return driver.kernel_launch(kernel, args, bytes, stream, context); });
+}
+
+} // namespace
+
+void setLaunchStacks(LaunchStack (*gather)(), std::string (*format)(const LaunchStack&)) noexcept {
+  format_stack.store(format);
+  gather_stack.store(gather);
+}
+
+void debugLaunches(puone_hal_api& table) {
+  blocking = isSet("PUONE_LAUNCH_BLOCKING");
+  const bool stacks = isSet("PUONE_STACKS");
+  if (!blocking && !stacks) return;
+  driver = table;
+  graphs = extension<puone_graph_api>(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
+  if (stacks) origin = extension<puone_origin_api>(PUONE_ORIGIN_EXTENSION, PUONE_ORIGIN_VERSION);
+  table.memcpy_async = memcpyAsync;
+  table.memset_async = memsetAsync;
+  table.stream_host_func = hostFunction;
+  table.kernel_launch = kernelLaunch;
+}
+
+std::string launchStack() {
+  if (blocking) return {};
+  if (origin == nullptr || without_stacks > 0) {
+    return "\nThe error may be of an earlier call: PUONE_LAUNCH_BLOCKING=1 raises it where it "
+           "occurs, PUONE_STACKS=1 adds the Python stack of that call.";
+  }
+  uint64_t number = 0;
+  origin->failed(&number);
+  const LaunchStack stack = recentStacks().find(number);
+  const std::string text = stack == nullptr ? std::string() : format_stack.load()(stack);
+  return text.empty() ? text : "\nThe work was queued by (most recent call last):\n" + text;
+}
+
+WithoutLaunchStacks::WithoutLaunchStacks() noexcept {
+  ++without_stacks;
+}
+
+WithoutLaunchStacks::~WithoutLaunchStacks() {
+  --without_stacks;
+}
+
+} // namespace puone

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Types of the extension module that the first process group loads."""
+
+from datetime import timedelta
+
+import torch._C._distributed_c10d as c10d
+
+class Options(c10d.Backend.Options):
+    def __init__(self, timeout: timedelta) -> None: ...
+
+class ProcessGroup(c10d.Backend):
+    # `host` exchanges host memory between the same ranks.
+    def __init__(self, host: c10d.Backend, rank: int, size: int, options: Options) -> None: ...
+    @property
+    def options(self) -> Options: ...
+    def pending(self) -> list[str]:
+        """The calls that have not ended, oldest first."""
+
+def abort_all(grace: timedelta) -> None:
+    """Wait this long for what was called in any group, then let streams go on."""

@@ -1,0 +1,444 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The process group pccl: what is beyond the suite's chapter of process groups."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from interpreter import Python
+from ranks import run_ranks
+
+SEEDS = [str(seed) for seed in range(1, 3)]
+
+
+def test_import_torch_does_not_load_the_process_group(python: Python) -> None:
+    done = python(
+        """
+import sys, torch
+assert "torch_puone" in sys.modules
+assert "torch_puone.distributed" not in sys.modules
+import torch.distributed as dist
+assert dist.Backend.default_device_backend_map["puone"] == "pccl"
+assert dist.Backend.backend_capability["pccl"] == ["puone"]
+assert "torch_puone.distributed" not in sys.modules
+""",
+        autoload=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_pccl_is_announced_by_an_entry_point() -> None:
+    from importlib.metadata import entry_points
+
+    (entry,) = entry_points(group="torch.distributed.backends", name="pccl")
+    assert entry.value == "torch_puone._registration:register_process_group"
+
+
+def test_a_call_behind_queued_work_returns_at_once() -> None:
+    run_ranks(
+        """
+begin()
+t = torch.ones(1000, device=device)
+dist.all_reduce(t); t.cpu()
+torch.puone._sleep_ms(400)
+begun = time.monotonic()
+work = dist.all_reduce(t, async_op=True)
+work.wait()
+doubled = t * 2
+assert time.monotonic() - begun < 0.2
+assert not work.is_completed()
+assert doubled.unique().tolist() == [8.0]
+assert work.is_completed() and work.is_success()
+dist.destroy_process_group()
+"""
+    )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_adversarial_schedule_changes_no_result(seed: str) -> None:
+    run_ranks(
+        """
+begin()
+torch.manual_seed(rank)
+for step in range(30):
+    n = 1 + 997 * step
+    x = torch.full((n,), rank + 1.0, device=device)
+    side = torch.Stream(device=device)
+    side.wait_stream(torch.puone.current_stream(device.index))
+    with side:
+        x.mul_(2)
+        work = dist.all_reduce(x, async_op=True)
+        work.wait()
+        whole = torch.empty(2 * n, device=device)
+        dist.all_gather_into_tensor(whole, x + rank)
+        got = whole.cpu()
+    assert got[:n].unique().tolist() == [6.0] and got[n:].unique().tolist() == [7.0]
+dist.destroy_process_group()
+""",
+        env={"PUONE_SIM_SEED": seed},
+    )
+
+
+def test_a_failed_call_is_raised_by_the_next_synchronisation_and_lists_what_was_pending() -> None:
+    run_ranks(
+        """
+begin(timeout=3.0)
+t = torch.ones(4, device=device)
+dist.all_reduce(t); t.cpu()
+dist.barrier()
+if rank == 1:
+    time.sleep(8)
+    os._exit(0)
+from torch_puone.distributed import pending_work
+first = dist.all_reduce(t, async_op=True)
+second = dist.all_reduce(t.clone(), async_op=True)
+first.wait(); second.wait()
+names = [line.split(",")[0] for line in pending_work()]
+assert names == ["#3 all_reduce of 4 x Float", "#4 all_reduce of 4 x Float"], names
+try:
+    t.cpu()
+except dist.DistBackendError as error:
+    text = str(error)
+else:
+    raise AssertionError("nothing was raised")
+assert "rank 0: all_reduce of 4 x Float failed" in text, text
+assert "#3 all_reduce of 4 x Float, waits for other ranks" in text and "#4 " in text, text
+torch.puone.synchronize()  # raised once
+assert not first.is_success()
+for call in (first.wait, lambda: dist.all_reduce(t)):
+    try:
+        call()
+    except dist.DistBackendError:
+        pass
+    else:
+        raise AssertionError("the group goes on")
+torch.puone.synchronize()
+assert (t + 1).shape == (4,)  # the device goes on
+os._exit(0)
+"""
+    )
+
+
+def test_a_rank_that_dies_is_noticed_before_the_timeout() -> None:
+    run_ranks(
+        """
+begin(timeout=60.0)
+t = torch.ones(4, device=device)
+dist.all_reduce(t); t.cpu()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+begun = time.monotonic()
+try:
+    dist.all_reduce(t)
+    t.cpu()
+    raise AssertionError("nothing was raised")
+except dist.DistBackendError as error:
+    assert "all_reduce" in str(error)
+assert time.monotonic() - begun < 30
+dist.destroy_process_group()
+""",
+        statuses={1: -9},
+    )
+
+
+def test_abort_lets_the_device_go_on() -> None:
+    run_ranks(
+        """
+begin(timeout=300.0)
+t = torch.ones(4, device=device)
+dist.all_reduce(t); t.cpu()
+dist.barrier()
+if rank == 0:
+    work = dist.all_reduce(t, async_op=True)
+    work.wait()
+    threading.Timer(0.5, dist.group.WORLD._get_backend(device).abort).start()
+    try:
+        t.cpu()
+    except dist.DistBackendError as error:
+        assert "aborted" in str(error), error
+    else:
+        raise AssertionError("nothing was raised")
+    assert (t + 1).numel() == 4
+else:
+    time.sleep(2)
+os._exit(0)
+"""
+    )
+
+
+def test_a_program_may_end_without_destroying_its_groups() -> None:
+    run_ranks(
+        """
+begin(timeout=300.0)
+t = torch.ones(4, device=device)
+dist.all_reduce(t)
+t.cpu()
+if rank == 0:
+    dist.all_reduce(t)  # nobody else calls it
+    time.sleep(0.2)
+""",
+        timeout=60,
+    )
+
+
+def test_a_forked_child_says_that_it_cannot_use_the_group() -> None:
+    run_ranks(
+        """
+begin()
+t = torch.ones(4, device=device)
+dist.all_reduce(t); t.cpu()
+pid = os.fork()
+if pid == 0:
+    try:
+        dist.all_reduce(t)
+    except RuntimeError as error:
+        os._exit(0 if "forked subprocess" in str(error) else 3)
+    os._exit(4)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+dist.all_reduce(t)
+assert t.tolist() == [4.0] * 4
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_types_that_no_transport_computes_in_are_cast_or_refused() -> None:
+    run_ranks(
+        """
+begin()
+def reduced(values, op=dist.ReduceOp.SUM, dtype=None):
+    t = torch.tensor(values, dtype=dtype, device=device) + (rank if dtype != torch.bool else 0)
+    t = t.to(dtype) if dtype else t
+    dist.all_reduce(t, op)
+    return t.tolist()
+assert reduced([30000, -5], dtype=torch.int16) == [-5535, -9]
+assert reduced([65000], dtype=torch.uint16) == [(65000 * 2 + 1) % 65536]
+x = torch.tensor([rank == 0, False, True], device=device)
+dist.all_reduce(x)
+assert x.tolist() == [True, False, True]
+z = torch.tensor([1 + 2j], device=device) * (rank + 1)
+dist.all_reduce(z, dist.ReduceOp.AVG)
+assert z.tolist() == [1.5 + 3j]
+assert reduced([3, 5], dist.ReduceOp.BXOR, torch.int32) == [3 ^ 4, 5 ^ 6]
+for values, op, dtype in (([1], dist.ReduceOp.AVG, torch.int64), ([1.0], dist.ReduceOp.BAND, None)):
+    try:
+        reduced(values, op, dtype)
+    except ValueError as error:
+        assert "not defined for" in str(error)
+    else:
+        raise AssertionError("not refused")
+try:
+    dist.all_reduce(torch.ones(3, device=device).to(torch.float8_e4m3fn))
+except NotImplementedError as error:
+    assert "SUM of Float8_e4m3fn" in str(error), error
+else:
+    raise AssertionError("not refused")
+scaled = torch.ones(2, device=device)
+dist.all_reduce(scaled, dist._make_nccl_premul_sum(2.5))
+assert scaled.tolist() == [5.0, 5.0]
+part = torch.arange(12.0, device=device).reshape(3, 4).t()
+dist.all_reduce(part)
+assert part.tolist() == (2 * torch.arange(12.0).reshape(3, 4).t()).tolist()
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_messages_with_tags_may_come_in_another_order() -> None:
+    run_ranks(
+        """
+begin()
+if rank == 0:
+    sent = {tag: torch.full((1 << 18,), float(tag), device=device) for tag in (2, 1)}
+    works = [dist.isend(t, 1, tag=tag) for tag, t in sent.items()]
+else:
+    got = {tag: torch.zeros(1 << 18, device=device) for tag in (1, 2)}
+    works = [dist.irecv(t, 0, tag=tag) for tag, t in got.items()]
+for work in works:
+    work.wait()
+if rank == 1:
+    assert {tag: t.unique().tolist() for tag, t in got.items()} == {1: [1.0], 2: [2.0]}
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_groups_are_split_and_take_options() -> None:
+    run_ranks(
+        """
+from torch_puone.distributed import Options
+begin()
+half = dist.split_group(split_ranks=[[0, 2], [1, 3]])
+t = torch.full((3,), float(rank), device=device)
+dist.all_reduce(t, group=half)
+assert t.tolist() == [2.0 + 2 * (rank % 2)] * 3, t
+other = dist.new_group([0, 1, 2, 3], pg_options=Options(datetime.timedelta(seconds=20)))
+dist.all_reduce(t, group=other)
+assert t.tolist() == [12.0] * 3, t
+try:
+    dist.new_group([0, 1, 2, 3], pg_options=object())
+except TypeError:
+    pass
+else:
+    raise AssertionError("wrong options were taken")
+dist.destroy_process_group()
+""",
+        size=4,
+    )
+
+
+def test_a_group_may_have_gloo_for_the_cpu_beside_it() -> None:
+    run_ranks(
+        """
+begin()
+mixed = dist.new_group(backend="cpu:gloo,puone:pccl")
+for where in ("cpu", device):
+    t = torch.full((3,), rank + 1.0, device=where)
+    dist.all_reduce(t, group=mixed)
+    assert t.tolist() == [3.0] * 3
+dist.destroy_process_group()
+"""
+    )
+
+
+def test_compiled_ddp_trains(tmp_path: Path) -> None:
+    run_ranks(
+        """
+begin()
+def net():
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4)
+    return torch.nn.Sequential(*layers).to(device)
+data = torch.randn(4, 8, generator=torch.Generator().manual_seed(rank)).to(device)
+gradients = []
+for wrap in (lambda m: m, lambda m: torch.compile(m, backend="aot_eager")):
+    model = wrap(torch.nn.parallel.DistributedDataParallel(net(), device_ids=[device.index]))
+    model(data).sum().backward()
+    gradients.append([p.grad.cpu() for p in model.parameters()])
+for eager, compiled in zip(*gradients):
+    torch.testing.assert_close(eager, compiled)
+dist.destroy_process_group()
+""",
+        timeout=240,
+    )
+
+
+def test_pipeline_stages_exchange_activations_and_gradients() -> None:
+    run_ranks(
+        """
+from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+begin()
+torch.manual_seed(0)
+layers = [torch.nn.Linear(8, 8).to(device) for _ in range(2)]
+stage = PipelineStage(layers[rank], rank, 2, device)
+loss_of = lambda out, target: (out - target).square().mean()
+schedule = ScheduleGPipe(stage, n_microbatches=2, loss_fn=loss_of)
+x = torch.randn(4, 8, generator=torch.Generator().manual_seed(1)).to(device)
+y = torch.zeros(4, 8, device=device)
+losses = []
+if rank == 0:
+    schedule.step(x)
+else:
+    schedule.step(target=y, losses=losses)
+torch.manual_seed(0)
+whole = [torch.nn.Linear(8, 8).to(device) for _ in range(2)]
+loss_of(whole[1](whole[0](x)), y).backward()
+torch.testing.assert_close(layers[rank].weight.grad, whole[rank].weight.grad, rtol=1e-5, atol=1e-6)
+dist.destroy_process_group()
+""",
+        timeout=240,
+    )
+
+
+def test_torchrun_starts_the_ranks(tmp_path: Path, root: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        """
+import os, torch, torch_puone, torch.distributed as dist
+device = torch.device("puone", int(os.environ["LOCAL_RANK"]))
+dist.init_process_group(device_id=device)
+t = torch.ones(3, device=device)
+dist.all_reduce(t)
+assert t.tolist() == [2.0] * 3
+dist.destroy_process_group()
+print("done")
+"""
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node=2",
+            "--standalone",
+            str(script),
+        ],
+        env={
+            **os.environ,
+            "PUONE_DRIVER": "sim",
+            "PYTHONPATH": str(root / "reference_backend"),
+            "OMP_NUM_THREADS": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("done") == 2
+
+
+def test_buckets_of_gradients_are_reduced_while_backward_goes_on(tmp_path: Path) -> None:
+    run_ranks(
+        """
+from torch.profiler import ProfilerActivity, profile
+begin()
+torch.manual_seed(0)
+layers = [torch.nn.Linear(256, 256) for _ in range(6)]
+model = torch.nn.parallel.DistributedDataParallel(
+    torch.nn.Sequential(*layers).to(device), device_ids=[device.index], bucket_cap_mb=0.3
+)
+x = torch.randn(256, 256, device=device)
+model(x).sum().backward()
+model(x).sum().backward()
+torch.puone.synchronize()
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as p:
+    model(x).sum().backward()
+    torch.puone.synchronize()
+if rank == 0:
+    p.export_chrome_trace(os.environ["TRACE"])
+    calls = [e for e in p.events() if e.name.startswith("pccl:all_reduce")]
+    assert len(calls) >= 3, [e.name for e in p.events() if "pccl" in e.name]
+dist.destroy_process_group()
+""",
+        env={"TRACE": str(tmp_path / "trace.json")},
+        timeout=240,
+    )
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    copies = [e for e in events if e.get("cat") == "gpu_memcpy"]
+    kernels = [e for e in events if e.get("cat") == "kernel"]
+    # The first bucket has left the device before the last kernel of the backward pass began.
+    assert min(c["ts"] for c in copies) < max(k["ts"] for k in kernels)
+    rows = {(e["pid"], e["tid"]) for e in copies}
+    assert len(rows - {(k["pid"], k["tid"]) for k in kernels}) >= 1, (
+        "copies have a row of their own"
+    )
+
+
+def test_random_programs_agree_with_a_model_and_none_hangs() -> None:
+    script = Path(__file__).with_name("random_collectives.py")
+    done = subprocess.run(
+        [sys.executable, str(script), "--runs", "12"],
+        env={**os.environ, "PUONE_DRIVER": "sim", "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "12 programs" in done.stdout
