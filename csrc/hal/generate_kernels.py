@@ -52,7 +52,7 @@ KERNEL: Types = {
     "in": list,
     "out": list,
     "parameters": list,
-    "partial": list,
+    "chosen": list,
     "args": str,
     "version": int,
 }
@@ -84,7 +84,7 @@ class Kernel:
     args: str
     outputs: tuple[str, ...]  # the operands of kernels that take such
     inputs: tuple[str, ...]
-    partial: tuple[str, ...]  # those inputs of which others choose the elements
+    chosen: tuple[str, ...]  # those inputs of which others choose the elements
     version: int
     types: str | list[str]  # as kernels.yaml names them
     element_types: int  # bits, as puone_kernel_info.element_types
@@ -140,7 +140,7 @@ def _contract(data: Any) -> Contract:
                     args=args,
                     outputs=tuple(row.get("out", ("out",))),
                     inputs=tuple(row.get("in", ())),
-                    partial=tuple(row.get("partial", ())),
+                    chosen=tuple(row.get("chosen", ())),
                     version=version,
                     types=row["types"],
                     element_types=bits,
@@ -183,7 +183,7 @@ def _check_shape(data: Any) -> None:
                     raise ContractError(f"{where}: {word} is not a name: [a-z_][a-z0-9_]*")
             if not row["computes"].isprintable() or row["computes"].endswith("\\"):
                 raise ContractError(f"{where}: computes is not one line, or ends with a backslash")
-            for key in ("types", "in", "out", "parameters", "partial"):
+            for key in ("types", "in", "out", "parameters", "chosen"):
                 if not isinstance(row.get(key, ""), str):
                     _check_names(f"{where}: {key}", row[key])
     for header, row in data["headers"].items():

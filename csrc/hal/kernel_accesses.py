@@ -36,7 +36,7 @@ class Kernel(Protocol):
     @property
     def inputs(self) -> tuple[str, ...]: ...
     @property
-    def partial(self) -> tuple[str, ...]: ...
+    def chosen(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,10 @@ def _one(
     data = at if pointer.type == "void*" else f"{at}.data"
     reads = _condition(pointer, "read_if", READS[access])
     writes = _condition(pointer, "write_if", WRITES[access])
-    partial = "true" if _is_partial(pointer) or name in pointer.kernel.partial else "false"
+    partial = "true" if _is_partial(pointer) else "false"
+    chosen = ", .chosen = true" if name in pointer.kernel.chosen else ""
     workspace = ", .workspace = true" if access == "workspace" else ""
-    flags = f"{{.reads = {reads}, .writes = {writes}, .partial = {partial}{workspace}}}"
+    flags = f"{{.reads = {reads}, .writes = {writes}, .partial = {partial}{workspace}{chosen}}}"
     test = _presence(extent, scope, index)
     yield f"if ({data} != nullptr{test}) {{"
     yield f"  const int64_t E = {_element(extent['element'], scope, index)};"

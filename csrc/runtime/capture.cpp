@@ -39,15 +39,12 @@ void release() noexcept {
 
 } // namespace
 
+// Looked up each time: a table over the driver's may have a table of graphs of its own.
 const puone_graph_api& graphApi() {
-  const puone_hal_api& api = hal(); // throws after shutdown and in a bad fork
-  static const void* const table = [&] {
-    const void* found = nullptr;
-    PUONE_CHECK_STATUS(
-        api.get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &found),
-        "get_extension(\"graph\")");
-    return found;
-  }();
+  const void* table = nullptr;
+  PUONE_CHECK_STATUS(
+      hal().get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &table),
+      "get_extension(\"graph\")");
   return *static_cast<const puone_graph_api*>(table);
 }
 

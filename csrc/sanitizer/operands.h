@@ -20,6 +20,8 @@ struct Flags {
   bool partial = false;
   // Written, and what is there afterwards means nothing.
   bool workspace = false;
+  // Other operands choose which elements matter, perhaps none: unwritten ones are not an error.
+  bool chosen = false;
 };
 
 // Contiguous bytes [begin, end).

@@ -151,7 +151,7 @@ Findings Shadow::access(const Access& access, const Operand& operand, bool copie
         if (const Access* old = found.conflict ? nullptr : conflictsWith(cell, run)) {
           found.conflict = Conflict{*old, access, part};
         }
-        if (flags.reads && !cell.initialized && !copies) {
+        if (flags.reads && !cell.initialized && !copies && !flags.chosen) {
           if (!found.uninitialized) found.uninitialized = Uninitialized{access, part};
           cell.initialized = true; // an error is reported once
         }

@@ -31,6 +31,7 @@ BUILD = {
     "csrc/definitions.py",
     "csrc/hal/CMakeLists.txt",
     "csrc/hal/generate_kernels.py",
+    "csrc/hal/kernel_accesses.py",
     "csrc/hal/kernels.cmake",
     "csrc/hal/kernels.yaml",
     "reference_backend/build_backend.py",

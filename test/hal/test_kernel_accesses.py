@@ -18,7 +18,7 @@ class Kernel:
     args: str = "args"
     outputs: tuple[str, ...] = ("out",)
     inputs: tuple[str, ...] = ("x",)
-    partial: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
 
 
 def made(*fields: Any, structs: dict[str, list[Any]] | None = None) -> str:
@@ -69,8 +69,12 @@ def test_a_part_may_be_touched_by_some_kernels_only() -> None:
 def test_other_operands_may_choose_the_elements_of_one() -> None:
     text = generator.accesses(generator.load())
     where = text[text.index("void where_(") :]
-    for operand, partial in (("condition", "false"), ("a", "true"), ("b", "true")):
-        flags = f"{{.reads = true, .writes = false, .partial = {partial}}}"
+    for operand, chosen in (
+        ("condition", ""),
+        ("a", ", .chosen = true"),
+        ("b", ", .chosen = true"),
+    ):
+        flags = f"{{.reads = true, .writes = false, .partial = false{chosen}}}"
         assert re.search(rf'to.add\("{operand}", \S+, E, {re.escape(flags)}\);', where)
 
 

@@ -27,7 +27,7 @@ def results(file: str, seed: str | None) -> dict[str, list[dict[str, Any]]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
     environment |= {"PUONE_DRIVER": "sim"} | ({"PUONE_SIM_SEED": seed} if seed else {})
     done = subprocess.run(
-        [sys.executable, HERE / "programs.py", HERE / file],
+        [sys.executable, HERE / "run_programs.py", HERE / file],
         env=environment,
         cwd=ROOT,
         capture_output=True,
