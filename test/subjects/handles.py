@@ -24,7 +24,7 @@ def _of_tensor(tensor: torch.Tensor) -> int:
     address = _address(tensor)
     if tensor.device.type != "puone" or not address:
         return address
-    offset = tensor.storage_offset() * tensor.element_size()
+    offset = int(tensor.storage_offset() * tensor.element_size())
     return _handle(address - offset) + offset
 
 
@@ -33,5 +33,5 @@ def _of_untyped(storage: torch.UntypedStorage) -> int:
     return _handle(address) if storage.device.type == "puone" else address
 
 
-torch.Tensor.data_ptr = _of_tensor  # type: ignore[method-assign]  # replaced on purpose
-torch.UntypedStorage.data_ptr = _of_untyped  # type: ignore[method-assign]
+torch.Tensor.data_ptr = _of_tensor  # type: ignore[assignment, method-assign]  # replaced on purpose
+torch.UntypedStorage.data_ptr = _of_untyped  # type: ignore[assignment, method-assign]

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,11 +98,16 @@ def test_of_many_samples_some_are_observed_at_no_regular_distance(
     dev: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     observed: list[int] = []
-    monkeypatch.setattr(calls, "recorded", lambda use: (observed.append(use()), []))
+
+    def recorded(use: Callable[[], int]) -> tuple[int, list[Call]]:
+        observed.append(use())
+        return observed[-1], []
+
+    monkeypatch.setattr(calls, "recorded", recorded)
     samples = 10 * evidence.OBSERVED
     watched = evidence.Evidence(OP, dev, samples)
     for number in range(samples):
-        watched.observe(lambda number=number: number)
+        watched.observe(partial(int, number))
     assert len(observed) == evidence.OBSERVED
     assert {number % 2 for number in observed} == {0, 1} == {n // (samples // 2) for n in observed}
 

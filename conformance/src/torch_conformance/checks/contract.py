@@ -687,4 +687,6 @@ def messages_have_the_sizes(dev: Device, case: str) -> None:
 
 
 def _numbers(error: Exception) -> set[str]:
-    return set(re.findall(r"\d+", str(error).partition("Exception raised from")[0]))
+    """The numbers of a message: both of `3x4`, and not that of `mat1`."""
+    text = str(error).partition("Exception raised from")[0]
+    return set(re.findall(r"(?<!\d)(?<![^\W\dx])\d+", text))
