@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import os
 import random
 import sys
@@ -267,6 +268,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     # The ranks import the functions from here by the module's own name.
-    import random_collectives
-
-    random_collectives.main()
+    importlib.import_module("random_collectives").main()
