@@ -54,11 +54,11 @@ def _measure(rank: int, folder: str, rounds: int, queue: object) -> None:
     import torch
     import torch.distributed as dist
 
-    import torch_puone  # noqa: F401
+    import torch_puone
 
     torch.set_num_threads(1)
     device = torch.device("puone", rank)
-    torch.puone.set_device(device)
+    torch_puone.set_device(device)
     dist.init_process_group(
         "cpu:gloo,puone:pccl",
         init_method=f"file://{folder}/store",
@@ -92,15 +92,15 @@ def _measure(rank: int, folder: str, rounds: int, queue: object) -> None:
 
 def _call_times(call: Callable[..., object], tensor: object, rounds: int) -> list[float]:
     """Milliseconds of the host for a call behind held work."""
-    import torch
+    import torch_puone
 
     times = []
     for _ in range(rounds):
-        torch.puone._sleep_ms(HELD_MS)
+        torch_puone._sleep_ms(HELD_MS)
         begun = time.perf_counter()
         call(tensor)
         times.append((time.perf_counter() - begun) * 1e3)
-        torch.puone.synchronize()
+        torch_puone.synchronize()
     return times
 
 

@@ -49,7 +49,10 @@ std::vector<int64_t> bytesOfRows(const Tensor& tensor, std::vector<int64_t> rows
 } // namespace
 
 ProcessGroup::ProcessGroup(
-    c10::intrusive_ptr<c10d::Backend> host, int rank, int size, c10::intrusive_ptr<Options> options)
+    c10::intrusive_ptr<c10d::Backend> host,
+    int rank,
+    int size,
+    c10::intrusive_ptr<GroupOptions> options)
     : c10d::Backend(rank, size),
       session_(Session::create(std::move(host), rank)),
       options_(std::move(options)),
@@ -68,7 +71,7 @@ std::vector<std::string> ProcessGroup::pending() const {
   return session_->pending();
 }
 
-c10::intrusive_ptr<Options> ProcessGroup::options() const {
+c10::intrusive_ptr<GroupOptions> ProcessGroup::options() const {
   return options_;
 }
 
@@ -118,7 +121,7 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(
   auto host = session_->host().split(store, ranks, options);
   if (mine == ranks.end()) return nullptr;
   const int rank = static_cast<int>(mine - ranks.begin());
-  auto own = c10::make_intrusive<Options>(*options_);
+  auto own = c10::make_intrusive<GroupOptions>(*options_);
   if (options) {
     own->timeout = options->timeout;
     own->group_name = options->group_name;

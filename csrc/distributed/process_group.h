@@ -21,8 +21,8 @@ namespace puone::distributed {
 
 constexpr const char* kBackendName = "pccl";
 
-struct Options : c10d::Backend::Options {
-  explicit Options(std::chrono::milliseconds timeout = kBackendDefaultTimeout)
+struct GroupOptions : c10d::Backend::Options {
+  explicit GroupOptions(std::chrono::milliseconds timeout = kBackendDefaultTimeout)
       : c10d::Backend::Options(kBackendName, timeout) {}
 };
 
@@ -37,13 +37,13 @@ class ProcessGroup final : public c10d::Backend {
       c10::intrusive_ptr<c10d::Backend> host,
       int rank,
       int size,
-      c10::intrusive_ptr<Options> options);
+      c10::intrusive_ptr<GroupOptions> options);
   // Waits for what was called, unless the group has failed.
   ~ProcessGroup() override;
 
   // The calls that have not ended, oldest first, a line for each.
   std::vector<std::string> pending() const;
-  c10::intrusive_ptr<Options> options() const;
+  c10::intrusive_ptr<GroupOptions> options() const;
 
   // ---- the group ----
 
@@ -129,7 +129,7 @@ class ProcessGroup final : public c10d::Backend {
       const std::function<WorkPtr(c10d::Backend& host, Tensors& message)>& post);
 
   std::shared_ptr<Session> session_;
-  const c10::intrusive_ptr<Options> options_;
+  const c10::intrusive_ptr<GroupOptions> options_;
   const Parts parts_;
   const pid_t process_;
   std::mutex batch_mutex_;

@@ -118,7 +118,7 @@ void Session::push(
     mine->exchange = [work = part.exchange(*host_)](c10d::Backend&) { return work; };
   }
   const auto reached = std::make_shared<Event>(std::move(ready));
-  channel.lane.push([session = shared_from_this(), kind, operation, index, mine, reached] {
+  channel.thread.push([session = shared_from_this(), kind, operation, index, mine, reached] {
     if (kind == Kind::kSend) {
       session->send(operation, index, *mine, *reached);
     } else {
@@ -139,7 +139,7 @@ std::pair<Stream, Stream> Session::streams(Channel& channel, c10::DeviceIndex de
   return pair;
 }
 
-// ---- on the threads of the lanes ----
+// ---- on the threads of the channels ----
 
 namespace {
 
@@ -241,17 +241,17 @@ void Session::fail(const std::string& reason) {
 }
 
 void Session::shutDown() {
-  std::vector<Lane*> lanes;
+  std::vector<SerialThread*> threads;
   {
     const std::lock_guard lock(calls_);
     const std::lock_guard state_lock(mutex_);
     shut_down_ = true;
-    for (auto& [key, channel] : channels_) lanes.push_back(&channel.lane);
+    for (auto& [key, channel] : channels_) threads.push_back(&channel.thread);
   }
-  lanes.push_back(&sent_); // last: the others push to it
-  for (Lane* lane : lanes) {
+  threads.push_back(&sent_); // last: the others push to it
+  for (SerialThread* thread : threads) {
     // After a failure a thread may be stuck until the transport gives up.
-    while (!hasFailed() && !lane->drain(kDrainStep)) {
+    while (!hasFailed() && !thread->drain(kDrainStep)) {
     }
   }
 }

@@ -4,9 +4,8 @@
 //
 //   caller's stream   ..work.. (event)
 //   stream out            wait for it, [copy to host], (ready)
-//   a lane's thread                                  wait for it, [exchange], give the ticket
-//   stream in             wait for the event, ........................... [take it] [copy back]
-//   (end)
+//   a thread                                     wait for it, [exchange], give the ticket
+//   stream in             wait for the event, ....................... [take it] [copy] (end)
 //
 // Calls of one kind are in order: collectives, messages to one rank, messages from one rank. Each
 // kind has a thread and two streams per device. The stream `out` never waits for other ranks; that
@@ -23,8 +22,8 @@
 #include <string>
 #include <vector>
 
-#include "distributed/lane.h"
 #include "distributed/operation.h"
+#include "distributed/serial_thread.h"
 #include "runtime/event.h"
 
 namespace puone::distributed {
@@ -63,7 +62,7 @@ struct Call {
   std::shared_ptr<const int> source_rank = nullptr;
 };
 
-// Thread-safe. Held by the process group and by the tasks of its lanes.
+// Thread-safe. Held by the process group and by the tasks of its threads.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(c10::intrusive_ptr<c10d::Backend> host, int rank);
@@ -95,7 +94,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   struct Channel {
     std::map<c10::DeviceIndex, std::pair<Stream, Stream>> streams; // out, in
-    Lane lane;
+    SerialThread thread;
   };
 
   Channel& channel(Kind kind, int peer);
@@ -125,7 +124,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   std::mutex calls_; // calls are queued one at a time; guards the channels
   std::map<std::pair<Kind, int>, Channel> channels_;
-  Lane sent_; // waits for messages to arrive, so that the next one to their rank need not
+  SerialThread sent_; // waits for messages to arrive, so that the next one to their rank need not
 
   mutable std::mutex mutex_;                           // guards the members below
   std::vector<std::shared_ptr<Operation>> operations_; // those that have not ended, and some more

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 Options = _distributed.Options
 
 
-def create(options: _DistributedBackendOptions, backend_options: Options | None) -> _distributed.ProcessGroup:
+def create(
+    options: _DistributedBackendOptions, backend_options: Options | None
+) -> _distributed.ProcessGroup:
     """What torch.distributed calls to make the backend of a new group; waits for all its ranks."""
     if not dist.is_gloo_available():
         raise RuntimeError("pccl sends through Gloo, which this PyTorch was built without")
@@ -41,7 +43,7 @@ def create(options: _DistributedBackendOptions, backend_options: Options | None)
         raise TypeError(f"pccl takes {Options.__name__}, not {type(backend_options).__name__}")
     backend_options._timeout = options.timeout
     backend_options.global_ranks_in_group = options.global_ranks_in_group
-    backend_options.group_name = options.group_id
+    backend_options.group_name = options.group_id  # type: ignore[assignment]  # a NewType of str
     return _distributed.ProcessGroup(host, options.group_rank, options.group_size, backend_options)
 
 
@@ -50,7 +52,7 @@ def pending_work(group: dist.ProcessGroup | None = None) -> list[str]:
 
     An error of the group contains the same lines. Raises TypeError if its backend is not `pccl`.
     """
-    group = group or dist.group.WORLD
+    group = group or dist.distributed_c10d._get_default_group()
     backend = group._get_backend(torch.device(NAME))
     if not isinstance(backend, _distributed.ProcessGroup):
         raise TypeError(f"expected a group whose backend is pccl, not {backend.name()}")

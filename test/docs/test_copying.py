@@ -36,7 +36,9 @@ BUILD = {
     "csrc/hal/kernels.yaml",
     "reference_backend/build_backend.py",
 }
-OBJECTS = r" -o \S*\b(?:CMakeFiles/torch_puone|CMakeFiles/_C|puone_hal)\.dir/"
+OBJECTS = (
+    r" -o \S*\b(?:CMakeFiles/torch_puone|CMakeFiles/_C|CMakeFiles/_distributed|puone_hal)\.dir/"
+)
 FOLDERS = ("csrc/runtime", "csrc/aten/core", "csrc/autocast", "csrc/bindings", "csrc/hal")
 PACKAGE = ("reference_backend/torch_puone", "reference_backend/torch-stubs")
 # Headers that are generated when the project is configured.

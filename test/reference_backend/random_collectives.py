@@ -12,6 +12,8 @@ programs a rank ends in the middle: the other one must get an error or the right
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import os
 import random
 import sys
@@ -190,26 +192,33 @@ def model(program: Program) -> State:
 def run(rank: Rank, seed: int) -> list[torch.Tensor] | str:
     """In a rank: the slots at the end, or the error that ended the program."""
     program = plan(seed)
-    slots = [values.to(rank.device) for values in start(rank.index, program.size)]
     try:
-        with rank.group(timeout=TIMEOUT_S):
-            groups = [dist.group.WORLD, dist.new_group([0, 1])]
-            for number, step in enumerate(program.steps):
-                if program.dies == (rank.index, number):
-                    os._exit(0)
-                time.sleep(step.host_ms[rank.index] / 1e3)
-                rank.dev.delay(step.device_ms[rank.index])
-                call = CALLS[step.name][0]
-                work = call(rank.index, step, slots, groups[step.group])
-                work.wait()
-                slots[step.slot] = slots[step.slot] % 101
-                if step.waits:
-                    torch.accelerator.synchronize()
-            return [values.cpu() for values in slots]
+        return _run(rank, program)
     except Exception as error:
         if program.dies is None:
             raise
-        return f"{type(error).__name__}: {error}"
+        ended = f"{type(error).__name__}: {error}"
+    for _ in range(4):  # each group that failed has an error of its own
+        with contextlib.suppress(RuntimeError):
+            rank.dev.synchronize()
+    return ended
+
+
+def _run(rank: Rank, program: Program) -> list[torch.Tensor]:
+    slots = [values.to(rank.device) for values in start(rank.index, program.size)]
+    with rank.group(timeout=TIMEOUT_S):
+        groups = [dist.group.WORLD, dist.new_group([0, 1])]
+        for number, step in enumerate(program.steps):
+            if program.dies == (rank.index, number):
+                os._exit(0)
+            time.sleep(step.host_ms[rank.index] / 1e3)
+            rank.dev.delay(step.device_ms[rank.index])
+            work = CALLS[step.name][0](rank.index, step, slots, groups[step.group])
+            work.wait()
+            slots[step.slot] = slots[step.slot] % 101
+            if step.waits:
+                torch.accelerator.synchronize()
+        return [values.cpu() for values in slots]
 
 
 def check(dev: Device, seed: int) -> str:
@@ -259,6 +268,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     # The ranks import the functions from here by the module's own name.
-    import random_collectives
-
-    random_collectives.main()
+    importlib.import_module("random_collectives").main()

@@ -12,20 +12,22 @@
 namespace py = pybind11;
 
 using puone::distributed::abortSessions;
-using puone::distributed::Options;
+using puone::distributed::GroupOptions;
 using puone::distributed::ProcessGroup;
 
 PYBIND11_MODULE(_distributed, m) {
   py::module_::import("torch.distributed");
-  py::class_<Options, c10::intrusive_ptr<Options>, c10d::Backend::Options>(m, "Options")
+  py::class_<GroupOptions, c10::intrusive_ptr<GroupOptions>, c10d::Backend::Options>(m, "Options")
       .def(py::init<std::chrono::milliseconds>(), py::arg("timeout"))
-      .def("__copy__", [](const Options& self) { return c10::make_intrusive<Options>(self); })
-      .def("__deepcopy__", [](const Options& self, const py::dict&) {
-        return c10::make_intrusive<Options>(self);
+      .def(
+          "__copy__",
+          [](const GroupOptions& self) { return c10::make_intrusive<GroupOptions>(self); })
+      .def("__deepcopy__", [](const GroupOptions& self, const py::dict&) {
+        return c10::make_intrusive<GroupOptions>(self);
       });
   py::class_<ProcessGroup, c10::intrusive_ptr<ProcessGroup>, c10d::Backend>(m, "ProcessGroup")
       .def(
-          py::init<c10::intrusive_ptr<c10d::Backend>, int, int, c10::intrusive_ptr<Options>>(),
+          py::init<c10::intrusive_ptr<c10d::Backend>, int, int, c10::intrusive_ptr<GroupOptions>>(),
           py::arg("host"),
           py::arg("rank"),
           py::arg("size"),

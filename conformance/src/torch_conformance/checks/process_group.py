@@ -536,16 +536,20 @@ def both_at_once(rank: Rank, batch: bool) -> list[Tensor]:
     with rank.group():
         count = 1 << 19
         mine, other = _mine(rank, count, torch.float32), _new(rank, count, torch.float32)
+        works: list[dist.Work | None]
         if batch:
-            works = dist.batch_isend_irecv(
-                [
-                    dist.P2POp(dist.isend, mine, 1 - rank.index),
-                    dist.P2POp(dist.irecv, other, 1 - rank.index),
-                ]
-            )
+            works = [
+                *dist.batch_isend_irecv(
+                    [
+                        dist.P2POp(dist.isend, mine, 1 - rank.index),
+                        dist.P2POp(dist.irecv, other, 1 - rank.index),
+                    ]
+                )
+            ]
         else:
             works = [dist.isend(mine, 1 - rank.index), dist.irecv(other, 1 - rank.index)]
         for work in works:
+            assert work is not None
             work.wait()
         return [other.cpu()]
 
@@ -983,8 +987,8 @@ def distribute(rank: Rank) -> list[Tensor]:
 
     with rank.group():
         mesh = _mesh(rank)
-        a = distribute_tensor(noise((6, 4)).to(rank.device), mesh, [Shard(0)])
-        b = distribute_tensor(noise((4, 6), seed=1).to(rank.device), mesh, [Shard(1)])
+        a: Any = distribute_tensor(noise((6, 4)).to(rank.device), mesh, [Shard(0)])
+        b: Any = distribute_tensor(noise((4, 6), seed=1).to(rank.device), mesh, [Shard(1)])
         product = a @ b.redistribute(mesh, [Replicate()])
         turned = a.redistribute(mesh, [Shard(1)])
         return [
@@ -1012,7 +1016,9 @@ def save_and_load(rank: Rank, folder: str) -> list[Tensor]:
         model, mesh = _network(rank.device), _mesh(rank)
         fully_shard(model, mesh=mesh)
         checkpoint.save({"model": model.state_dict()}, checkpoint_id=folder)
-        other = torch.nn.Sequential(*(type(m)(*_shape(m)) for m in _network(rank.device)))
+        other = torch.nn.Sequential(
+            *(type(m)(*_shape(m)) for m in _network(rank.device).children())
+        )
         other = other.to(rank.device)
         fully_shard(other, mesh=mesh)
         state = {"model": other.state_dict()}

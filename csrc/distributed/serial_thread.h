@@ -12,13 +12,13 @@
 
 namespace puone::distributed {
 
-class Lane {
+class SerialThread {
  public:
-  Lane() : state_(std::make_shared<State>()) {}
+  SerialThread() : state_(std::make_shared<State>()) {}
   // The thread finishes what was pushed, without being waited for.
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  ~SerialThread();
+  SerialThread(const SerialThread&) = delete;
+  SerialThread& operator=(const SerialThread&) = delete;
 
   // Tasks must not throw.
   void push(std::function<void()> task);

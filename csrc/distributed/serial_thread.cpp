@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "distributed/lane.h"
+#include "distributed/serial_thread.h"
 
 #include <thread>
 #include <utility>
 
 namespace puone::distributed {
 
-Lane::~Lane() {
+SerialThread::~SerialThread() {
   {
     const std::lock_guard lock(state_->mutex);
     state_->ended = true;
@@ -14,7 +14,7 @@ Lane::~Lane() {
   state_->changed.notify_all();
 }
 
-void Lane::push(std::function<void()> task) {
+void SerialThread::push(std::function<void()> task) {
   {
     const std::lock_guard lock(state_->mutex);
     state_->tasks.push_back(std::move(task));
@@ -25,12 +25,12 @@ void Lane::push(std::function<void()> task) {
   state_->changed.notify_all();
 }
 
-bool Lane::drain(std::chrono::milliseconds timeout) {
+bool SerialThread::drain(std::chrono::milliseconds timeout) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, timeout, [this] { return state_->tasks.empty(); });
 }
 
-void Lane::serve(const std::shared_ptr<State>& state) {
+void SerialThread::serve(const std::shared_ptr<State>& state) {
   std::unique_lock lock(state->mutex);
   for (;;) {
     state->changed.wait(lock, [&] { return state->ended || !state->tasks.empty(); });
