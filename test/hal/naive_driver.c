@@ -36,7 +36,7 @@ puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   void* library = dlopen(TARGET, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return PUONE_INTERNAL;
   puone_status (*get)(uint32_t, const puone_hal_api**) =
-      (puone_status(*)(uint32_t, const puone_hal_api**))dlsym(library, "puone_hal_get");
+      (puone_status (*)(uint32_t, const puone_hal_api**))dlsym(library, "puone_hal_get");
   const puone_hal_api* given = NULL;
   const puone_status status = get(abi_major, &given);
   if (status != PUONE_OK) return status;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs programs under the sanitizer: `python run_programs.py FILE` prints the reports of each as JSON.
+"""Runs programs under the sanitizer: `python run_programs.py FILE` prints their reports as JSON.
 
 Every program of the YAML file runs by itself, with a finished device before it and behind it. What
 it finds there is in names(). Seed and driver come from the environment, as for any program.

@@ -9,7 +9,7 @@ and meaning within a minor version; CHANGELOG.md says what changes. "Writing che
 from __future__ import annotations
 
 from torch_conformance.authoring.check import check
-from torch_conformance.authoring.departure import Ended, ends, why_ended
+from torch_conformance.authoring.departure import Ended, ends, tail, why_ended
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.observe import (
     LATE_MS,
@@ -71,6 +71,7 @@ __all__ = [
     "on_ranks",
     "raised",
     "ramp",
+    "tail",
     "tensors",
     "while_held",
     "why_ended",

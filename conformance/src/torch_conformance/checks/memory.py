@@ -22,11 +22,11 @@ from torch_conformance.authoring.api import (
     check,
     in_thread,
     raised,
+    tail,
     while_held,
     why_ended,
     words,
 )
-from torch_conformance.authoring.departure import tail
 
 MIB = 1 << 20
 #: Larger than any sensible small-block threshold, small enough for any device.

@@ -587,7 +587,7 @@ def _memory_history(dev: Device) -> bool:
     if not dev.is_accelerator:
         return False
     memory = getattr(torch.get_device_module(dev.type), "memory", None)
-    if not all(hasattr(memory, name) for name in ("_record_memory_history", "_snapshot")):
+    if memory is None or not hasattr(memory, "_record_memory_history"):
         return False
     memory._record_memory_history(stacks="python")
     torch.empty(1024, device=dev.device())
