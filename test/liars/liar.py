@@ -192,7 +192,7 @@ def make_packages(liars: Iterable[Liar]) -> None:
 def _make_package(folder: Path, told: mutate.Mutation | None) -> None:
     original = ROOT / mutate.PACKAGE
     folder.mkdir(parents=True, exist_ok=True)
-    files = [*original.glob("*.py"), *(BUILD / "lib").glob("_C.*")]
+    files = [*original.glob("*.py"), *(BUILD / "lib").glob("_*.so")]
     for old in folder.glob("*.*"):
         old.unlink()
     for file in files:

@@ -8,6 +8,7 @@ import os
 import sys
 from typing import Any
 
+from torch_conformance import PACKAGE
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import CannotLoad, LoadProblem
 
@@ -29,6 +30,13 @@ def resolve(path: str) -> Any:
             importlib.import_module(".".join(path.split(".")[: i + 2]))
         found = getattr(found, part)
     return found
+
+
+def fresh_environment(descriptor: Descriptor) -> dict[str, str]:
+    """The environment of a fresh interpreter that imports this suite and the backend."""
+    environment = {**os.environ, **descriptor.env}
+    paths = [str(PACKAGE.parent), environment.get("PYTHONPATH", "")]
+    return {**environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
 
 
 def settle_after_fork() -> None:

@@ -14,7 +14,6 @@ import atexit
 import contextlib
 import importlib
 import json
-import os
 import pickle
 import shutil
 import subprocess
@@ -29,8 +28,8 @@ from multiprocessing.connection import Connection, Listener, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torch_conformance import PACKAGE
-from torch_conformance.authoring.backend import text_of
+from torch_conformance.authoring.backend import fresh_environment, text_of
+from torch_conformance.spec.descriptor import encode
 from torch_conformance.spec.outcome import CheckError
 from torch_conformance.spec.reason import Reason, Unsupported
 
@@ -294,18 +293,16 @@ class _Pool:
             "address": self._listener.address,
             "role": role,
             "index": index,
-            "file": target.file,
-            "backend": target.name,
+            "descriptor": encode(target),
             "device": str(self._dev.device()),
             "capabilities": sorted(self._dev.capabilities),
             "seed": self._dev.seed,
         }
         command = [*target.launcher, sys.executable, "-m", "torch_conformance.running.rank"]
-        path = os.pathsep.join([str(PACKAGE.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._processes.append(
             subprocess.Popen(
                 [*command, json.dumps(config)],
-                env={**os.environ, **target.env, "PYTHONPATH": path},
+                env=fresh_environment(target),
                 stdin=subprocess.DEVNULL,
             )
         )

@@ -433,36 +433,46 @@ def objects_travel(dev: Device) -> None:
     assert on_ranks(dev, objects) == [(gathered, [("from", 1), None])] * RANKS
 
 
+def _salted(rank: int, *, whole: bool) -> list[Tensor]:
+    """Tensors of a rank, one of each size, none of which begins like another."""
+    length = RANKS if whole else 1
+    return [_values(rank, length * count, torch.float32, salt) for salt, count in enumerate(SIZES)]
+
+
 def coalesced(rank: Rank) -> list[Tensor]:
     """In a rank: several tensors in one call, of each kind that has such a call."""
     import torch.distributed.distributed_c10d as c10d
 
     with rank.group():
-        sums = [_mine(rank, count, torch.float32) for count in SIZES]
+        mine = [tensor.to(rank.device) for tensor in _salted(rank.index, whole=False)]
+        sums = [tensor.clone() for tensor in mine]
         with c10d._coalescing_manager():
             for tensor in sums:
                 dist.all_reduce(tensor)
-        wholes = [_new(rank, RANKS * count, torch.float32) for count in SIZES]
+        gathered = [_new(rank, RANKS * count, torch.float32) for count in SIZES]
         with c10d._coalescing_manager():
-            for count, whole in zip(SIZES, wholes, strict=True):
-                dist.all_gather_into_tensor(whole, _mine(rank, count, torch.float32))
+            for whole, tensor in zip(gathered, mine, strict=True):
+                dist.all_gather_into_tensor(whole, tensor)
         parts = [_new(rank, count, torch.float32) for count in SIZES]
         with c10d._coalescing_manager():
-            for count, part in zip(SIZES, parts, strict=True):
-                whole = torch.cat(_parts(rank.index, count, torch.float32)).to(rank.device)
-                dist.reduce_scatter_tensor(part, whole)
-        return [tensor.cpu() for tensor in (*sums, *wholes, *parts)]
+            for part, whole in zip(parts, _salted(rank.index, whole=True), strict=True):
+                dist.reduce_scatter_tensor(part, whole.to(rank.device))
+        return [tensor.cpu() for tensor in (*sums, *gathered, *parts)]
 
 
 @check("process_group/coalesced", "PG-014", needs=NEEDS)
 def several_tensors_in_one_call(dev: Device) -> None:
     """Calls inside a coalescing manager give what they give one by one."""
-    dtype = torch.float32
-    for rank, tensors in enumerate(on_ranks(dev, coalesced)):
+    mine = list(zip(*(_salted(rank, whole=False) for rank in range(RANKS)), strict=True))
+    whole = [
+        _sum(list(ranks))
+        for ranks in zip(*(_salted(rank, whole=True) for rank in range(RANKS)), strict=True)
+    ]
+    for index, tensors in enumerate(on_ranks(dev, coalesced)):
         expected = [
-            *(_sum(_by_rank(count, dtype)) for count in SIZES),
-            *(torch.cat(_by_rank(count, dtype)) for count in SIZES),
-            *(_reduced_part(rank, count, dtype)[0] for count in SIZES),
+            *(_sum(list(ranks)) for ranks in mine),
+            *(torch.cat(ranks) for ranks in mine),
+            *(total.chunk(RANKS)[index] for total in whole),
         ]
         for got, wanted in zip(tensors, expected, strict=True):
             dev.assert_equal(got, wanted)

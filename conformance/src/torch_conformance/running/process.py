@@ -15,12 +15,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
+from torch_conformance.authoring.backend import fresh_environment
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.journal import Journal
 from torch_conformance.running import loading
 from torch_conformance.running.interruption import held_back
 from torch_conformance.running.worker import DUMP_SIGNAL, Terms, output_since, serve, whole_output
-from torch_conformance.spec.descriptor import Descriptor
+from torch_conformance.spec.descriptor import Descriptor, encode
 from torch_conformance.spec.outcome import LoadProblem
 
 # Seconds a worker that has nothing left may take to end.
@@ -240,14 +241,12 @@ def _signal_name(number: int) -> str:
 
 
 def _spawn(target: Descriptor, terms: Terms) -> int:
-    config = {"backend": target.name, "file": target.file, "terms": asdict(terms)}
+    config = {"descriptor": encode(target), "terms": asdict(terms)}
     source = "from torch_conformance.running.worker import main; main()"
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [*target.launcher, sys.executable, "-c", source, json.dumps(config)]
     process = subprocess.Popen(
         command,
-        env={**os.environ, **target.env, "PYTHONPATH": path},
+        env=fresh_environment(target),
         stdin=subprocess.DEVNULL,
         stdout=terms.output,
         stderr=terms.output,

@@ -13,7 +13,6 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Client
-from pathlib import Path
 from typing import Any, NoReturn
 
 from torch_conformance.authoring import backend
@@ -29,11 +28,7 @@ def main() -> NoReturn:
     """Be what the configuration says, and leave without the interpreter's shutdown."""
     config = json.loads(sys.argv[1])
     _die_with_parent()
-    target = (
-        descriptor.load(Path(config["file"]), config["backend"])
-        if config["file"]
-        else descriptor.find(config["backend"])
-    )
+    target = descriptor.decode(config["descriptor"])
     backend.prepare_parent()
     if config["role"] == "nursery":
         _be_nursery(target, config)

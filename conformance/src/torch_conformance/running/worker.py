@@ -204,12 +204,7 @@ def main() -> NoReturn:
     from _pytest.config import get_config
 
     config = json.loads(sys.argv[1])
-    file = config["file"]
-    target = (
-        descriptor.load(Path(file), config["backend"])
-        if file
-        else descriptor.find(config["backend"])
-    )
+    target = descriptor.decode(config["descriptor"])
     install_importhook(get_config()).mark_rewrite("torch_conformance.checks", "conformance_extra")
     os.environ[backend.AUTOLOAD] = "1" if target.autoload else "0"
     serve(target, Terms(**config["terms"]))

@@ -224,6 +224,19 @@ def find(name: str) -> Descriptor:
     )
 
 
+def encode(target: Descriptor) -> str:
+    """The descriptor as text for another process: `decode` returns an equal one.
+
+    Neither its name nor its file has to be one that the other process could find.
+    """
+    return msgspec.json.encode(target).decode()
+
+
+def decode(text: str) -> Descriptor:
+    """What `encode` was given."""
+    return msgspec.json.decode(text, type=Descriptor)
+
+
 def known() -> list[str]:
     """Names that `find` accepts: descriptor files, entry points, then torch's device types."""
     described = {file.stem for file in BUILT_IN.glob("*.yaml")}
