@@ -4,6 +4,7 @@
 #include <torch/csrc/Event.h>
 
 #include "bindings/bindings.h"
+#include "runtime/dedicated_stream.h"
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "runtime/kernels.h"
@@ -57,6 +58,10 @@ void bindStream(py::module_& m) {
       },
       py::arg("device"),
       py::arg("priority"));
+  m.def(
+      "take_dedicated_stream",
+      [](c10::DeviceIndex device) { return pack(takeDedicatedStream(device)); },
+      py::arg("device"));
   m.def(
       "stream_from_external",
       [](uintptr_t native, c10::DeviceIndex device) {

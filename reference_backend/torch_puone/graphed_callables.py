@@ -92,8 +92,10 @@ class _Graphed:
 
     def replay_forward(self, given: Sequence[Tensor]) -> tuple[Tensor, ...]:
         for static, value in zip(self.user_inputs, given, strict=False):
-            if static.data_ptr() != value.data_ptr():
-                static.copy_(value)
+            if static.data_ptr() != value.data_ptr() or static.stride() != value.stride():
+                # A view of the sample itself would change while it is read.
+                same = static.untyped_storage().data_ptr() == value.untyped_storage().data_ptr()
+                static.copy_(value.clone() if same else value)
         self.forward_graph.replay()
         return tuple(out.detach() for out in self.outputs)
 
@@ -102,7 +104,8 @@ class _Graphed:
             if static is not None and value is not None:
                 static.copy_(value)
         self.backward_graph.replay()
-        return tuple(None if value is None else value.detach() for value in self.input_gradients)
+        # Autograd may keep what it is given as `.grad`; the next replay writes to it again.
+        return tuple(None if value is None else value.clone() for value in self.input_gradients)
 
     def callable(self) -> _Callable:
         """What takes the place of the function: one autograd node that replays the graphs."""

@@ -13,10 +13,11 @@ from . import _C
 from ._lazy import _lazy_init, is_initialized
 from .devices import current_device, synchronize
 from .memory import empty_cache
-from .streams import Stream, StreamContext
+from .streams import Stream, StreamContext, _dedicated_stream
 
 # The id of a memory pool.
 _POOL_HANDLE = tuple[int, int]
+_ERROR_MODES = ("global", "thread_local", "relaxed")
 
 
 def is_current_stream_capturing() -> bool:
@@ -67,12 +68,20 @@ class PUONEGraph(_C.Graph):
         _lazy_init()
         super().__init__(keep_graph)
 
-    def capture_begin(self, pool: _POOL_HANDLE | None = None) -> None:
+    def capture_begin(
+        self, pool: _POOL_HANDLE | None = None, capture_error_mode: str = "global"
+    ) -> None:
         """Capture what is queued on the current stream, which must not be the default stream.
 
         Memory allocated meanwhile comes from `pool`, a new one if None, and stays reserved until
-        the pool's last graph is reset.
+        the pool's last graph is reset. `capture_error_mode`: as torch.cuda's, "global",
+        "thread_local" or "relaxed". All are alike here: only calls that concern captured work are
+        refused, on whichever thread; what other threads do elsewhere disturbs no capture.
         """
+        if capture_error_mode not in _ERROR_MODES:
+            raise ValueError(
+                f"capture_error_mode is {capture_error_mode!r}, not one of {', '.join(_ERROR_MODES)}"
+            )
         super().capture_begin((0, 0) if pool is None else pool)
 
 
@@ -86,6 +95,7 @@ class graph:  # noqa: N801 - the name of the field
         pool: of `graph_pool_handle()` or another graph's `pool()`, to share its memory. Graphs of
             one pool must be replayed in the order of their captures and not at the same time.
         stream: to capture on; if None, one that all captures on the current device share.
+        capture_error_mode: as for `PUONEGraph.capture_begin`.
     """
 
     default_capture_streams: ClassVar[dict[int, Stream]] = {}
@@ -95,14 +105,17 @@ class graph:  # noqa: N801 - the name of the field
         puone_graph: PUONEGraph,
         pool: _POOL_HANDLE | None = None,
         stream: torch.Stream | None = None,
+        capture_error_mode: str = "global",
     ) -> None:
         if stream is None:
             device = current_device()
             if device not in self.default_capture_streams:
-                self.default_capture_streams[device] = Stream(device)
+                # Nobody else's work on it, which would be captured.
+                self.default_capture_streams[device] = _dedicated_stream(device)
             stream = self.default_capture_streams[device]
         self.puone_graph = puone_graph
         self.pool = pool
+        self.capture_error_mode = capture_error_mode
         self.capture_stream = stream
         self._stream_context = StreamContext(self.capture_stream)
 
@@ -112,7 +125,7 @@ class graph:  # noqa: N801 - the name of the field
         empty_cache()
         self._stream_context.__enter__()
         try:
-            self.puone_graph.capture_begin(self.pool)
+            self.puone_graph.capture_begin(self.pool, self.capture_error_mode)
         except BaseException:
             self._stream_context.__exit__(None, None, None)
             raise

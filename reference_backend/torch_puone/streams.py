@@ -166,5 +166,11 @@ def _wrap(triple: _C.StreamTriple) -> Stream:
     return Stream(**_triple(triple))
 
 
+def _dedicated_stream(device: int) -> Stream:
+    """A stream that the pool gives to nobody, for as long as the process lives."""
+    _lazy_init()
+    return Stream(**_triple(_C.take_dedicated_stream(device)))
+
+
 def _triple(triple: _C.StreamTriple) -> dict[str, int]:
     return dict(zip(("stream_id", "device_index", "device_type"), triple, strict=True))

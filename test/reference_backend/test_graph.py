@@ -48,6 +48,34 @@ class TestCapture:
         side.synchronize()
         assert seen.tolist() == [15.0] * 64
 
+    def test_streams_that_another_thread_makes_are_not_captured(self) -> None:
+        x = torch.zeros(4, device=DEVICE)
+        made: list[Tensor] = []
+
+        def work() -> None:
+            for _ in range(70):  # more than the pool has
+                with puone.stream(puone.Stream()):
+                    made.append(torch.zeros(4, device=DEVICE).add_(1))
+
+        def with_a_thread() -> Tensor:
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+            return x + 1
+
+        captured(with_a_thread)
+        with puone.stream(puone.Stream()):
+            graph = puone.PUONEGraph()
+            graph.capture_begin(capture_error_mode="thread_local")
+            with_a_thread()
+            graph.capture_end()
+        puone.synchronize()
+        assert [y.tolist() for y in made] == [[1.0] * 4] * 140
+
+    def test_an_unknown_error_mode_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="not one of global, thread_local, relaxed"):
+            puone.PUONEGraph().capture_begin(capture_error_mode="strict")
+
     def test_the_module_knows_that_a_stream_is_captured(self) -> None:
         graph = puone.PUONEGraph()
         with puone.graph(graph):
@@ -386,6 +414,31 @@ class TestGraphedCallables:
             assert x.grad is not None
             results.append(x.grad.cpu())
         assert torch.equal(*results)
+
+    def test_gradients_accumulate(self) -> None:
+        layer = nn.Linear(1, 1, bias=False).to(DEVICE)
+        layer.weight.data.fill_(1)
+        first = torch.full((1, 1), 1.0, device=DEVICE, requires_grad=True)
+        graphed = puone.make_graphed_callables(layer, (torch.zeros_like(first, requires_grad=True),))
+        graphed(first).sum().backward()
+        assert first.grad is not None
+        kept = first.grad
+        layer.weight.data.fill_(3)
+        graphed(torch.full((1, 1), 10.0, device=DEVICE, requires_grad=True)).sum().backward()
+        assert layer.weight.grad is not None
+        assert (layer.weight.grad.item(), kept.item()) == (11.0, 1.0)
+
+    def test_a_view_of_the_sample_is_an_input_like_any_other(self) -> None:
+        sample = torch.arange(9.0, device=DEVICE).view(3, 3)
+        expected = sample.cpu().t()
+        graphed = puone.make_graphed_callables(lambda a: a * 1, (sample,))
+        assert torch.equal(graphed(sample.t()).cpu(), expected)
+
+    def test_nothing_is_read_before_it_is_written(self) -> None:
+        sample = torch.zeros(4, 8, device=DEVICE, requires_grad=True)
+        with puone.sanitizer.watch("raise"):
+            graphed = puone.make_graphed_callables(tower(), (sample,))
+            graphed(torch.ones_like(sample)).sum().backward()
 
     def test_the_other_mode_runs_without_a_graph(self) -> None:
         module = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.9)).to(DEVICE)
