@@ -118,6 +118,11 @@ def test_what_a_check_wrote_is_a_section_of_its_report(workers: Spied) -> None:
     assert "about to read" not in hidden, "junit_logging is off"
 
 
+def test_a_failure_names_its_requirement_and_where_it_is_written(workers: Spied) -> None:
+    line = "PLANT-001: The runner MUST survive what a check does.  https://example.org/#here"
+    assert workers.run.text.count(line) == 3  # the three that failed
+
+
 def test_junit_of_pytest_says_in_a_line_what_is_wrong(workers: Spied) -> None:
     cases = {case.get("name"): case for case in workers.junit.iter("testcase")}
     failure = cases["planted/wrong:second"].find("failure")

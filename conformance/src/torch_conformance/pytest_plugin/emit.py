@@ -109,7 +109,8 @@ def _sections(item: CheckItem, result: Result) -> list[tuple[str, str]]:
 def _longrepr(item: CheckItem, judged: Judged) -> Any:
     check, result, detail = item.check, judged.result, judged.raw.detail
     if result.unexpected:
-        parts = [f"{check.id}: {check.title}", f"{result.outcome}: {result.message}"]
+        parts = [f"{check.id}: {check.title}", *_requirements(item)]
+        parts += [f"{result.outcome}: {result.message}"]
         parts += [detail.rstrip()] if detail else []
         parts += attempts(result) if result.outcome is Outcome.FLAKY else []
         text = "\n".join([*parts, "repeat with:", result.repro or ""])
@@ -122,6 +123,12 @@ def _longrepr(item: CheckItem, judged: Judged) -> Any:
     if _pytest_outcome(result) == "skipped":
         return check.file, check.line, f"{result.outcome}: {result.text}"
     return None
+
+
+def _requirements(item: CheckItem) -> Iterator[str]:
+    """What the check verifies, and where PyTorch says so."""
+    for requirement in item.requirements:
+        yield f"{requirement.id}: {requirement.statement}  {requirement.source.url}"
 
 
 class Recorder:

@@ -69,6 +69,8 @@ class CheckItem(pytest.Item):
     """One check against one backend."""
 
     check: Check
+    requirements: tuple[Requirement, ...]
+    """What it verifies."""
     in_process: Callable[[], None] | None = None
     """Runs the check in this process, with --isolate=none."""
     ended: Judged | None = None
@@ -83,6 +85,7 @@ class CheckItem(pytest.Item):
         """
         node: CheckItem = cls.from_parent(parent, name=check.id)
         node.check = check
+        node.requirements = tuple(catalogue[id] for id in check.requirements)
         for id in check.requirements:
             node.extra_keyword_matches.update((id, catalogue[id].tier, catalogue[id].level))
             node.add_marker(catalogue[id].tier)
