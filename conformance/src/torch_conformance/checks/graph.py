@@ -731,6 +731,7 @@ def a_captured_step_trains_like_an_ordinary_one(dev: Device) -> None:
         module, step, batch = _trainer(dev)
         torch.manual_seed(2)
         side = dev.stream()
+        side.wait_stream(dev.current_stream())
         with side:  # the first step allocates the optimizer's state
             step()
         side.synchronize()
