@@ -73,6 +73,10 @@ c10::intrusive_ptr<c10d::Work> Session::run(Call call) {
   try {
     queue(call, operation, way);
     work->endsAt(call.kind == Kind::kSend ? out : in);
+  } catch (const c10::DistBackendError& error) {
+    fail(operation->text() + " failed: " + error.what_without_backtrace());
+    requireUsable(); // throws what it failed of
+    throw;
   } catch (const std::exception& error) {
     // Other ranks wait for what was queued in part.
     fail(operation->text() + " could not be queued: " + error.what());
@@ -104,6 +108,21 @@ void Session::queue(
   }
 }
 
+namespace {
+
+// The transport's errors are of no type of their own.
+c10::intrusive_ptr<c10d::Work> announce(const Part& part, c10d::Backend& host) {
+  try {
+    return part.exchange(host);
+  } catch (const c10::Error& error) {
+    C10_THROW_ERROR(DistBackendError, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    C10_THROW_ERROR(DistBackendError, error.what());
+  }
+}
+
+} // namespace
+
 void Session::push(
     Channel& channel,
     Kind kind,
@@ -115,7 +134,7 @@ void Session::push(
   const auto mine = std::make_shared<Part>(Part{{}, part.exchange, part.finish, {}});
   if (kind == Kind::kReceive && part.exchange) {
     // Announced now, and only waited for in order: messages with tags may come in another one.
-    mine->exchange = [work = part.exchange(*host_)](c10d::Backend&) { return work; };
+    mine->exchange = [work = announce(part, *host_)](c10d::Backend&) { return work; };
   }
   const auto reached = std::make_shared<Event>(std::move(ready));
   channel.thread.push([session = shared_from_this(), kind, operation, index, mine, reached] {

@@ -33,7 +33,11 @@ PYBIND11_MODULE(_distributed, m) {
           py::arg("size"),
           py::arg("options"))
       .def_property_readonly("options", &ProcessGroup::options)
-      .def("pending", &ProcessGroup::pending);
+      .def("pending", &ProcessGroup::pending)
+      .def(
+          "perform_nocolor_split",
+          [](const ProcessGroup&, const c10::Device&) {},
+          py::arg("device"));
   m.def(
       "abort_all",
       [](std::chrono::milliseconds grace) { abortSessions(grace); },
