@@ -59,7 +59,7 @@ REDUCING = (
     "coalesced_reduce_scatter",
     "functional_all_reduce",
 )
-#: How a rank ends. `absent`: it sleeps for longer than the timeout. `leave`: it destroys its groups.
+#: How a rank ends. `absent`: it sleeps beyond the timeout. `leave`: it destroys its groups.
 DEATHS = ("kill", "exit", "raise", "leave", "abort", "absent")
 
 

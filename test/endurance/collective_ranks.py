@@ -29,7 +29,7 @@ from torch.distributed import _functional_collectives as functional
 from torch.distributed.distributed_c10d import _coalescing_manager
 
 #: Seconds that a call may wait for other ranks: where none dies, and where one does.
-PATIENT_S, SHORT_S = 60.0, 3.0
+PATIENT_S, SHORT_S = 60.0, 2.0
 
 
 class Planted(Exception):
@@ -104,9 +104,7 @@ def _making() -> Iterator[None]:
 
 
 class _Rank:
-    def __init__(
-        self, program: Program, rank: int, truth: Truth, died: Callable[[], None]
-    ) -> None:
+    def __init__(self, program: Program, rank: int, truth: Truth, died: Callable[[], None]) -> None:
         self.program = program
         self.rank = rank
         self.truth = truth
@@ -334,7 +332,9 @@ class Calls:
         return [variant(tensor, place) for place in range(self.size)]
 
     def empty(self, parts: int = 1) -> Tensor:
-        return torch.empty(parts * self.mine.numel(), dtype=self.mine.dtype, device=self.mine.device)
+        return torch.empty(
+            parts * self.mine.numel(), dtype=self.mine.dtype, device=self.mine.device
+        )
 
     def small(self, tensor: Tensor) -> Tensor:
         """A reduced tensor: the sum where it is an average, and folded."""

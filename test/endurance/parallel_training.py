@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: E402 - a script, which finds its packages itself
 """Run as a program: whether parallel programs of several ranks equal one process.
 
-    python parallel_training.py [--ranks 2 4] [CASE...]       in this process, under its schedule
-    python parallel_training.py --seeds N [--ranks 2 4] [CASE...]   under N adversarial schedules too
+    python parallel_training.py [--ranks 2 4] [CASE...]            in this process
+    python parallel_training.py --seeds N [--ranks 2 4] [CASE...]  also under N other schedules
 
 Every case must have the values of one process on the CPU: to the bit where values are only moved
 (placements of distributed tensors, checkpoints), else within RTOL and ATOL, because ranks add in
-another order. No schedule may change any value by a bit. Without names, all cases. Prints a line for
-each difference; status 1 if there is one.
+another order. No schedule may change any value by a bit. Without names, all cases. Prints a line
+for each difference; status 1 if there is one.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+import torch_puone  # noqa: F401 - registers the device
 from torch_conformance.authoring.api import noise
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.ranks import Rank, on_ranks
 from torch_conformance.checks import process_group as chapter
 from torch_conformance.spec import descriptor
-
-import torch_puone  # noqa: F401 - registers the device
 
 RTOL, ATOL = 1e-5, 1e-6
 #: Seconds that the ranks of a case may take.

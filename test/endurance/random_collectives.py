@@ -3,10 +3,10 @@
 
     python random_collectives.py --runs 1000 [--ranks 2 4] [--first SEED]
 
-Each seed is a program (collective_programs.py) and, for most, an adversarial schedule of the device.
-Ranks are forked from this process, which touches no device. In one of three programs a rank dies,
-leaves, aborts its groups or comes too late: then every other rank must have what the model has or
-end with an error, in time, and one that needs the dead rank must end with an error. Prints each
+Each seed is a program (collective_programs.py) and, for most, an adversarial schedule of the
+device. Ranks are forked from this process, which touches no device. In one of three programs a rank
+dies, leaves, aborts its groups or comes too late: then every other rank must have what the model
+has or end with an error, in time, and one that needs the dead rank must end with an error. Prints each
 program that went wrong, with the command that repeats it; status 1 if there is one.
 """
 
@@ -34,9 +34,10 @@ os.environ["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
 
 import torch
 import torch._dynamo  # what functional collectives import at their first call
-import torch_puone.distributed  # noqa: F401
 from collective_programs import Program, Truth, model, must_fail, plan
 from collective_ranks import PATIENT_S, SHORT_S, Result, run
+
+import torch_puone.distributed  # noqa: F401
 
 #: Seconds for what is not waiting for another rank, on a busy machine.
 MARGIN_S = 30.0

@@ -38,9 +38,5 @@ PYBIND11_MODULE(_distributed, m) {
           "perform_nocolor_split",
           [](const ProcessGroup&, const c10::Device&) {},
           py::arg("device"));
-  m.def(
-      "abort_all",
-      [](std::chrono::milliseconds grace) { abortSessions(grace); },
-      py::arg("grace"),
-      py::call_guard<py::gil_scoped_release>());
+  m.def("abort_all", &abortSessions, py::arg("grace"), py::call_guard<py::gil_scoped_release>());
 }

@@ -882,7 +882,7 @@ BATCH = 12
 
 
 def _batch(step: int, rank: Rank | None = None) -> Tensor:
-    """The inputs of a step: of all ranks, or of one on its device; two or four share them equally."""
+    """The inputs of a step: of all ranks, or of one on its device; 2 or 4 share them equally."""
     whole = noise((BATCH, 8), seed=step)
     return whole if rank is None else whole.chunk(rank.size)[rank.index].to(rank.device)
 
