@@ -381,10 +381,10 @@ def _apply(program: Program, step: Step, state: list[list[Values]]) -> None:
             if step.other != step.slot:
                 results = dict.fromkeys(places, mixed(theirs, other))
         case "coalesced_reduce_scatter":
-            for index, values, slot in ((step.slot, mine, kind), (step.other, theirs, other)):
+            for index, inputs in ((step.slot, mine), (step.other, theirs)):
                 for place, rank in enumerate(members):
-                    parts = [variant(value, slot, place) for value in values]
-                    state[rank][index] = reduced(parts, slot, step.op)
+                    parts = [variant(values, kind, place) for values in inputs]
+                    state[rank][index] = reduced(parts, kind, step.op)
         case "exchange":
             results = {place: mine[place - 1] for place in places}
         case "batch":

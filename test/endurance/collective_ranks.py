@@ -28,6 +28,8 @@ from torch import Tensor
 from torch.distributed import _functional_collectives as functional
 from torch.distributed.distributed_c10d import _coalescing_manager
 
+import torch_puone as puone
+
 #: Seconds that a call may wait for other ranks: where none dies, and where one does.
 PATIENT_S, SHORT_S = 60.0, 2.0
 
@@ -65,7 +67,7 @@ class Value:
 def run(program: Program, rank: int, truth: Truth, store: str, died: Callable[[], None]) -> Result:
     """Run the program as a rank. `died` is called when its planted death is about to happen."""
     warnings.simplefilter("ignore")  # names that torch means to give up
-    torch.puone.set_device(rank % torch.puone.device_count())
+    puone.set_device(rank % puone.device_count())
     runner = _Rank(program, rank, truth, died)
     try:
         runner.run(store)
@@ -188,7 +190,7 @@ class _Rank:
         time.sleep(step.host_ms[self.rank] / 1e3)
         with self.streams[step.stream]:
             if step.device_ms[self.rank]:
-                torch.puone._sleep_ms(step.device_ms[self.rank])
+                puone._sleep_ms(step.device_ms[self.rank])
             tensors = {slot: self._use(slot) for slot in sorted(step.slots)}
             members = self.program.members(step)
             call = Calls(self, number, step, tensors, members)

@@ -39,7 +39,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-import torch_puone  # noqa: F401 - registers the device
+import torch_puone as puone
 from torch_conformance.authoring.api import noise
 from torch_conformance.authoring.device import Device
 from torch_conformance.authoring.ranks import Rank, on_ranks
@@ -194,7 +194,7 @@ def _torchrun(dev: Device, ranks: int) -> tuple[list[Tensors], Tensors, bool]:
 
 def under_torchrun(folder: str) -> None:
     """What torchrun starts: the rank and the size come from the environment."""
-    device = torch.device("puone", int(os.environ["LOCAL_RANK"]) % torch.puone.device_count())
+    device = torch.device("puone", int(os.environ["LOCAL_RANK"]) % puone.device_count())
     dist.init_process_group(device_id=device)
     model = torch.nn.parallel.DistributedDataParallel(
         chapter._network(device), device_ids=[device.index]

@@ -6,8 +6,8 @@
 Each seed is a program (collective_programs.py) and, for most, an adversarial schedule of the
 device. Ranks are forked from this process, which touches no device. In one of three programs a rank
 dies, leaves, aborts its groups or comes too late: then every other rank must have what the model
-has or end with an error, in time, and one that needs the dead rank must end with an error. Prints each
-program that went wrong, with the command that repeats it; status 1 if there is one.
+has or end with an error, in time, and one that needs the dead rank must end with an error. Prints
+each program that went wrong, with the command that repeats it; status 1 if there is one.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _await(pids: list[int], limit: float) -> dict[int, int | None]:
         for key in late:
             os.kill(key.data, signal.SIGKILL)
             os.waitpid(key.data, 0)
-            os.close(key.fd)  # type: ignore[arg-type]
+            os.close(key.fd)
     return statuses
 
 
