@@ -132,9 +132,8 @@ class _Rank:
                 self._step(number, step)
         for index in range(len(self.values)):
             self._compare(index, self.truth.end[self.rank][index], "at the end")
-        if any(step.call == "from_any" for step in self.program.steps):
-            # Gloo gives up a receive from any rank when one of them has closed its connections.
-            dist.barrier()
+        # A message may be lost if its sender closes the connection at once (docs/integration).
+        dist.barrier()
 
     def _begin(self, store: str) -> None:
         with _making():
