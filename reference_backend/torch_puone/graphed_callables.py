@@ -53,7 +53,7 @@ class _Graphed:
     def run(self, allow_unused: bool) -> None:
         """Both passes, without a graph."""
         outputs = pytree.tree_leaves(self.function(*self.args))
-        gradients = tuple(torch.empty_like(out) for out in outputs if out.requires_grad)
+        gradients = tuple(torch.zeros_like(out) for out in outputs if out.requires_grad)
         self._differentiate(outputs, gradients, allow_unused)
 
     def capture_forward(self, pool: _POOL_HANDLE) -> None:

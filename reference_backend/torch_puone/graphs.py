@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import ClassVar
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from . import _C
 from ._lazy import _lazy_init, is_initialized
@@ -26,6 +27,24 @@ def is_current_stream_capturing() -> bool:
 def graph_pool_handle() -> _POOL_HANDLE:
     """The id of a new memory pool, for graphs that are to share their memory."""
     return _C.graph_pool_handle()
+
+
+def _require_capturable(optimizer: torch.optim.Optimizer, *_: object) -> None:
+    """Refuse a captured step that counts on the host, where a replay would not count.
+
+    torch.optim itself looks only where the accelerator is CUDA or XPU
+    (Optimizer._accelerator_graph_capture_health_check, torch 2.13).
+    """
+    if torch.compiler.is_compiling() or not is_current_stream_capturing():
+        return
+    if any(group.get("capturable") is False for group in optimizer.param_groups):
+        raise RuntimeError(
+            f"puone: a step of {type(optimizer).__name__} cannot be captured with "
+            "capturable=False: make the optimizer with capturable=True"
+        )
+
+
+register_optimizer_step_pre_hook(_require_capturable)
 
 
 class PUONEGraph(_C.Graph):

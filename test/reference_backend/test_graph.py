@@ -167,6 +167,17 @@ class TestRefusals:
         assert y.tolist() == [4.0] * 64
         assert x.tolist() == [1.0] * 64
 
+    def test_an_optimizer_that_is_not_capturable_is_refused(self) -> None:
+        weight = torch.ones(4, device=DEVICE, requires_grad=True)
+        weight.grad = torch.ones_like(weight)
+        optimizer = torch.optim.Adam([weight], fused=True)
+        optimizer.step()
+        graph = puone.PUONEGraph()
+        refused = pytest.raises(RuntimeError, match="Adam cannot be captured with capturable=False")
+        with refused, puone.graph(graph):
+            optimizer.step()
+        optimizer.step()  # not captured, it steps as before
+
     def test_a_number_is_captured_as_it_is(self) -> None:
         x = torch.ones(4, device=DEVICE)
         number = torch.tensor(3.0)

@@ -21,7 +21,7 @@ from torch_conformance.running import capability_probes, probes
 from torch_conformance.spec import capabilities, catalogue, catalogue_rules
 from torch_conformance.spec.catalogue import Requirement, Source
 from torch_conformance.spec.chapters import ChapterError, chapters
-from torch_conformance.spec.ids import FULL, ID, PR, STANDARD
+from torch_conformance.spec.ids import BREADTHS, FULL, ID, PR, STANDARD
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,15 @@ def test_every_requirement_has_a_check(
 ) -> None:
     unchecked = set(requirements) - {id for check in checks for id in check.requirements}
     assert not unchecked
+
+
+def test_every_requirement_has_a_check_in_the_default_selection(
+    checks: list[Check], requirements: dict[str, catalogue.Requirement]
+) -> None:
+    """Otherwise no ordinary run could reach the level of the requirement."""
+    width = BREADTHS.index(STANDARD)
+    selected = [check for check in checks if BREADTHS.index(check.breadth) <= width]
+    assert set(requirements) - {id for check in selected for id in check.requirements} == set()
 
 
 def test_ids_are_unique_and_well_formed(checks: list[Check]) -> None:

@@ -518,6 +518,33 @@ def what_needs_the_host_is_refused(dev: Device, case: str) -> None:
     dev.assert_equal(out, expected * 4)
 
 
+_COUNTING: dict[str, type[torch.optim.Optimizer]] = {
+    "adam": torch.optim.Adam,
+    "adamw": torch.optim.AdamW,
+    "nadam": torch.optim.NAdam,
+    "rmsprop": torch.optim.RMSprop,
+}
+
+
+@check("graph/optimizer", "GRAPH-022", needs=("graphs", "streams"), cases=_COUNTING)
+def a_step_that_counts_on_the_host_is_refused(dev: Device, case: str) -> None:
+    """A captured step raises, unless the optimizer was made with capturable=True."""
+    weight = _x(dev).requires_grad_()
+    weight.grad = torch.ones_like(weight)
+    optimizer = _COUNTING[case]([weight])
+    stream = dev.stream()
+    stream.wait_stream(dev.current_stream())
+    with stream:
+        optimizer.step()
+
+    def capture() -> None:
+        with _capturing(dev, stream=stream):
+            optimizer.step()
+
+    error = raised(capture)
+    assert isinstance(error, RuntimeError), f"{type(error).__name__} was raised"
+
+
 @check("graph/exception", "GRAPH-015", needs=("graphs", "streams"))
 def an_exception_ends_the_capture(dev: Device) -> None:
     """An exception of the program leaves the capture, and comes out as it was raised."""

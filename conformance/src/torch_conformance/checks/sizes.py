@@ -1198,7 +1198,7 @@ _NARROW: dict[str, Work] = {
 }
 
 
-@check("sizes/narrow", "SIZE-012", cases=_NARROW, dtypes=("float16", "bfloat16"), breadth=FULL)
+@check("sizes/narrow", "SIZE-012", cases=_NARROW, dtypes=("float16", "bfloat16"), breadth=STANDARD)
 def narrow_types_are_complete(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Norms, lists, indices and copies of 16-bit numbers are complete."""
     _supported(dev, dtype)

@@ -1032,6 +1032,21 @@ def the_former_stream_is_current_again(dev: Device) -> None:
         torch.ones(3, device=dev.device(0))
 
 
+@check("stream/context:default", "STREAM-041", needs=("streams",))
+def the_stream_of_a_new_thread_is_current_again(dev: Device) -> None:
+    """In a new thread the default stream is current, and again after a stream as a context."""
+    default, stream = dev.default_stream(0), dev.stream(0)
+
+    def work() -> None:
+        for _ in range(2):
+            assert dev.current_stream(0) == default, "not the default stream"
+            with stream:
+                assert dev.current_stream(0) == stream
+            assert dev.current_stream(0) == default, "the default stream is not current again"
+
+    in_thread(work)
+
+
 @check("stream/context:after_exception", "STREAM-041", needs=("streams",))
 def exceptions_leave_a_stream(dev: Device) -> None:
     """An exception passes through a stream as a context, and the former stream is current."""
