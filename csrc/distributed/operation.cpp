@@ -66,6 +66,9 @@ void Operation::fail(const std::shared_ptr<const Failure>& failure) {
     failure_ = failure;
   }
   changed_.notify_all();
+}
+
+void Operation::release() noexcept {
   for (const auto& ticket : tickets_) ticket->give();
 }
 

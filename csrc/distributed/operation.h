@@ -37,6 +37,9 @@ class Operation {
   c10::DeviceIndex device() const noexcept {
     return device_;
   }
+  std::chrono::steady_clock::time_point begun() const noexcept {
+    return begun_;
+  }
   const std::shared_ptr<Ticket>& ticket(size_t part) const {
     return tickets_.at(part);
   }
@@ -52,8 +55,11 @@ class Operation {
   // A part is complete on the host.
   void finishPart(size_t part);
 
-  // Gives all tickets. Nothing happens if the operation has ended already.
+  // Nothing happens if the operation has ended already. Its tickets are kept: what streams would do
+  // next may be what another operation sends, which has to fail before.
   void fail(const std::shared_ptr<const Failure>& failure);
+  // Gives all tickets.
+  void release() noexcept;
   // NULL unless it has failed.
   std::shared_ptr<const Failure> failure() const;
 

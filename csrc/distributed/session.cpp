@@ -11,6 +11,7 @@
 #include "distributed/staging.h"
 #include "distributed/work.h"
 #include "runtime/dedicated_stream.h"
+#include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
 
@@ -19,6 +20,8 @@ namespace {
 
 // Ended operations that are kept before the list is searched for them.
 constexpr size_t kCleanUpAfter = 64;
+// Any error that has not been raised yet: what is called now may follow a call that failed.
+constexpr c10::DeviceIndex kAnyDevice = -1;
 // How often a group that is shut down looks whether it has failed.
 constexpr std::chrono::milliseconds kDrainStep(50);
 
@@ -30,6 +33,15 @@ struct Sessions {
 Sessions& sessions() {
   static auto* instance = new Sessions(); // leaked: a group may die during static destruction
   return *instance;
+}
+
+std::vector<std::shared_ptr<Session>> livingSessions() {
+  const std::lock_guard lock(sessions().mutex);
+  std::vector<std::shared_ptr<Session>> living;
+  for (const auto& known : sessions().all) {
+    if (auto session = known.lock()) living.push_back(std::move(session));
+  }
+  return living;
 }
 
 } // namespace
@@ -63,6 +75,7 @@ c10::intrusive_ptr<c10d::Work> Session::run(Call call) {
   const DeviceScope on_device(call.device.index());
   const std::lock_guard lock(calls_);
   requireUsable();
+  raiseDeferredError(kAnyDevice);
   const auto operation =
       std::make_shared<Operation>(++count_, call.text, call.device.index(), call.parts.size());
   auto work =
@@ -72,8 +85,13 @@ c10::intrusive_ptr<c10d::Work> Session::run(Call call) {
   const auto [out, in] = streams(way, call.device.index());
   add(operation);
   try {
+    raiseDeferredError(kAnyDevice); // of a group that failed before it could see the operation
     queue(call, operation, way);
     work->endsAt(call.kind == Kind::kSend ? out : in);
+  } catch (const c10::DistBackendError& error) {
+    fail(operation->text() + " failed: " + error.what_without_backtrace());
+    requireUsable(); // throws what it failed of
+    throw;
   } catch (const std::exception& error) {
     // Other ranks wait for what was queued in part.
     fail(operation->text() + " could not be queued: " + error.what());
@@ -108,6 +126,21 @@ void Session::queue(
   }
 }
 
+namespace {
+
+// The transport's errors are of no type of their own.
+c10::intrusive_ptr<c10d::Work> announce(const Part& part, c10d::Backend& host) {
+  try {
+    return part.exchange(host);
+  } catch (const c10::Error& error) {
+    C10_THROW_ERROR(DistBackendError, error.what_without_backtrace());
+  } catch (const std::exception& error) {
+    C10_THROW_ERROR(DistBackendError, error.what());
+  }
+}
+
+} // namespace
+
 void Session::push(
     Channel& channel,
     Kind kind,
@@ -119,7 +152,7 @@ void Session::push(
   const auto mine = std::make_shared<Part>(Part{{}, part.exchange, part.finish, {}});
   if (kind == Kind::kReceive && part.exchange) {
     // Announced now, and only waited for in order: messages with tags may come in another one.
-    mine->exchange = [work = part.exchange(*host_)](c10d::Backend&) { return work; };
+    mine->exchange = [work = announce(part, *host_)](c10d::Backend&) { return work; };
   }
   const auto reached = std::make_shared<Event>(std::move(ready));
   channel.thread.push([session = shared_from_this(), kind, operation, index, mine, reached] {
@@ -173,6 +206,7 @@ void Session::attempt(Operation& operation, const Task& task) {
 void Session::exchange(Operation& operation, size_t index, const Part& part, const Event& ready) {
   attempt(operation, [&] {
     waitForDevice(ready);
+    if (operation.ended()) return; // so what the device had to write may be missing
     operation.exchanges();
     if (part.exchange) {
       const auto work = part.exchange(*host_);
@@ -190,6 +224,7 @@ void Session::send(
     const Event& ready) {
   attempt(*operation, [&] {
     waitForDevice(ready);
+    if (operation->ended()) return;
     operation->exchanges();
     const auto work = part.exchange ? part.exchange(*host_) : nullptr;
     sent_.push([session = shared_from_this(), operation, index, work] {
@@ -236,41 +271,58 @@ void Session::fail(const std::string& reason) {
   const auto unfinished = pending();
   if (!unfinished.empty()) message += "\nunfinished calls of this group:";
   for (const auto& line : unfinished) message += "\n  " + line;
-  const std::lock_guard lock(mutex_);
-  if (failure_) return;
-  std::set<c10::DeviceIndex> devices;
-  for (const auto& operation : operations_) {
-    if (!operation->ended()) devices.insert(operation->device());
+  std::vector<std::shared_ptr<Operation>> failed;
+  std::shared_ptr<const Failure> failure;
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) return;
+    std::erase_if(operations_, [](const auto& operation) { return operation->ended(); });
+    failed.swap(operations_);
+    std::set<c10::DeviceIndex> devices;
+    for (const auto& operation : failed) devices.insert(operation->device());
+    failure_ = failure = std::make_shared<const Failure>(message, devices);
   }
-  failure_ = std::make_shared<const Failure>(message, devices);
-  for (const auto& operation : operations_) operation->fail(failure_);
-  operations_.clear();
+  if (failed.empty()) return;
+  for (const auto& other : livingSessions()) {
+    if (other.get() != this) other->failBehind(failed.front()->begun(), reason);
+  }
+  for (const auto& operation : failed) operation->fail(failure);
+  for (const auto& operation : failed) operation->release();
+}
+
+void Session::failBehind(std::chrono::steady_clock::time_point since, const std::string& reason) {
+  const auto depends = [&](const auto& operation) {
+    return operation->state() == Operation::State::kWaitsForDevice && operation->begun() >= since;
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::none_of(operations_.begin(), operations_.end(), depends)) return;
+  }
+  fail("a call of another group, before calls of this one, failed: " + reason);
 }
 
 void Session::shutDown() {
-  std::vector<SerialThread*> threads;
   {
-    const std::lock_guard lock(calls_);
-    const std::lock_guard state_lock(mutex_);
+    const std::lock_guard lock(mutex_);
     shut_down_ = true;
-    for (auto& [key, channel] : channels_) threads.push_back(&channel.thread);
   }
-  threads.push_back(&sent_); // last: the others push to it
-  for (SerialThread* thread : threads) {
+  for (SerialThread* thread : threads()) {
     // After a failure a thread may be stuck until the transport gives up.
     while (!hasFailed() && !thread->drain(kDrainStep)) {
     }
   }
 }
 
-void abortSessions(std::chrono::milliseconds grace) {
-  std::vector<std::shared_ptr<Session>> living;
-  {
-    const std::lock_guard lock(sessions().mutex);
-    for (const auto& known : sessions().all) {
-      if (auto session = known.lock()) living.push_back(std::move(session));
-    }
-  }
+std::vector<SerialThread*> Session::threads() {
+  const std::lock_guard lock(calls_);
+  std::vector<SerialThread*> all;
+  for (auto& [key, channel] : channels_) all.push_back(&channel.thread);
+  all.push_back(&sent_); // last: the others push to it
+  return all;
+}
+
+bool abortSessions(std::chrono::milliseconds grace) {
+  const auto living = livingSessions();
   const auto end = std::chrono::steady_clock::now() + grace;
   for (const auto& session : living) {
     std::vector<std::shared_ptr<Operation>> operations;
@@ -285,6 +337,11 @@ void abortSessions(std::chrono::milliseconds grace) {
     }
     if (!session->pending().empty()) session->fail("the process exits");
   }
+  bool idle = true;
+  for (const auto& session : living) {
+    for (SerialThread* thread : session->threads()) idle = thread->drain(kDrainStep) && idle;
+  }
+  return idle;
 }
 
 } // namespace puone::distributed

@@ -82,7 +82,9 @@ class Session : public std::enable_shared_from_this<Session> {
   }
   bool hasFailed() const;
 
-  // Lets streams and callers go on, with an error. The first reason counts.
+  // Lets streams and callers go on, with an error. The first reason counts. Before that, the calls
+  // of other groups fail that were queued later and that the device has not reached: what they
+  // would send may depend on results that do not come.
   void fail(const std::string& reason);
   // Waits for what was called, unless the group has failed; then refuses further calls.
   void shutDown();
@@ -90,7 +92,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::string> pending() const;
 
  private:
-  friend void abortSessions(std::chrono::milliseconds grace);
+  friend bool abortSessions(std::chrono::milliseconds grace);
 
   struct Channel {
     std::map<c10::DeviceIndex, std::pair<Stream, Stream>> streams; // out, in
@@ -99,7 +101,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Channel& channel(Kind kind, int peer);
   std::pair<Stream, Stream> streams(Channel& channel, c10::DeviceIndex device);
+  std::vector<SerialThread*> threads();
   void requireUsable() const;
+  void failBehind(std::chrono::steady_clock::time_point since, const std::string& reason);
   void add(const std::shared_ptr<Operation>& operation);
   void queue(const Call& call, const std::shared_ptr<Operation>& operation, Channel& channel);
   void push(
@@ -132,7 +136,9 @@ class Session : public std::enable_shared_from_this<Session> {
   bool shut_down_ = false;
 };
 
-// Before the process exits: waits `grace` for what was called, then lets streams go on.
-void abortSessions(std::chrono::milliseconds grace);
+// Before the process exits: waits `grace` for what was called, then lets streams go on. Returns
+// whether no transport uses host memory of the driver any more, which it does as long as it waits
+// for a rank that does not come.
+bool abortSessions(std::chrono::milliseconds grace);
 
 } // namespace puone::distributed

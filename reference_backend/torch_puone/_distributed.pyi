@@ -3,6 +3,7 @@
 
 from datetime import timedelta
 
+import torch
 import torch._C._distributed_c10d as c10d
 
 class Options(c10d.Backend.Options):
@@ -15,6 +16,11 @@ class ProcessGroup(c10d.Backend):
     def options(self) -> Options: ...
     def pending(self) -> list[str]:
         """The calls that have not ended, oldest first."""
+    def perform_nocolor_split(self, device: torch.device) -> None:
+        """What new_group() of 2.13 calls in ranks that do not join; they have nothing to do."""
 
-def abort_all(grace: timedelta) -> None:
-    """Wait this long for what was called in any group, then let streams go on."""
+def abort_all(grace: timedelta) -> bool:
+    """Wait this long for what was called in any group, then let streams go on.
+
+    Returns whether no transport uses the driver's memory any more.
+    """

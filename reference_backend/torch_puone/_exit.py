@@ -18,8 +18,8 @@ GRACE = timedelta(seconds=2)
 def shutdown() -> None:
     """Finish queued work and stop the driver. Runs once, as an exit handler."""
     # Work that waits for another process would keep what follows.
-    if groups := sys.modules.get(f"{__package__}._distributed"):
-        groups.abort_all(GRACE)
+    groups = sys.modules.get(f"{__package__}._distributed")
+    memory_is_free = groups is None or groups.abort_all(GRACE)
     if is_initialized() and _autograd_has_device_threads():
         # A thread of autograd's that asks for the GIL when the interpreter is gone ends the process
         # with SIGABRT: one that was started but has not run yet does, and so does one that still
@@ -27,7 +27,9 @@ def shutdown() -> None:
         # it only waits. An error that nobody asked for is not worth a word now.
         with contextlib.suppress(Exception):
             _C.settle_autograd()
-    _C.shutdown()
+    # The memory that a transport sends from or receives into is left to the operating system.
+    if memory_is_free:
+        _C.shutdown()
 
 
 def _autograd_has_device_threads() -> bool:

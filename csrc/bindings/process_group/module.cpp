@@ -33,10 +33,10 @@ PYBIND11_MODULE(_distributed, m) {
           py::arg("size"),
           py::arg("options"))
       .def_property_readonly("options", &ProcessGroup::options)
-      .def("pending", &ProcessGroup::pending);
-  m.def(
-      "abort_all",
-      [](std::chrono::milliseconds grace) { abortSessions(grace); },
-      py::arg("grace"),
-      py::call_guard<py::gil_scoped_release>());
+      .def("pending", &ProcessGroup::pending)
+      .def(
+          "perform_nocolor_split",
+          [](const ProcessGroup&, const c10::Device&) {},
+          py::arg("device"));
+  m.def("abort_all", &abortSessions, py::arg("grace"), py::call_guard<py::gil_scoped_release>());
 }

@@ -358,9 +358,9 @@ def created_again(dev: Device) -> None:
     assert on_ranks(dev, again) == [[2] * 5 + [4] * 5 + [6] * 5] * RANKS
 
 
-def subgroups(rank: Rank) -> list[float]:
+def subgroups(rank: Rank, bound: bool) -> list[float]:
     """In one of three ranks: a sum over ranks 0 and 2, and one over all."""
-    with rank.group():
+    with rank.group(device_id=rank.device if bound else None):
         pair = dist.new_group([0, 2])
         small = torch.full((4,), 10.0**rank.index, device=rank.device)
         if rank.index != 1:
@@ -370,11 +370,19 @@ def subgroups(rank: Rank) -> list[float]:
         return [small[0].item(), whole[0].item()]
 
 
+SUMS_OF_SUBGROUPS = [[101.0, 111.0], [10.0, 111.0], [101.0, 111.0]]
+
+
 @check("process_group/subgroup", "PG-010", needs=NEEDS)
 def groups_of_some_ranks(dev: Device) -> None:
     """A group of some ranks works next to the group of all."""
-    results = on_ranks(dev, subgroups, size=3)
-    assert results == [[101.0, 111.0], [10.0, 111.0], [101.0, 111.0]]
+    assert on_ranks(dev, subgroups, size=3, bound=False) == SUMS_OF_SUBGROUPS
+
+
+@check("process_group/subgroup_by_device", "PG-010", needs=(*NEEDS, "accelerator"))
+def groups_of_some_ranks_by_device(dev: Device) -> None:
+    """A group of some ranks can be made when the group of all was made for a device."""
+    assert on_ranks(dev, subgroups, size=3, bound=True) == SUMS_OF_SUBGROUPS
 
 
 def two_groups(rank: Rank) -> list[list[float]]:
@@ -870,12 +878,13 @@ def _network(device: torch.device) -> torch.nn.Module:
 
 
 STEPS = 3
-BATCH = 6
+BATCH = 12
 
 
-def _batch(step: int, rank: int | None = None) -> Tensor:
-    whole = noise((RANKS * BATCH, 8), seed=step)
-    return whole if rank is None else whole[rank * BATCH : (rank + 1) * BATCH]
+def _batch(step: int, rank: Rank | None = None) -> Tensor:
+    """The inputs of a step: of all ranks, or of one on its device; 2 or 4 share them equally."""
+    whole = noise((BATCH, 8), seed=step)
+    return whole if rank is None else whole.chunk(rank.size)[rank.index].to(rank.device)
 
 
 def _train(
@@ -915,7 +924,7 @@ def train_ddp(rank: Rank) -> list[Tensor]:
             _network(rank.device), device_ids=ids, bucket_cap_mb=0.001
         )
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        _train(model, optimizer, lambda step: _batch(step, rank.index).to(rank.device))
+        _train(model, optimizer, lambda step: _batch(step, rank))
         return _to_cpu(model)
 
 
@@ -930,7 +939,7 @@ def train_fsdp2(rank: Rank) -> list[Tensor]:
                 fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        _train(model, optimizer, lambda step: _batch(step, rank.index).to(rank.device))
+        _train(model, optimizer, lambda step: _batch(step, rank))
         return _to_cpu(model)
 
 
@@ -957,7 +966,7 @@ def train_zero(rank: Rank) -> list[Tensor]:
     with rank.group():
         model = torch.nn.parallel.DistributedDataParallel(_network(rank.device))
         optimizer = ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.1)
-        _train(model, optimizer, lambda step: _batch(step, rank.index).to(rank.device))
+        _train(model, optimizer, lambda step: _batch(step, rank))
         return _to_cpu(model)
 
 

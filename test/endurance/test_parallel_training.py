@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Parallel programs have the values of one process, under any schedule of the device."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("parallel_training.py")
+# All of it: python test/endurance/parallel_training.py --seeds 10
+SEEDS, RANKS = 1, 2
+
+
+def test_parallel_programs_equal_one_process_and_no_schedule_changes_a_bit() -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
+    environment |= {"PUONE_DRIVER": "sim", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), "--seeds", str(SEEDS), "--ranks", str(RANKS)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert "12 cases, 1 adversarial schedules: 0 differ" in done.stdout
