@@ -55,10 +55,7 @@ void bindSharedStorage(py::module_& m) {
       },
       py::arg("place"),
       py::arg("ticket"));
-  m.def(
-      "collect_sent_storages",
-      &collectSentStorages,
-      py::call_guard<py::gil_scoped_release>());
+  m.def("collect_sent_storages", &collectSentStorages, py::call_guard<py::gil_scoped_release>());
 }
 
 } // namespace puone

@@ -37,8 +37,7 @@ typedef struct puone_ipc_api {
    * once at a time. Errors: INVALID_ARGUMENT (the handle names no block any more, one of this
    * process, one of another device, or one that is mapped already), OUT_OF_MEMORY, INVALID_DEVICE,
    * DEVICE_LOST. */
-  puone_status (*open_memory)(
-      int32_t device, const puone_ipc_memory_handle* handle, void** out);
+  puone_status (*open_memory)(int32_t device, const puone_ipc_memory_handle* handle, void** out);
 
   /* Release what open_memory() returned. Waits for queued work of the device first. NULL is a
    * no-op. Errors: INVALID_ARGUMENT. */

@@ -78,7 +78,7 @@ class SharedFile {
   explicit SharedFile(int descriptor) noexcept : descriptor_(descriptor) {}
 
   struct stat status() const noexcept {
-    struct stat result {};
+    struct stat result{};
     const int before = errno;
     if (fstat(descriptor_, &result) != 0) errno = before;
     return result;

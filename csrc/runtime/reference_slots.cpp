@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <map>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -67,8 +66,7 @@ bool isAlive(uint64_t holder) noexcept {
 
 std::atomic<uint64_t>* mapSlots(const SharedFile& file) {
   constexpr size_t bytes = ReferenceSlots::kSlots * sizeof(std::atomic<uint64_t>);
-  void* mapped =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  void* mapped = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
   TORCH_CHECK(
       mapped != MAP_FAILED, "puone: cannot map references of processes: ", std::strerror(errno));
   return static_cast<std::atomic<uint64_t>*>(mapped);
@@ -93,8 +91,7 @@ ReferenceSlots::~ReferenceSlots() {
 }
 
 std::shared_ptr<ReferenceSlots> ReferenceSlots::create() {
-  SharedFile file =
-      SharedFile::create("puone references", kSlots * sizeof(std::atomic<uint64_t>));
+  SharedFile file = SharedFile::create("puone references", kSlots * sizeof(std::atomic<uint64_t>));
   TORCH_CHECK(file, "puone: cannot share references with processes: ", std::strerror(errno));
   auto* slots = mapSlots(file);
   return std::make_shared<ReferenceSlots>(std::move(file), slots);
@@ -102,11 +99,11 @@ std::shared_ptr<ReferenceSlots> ReferenceSlots::create() {
 
 std::shared_ptr<ReferenceSlots> ReferenceSlots::open(const SharedFile::Name& name) {
   const std::lock_guard lock(opened().mutex);
-  auto& known = opened().slots[{name.process, name.descriptor, name.inode}];
-  if (auto slots = known.lock()) return slots;
-  std::erase_if(opened().slots, [&](const auto& each) {
-    return each.second.expired() && &each.second != &known;
-  });
+  std::erase_if(opened().slots, [](const auto& each) { return each.second.expired(); });
+  const Opened::Key key{name.process, name.descriptor, name.inode};
+  if (const auto known = opened().slots.find(key); known != opened().slots.end()) {
+    if (auto slots = known->second.lock()) return slots;
+  }
   SharedFile file = SharedFile::open(name);
   TORCH_CHECK(
       file,
@@ -120,7 +117,7 @@ std::shared_ptr<ReferenceSlots> ReferenceSlots::open(const SharedFile::Name& nam
       "puone: the tensor's message is damaged");
   auto* mapped = mapSlots(file);
   auto slots = std::make_shared<ReferenceSlots>(SharedFile(), mapped);
-  known = slots;
+  opened().slots[key] = slots;
   return slots;
 }
 
@@ -130,10 +127,16 @@ ReferenceSlots::Ticket ReferenceSlots::send(uint64_t slot) {
   return {file_.name(), slot, number};
 }
 
-bool ReferenceSlots::isReleased(uint64_t slot, bool look_for_dead) {
-  uint64_t state = slots_[slot].load(std::memory_order_acquire);
+bool LivingProcesses::has(uint64_t holder) {
+  const auto [found, is_new] = known_.try_emplace(holder, true);
+  if (is_new) found->second = isAlive(holder);
+  return found->second;
+}
+
+bool ReferenceSlots::isReleased(uint64_t slot, LivingProcesses& living) {
+  const uint64_t state = slots_[slot].load(std::memory_order_acquire);
   if (state == kFree) return true;
-  if (!look_for_dead || (state & kHeld) == 0 || isAlive(state)) return false;
+  if ((state & kHeld) == 0 || living.has(state)) return false;
   slots_[slot].store(kFree);
   return true;
 }

@@ -8,11 +8,23 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "hal/shared_file.h"
 
 namespace puone {
+
+// Which processes are alive, as found when it was asked first. For one look at many slots: each
+// process takes a look into the file system.
+class LivingProcesses {
+ public:
+  // What a slot says of the process that holds it.
+  bool has(uint64_t holder);
+
+ private:
+  std::map<uint64_t, bool> known_;
+};
 
 // The slots of one process, as that process or another one sees them. Thread-safe.
 class ReferenceSlots {
@@ -41,9 +53,8 @@ class ReferenceSlots {
 
   // The slot is on its way from now on; it must be free.
   Ticket send(uint64_t slot);
-  // Whether the receiver is done. `look_for_dead`: also if its process has ended, which takes a
-  // look into the file system.
-  bool isReleased(uint64_t slot, bool look_for_dead);
+  // Whether the receiver is done, or its process has ended.
+  bool isReleased(uint64_t slot, LivingProcesses& living);
 
   // ---- the receiver ----
 

@@ -3,13 +3,13 @@
 
 #include <c10/util/Exception.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,7 +35,7 @@ const puone_ipc_api& ipcApi() {
 class SentStorages {
  public:
   ReferenceSlots::Ticket add(c10::Storage storage);
-  bool collect(bool look_for_dead);
+  bool collect();
 
  private:
   struct Sent {
@@ -59,7 +59,7 @@ ReferenceSlots::Ticket SentStorages::add(c10::Storage storage) {
     const std::lock_guard lock(mutex_);
     many = sent_.size() >= collect_at_;
   }
-  if (many) collect(true);
+  if (many) collect();
   const std::lock_guard lock(mutex_);
   if (many) collect_at_ = std::max(kFewest, 2 * sent_.size());
   if (slots_ == nullptr) slots_ = ReferenceSlots::create();
@@ -78,12 +78,13 @@ ReferenceSlots::Ticket SentStorages::add(c10::Storage storage) {
   return slots_->send(slot);
 }
 
-bool SentStorages::collect(bool look_for_dead) {
+bool SentStorages::collect() {
   if (count_.load() == 0) return false;
+  LivingProcesses living;
   std::vector<Sent> released; // dies without the lock: Python objects may die with it
   const std::lock_guard lock(mutex_);
   const auto end = std::partition(sent_.begin(), sent_.end(), [&](const Sent& each) {
-    return !slots_->isReleased(each.slot, look_for_dead);
+    return !slots_->isReleased(each.slot, living);
   });
   for (auto it = end; it != sent_.end(); ++it) {
     free_slots_.push_back(it->slot);
@@ -130,8 +131,7 @@ char* Mappings::open(const StoragePlace& place) {
   if (found == mappings_.end()) {
     found = mappings_.emplace(place.segment, Mapping{nullptr, 0}).first;
     const auto device = static_cast<int32_t>(place.device);
-    const puone_status status =
-        ipcApi().open_memory(device, &place.segment, &found->second.memory);
+    const puone_status status = ipcApi().open_memory(device, &place.segment, &found->second.memory);
     if (status != PUONE_OK) mappings_.erase(found);
     PUONE_CHECK_STATUS(status, "ipc.open_memory");
   }
@@ -189,8 +189,7 @@ StoragePlace placeOf(const c10::Storage& storage) {
   void* data = storage.mutable_data(); // a copy of its own if it was to be copied on write
   const puone_pointer_attributes block = pointerAttributes(data);
   StoragePlace place{{}, 0, storage.nbytes(), device};
-  PUONE_CHECK_STATUS(
-      ipcApi().export_memory(block.base, &place.segment), "ipc.export_memory");
+  PUONE_CHECK_STATUS(ipcApi().export_memory(block.base, &place.segment), "ipc.export_memory");
   place.offset = static_cast<uint64_t>(static_cast<char*>(data) - static_cast<char*>(block.base));
   return place;
 }
@@ -210,8 +209,8 @@ StorageMessage sendStorage(const c10::Storage& storage) {
 c10::Storage receiveStorage(const StorageMessage& message) {
   const auto slots = ReferenceSlots::open(message.ticket.file);
   slots->claim(message.ticket);
-  auto received = std::make_unique<ReceivedStorage>(
-      ReceivedStorage{message.place, message.ticket.slot, slots});
+  auto received =
+      std::make_unique<ReceivedStorage>(ReceivedStorage{message.place, message.ticket.slot, slots});
   char* data = nullptr;
   try {
     data = mappings().open(message.place);
@@ -236,7 +235,7 @@ void acknowledge(const StorageMessage& message) {
 }
 
 bool collectSentStorages() {
-  return sentStorages().collect(true);
+  return sentStorages().collect();
 }
 
 } // namespace puone

@@ -23,12 +23,14 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import torch
-import torch_puone  # noqa: F401
 from torch import Tensor, multiprocessing
+
+import torch_puone
 
 # The parent only forks: it never uses the device.
 CONTEXT = multiprocessing.get_context("fork")
 DEADLINE = 60.0  # seconds for what takes less than one
+MOST_UNANSWERED = 8  # tensors that a sender is ahead of its receiver
 Role = Callable[[Connection], None]
 
 
@@ -44,13 +46,13 @@ def send_without_end(channel: Connection) -> None:
         tensor.add_(1)  # queued when it is sent
         channel.send((number, tensor))
         number += 1
-        if number % 8 == 0:
+        if number % MOST_UNANSWERED == 0:
             channel.recv()
 
 
 def receive_until_the_end(channel: Connection) -> None:
     """Check what arrives; end when the sender has."""
-    kept = []
+    kept: list[tuple[int, Tensor]] = []
     while True:
         try:
             number, tensor = channel.recv()
@@ -61,7 +63,7 @@ def receive_until_the_end(channel: Connection) -> None:
             break
         assert bool((tensor == number + 1).all()), f"tensor {number} is wrong"
         kept = [*kept[-3:], (number, tensor)]
-        if number % 8 == 7:
+        if number % MOST_UNANSWERED == MOST_UNANSWERED - 1:
             try:
                 channel.send(None)
             except ConnectionError:
@@ -79,8 +81,8 @@ def send_until_the_end(channel: Connection) -> None:
     gc.collect()
     end = time.monotonic() + DEADLINE / 2
     while used := in_use():
-        # One message may be on its way for ever: nobody knows who was to receive it.
-        if used <= 8 and time.monotonic() > end - DEADLINE / 2 + 1:
+        # What was on its way when the receiver died stays: nobody knows who was to receive it.
+        if used <= MOST_UNANSWERED and time.monotonic() > end - DEADLINE / 2 + 1:
             return
         assert time.monotonic() < end, f"{used} tensors are not given back"
         time.sleep(0.01)
@@ -88,10 +90,10 @@ def send_until_the_end(channel: Connection) -> None:
 
 def in_use() -> int:
     """Blocks that tensors of this process take."""
-    torch.puone.ipc_collect()
+    torch_puone.ipc_collect()
     return sum(
-        torch.puone.memory_stats(device)["allocation.all.current"]
-        for device in range(torch.puone.device_count())
+        torch_puone.memory_stats(device)["allocation.all.current"]
+        for device in range(torch_puone.device_count())
     )
 
 
@@ -157,7 +159,7 @@ def exchange(count: int) -> str:
     report, results = CONTEXT.Pipe(duplex=False)
 
     def echo(channel: Connection) -> None:
-        before = None
+        before = footprint()
         for number in range(count + 10):
             if number == 10:  # everything exists by now
                 before = footprint()
@@ -170,24 +172,26 @@ def exchange(count: int) -> str:
         assert all(a <= b for a, b in zip(after, before, strict=True)), f"{before}, then {after}"
 
     def drive(channel: Connection) -> None:
-        before = None
+        before = footprint()
         for number in range(count + 10):
             if number == 10:
                 before = footprint()
             tensor = value_of(number)
             channel.send(tensor)
             back = channel.recv()
-            torch.puone.synchronize(back.device)
+            torch_puone.synchronize(back.device)
             assert back.data_ptr() == tensor.data_ptr()
             assert bool((back == number + 1).all()), f"tensor {number} is wrong"
             del tensor, back
         channel.send(None)
         assert channel.poll(DEADLINE)  # the other has ended, and given everything back
         after = footprint()
-        torch.puone.empty_cache()  # a cached segment that was shared has a descriptor
+        torch_puone.empty_cache()  # a cached segment that was shared has a descriptor
         emptied = footprint()
         assert after[0] == 0, f"{after[0]} blocks are in use"
-        assert all(a <= b for a, b in zip(emptied, before, strict=True)), f"{before}, then {emptied}"
+        assert all(a <= b for a, b in zip(emptied, before, strict=True)), (
+            f"{before}, then {emptied}"
+        )
         results.send(
             f"{count} tensors; blocks, descriptors and mappings of the sender: {before} after ten "
             f"of them, {after} at the end, {emptied} with an empty cache"

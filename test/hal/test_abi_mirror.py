@@ -168,7 +168,9 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN) + code(IPC))
+    declared = re.findall(
+        r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN) + code(IPC)
+    )
     declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 

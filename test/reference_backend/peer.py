@@ -9,10 +9,10 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-import torch
-import torch_puone  # noqa: F401
 from torch import multiprocessing
 from typing_extensions import Self
+
+import torch_puone
 
 KEPT: dict[str, Any] = {}
 
@@ -29,7 +29,7 @@ def serve(channel: Connection) -> None:
             continue
         try:
             result = function(*arguments)
-            torch.puone.synchronize()  # the caller may read at once
+            torch_puone.synchronize()  # the caller may read at once
             channel.send((True, result))
         except Exception:
             channel.send((False, traceback.format_exc()))
@@ -113,5 +113,5 @@ def drop_all() -> None:
 
 def allocated() -> int:
     """Bytes of its own that tensors take, of device 0."""
-    torch.puone.ipc_collect()
-    return int(torch.puone.memory_allocated(0))
+    torch_puone.ipc_collect()
+    return int(torch_puone.memory_allocated(0))

@@ -4,18 +4,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import peer as peers
 import pytest
 import torch
-import torch_puone  # noqa: F401
 from interpreter import Python
 from peer import Peer, PeerError
 from suites import STANDIN, needs_standin
 from torch import Tensor, multiprocessing, nn
+
+import torch_puone
 
 DEVICE = "puone:0"
 
@@ -55,7 +57,7 @@ def test_both_processes_use_the_same_memory(peer: Peer) -> None:
     peer.call(add_one, ours)
     assert ours.tolist() == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     ours *= 2
-    torch.puone.synchronize()
+    torch_puone.synchronize()
     assert peer.call(peers.values, "x") == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
 
 
@@ -76,7 +78,7 @@ def test_queues_carry_tensors(peer: Peer) -> None:
     assert received.tolist() == [2.0, 2.0, 2.0]
 
 
-TENSORS = {
+TENSORS: dict[str, Callable[[], Tensor]] = {
     "a scalar": lambda: torch.tensor(3.5, device=DEVICE),
     "a view with an offset": lambda: torch.arange(10, device=DEVICE)[3:7],
     "a transposed view": lambda: torch.arange(6, device=DEVICE).reshape(2, 3).t(),
@@ -91,7 +93,7 @@ TENSORS = {
     "large": lambda: torch.arange(3_000_000, device=DEVICE),
 }
 TENSORS |= {
-    str(dtype): lambda dtype=dtype: torch.tensor([0, 1, 1], device=DEVICE).to(dtype)
+    str(dtype): partial(torch.tensor, [0, 1, 1], device=DEVICE, dtype=dtype)
     for dtype in (
         *(torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.complex64),
         *(torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool),
@@ -145,7 +147,7 @@ def test_two_messages_about_one_storage_give_one_storage(peer: Peer) -> None:
 def double_weights(model: nn.Module) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter *= 2
+            parameter.mul_(2)
 
 
 def test_a_modules_parameters_are_shared(peer: Peer) -> None:
@@ -173,15 +175,15 @@ def bytes_of(storage: torch.UntypedStorage) -> list[int]:
 def test_work_that_is_queued_when_a_tensor_is_sent_is_done_when_it_arrives(peer: Peer) -> None:
     tensor = torch.zeros(1000, device=DEVICE)
     stream = torch.Stream(DEVICE)
-    torch.puone.synchronize()
+    torch_puone.synchronize()
     with stream:
-        torch.puone._sleep_ms(50)
+        torch_puone._sleep_ms(50)
         tensor += 1
     assert peer.call(described, tensor)[-1] == [1.0] * 1000
 
 
 def queue_and_drop(tensor: Tensor) -> None:
-    torch.puone._sleep_ms(50)
+    torch_puone._sleep_ms(50)
     tensor += 1
 
 
@@ -190,6 +192,23 @@ def test_work_of_the_receiver_is_done_before_the_memory_is_given_back(peer: Peer
     peer.call(queue_and_drop, tensor)
     peers.allocated()  # the slot is free: the receiver has waited
     assert tensor.tolist() == [1.0] * 1000
+
+
+def fail_and_drop(name: str) -> str:
+    torch_puone._fault.kernel_error_at(1)
+    peers.KEPT.pop(name).add_(1)
+    try:
+        torch_puone.synchronize()
+    except torch.AcceleratorError as error:
+        return str(error)
+    return "nothing was raised"
+
+
+def test_an_error_of_the_receivers_work_is_raised_after_it_has_dropped_the_tensor(
+    peer: Peer,
+) -> None:
+    peer.call(peers.keep, "x", torch.zeros(1000, device=DEVICE))
+    assert "injected by the fault extension" in peer.call(fail_and_drop, "x")
 
 
 # ---- for how long ----
@@ -202,7 +221,7 @@ def test_memory_is_not_reused_while_the_receiver_has_it(peer: Peer) -> None:
     del tensor
     assert peers.allocated() == start + 4096
     others = [torch.zeros(1000, device=DEVICE) for _ in range(20)]
-    torch.puone.synchronize()
+    torch_puone.synchronize()
     assert peer.call(peers.values, "x") == [7.0] * 1000
     del others
     peer.call(peers.drop, "x")
@@ -327,9 +346,9 @@ if __name__ == "__main__":
     queue, done = context.Queue(), context.Queue()
     process = context.Process(target=child, args=(queue, done))
     process.start()
-    assert not torch.puone.is_initialized()
+    assert not torch_puone.is_initialized()
     tensor = queue.get(timeout=30)
-    assert torch.puone.is_initialized()
+    assert torch_puone.is_initialized()
     assert tensor.tolist() == [0, 1, 2], tensor
     done.put(None)
     process.join()
@@ -434,7 +453,7 @@ def mapped_files() -> int:
 
 def test_hundreds_of_tensors_leave_nothing_behind(peer: Peer) -> None:
     """python test/endurance/shared_tensors.py --tensors 10000 sends more."""
-    torch.puone.empty_cache()
+    torch_puone.empty_cache()
     peer.call(peers.keep, "x", make(0.0))
     peer.call(peers.drop, "x")
     before = [measure() for measure in (peers.allocated, descriptors)]

@@ -216,8 +216,8 @@ bool mapOver(uintptr_t backing, const SharedFile& file, size_t pages) {
 
 bool writeAll(const SharedFile& file, uintptr_t from, size_t bytes) {
   for (size_t done = 0; done < bytes;) {
-    const ssize_t written = pwrite(
-        file.descriptor(), pointer(from + done), bytes - done, static_cast<off_t>(done));
+    const ssize_t written =
+        pwrite(file.descriptor(), pointer(from + done), bytes - done, static_cast<off_t>(done));
     if (written <= 0) return false;
     done += static_cast<size_t>(written);
   }

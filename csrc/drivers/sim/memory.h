@@ -11,7 +11,8 @@
 // store as well; addresses are reused as late as possible, so use after free faults, too.
 //
 // The backing store of a block that other processes map is a file in memory (hal/shared_file.h); it
-// becomes one when the block is exported. Blocks that are not have huge pages and cost nothing more.
+// becomes one when the block is exported. Blocks that are not have huge pages and cost nothing
+// more.
 #pragma once
 
 #include <cstddef>

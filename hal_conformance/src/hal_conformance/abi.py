@@ -16,10 +16,10 @@ from ctypes import (
     c_float,
     c_int32,
     c_size_t,
+    c_uint8,
     c_uint16,
     c_uint32,
     c_uint64,
-    c_uint8,
     c_void_p,
 )
 from typing import Any

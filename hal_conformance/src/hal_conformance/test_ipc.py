@@ -169,7 +169,9 @@ def test_a_block_may_be_exported_while_work_on_it_is_queued(hal: Driver) -> None
         hal.memset(block, value, SIZE, stream)
     export(hal, block)
     hal.memset(block + 1, 99, 10, stream)
-    assert hal.read(block, SIZE, stream) == bytes([49]) + bytes([99]) * 10 + bytes([49]) * (SIZE - 11)
+    assert hal.read(block, SIZE, stream) == bytes([49]) + bytes([99]) * 10 + bytes([49]) * (
+        SIZE - 11
+    )
 
 
 @covers("HAL-181")

@@ -131,7 +131,9 @@ class Rank:
             dist.destroy_process_group()
 
     @contextlib.contextmanager
-    def channel(self, name: str = "channel", ends: tuple[int, int] = (0, 1)) -> Iterator[Connection]:
+    def channel(
+        self, name: str = "channel", ends: tuple[int, int] = (0, 1)
+    ) -> Iterator[Connection]:
         """A pipe of torch.multiprocessing between two ranks, for the length of a `with` block.
 
         What one sends is pickled for another process: tensors are shared. Both ranks enter it; a
