@@ -92,7 +92,7 @@ def in_use() -> int:
     """Blocks that tensors of this process take."""
     torch_puone.ipc_collect()
     return sum(
-        torch_puone.memory_stats(device)["allocation.all.current"]
+        torch_puone.memory_stats(device).get("allocation.all.current", 0)
         for device in range(torch_puone.device_count())
     )
 
