@@ -27,6 +27,7 @@ void bindAutograd(pybind11::module_& m);
 void bindGraph(pybind11::module_& m);
 void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
+void bindSharedStorage(pybind11::module_& m);
 void bindTensorTags(pybind11::module_& m);
 void bindSanitizer(pybind11::module_& m);
 

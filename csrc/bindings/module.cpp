@@ -35,6 +35,7 @@ PYBIND11_MODULE(_C, m) {
   puone::bindGraph(m);
   puone::bindFault(m);
   puone::bindDlpack(m);
+  puone::bindSharedStorage(m);
   puone::bindTensorTags(m);
   puone::bindSanitizer(m);
 }

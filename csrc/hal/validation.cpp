@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "hal/entries.h"
+#include "hal/ipc.h"
 #include "hal/live_set.h"
 
 namespace puone {
@@ -72,12 +73,14 @@ const char* lastErrorMessage() {
 // ---- live objects ----
 
 /// The bits of a stream are its device; of an event, its device, its flags and whether it was
-/// recorded; of a kernel, the size of its arguments in bytes. A graph has none.
+/// recorded; of a kernel, the size of its arguments in bytes. A graph has none, and neither has
+/// memory of another process.
 struct Live {
   LiveSet streams;
   LiveSet events;
   LiveSet kernels;
   LiveSet graphs;
+  LiveSet mappings;
 
   template <class F>
   void forEachSet(const F& f) {
@@ -85,6 +88,7 @@ struct Live {
     f(events);
     f(kernels);
     f(graphs);
+    f(mappings);
   }
 };
 
@@ -522,6 +526,10 @@ puone_status allocate(int32_t device, size_t bytes, void** out) {
 }
 
 puone_status release(void* pointer) {
+  if (pointer != nullptr && live().mappings.get(pointer)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT, "free", "%p is of ipc.open_memory: close it instead", pointer);
+  }
   return release("free", pointer, PUONE_MEMORY_DEVICE, driver->free);
 }
 
@@ -918,6 +926,48 @@ puone_trace_api wrapped(const puone_trace_api& api) {
   return result;
 }
 
+// ---- extension "ipc" ----
+
+const puone_ipc_api* ipc = nullptr;
+
+puone_status exportMemory(void* block, puone_ipc_memory_handle* out) {
+  constexpr const char* entry = "ipc.export_memory";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkRunning(entry));
+  CHECKED(checkBlock(entry, block, PUONE_MEMORY_DEVICE));
+  if (live().mappings.get(block)) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "%p is memory of another process", block);
+  }
+  return answered(ipc->export_memory(block, out));
+}
+
+puone_status openMemory(int32_t device, const puone_ipc_memory_handle* handle, void** out) {
+  constexpr const char* entry = "ipc.open_memory";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if (handle == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "handle is NULL");
+  void* made = nullptr;
+  CHECKED(answered(ipc->open_memory(device, handle, &made)));
+  puone_pointer_attributes block;
+  CHECKED(attributesOf(entry, made, block));
+  device_extent.include(made, block.size);
+  CHECKED(keep(entry, live().mappings, made, 0, ipc->close_memory));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status closeMemory(void* ptr) {
+  return destroy("ipc.close_memory", "mapping", live().mappings, ptr, ipc->close_memory);
+}
+
+puone_ipc_api wrapped(const puone_ipc_api& api) {
+  puone_ipc_api result = api;
+  result.export_memory = exportMemory;
+  result.open_memory = openMemory;
+  result.close_memory = closeMemory;
+  return result;
+}
+
 // ---- extensions ----
 
 /// The wrapped table of an extension, created at the first request. Its entries call the driver's
@@ -948,6 +998,8 @@ puone_status getExtension(const char* name, uint32_t min_version, const void** o
     found = wrappedOnce(found, graphs);
   } else if (asked == PUONE_TRACE_EXTENSION) {
     found = wrappedOnce(found, tracing);
+  } else if (asked == PUONE_IPC_EXTENSION) {
+    found = wrappedOnce(found, ipc);
   }
   *out = found;
   return PUONE_OK;

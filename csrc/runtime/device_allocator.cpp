@@ -11,6 +11,7 @@
 #include "runtime/device.h"
 #include "runtime/device_cache.h"
 #include "runtime/driver.h"
+#include "runtime/shared_storage.h"
 #include "runtime/stream.h"
 
 namespace puone {
@@ -132,6 +133,7 @@ void CachingAllocator::emptyCache(c10::MempoolId_t pool) {
   if (!initialized()) {
     return;
   }
+  collectSentStorages();
   for (auto& devices_cache : caches()) {
     devices_cache->emptyCache();
   }

@@ -16,6 +16,7 @@
 #include "runtime/driver.h"
 #include "runtime/launch_debugging.h"
 #include "runtime/out_of_memory.h"
+#include "runtime/shared_storage.h"
 
 namespace puone {
 
@@ -83,6 +84,9 @@ Block* DeviceCache::allocate(size_t bytes, const Stream& stream) {
     clock_.fetch_add(1, std::memory_order_relaxed);
   }
   Block* block = allocateCached(arena, request);
+  if (block == nullptr && collectSentStorages()) {
+    block = allocateCached(arena, request);
+  }
   if (block == nullptr) {
     block = allocateSegment(arena, request);
   }

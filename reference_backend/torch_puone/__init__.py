@@ -29,6 +29,7 @@ from . import (
     _C,
     _exit,
     _inductor,
+    _multiprocessing,
     _utils,
     amp,
     graphs,
@@ -68,6 +69,7 @@ from .memory import (
     host_empty_cache,
     host_memory_stats,
     host_memory_stats_as_nested_dict,
+    ipc_collect,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -131,6 +133,7 @@ def __dir__() -> list[str]:
 
 
 _registration.register()
+_multiprocessing.register()
 sanitizer._enable_from_environment()
 
 __all__ = [
@@ -171,6 +174,7 @@ __all__ = [
     "init",
     "initial_seed",
     "interop",
+    "ipc_collect",
     "is_available",
     "is_bf16_supported",
     "is_current_stream_capturing",

@@ -26,6 +26,15 @@ def empty_cache() -> None:
         _C.empty_cache()
 
 
+def ipc_collect() -> None:
+    """Release memory that was sent to other processes, where those are done with it or have ended.
+
+    An allocation that finds no cached memory does the same. As torch.cuda.ipc_collect.
+    """
+    if is_initialized():
+        _C.collect_sent_storages()
+
+
 def host_empty_cache() -> None:
     """Give cached pinned host memory that nobody uses back to the driver."""
     if is_initialized():

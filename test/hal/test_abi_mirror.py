@@ -29,6 +29,7 @@ from hal_conformance import abi, contract, kernels
 CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"
 ORIGIN = CSRC / "hal" / "origin.h"
+IPC = CSRC / "hal" / "ipc.h"
 GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
@@ -53,6 +54,8 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_trace_record": abi.TraceRecord,
     "puone_trace_api": abi.TraceApi,
     "puone_origin_api": abi.OriginApi,
+    "puone_ipc_memory_handle": abi.IpcMemoryHandle,
+    "puone_ipc_api": abi.IpcApi,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
@@ -64,6 +67,7 @@ CONSTANTS = {
     "PUONE_GRAPH_VERSION": abi.GRAPH_VERSION,
     "PUONE_TRACE_VERSION": abi.TRACE_VERSION,
     "PUONE_ORIGIN_VERSION": abi.ORIGIN_VERSION,
+    "PUONE_IPC_VERSION": abi.IPC_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
@@ -83,6 +87,8 @@ TYPES: dict[str, Any] = {
     "puone_host_func": abi.HostFunc,
     "puone_kernel": c_void_p,
     "puone_kernel*": POINTER(c_void_p),
+    "puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
+    "const puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
     "puone_kernel_info*": POINTER(abi.KernelInfo),
     "const puone_launch_context*": POINTER(abi.LaunchContext),
     "puone_memcpy_kind": c_int32,
@@ -110,7 +116,7 @@ def body(kind: str, name: str) -> str:
     form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
         form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
-    found = re.search(form, code(HAL) + code(ORIGIN))
+    found = re.search(form, code(HAL) + code(ORIGIN) + code(IPC))
     assert found, f"no {kind} {name} in the header"
     return found[1]
 
@@ -162,7 +168,9 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN))
+    declared = re.findall(
+        r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN) + code(IPC)
+    )
     declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
@@ -221,7 +229,7 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
     ]
     includes = "".join(f'#include "{header}"\n' for header in headers)
     source.write_text(
-        '#include <stdio.h>\n#include "hal/hal.h"\n#include "hal/origin.h"\n'
+        '#include <stdio.h>\n#include "hal/hal.h"\n#include "hal/origin.h"\n#include "hal/ipc.h"\n'
         + includes
         + "int main(void) {\n"
         + "\n".join(lines)

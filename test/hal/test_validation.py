@@ -20,10 +20,11 @@ import pytest
 from suites import ODD, SIM, STANDIN, needs_standin, odd
 
 from hal_conformance import abi, contract, kernels
-from hal_conformance.abi import EventFlags, MemcpyKind, Status
+from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Status
 from hal_conformance.driver import Driver
 from hal_conformance.kernels import DType
 from hal_conformance.process import run_in_child
+from hal_conformance.test_ipc import exporter, opened
 
 WILD = 0x1234560  # nothing is there
 H2D, D2D = MemcpyKind.HOST_TO_DEVICE, MemcpyKind.DEVICE_TO_DEVICE
@@ -350,6 +351,59 @@ def misuse(hal: Driver) -> list[str]:
 
 def test_misuse_of_every_entry_is_refused(setup: Setup) -> None:
     assert_nothing_wrong(setup, misuse)
+
+
+#: The same for the extension "ipc"; `mapped` is memory of another process.
+IPC_MISUSE: dict[str, dict[str, Callable[[Driver, int], int]]] = {
+    "export_memory": {
+        "no result": lambda hal, mapped: hal.ipc().export_memory(hal.malloc(64), None),
+        "no block": lambda hal, mapped: hal.ipc().export_memory(None, byref(IpcMemoryHandle())),
+        "interior": lambda hal, mapped: hal.ipc().export_memory(
+            hal.malloc(4096) + 256, byref(IpcMemoryHandle())
+        ),
+        "pinned": lambda hal, mapped: hal.ipc().export_memory(
+            hal.host_malloc(64), byref(IpcMemoryHandle())
+        ),
+        "of another process": lambda hal, mapped: hal.ipc().export_memory(
+            mapped, byref(IpcMemoryHandle())
+        ),
+    },
+    "open_memory": {
+        "no handle": lambda hal, mapped: hal.ipc().open_memory(0, None, out()),
+        "no result": lambda hal, mapped: hal.ipc().open_memory(0, byref(IpcMemoryHandle()), None),
+        "zeros": lambda hal, mapped: hal.ipc().open_memory(0, byref(IpcMemoryHandle()), out()),
+    },
+    "close_memory": {
+        "wild": lambda hal, mapped: hal.ipc().close_memory(WILD),
+        "its own block": lambda hal, mapped: hal.ipc().close_memory(hal.malloc(64)),
+        "interior": lambda hal, mapped: hal.ipc().close_memory(mapped + 256),
+    },
+}
+
+
+def misuse_ipc(hal: Driver) -> list[str]:
+    """Misuse the entries of "ipc", and free() for memory that close_memory() releases."""
+    hal.ok(hal.api.init())
+    wrong = []
+    with exporter(hal) as other:
+        mapped = opened(hal, other.handle)
+        for entry, cases in IPC_MISUSE.items():
+            for case, call in cases.items():
+                if call(hal, mapped) != ARGUMENT or not hal.message().startswith(f"ipc.{entry}: "):
+                    wrong.append(f"{entry}, {case}: {hal.message()!r}")
+        if hal.ipc().open_memory(99, byref(other.handle), out()) != DEVICE:
+            wrong.append("open_memory: no device")
+        if hal.api.free(mapped) != ARGUMENT or "close" not in hal.message():
+            wrong.append("free: memory of another process")
+        hal.ok(hal.ipc().close_memory(mapped))
+        if hal.ipc().close_memory(mapped) != ARGUMENT:
+            wrong.append("close_memory: twice")
+    hal.ok(hal.api.shutdown())
+    return wrong
+
+
+def test_misuse_of_memory_between_processes_is_refused() -> None:
+    assert_nothing_wrong((SIM, {}), misuse_ipc)
 
 
 def destroy_at_once(hal: Driver) -> list[str]:

@@ -39,7 +39,10 @@ LAYERS = {
     "kernels": Layer(project=(), torch=False),
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(
-        project=("hal/hal.h", "hal/origin.h", "hal/validation.h", "kernels", "drivers/common"),
+        project=(
+            *("hal/hal.h", "hal/ipc.h", "hal/origin.h", "hal/shared_file.h", "hal/validation.h"),
+            *("kernels", "drivers/common"),
+        ),
         torch=False,
     ),
     "runtime": Layer(project=("hal", "kernels/args.h"), torch=True),

@@ -9,6 +9,7 @@
 #include "drivers/common/entries.h"
 #include "drivers/common/origin.h"
 #include "hal/hal.h"
+#include "hal/ipc.h"
 #include "hal/origin.h"
 
 namespace puone {
@@ -88,6 +89,38 @@ class TraceEntries {
       start,
       stop,
       correlation,
+  };
+};
+
+/// The extension "ipc". `Traits` as in life.h.
+template <class Traits>
+class IpcEntries {
+  using Table = Entries<Traits>;
+  using Driver = typename Traits::Driver;
+
+  static puone_status exportMemory(void* block, puone_ipc_memory_handle* out) {
+    return Table::entry("ipc.export_memory", [=](Driver& d) { *out = d.exportMemory(block); });
+  }
+
+  static puone_status openMemory(
+      int32_t device, const puone_ipc_memory_handle* handle, void** out) {
+    return Table::entry(
+        "ipc.open_memory", [=](Driver& d) { *out = d.openMemory(device, *handle); });
+  }
+
+  static puone_status closeMemory(void* ptr) {
+    return Table::entry("ipc.close_memory", [=](Driver& d) {
+      if (ptr != nullptr) d.closeMemory(ptr);
+    });
+  }
+
+ public:
+  static constexpr puone_ipc_api kTable = {
+      sizeof(puone_ipc_api),
+      PUONE_IPC_VERSION,
+      exportMemory,
+      openMemory,
+      closeMemory,
   };
 };
 

@@ -616,6 +616,50 @@ const std::vector<puone_trace_record>& Driver::stopTrace() {
   return tracer_.stop(scheduler_, lock);
 }
 
+// ---- memory of several processes ----
+
+namespace {
+
+/// The bytes of a handle, and how a wrong one is recognised.
+struct MemoryHandle {
+  static constexpr uint64_t kMagic = 0x31306d656d6d6973; // "simmem01"
+  uint64_t magic;
+  Memory::Shared shared;
+};
+static_assert(sizeof(MemoryHandle) <= sizeof(puone_ipc_memory_handle));
+
+} // namespace
+
+puone_ipc_memory_handle Driver::exportMemory(void* block) {
+  MemoryHandle named{MemoryHandle::kMagic, {}};
+  Lock lock = scheduler_.lock();
+  checkAlive(block);
+  scheduler_.pause(lock, [&] { named.shared = memory_.share(block); });
+  puone_ipc_memory_handle handle{};
+  std::memcpy(handle.bytes, &named, sizeof named);
+  return handle;
+}
+
+void* Driver::openMemory(int32_t device, const puone_ipc_memory_handle& handle) {
+  {
+    const Lock lock = scheduler_.lock();
+    scheduler_.checkAlive(device);
+  }
+  MemoryHandle named{};
+  std::memcpy(&named, handle.bytes, sizeof named);
+  if (named.magic != MemoryHandle::kMagic) {
+    fail(PUONE_INVALID_ARGUMENT, "the handle was not made by driver sim");
+  }
+  if (named.shared.device != device) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "the handle names memory of puone:%d, not of puone:%d",
+        named.shared.device,
+        device);
+  }
+  return memory_.import(named.shared);
+}
+
 // ---- injected faults ----
 
 void Driver::loseDevice(int32_t device) {

@@ -20,6 +20,7 @@
 #include "drivers/sim/stream.h"
 #include "drivers/sim/trace.h"
 #include "hal/hal.h"
+#include "hal/ipc.h"
 
 namespace puone::sim {
 
@@ -110,6 +111,13 @@ class Driver {
   // trace
   void startTrace();
   const std::vector<puone_trace_record>& stopTrace();
+
+  // memory of several processes
+  puone_ipc_memory_handle exportMemory(void* block);
+  void* openMemory(int32_t device, const puone_ipc_memory_handle& handle);
+  void closeMemory(void* pointer) {
+    release(pointer);
+  }
 
   // injected faults
   InjectedFaults& faults() {

@@ -88,6 +88,7 @@ constexpr Extension kExtensions[] = {
     {PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &kFault},
     {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Sim>::kTable},
     {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Sim>::kTable},
+    {PUONE_IPC_EXTENSION, PUONE_IPC_VERSION, &IpcEntries<Sim>::kTable},
     {PUONE_ORIGIN_EXTENSION, PUONE_ORIGIN_VERSION, &OriginEntries<Sim>::kTable},
 };
 

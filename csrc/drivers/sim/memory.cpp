@@ -122,6 +122,17 @@ void Memory::unreserve(Arena& arena, uintptr_t low, size_t pages) {
   arena.free.emplace(low, bytes);
 }
 
+uintptr_t Memory::reserveOn(int32_t device, size_t pages) {
+  if (const uintptr_t low = reserve(arenas_[device], pages)) return low;
+  fail(
+      PUONE_OUT_OF_MEMORY,
+      "puone:%d: no contiguous %s, though %s are free of %s",
+      device,
+      humanBytes(pages).c_str(),
+      humanBytes(capacity_ - arenas_[device].used).c_str(),
+      humanBytes(capacity_).c_str());
+}
+
 void* Memory::allocate(int32_t device, size_t bytes) {
   const std::lock_guard guard(mutex_);
   Arena& arena = arenas_[device];
@@ -136,19 +147,11 @@ void* Memory::allocate(int32_t device, size_t bytes) {
         humanBytes(capacity_).c_str());
   }
   // The table's entry is made first, so that nothing throws once the block exists.
-  Blocks made{{0, Block{}}};
+  Blocks made;
+  made.try_emplace(0);
   auto entry = made.extract(made.begin());
   const size_t pages = roundUp(bytes, kPage);
-  const uintptr_t low = reserve(arena, pages);
-  if (low == 0) {
-    fail(
-        PUONE_OUT_OF_MEMORY,
-        "puone:%d: no contiguous %s, though %s are free of %s",
-        device,
-        humanBytes(bytes).c_str(),
-        humanBytes(available).c_str(),
-        humanBytes(capacity_).c_str());
-  }
+  const uintptr_t low = reserveOn(device, pages);
   if (mprotect(pointer(low + offset_), pages, PROT_READ | PROT_WRITE) != 0) {
     const int error = errno;
     unreserve(arena, low, pages);
@@ -174,8 +177,8 @@ void* Memory::allocate(int32_t device, size_t bytes) {
 Memory::Retired Memory::retire(void* base) {
   const std::lock_guard guard(mutex_);
   const auto found = blocks_.find(address(base));
-  const Block& block = found->second;
-  const Retired retired{block.device, block.low, block.pages};
+  Block& block = found->second;
+  Retired retired{block.device, block.low, block.pages, block.imported, std::move(block.file)};
   blocks_.erase(found);
   return retired;
 }
@@ -196,8 +199,94 @@ void Memory::release(const Retired& block) {
   }
   const std::lock_guard guard(mutex_);
   Arena& arena = arenas_[block.device];
-  arena.used -= block.bytes;
+  if (!block.imported) arena.used -= block.bytes;
   unreserve(arena, block.low, block.bytes);
+}
+
+// ---- memory of several processes ----
+
+namespace {
+
+/// Maps the file over a range of backing store.
+bool mapOver(uintptr_t backing, const SharedFile& file, size_t pages) {
+  const int access = PROT_READ | PROT_WRITE;
+  const int flags = MAP_SHARED | MAP_FIXED;
+  return mmap(pointer(backing), pages, access, flags, file.descriptor(), 0) != MAP_FAILED;
+}
+
+bool writeAll(const SharedFile& file, uintptr_t from, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t written =
+        pwrite(file.descriptor(), pointer(from + done), bytes - done, static_cast<off_t>(done));
+    if (written <= 0) return false;
+    done += static_cast<size_t>(written);
+  }
+  return true;
+}
+
+} // namespace
+
+Memory::Shared Memory::share(void* base) {
+  const std::lock_guard guard(mutex_);
+  Block& block = blocks_.find(address(base))->second;
+  if (block.imported) {
+    fail(PUONE_INVALID_ARGUMENT, "%p is memory of another process, which can export it", base);
+  }
+  if (!block.file) {
+    SharedFile file = SharedFile::create("puone sim memory", block.pages);
+    const uintptr_t backing = block.low + offset_;
+    if (!file || !writeAll(file, backing, block.pages) || !mapOver(backing, file, block.pages)) {
+      fail(
+          PUONE_OUT_OF_MEMORY,
+          "the host refused %s of memory that processes can share: %s",
+          humanBytes(block.pages).c_str(),
+          std::strerror(errno));
+    }
+    block.file = std::move(file);
+  }
+  return {block.file.name(), block.pages, block.bytes, block.device};
+}
+
+void* Memory::import(const Shared& shared) {
+  SharedFile file = SharedFile::open(shared.file);
+  if (!file) {
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "cannot open the memory of process %d: %s",
+        shared.file.process,
+        errno == ESTALE ? "it was freed, or the process has ended" : std::strerror(errno));
+  }
+  if (file.bytes() != shared.pages || roundUp(shared.bytes, kPage) != shared.pages) {
+    fail(PUONE_INVALID_ARGUMENT, "the handle names %zu bytes that are not there", shared.pages);
+  }
+  const std::lock_guard guard(mutex_);
+  for (const auto& [base, block] : blocks_) {
+    if (!block.file || block.file.inode() != shared.file.inode) continue;
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "the handle names the block %p, which %s",
+        pointer(base),
+        block.imported ? "is mapped already" : "is of this process");
+  }
+  Blocks made;
+  made.try_emplace(0);
+  auto entry = made.extract(made.begin());
+  const uintptr_t low = reserveOn(shared.device, shared.pages);
+  if (!mapOver(low + offset_, file, shared.pages)) {
+    const int error = errno;
+    unreserve(arenas_[shared.device], low, shared.pages);
+    fail(
+        PUONE_OUT_OF_MEMORY,
+        "puone:%d: the host refused to map %s: %s",
+        shared.device,
+        humanBytes(shared.pages).c_str(),
+        std::strerror(error));
+  }
+  const uintptr_t base = low + shared.pages - roundUp(shared.bytes, kAlignment);
+  entry.key() = base;
+  entry.mapped() = {low, shared.pages, shared.bytes, shared.device, true, std::move(file)};
+  blocks_.insert(std::move(entry));
+  return pointer(base);
 }
 
 void* Memory::allocateHost(size_t bytes) {

@@ -9,6 +9,10 @@
 // Only the driver's copies, fills and kernels add the offset (backing()), so protection costs
 // nothing per launch. Blocks end at a guard page, so an access after the end faults in the backing
 // store as well; addresses are reused as late as possible, so use after free faults, too.
+//
+// The backing store of a block that other processes map is a file in memory (hal/shared_file.h); it
+// becomes one when the block is exported. Blocks that are not have huge pages and cost nothing
+// more.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +22,7 @@
 #include <vector>
 
 #include "hal/hal.h"
+#include "hal/shared_file.h"
 
 namespace puone::sim {
 
@@ -42,11 +47,27 @@ class Memory {
     int32_t device;
     uintptr_t low; // first page, in user addresses
     size_t bytes;  // of pages, without the guard
+    bool imported;
+    SharedFile file; // closed with the block
   };
   /// Removes the block that starts at `base` from the live set.
   Retired retire(void* base);
   /// Returns the pages of a retired block to the system.
   void release(const Retired& block);
+
+  /// What another process needs to map a block.
+  struct Shared {
+    SharedFile::Name file;
+    uint64_t pages; // size of the file in bytes
+    uint64_t bytes; // that were requested
+    int32_t device;
+  };
+  /// Makes a file the block's backing store, unless it is one. No work may run meanwhile. Throws
+  /// Error(OUT_OF_MEMORY), Error(INVALID_ARGUMENT) for a block of another process.
+  Shared share(void* base);
+  /// Maps a block of another process. It does not count as used: the other device has it. Throws
+  /// Error(INVALID_ARGUMENT), Error(OUT_OF_MEMORY).
+  void* import(const Shared& shared);
 
   void* allocateHost(size_t bytes);
   /// Removes a pinned block from the live set; the caller frees it with releaseHost().
@@ -103,6 +124,8 @@ class Memory {
     size_t pages;  // size of its pages in bytes
     size_t bytes;  // requested size
     int32_t device;
+    bool imported = false; // a block of another process
+    SharedFile file = {};  // the backing store of a shared block
   };
   using Ranges = std::map<uintptr_t, size_t>; // start, bytes
   struct Arena {
@@ -114,6 +137,8 @@ class Memory {
   using Pinned = std::map<uintptr_t, size_t>;
 
   uintptr_t reserve(Arena& arena, size_t pages);
+  /// reserve(), or Error(OUT_OF_MEMORY).
+  uintptr_t reserveOn(int32_t device, size_t pages);
   void unreserve(Arena& arena, uintptr_t low, size_t pages);
   Blocks::const_iterator findBlock(uintptr_t address) const;
   Pinned::const_iterator findPinned(uintptr_t address) const;

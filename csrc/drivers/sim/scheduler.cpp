@@ -251,6 +251,10 @@ std::optional<Error> Scheduler::runBatch(
   // This thread may be busy for a long time: another one must run the other ready streams.
   hurry();
   Work* work = stream.head;
+  if (!host_function) {
+    resumed_.wait(lock, [this] { return pausing_ == 0; });
+    ++running_;
+  }
   lock.unlock();
   std::optional<Error> error = run(*work, lasts_ns);
   // The queue may grow at its end meanwhile; the links inside the batch do not change.
@@ -262,7 +266,11 @@ std::optional<Error> Scheduler::runBatch(
   }
   acquire(lock);
   while (stream.head != work) stream.dropHead();
-  if (host_function) --in_host_functions_;
+  if (host_function) {
+    --in_host_functions_;
+  } else if (--running_ == 0 && pausing_ > 0) {
+    quiet_.notify_all();
+  }
   return error;
 }
 

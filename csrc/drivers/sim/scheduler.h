@@ -75,6 +75,10 @@ class Scheduler {
   /// Waits until all work that is now queued on the device is complete.
   void waitDevice(Lock& lock, int32_t device);
 
+  /// Calls `change` while no device work runs; what is queued meanwhile runs afterwards.
+  template <class Change>
+  void pause(Lock& lock, const Change& change);
+
   /// Wakes or starts a worker for ready work at once, because a thread waits for it.
   void hurry();
 
@@ -185,6 +189,11 @@ class Scheduler {
   bool stopping_ = false;
   std::atomic<bool> quit_{false}; // stopping or abandoned; polled by idle workers
 
+  size_t running_ = 0; // threads that run device work without the lock
+  size_t pausing_ = 0; // threads that wait until there are none
+  std::condition_variable quiet_;
+  std::condition_variable resumed_;
+
   std::condition_variable work_ready_;
   size_t spinning_ = 0;          // workers that will look for ready streams
   bool napping_ = false;         // an idle worker waits for work_ready_ for a short time
@@ -197,5 +206,21 @@ class Scheduler {
   std::vector<Deadline> deadlines_; // heap
   std::thread timekeeper_;
 };
+
+template <class Change>
+void Scheduler::pause(Lock& lock, const Change& change) {
+  struct Pausing {
+    Scheduler& scheduler;
+    explicit Pausing(Scheduler& s) : scheduler(s) {
+      ++scheduler.pausing_;
+    }
+    ~Pausing() {
+      if (--scheduler.pausing_ == 0) scheduler.resumed_.notify_all();
+    }
+  };
+  const Pausing pausing(*this);
+  quiet_.wait(lock, [this] { return running_ == 0; });
+  change();
+}
 
 } // namespace puone::sim

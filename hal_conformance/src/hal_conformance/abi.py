@@ -16,6 +16,7 @@ from ctypes import (
     c_float,
     c_int32,
     c_size_t,
+    c_uint8,
     c_uint16,
     c_uint32,
     c_uint64,
@@ -38,6 +39,7 @@ TRACE_EXTENSION = b"trace"
 TRACE_VERSION = 1
 ORIGIN_EXTENSION = b"origin"
 ORIGIN_VERSION = 1
+IPC_VERSION = 1
 
 
 class Status(enum.IntEnum):
@@ -416,6 +418,31 @@ class OriginApi(ctypes.Structure):
         ("struct_size", c_uint32),
         ("version", c_uint32),
         *((name, _function(name, arguments)) for name, arguments in ORIGIN_ENTRIES.items()),
+    ]
+
+
+class IpcMemoryHandle(ctypes.Structure):
+    """puone_ipc_memory_handle: plain bytes that name a block to other processes."""
+
+    _fields_ = [("bytes", c_uint8 * 64)]
+
+
+IPC_ENTRIES: dict[str, tuple[type, ...]] = {
+    "export_memory": (c_void_p, POINTER(IpcMemoryHandle)),
+    "open_memory": (c_int32, POINTER(IpcMemoryHandle), POINTER(c_void_p)),
+    "close_memory": (c_void_p,),
+}
+
+
+class IpcApi(ctypes.Structure):
+    """puone_ipc_api of hal/ipc.h: the optional table for memory that processes share."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in IPC_ENTRIES.items()),
     ]
 
 

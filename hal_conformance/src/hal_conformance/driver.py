@@ -22,6 +22,7 @@ EXTENSIONS = {
     "graph": abi.GRAPH_VERSION,
     "trace": abi.TRACE_VERSION,
     "origin": abi.ORIGIN_VERSION,
+    "ipc": abi.IPC_VERSION,
 }
 
 # Names a requirement may need beside the driver's capability bits.
@@ -33,6 +34,7 @@ CONDITIONS = {
     "graph": 'the extension "graph"',
     "trace": 'the extension "trace"',
     "origin": 'the extension "origin"',
+    "ipc": 'the extension "ipc"',
     "kernel_copy": 'the kernel "copy"',
     "kernel_copy_bits": 'the kernel "copy_bits"',
     "kernel_delay": 'the kernel "delay"',
@@ -202,6 +204,9 @@ class Driver:
 
     def origin(self) -> abi.OriginApi:
         return abi.OriginApi.from_address(self._extension_there("origin"))
+
+    def ipc(self) -> abi.IpcApi:
+        return abi.IpcApi.from_address(self._extension_there("ipc"))
 
     # ---- devices ----
 

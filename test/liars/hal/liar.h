@@ -147,4 +147,11 @@ void thereIsNoLatency(puone_hal_api& table);
 void theLastWorkFailed(puone_hal_api& table);
 void graphsForgetOrigins(puone_hal_api& table);
 
+// Lies about the extension "ipc".
+void openedMemoryIsACopy(puone_hal_api& table);
+void handlesHaveNumbers(puone_hal_api& table);
+void openedMemoryIsOfWholePages(puone_hal_api& table);
+void ownHandlesAreOpened(puone_hal_api& table);
+void closingDoesNothing(puone_hal_api& table);
+
 } // namespace puone::liar

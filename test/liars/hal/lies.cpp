@@ -97,6 +97,11 @@ constexpr Lie kLies[] = {
     {"there_is_no_latency", thereIsNoLatency},
     {"the_last_work_failed", theLastWorkFailed},
     {"graphs_forget_origins", graphsForgetOrigins},
+    {"opened_memory_is_a_copy", openedMemoryIsACopy},
+    {"handles_have_numbers", handlesHaveNumbers},
+    {"opened_memory_is_of_whole_pages", openedMemoryIsOfWholePages},
+    {"own_handles_are_opened", ownHandlesAreOpened},
+    {"closing_does_nothing", closingDoesNothing},
     {"exports_more", tellTheTruth},
 };
 

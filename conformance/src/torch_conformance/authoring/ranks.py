@@ -24,7 +24,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from multiprocessing.connection import Connection, Listener, wait
+from multiprocessing import current_process
+from multiprocessing.connection import Client, Connection, Listener, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 
 #: Seconds after which the parent ends ranks that have not answered.
 LIMIT_S = 45.0
+#: What ranks show each other; Python makes another secret in each process.
+_AUTHKEY = b"ranks"
 #: Seconds that a call of a group may wait for other ranks, unless a program asks for less.
 TIMEOUT_S = 30.0
 
@@ -126,6 +129,37 @@ class Rank:
             yield dist.group.WORLD
         finally:
             dist.destroy_process_group()
+
+    @contextlib.contextmanager
+    def channel(
+        self, name: str = "channel", ends: tuple[int, int] = (0, 1)
+    ) -> Iterator[Connection]:
+        """A pipe of torch.multiprocessing between two ranks, for the length of a `with` block.
+
+        What one sends is pickled for another process: tensors are shared. Both ranks enter it; a
+        `name` is used once in a program.
+        """
+        import torch.multiprocessing  # noqa: F401  (it says how tensors are pickled)
+
+        current_process().authkey = _AUTHKEY  # tensors of the CPU ask the sender for their memory
+        address = f"{self._store}-{name}"
+        if self.index == ends[0]:
+            with Listener(address) as listener, listener.accept() as connection:
+                yield connection
+        else:
+            with _connect(address) as connection:
+                yield connection
+
+
+def _connect(address: str) -> Connection:
+    end = time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            return Client(address)
+        except (FileNotFoundError, ConnectionRefusedError):
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.01)
 
 
 def group_name(descriptor: Descriptor, device_type: str) -> str | None:

@@ -562,6 +562,31 @@ def _sum_of_ranks(rank: Rank) -> float:
         return tensor.item()
 
 
+@probe("ipc", refusals=r"_share_fd_: only available on CPU")
+def _ipc(dev: Device) -> bool:
+    if dev.descriptor.single_process:
+        return False
+    found = on_ranks(dev, _shared_by_ranks, limit=dev.descriptor.deadlines.startup)
+    assert found == [4.0, 4.0], f"rank 1 set rank 0's tensor to 4.0, and the ranks read {found}"
+    return True
+
+
+def _shared_by_ranks(rank: Rank) -> float:
+    import torch
+
+    with rank.channel() as channel:
+        if rank.index == 0:
+            tensor = torch.ones(1, device=rank.dev.device())
+            channel.send(tensor)
+            channel.recv()
+            return tensor.item()
+        tensor = channel.recv()
+        tensor.fill_(4.0)
+        value = tensor.item()
+        channel.send(None)
+        return value
+
+
 @probe("profiler")
 def _profiler(dev: Device) -> bool:
     import torch

@@ -54,6 +54,7 @@ MEANING: dict[str, str] = {
     "peer_copy": "tensors can be copied from one device to another",
     "native_handle": "a stream gives its native handle",
     "collectives": "processes exchange tensors of the device through torch.distributed",
+    "ipc": "processes use the same tensors of the device through torch.multiprocessing",
     "profiler": "torch.profiler records the work of the device",
     "memory_history": "the device module records allocations (memory._record_memory_history)",
     "graphs": "torch.accelerator.Graph captures work of a stream and replays it",
