@@ -11,6 +11,7 @@
 #include <map>
 #include <thread>
 
+#include "exporter.h"
 #include "sim.h"
 
 using namespace puone::test;
@@ -43,6 +44,13 @@ bool diedBadly(int status) {
 int dereferenceOnHost() {
   Sim sim;
   const volatile int* device = sim.memory<int>(1024, 1);
+  return device[3];
+}
+
+int dereferenceMemoryOfAnotherProcess() {
+  const Exporter exporter(4096, 7);
+  const Sim sim;
+  const volatile auto* device = static_cast<unsigned char*>(opened(exporter.handle()));
   return device[3];
 }
 
@@ -149,6 +157,7 @@ int raceBetweenStreams() {
 
 const std::map<std::string, int (*)()> kChildren = {
     {"dereference", dereferenceOnHost},
+    {"dereference-opened", dereferenceMemoryOfAnotherProcess},
     {"dereference-later-handler", dereferenceUnderLaterHandler},
     {"dereference-earlier-handler", dereferenceUnderEarlierHandler},
     {"overrun", overrunInKernel},
@@ -172,6 +181,13 @@ TEST(a_host_access_to_device_memory_faults_with_device_and_offset) {
   CHECK(diedBadly(outcome.status));
   CHECK(
       contains(outcome.standard_error, "puone sim: host dereferenced device memory (puone:1 + 0x"));
+}
+
+TEST(a_host_access_to_memory_of_another_process_faults_too) {
+  const Outcome outcome = runAgain({"--child", "dereference-opened"});
+  CHECK(diedBadly(outcome.status));
+  CHECK(
+      contains(outcome.standard_error, "puone sim: host dereferenced device memory (puone:0 + 0x"));
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
