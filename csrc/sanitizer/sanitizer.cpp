@@ -72,7 +72,7 @@ void Sanitizer::perform(const Moment& moment, const Piece& piece) {
   for (const Operand& operand : operands) {
     const Range bounds = operand.bounds();
     work->arguments.push_back(
-        {operand.name, operand.flags, bounds, allocationAt(bounds.begin)});
+        {operand.name, operand.flags, bounds, operand.units(), allocationAt(bounds.begin)});
   }
   bool moves_nothing = false;
   if (piece.copies) moves_nothing = shadow_.isUninitialized(operands[1]);
