@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <optional>
+#include <string>
+
 #include "bindings/bindings.h"
 #include "runtime/stream.h"
 #include "sanitizer/layer.h"
@@ -50,11 +53,24 @@ py::dict toDict(const sanitizer::Report& report) {
   return dict;
 }
 
-py::list reports() {
+const char* nameOf(OnReport on_report) {
+  switch (on_report) {
+    case OnReport::Raise:
+      return "raise";
+    case OnReport::Warn:
+      return "warn";
+    default:
+      return "collect";
+  }
+}
+
+/// What `get` gives, which is called without the GIL.
+template <class Get>
+py::list reportsOf(const Get& get) {
   std::vector<sanitizer::Report> found;
   {
     const py::gil_scoped_release released;
-    found = sanitizer::reports();
+    found = get();
   }
   py::list list;
   for (const auto& report : found) list.append(toDict(report));
@@ -76,7 +92,16 @@ void bindSanitizer(py::module_& m) {
       py::call_guard<py::gil_scoped_release>());
   m.def("sanitizer_disable", &sanitizer::disable, py::call_guard<py::gil_scoped_release>());
   m.def("sanitizer_is_enabled", &sanitizer::isEnabled);
-  m.def("sanitizer_reports", &reports);
+  m.def("sanitizer_reaction", []() -> std::optional<std::string> {
+    const auto on_report = sanitizer::reaction();
+    return on_report ? std::optional<std::string>(nameOf(*on_report)) : std::nullopt;
+  });
+  m.def("sanitizer_reports", [] { return reportsOf(&sanitizer::reports); });
+  m.def("sanitizer_begin_block", &sanitizer::beginBlock, py::call_guard<py::gil_scoped_release>());
+  m.def(
+      "sanitizer_end_block",
+      [](uint64_t number) { return reportsOf([=] { return sanitizer::endBlock(number); }); },
+      py::arg("number"));
   m.def("sanitizer_clear", &sanitizer::clearReports, py::call_guard<py::gil_scoped_release>());
   m.def(
       "sanitizer_never_recorded",

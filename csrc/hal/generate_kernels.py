@@ -61,6 +61,7 @@ FIELD: Types = {
     "access": (str, dict),
     "extent": dict,
     "partial": (bool, list),
+    "touches": (str, dict),
     "read_if": (str, dict),
     "write_if": (str, dict),
     "count": str,

@@ -175,16 +175,22 @@ def _one(
     data = at if pointer.type == "void*" else f"{at}.data"
     reads = _condition(pointer, "read_if", READS[access])
     writes = _condition(pointer, "write_if", WRITES[access])
-    partial = "true" if _is_partial(pointer) else "false"
+    touches = pointer.said("touches")
+    partial = "true" if _is_partial(pointer) else "false" if touches is None else "touched == kSome"
     chosen = ", .chosen = true" if name in pointer.kernel.chosen else ""
     workspace = ", .workspace = true" if access == "workspace" else ""
     flags = f"{{.reads = {reads}, .writes = {writes}, .partial = {partial}{workspace}{chosen}}}"
     test = _presence(extent, scope, index)
+    if touches is not None:
+        how_much = _expression(str(touches), scope)
+        yield f"if (const int64_t touched = {how_much}; touched != kNothing) {{"
     yield f"if ({data} != nullptr{test}) {{"
     yield f"  const int64_t E = {_element(extent['element'], scope, index)};"
     yield f'  Operand& o = to.add("{name or pointer.name}", {data}, E, {flags});'
     yield from (f"  {line}" for line in _layout(pointer, extent, at, index))
     yield "}"
+    if touches is not None:
+        yield "}"
 
 
 def _condition(pointer: _Pointer, key: str, otherwise: str) -> str:
@@ -230,6 +236,16 @@ def _layout(pointer: _Pointer, extent: dict[str, Any], at: str, index: str | Non
                 f"({scope.find(extent['one_if'], is_flag=True)} >> {index} & 1) != 0 ? 1 : {count}"
             )
         yield f"o.step({count}, E);"
+        if "units" in extent:
+            yield f"o.unitStep({_expression(extent['units'], scope)}, ({count}) * E);"
+    elif form == "triangle":
+        sizes, strides = scope.find("sizes"), f"{at}.strides"
+        which = f"{scope.find('upper')} != 0, {scope.find('diagonal')}, {sizes}[1]"
+        yield f"o.start(firstRow({which}) * {strides}[1]);"
+        yield f"o.step({sizes}[0], {strides}[0]);"
+        yield f"o.unitStep(rowCount({which}, {sizes}[0]), {strides}[1]);"
+        yield f"for (int32_t d = 2; d < {scope.find('ndim')}; ++d) "
+        yield f"  o.unitStep({sizes}[d], {strides}[d]);"
     elif form == "steps":
         if "start" in extent:
             yield f"o.start({_expression(extent['start'], scope)});"
@@ -264,6 +280,8 @@ def _expression(text: str, scope: _Scope) -> str:
             return word
         if word in ("select", "ceil_div"):
             return f"PUONE_{word.upper()}"
+        if word in ("used", "reached", "along3"):
+            return word
         if word == "elements":
             return f"product({scope.find('sizes')}, {scope.find('ndim')})"
         return scope.find(word)

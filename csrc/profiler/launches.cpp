@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 
 #include "profiler/clock.h"
@@ -122,28 +124,60 @@ puone_status kernelLaunch(
   });
 }
 
-/// Written once, before a thread can see it: calls may be in it when an observation ends.
-const puone_hal_api& observingTable() {
-  static const puone_hal_api table = [] {
-    puone_hal_api copy = *driver();
+// ---- extension "graph" ----
+
+puone_status launchGraph(puone_graph graph, puone_stream stream) {
+  const void* graphs = nullptr;
+  const puone_status status =
+      driver()->get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &graphs);
+  if (status != PUONE_OK) return status;
+  return observed("graph.launch", [=] {
+    return static_cast<const puone_graph_api*>(graphs)->launch(graph, stream);
+  });
+}
+
+/// A copy of each table of graphs that is underneath, as observingTable() has of the others.
+const puone_graph_api& graphTable(const puone_graph_api& under) {
+  static std::mutex mutex;
+  static auto* tables = new std::map<const puone_graph_api*, puone_graph_api>();
+  const std::lock_guard guard(mutex);
+  const auto [entry, is_new] = tables->emplace(&under, under);
+  if (is_new) entry->second.launch = launchGraph;
+  return entry->second;
+}
+
+puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+  const puone_status status = driver()->get_extension(name, min_version, out);
+  if (status == PUONE_OK && std::string_view(name) == PUONE_GRAPH_EXTENSION) {
+    *out = &graphTable(*static_cast<const puone_graph_api*>(*out));
+  }
+  return status;
+}
+
+/// One for each table that was ever underneath: all other entries are that table's. Never freed,
+/// because calls may be in it when an observation ends.
+const puone_hal_api* observingTable(const puone_hal_api& under) {
+  static auto* tables = new std::map<const puone_hal_api*, puone_hal_api>();
+  const auto [entry, is_new] = tables->emplace(&under, under);
+  if (is_new) {
+    puone_hal_api& copy = entry->second;
     copy.memcpy_async = memcpyAsync;
     copy.memset_async = memsetAsync;
     copy.stream_host_func = hostFunction;
     copy.kernel_launch = kernelLaunch;
-    return copy;
-  }();
-  return table;
+    copy.get_extension = getExtension;
+  }
+  return &entry->second;
 }
 
 } // namespace
 
 void observeLaunches() {
   trace = &tracing();
-  const puone_hal_api& table = observingTable();
   PUONE_CHECK_STATUS(trace->start(), "trace.start");
   observedLaunches();
   observation.fetch_add(1, std::memory_order_relaxed);
-  useTable(TableLayer::Observer, &table);
+  useTable(TableLayer::Observer, &observingTable);
 }
 
 std::vector<Launch> observedLaunches() {

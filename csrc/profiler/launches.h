@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The host's side of a trace: which call queued each piece of work, and inside of which operator.
 //
-// While launches are observed, the runtime uses a copy of the driver's table whose entries that
-// queue work note what they queued. Otherwise it uses the driver's table as it is, so that
-// observing costs nothing while it is off.
+// While launches are observed, the runtime uses a copy of the driver's table, or of the sanitizer's
+// over it, whose entries that queue work note what they queued. Otherwise it uses the table
+// underneath as it is, so that observing costs nothing while it is off.
 #pragma once
 
 #include <cstdint>

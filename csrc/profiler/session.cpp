@@ -26,7 +26,7 @@
 #include "profiler/launches.h"
 #include "profiler/trace.h"
 #include "runtime/driver.h"
-#include "runtime/stream.h"
+#include "runtime/stream_lookup.h"
 
 namespace puone::profiler {
 namespace {
@@ -56,25 +56,22 @@ ActivityType typeOf(const puone_trace_record& record) {
   }
 }
 
-/// The rows of a trace: the streams of each device, the default stream first.
+/// The rows of a trace: the streams of each device, the default stream always. A row has the
+/// stream's id, as the sanitizer's reports have it.
 class Rows {
  public:
   explicit Rows(const std::vector<puone_trace_record>& records) {
     for (const puone_trace_record& record : records) {
       auto& rows = devices_[record.device];
-      if (rows.empty()) {
-        const auto device = static_cast<c10::DeviceIndex>(record.device);
-        rows.push_back(getDefaultStream(device).handleIfCreated());
-      }
-      if (std::find(rows.begin(), rows.end(), record.stream) == rows.end()) {
-        rows.push_back(record.stream);
-      }
+      if (rows.count(record.stream) != 0) continue;
+      const auto stream = findStream(record.stream);
+      const auto others = static_cast<int32_t>(rows.size());
+      rows[record.stream] = stream ? static_cast<int32_t>(stream->id()) : kFirstOther + others;
     }
   }
 
   int32_t of(const puone_trace_record& record) const {
-    const auto& rows = devices_.at(record.device);
-    return static_cast<int32_t>(std::find(rows.begin(), rows.end(), record.stream) - rows.begin());
+    return devices_.at(record.device).at(record.stream);
   }
 
   static libkineto::DeviceInfo infoOf(int32_t device) {
@@ -85,16 +82,21 @@ class Rows {
   void describe(libkineto::ActivityLogger& logger, int64_t time) const {
     for (const auto& [device, rows] : devices_) {
       logger.handleDeviceInfo(infoOf(device), time);
-      for (size_t row = 0; row < rows.size(); ++row) {
-        const auto id = static_cast<int64_t>(row);
-        const std::string name = row == 0 ? "default stream" : "stream " + std::to_string(row);
-        logger.handleResourceInfo({id, id, device, name}, time);
+      logger.handleResourceInfo({0, 0, device, "default stream"}, time);
+      for (const auto& [stream, row] : rows) {
+        if (row != 0) logger.handleResourceInfo({row, row, device, nameOf(row)}, time);
       }
     }
   }
 
  private:
-  std::map<int32_t, std::vector<puone_stream>> devices_;
+  static constexpr int32_t kFirstOther = 1 << 20; // beyond the ids of the runtime's streams
+
+  static std::string nameOf(int32_t row) {
+    return row < kFirstOther ? "stream " + std::to_string(row) : "a stream of another library";
+  }
+
+  std::map<int32_t, std::map<puone_stream, int32_t>> devices_;
 };
 
 class Session final : public libkineto::IActivityProfilerSession {
@@ -149,9 +151,11 @@ class Session final : public libkineto::IActivityProfilerSession {
       if (found == launched.end()) continue; // queued before all threads were observed
       const Launch& launch = *found->second;
       const libkineto::ITraceActivity* operation = linkedTo(linked, launch.operation);
-      work.linked = operation;
-      addCall(launch).linked = operation;
-      if (const auto* range = linkedTo(linked, launch.range)) {
+      const libkineto::ITraceActivity* range = linkedTo(linked, launch.range);
+      // What no operator queued, as the launch of a graph, is the range's own.
+      work.linked = operation != nullptr ? operation : range;
+      addCall(launch).linked = work.linked;
+      if (range != nullptr) {
         const auto key = std::make_pair(launch.range, std::make_pair(work.device, work.resource));
         stretch(ranges[key], *range, work);
       }

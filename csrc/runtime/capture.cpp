@@ -48,6 +48,10 @@ const puone_graph_api& graphApi() {
   return *static_cast<const puone_graph_api*>(table);
 }
 
+bool isCaptureUnderway() noexcept {
+  return detail::capture_underway.load(std::memory_order_relaxed);
+}
+
 void beginCapture(std::shared_ptr<Capture> capture, const Stream& stream) {
   const puone_graph_api& graphs = graphApi();
   const puone_stream handle = stream.handle();

@@ -51,6 +51,9 @@ void beginCapture(std::shared_ptr<Capture> capture, const Stream& stream);
 // refuses what was captured; the capture is over all the same.
 puone_graph endCapture(const Stream& stream);
 
+// Whether any stream is being captured.
+bool isCaptureUnderway() noexcept;
+
 namespace detail {
 extern std::atomic<bool> capture_underway;
 std::shared_ptr<Capture> findCapture(const Stream& stream);

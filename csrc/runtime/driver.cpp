@@ -194,13 +194,17 @@ const puone_hal_api* halOrNull() noexcept {
 }
 // [end: table]
 
-void useTable(TableLayer layer, const puone_hal_api* table) noexcept {
+void useTable(TableLayer layer, TableOver over) noexcept {
   static std::mutex mutex;
+  static std::array<TableOver, kTableLayers> makers{};
   const std::lock_guard guard(mutex);
-  layers[static_cast<size_t>(layer)].store(table);
+  makers[static_cast<size_t>(layer)] = over;
   const puone_hal_api* outermost = nullptr;
-  for (const auto& each : layers) {
-    if (each.load() != nullptr) outermost = each.load();
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const puone_hal_api& under = outermost != nullptr ? *outermost : chosen().driver->api;
+    const puone_hal_api* table = makers[i] != nullptr ? makers[i](under) : nullptr;
+    layers[i].store(table);
+    if (table != nullptr) outermost = table;
   }
   other_table.store(outermost, std::memory_order_release);
 }

@@ -13,9 +13,14 @@ enum class TableLayer {
 };
 constexpr int kTableLayers = 2;
 
-// Puts `table` into the layer, or with NULL takes it out; hal() gives the outermost one. A table
-// must live as long as the process, because calls may be in it at any time. Thread-safe.
-void useTable(TableLayer layer, const puone_hal_api* table) noexcept;
+// Makes a layer's table of the one underneath, whose entries it keeps where it has none of its own.
+// What it gives must live as long as the process, because calls may be in it at any time. It is
+// called again whenever another table is underneath, one call at a time.
+using TableOver = const puone_hal_api* (*)(const puone_hal_api& under);
+
+// Puts a table into the layer, or with NULL takes it out; hal() gives the outermost one. The tables
+// of the layers further out are made anew. Thread-safe.
+void useTable(TableLayer layer, TableOver over) noexcept;
 
 // The table that the entries of a layer's table call: that of the next layer inwards, in the end
 // the driver's own. It changes when that layer is put in or taken out. Only where hal() does not

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "hal/origin.h"
@@ -25,15 +27,16 @@ class RecentStacks {
     return number;
   }
 
-  // NULL: it is too old.
-  LaunchStack find(uint64_t number) {
+  // Nothing: it is too old. NULL: there was no stack to gather.
+  std::optional<LaunchStack> find(uint64_t number) {
     std::lock_guard<std::mutex> lock(mutex_);
-    const bool kept = number > 0 && number <= last_ && last_ - number < kMost;
-    return kept ? stacks_[number % kMost] : nullptr;
+    if (last_ - number >= kMost) return std::nullopt;
+    return stacks_[number % kMost];
   }
 
- private:
   static constexpr size_t kMost = 1 << 15; // about 10 MB
+
+ private:
   std::mutex mutex_;
   uint64_t last_ = 0;
   std::vector<LaunchStack> stacks_ = std::vector<LaunchStack>(kMost);
@@ -74,6 +77,12 @@ bool isCapturing(puone_stream stream) {
   return graphs != nullptr && graphs->is_capturing(stream, &capturing) == PUONE_OK && capturing;
 }
 
+// The status of a call that queued work, or where each is waited for that of the work.
+puone_status waitedFor(puone_stream stream, puone_status status) {
+  if (status != PUONE_OK || !blocking || isCapturing(stream)) return status;
+  return driver.stream_synchronize(stream);
+}
+
 // Makes a call that queues work.
 template <class Call>
 puone_status launched(puone_stream stream, const Call& call) {
@@ -81,9 +90,7 @@ puone_status launched(puone_stream stream, const Call& call) {
     const auto gather = gather_stack.load();
     if (gather != nullptr) origin->set(recentStacks().add(gather()));
   }
-  const puone_status status = call();
-  if (status != PUONE_OK || !blocking || isCapturing(stream)) return status;
-  return driver.stream_synchronize(stream);
+  return waitedFor(stream, call());
 }
 
 puone_status memcpyAsync(
@@ -109,6 +116,24 @@ puone_status kernelLaunch(
       stream, [=] { return driver.kernel_launch(kernel, args, bytes, stream, context); });
 }
 
+// Its work keeps the stacks of the captured calls.
+puone_status launchGraph(puone_graph graph, puone_stream stream) {
+  return waitedFor(stream, graphs->launch(graph, stream));
+}
+
+puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+  const puone_status status = driver.get_extension(name, min_version, out);
+  if (status == PUONE_OK && std::string_view(name) == PUONE_GRAPH_EXTENSION) {
+    static const puone_graph_api table = [] {
+      puone_graph_api copy = *graphs;
+      copy.launch = launchGraph;
+      return copy;
+    }();
+    *out = &table;
+  }
+  return status;
+}
+
 } // namespace
 
 void setLaunchStacks(LaunchStack (*gather)(), std::string (*format)(const LaunchStack&)) noexcept {
@@ -127,6 +152,7 @@ void debugLaunches(puone_hal_api& table) {
   table.memset_async = memsetAsync;
   table.stream_host_func = hostFunction;
   table.kernel_launch = kernelLaunch;
+  if (blocking && graphs != nullptr) table.get_extension = getExtension;
 }
 
 std::string launchStack() {
@@ -137,9 +163,14 @@ std::string launchStack() {
   }
   uint64_t number = 0;
   origin->failed(&number);
-  const LaunchStack stack = recentStacks().find(number);
-  if (stack == nullptr) return {};
-  const std::string text = format_stack.load()(stack);
+  if (number == 0) return {}; // the driver cannot tell
+  const std::optional<LaunchStack> stack = recentStacks().find(number);
+  if (!stack) {
+    return "\nThe stack of the call that queued the work is not kept any more: more than " +
+           std::to_string(RecentStacks::kMost) +
+           " calls came after it. PUONE_LAUNCH_BLOCKING=1 raises the error where it occurs.";
+  }
+  const std::string text = *stack == nullptr ? "" : format_stack.load()(*stack);
   return text.empty() ? "\nThe work was queued by a thread without Python, such as autograd's."
                       : "\nThe work was queued by (most recent call last):\n" + text;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Finding the call whose work failed, when its error is reported by a later one:
 //
-//   PUONE_LAUNCH_BLOCKING=1  each copy, fill, kernel and host function is waited for by the call
-//                            that queues it, so that its error arises there
+//   PUONE_LAUNCH_BLOCKING=1  each copy, fill, kernel, host function and launch of a graph is
+//                            waited for by the call that queues it, so that its error arises there
 //   PUONE_STACKS=1           late errors end with the Python stack of the call that queued the
-//   work;
-//                            needs the HAL's extension "origin"
+//                            work; needs the HAL's extension "origin"
 //
 // Both are read when the driver is loaded. Without them the driver's table stays as it is, and
 // nothing here runs.

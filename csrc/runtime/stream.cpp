@@ -162,8 +162,36 @@ Stream getStreamFromPool(int priority, c10::DeviceIndex device) {
       "that it uses, instead of making new ones");
 }
 
+namespace {
+
+bool isNativeOf(puone_stream handle, void* native) {
+  void* own = nullptr;
+  return native != nullptr && hal().stream_native_handle(handle, &own) == PUONE_OK && own == native;
+}
+
+} // namespace
+
+std::optional<Stream> findNativeStream(void* native, c10::DeviceIndex device) {
+  for (c10::StreamId id = 0; id < kFirstExternalId; ++id) {
+    const puone_stream handle = existingHandle(device, id);
+    if (handle != nullptr && isNativeOf(handle, native)) return makeStream(device, id);
+  }
+  auto& streams = deviceStreams(device);
+  std::unique_lock<std::mutex> lock(streams.creation);
+  const auto& external = streams.external;
+  const auto found = std::find_if(external.begin(), external.end(), [&](auto& stream) {
+    return stream.native == native || isNativeOf(stream.handle, native);
+  });
+  const c10::StreamId id = kFirstExternalId + (found - external.begin());
+  const bool known = found != external.end();
+  lock.unlock(); // the constructor takes it
+  return known ? std::optional(makeStream(device, id)) : std::nullopt;
+}
+
 Stream getStreamFromExternal(void* native, c10::DeviceIndex device) {
   device = resolveDevice(device);
+  // One queue is one stream: what watches the order of work counts streams.
+  if (const auto known = findNativeStream(native, device)) return *known;
   auto& streams = deviceStreams(device);
   std::unique_lock<std::mutex> lock(streams.creation);
   auto& external = streams.external;

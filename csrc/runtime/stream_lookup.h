@@ -12,4 +12,8 @@ namespace puone {
 // stream. Looks through all of them. Thread-safe.
 std::optional<Stream> findStream(puone_stream handle);
 
+// The stream of the device that has this native handle; nothing if the runtime has no such stream.
+// Thread-safe.
+std::optional<Stream> findNativeStream(void* native, c10::DeviceIndex device);
+
 } // namespace puone

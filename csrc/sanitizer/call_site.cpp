@@ -164,18 +164,33 @@ bool isOnDevice(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() && value.toTensor().is_privateuseone();
 }
 
+/// An operator of the device takes a tensor of the CPU for a number if it has no dimension: the
+/// host reads it at the call. These copy it instead, and a copy is seen as the driver's.
+bool readsNumbers(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> copying{
+      "aten::copy_",
+      "aten::_copy_from",
+      "aten::_to_copy",
+      "aten::index_put_",
+      "aten::_index_put_impl_"};
+  return std::find(copying.begin(), copying.end(), name) == copying.end();
+}
+
 void accessPinned(const at::RecordFunction& function, const SitePtr& site) {
   const auto inputs = function.inputs();
-  // A copy between host and device is seen as the driver's.
-  if (std::any_of(inputs.begin(), inputs.end(), isOnDevice)) return;
-  Piece piece{"the CPU", site, {}, false};
+  const bool on_device = std::any_of(inputs.begin(), inputs.end(), isOnDevice);
+  if (on_device && !readsNumbers(function.name())) return;
+  Piece piece{kHostsWork, site, {}, false};
   const HostAccess* access = nullptr;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].isTensor() && !inputs[i].isTensorList()) continue;
     if (access == nullptr) access = &hostAccessOf(function);
     if (!access->any || i >= access->arguments.size()) return;
     const auto& [name, flags] = access->arguments[i];
-    if (inputs[i].isTensor()) {
+    if (on_device) {
+      const bool number = inputs[i].isTensor() && inputs[i].toTensor().dim() == 0;
+      if (number) addTensor(piece, name, {.reads = true}, inputs[i].toTensor());
+    } else if (inputs[i].isTensor()) {
       addTensor(piece, name, flags, inputs[i].toTensor());
     } else {
       for (const at::Tensor& tensor : inputs[i].toTensorVector()) {

@@ -8,6 +8,9 @@
 
 namespace puone::sanitizer {
 
+// What is said of the host's own accesses instead of a kernel.
+inline constexpr const char* kHostsWork = "the CPU";
+
 // Starts and ends the observation of all threads.
 void observeOperators();
 void ignoreOperators();

@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -11,10 +12,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
 #include "runtime/driver_table.h"
+#include "runtime/stream_lookup.h"
 #include "sanitizer/call_site.h"
 #include "sanitizer/operands.h"
 #include "sanitizer/sanitizer.h"
@@ -25,10 +28,11 @@ namespace {
 std::atomic<bool> enabled{false};
 std::atomic<OnReport> on_report{OnReport::Warn};
 
-// The driver's own table and its extension "graph", which may be missing. Set before this layer's
-// table is used.
+// The driver's own table and its extensions, which may be missing. Set before this layer's table is
+// used.
 const puone_hal_api* driver = nullptr;
 const puone_graph_api* graphs = nullptr;
+const puone_dlpack_api* dlpack = nullptr;
 
 Range rangeOf(const void* pointer, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
@@ -298,10 +302,13 @@ puone_status captureEnd(puone_stream stream, puone_graph* out) {
 
 puone_status launchGraph(puone_graph graph, puone_stream stream) {
   const puone_status status = graphs->launch(graph, stream);
-  if (status == PUONE_OK) {
-    sanitizer().launched(graph, stream);
-    deliver();
+  if (status != PUONE_OK) return status;
+  if (sanitizer().launched(graph, stream) == Sanitizer::Launch::FirstUnknown) {
+    TORCH_WARN(
+        "puone sanitizer: a graph is launched that was captured before watching began: its work is "
+        "not followed; capture it while watching");
   }
+  deliver();
   return status;
 }
 
@@ -323,21 +330,51 @@ const puone_graph_api& graphTable() {
   return table;
 }
 
-puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
-  const puone_status status = driver->get_extension(name, min_version, out);
-  if (status == PUONE_OK && std::string_view(name) == PUONE_GRAPH_EXTENSION) *out = &graphTable();
+// ---- extension "dlpack" ----
+
+/// Of the streams of other libraries nothing is known: they have no work here.
+puone_status nativeStreamWaitEvent(void* native, puone_event event) {
+  const puone_status status = dlpack->native_stream_wait_event(native, event);
+  if (status != PUONE_OK) return status;
+  for (c10::DeviceIndex device = 0; device < deviceCount(); ++device) {
+    if (const auto stream = findNativeStream(native, device)) {
+      sanitizer().waits(stream->handle(), event);
+    }
+  }
   return status;
+}
+
+const puone_dlpack_api& dlpackTable() {
+  static const puone_dlpack_api table = [] {
+    puone_dlpack_api copy = *dlpack;
+    copy.native_stream_wait_event = nativeStreamWaitEvent;
+    return copy;
+  }();
+  return table;
 }
 
 // ---- the table ----
 
-const puone_hal_api& watchingTable() {
+template <class Api>
+const Api* extension(const char* name, uint32_t version) {
+  const void* found = nullptr;
+  const bool there = driver->get_extension(name, version, &found) == PUONE_OK;
+  return there ? static_cast<const Api*>(found) : nullptr;
+}
+
+puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
+  const puone_status status = driver->get_extension(name, min_version, out);
+  if (status != PUONE_OK) return status;
+  if (std::string_view(name) == PUONE_GRAPH_EXTENSION) *out = &graphTable();
+  if (std::string_view(name) == PUONE_DLPACK_EXTENSION) *out = &dlpackTable();
+  return status;
+}
+
+const puone_hal_api* watchingTable(const puone_hal_api& /*under*/) {
   static const puone_hal_api table = [] {
     driver = &tableUnder(TableLayer::Sanitizer);
-    const void* extension = nullptr;
-    if (driver->get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &extension) == PUONE_OK) {
-      graphs = static_cast<const puone_graph_api*>(extension);
-    }
+    graphs = extension<puone_graph_api>(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
+    dlpack = extension<puone_dlpack_api>(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION);
     findKernels();
     attachAllocatorTraceTracker(trackMemory);
     puone_hal_api copy = *driver;
@@ -361,15 +398,28 @@ const puone_hal_api& watchingTable() {
     copy.get_extension = getExtension;
     return copy;
   }();
-  return table;
+  return &table;
 }
 
 // ---- reports ----
 
-struct Kept {
-  std::mutex mutex;
+/// Reports, each pair of places once.
+struct Collection {
   std::vector<Report> reports;
   std::set<std::string> known;
+
+  bool add(const std::string& key, const Report& report) {
+    const bool is_new = known.insert(key).second;
+    if (is_new) reports.push_back(report);
+    return is_new;
+  }
+};
+
+struct Kept {
+  std::mutex mutex;
+  Collection all;                        // since clearReports()
+  std::map<uint64_t, Collection> blocks; // since beginBlock(), by its number
+  uint64_t last_block = 0;
 };
 
 Kept& kept() {
@@ -377,13 +427,14 @@ Kept& kept() {
   return *instance;
 }
 
-/// What makes two reports the same: all but the addresses.
+/// What makes two reports the same: all but the addresses. An operator may read a number of the host
+/// itself and again through item(), so that it is one place whatever its argument is called.
 std::string keyOf(const Report& report) {
   std::string key = nameOf(report.kind);
   for (const ReportedAccess& access : report.accesses) {
     for (const auto& part :
          {access.mode,
-          access.argument,
+          access.work == kHostsWork ? "" : access.argument,
           access.work,
           access.operation,
           access.stream,
@@ -394,15 +445,16 @@ std::string keyOf(const Report& report) {
   return key;
 }
 
-/// Moves what was found to what is kept, and gives what is new.
+/// Moves what was found to what is kept, and gives what is new somewhere.
 std::vector<Report> collect() {
   std::vector<Report> added;
   std::vector<Report> found = sanitizer().takeReports();
   const std::lock_guard guard(kept().mutex);
   for (Report& report : found) {
-    if (!kept().known.insert(keyOf(report)).second) continue;
-    added.push_back(report);
-    kept().reports.push_back(std::move(report));
+    const std::string key = keyOf(report);
+    bool is_new = kept().all.add(key, report);
+    for (auto& [number, block] : kept().blocks) is_new |= block.add(key, report);
+    if (is_new) added.push_back(std::move(report));
   }
   return added;
 }
@@ -431,14 +483,19 @@ void deliverFromHost() {
 void enable(OnReport wanted) {
   on_report.store(wanted);
   if (isEnabled()) return;
-  const puone_hal_api& table = watchingTable();
+  TORCH_CHECK(
+      !isCaptureUnderway(),
+      "puone: the sanitizer cannot begin to watch while a graph is being captured: turn it on "
+      "before "
+      "the capture");
   for (c10::DeviceIndex device = 0; device < deviceCount(); ++device) {
     if (hasPrimaryContext(device)) synchronizeDevice(device);
   }
   sanitizer().reset();
-  enabled.store(true);
   observeOperators();
-  useTable(TableLayer::Sanitizer, &table);
+  useTable(TableLayer::Sanitizer, &watchingTable);
+  // Last, because it lets allocations be seen: the writes behind them must be seen, too.
+  enabled.store(true);
 }
 
 void disable() {
@@ -450,20 +507,37 @@ void disable() {
 }
 
 bool isEnabled() noexcept {
-  return enabled.load(std::memory_order_relaxed);
+  return enabled.load(std::memory_order_acquire);
+}
+
+std::optional<OnReport> reaction() noexcept {
+  return isEnabled() ? std::optional(on_report.load()) : std::nullopt;
 }
 
 std::vector<Report> reports() {
   collect();
   const std::lock_guard guard(kept().mutex);
-  return kept().reports;
+  return kept().all.reports;
+}
+
+uint64_t beginBlock() {
+  collect();
+  const std::lock_guard guard(kept().mutex);
+  kept().blocks[++kept().last_block];
+  return kept().last_block;
+}
+
+std::vector<Report> endBlock(uint64_t number) {
+  collect();
+  const std::lock_guard guard(kept().mutex);
+  const auto block = kept().blocks.extract(number);
+  return block.empty() ? std::vector<Report>() : block.mapped().reports;
 }
 
 void clearReports() {
   collect();
   const std::lock_guard guard(kept().mutex);
-  kept().reports.clear();
-  kept().known.clear();
+  kept().all = {};
 }
 
 void neverRecorded(const Stream* waiting) {

@@ -5,6 +5,7 @@
 
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
@@ -16,7 +17,7 @@ namespace puone::sanitizer {
 struct Flags {
   bool reads = false;
   bool writes = false;
-  // A part of the elements is touched, at least one, and which ones cannot be known.
+  // A part of the elements is touched, at least one of each unit, and which ones is not known.
   bool partial = false;
   // Written, and what is there afterwards means nothing.
   bool workspace = false;
@@ -28,6 +29,23 @@ struct Flags {
 struct Range {
   uintptr_t begin;
   uintptr_t end;
+};
+
+// Sets of bytes of which each is touched: the first one, and others at multiples of the steps.
+// Their bounds do not overlap.
+struct Units {
+  struct Step {
+    int64_t size;
+    int64_t stride; // bytes, positive
+  };
+
+  Range first{};
+  c10::SmallVector<Step, 2> steps; // by ascending stride
+
+  // The bounds of the unit that has the address, which must be in one.
+  Range at(uintptr_t address) const noexcept;
+  // Whether one of the units that `part` touches, all of it their bytes, lies in `whole`.
+  bool isOneIn(Range whole, Range part) const noexcept;
 };
 
 // A strided set of elements: the sums of one multiple of each step. Not thread-safe.
@@ -42,6 +60,8 @@ class Operand {
   }
   // One more dimension; the stride is in bytes and may be 0 or negative.
   void step(int64_t size, int64_t stride);
+  // The same from unit to unit: something is touched at each index, also of a partial operand.
+  void unitStep(int64_t size, int64_t stride);
 
   // Brings the set into a form that ranges() can walk. Call it once, after the last step().
   void finish();
@@ -53,16 +73,21 @@ class Operand {
   int64_t count() const noexcept {
     return count_;
   }
+  // How many ranges a unit has; one that is not partial is a single unit.
+  int64_t countOfUnit() const noexcept {
+    return count_of_unit_;
+  }
   // From the first byte to past the last one, gaps included.
   Range bounds() const noexcept;
+  Units units() const;
 
-  // Calls f(Range) for each contiguous run, in no particular order; runs may touch or overlap.
+  // Calls f(Range) for each contiguous run, unit by unit; runs may touch or overlap.
   template <class F>
   void ranges(const F& f) const {
     for (int64_t i = 0; i < count_; ++i) {
       uintptr_t begin = data_;
       int64_t rest = i;
-      for (const Step& step : steps_) {
+      for (const Units::Step& step : steps_) {
         begin += static_cast<uintptr_t>(rest % step.size * step.stride);
         rest /= step.size;
       }
@@ -74,17 +99,22 @@ class Operand {
   Flags flags;
 
  private:
-  struct Step {
-    int64_t size;
-    int64_t stride; // bytes, positive
-  };
+  using Steps = c10::SmallVector<Units::Step, 4>;
+  static constexpr int64_t kMaxUnits = 256;
+
+  void add(Steps& steps, int64_t size, int64_t stride);
+  void mergeUnits();
+  bool hasUnits() const;
+  int64_t lengthOfUnit() const noexcept;
 
   uintptr_t data_;
   int64_t element_;
   int64_t run_ = 0; // bytes of a contiguous run
   int64_t count_ = 0;
+  int64_t count_of_unit_ = 0;
   bool empty_ = false;
-  c10::SmallVector<Step, 4> steps_;
+  Steps steps_;
+  Steps unit_steps_; // once finished, the last ones of steps_, too
 };
 
 // The operands of one piece of work.
@@ -112,6 +142,41 @@ const std::unordered_map<std::string_view, OperandsOf*>& allKernels();
 
 // Bytes of an element of a puone_dtype.
 int64_t elementSize(int32_t dtype);
+
+// How much a launch touches of what its geometry chooses.
+enum Touched : int64_t {
+  kNothing = 0,
+  kSome = 1,
+  kAll = 2
+};
+
+// How many of the `count` indices i have an index j < other_count for which the place
+// i * step + offset + j * other_step is in [0, length).
+Touched used(
+    int64_t count,
+    int64_t step,
+    int64_t other_count,
+    int64_t other_step,
+    int64_t offset,
+    int64_t length);
+
+// How many of the places in [0, length) have such indices. May be kSome although it is all of them.
+Touched reached(
+    int64_t count,
+    int64_t step,
+    int64_t other_count,
+    int64_t other_step,
+    int64_t offset,
+    int64_t length);
+
+// Of the product of three dimensions.
+inline int64_t along3(int64_t z, int64_t y, int64_t x) {
+  return std::min({z, y, x});
+}
+
+// The first row of a matrix of which a triangle has elements, and the number of such rows.
+int64_t firstRow(bool upper, int64_t diagonal, int64_t rows);
+int64_t rowCount(bool upper, int64_t diagonal, int64_t rows, int64_t columns);
 
 inline int64_t product(const int64_t* sizes, int32_t ndim) {
   int64_t result = 1;

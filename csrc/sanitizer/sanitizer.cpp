@@ -71,7 +71,8 @@ void Sanitizer::perform(const Moment& moment, const Piece& piece) {
   work->what = piece.what;
   for (const Operand& operand : operands) {
     const Range bounds = operand.bounds();
-    work->arguments.push_back({operand.name, operand.flags, bounds, allocationAt(bounds.begin)});
+    work->arguments.push_back(
+        {operand.name, operand.flags, bounds, operand.units(), allocationAt(bounds.begin)});
   }
   bool moves_nothing = false;
   if (piece.copies) moves_nothing = shadow_.isUninitialized(operands[1]);
@@ -237,23 +238,40 @@ void Sanitizer::captureEnds(puone_stream stream, puone_graph graph) {
   if (graph != nullptr) graphs_[graph] = captured;
 }
 
-void Sanitizer::launched(puone_graph handle, puone_stream stream) {
+// A lane of the same stream in a graph that is gone serves again where this launch is ordered
+// behind all that was in it. Its times go on.
+Lane Sanitizer::laneInGraph(const StreamLane& captured, const Clock& start) {
+  const std::string name = captured.name + ", in a graph";
+  const auto idle = std::find_if(idle_lanes_.begin(), idle_lanes_.end(), [&](Lane lane) {
+    return lanes_[lane].name == name && start.at(lane) >= lanes_[lane].clock.at(lane);
+  });
+  if (idle == idle_lanes_.end()) {
+    lanes_.push_back({nullptr, name, captured.device, {}});
+    return static_cast<Lane>(lanes_.size() - 1);
+  }
+  const Lane lane = *idle;
+  idle_lanes_.erase(idle);
+  return lane;
+}
+
+Sanitizer::Launch Sanitizer::launched(puone_graph handle, puone_stream stream) {
   const std::lock_guard guard(mutex_);
   const auto found = graphs_.find(handle);
-  if (found == graphs_.end()) return;
+  if (found == graphs_.end()) {
+    return unknown_graphs_.insert(handle).second ? Launch::FirstUnknown : Launch::Unknown;
+  }
   Graph& graph = *found->second;
   const Lane origin = laneOf(stream);
   clockOf(origin).join(clockOf(kHost));
   clockOf(origin).join(graph.last); // launches of one graph run one after the other
+  const Clock start = clockOf(origin);
+  if (graph.lanes.empty()) graph.lanes.push_back(origin);
   while (graph.lanes.size() < graph.streams.size()) {
-    const StreamLane& captured = lanes_[laneOf(graph.streams[graph.lanes.size()])];
-    StreamLane lane{nullptr, captured.name + ", in a graph", captured.device, {}};
-    graph.lanes.push_back(static_cast<Lane>(lanes_.size()));
-    lanes_.push_back(std::move(lane));
+    const StreamLane captured = lanes_[laneOf(graph.streams[graph.lanes.size()])];
+    graph.lanes.push_back(laneInGraph(captured, start));
   }
   std::vector<Lane> lanes = graph.lanes;
   lanes[0] = origin;
-  const Clock start = clockOf(origin);
   for (const Lane lane : lanes) clockOf(lane).join(start);
   std::vector<Clock> records(graph.records);
   for (const Step& step : graph.steps) {
@@ -268,11 +286,17 @@ void Sanitizer::launched(puone_graph handle, puone_stream stream) {
   }
   for (const Lane lane : lanes) clockOf(origin).join(clockOf(lane));
   graph.last = clockOf(origin);
+  return Launch::Followed;
 }
 
 void Sanitizer::destroyed(puone_graph graph) {
   const std::lock_guard guard(mutex_);
-  graphs_.erase(graph);
+  unknown_graphs_.erase(graph);
+  const auto found = graphs_.find(graph);
+  if (found == graphs_.end()) return;
+  const auto& lanes = found->second->lanes;
+  if (!lanes.empty()) idle_lanes_.insert(idle_lanes_.end(), lanes.begin() + 1, lanes.end());
+  graphs_.erase(found);
 }
 
 void Sanitizer::reset() {
@@ -288,6 +312,8 @@ void Sanitizer::reset() {
   captures_.clear();
   captured_events_.clear();
   graphs_.clear();
+  unknown_graphs_.clear();
+  idle_lanes_.clear();
 }
 
 // ---- findings ----

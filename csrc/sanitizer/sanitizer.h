@@ -19,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -77,7 +78,13 @@ class Sanitizer {
   // ---- graphs ----
   void captureBegins(puone_stream stream);
   void captureEnds(puone_stream stream, puone_graph graph); // NULL: it failed
-  void launched(puone_graph graph, puone_stream stream);
+  // What happened with a launch: it was followed, or the graph is not known: for the first time.
+  enum class Launch {
+    Followed,
+    FirstUnknown,
+    Unknown
+  };
+  Launch launched(puone_graph graph, puone_stream stream);
   void destroyed(puone_graph graph);
 
   // Forgets everything but the reports.
@@ -129,7 +136,7 @@ class Sanitizer {
     std::vector<puone_stream> streams; // captured ones; the first is where it began
     std::vector<Step> steps;
     size_t records = 0;
-    std::vector<Lane> lanes; // of its launches
+    std::vector<Lane> lanes; // of its launches; the first is that of the stream
     Clock last;              // the end of the last launch
   };
   struct CapturedRecord {
@@ -141,6 +148,7 @@ class Sanitizer {
   Clock& clockOf(Lane lane) {
     return lanes_[lane].clock;
   }
+  Lane laneInGraph(const StreamLane& captured, const Clock& start);
   Graph* capturing(puone_stream stream);
   static size_t laneIn(Graph& graph, puone_stream stream);
   Moment next(Lane lane);
@@ -162,6 +170,8 @@ class Sanitizer {
   std::unordered_map<puone_stream, std::shared_ptr<Graph>> captures_;
   std::unordered_map<puone_event, CapturedRecord> captured_events_;
   std::unordered_map<puone_graph, std::shared_ptr<Graph>> graphs_;
+  std::unordered_set<puone_graph> unknown_graphs_; // that were launched
+  std::vector<Lane> idle_lanes_;                   // of graphs that are gone
   std::vector<Finding> findings_;
   std::atomic<bool> has_findings_{false};
 };

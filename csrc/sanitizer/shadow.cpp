@@ -13,17 +13,22 @@ bool conflicts(const Access& a, const Access& b) {
          !happensBefore(*a.work, *b.work) && !happensBefore(*b.work, *a.work);
 }
 
-// Whether whatever conflicts with `old` later conflicts with `now` too, or was reported with it.
-bool supersedes(const Access& now, const Access& old) {
-  const Flags& by = now.to().flags;
-  const Flags& was = old.to().flags;
-  if ((was.writes && !by.writes) || (by.partial && !was.partial)) return false;
-  if (old.work == now.work || happensBefore(*old.work, *now.work)) return true;
-  return by.writes && !happensBefore(*now.work, *old.work);
-}
-
 bool contains(Range outer, Range inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
+// Whether whatever conflicts with `old` later at this address conflicts with `now` too, or was
+// reported with it.
+bool supersedes(const Access& now, const Access& old, uintptr_t address) {
+  const Flags& by = now.to().flags;
+  const Flags& was = old.to().flags;
+  if (was.writes && !by.writes) return false;
+  if (by.partial &&
+      (!was.partial || !contains(old.to().units.at(address), now.to().units.at(address)))) {
+    return false;
+  }
+  if (old.work == now.work || happensBefore(*old.work, *now.work)) return true;
+  return by.writes && !happensBefore(*now.work, *old.work);
 }
 
 bool same(const c10::SmallVector<Access, 2>& a, const c10::SmallVector<Access, 2>& b) {
@@ -117,21 +122,23 @@ Findings Shadow::access(const Access& access, const Operand& operand, bool copie
     }
     return found;
   }
-  const auto conflictsWith = [&](const Cell& cell, Range run) -> const Access* {
+  const auto conflictsWith = [&](const Cell& cell, Range part, Range run) -> const Access* {
     for (const Access& old : cell.accesses) {
-      const bool touched = !old.to().flags.partial || contains(run, old.to().bounds);
+      const bool touched = !old.to().flags.partial || old.to().units.isOneIn(run, part);
       if (touched && conflicts(old, access)) return &old;
     }
     return nullptr;
   };
   if (flags.partial) {
-    // It touches something of this, so an error is certain where all of it would be one.
+    // It touches something of each unit, so an error is certain where all of one would be one.
     bool all_conflict = true;
     bool all_uninitialized = true;
     std::optional<Conflict> conflict;
+    Range unit{};
+    int64_t ranges = 0;
     operand.ranges([&](Range run) {
       forEach(run, [&](Range part, const Cell* cell) {
-        const Access* old = cell == nullptr ? nullptr : conflictsWith(*cell, run);
+        const Access* old = cell == nullptr ? nullptr : conflictsWith(*cell, part, run);
         all_uninitialized = all_uninitialized && cell != nullptr && !cell->initialized;
         if (old == nullptr) {
           all_conflict = false;
@@ -139,16 +146,22 @@ Findings Shadow::access(const Access& access, const Operand& operand, bool copie
           conflict = Conflict{*old, access, part};
         }
       });
+      unit =
+          ranges == 0 ? run : Range{std::min(unit.begin, run.begin), std::max(unit.end, run.end)};
+      if (++ranges < operand.countOfUnit()) return;
+      if (all_conflict && !found.conflict) found.conflict = conflict;
+      if (all_uninitialized && flags.reads && !copies && !found.uninitialized) {
+        found.uninitialized = Uninitialized{access, unit};
+      }
+      all_conflict = all_uninitialized = true;
+      conflict.reset();
+      ranges = 0;
     });
-    if (all_conflict) found.conflict = conflict;
-    if (all_uninitialized && flags.reads && !copies) {
-      found.uninitialized = Uninitialized{access, operand.bounds()};
-    }
   }
   operand.ranges([&](Range run) {
     forEachCell(run, [&](Range part, Cell& cell) {
       if (!flags.partial) {
-        if (const Access* old = found.conflict ? nullptr : conflictsWith(cell, run)) {
+        if (const Access* old = found.conflict ? nullptr : conflictsWith(cell, part, run)) {
           found.conflict = Conflict{*old, access, part};
         }
         if (flags.reads && !cell.initialized && !copies && !flags.chosen) {
@@ -160,7 +173,9 @@ Findings Shadow::access(const Access& access, const Operand& operand, bool copie
       auto& all = cell.accesses;
       all.erase(
           std::remove_if(
-              all.begin(), all.end(), [&](const Access& old) { return supersedes(access, old); }),
+              all.begin(),
+              all.end(),
+              [&](const Access& old) { return supersedes(access, old, part.begin); }),
           all.end());
       all.push_back(access);
     });

@@ -29,6 +29,7 @@ struct Work {
     const char* name;
     Flags flags;
     Range bounds;
+    Units units;
     uint64_t allocation; // number of the memory's allocation, 0 if it is not known
   };
 

@@ -93,6 +93,8 @@ def enable(on_report: OnReport = "warn") -> None:
             "collect" nothing.
 
     Memory that was written before counts as initialised. Done again, it changes `on_report`.
+    Raises RuntimeError while a graph is being captured. A graph that was captured before is not
+    followed; its first launch warns.
     """
     if on_report not in _CHOICES:
         raise ValueError(f"on_report must be one of {', '.join(_CHOICES)}, not {on_report!r}")
@@ -124,19 +126,24 @@ def clear() -> None:
 def watch(on_report: OnReport = "raise") -> Iterator[list[Report]]:
     """Watch a block of code. The list that it gives has the block's reports when the block ends.
 
-    With "raise" the end of a block that nothing has left before raises RuntimeError if there are
-    reports: what the host does to pinned memory too early cannot raise where it happens.
+    Blocks may be nested: each has its own reports, and behind it the sanitizer goes on as before.
+    `reports()` has those of all. With "raise" the end of a block that nothing has left before
+    raises RuntimeError if there are reports: what the host does to pinned memory too early cannot
+    raise where it happens.
     """
-    before = is_enabled()
-    clear()
+    _lazy_init()  # which may turn it on, because of the variable
+    before = _C.sanitizer_reaction()
     enable(on_report)
+    block = _C.sanitizer_begin_block()
     found: list[Report] = []
     try:
         yield found
     finally:
-        found.extend(reports())
-        if not before:
+        if before is None:
             disable()
+        else:
+            enable(before)
+        found.extend(map(_report, _C.sanitizer_end_block(block)))
     if found and on_report == "raise":
         raise RuntimeError(str(found[0]))
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -46,10 +47,7 @@ class Outcome:
 def run(program: Sequence[str], seed: int | None, timeout: float) -> Outcome:
     """Run a Python program under one schedule. `timeout` is in seconds."""
     environment = {key: value for key, value in os.environ.items() if key != "PUONE_SIM_SEED"}
-    environment |= {"PUONE_DRIVER": "sim"}
-    if seed is not None:
-        environment |= {"PUONE_SIM_SEED": str(seed)}
-    environment.setdefault("PYTHONHASHSEED", "0")  # the order of sets may be that of launches
+    environment |= _variables(seed)
     try:
         done = subprocess.run(
             [sys.executable, *program],
@@ -63,13 +61,20 @@ def run(program: Sequence[str], seed: int | None, timeout: float) -> Outcome:
     return Outcome(seed, done.returncode, done.stdout, _text(done.stderr))
 
 
+def _variables(seed: int | None) -> dict[str, str]:
+    """What decides the schedule of a run."""
+    hash_seed = os.environ.get("PYTHONHASHSEED", "0")  # the order of sets may be that of launches
+    variables = {"PUONE_DRIVER": "sim", "PYTHONHASHSEED": hash_seed}
+    return variables if seed is None else variables | {"PUONE_SIM_SEED": str(seed)}
+
+
 def _text(stream: bytes | None) -> str:
     return (stream or b"").decode(errors="replace")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit code."""
-    options = _parser().parse_args(arguments)
+    options = _parsed(sys.argv[1:] if arguments is None else arguments)
     plain = run(options.program, None, options.timeout) if options.same_output else None
     if plain is not None and (why := plain.failure(None)):
         print(f"the program fails under the ordinary schedule, too: {why}\n{plain.errors}")
@@ -84,12 +89,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"all of {options.schedules} schedules succeeded")
         return 0
     print(f"{len(failed)} of {options.schedules} schedules failed: {_listed(failed)}")
-    print(f"to repeat the first: PUONE_SIM_SEED={failed[0]} python {' '.join(options.program)}")
+    variables = (f"{name}={shlex.quote(value)}" for name, value in _variables(failed[0]).items())
+    command = shlex.join(["python", *options.program])
+    print("to repeat the first:", *variables, command)
     return 1
 
 
 def _listed(seeds: list[int]) -> str:
     return ", ".join(map(str, seeds))
+
+
+def _parsed(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options. argparse would drop a -- among the program's own arguments."""
+    parser = _parser()
+    at = arguments.index("--") if "--" in arguments else len(arguments)
+    options = parser.parse_args(arguments[:at])
+    # Behind a program, the -- belongs to it.
+    options.program += arguments[at if options.program else at + 1 :]
+    if not options.program:
+        parser.error("the following arguments are required: program")
+    return options
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("schedules", type=_positive, help="how many schedules, one for each seed")
-    parser.add_argument("program", nargs="+", help="a Python script, or -m module, with arguments")
+    parser.add_argument("program", nargs="*", help="a Python script, or -m module, with arguments")
     parser.add_argument("--first", type=int, default=0, help="the first seed (default: 0)")
     parser.add_argument(
         "--timeout", type=float, default=300, help="seconds for one run (default: 300)"

@@ -66,6 +66,18 @@ def test_a_part_may_be_touched_by_some_kernels_only() -> None:
     assert ".partial = false" in made("int64_t n", pointer(partial=["other"]))
 
 
+def test_the_geometry_may_choose_how_much_is_touched() -> None:
+    extent = {"form": "dense", "count": "n", "units": "planes", "element": "float32"}
+    fields = ("int64_t n", "int64_t planes")
+    touches = "reached(n, 1, 1, 1, 0, n)"
+    text = made(*fields, pointer(touches=touches, extent=extent))
+    assert "if (const int64_t touched = reached(a.n, 1, 1, 1, 0, a.n); touched != kNothing)" in text
+    assert ".partial = touched == kSome" in text
+    assert "o.step(a.n, E); o.unitStep(a.planes, (a.n) * E);" in text
+    other = made(*fields, pointer(touches={"other": touches}, extent=extent))
+    assert ".partial = false" in other and "touched" not in other
+
+
 def test_other_operands_may_choose_the_elements_of_one() -> None:
     text = generator.accesses(generator.load())
     where = text[text.index("void where_(") :]

@@ -223,6 +223,23 @@ assert torch.equal(seen.cpu(), torch.full((4, 6), 7.0))
 """)
 
 
+def test_the_sanitizer_sees_the_wait_of_an_export(shared: Run) -> None:
+    shared("""
+torch.puone.set_device(1)
+theirs = torch.Stream("puone:1")
+with theirs:
+    address = torch_puone._C.native_stream(1)
+for stream, kinds in ((address, []), (-1, ["race"])):
+    torch.puone.synchronize(1)
+    with torch.puone.sanitizer.watch("collect") as reports:
+        x.fill_(7)
+        capsule = export(x).__dlpack__(stream=stream, max_version=(1, 0))
+        with theirs:
+            x.sum()
+    assert [report.kind for report in reports] == kinds, [str(report) for report in reports]
+""")
+
+
 def test_without_a_stream_the_default_stream_waits(shared: Run) -> None:
     """The odd driver's default stream is the calling thread, so that it can be seen to wait."""
     shared("""

@@ -86,6 +86,43 @@ assert torch.puone.current_stream().query()
     )
 
 
+def test_launches_of_graphs_that_block_raise_in_the_replay(python: Python) -> None:
+    said = printed(
+        python,
+        """
+graph = torch.puone.PUONEGraph()
+with torch.puone.graph(graph):
+    torch.puone._sleep_ms(20)
+    x.sin()
+graph.replay()
+assert torch.puone.current_stream().query()
+torch.puone._fault.kernel_error_at(1)
+print(error_of(graph.replay))
+""",
+        PUONE_LAUNCH_BLOCKING="1",
+    )
+    assert "failed on puone:0" in said
+
+
+def test_a_stack_that_is_not_kept_any_more_is_said(python: Python) -> None:
+    said = printed(
+        python,
+        """
+side = torch.Stream(device="puone")
+def late():
+    with side:
+        torch.puone._fault.kernel_error_at(1)
+        x.sin()
+def others():
+    copy, one = torch.ones(1, device="puone"), torch.ones(1, device="puone")
+    for _ in range(1 << 15): copy.copy_(one)
+print(error_of(late, others, side.synchronize))
+""",
+        PUONE_STACKS="1",
+    )
+    assert "more than 32768 calls came after it" in said
+
+
 @pytest.mark.parametrize("value", ["", "0"])
 def test_the_variables_can_be_switched_off(python: Python, value: str) -> None:
     printed(
@@ -169,9 +206,10 @@ def test_work_of_a_backward_pass_says_that_it_has_no_stack(python: Python) -> No
         python,
         """
 y = torch.ones(10, device="puone", requires_grad=True).sin().sum()
+gradient = torch.ones((), device="puone")  # backward() would make it on this thread
 torch.puone.synchronize()
 torch.puone._fault.kernel_error_at(1)
-print(error_of(y.backward, torch.puone.synchronize))
+print(error_of(lambda: y.backward(gradient), torch.puone.synchronize))
 """,
         PUONE_STACKS="1",
     )

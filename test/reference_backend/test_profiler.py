@@ -211,3 +211,42 @@ assert max(totals) - totals[0] == 4 << 20, totals
 assert totals[-1] == totals[0], totals
 """,
     )
+
+
+def test_a_replay_has_a_call_and_the_time_of_its_range(python: Python) -> None:
+    succeeds(
+        python,
+        """
+x = torch.ones(1 << 16, device="puone")
+graph = torch.puone.PUONEGraph()
+with torch.puone.graph(graph):
+    y = x.sin()
+with profile(activities=BOTH) as p:
+    with record_function("phase"):
+        graph.replay()
+[launched] = work(p)
+[phase] = [e for e in p.events() if e.name == "phase" and e.device_type == DeviceType.CPU]
+assert abs(phase.device_time_total - launched.time_range.elapsed_us()) < 1
+calls = [e for e in p.profiler.kineto_results.events() if e.name() == "graph.launch"]
+assert {e.correlation_id() for e in calls} == {launched.id}, calls
+""",
+    )
+
+
+def test_a_row_has_the_id_of_its_stream(python: Python, tmp_path: Path) -> None:
+    succeeds(
+        python,
+        f"""
+streams = [torch.Stream(device="puone") for _ in range(5)]
+x = torch.ones(1000, device="puone")
+with profile(activities=BOTH) as p:
+    for stream in (streams[4], streams[2]):
+        with stream: x.sin()
+rows = [event.device_resource_id for event in work(p)]
+assert rows == [streams[4].stream_id, streams[2].stream_id], rows
+p.export_chrome_trace({str(tmp_path / "t.json")!r})
+events = json.load(open({str(tmp_path / "t.json")!r}))["traceEvents"]
+names = {{e["args"]["name"] for e in events if e["name"] == "thread_name"}}
+assert {{"default stream", f"stream {{rows[0]}}", f"stream {{rows[1]}}"}} <= set(names), names
+""",
+    )

@@ -83,11 +83,13 @@ print(host.item())
     assert {seen(python, seed, code) for seed in range(3)} == {"1.0\n"}
 
 
-def schedules(tmp_path: Path, code: str, *options: str) -> subprocess.CompletedProcess[str]:
+def schedules(
+    tmp_path: Path, code: str, *options: str, arguments: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     program = tmp_path / "program.py"
     program.write_text(code)
     return subprocess.run(
-        [sys.executable, "-m", "torch_puone.schedules", *options, "--", str(program)],
+        [sys.executable, "-m", "torch_puone.schedules", *options, "--", str(program), *arguments],
         env=os.environ | {"OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
@@ -103,7 +105,26 @@ def test_the_command_names_the_seeds_under_which_a_race_shows(
     found = re.search(r"(\d) of 4 schedules failed: ([\d, ]+)\n", done.stdout)
     assert found, done.stdout
     assert {int(seed) for seed in found[2].split(", ")} <= {3, 4, 5, 6}
-    assert "to repeat the first: PUONE_SIM_SEED=" in done.stdout
+    assert "to repeat the first: PUONE_DRIVER=sim PYTHONHASHSEED=" in done.stdout
+
+
+def test_what_is_said_repeats_the_first_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PUONE_DRIVER", "PUONE_SIM_SEED", "PYTHONHASHSEED"):
+        monkeypatch.delenv(name, raising=False)
+    code = """
+import sys, torch, torch_puone
+print(torch.puone.driver_info()["name"])
+raise SystemExit(sys.argv[1:])
+"""
+    done = schedules(tmp_path, code, "1", arguments=("a b", "--", "$HOME"))
+    assert "  ['a b', '--', '$HOME']" in done.stdout, done.stdout + done.stderr
+    [said] = [line for line in done.stdout.splitlines() if line.startswith("to repeat the first: ")]
+    command = said.partition(": ")[2].replace("python", sys.executable, 1)
+    again = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (again.stdout, again.stderr) == ("sim\n", "['a b', '--', '$HOME']\n")
+    assert {"PUONE_SIM_SEED=0", "PYTHONHASHSEED=0"} <= set(said.split())
 
 
 def test_the_command_finds_nothing_in_an_ordered_program(tmp_path: Path) -> None:

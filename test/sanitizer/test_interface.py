@@ -199,3 +199,180 @@ with torch.puone.sanitizer.watch("collect") as reports:
 assert reports == []
 """,
     )
+
+
+PROFILED = """
+from torch.profiler import ProfilerActivity, profile
+BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+def ordered():
+    side, main = torch.puone.Stream(), torch.puone.current_stream()
+    a = torch.ones(1024, device="puone")
+    side.wait_stream(main)
+    with torch.puone.stream(side): b = a.sum()
+    main.wait_stream(side)
+    assert b.item() == 1024
+"""
+
+
+def test_a_profile_before_the_sanitizer_hides_no_order_from_it(python: Python) -> None:
+    succeeds(
+        python,
+        PROFILED
+        + """
+with profile(activities=BOTH): torch.ones(4, device="puone")
+with torch.puone.sanitizer.watch("collect") as reports:
+    with profile(activities=BOTH): ordered()
+assert reports == [], str(reports[0])
+""",
+    )
+
+
+def test_a_sanitizer_that_ends_inside_of_a_profile_sees_nothing_more(python: Python) -> None:
+    succeeds(
+        python,
+        PROFILED
+        + """
+for _ in range(2):
+    torch.puone.sanitizer.enable("collect")
+    with profile(activities=BOTH) as found:
+        ordered()
+        torch.puone.sanitizer.disable()
+        torch.ones(1024, device="puone").sum()
+        torch.puone.sanitizer.enable("collect")
+        ordered()
+        race()
+        torch.puone.synchronize()
+    torch.puone.sanitizer.disable()
+    assert [event.name for event in found.events()].count("sum") == 4
+assert {report.kind for report in torch.puone.sanitizer.reports()} == {"race"}
+""",
+    )
+
+
+BLOCKS = """
+sanitizer = torch.puone.sanitizer
+side = torch.puone.Stream()
+def again():
+    x = torch.zeros(1024, device="puone")
+    torch.puone.synchronize()
+    x.fill_(2)
+    with torch.puone.stream(side): x.sum()
+    torch.puone.synchronize()
+"""
+
+
+def test_blocks_can_be_nested(python: Python) -> None:
+    succeeds(
+        python,
+        BLOCKS
+        + """
+def block():
+    with sanitizer.watch("collect") as reports:
+        again()
+    return reports
+with sanitizer.watch("collect") as outer:
+    again()
+    for _ in range(2):
+        assert len(block()) == 1 and sanitizer.is_enabled()
+    again()
+assert len(outer) == 3, [str(report) for report in outer]
+assert sanitizer.reports() == outer and not sanitizer.is_enabled()
+assert len(block()) == 1
+""",
+    )
+
+
+def test_behind_an_inner_block_reports_go_where_they_went_before(python: Python) -> None:
+    succeeds(
+        python,
+        BLOCKS
+        + """
+with sanitizer.watch("raise"): pass
+assert sanitizer.is_enabled()
+again()  # raises nothing
+[first] = sanitizer.reports()
+with sanitizer.watch("raise") as reports: pass
+assert reports == [] and sanitizer.reports() == [first]
+""",
+        PUONE_SANITIZE="collect",
+    )
+
+
+def test_the_sanitizer_cannot_be_turned_on_inside_of_a_capture(python: Python) -> None:
+    succeeds(
+        python,
+        """
+x = torch.ones(1024, device="puone")
+graph = torch.puone.PUONEGraph()
+with torch.puone.graph(graph):
+    y = x + 1
+    try:
+        torch.puone.sanitizer.enable("collect")
+    except RuntimeError as error:
+        assert "cannot begin to watch while a graph is being captured" in str(error)
+    else:
+        raise AssertionError("did not raise")
+    assert not torch.puone.sanitizer.is_enabled()
+graph.replay()
+assert y[0].item() == 2
+torch.puone.sanitizer.enable("collect")
+""",
+    )
+
+
+def test_a_graph_that_was_captured_before_warns_once(python: Python) -> None:
+    code = """
+x = torch.ones(1024, device="puone")
+graph = torch.puone.PUONEGraph()
+with torch.puone.graph(graph):
+    y = x + 1
+with torch.puone.sanitizer.watch("collect") as reports:
+    graph.replay()
+    graph.replay()
+    y.sum()
+    followed = torch.puone.PUONEGraph()
+    with torch.puone.graph(followed):
+        z = x + 1
+    followed.replay()
+assert reports == [], str(reports[0])
+"""
+    done = python(RACE + code, autoload=True, env={"PUONE_DRIVER": "sim"})
+    assert done.returncode == 0, done.stderr
+    said = "captured before watching began: its work is not followed; capture it while watching"
+    assert done.stderr.count(said) == 1, done.stderr
+
+
+def test_watching_may_begin_beside_threads_that_work(python: Python) -> None:
+    succeeds(
+        python,
+        """
+import threading, time
+done = False
+def work():
+    while not done: torch.ones(256, device="puone").mul(2)
+thread = threading.Thread(target=work)
+thread.start()
+for _ in range(1000):
+    torch.puone.sanitizer.enable("collect")
+    time.sleep(0.001)
+    torch.puone.sanitizer.disable()
+done = True
+thread.join()
+assert torch.puone.sanitizer.reports() == [], str(torch.puone.sanitizer.reports()[0])
+""",
+    )
+
+
+def test_the_native_handle_of_a_stream_is_that_stream(python: Python) -> None:
+    succeeds(
+        python,
+        """
+side = torch.puone.Stream()
+with torch.puone.sanitizer.watch("collect") as reports:
+    with torch.puone.stream(side): x = torch.ones(1000, device="puone")
+    with torch.puone.stream(torch.puone.ExternalStream(side.native_handle)): x.add_(1)
+    with torch.puone.stream(side): assert x.sum().item() == 2000
+assert reports == [], str(reports[0])
+assert torch.puone.ExternalStream(side.native_handle) == side
+""",
+    )
