@@ -427,8 +427,8 @@ Kept& kept() {
   return *instance;
 }
 
-/// What makes two reports the same: all but the addresses. An operator may read a number of the host
-/// itself and again through item(), so that it is one place whatever its argument is called.
+/// What makes two reports the same: all but the addresses. An operator may read a number of the
+/// host itself and again through item(), so that it is one place whatever its argument is called.
 std::string keyOf(const Report& report) {
   std::string key = nameOf(report.kind);
   for (const ReportedAccess& access : report.accesses) {
