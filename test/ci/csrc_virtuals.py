@@ -18,7 +18,7 @@ _CLASS = re.compile(
     r"((?:at|c10|c10d|torch|libkineto)::[\w:]+)[^{;]*\{"
 )
 _OVERRIDE = re.compile(
-    r"\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*(?:const\s*)?(?:noexcept\s*)?override"
+    r"(?<!~)\b(\w+)\s*\((?:[^()]|\([^()]*\))*\)\s*(?:const\s*)?(?:noexcept\s*)?override"
 )
 _MACRO = re.compile(r"^\s*([A-Z][A-Z0-9_]{3,})\s*\(", re.MULTILINE)
 

@@ -28,9 +28,11 @@ def test_levels_of_old_runs_have_todays_names() -> None:
     assert all(run.title == titles[run.level] for run in found if run.level)
     aligned = [run for run in found if run.why_not is None]
     assert aligned
-    assert {tuple((step.name, step.title) for step in run.steps) for run in aligned} == {
-        tuple(titles.items())
-    }
+    known = tuple(titles.items())
+    for run in aligned:  # the levels of its day, to which later ones were only added
+        steps = tuple((step.name, step.title) for step in run.steps)
+        assert steps == known[: len(steps)]
+        assert len(steps) >= 4
 
 
 def test_tiers_of_old_results_have_todays_names() -> None:
@@ -38,7 +40,8 @@ def test_tiers_of_old_results_have_todays_names() -> None:
         tiers = {
             tier for (tier,) in database.execute("SELECT DISTINCT tier FROM results").fetchall()
         }
-    assert tiers == set(catalogue.TIERS)
+    assert tiers <= set(catalogue.TIERS)
+    assert tiers > {"smoke", "core", "inference", "training", "multi_device"}
 
 
 def test_what_old_results_say_only_in_words_is_data() -> None:

@@ -62,7 +62,7 @@ SUBJECTS = {
         "view/* factory/* opinfo/inplace:a* opinfo/out:a*", 500, "storages addresses"
     ),
     "plain_module": Subject(
-        "generator/* event/* stream/d* thread/f* error/* registration/s*", 600, "synchronize"
+        "generator/* event/* stream/d* thread/f* error/* registration/s*", 500, "synchronize"
     ),
     "uncounted": Subject("opinfo/forward:a* operator/out:*", 50, "fallback_counter"),
     "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),
