@@ -79,9 +79,8 @@ class PUONEGraph(_C.Graph):
         refused, on whichever thread; what other threads do elsewhere disturbs no capture.
         """
         if capture_error_mode not in _ERROR_MODES:
-            raise ValueError(
-                f"capture_error_mode is {capture_error_mode!r}, not one of {', '.join(_ERROR_MODES)}"
-            )
+            known = ", ".join(_ERROR_MODES)
+            raise ValueError(f"capture_error_mode is {capture_error_mode!r}, not one of {known}")
         super().capture_begin((0, 0) if pool is None else pool)
 
 

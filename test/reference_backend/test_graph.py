@@ -419,7 +419,9 @@ class TestGraphedCallables:
         layer = nn.Linear(1, 1, bias=False).to(DEVICE)
         layer.weight.data.fill_(1)
         first = torch.full((1, 1), 1.0, device=DEVICE, requires_grad=True)
-        graphed = puone.make_graphed_callables(layer, (torch.zeros_like(first, requires_grad=True),))
+        graphed = puone.make_graphed_callables(
+            layer, (torch.zeros_like(first, requires_grad=True),)
+        )
         graphed(first).sum().backward()
         assert first.grad is not None
         kept = first.grad

@@ -518,7 +518,7 @@ def what_needs_the_host_is_refused(dev: Device, case: str) -> None:
     dev.assert_equal(out, expected * 4)
 
 
-_COUNTING: dict[str, type[torch.optim.Optimizer]] = {
+_COUNTING: dict[str, Callable[[list[Tensor]], torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
     "adamw": torch.optim.AdamW,
     "nadam": torch.optim.NAdam,
