@@ -158,7 +158,8 @@ Stream getStreamFromPool(int priority, c10::DeviceIndex device) {
   }
   TORCH_CHECK(
       false,
-      "puone: every stream of the pool takes part in the capture that is underway: keep the streams "
+      "puone: every stream of the pool takes part in the capture that is underway: keep the "
+      "streams "
       "that it uses, instead of making new ones");
 }
 
