@@ -107,7 +107,7 @@ class Matrix:
 
 _ABOUT = """\
 A liar is the reference backend with one planted defect. The suite is run against each of them: a
-green of the suite is worth what it catches here. *As intended*: each requirement that the defect
+green run is worth as much as the defects that it catches here. *As intended*: each requirement that the defect
 breaks was caught by a check of its own; a liar that is caught otherwise is caught by accident."""
 
 
