@@ -152,15 +152,15 @@ Stream getStreamFromPool(int priority, c10::DeviceIndex device) {
   const int pool = std::clamp(-priority, 0, poolCount() - 1);
   auto& next = deviceStreams(device).next[static_cast<size_t>(pool)];
   for (int tries = 0; tries < kStreamsPerPool; ++tries) {
-    const Stream stream = makeStream(device, 1 + pool * kStreamsPerPool + next++ % kStreamsPerPool);
+    const uint32_t turn = next++;
+    const Stream stream = makeStream(device, 1 + pool * kStreamsPerPool + turn % kStreamsPerPool);
     // The caller's work would become part of the graph, and not run.
     if (C10_LIKELY(!isCapturing(stream))) return stream;
   }
   TORCH_CHECK(
       false,
-      "puone: every stream of the pool takes part in the capture that is underway: keep the "
-      "streams "
-      "that it uses, instead of making new ones");
+      "puone: every stream of the pool takes part in the capture that is underway: reuse streams "
+      "instead of making new ones");
 }
 
 namespace {

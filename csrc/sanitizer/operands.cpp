@@ -120,7 +120,7 @@ Units Operand::units() const {
   return units;
 }
 
-Touched used(
+int64_t used(
     int64_t count,
     int64_t step,
     int64_t other_count,
@@ -142,7 +142,7 @@ Touched used(
   return found == 0 ? kNothing : found < count ? kSome : kAll;
 }
 
-Touched reached(
+int64_t reached(
     int64_t count,
     int64_t step,
     int64_t other_count,

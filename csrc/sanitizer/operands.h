@@ -152,7 +152,7 @@ enum Touched : int64_t {
 
 // How many of the `count` indices i have an index j < other_count for which the place
 // i * step + offset + j * other_step is in [0, length).
-Touched used(
+int64_t used(
     int64_t count,
     int64_t step,
     int64_t other_count,
@@ -161,7 +161,7 @@ Touched used(
     int64_t length);
 
 // How many of the places in [0, length) have such indices. May be kSome although it is all of them.
-Touched reached(
+int64_t reached(
     int64_t count,
     int64_t step,
     int64_t other_count,
