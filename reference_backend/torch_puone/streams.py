@@ -99,16 +99,8 @@ class Event(torch.Event, metaclass=_OnThisDevice):
         if interprocess:
             raise NotImplementedError(
                 f"{NAME} has no events between processes, because the contract with drivers shares "
-<<<<<<< HEAD
-                "memory only (csrc/hal/ipc.h). Work on a tensor is done when it is sent; after "
-                "that, synchronise before you tell another process to go on"
-||||||| 5558c1f2
-                "memory only (csrc/hal/ipc.h). Work on a tensor is done when it is sent; after that, "
-                "synchronise before you tell another process to go on"
-=======
                 "memory only (csrc/hal/ipc.h). Work on a tensor is done when it is sent; after "
                 "that, synchronise before another process goes on"
->>>>>>> ipc
             )
         _lazy_init()
         if blocking and not enable_timing:  # torch.Event takes `blocking` and drops it
