@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,6 +21,7 @@ DEVICE = torch.device("puone")
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
     yield
+    gc.collect()  # tensors in circles would give their memory back in a later test
     puone._fault.reset()
     puone.synchronize()
     puone.empty_cache()
