@@ -19,7 +19,7 @@ from torch_conformance.spec.reason import Unsupported
 
 CHECKS = pathlib.Path(torch_conformance.checks.__file__).parent
 #: The chapters that require names of the module; all others only use them.
-REQUIRING = {"registration.py", "smoke.py"}
+REQUIRING = {"memory.py", "registration.py", "smoke.py"}
 
 
 def module() -> Any:
