@@ -22,8 +22,8 @@ from hal_conformance.process import run_in_child
 
 pytestmark = needs_standin
 
-# No fault can be injected into a real device, it does not say which work an error came from, and the
-# driver does not share memory between processes yet.
+# No fault can be injected into a real device, and it does not say which work an error came from.
+# The driver does not share memory between processes yet.
 NOT_THERE = frozenset(f'not there: the extension "{name}"' for name in ("fault", "ipc", "origin"))
 UNVALIDATED = NOT_THERE | {"not declared: capability VALIDATION", *ONE_DEVICE}
 # The suite fills devices to the brim.

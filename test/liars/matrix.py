@@ -107,8 +107,9 @@ class Matrix:
 
 _ABOUT = """\
 A liar is the reference backend with one planted defect. The suite is run against each of them: a
-green run is worth as much as the defects that it catches here. *As intended*: each requirement that the defect
-breaks was caught by a check of its own; a liar that is caught otherwise is caught by accident."""
+green run is worth as much as the defects that it catches here. *As intended*: each requirement that
+the defect breaks was caught by a check of its own; a liar that is caught otherwise is caught by
+accident."""
 
 
 def _place(entry: tuple[Liar, Verdict]) -> tuple[str, str]:
