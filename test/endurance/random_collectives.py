@@ -37,7 +37,7 @@ import torch._dynamo  # what functional collectives import at their first call
 from collective_programs import Program, Truth, model, must_fail, plan
 from collective_ranks import PATIENT_S, SHORT_S, Result, run
 
-import torch_puone.distributed  # noqa: F401
+import torch_puone.distributed  # noqa: F401 - ranks are forked with it
 
 #: Seconds for what is not waiting for another rank, on a busy machine.
 MARGIN_S = 30.0

@@ -4,37 +4,20 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from program import run
 
 PROGRAM = Path(__file__).with_name("schedule_program.py")
-ROOT = PROGRAM.parents[2]
 SEEDS = 20
 
 
 @pytest.fixture(scope="module")
 def runs() -> Any:
     """What the workload computes under the plain schedule and under adversarial ones."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
-    environment |= {
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'reference_backend'}",
-        "PUONE_DRIVER": "sim",
-        "OMP_NUM_THREADS": "1",
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-    }
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), str(SEEDS)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    done = run(PROGRAM, str(SEEDS))
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)
 

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from program import run
 from suites import SIM, STANDIN, needs_standin
 
 PROGRAM = Path(__file__).with_name("graph_models.py")
-ROOT = PROGRAM.parents[2]
 # Twenty schedules: python test/endurance/graph_models.py --seeds 20
 SEEDS = 2
 
@@ -22,19 +19,5 @@ SEEDS = 2
     [pytest.param(SIM, id="sim"), pytest.param(STANDIN, id="standin", marks=needs_standin)],
 )
 def test_replays_of_all_models_equal_ordinary_calls_to_the_bit(driver: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
-    environment |= {
-        "PYTHONPATH": f"{ROOT / 'reference_backend'}",
-        "PUONE_DRIVER": str(driver),
-        "OMP_NUM_THREADS": "1",
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
-    }
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), "--seeds", str(SEEDS)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = run(PROGRAM, "--seeds", str(SEEDS), driver=driver, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
+
+from program import run
 
 PROGRAM = Path(__file__).with_name("parallel_training.py")
 # All of it: python test/endurance/parallel_training.py --seeds 10
@@ -14,15 +13,6 @@ SEEDS, RANKS = 1, 2
 
 
 def test_parallel_programs_equal_one_process_and_no_schedule_changes_a_bit() -> None:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
-    environment |= {"PUONE_DRIVER": "sim", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), "--seeds", str(SEEDS), "--ranks", str(RANKS)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    done = run(PROGRAM, "--seeds", str(SEEDS), "--ranks", str(RANKS), autoload=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert "12 cases, 1 adversarial schedules: 0 differ" in done.stdout

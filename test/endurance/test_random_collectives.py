@@ -3,41 +3,21 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 from collective_programs import CALLS, DEATHS, Program, model, must_fail, plan
 from collective_ranks import Result
+from program import run
 from random_collectives import Ended, judge
 
 PROGRAM = Path(__file__).with_name("random_collectives.py")
-ROOT = PROGRAM.parents[2]
 # A thousand: python test/endurance/random_collectives.py --runs 500
 RUNS = 8
 
 
-def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PUONE_")}
-    environment |= {
-        "PYTHONPATH": f"{ROOT / 'reference_backend'}",
-        "PUONE_DRIVER": "sim",
-        "OMP_NUM_THREADS": "1",
-    }
-    return subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
 def test_random_programs_of_two_and_four_ranks_agree_with_a_model() -> None:
-    done = _run("--runs", str(RUNS))
+    done = run(PROGRAM, "--runs", str(RUNS))
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert f"{2 * RUNS} programs" in done.stdout
 

@@ -262,7 +262,7 @@ def backward_works_until_its_first_error() -> None:
 
 @lie("ERR-010", "error/thread:others_unharmed", planted=True)
 def errors_are_kept_for_the_process() -> None:
-    """The last error is kept in one place for all threads, and raised by whoever asks next."""
+    """The last error is kept in one place for all threads, and the next call of any raises it."""
     view: Callable[..., torch.Tensor] = torch.Tensor.view
     ones = torch.ones
     last: list[Exception] = []

@@ -365,7 +365,7 @@ def fallbacks_are_not_counted() -> None:
 
 @lie("OP-025 STREAM-047", "operator/fallback_hidden:mm")
 def products_run_on_the_cpu(name: str, call: Call, args: Any, kwargs: Any) -> Any:
-    """Matrix products and softmax run on the CPU, and nobody is told."""
+    """Matrix products and softmax run on the CPU, and the fallback counter does not show it."""
     if name in ("mm", "_softmax"):
         host = [a.cpu() if isinstance(a, torch.Tensor) else a for a in args]
         return call(*host, **kwargs).to(BACKEND)
