@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from multiprocessing.queues import SimpleQueue
 
 MIN_BANDWIDTH = 0.7
 MAX_LATENCY = 4.0
@@ -49,7 +50,9 @@ def main() -> int:
     return int(bandwidth < MIN_BANDWIDTH or latency > MAX_LATENCY or call_ms >= MAX_CALL_MS)
 
 
-def _measure(rank: int, folder: str, rounds: int, queue: object) -> None:
+def _measure(
+    rank: int, folder: str, rounds: int, queue: SimpleQueue[tuple[float, float, float]]
+) -> None:
     os.environ["PUONE_DRIVER"] = "sim"
     import torch
     import torch.distributed as dist
@@ -84,7 +87,7 @@ def _measure(rank: int, folder: str, rounds: int, queue: object) -> None:
     large, small = ratios(LARGE, 1), ratios(SMALL, 20)
     calls = _call_times(dist.all_reduce, torch.zeros(1 << 20, device=device), rounds)
     if rank == 0:
-        queue.put(  # type: ignore[attr-defined]
+        queue.put(
             (1 / statistics.median(large), statistics.median(small), statistics.median(calls))
         )
     dist.destroy_process_group()

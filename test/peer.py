@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Another process that calls functions for a test, and keeps what it is told to keep."""
+"""Another process that calls functions for a test, and keeps the values that the test names."""
 
 from __future__ import annotations
 

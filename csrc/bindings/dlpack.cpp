@@ -13,6 +13,7 @@
 #include "runtime/device.h"
 #include "runtime/driver.h"
 #include "runtime/event.h"
+#include "runtime/extension.h"
 #include "runtime/stream.h"
 
 namespace py = pybind11;
@@ -24,11 +25,7 @@ constexpr const char* kVersioned = "dltensor_versioned";
 constexpr const char* kUnversioned = "dltensor";
 
 const puone_dlpack_api& dlpackApi() {
-  const void* table = nullptr;
-  PUONE_CHECK_STATUS(
-      hal().get_extension(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &table),
-      "get_extension(\"dlpack\")");
-  return *static_cast<const puone_dlpack_api*>(table);
+  return requireExtension<puone_dlpack_api>(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION);
 }
 
 int32_t deviceId(const puone_dlpack_api& api, int32_t device) {

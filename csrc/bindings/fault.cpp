@@ -3,6 +3,7 @@
 #include "bindings/bindings.h"
 #include "hal/hal.h"
 #include "runtime/driver.h"
+#include "runtime/extension.h"
 
 namespace py = pybind11;
 
@@ -10,11 +11,7 @@ namespace puone {
 namespace {
 
 const puone_fault_api& faultApi() {
-  const void* table = nullptr;
-  PUONE_CHECK_STATUS(
-      hal().get_extension(PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &table),
-      "get_extension(\"fault\")");
-  return *static_cast<const puone_fault_api*>(table);
+  return requireExtension<puone_fault_api>(PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a stream waits for while other processes are involved: a host function in the stream takes
-// the ticket, and whoever has finished on the host gives it. Thread-safe.
+// the ticket, and the thread that finishes the work on the host gives it. Thread-safe.
 #pragma once
 
 #include <condition_variable>

@@ -66,7 +66,7 @@ class SharedFile {
   Name name() const noexcept {
     return {getpid(), descriptor_, inode()};
   }
-  /// 0 if there is no file.
+  /// The number of the file in its file system; 0 without a file.
   uint64_t inode() const noexcept {
     return status().st_ino;
   }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "profiler/trace.h"
 
-#include "runtime/driver.h"
+#include "runtime/extension.h"
 
 namespace puone::profiler {
 
 const puone_trace_api& tracing() {
-  const void* table = nullptr;
-  PUONE_CHECK_STATUS(
-      hal().get_extension(PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &table),
-      "get_extension(\"trace\")");
-  return *static_cast<const puone_trace_api*>(table);
+  return requireExtension<puone_trace_api>(PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION);
 }
 
 } // namespace puone::profiler

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/driver.h"
+#include "runtime/extension.h"
 
 namespace puone {
 namespace {
@@ -39,13 +40,8 @@ void release() noexcept {
 
 } // namespace
 
-// Looked up each time: a table over the driver's may have a table of graphs of its own.
 const puone_graph_api& graphApi() {
-  const void* table = nullptr;
-  PUONE_CHECK_STATUS(
-      hal().get_extension(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &table),
-      "get_extension(\"graph\")");
-  return *static_cast<const puone_graph_api*>(table);
+  return requireExtension<puone_graph_api>(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
 }
 
 bool isCaptureUnderway() noexcept {

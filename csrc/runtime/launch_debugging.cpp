@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hal/origin.h"
+#include "runtime/extension.h"
 
 namespace puone {
 namespace {
@@ -63,13 +64,6 @@ bool blocking = false;
 bool isSet(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
-
-template <class Api>
-const Api* extension(const char* name, uint32_t version) {
-  const void* found = nullptr;
-  const bool there = driver.get_extension(name, version, &found) == PUONE_OK;
-  return there ? static_cast<const Api*>(found) : nullptr;
 }
 
 bool isCapturing(puone_stream stream) {
@@ -146,8 +140,10 @@ void debugLaunches(puone_hal_api& table) {
   const bool stacks = isSet("PUONE_STACKS");
   if (!blocking && !stacks) return;
   driver = table;
-  graphs = extension<puone_graph_api>(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
-  if (stacks) origin = extension<puone_origin_api>(PUONE_ORIGIN_EXTENSION, PUONE_ORIGIN_VERSION);
+  graphs = findExtension<puone_graph_api>(driver, PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
+  if (stacks) {
+    origin = findExtension<puone_origin_api>(driver, PUONE_ORIGIN_EXTENSION, PUONE_ORIGIN_VERSION);
+  }
   table.memcpy_async = memcpyAsync;
   table.memset_async = memsetAsync;
   table.stream_host_func = hostFunction;

@@ -16,17 +16,14 @@
 #include "runtime/deferred_error.h"
 #include "runtime/device.h"
 #include "runtime/driver.h"
+#include "runtime/extension.h"
 #include "runtime/stream.h"
 
 namespace puone {
 namespace {
 
 const puone_ipc_api& ipcApi() {
-  const void* table = nullptr;
-  PUONE_CHECK_STATUS(
-      hal().get_extension(PUONE_IPC_EXTENSION, PUONE_IPC_VERSION, &table),
-      "get_extension(\"ipc\")");
-  return *static_cast<const puone_ipc_api*>(table);
+  return requireExtension<puone_ipc_api>(PUONE_IPC_EXTENSION, PUONE_IPC_VERSION);
 }
 
 // ---- the sender ----

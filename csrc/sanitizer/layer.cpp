@@ -17,6 +17,7 @@
 #include "runtime/device_allocator.h"
 #include "runtime/driver.h"
 #include "runtime/driver_table.h"
+#include "runtime/extension.h"
 #include "runtime/stream_lookup.h"
 #include "sanitizer/call_site.h"
 #include "sanitizer/operands.h"
@@ -355,13 +356,6 @@ const puone_dlpack_api& dlpackTable() {
 
 // ---- the table ----
 
-template <class Api>
-const Api* extension(const char* name, uint32_t version) {
-  const void* found = nullptr;
-  const bool there = driver->get_extension(name, version, &found) == PUONE_OK;
-  return there ? static_cast<const Api*>(found) : nullptr;
-}
-
 puone_status getExtension(const char* name, uint32_t min_version, const void** out) {
   const puone_status status = driver->get_extension(name, min_version, out);
   if (status != PUONE_OK) return status;
@@ -373,8 +367,8 @@ puone_status getExtension(const char* name, uint32_t min_version, const void** o
 const puone_hal_api* watchingTable(const puone_hal_api& /*under*/) {
   static const puone_hal_api table = [] {
     driver = &tableUnder(TableLayer::Sanitizer);
-    graphs = extension<puone_graph_api>(PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
-    dlpack = extension<puone_dlpack_api>(PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION);
+    graphs = findExtension<puone_graph_api>(*driver, PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
+    dlpack = findExtension<puone_dlpack_api>(*driver, PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION);
     findKernels();
     attachAllocatorTraceTracker(trackMemory);
     puone_hal_api copy = *driver;

@@ -2,8 +2,8 @@
 """One rank of a random program of collectives: runs it on puone and compares it with the model.
 
 Results are used late and on other streams than they were asked for on: a slot remembers what is
-left to do before its tensor may be used, and whoever uses it next does it on the stream that is
-current then. So a call often follows another one that nobody has waited for.
+left to do before its tensor may be used. The next call that uses the slot does that first, on the
+stream that is current then. So a call often follows another one that nobody has waited for.
 """
 
 from __future__ import annotations

@@ -57,6 +57,12 @@ _SHAPES: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def _same_on_both_sides(dev: Device, program: Callable[..., Any], **arguments: Any) -> None:
+    """What the sender says of a tensor is what the receiver says of it."""
+    sent, received = on_ranks(dev, program, **arguments)
+    assert received == sent, f"sent {sent}, received {received}"
+
+
 def shaped(rank: Rank, case: str) -> Any:
     """In a rank: a view of some shape."""
     whole = torch.arange(24.0, device=rank.dev.device())
@@ -66,8 +72,7 @@ def shaped(rank: Rank, case: str) -> Any:
 @check("ipc/shapes", "IPC-001", needs=NEEDS, cases=_SHAPES)
 def views_arrive_as_they_are(dev: Device, case: str) -> None:
     """A view of any shape arrives with its values, shape, strides and device."""
-    sent, received = on_ranks(dev, shaped, case=case)
-    assert received == sent, f"sent {sent}, received {received}"
+    _same_on_both_sides(dev, shaped, case=case)
 
 
 def typed(rank: Rank) -> Any:
@@ -83,8 +88,7 @@ def typed(rank: Rank) -> Any:
 @check("ipc/dtypes", "IPC-001", needs=NEEDS)
 def every_data_type_arrives(dev: Device) -> None:
     """A tensor of each data type arrives as it is."""
-    sent, received = on_ranks(dev, typed)
-    assert received == sent, f"sent {sent}, received {received}"
+    _same_on_both_sides(dev, typed)
 
 
 def with_grad(rank: Rank) -> Any:
@@ -105,8 +109,7 @@ def with_grad(rank: Rank) -> Any:
 @check("ipc/parameters", "IPC-004", needs=NEEDS)
 def parameters_arrive_as_parameters(dev: Device) -> None:
     """Parameters and tensors that require grad arrive as such."""
-    sent, received = on_ranks(dev, with_grad)
-    assert received == sent, f"sent {sent}, received {received}"
+    _same_on_both_sides(dev, with_grad)
 
 
 def without_elements(rank: Rank) -> Any:
@@ -117,8 +120,7 @@ def without_elements(rank: Rank) -> Any:
 @check("ipc/empty", "IPC-008", needs=NEEDS)
 def tensors_without_elements_arrive(dev: Device) -> None:
     """A tensor without elements arrives with its shape and device."""
-    sent, received = on_ranks(dev, without_elements)
-    assert received == sent, f"sent {sent}, received {received}"
+    _same_on_both_sides(dev, without_elements)
 
 
 def of_each_device(rank: Rank) -> Any:
@@ -135,8 +137,7 @@ def of_each_device(rank: Rank) -> Any:
 @check("ipc/devices", "IPC-009", needs=(*NEEDS, "multi_device"))
 def tensors_arrive_on_their_device(dev: Device) -> None:
     """A tensor of each device arrives on it, and can be computed with there."""
-    sent, received = on_ranks(dev, of_each_device)
-    assert received == sent, f"sent {sent}, received {received}"
+    _same_on_both_sides(dev, of_each_device)
 
 
 # ---- which memory it is ----------------------------------------------------------------------

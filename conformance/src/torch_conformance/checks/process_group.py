@@ -1047,8 +1047,9 @@ def save_and_load(rank: Rank, folder: str) -> list[Tensor]:
 
 
 def _shape(module: torch.nn.Module) -> tuple[int, ...]:
-    linear = isinstance(module, torch.nn.Linear)
-    return (module.in_features, module.out_features) if linear else ()  # type: ignore[return-value]
+    if isinstance(module, torch.nn.Linear):
+        return module.in_features, module.out_features
+    return ()
 
 
 @check("process_group/checkpoint", "PG-034", needs=(*NEEDS, "serialization"))
