@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -44,6 +44,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         places = {ROOT / "test" / name: place for place, name in enumerate(LONGEST)}
         items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
+
+
+def _inherited() -> dict[str, str]:
+    """What every program that a test starts inherits, and behaves by."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PUONE_", "PYTHON", "TORCH_", "XDG_"))
+    }
+
+
+BEFORE_IMPORTS = _inherited()
+
+
+def pytest_collection_finish() -> None:
+    """No module of tests changes the environment of the others by being imported."""
+    if _inherited() != BEFORE_IMPORTS:
+        changed = sorted({name for name, _ in _inherited().items() ^ BEFORE_IMPORTS.items()})
+        raise pytest.UsageError(f"a module that was collected has changed {', '.join(changed)}")
+
+
+@pytest.fixture(autouse=True)
+def _keep_environment() -> Iterator[None]:
+    before = _inherited()
+    yield
+    assert _inherited() == before
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from collective_programs import CALLS, DEATHS, Program, model, must_fail, plan
 from collective_ranks import Result
+from collective_verdicts import Ended, judge
 from program import run
-from random_collectives import Ended, judge
 
 PROGRAM = Path(__file__).with_name("random_collectives.py")
 # A thousand: python test/endurance/random_collectives.py --runs 500

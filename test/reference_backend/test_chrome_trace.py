@@ -160,5 +160,6 @@ def test_devices_and_streams_are_named(step: Events) -> None:
     }
     assert last["process_name", 0, 0] == "puone"
     assert last["process_labels", 0, 0] == "puone:0"
+    [copy] = [e for e in of(step, "gpu_memcpy") if e["args"]["bytes"] == 4 * BATCH]
     assert last["thread_name", 0, 0] == "default stream"
-    assert last["thread_name", 0, 1] == "stream 1"
+    assert last["thread_name", 0, copy["tid"]] == f"stream {copy['tid']}"
