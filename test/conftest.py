@@ -49,9 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _inherited() -> dict[str, str]:
     """What every program that a test starts inherits, and behaves by."""
     return {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith(("PUONE_", "PYTHON", "TORCH_", "XDG_"))
+        name: value for name, value in os.environ.items() if name.startswith(("PUONE_", "PYTHON"))
     }
 
 
