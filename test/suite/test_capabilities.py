@@ -151,6 +151,14 @@ def test_a_tensor_that_wraps_others_has_no_storage(monkeypatch: pytest.MonkeyPat
     assert not PROBES["storages"](Device(CPU))
 
 
+def test_a_process_group_that_nobody_registered_is_a_wrong_name_in_the_descriptor() -> None:
+    target = Descriptor(name="cpu", device_type="cpu", process_group="glo")
+    with pytest.raises(AssertionError) as raised:
+        PROBES["collectives"](Device(target))
+    assert "has no backend 'glo', which the descriptor's process_group names" in str(raised.value)
+    assert " fake, gloo," in str(raised.value)
+
+
 def test_a_narrower_type_in_the_place_of_another_means_broken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

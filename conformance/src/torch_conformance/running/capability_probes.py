@@ -16,6 +16,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,8 @@ Body = Callable[["Device"], bool]
 ABSENT = "absent"
 #: How often a probe that measures time is tried: on a busy machine the first answer may be wrong.
 ATTEMPTS = 3
+#: Packages name the backends of torch.distributed that torch 2.15 and later find, under this.
+GROUP_BACKENDS = "torch.distributed.backends"
 
 
 @dataclass(frozen=True)
@@ -545,8 +548,19 @@ def _backend_meta(dev: Device) -> bool:
 
 @probe("collectives")
 def _collectives(dev: Device) -> bool:
-    if dev.descriptor.single_process or group_name(dev.descriptor, dev.type) is None:
+    import torch.distributed as dist
+
+    name = group_name(dev.descriptor, dev.type)
+    if dev.descriptor.single_process or name is None:
         return False
+    known = {*dist.Backend.backend_list, *(e.name for e in entry_points(group=GROUP_BACKENDS))}
+    known -= {dist.Backend.UNDEFINED}
+    for part in name.lower().split(","):  # cpu:gloo,puone:pccl
+        assert part.rpartition(":")[2] in known, (
+            f"torch.distributed has no backend {part!r}, which the descriptor's process_group"
+            f" names; it has {', '.join(sorted(known))}: correct the name, or import the package"
+            " that registers it"
+        )
     found = on_ranks(dev, _sum_of_ranks, limit=dev.descriptor.deadlines.startup)
     assert found == [3.0, 3.0], f"1.0 of rank 0 and 2.0 of rank 1 are added to {found}"
     return True
