@@ -33,6 +33,24 @@ def build(sanitizer: str, folder_of: str = "test_cpp", target: str = "driver_tes
     return str(folder / folder_of / target)
 
 
+def runtime(name: str) -> str:
+    """Where the compiler keeps one of its runtime libraries."""
+    command = ["c++", f"-print-file-name={name}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+# What a Python with a driver of the build for address,undefined needs. Python is not instrumented:
+# the run time has to come first, and the C++ library early enough that its exceptions are
+# intercepted. Leaks are the C++ tests' matter, for Python keeps what it has. Faults are left to the
+# programs, some of which provoke them, and freed memory is soon reused, since some look at resident
+# memory.
+SANITIZED = {
+    "LD_PRELOAD": " ".join(map(runtime, ["libasan.so", "libubsan.so", "libstdc++.so"])),
+    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:quarantine_size_mb=1"
+    ":thread_local_quarantine_size_kb=64",
+}
+
+
 @cache
 def _configured(sanitizer: str) -> Path:
     """The directory of a build with that sanitizer."""

@@ -13,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sanitizers import build
+from sanitizers import SANITIZED, build
 from suites import ODD, STANDIN, needs_standin, odd
-from test_hal_suite import NO_DEVICE, ONE_DEVICE, SANITIZED, Guise, assert_satisfied
+from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied
 
 from hal_conformance.driver import Driver
 from hal_conformance.process import run_in_child

@@ -11,27 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sanitizers import KERNELS, NOT_OFFERED, build
+from sanitizers import KERNELS, NOT_OFFERED, SANITIZED, build
 from suites import CUDA, LIBRARIES, NO_GPU, ROOT, SIM, needs_cuda_driver, run_pytest
 
 TEMPLATE = LIBRARIES / "libpuone_template.so"
 
-
-def _runtime(name: str) -> str:
-    """Where the compiler keeps one of its runtime libraries."""
-    command = ["c++", f"-print-file-name={name}"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-
-# Python is not instrumented: the run time has to come first, and the C++ library early enough that
-# its exceptions are intercepted. Leaks are the C++ tests' matter, for Python keeps what it has.
-# Faults are left to the suite, which provokes some, and freed memory is soon reused, since the
-# suite also looks at resident memory.
-SANITIZED = {
-    "LD_PRELOAD": " ".join(map(_runtime, ["libasan.so", "libubsan.so", "libstdc++.so"])),
-    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:quarantine_size_mb=1"
-    ":thread_local_quarantine_size_kb=64",
-}
 
 KNOWN_ANSWERS = "src/hal_conformance/test_known_answers.py"  # as pytest names it
 ALL = 300  # fewer tests than this means that collection went wrong
