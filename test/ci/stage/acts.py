@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -163,6 +164,8 @@ def stage(
         hub = FakeHub(fake, folder / "hub", folder / "programs/bin")
         runner = Runner(hub, expressions, folder / "machine", machine)
         yield Stage(fake, hub, runner)
+    # Not each after its job: ext4 is slow to create files right after others were deleted.
+    shutil.rmtree(runner.folder / "jobs", ignore_errors=True)
     fake.check()
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import shutil
 from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -232,7 +231,6 @@ class _Playing:
         after = {**session.contexts, "steps": steps.said}
         said = self._evaluated(job.get("outputs", {}), after, where)
         url = _address(self._evaluated(job.get("environment", {}), after, where))
-        shutil.rmtree(session.folder)  # a machine lasts for a job
         result = "success" if job.get("continue-on-error") else steps.status
         return LegResult(title, matrix, result, _texts(said), session.results, url)
 
