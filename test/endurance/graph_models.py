@@ -4,8 +4,8 @@
     python graph_models.py MODEL...           in this process, under its own schedule
     python graph_models.py --seeds N [MODEL...]   in a process for each of N adversarial schedules
 
-Without names, all models. Prints a line for each difference; status 1 if there is one.
-PUONE_DRIVER chooses the driver.
+Without names, all models. Prints a line for each difference, and for N schedules a sum; status 1 if
+there is a difference. PUONE_DRIVER chooses the driver.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def differences(name: str) -> Iterator[str]:
 
 
 def in_processes(seeds: int, names: list[str]) -> int:
-    status = 0
+    failed = 0
     for seed in range(seeds):
         environment = os.environ | {"PUONE_SIM_SEED": str(seed), "PUONE_STANDIN_SEED": str(seed)}
         done = subprocess.run(
@@ -128,15 +128,18 @@ def in_processes(seeds: int, names: list[str]) -> int:
             check=False,
         )
         if done.returncode != 0:
-            status = 1
+            failed += 1
             print(f"seed {seed}:\n{done.stdout}{done.stderr[-2000:]}", flush=True)
-    return status
+    print(f"{seeds} schedules of {len(names or MODELS)} models: {failed} with differences")
+    return 1 if failed else 0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=0)
-    parser.add_argument("models", nargs="*")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seeds", type=int, default=0, metavar="N", help="how many schedules")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}")
     args = parser.parse_args()
     if args.seeds:
         return in_processes(args.seeds, args.models)
