@@ -13,7 +13,8 @@ BASE_PYTHON ?= python3
 PIN ?= development
 BACKEND ?= puone
 PYTEST_ARGS ?=
-TEST_WORKERS ?= auto
+# Tests wait a fifth of their time, so one more than there are cores; each takes memory, so five at most.
+TEST_WORKERS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 5)))
 # For `make shard`: which part of which tier (empty: all), and the descriptor of a backend without name.
 SHARD ?= 1/1
 TIER ?= pr
@@ -120,8 +121,8 @@ IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
 test: $(TESTS) build-all build-liars build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
-	@echo "running the tests: about 40 min on 2 cores"
-	$(PYTHON) -m pytest test -n $(TEST_WORKERS) --maxprocesses 4 $(IN_FILES) $(PYTEST_ARGS)
+	@echo "running the tests: about 30 min on 2 cores"
+	$(PYTHON) -m pytest test -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
 liars: build-all build-liars ## try every planted defect on the suite; write docs/liars.md
