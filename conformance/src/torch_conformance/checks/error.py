@@ -622,9 +622,9 @@ def a_late_error_does_not_reach_back(dev: Device, case: str) -> None:
 def _two_fail(dev: Device, index: int) -> list[torch.Stream]:
     """Two streams of a device on each of which a kernel has failed: fill, and then sin."""
     streams = [dev.stream(index) for _ in range(2)]
-    x = torch.ones(64, device=dev.device(index))
+    tensors = [torch.ones(64, device=dev.device(index)) for _ in streams]
     dev.synchronize()
-    for stream, name in zip(streams, ("fill", "sin"), strict=True):
+    for stream, x, name in zip(streams, tensors, ("fill", "sin"), strict=True):
         dev.fault.kernel_error_at(1)
         with stream:
             _NAMED[name](x)

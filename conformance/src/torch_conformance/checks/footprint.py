@@ -127,15 +127,18 @@ def _waits(x: Tensor, beside: torch.Stream) -> None:
 
 def _used_by(x: Tensor, beside: torch.Stream) -> None:
     y = x.clone()
+    beside.wait_stream(torch.accelerator.current_stream(x.device.index))
     with beside:
-        beside.wait_stream(torch.accelerator.current_stream(x.device.index))
         y.zero_()
     y.record_stream(beside)
 
 
 def _make_stream(x: Tensor, beside: torch.Stream) -> None:
-    with torch.Stream(x.device):
+    here = torch.accelerator.current_stream(x.device.index)
+    with torch.Stream(x.device) as made:
+        made.wait_stream(here)
         x.zero_()
+    here.wait_stream(made)
 
 
 #: What is done again and again with a tensor, and with a stream beside the current one.

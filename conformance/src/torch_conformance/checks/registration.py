@@ -107,9 +107,9 @@ def device_type_has_an_alias(dev: Device) -> None:
 
 def _made(dev: Device) -> dict[str, torch.Tensor]:
     """Tensors that come into being in different ways."""
-    x = torch.empty(2, 3, device=dev.device())
+    x = torch.zeros(2, 3, device=dev.device())
     return {
-        "empty": x,
+        "empty": torch.empty(2, 3, device=dev.device()),
         "empty_strided": torch.empty_strided((2, 3), (1, 2), device=dev.device()),
         "zeros": torch.zeros(3, device=dev.device()),
         "tensor": torch.tensor([1.0], device=dev.device()),
@@ -818,10 +818,10 @@ _LEAVE_WITH_STREAMS: dict[str, str] = {
     ),
     "work_queued": (
         "s = torch.Stream(device=D)\n"
-        "x = torch.zeros(1 << 16, device=D)\n"
         "with s:\n"
+        "    x = torch.zeros(1 << 16, device=D)\n"
         "    for step in range(2000): x.fill_(step)\n"
-        "y = x * 2\n"
+        "y = torch.ones(1 << 16, device=D) * 2\n"
     ),
 }
 
