@@ -439,34 +439,37 @@ std::string keyOf(const Report& report) {
   return key;
 }
 
-/// Moves what was found to what is kept, and gives what is new somewhere.
-std::vector<Report> collect() {
-  std::vector<Report> added;
-  std::vector<Report> found = sanitizer().takeReports();
+struct Collected {
+  std::vector<Report> found;
+  std::vector<Report> added; // those of them that are new somewhere
+};
+
+/// Moves what was found to what is kept.
+Collected collect() {
+  Collected collected{sanitizer().takeReports(), {}};
   const std::lock_guard guard(kept().mutex);
-  for (Report& report : found) {
+  for (const Report& report : collected.found) {
     const std::string key = keyOf(report);
     bool is_new = kept().all.add(key, report);
     for (auto& [number, block] : kept().blocks) is_new |= block.add(key, report);
-    if (is_new) added.push_back(std::move(report));
+    if (is_new) collected.added.push_back(report);
   }
-  return added;
+  return collected;
 }
 
 } // namespace
 
 void deliver() {
   if (C10_LIKELY(!sanitizer().hasFindings())) return;
-  const std::vector<Report> added = collect();
-  if (added.empty()) return;
+  const Collected collected = collect();
   switch (on_report.load()) {
     case OnReport::Collect:
       return;
     case OnReport::Warn:
-      for (const Report& report : added) TORCH_WARN(report.text);
+      for (const Report& report : collected.added) TORCH_WARN(report.text);
       return;
-    case OnReport::Raise:
-      TORCH_CHECK(false, added.front().text);
+    case OnReport::Raise: // each time: the program may go on with the next test, say
+      TORCH_CHECK(collected.found.empty(), collected.found.front().text);
   }
 }
 

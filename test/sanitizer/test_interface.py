@@ -81,6 +81,28 @@ else:
     )
 
 
+def test_a_place_raises_each_time(python: Python) -> None:
+    """The tests of one process are judged the same in any order."""
+    succeeds(
+        python,
+        """
+side = torch.puone.Stream()
+raised = 0
+for _ in range(3):
+    x = torch.zeros(1024, device="puone")
+    try:
+        with torch.puone.stream(side):
+            x.sum()
+    except RuntimeError as error:
+        raised += "puone sanitizer: a race" in str(error)
+    torch.puone.synchronize()
+assert raised == 3, raised
+assert len(torch.puone.sanitizer.reports()) == 1
+""",
+        PUONE_SANITIZE="raise",
+    )
+
+
 def test_what_the_host_does_raises_at_the_end_of_the_block(python: Python) -> None:
     succeeds(
         python,
