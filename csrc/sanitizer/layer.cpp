@@ -132,6 +132,25 @@ void addSide(
   operands.add(name, at, bytes, flags);
 }
 
+bool isCaptured(puone_stream stream) {
+  int32_t captured = 0;
+  if (graphs != nullptr) graphs->is_capturing(stream, &captured);
+  return captured != 0;
+}
+
+/// Delivers what was found of a copy that uses host memory: an exception lets its caller free that
+/// memory, so that the copy has to be complete before.
+puone_status deliverOfHostCopy(puone_stream stream) {
+  const bool raises = sanitizer().hasFindings() && on_report.load() == OnReport::Raise;
+  if (C10_UNLIKELY(raises && !isCaptured(stream))) {
+    const puone_status status = driver->stream_synchronize(stream);
+    if (hasWaited(status)) sanitizer().hostWaitsForStream(stream);
+    if (status != PUONE_OK) return status; // what was found is delivered with the next call
+  }
+  deliver();
+  return PUONE_OK;
+}
+
 puone_status memcpyAsync(
     void* dst, const void* src, size_t bytes, puone_memcpy_kind kind, puone_stream stream) {
   Piece piece{"memcpy_async", callSite(), {}, false};
@@ -144,6 +163,7 @@ puone_status memcpyAsync(
   addSide(piece.operands, "src", src, bytes, from_host, {.reads = true, .partial = to_host});
   piece.copies = !to_host && !from_host;
   sanitizer().queued(stream, std::move(piece));
+  if (to_host || from_host) return deliverOfHostCopy(stream);
   deliver();
   return status;
 }
@@ -173,9 +193,7 @@ struct HostFunction {
 };
 
 puone_status streamHostFunc(puone_stream stream, puone_host_func function, void* user_data) {
-  int32_t captured = 0;
-  if (graphs != nullptr) graphs->is_capturing(stream, &captured);
-  if (function == nullptr || captured != 0) { // captured, it may run any number of times
+  if (function == nullptr || isCaptured(stream)) { // captured, it may run any number of times
     return driver->stream_host_func(stream, function, user_data);
   }
   auto mine = std::make_unique<HostFunction>(

@@ -103,6 +103,27 @@ assert len(torch.puone.sanitizer.reports()) == 1
     )
 
 
+def test_memory_of_the_host_is_in_use_no_more_when_a_copy_raises(python: Python) -> None:
+    """The exception frees it."""
+    succeeds(
+        python,
+        """
+x = torch.empty(1 << 20, device="puone")
+for copy in (lambda: x.cpu(), lambda: x[0].item()):
+    torch.puone._sleep_ms(200)
+    try:
+        copy()
+    except RuntimeError as error:
+        assert "never written" in str(error), error
+        assert torch.puone.current_stream().query()
+    else:
+        raise AssertionError("did not raise")
+    x = torch.empty(1 << 20, device="puone")
+""",
+        PUONE_SANITIZE="raise",
+    )
+
+
 def test_what_the_host_does_raises_at_the_end_of_the_block(python: Python) -> None:
     succeeds(
         python,
