@@ -342,9 +342,10 @@ ccache: ## install the compiler's cache by apt, if it is not there
 	  || { sudo apt-get update --quiet && sudo apt-get install --yes --no-install-recommends ccache; }
 
 # The compiler of the cuda driver's kernels: the machine's own, else wheels (cmake/cuda.cmake finds
-# them). Linking by nvcc looks for lib64.
+# them). Linking by nvcc looks for lib64. NVRTC is for the tests, and is the pinned one everywhere.
 CUDA_WHEELS := build/cuda-toolkit
-build/.cuda: $(SUITE) requirements/cuda.txt
+NVRTC_WHEEL := build/nvrtc
+build/.cuda: $(SUITE) requirements/cuda.txt requirements/nvrtc.txt
 	@mkdir -p build
 	@if ! command -v nvcc > /dev/null; then \
 	  echo "install nvcc and CUDA's headers into $(CUDA_WHEELS): 0.5 GB"; \
@@ -353,6 +354,9 @@ build/.cuda: $(SUITE) requirements/cuda.txt
 	    --requirement requirements/cuda.txt; \
 	  if test -d $(CUDA_WHEELS)/nvidia/cu13; then ln -s lib $(CUDA_WHEELS)/nvidia/cu13/lib64; fi; \
 	fi
+	@echo "install NVRTC into $(NVRTC_WHEEL): 0.2 GB"
+	@rm -rf $(NVRTC_WHEEL)
+	@$(INSTALL) --no-deps --target $(NVRTC_WHEEL) --requirement requirements/nvrtc.txt
 	@touch $@
 
 # What tests of ci/ compare with comes from npm; node and npm themselves come as a wheel. Node has

@@ -23,6 +23,8 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 
 #: The cuda driver without a GPU (test/standin). It needs CUDA's headers, which `make` installs.
 STANDIN = LIBRARIES / "libpuone_cuda_standin.so"
+#: In the place of the compiler that it takes for modules, by PUONE_CUDA_NVRTC.
+FAKE_NVRTC = LIBRARIES / "libpuone_fake_nvrtc.so"
 needs_standin = pytest.mark.skipif(not STANDIN.exists(), reason="built without CUDA's headers")
 
 #: A driver around another one, which is unusual and nowhere wrong (test/subjects/driver).

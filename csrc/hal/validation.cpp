@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "hal/entries.h"
 #include "hal/ipc.h"
 #include "hal/live_set.h"
+#include "hal/module.h"
 
 namespace puone {
 namespace {
@@ -73,14 +75,15 @@ const char* lastErrorMessage() {
 // ---- live objects ----
 
 /// The bits of a stream are its device; of an event, its device, its flags and whether it was
-/// recorded; of a kernel, the size of its arguments in bytes. A graph has none, and neither has
-/// memory of another process.
+/// recorded; of a kernel, the size of its arguments in bytes and the device of its module. A graph
+/// has none, and neither has memory of another process or a module.
 struct Live {
   LiveSet streams;
   LiveSet events;
   LiveSet kernels;
   LiveSet graphs;
   LiveSet mappings;
+  LiveSet modules;
 
   template <class F>
   void forEachSet(const F& f) {
@@ -89,6 +92,7 @@ struct Live {
     f(kernels);
     f(graphs);
     f(mappings);
+    f(modules);
   }
 };
 
@@ -105,8 +109,63 @@ uint64_t eventBits(int32_t device, uint32_t flags) {
 int32_t deviceOf(uint64_t bits) {
   return static_cast<int32_t>(static_cast<uint32_t>(bits));
 }
+/// Of a kernel that runs on `device` only; -1: on any.
+uint64_t kernelBits(uint64_t args_size, int32_t device) {
+  return args_size << 16 | static_cast<uint16_t>(device);
+}
+uint64_t argsSizeOf(uint64_t kernel_bits) {
+  return kernel_bits >> 16;
+}
+int32_t onlyDeviceOf(uint64_t kernel_bits) {
+  return static_cast<int16_t>(static_cast<uint16_t>(kernel_bits));
+}
 bool isTimed(uint64_t bits) {
   return (bits >> 32 & PUONE_EVENT_TIMING) != 0;
+}
+
+/// The kernels of live modules, which end with them.
+class ModulesKernels {
+ public:
+  void add(puone_module module, puone_kernel kernel, uint64_t bits) {
+    const std::lock_guard guard(mutex_);
+    all_[module].emplace_back(kernel, bits);
+  }
+  /// Ends the kernels of a module. What it gives goes back to revive() if they live on.
+  auto end(puone_module module) {
+    const std::lock_guard guard(mutex_);
+    auto ended = all_.extract(module);
+    if (!ended.empty()) {
+      for (const auto& [kernel, bits] : ended.mapped()) live().kernels.erase(kernel);
+    }
+    return ended;
+  }
+  template <class Ended>
+  void revive(Ended ended) {
+    if (ended.empty()) return;
+    for (const auto& [kernel, bits] : ended.mapped()) live().kernels.insert(kernel, bits);
+    const std::lock_guard guard(mutex_);
+    all_.insert(std::move(ended));
+  }
+  void clear() {
+    const std::lock_guard guard(mutex_);
+    all_.clear();
+  }
+  /// Hold the lock during fork(), before those of the sets.
+  void lock() {
+    mutex_.lock();
+  }
+  void unlock() {
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<puone_module, std::vector<std::pair<puone_kernel, uint64_t>>> all_;
+};
+
+ModulesKernels& modulesKernels() {
+  static auto* const only = new ModulesKernels(); // leaked, as what is live
+  return *only;
 }
 
 std::atomic<bool> running{false};     // between init() and shutdown()
@@ -434,12 +493,14 @@ puone_status release(
 // ---- driver ----
 
 void beforeFork() {
+  modulesKernels().lock();
   live().forEachSet([](const LiveSet& set) { set.lock(); });
   Releasing::mutex().lock();
 }
 void afterFork() {
   Releasing::mutex().unlock();
   live().forEachSet([](const LiveSet& set) { set.unlock(); });
+  modulesKernels().unlock();
 }
 
 puone_status init() {
@@ -458,6 +519,7 @@ puone_status shutdown() {
     running.store(true, std::memory_order_release);
     return status;
   }
+  modulesKernels().clear();
   live().forEachSet([](LiveSet& set) { set.clear(); });
   known_count.store(-1, std::memory_order_relaxed);
   return status;
@@ -714,7 +776,8 @@ puone_status kernelFind(const char* name, puone_kernel_info* info, puone_kernel*
   puone_kernel kernel = nullptr;
   CHECKED(answered(driver->kernel_find(name, info != nullptr ? info : &found, &kernel)));
   const uint64_t args_size = info != nullptr ? info->args_size : found.args_size;
-  CHECKED(keep<puone_kernel>(entry, live().kernels, kernel, args_size, nullptr));
+  const uint64_t bits = kernelBits(args_size, /*device=*/-1);
+  CHECKED(keep<puone_kernel>(entry, live().kernels, kernel, bits, nullptr));
   *out = kernel;
   return PUONE_OK;
 }
@@ -779,10 +842,20 @@ puone_status kernelLaunch(
     puone_stream stream,
     const puone_launch_context* context) {
   constexpr const char* entry = "kernel_launch";
-  uint64_t args_size = 0;
+  uint64_t kernel_bits = 0;
   uint64_t stream_bits = 0;
-  CHECKED(checkHandle(entry, "kernel", live().kernels, kernel, args_size));
+  CHECKED(checkHandle(entry, "kernel", live().kernels, kernel, kernel_bits));
   CHECKED(checkStream(entry, stream, stream_bits));
+  const uint64_t args_size = argsSizeOf(kernel_bits);
+  const int32_t device = onlyDeviceOf(kernel_bits);
+  if (device >= 0 && device != deviceOf(stream_bits)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "the kernel's module is on device %d, the stream on device %d",
+        device,
+        deviceOf(stream_bits));
+  }
   if (args == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "args is NULL");
   if (bytes != args_size) {
     return refuse(
@@ -968,6 +1041,182 @@ puone_ipc_api wrapped(const puone_ipc_api& api) {
   return result;
 }
 
+// ---- extension "module" ----
+
+const puone_module_api* modules = nullptr;
+
+puone_status checkModule(const char* entry, puone_module module, uint64_t& bits) {
+  return checkHandle(entry, "module", live().modules, module, bits);
+}
+
+puone_status moduleTarget(int32_t device, puone_module_target* out) {
+  constexpr const char* entry = "module.target";
+  CHECKED(checkStruct(entry, out));
+  CHECKED(checkRunning(entry));
+  if (device != -1) CHECKED(checkDevice(entry, device));
+  return answered(modules->target(device, out));
+}
+
+puone_status compileModule(
+    const char* source, const puone_module_options* options, void** image, size_t* bytes) {
+  constexpr const char* entry = "module.compile";
+  constexpr uint32_t known = PUONE_MODULE_UNCONTRACTED;
+  CHECKED(checkOut(entry, image));
+  CHECKED(checkOut(entry, bytes));
+  CHECKED(checkRunning(entry));
+  if (source == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "source is NULL");
+  if (options != nullptr) {
+    CHECKED(checkStruct(entry, options));
+    if ((options->flags & ~known) != 0) {
+      return refuse(PUONE_INVALID_ARGUMENT, entry, "unknown flags 0x%x", options->flags);
+    }
+  }
+  return answered(modules->compile(source, options, image, bytes));
+}
+
+puone_status loadModule(int32_t device, const void* image, size_t bytes, puone_module* out) {
+  constexpr const char* entry = "module.load";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if (image == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "image is NULL");
+  puone_module made = nullptr;
+  CHECKED(answered(modules->load(device, image, bytes, &made)));
+  CHECKED(keep(entry, live().modules, made, eventBits(device, 0), modules->unload));
+  *out = made;
+  return PUONE_OK;
+}
+
+/// A field of 8 bytes of the arguments, behind the member that all of them begin with.
+puone_status checkField(
+    const char* entry, const puone_module_kernel& kernel, const char* what, uint64_t place) {
+  constexpr uint64_t field = sizeof(uint64_t);
+  if (place % field == 0 && place >= field && place <= kernel.args_size - field) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "kernel %.100s: %s cannot be at byte %llu of the arguments",
+      kernel.name,
+      what,
+      static_cast<unsigned long long>(place));
+}
+
+puone_status checkNumber(
+    const char* entry, const puone_module_kernel& kernel, const puone_module_number& number) {
+  return number.argument == 0 ? PUONE_OK : checkField(entry, kernel, "a number", number.argument);
+}
+
+puone_status checkAccess(
+    const char* entry, const puone_module_kernel& kernel, const puone_module_access& access) {
+  constexpr uint32_t known = PUONE_MODULE_READ | PUONE_MODULE_WRITE | PUONE_MODULE_PARTIAL;
+  if (access.name == nullptr || (access.step_count > 0 && access.steps == nullptr)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "kernel %.100s: an access has no name or steps",
+        kernel.name);
+  }
+  if ((access.flags & ~known) != 0 || access.element == 0) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "kernel %.100s: the access to %.100s has flags 0x%x and elements of %u bytes",
+        kernel.name,
+        access.name,
+        access.flags,
+        access.element);
+  }
+  CHECKED(checkField(entry, kernel, access.name, access.pointer));
+  for (uint64_t i = 0; i < access.step_count; ++i) {
+    CHECKED(checkNumber(entry, kernel, access.steps[i].size));
+    CHECKED(checkNumber(entry, kernel, access.steps[i].stride));
+  }
+  return PUONE_OK;
+}
+
+puone_status checkDeclaration(const char* entry, const puone_module_kernel* kernel) {
+  constexpr uint64_t most = uint64_t{1} << 32;
+  CHECKED(checkStruct(entry, kernel));
+  if (kernel->name == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "name is NULL");
+  if (kernel->args_size < sizeof(puone_module_arguments) || kernel->args_size >= most) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "kernel %.100s: arguments cannot have %llu bytes",
+        kernel->name,
+        static_cast<unsigned long long>(kernel->args_size));
+  }
+  if (kernel->error_count > PUONE_MODULE_MAX_ERRORS ||
+      (kernel->error_count > 0 && kernel->errors == nullptr) ||
+      (kernel->access_count > 0 && kernel->accesses == nullptr)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        entry,
+        "kernel %.100s: the list of errors or accesses is NULL, or there are too many errors",
+        kernel->name);
+  }
+  for (uint32_t i = 0; i < kernel->error_count; ++i) {
+    if (kernel->errors[i] == nullptr) {
+      return refuse(PUONE_INVALID_ARGUMENT, entry, "kernel %.100s: a text is NULL", kernel->name);
+    }
+  }
+  for (uint64_t i = 0; i < kernel->access_count; ++i) {
+    CHECKED(checkAccess(entry, *kernel, kernel->accesses[i]));
+  }
+  return PUONE_OK;
+}
+
+puone_status findInModule(
+    puone_module module, const puone_module_kernel* kernel, puone_kernel* out) {
+  constexpr const char* entry = "module.find";
+  uint64_t module_bits = 0;
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkModule(entry, module, module_bits));
+  if (kernel == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "kernel is NULL");
+  CHECKED(checkDeclaration(entry, kernel));
+  puone_kernel found = nullptr;
+  CHECKED(answered(modules->find(module, kernel, &found)));
+  const uint64_t bits = kernelBits(kernel->args_size, deviceOf(module_bits));
+  CHECKED(keep<puone_kernel>(entry, live().kernels, found, bits, nullptr));
+  modulesKernels().add(module, found, bits);
+  *out = found;
+  return PUONE_OK;
+}
+
+puone_status kernelsDeclaration(puone_kernel kernel, const puone_module_kernel** out) {
+  constexpr const char* entry = "module.declaration";
+  uint64_t bits = 0;
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkHandle(entry, "kernel", live().kernels, kernel, bits));
+  return answered(modules->declaration(kernel, out));
+}
+
+puone_status unloadModule(puone_module module) {
+  constexpr const char* entry = "module.unload";
+  if (module == nullptr) return PUONE_OK;
+  uint64_t bits = 0;
+  CHECKED(checkModule(entry, module, bits));
+  if (!live().modules.erase(module)) return checkModule(entry, module, bits);
+  // The kernels end first, so that no other thread launches one meanwhile.
+  auto ended = modulesKernels().end(module);
+  const puone_status status = answered(modules->unload(module));
+  if (status != PUONE_OK) {
+    modulesKernels().revive(std::move(ended));
+    keep<puone_module>(entry, live().modules, module, bits, nullptr);
+  }
+  return status;
+}
+
+puone_module_api wrapped(const puone_module_api& api) {
+  puone_module_api result = api;
+  result.target = moduleTarget;
+  result.compile = compileModule;
+  result.load = loadModule;
+  result.find = findInModule;
+  result.declaration = kernelsDeclaration;
+  result.unload = unloadModule;
+  return result;
+}
+
 // ---- extensions ----
 
 /// The wrapped table of an extension, created at the first request. Its entries call the driver's
@@ -1000,6 +1249,8 @@ puone_status getExtension(const char* name, uint32_t min_version, const void** o
     found = wrappedOnce(found, tracing);
   } else if (asked == PUONE_IPC_EXTENSION) {
     found = wrappedOnce(found, ipc);
+  } else if (asked == PUONE_MODULE_EXTENSION) {
+    found = wrappedOnce(found, modules);
   }
   *out = found;
   return PUONE_OK;

@@ -4,6 +4,10 @@
 #   puone_kernel_sources(<variable> <set>)  the sources of a set of kernels and their registry
 #   puone_add_host_kernels(<target>)        compiles those of the set PUONE_KERNELS for the host, once
 #                                           per instruction set, and links them into <target>
+#   puone_add_module_dialect(<target> <flavour> [<option>...])
+#                                           links what the sources of modules are compiled behind, in
+#                                           the flavour host or simt, into <target>; the options are
+#                                           those of amalgamate.py
 #
 # PUONE_KERNEL_LEVELS=native builds the best instruction set of this processor only, a third of the
 # work, and `baseline` the one of every processor. PUONE_KERNELS chooses the set, one of
@@ -18,6 +22,8 @@ else()
   set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
 endif()
 set(PUONE_KERNELS all CACHE STRING "Which kernels: all, basic or none")
+# Kernels touch no errno and no floating-point traps; knowing that, the compiler can vectorise.
+set(PUONE_KERNEL_OPTIONS -fno-math-errno -fno-trapping-math)
 
 # The best level of the processor that builds, by what the driver itself asks (variants.cpp).
 function(puone_native_level result)
@@ -83,8 +89,7 @@ function(puone_add_host_kernels target)
     add_library(${objects} OBJECT ${sources})
     target_link_libraries(${objects} PRIVATE puone_driver_options)
     target_compile_definitions(${objects} PRIVATE PUONE_ISA=${level})
-    # Kernels touch no errno and no floating-point traps; knowing that, the compiler can vectorise.
-    target_compile_options(${objects} PRIVATE -fno-math-errno -fno-trapping-math)
+    target_compile_options(${objects} PRIVATE ${PUONE_KERNEL_OPTIONS})
     if(NOT PUONE_SANITIZE)
       target_compile_options(${objects} PRIVATE -O3)
     endif()
@@ -93,4 +98,15 @@ function(puone_add_host_kernels target)
     endif()
     target_link_libraries(${target} PRIVATE ${objects})
   endforeach()
+endfunction()
+
+function(puone_add_module_dialect target flavour)
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/module_dialect_${flavour}.cpp")
+  set(script "${PUONE_KERNELS_DIR}/amalgamate.py")
+  add_custom_command(
+    OUTPUT "${source}"
+    COMMAND "${Python_EXECUTABLE}" "${script}" ${flavour} "${source}" --depfile "${source}.d" ${ARGN}
+      --include "${PUONE_KERNELS_DIR}/.." --include "${PUONE_GENERATED_DIR}"
+    DEPENDS "${script}" DEPFILE "${source}.d" VERBATIM)
+  target_sources(${target} PRIVATE "${source}")
 endfunction()

@@ -30,6 +30,8 @@ CSRC = Path(__file__).resolve().parents[2] / "csrc"
 HAL = CSRC / "hal" / "hal.h"
 ORIGIN = CSRC / "hal" / "origin.h"
 IPC = CSRC / "hal" / "ipc.h"
+MODULE = CSRC / "hal" / "module.h"
+HEADERS = (HAL, ORIGIN, IPC, MODULE)
 GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
@@ -40,6 +42,8 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "puone_memcpy_kind": (abi.MemcpyKind, "PUONE_MEMCPY_"),
     "puone_event_flags": (abi.EventFlags, "PUONE_EVENT_"),
     "puone_trace_kind": (abi.TraceKind, "PUONE_TRACE_"),
+    "puone_module_flags": (abi.ModuleFlags, "PUONE_MODULE_"),
+    "puone_module_access_flags": (abi.ModuleAccessFlags, "PUONE_MODULE_"),
 }
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_driver_info": abi.DriverInfo,
@@ -56,6 +60,14 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_origin_api": abi.OriginApi,
     "puone_ipc_memory_handle": abi.IpcMemoryHandle,
     "puone_ipc_api": abi.IpcApi,
+    "puone_module_target": abi.ModuleTarget,
+    "puone_module_options": abi.ModuleOptions,
+    "puone_module_arguments": abi.ModuleArguments,
+    "puone_module_number": abi.ModuleNumber,
+    "puone_module_step": abi.ModuleStep,
+    "puone_module_access": abi.ModuleAccess,
+    "puone_module_kernel": abi.ModuleKernel,
+    "puone_module_api": abi.ModuleApi,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
@@ -68,6 +80,8 @@ CONSTANTS = {
     "PUONE_TRACE_VERSION": abi.TRACE_VERSION,
     "PUONE_ORIGIN_VERSION": abi.ORIGIN_VERSION,
     "PUONE_IPC_VERSION": abi.IPC_VERSION,
+    "PUONE_MODULE_VERSION": abi.MODULE_VERSION,
+    "PUONE_MODULE_MAX_ERRORS": abi.MODULE_MAX_ERRORS,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
@@ -90,6 +104,12 @@ TYPES: dict[str, Any] = {
     "puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
     "const puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
     "puone_kernel_info*": POINTER(abi.KernelInfo),
+    "puone_module": c_void_p,
+    "puone_module*": POINTER(c_void_p),
+    "const puone_module_kernel*": POINTER(abi.ModuleKernel),
+    "const puone_module_kernel**": POINTER(POINTER(abi.ModuleKernel)),
+    "const puone_module_options*": POINTER(abi.ModuleOptions),
+    "puone_module_target*": POINTER(abi.ModuleTarget),
     "const puone_launch_context*": POINTER(abi.LaunchContext),
     "puone_memcpy_kind": c_int32,
     "puone_pointer_attributes*": POINTER(abi.PointerAttributes),
@@ -97,6 +117,7 @@ TYPES: dict[str, Any] = {
     "puone_stream": c_void_p,
     "puone_stream*": POINTER(c_void_p),
     "size_t": c_size_t,
+    "size_t*": POINTER(c_size_t),
     "uint32_t": c_uint32,
     "uint64_t": c_uint64,
     "uint64_t*": POINTER(c_uint64),
@@ -116,7 +137,7 @@ def body(kind: str, name: str) -> str:
     form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
         form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
-    found = re.search(form, code(HAL) + code(ORIGIN) + code(IPC))
+    found = re.search(form, "".join(code(header) for header in HEADERS))
     assert found, f"no {kind} {name} in the header"
     return found[1]
 
@@ -169,9 +190,9 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
     declared = re.findall(
-        r"typedef (?:struct|enum) (puone_\w+) \{", code(HAL) + code(ORIGIN) + code(IPC)
+        r"typedef (?:struct|enum) (puone_\w+) \{", "".join(code(header) for header in HEADERS)
     )
-    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL))
+    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL) + code(MODULE))
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 
@@ -229,7 +250,8 @@ def test_a_c_compiler_agrees_on_every_value_and_offset(tmp_path: Path) -> None:
     ]
     includes = "".join(f'#include "{header}"\n' for header in headers)
     source.write_text(
-        '#include <stdio.h>\n#include "hal/hal.h"\n#include "hal/origin.h"\n#include "hal/ipc.h"\n'
+        "#include <stdio.h>\n"
+        + "".join(f'#include "hal/{header.name}"\n' for header in HEADERS)
         + includes
         + "int main(void) {\n"
         + "\n".join(lines)

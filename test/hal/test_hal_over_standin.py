@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sanitizers import SANITIZED, build
-from suites import ODD, STANDIN, needs_standin, odd
+from suites import FAKE_NVRTC, ODD, STANDIN, needs_standin, odd
 from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied
 
 from hal_conformance.driver import Driver
@@ -26,12 +26,13 @@ pytestmark = needs_standin
 # The driver does not share memory between processes yet.
 NOT_THERE = frozenset(f'not there: the extension "{name}"' for name in ("fault", "ipc", "origin"))
 UNVALIDATED = NOT_THERE | {"not declared: capability VALIDATION", *ONE_DEVICE}
+NVRTC = {"PUONE_CUDA_NVRTC": str(FAKE_NVRTC)}
 # The suite fills devices to the brim.
-ONE = {"PUONE_STANDIN_DEVICES": "1", "PUONE_STANDIN_MEMORY": "64"}
-THREE = {"PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_MEMORY": "64"}
+ONE = {**NVRTC, "PUONE_STANDIN_DEVICES": "1", "PUONE_STANDIN_MEMORY": "64"}
+THREE = {**NVRTC, "PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_MEMORY": "64"}
 GUISES = {
     "adversarial": Guise({**THREE, "PUONE_STANDIN_SEED": "20"}, NOT_THERE),
-    "no_device": Guise({"PUONE_STANDIN_DEVICES": "0"}, NOT_THERE | NO_DEVICE),
+    "no_device": Guise({**NVRTC, "PUONE_STANDIN_DEVICES": "0"}, NOT_THERE | NO_DEVICE),
 }
 
 

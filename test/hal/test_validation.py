@@ -12,14 +12,14 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import byref, c_float, c_int32, c_uint64, c_void_p, sizeof
+from ctypes import POINTER, byref, c_float, c_int32, c_size_t, c_uint64, c_void_p, sizeof
 from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import ODD, SIM, STANDIN, needs_standin, odd
+from suites import FAKE_NVRTC, ODD, SIM, STANDIN, needs_standin, odd
 
-from hal_conformance import abi, contract, kernels
+from hal_conformance import abi, contract, kernels, modules
 from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Status
 from hal_conformance.driver import Driver
 from hal_conformance.kernels import DType
@@ -291,7 +291,14 @@ CASES = [(entry, case) for entry, cases in MISUSE.items() for case in cases]
 
 #: A library, and its environment.
 Setup = tuple[Path, dict[str, str]]
-OVER_STANDIN: Setup = (ODD, {**odd("validation", STANDIN), "PUONE_STANDIN_MEMORY": "64"})
+OVER_STANDIN: Setup = (
+    ODD,
+    {
+        **odd("validation", STANDIN),
+        "PUONE_STANDIN_MEMORY": "64",
+        "PUONE_CUDA_NVRTC": str(FAKE_NVRTC),
+    },
+)
 
 
 @pytest.fixture(
@@ -404,6 +411,112 @@ def misuse_ipc(hal: Driver) -> list[str]:
 
 def test_misuse_of_memory_between_processes_is_refused() -> None:
     assert_nothing_wrong((SIM, {}), misuse_ipc)
+
+
+def _find(hal: Driver, module: int | None, **wrong: Any) -> int:
+    """find() of a kernel that is there, but for what is wrong in the declaration."""
+    kernel = modules.declaration("scale")
+    access = {name: wrong.pop(name) for name in ("pointer", "flags", "element") if name in wrong}
+    for holder, changed in ((kernel, wrong), (kernel.accesses[0], access)):
+        for name, value in changed.items():
+            setattr(holder, name, value)
+    return int(hal.module().find(module, byref(kernel), out()))
+
+
+def _compile(hal: Driver, source: bytes | None, **options: Any) -> int:
+    given = byref(abi.ModuleOptions(**options)) if options else None
+    return int(hal.module().compile(source, given, out(), byref(c_size_t())))
+
+
+#: The same for the extension "module"; `it` is a module that is loaded.
+MODULE_MISUSE: dict[str, dict[str, Callable[[Driver, int], int]]] = {
+    "target": {
+        "no result": lambda hal, it: hal.module().target(0, None),
+        "small struct": lambda hal, it: hal.module().target(
+            0, byref(abi.ModuleTarget(struct_size=SMALL))
+        ),
+    },
+    "compile": {
+        "no source": lambda hal, it: _compile(hal, None),
+        "no image": lambda hal, it: hal.module().compile(b"", None, None, byref(c_size_t())),
+        "no size": lambda hal, it: hal.module().compile(b"", None, out(), None),
+        "small struct": lambda hal, it: _compile(hal, b"", struct_size=SMALL),
+        "unknown flag": lambda hal, it: _compile(hal, b"", flags=1 << 9),
+    },
+    "load": {
+        "no image": lambda hal, it: hal.module().load(0, None, 100, out()),
+        "no result": lambda hal, it: hal.module().load(0, b"image", 5, None),
+    },
+    "find": {
+        "no module": lambda hal, it: _find(hal, None),
+        "wild module": lambda hal, it: _find(hal, WILD),
+        "no kernel": lambda hal, it: hal.module().find(it, None, out()),
+        "no result": lambda hal, it: hal.module().find(
+            it, byref(modules.declaration("scale")), None
+        ),
+        "small struct": lambda hal, it: _find(hal, it, struct_size=SMALL),
+        "no name": lambda hal, it: _find(hal, it, name=None),
+        "small arguments": lambda hal, it: _find(hal, it, args_size=32),
+        "too many errors": lambda hal, it: _find(hal, it, error_count=5),
+        "no errors": lambda hal, it: _find(hal, it, errors=None),
+        "no accesses": lambda hal, it: _find(hal, it, accesses=None),
+        "address beyond the end": lambda hal, it: _find(hal, it, pointer=1 << 20),
+        "address across the end": lambda hal, it: _find(hal, it, pointer=2**64 - 8),
+        "address between words": lambda hal, it: _find(hal, it, pointer=44),
+        "address of the driver's": lambda hal, it: _find(hal, it, pointer=0),
+        "unknown access": lambda hal, it: _find(hal, it, flags=1 << 9),
+        "elements of no size": lambda hal, it: _find(hal, it, element=0),
+    },
+    "declaration": {
+        "no kernel": lambda hal, it: hal.module().declaration(
+            None, byref(POINTER(abi.ModuleKernel)())
+        ),
+        "wild kernel": lambda hal, it: hal.module().declaration(
+            WILD, byref(POINTER(abi.ModuleKernel)())
+        ),
+        "no result": lambda hal, it: hal.module().declaration(
+            modules.found(hal, it, "scale"), None
+        ),
+    },
+    "unload": {
+        "wild": lambda hal, it: hal.module().unload(WILD),
+        "a stream": lambda hal, it: hal.module().unload(hal.stream()),
+    },
+}
+
+
+def misuse_modules(hal: Driver) -> list[str]:
+    """Misuse the entries of "module", and launches of kernels whose module is gone."""
+    hal.ok(hal.api.init())
+    wrong = []
+    module = modules.loaded(hal, modules.compiled(hal))
+    for entry, cases in MODULE_MISUSE.items():
+        for case, call in cases.items():
+            if call(hal, module) != ARGUMENT or not hal.message().startswith(f"module.{entry}: "):
+                wrong.append(f"{entry}, {case}: {hal.message()!r}")
+    for device in (-1, 99):
+        if hal.module().load(device, b"image", 5, out()) != DEVICE:
+            wrong.append(f"load: device {device}")
+    kernel, block = modules.found(hal, module, "scale"), hal.malloc(64)
+    args = modules.args(4, block, block)
+    for size, stream, what in ((72, hal.stream(1), "on device 0"), (64, hal.stream(), "bytes")):
+        if _launch(hal, kernel, byref(args), size, stream) != ARGUMENT or what not in hal.message():
+            wrong.append(f"kernel_launch: {what}: {hal.message()!r}")
+    hal.ok(hal.module().unload(module))
+    if hal.module().unload(module) != ARGUMENT:
+        wrong.append("unload: twice")
+    for late in (
+        lambda: _launch(hal, kernel, byref(args), 72, hal.stream()),
+        lambda: hal.module().declaration(kernel, byref(POINTER(abi.ModuleKernel)())),
+    ):
+        if late() != ARGUMENT or "not a live kernel" not in hal.message():
+            wrong.append(f"a kernel outlives its module: {hal.message()!r}")
+    hal.ok(hal.api.shutdown())
+    return wrong
+
+
+def test_misuse_of_modules_is_refused(setup: Setup) -> None:
+    assert_nothing_wrong(setup, misuse_modules)
 
 
 def destroy_at_once(hal: Driver) -> list[str]:

@@ -9,14 +9,19 @@ import subprocess
 import hal_suite
 import pytest
 from mutate import load
-from suites import LIBRARIES, ROOT, build_target, needs_standin
+from suites import FAKE_NVRTC, LIBRARIES, ROOT, build_target, needs_standin
 
 pytestmark = needs_standin
 
 LIES = load(ROOT / "test" / "standin")
 BUILD = LIBRARIES.parent
 LIBRARY = BUILD / "liars" / "lib" / "libpuone_lying_cuda_standin.so"
-SMALL = {"PUONE_DRIVER": str(LIBRARY), "PUONE_STANDIN_MEMORY": "64", "PUONE_STANDIN_DEVICES": "1"}
+SMALL = {
+    "PUONE_DRIVER": str(LIBRARY),
+    "PUONE_CUDA_NVRTC": str(FAKE_NVRTC),
+    "PUONE_STANDIN_MEMORY": "64",
+    "PUONE_STANDIN_DEVICES": "1",
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

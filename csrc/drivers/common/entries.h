@@ -38,6 +38,8 @@ struct Extension {
   std::string_view name;
   uint32_t version;
   const void* table;
+  /// Why it is not there on this machine, NULL if it is; NULL for one that always is.
+  const char* (*missing)() = nullptr;
 };
 
 /// `Traits` as in life.h.
@@ -279,6 +281,9 @@ class Entries {
     return guarded("get_extension", [=] {
       for (const Extension& extension : Traits::extensions()) {
         if (extension.name != name || extension.version < min_version) continue;
+        if (const char* reason = extension.missing != nullptr ? extension.missing() : nullptr) {
+          fail(PUONE_UNSUPPORTED, "extension %.100s: %s", name, reason);
+        }
         *out = extension.table;
         return;
       }

@@ -3,13 +3,19 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "drivers/common/correlation.h"
 #include "drivers/common/entries.h"
+#include "drivers/common/module_kernels.h"
 #include "drivers/common/origin.h"
 #include "hal/hal.h"
 #include "hal/ipc.h"
+#include "hal/module.h"
 #include "hal/origin.h"
 
 namespace puone {
@@ -121,6 +127,70 @@ class IpcEntries {
       exportMemory,
       openMemory,
       closeMemory,
+  };
+};
+
+/// The extension "module". `Traits` as in life.h.
+template <class Traits>
+class ModuleEntries {
+  using Table = Entries<Traits>;
+  using Driver = typename Traits::Driver;
+
+  static puone_status target(int32_t device, puone_module_target* out) {
+    return Table::entry(
+        "module.target", [=](Driver& d) { fillStruct(out, d.moduleTarget(device)); });
+  }
+
+  static puone_status compile(
+      const char* source, const puone_module_options* options, void** image, size_t* bytes) {
+    return Table::entry("module.compile", [=](Driver& d) {
+      constexpr puone_module_options kUsual{sizeof(puone_module_options), 0, nullptr};
+      const std::string made = d.compile(source, options != nullptr ? *options : kUsual);
+      void* const memory = std::malloc(made.size());
+      if (memory == nullptr) throw std::bad_alloc();
+      std::memcpy(memory, made.data(), made.size());
+      *image = memory;
+      *bytes = made.size();
+    });
+  }
+
+  static puone_status freeImage(void* image) {
+    std::free(image);
+    return PUONE_OK;
+  }
+
+  static puone_status load(int32_t device, const void* image, size_t bytes, puone_module* out) {
+    return Table::entry("module.load", [=](Driver& d) {
+      *out = d.loadModule(device, {static_cast<const char*>(image), bytes});
+    });
+  }
+
+  static puone_status find(
+      puone_module module, const puone_module_kernel* kernel, puone_kernel* out) {
+    return Table::entry("module.find", [=](Driver& d) { *out = d.findInModule(module, *kernel); });
+  }
+
+  static puone_status declaration(puone_kernel kernel, const puone_module_kernel** out) {
+    return Table::entry("module.declaration", [=](Driver&) { *out = &declarationOf(kernel); });
+  }
+
+  static puone_status unload(puone_module module) {
+    return Table::entry("module.unload", [=](Driver& d) {
+      if (module != nullptr) d.unloadModule(module);
+    });
+  }
+
+ public:
+  static constexpr puone_module_api kTable = {
+      sizeof(puone_module_api),
+      PUONE_MODULE_VERSION,
+      target,
+      compile,
+      freeImage,
+      load,
+      find,
+      declaration,
+      unload,
   };
 };
 

@@ -13,10 +13,13 @@
 
 namespace puone {
 
+class GeneratedKernel;
+
 /// A kernel and the name that error messages of its launches use.
 struct NamedKernel {
   kernels::Kernel kernel;
-  std::string name; // "kernel copy"
+  std::string name;                           // "kernel copy"
+  const GeneratedKernel* generated = nullptr; // if it is of a module
 };
 
 inline std::vector<NamedKernel> withNames(std::span<const kernels::Kernel> kernels) {

@@ -8,7 +8,12 @@
 #include <utility>
 
 #include "drivers/common/error.h"
+#include "drivers/common/image.h"
+#include "drivers/common/image_cache.h"
+#include "drivers/common/module_source.h"
+#include "drivers/common/sha256.h"
 #include "drivers/cuda/current_device.h"
+#include "drivers/cuda/nvrtc.h"
 #include "drivers/cuda/probe.h"
 
 namespace puone::kernels::simt {
@@ -412,8 +417,95 @@ void Driver::launch(
     const puone_launch_context* context) {
   const NamedKernel& named = kernelOf(kernel);
   submit({stream, PUONE_TRACE_KERNEL, named.kernel.name, 0}, [&](const Target& target) {
+    if (target.graph != nullptr && named.generated != nullptr) {
+      target.graph->keep(named.generated->module());
+    }
     CudaLaunch(named, target.device, target.stream, target.cell, context).run(args);
   });
+}
+
+// ---- extension "module" ----
+
+namespace {
+
+constexpr std::string_view kName = "cuda"; // in images
+
+Module& moduleOf(puone_module handle) {
+  return *reinterpret_cast<Module*>(handle);
+}
+
+cudaDeviceProp propertiesOf(int32_t device) {
+  cudaDeviceProp found;
+  check("cudaGetDeviceProperties", cudaGetDeviceProperties(&found, device));
+  return found;
+}
+
+/// What decides about an image besides source and options.
+std::string identityOf(const std::string& target) {
+  Sha256 all;
+  all.addPart(Nvrtc::ofMachine().identity()).addPart(kernels::moduleDialect());
+  for (const std::string& option : compilerOptions(target, true)) all.addPart(option);
+  return all.hex();
+}
+
+} // namespace
+
+puone_module_target Driver::moduleTarget(int32_t device) {
+  std::string name = kUsualTarget;
+  if (device != -1) {
+    used_.store(true, std::memory_order_relaxed);
+    const cudaDeviceProp found = propertiesOf(device);
+    name = targetName(found.major, found.minor);
+  }
+  puone_module_target target{};
+  std::snprintf(target.name, sizeof target.name, "%s", name.c_str());
+  std::snprintf(target.flavour, sizeof target.flavour, "simt");
+  std::snprintf(target.identity, sizeof target.identity, "%s", identityOf(name).c_str());
+  return target;
+}
+
+std::string Driver::compile(const char* source, const puone_module_options& options) const {
+  const std::string target = options.target != nullptr ? options.target : kUsualTarget;
+  const bool contracts = (options.flags & PUONE_MODULE_UNCONTRACTED) == 0;
+  const std::vector<std::string> words = compilerOptions(target, contracts);
+  Sha256 key;
+  key.addPart(identityOf(target))
+      .addPart(contracts ? "contracted" : "uncontracted")
+      .addPart(source);
+  return cachedImage(kName, target, key.hex(), [&] {
+    return Nvrtc::ofMachine().compiled(inDialect(source), words);
+  });
+}
+
+puone_module Driver::loadModule(int32_t device, std::string_view bytes) {
+  const Image image = unpacked(kName, kernels::moduleDialect(), bytes);
+  use(device);
+  const cudaDeviceProp found = propertiesOf(device);
+  if (!runs(found.major, found.minor, image.target)) {
+    const std::string target(image.target);
+    fail(
+        PUONE_INVALID_ARGUMENT,
+        "puone:%d, which is %s, does not run code for %s",
+        device,
+        targetName(found.major, found.minor).c_str(),
+        target.c_str());
+  }
+  return reinterpret_cast<puone_module>(modules_.add(device, image.code));
+}
+
+puone_kernel Driver::findInModule(puone_module handle, const puone_module_kernel& declared) {
+  use(moduleOf(handle).device);
+  return moduleOf(handle).find(declared, names_);
+}
+
+void Driver::unloadModule(puone_module handle) {
+  Module& module = moduleOf(handle);
+  finish(module.device);
+  if (module.isInGraph()) {
+    fail(PUONE_INVALID_ARGUMENT, "a graph has a launch of one of the module's kernels");
+  }
+  makeCurrent(module.device);
+  modules_.remove(&module);
 }
 
 // ---- extension "graph" ----
@@ -462,6 +554,7 @@ void Driver::launchGraph(puone_graph handle, puone_stream stream_handle) {
 }
 
 void Driver::destroyGraph(puone_graph handle) {
+  graphOf(handle)->dropModules();
   graphs_.remove(reinterpret_cast<const GraphHandle*>(handle));
 }
 

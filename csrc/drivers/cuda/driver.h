@@ -13,15 +13,18 @@
 #include <vector>
 
 #include "drivers/common/handle_pool.h"
+#include "drivers/common/names.h"
 #include "drivers/cuda/device.h"
 #include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/event.h"
 #include "drivers/cuda/graph.h"
 #include "drivers/cuda/launch.h"
 #include "drivers/cuda/memory.h"
+#include "drivers/cuda/module.h"
 #include "drivers/cuda/status.h"
 #include "drivers/cuda/trace.h"
 #include "hal/hal.h"
+#include "hal/module.h"
 
 namespace puone::cuda {
 
@@ -111,6 +114,13 @@ class Driver {
   void launchGraph(puone_graph graph, puone_stream stream);
   void destroyGraph(puone_graph handle);
 
+  // extension "module"
+  puone_module_target moduleTarget(int32_t device);
+  std::string compile(const char* source, const puone_module_options& options) const;
+  puone_module loadModule(int32_t device, std::string_view image);
+  puone_kernel findInModule(puone_module handle, const puone_module_kernel& declared);
+  void unloadModule(puone_module handle);
+
   // extension "trace"
   void startTrace() {
     tracer_.start();
@@ -163,6 +173,8 @@ class Driver {
   Captures captures_;
   Tracer tracer_;
   std::mutex reporting_; // held while a failure is read and cleared, so that it is reported once
+  Names names_;
+  HandlePool<Module> modules_;
   HandlePool<Stream> streams_;
   HandlePool<Event> events_;
   HandlePool<GraphHandle> graphs_;

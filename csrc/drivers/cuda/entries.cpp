@@ -69,10 +69,17 @@ const puone_dlpack_api kDlpack = {
 
 // ---- extensions ----
 
+/// Why modules cannot be used, NULL if they can.
+const char* missingModules() {
+  if (!kLoadsModules) return "this driver was built with a CUDA older than 13";
+  return Cuda::hasKernels() ? nullptr : "this driver was built without kernels";
+}
+
 constexpr Extension kExtensions[] = {
     {PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &kDlpack},
     {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Cuda>::kTable},
     {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Cuda>::kTable},
+    {PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION, &ModuleEntries<Cuda>::kTable, missingModules},
 };
 
 std::span<const Extension> Cuda::extensions() {

@@ -34,6 +34,16 @@ HostCall& Graph::keep(std::unique_ptr<HostCall> call) {
   return *calls.back();
 }
 
+void Graph::keep(std::shared_ptr<const void> module) {
+  const std::lock_guard guard(mutex);
+  modules.push_back(std::move(module));
+}
+
+void Graph::dropModules() {
+  const std::lock_guard guard(mutex);
+  modules.clear();
+}
+
 void Captures::begin(cudaStream_t stream, int32_t device, DeviceErrors& errors) {
   auto graph = std::make_shared<Graph>(device, errors);
   const std::lock_guard guard(mutex_);

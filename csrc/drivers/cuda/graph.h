@@ -24,11 +24,15 @@ struct Graph {
 
   /// Keeps what the graph calls as long as the graph lives.
   HostCall& keep(std::unique_ptr<HostCall> call);
+  void keep(std::shared_ptr<const void> module);
+  /// The graph is destroyed, though launches of it may be queued.
+  void dropModules();
 
   const int32_t device;
   ErrorCell cell;   // the device errors of its kernels, whatever stream it is launched on
   std::mutex mutex; // guards what follows
   std::vector<std::unique_ptr<HostCall>> calls;
+  std::vector<std::shared_ptr<const void>> modules; // of its kernels
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr; // once instantiated
 };

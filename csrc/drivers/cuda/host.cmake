@@ -4,6 +4,9 @@
 set(PUONE_CUDA_DRIVER_DIR "${CMAKE_CURRENT_LIST_DIR}")
 set(PUONE_CUDA_HOST_SOURCES
   ../common/error.cpp
+  ../common/image.cpp
+  ../common/image_cache.cpp
+  ../common/sha256.cpp
   blas.cpp
   cublas.cpp
   device.cpp
@@ -14,8 +17,11 @@ set(PUONE_CUDA_HOST_SOURCES
   graph.cpp
   host_call.cpp
   launch.cpp
+  library.cpp
   memory.cpp
+  module.cpp
   native_stream.cpp
+  nvrtc.cpp
   probe.cpp
   status.cpp
   trace.cpp)

@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/cuda/launch.h"
 
+#include <cstring>
 #include <stdexcept>
+#include <vector>
 
 #include "drivers/common/error.h"
+#include "drivers/common/generated_kernel.h"
 #include "drivers/cuda/current_device.h"
 #include "drivers/cuda/spin.h"
 #include "drivers/cuda/status.h"
+#include "kernels/simt/geometry.h"
 
 namespace puone::cuda {
 
 void CudaLaunch::run(const void* args) {
   try {
-    kernel_.kernel.run(*this, args);
+    if (kernel_.generated != nullptr) {
+      startGenerated(args);
+    } else {
+      kernel_.kernel.run(*this, args);
+    }
   } catch (const Error& error) {
     throw Error{error.status, kernel_.name + ": " + error.text};
   } catch (const std::invalid_argument& error) {
@@ -20,6 +28,26 @@ void CudaLaunch::run(const void* args) {
   } catch (const std::exception& error) {
     throw Error{PUONE_INTERNAL, kernel_.name + ": " + error.what()};
   }
+}
+
+void CudaLaunch::startGenerated(const void* args) {
+  const auto* const bytes = static_cast<const unsigned char*>(args);
+  std::vector<unsigned char> prepared(bytes, bytes + kernel_.kernel.args_size);
+  kernel_.generated->prepare(prepared.data(), *this);
+  puone_module_arguments first;
+  std::memcpy(&first, prepared.data(), sizeof first);
+  if (first.count <= 0) return;
+  const kernels::Geometry grid = kernels::moduleGeometry(first.count, first.work);
+  void* arguments[] = {prepared.data()};
+  check(
+      "cudaLaunchKernel",
+      cudaLaunchKernel(
+          kernel_.generated->native(),
+          dim3(grid.blocks),
+          dim3(grid.threads),
+          arguments,
+          0,
+          stream_));
 }
 
 void* CudaLaunch::scratch(size_t bytes) {

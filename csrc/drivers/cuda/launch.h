@@ -43,6 +43,9 @@ class CudaLaunch final : public kernels::Launch {
   void delay(uint64_t ns) override;
 
  private:
+  /// Starts a kernel of a module.
+  void startGenerated(const void* args);
+
   const NamedKernel& kernel_;
   Device& device_;
   cudaStream_t const stream_;

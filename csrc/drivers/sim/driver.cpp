@@ -6,8 +6,15 @@
 #include <cstring>
 #include <utility>
 
+#include "drivers/common/generated_kernel.h"
+#include "drivers/common/image.h"
+#include "drivers/common/image_cache.h"
+#include "drivers/common/module_source.h"
+#include "drivers/common/sha256.h"
+#include "drivers/sim/compiler.h"
 #include "drivers/sim/host_guard.h"
 #include "drivers/sim/launch.h"
+#include "kernels/module_dialect.h"
 
 namespace puone::sim {
 namespace {
@@ -85,8 +92,12 @@ struct alignas(std::max_align_t) KernelWork final : Work {
   std::unique_ptr<Work> again() const override {
     return make(named, args(), memory, parallel);
   }
+  std::shared_ptr<const void> needs() const override {
+    return named.generated != nullptr ? named.generated->module() : nullptr;
+  }
   uint64_t run() override {
     SimLaunch launch(memory, parallel);
+    if (named.generated != nullptr) named.generated->prepare(this + 1, launch);
     kernel.run(launch, args());
     launch.throwDeviceError();
     return launch.delayNs();
@@ -112,7 +123,7 @@ struct alignas(std::max_align_t) KernelWork final : Work {
 static_assert(alignof(KernelWork) >= alignof(uint64_t), "as the argument structs are aligned");
 
 /// The kernels of the requested instruction set, by default the best one of this processor.
-std::span<const kernels::Kernel> kernelsFor(const std::string& isa) {
+const kernels::Variant& variantFor(const std::string& isa) {
   const kernels::Variant* chosen = nullptr;
   std::string known;
   for (const kernels::Variant& variant : kernels::variants()) {
@@ -127,14 +138,15 @@ std::span<const kernels::Kernel> kernelsFor(const std::string& isa) {
         isa.c_str(),
         known.c_str());
   }
-  return chosen->kernels;
+  return *chosen;
 }
 
 } // namespace
 
 Driver::Driver(const Options& options)
     : options_(options),
-      kernels_(withNames(kernelsFor(options.isa))),
+      variant_(variantFor(options.isa)),
+      kernels_(withNames(variant_.kernels)),
       memory_(options.devices, options.memory, options.poison),
       parallel_(options.cores),
       scheduler_(options, parallel_) {
@@ -658,6 +670,85 @@ void* Driver::openMemory(int32_t device, const puone_ipc_memory_handle& handle) 
         device);
   }
   return memory_.import(named.shared);
+}
+
+// ---- modules ----
+
+namespace {
+
+constexpr std::string_view kName = "sim"; // in images
+
+/// What decides about an image besides source and options.
+std::string identityOf(const std::string& isa) {
+  Sha256 all;
+  all.addPart(Compiler::ofMachine().identity()).addPart(kernels::moduleDialect());
+  for (const std::string& flag : Compiler::flags(isa, true)) all.addPart(flag);
+  return all.hex();
+}
+
+/// The instruction set of a target's name.
+const kernels::Variant& variantOf(std::string_view target) {
+  for (const kernels::Variant& variant : kernels::variants()) {
+    if (variant.isa == target) return variant;
+  }
+  const std::string name(target);
+  fail(PUONE_INVALID_ARGUMENT, "%.100s is not a target of this driver", name.c_str());
+}
+
+Module& moduleOf(puone_module handle) {
+  return *reinterpret_cast<Module*>(handle);
+}
+
+} // namespace
+
+puone_module_target Driver::moduleTarget(int32_t /*device*/) const {
+  puone_module_target target{};
+  std::snprintf(target.name, sizeof target.name, "%s", variant_.isa);
+  std::snprintf(target.flavour, sizeof target.flavour, "host");
+  std::snprintf(target.identity, sizeof target.identity, "%s", identityOf(variant_.isa).c_str());
+  return target;
+}
+
+std::string Driver::compile(const char* source, const puone_module_options& options) const {
+  const std::string isa = options.target != nullptr ? variantOf(options.target).isa : variant_.isa;
+  const bool contracts = (options.flags & PUONE_MODULE_UNCONTRACTED) == 0;
+  Sha256 key;
+  key.addPart(identityOf(isa)).addPart(contracts ? "contracted" : "uncontracted").addPart(source);
+  return cachedImage(kName, isa, key.hex(), [&] {
+    return Compiler::ofMachine().compile(inDialect(source), isa, contracts);
+  });
+}
+
+puone_module Driver::loadModule(int32_t device, std::string_view bytes) {
+  const Image image = unpacked(kName, kernels::moduleDialect(), bytes);
+  if (!variantOf(image.target).usable) {
+    const std::string target(image.target);
+    fail(PUONE_INVALID_ARGUMENT, "this processor cannot run target %s", target.c_str());
+  }
+  auto module = std::make_unique<Module>(device, image.code);
+  const Lock lock = scheduler_.lock();
+  scheduler_.checkAlive(device);
+  Module* const raw = module.get();
+  modules_.emplace(raw, std::move(module));
+  return reinterpret_cast<puone_module>(raw);
+}
+
+puone_kernel Driver::findInModule(puone_module handle, const puone_module_kernel& declared) {
+  const Lock lock = scheduler_.lock();
+  return moduleOf(handle).find(declared, names_);
+}
+
+void Driver::unloadModule(puone_module handle) {
+  Module& module = moduleOf(handle);
+  Lock lock = scheduler_.lock();
+  scheduler_.waitDevice(lock, module.device());
+  if (module.isInGraph()) {
+    fail(PUONE_INVALID_ARGUMENT, "a graph has a launch of one of the module's kernels");
+  }
+  module.close();
+  const auto found = modules_.find(&module);
+  unloaded_modules_.add(std::move(found->second));
+  modules_.erase(found);
 }
 
 // ---- injected faults ----

@@ -11,9 +11,11 @@
 #include <vector>
 
 #include "drivers/common/named_kernel.h"
+#include "drivers/common/names.h"
 #include "drivers/sim/faults.h"
 #include "drivers/sim/graph.h"
 #include "drivers/sim/memory.h"
+#include "drivers/sim/module.h"
 #include "drivers/sim/options.h"
 #include "drivers/sim/parallel.h"
 #include "drivers/sim/scheduler.h"
@@ -21,6 +23,7 @@
 #include "drivers/sim/trace.h"
 #include "hal/hal.h"
 #include "hal/ipc.h"
+#include "hal/module.h"
 
 namespace puone::sim {
 
@@ -119,6 +122,13 @@ class Driver {
     release(pointer);
   }
 
+  // modules
+  puone_module_target moduleTarget(int32_t device) const;
+  std::string compile(const char* source, const puone_module_options& options) const;
+  puone_module loadModule(int32_t device, std::string_view image);
+  puone_kernel findInModule(puone_module handle, const puone_module_kernel& declared);
+  void unloadModule(puone_module handle);
+
   // injected faults
   InjectedFaults& faults() {
     return faults_;
@@ -159,9 +169,14 @@ class Driver {
   void checkAlive(const void* address) const;
 
   const Options options_;
+  const kernels::Variant& variant_;        // of the kernels
   const std::vector<NamedKernel> kernels_; // never changed: handles and queued work point into it
   InjectedFaults faults_;
   Memory memory_;
+  Names names_;
+  // Modules that are loaded, which queued work and graphs use; guarded by the scheduler's lock.
+  std::unordered_map<const Module*, std::unique_ptr<Module>> modules_;
+  Quarantine<Module> unloaded_modules_;
   Parallel parallel_;
   Scheduler scheduler_;
   Tracer tracer_; // guarded by the scheduler's lock

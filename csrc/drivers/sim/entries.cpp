@@ -84,12 +84,18 @@ const puone_fault_api kFault = {
     resetFaults,
 };
 
+/// Why modules cannot be used, NULL if they can.
+const char* missingModules() {
+  return Sim::hasKernels() ? nullptr : "this driver was built without kernels";
+}
+
 constexpr Extension kExtensions[] = {
     {PUONE_FAULT_EXTENSION, PUONE_FAULT_VERSION, &kFault},
     {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Sim>::kTable},
     {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Sim>::kTable},
     {PUONE_IPC_EXTENSION, PUONE_IPC_VERSION, &IpcEntries<Sim>::kTable},
     {PUONE_ORIGIN_EXTENSION, PUONE_ORIGIN_VERSION, &OriginEntries<Sim>::kTable},
+    {PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION, &ModuleEntries<Sim>::kTable, missingModules},
 };
 
 std::span<const Extension> Sim::extensions() {

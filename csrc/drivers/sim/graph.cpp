@@ -43,6 +43,7 @@ void Capture::advance(size_t lane) {
 }
 
 void Capture::add(const Stream& stream, std::unique_ptr<const Work> work) {
+  if (auto needed = work->needs()) graph_->needs.push_back(std::move(needed));
   append(stream.lane, work->kind).work = std::move(work);
   advance(stream.lane);
 }

@@ -30,8 +30,9 @@ struct Graph {
     size_t record = 0; // number of the record that is made or waited for
   };
 
-  std::vector<Lane> lanes; // never empty
-  std::vector<Step> steps; // in the order of the calls
+  std::vector<Lane> lanes;                        // never empty
+  std::vector<Step> steps;                        // in the order of the calls
+  std::vector<std::shared_ptr<const void>> needs; // of the work
   size_t records = 0;
   bool instantiated = false;
   std::shared_ptr<Record> last; // the end of the last launch, or none

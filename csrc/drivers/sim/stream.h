@@ -86,6 +86,11 @@ struct Work {
     return nullptr;
   }
 
+  /// What a graph that has the work must keep; its module knows by that.
+  virtual std::shared_ptr<const void> needs() const {
+    return nullptr;
+  }
+
   /// Runs without any lock, or if it is brief, perhaps with the scheduler's. Returns the minimum
   /// duration of the work in ns. May throw Error.
   virtual uint64_t run() {

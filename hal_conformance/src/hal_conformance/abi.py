@@ -15,6 +15,7 @@ from ctypes import (
     c_char_p,
     c_float,
     c_int32,
+    c_int64,
     c_size_t,
     c_uint8,
     c_uint16,
@@ -40,6 +41,8 @@ TRACE_VERSION = 1
 ORIGIN_EXTENSION = b"origin"
 ORIGIN_VERSION = 1
 IPC_VERSION = 1
+MODULE_VERSION = 1
+MODULE_MAX_ERRORS = 4
 
 
 class Status(enum.IntEnum):
@@ -87,6 +90,17 @@ class EventFlags(enum.IntFlag):
     DEFAULT = 0
     TIMING = 1 << 0
     BLOCKING_SYNC = 1 << 1
+
+
+class ModuleFlags(enum.IntFlag):
+    DEFAULT = 0
+    UNCONTRACTED = 1 << 0
+
+
+class ModuleAccessFlags(enum.IntFlag):
+    READ = 1 << 0
+    WRITE = 1 << 1
+    PARTIAL = 1 << 2
 
 
 class TraceKind(enum.IntEnum):
@@ -443,6 +457,105 @@ class IpcApi(ctypes.Structure):
         ("struct_size", c_uint32),
         ("version", c_uint32),
         *((name, _function(name, arguments)) for name, arguments in IPC_ENTRIES.items()),
+    ]
+
+
+class ModuleTarget(Sized):
+    """puone_module_target of hal/module.h: what images are compiled for."""
+
+    name: bytes
+    flavour: bytes
+    identity: bytes
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("reserved", c_uint32),
+        ("name", c_char * NAME_MAX),
+        ("flavour", c_char * NAME_MAX),
+        ("identity", c_char * NAME_MAX),
+    ]
+
+
+class ModuleOptions(Sized):
+    _fields_ = [("struct_size", c_uint32), ("flags", c_uint32), ("target", c_char_p)]
+
+
+class ModuleArguments(ctypes.Structure):
+    """puone_module_arguments: the first member of the argument struct of each kernel."""
+
+    _fields_ = [
+        ("error", c_void_p),
+        ("count", c_int64),
+        ("work", c_int64),
+        ("codes", c_uint32 * MODULE_MAX_ERRORS),
+    ]
+
+
+class ModuleNumber(ctypes.Structure):
+    _fields_ = [("value", c_int64), ("argument", c_uint64)]
+
+
+class ModuleStep(ctypes.Structure):
+    _fields_ = [("size", ModuleNumber), ("stride", ModuleNumber)]
+
+
+class ModuleAccess(ctypes.Structure):
+    """puone_module_access: what a kernel does with one address among its arguments."""
+
+    name: bytes
+    pointer: int
+    flags: int
+    element: int
+    step_count: int
+    _fields_ = [
+        ("name", c_char_p),
+        ("pointer", c_uint64),
+        ("flags", c_uint32),
+        ("element", c_uint32),
+        ("step_count", c_uint64),
+        ("steps", POINTER(ModuleStep)),
+    ]
+
+
+class ModuleKernel(Sized):
+    """puone_module_kernel: what the caller says of a kernel."""
+
+    name: bytes
+    args_size: int
+    access_count: int
+    error_count: int
+    accesses: Any
+    errors: Any
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("error_count", c_uint32),
+        ("name", c_char_p),
+        ("args_size", c_uint64),
+        ("access_count", c_uint64),
+        ("accesses", POINTER(ModuleAccess)),
+        ("errors", POINTER(c_char_p)),
+    ]
+
+
+MODULE_ENTRIES: dict[str, tuple[type, ...]] = {
+    "target": (c_int32, POINTER(ModuleTarget)),
+    "compile": (c_char_p, POINTER(ModuleOptions), POINTER(c_void_p), POINTER(c_size_t)),
+    "free_image": (c_void_p,),
+    "load": (c_int32, c_void_p, c_size_t, POINTER(c_void_p)),
+    "find": (c_void_p, POINTER(ModuleKernel), POINTER(c_void_p)),
+    "declaration": (c_void_p, POINTER(POINTER(ModuleKernel))),
+    "unload": (c_void_p,),
+}
+
+
+class ModuleApi(ctypes.Structure):
+    """puone_module_api of hal/module.h: the optional table of kernels compiled at run time."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in MODULE_ENTRIES.items()),
     ]
 
 

@@ -23,6 +23,7 @@ EXTENSIONS = {
     "trace": abi.TRACE_VERSION,
     "origin": abi.ORIGIN_VERSION,
     "ipc": abi.IPC_VERSION,
+    "module": abi.MODULE_VERSION,
 }
 
 # Names a requirement may need beside the driver's capability bits.
@@ -35,6 +36,8 @@ CONDITIONS = {
     "trace": 'the extension "trace"',
     "origin": 'the extension "origin"',
     "ipc": 'the extension "ipc"',
+    "module": 'the extension "module"',
+    "module_compiler": 'a compiler for the extension "module"',
     "kernel_copy": 'the kernel "copy"',
     "kernel_copy_bits": 'the kernel "copy_bits"',
     "kernel_delay": 'the kernel "delay"',
@@ -175,6 +178,8 @@ class Driver:
             return self.count() >= 2 and all(self.can_access_peer(a, 1 - a) for a in (0, 1))
         if need in EXTENSIONS:
             return self._extension(need) is not None
+        if need == "module_compiler":
+            return self.module().target(-1, byref(abi.ModuleTarget())) != Status.UNSUPPORTED
         out = c_void_p()
         name = need.removeprefix("kernel_").encode()
         return Capability.KERNELS in self.capabilities() and (
@@ -207,6 +212,9 @@ class Driver:
 
     def ipc(self) -> abi.IpcApi:
         return abi.IpcApi.from_address(self._extension_there("ipc"))
+
+    def module(self) -> abi.ModuleApi:
+        return abi.ModuleApi.from_address(self._extension_there("module"))
 
     # ---- devices ----
 

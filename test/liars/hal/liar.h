@@ -154,4 +154,14 @@ void openedMemoryIsOfWholePages(puone_hal_api& table);
 void ownHandlesAreOpened(puone_hal_api& table);
 void closingDoesNothing(puone_hal_api& table);
 
+// Lies about the extension "module".
+void compilersAreSilent(puone_hal_api& table);
+void modulesAreOnDevice0(puone_hal_api& table);
+void damagedImagesAreLoaded(puone_hal_api& table);
+void sizesOfArgumentsAreIgnored(puone_hal_api& table);
+void generatedKernelsJumpTheQueue(puone_hal_api& table);
+void errorsOfGeneratedKernelsAreLost(puone_hal_api& table);
+void graphsLackGeneratedKernels(puone_hal_api& table);
+void unloadingDoesNotWait(puone_hal_api& table);
+
 } // namespace puone::liar

@@ -102,6 +102,14 @@ constexpr Lie kLies[] = {
     {"opened_memory_is_of_whole_pages", openedMemoryIsOfWholePages},
     {"own_handles_are_opened", ownHandlesAreOpened},
     {"closing_does_nothing", closingDoesNothing},
+    {"compilers_are_silent", compilersAreSilent},
+    {"modules_are_on_device_0", modulesAreOnDevice0},
+    {"damaged_images_are_loaded", damagedImagesAreLoaded},
+    {"sizes_of_arguments_are_ignored", sizesOfArgumentsAreIgnored},
+    {"generated_kernels_jump_the_queue", generatedKernelsJumpTheQueue},
+    {"errors_of_generated_kernels_are_lost", errorsOfGeneratedKernelsAreLost},
+    {"graphs_lack_generated_kernels", graphsLackGeneratedKernels},
+    {"unloading_does_not_wait", unloadingDoesNotWait},
     {"exports_more", tellTheTruth},
 };
 

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The machine's C++ compiler, which makes shared objects of the sources of modules.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace puone::sim {
+
+class Compiler {
+ public:
+  /// What CXX names, or else the first of c++, g++ and clang++ on PATH. It is asked for its version
+  /// once in a process. Throws Error(UNSUPPORTED) if there is none.
+  static const Compiler& ofMachine();
+
+  /// Changes with the compiler.
+  const std::string& identity() const {
+    return identity_;
+  }
+
+  /// The shared object. `isa` is an instruction set (kernels/isa.h). Throws Error(INVALID_ARGUMENT)
+  /// with all that the compiler says if the source does not compile.
+  std::string compile(const std::string& source, const std::string& isa, bool contracts) const;
+
+  /// Its flags for a source, but for where the result goes.
+  static std::vector<std::string> flags(const std::string& isa, bool contracts);
+
+ private:
+  Compiler(std::vector<std::string> command, std::string identity)
+      : command_(std::move(command)), identity_(std::move(identity)) {}
+  static Compiler find(const char* chosen);
+
+  const std::vector<std::string> command_; // a program, and perhaps arguments
+  const std::string identity_;
+};
+
+} // namespace puone::sim
