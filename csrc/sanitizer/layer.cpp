@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hal/module.h"
 #include "runtime/capture.h"
 #include "runtime/device.h"
 #include "runtime/device_allocator.h"
@@ -20,6 +21,7 @@
 #include "runtime/extension.h"
 #include "runtime/stream_lookup.h"
 #include "sanitizer/call_site.h"
+#include "sanitizer/module_operands.h"
 #include "sanitizer/operands.h"
 #include "sanitizer/sanitizer.h"
 
@@ -34,6 +36,7 @@ std::atomic<OnReport> on_report{OnReport::Warn};
 const puone_hal_api* driver = nullptr;
 const puone_graph_api* graphs = nullptr;
 const puone_dlpack_api* dlpack = nullptr;
+const puone_module_api* modules = nullptr;
 
 Range rangeOf(const void* pointer, size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(pointer);
@@ -76,6 +79,13 @@ void findKernels() {
   }
 }
 
+/// What a kernel of a module was declared with, which the driver keeps; NULL for other kernels.
+const puone_module_kernel* declarationOf(puone_kernel kernel) {
+  const puone_module_kernel* declared = nullptr;
+  const bool found = modules != nullptr && modules->declaration(kernel, &declared) == PUONE_OK;
+  return found ? declared : nullptr;
+}
+
 /// Stands between the driver and the caller's callback, to see the workspace.
 struct SeenContext {
   const puone_launch_context* callers;
@@ -103,6 +113,9 @@ puone_status kernelLaunch(
     piece.what = "kernel " + known->second.name;
     piece.copies = known->second.copies;
     known->second.operands(args, piece.operands);
+  } else if (const puone_module_kernel* declared = declarationOf(kernel)) {
+    piece.what = std::string("kernel ") + declared->name;
+    addDeclared(*declared, args, piece.operands);
   }
   puone_status status = PUONE_OK;
   if (context == nullptr) {
@@ -387,6 +400,8 @@ const puone_hal_api* watchingTable(const puone_hal_api& /*under*/) {
     driver = &tableUnder(TableLayer::Sanitizer);
     graphs = findExtension<puone_graph_api>(*driver, PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION);
     dlpack = findExtension<puone_dlpack_api>(*driver, PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION);
+    modules =
+        findExtension<puone_module_api>(*driver, PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION);
     findKernels();
     attachAllocatorTraceTracker(trackMemory);
     puone_hal_api copy = *driver;
