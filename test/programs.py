@@ -27,7 +27,11 @@ def main() -> None:
         for target in targets:
             print(f"{target} ({sanitizer or 'plain'})", flush=True)
             build(sanitizer, target=target)
-    for target in (*STANDIN_TESTS, "standin_blas_tests", "standin_liars") if has_standin else ():
+    for target in (
+        (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", "standin_liars")
+        if has_standin
+        else ()
+    ):
         print(target, flush=True)
         build_target(target)
 

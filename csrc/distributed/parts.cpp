@@ -80,29 +80,38 @@ Tensors cut(const Tensor& tensor) {
   return pieces;
 }
 
-void Parts::broadcast(
-    Call& call, const Tensor& tensor, int64_t root, std::chrono::milliseconds timeout) const {
-  if (tensor.numel() == 0) return;
-  const Tensor bytes = hostBytes(tensor);
+void Parts::broadcast(Call& call, const Tensor& tensor, int64_t root, Milliseconds timeout) const {
   const bool is_root = root == rank_;
   c10d::BroadcastOptions options;
   options.rootRank = root;
   options.timeout = timeout;
-  call.parts.push_back(
-      {is_root ? copies({tensor}, {bytes}) : std::vector<Copy>{},
-       [=](c10d::Backend& host) {
-         Tensors message{bytes};
-         return host.broadcast(message, options);
-       },
-       nullptr,
-       is_root ? std::vector<Copy>{} : copies({tensor}, {bytes})});
+  for (const Tensor& piece : cut(tensor)) {
+    if (piece.numel() == 0) continue;
+    const Tensor bytes = hostBytes(piece);
+    call.parts.push_back(
+        {is_root ? copies({piece}, {bytes}) : std::vector<Copy>{},
+         [=](c10d::Backend& host) {
+           Tensors message{bytes};
+           return host.broadcast(message, options);
+         },
+         nullptr,
+         is_root ? std::vector<Copy>{} : copies({piece}, {bytes})});
+  }
 }
 
 void Parts::allreduce(
-    Call& call,
-    const Reduction& reduction,
-    const Tensors& tensors,
-    std::chrono::milliseconds timeout) const {
+    Call& call, const Reduction& reduction, const Tensors& tensors, Milliseconds timeout) const {
+  if (tensors.size() != 1) {
+    allreduceJoined(call, reduction, tensors, timeout);
+    return;
+  }
+  for (const Tensor& piece : cut(tensors.front())) {
+    allreduceJoined(call, reduction, {piece}, timeout);
+  }
+}
+
+void Parts::allreduceJoined(
+    Call& call, const Reduction& reduction, const Tensors& tensors, Milliseconds timeout) const {
   std::vector<Copy> to_host;
   std::vector<Copy> to_device;
   const Tensor whole = joinReduced(reduction, tensors, to_host, to_device);
@@ -123,10 +132,21 @@ void Parts::allreduce(
 void Parts::reduce(
     Call& call,
     const Reduction& reduction,
-    const Tensor& input,
-    const Tensor& output,
+    const Tensor& tensor,
     int64_t root,
-    std::chrono::milliseconds timeout) const {
+    Milliseconds timeout) const {
+  for (const Tensor& piece : cut(tensor)) {
+    reduceInto(call, reduction, piece, piece, root, timeout);
+  }
+}
+
+void Parts::reduceInto(
+    Call& call,
+    const Reduction& reduction,
+    const Tensor& output,
+    const Tensor& input,
+    int64_t root,
+    Milliseconds timeout) const {
   const Tensor from = reductionInput(reduction, input);
   if (from.numel() == 0) return;
   const Tensor whole = hostBuffer(from.numel(), reduction.type);
@@ -151,7 +171,7 @@ void Parts::allgather(
     const char* name,
     const Tensors& parts,
     const Tensor& input,
-    std::chrono::milliseconds timeout) const {
+    Milliseconds timeout) const {
   requireSameType(name, parts);
   requireSameSize(name, {parts.at(static_cast<size_t>(rank_)), input});
   const bool even = std::all_of(parts.begin(), parts.end(), [&](const Tensor& part) {
@@ -180,19 +200,13 @@ void Parts::allgather(
 }
 
 void Parts::allgatherInto(
-    Call& call,
-    const Tensor& output,
-    const Tensor& input,
-    std::chrono::milliseconds timeout) const {
+    Call& call, const Tensor& output, const Tensor& input, Milliseconds timeout) const {
   requireWhole("all_gather_into_tensor", output, input, size_);
   allgatherBytes(call, {output}, input, timeout);
 }
 
 void Parts::allgatherBytes(
-    Call& call,
-    const Tensors& outputs,
-    const Tensor& input,
-    std::chrono::milliseconds timeout) const {
+    Call& call, const Tensors& outputs, const Tensor& input, Milliseconds timeout) const {
   if (input.numel() == 0) return;
   const Tensor from = hostBytes(input);
   const Joined to = joinBytes(outputs);
@@ -241,7 +255,7 @@ void Parts::alltoall(
     const std::vector<int64_t>& to_bytes,
     const Tensors& inputs,
     const std::vector<int64_t>& from_bytes,
-    const c10d::AllToAllOptions& options) {
+    const c10d::AllToAllOptions& options) const {
   const Joined to = joinBytes(outputs);
   const Joined from = joinBytes(inputs);
   call.parts.push_back(
@@ -255,6 +269,76 @@ void Parts::alltoall(
        },
        nullptr,
        copies(outputs, to.pieces)});
+}
+
+void Parts::gather(
+    Call& call,
+    const Tensors& parts,
+    const Tensor& input,
+    const c10d::GatherOptions& options) const {
+  if (input.numel() == 0) return;
+  const Tensor from = hostBytes(input);
+  const Joined to = joinBytes(parts);
+  call.parts.push_back(
+      {copies({input}, {from}),
+       [=](c10d::Backend& host) {
+         std::vector<Tensors> results;
+         if (!to.pieces.empty()) results.push_back(to.pieces);
+         Tensors message{from};
+         return host.gather(results, message, options);
+       },
+       nullptr,
+       copies(parts, to.pieces)});
+}
+
+void Parts::scatter(
+    Call& call,
+    const Tensors& parts,
+    const Tensor& output,
+    const c10d::ScatterOptions& options) const {
+  if (output.numel() == 0) return;
+  const Tensor to = hostBytes(output);
+  const Joined from = joinBytes(parts);
+  call.parts.push_back(
+      {copies(parts, from.pieces),
+       [=](c10d::Backend& host) {
+         std::vector<Tensors> messages;
+         if (!from.pieces.empty()) messages.push_back(from.pieces);
+         Tensors result{to};
+         return host.scatter(result, messages, options);
+       },
+       nullptr,
+       copies({output}, {to})});
+}
+
+void Parts::send(Call& call, const Tensor& tensor, int to, int tag) const {
+  call.kind = Kind::kSend;
+  const Tensor bytes = hostBytes(tensor);
+  call.parts.push_back(
+      {copies({tensor}, {bytes}),
+       [=](c10d::Backend& host) {
+         Tensors message{bytes};
+         return host.send(message, to, tag);
+       },
+       nullptr,
+       {}});
+}
+
+void Parts::receive(Call& call, const Tensor& tensor, int from, int tag) const {
+  call.kind = Kind::kReceive;
+  const auto source = std::make_shared<int>(from);
+  if (from == kAnyRank) call.source_rank = source;
+  const Tensor bytes = hostBytes(tensor);
+  call.parts.push_back(
+      {{},
+       [=](c10d::Backend& host) {
+         Tensors message{bytes};
+         return from == kAnyRank ? host.recvAnysource(message, tag) : host.recv(message, from, tag);
+       },
+       [=](c10d::Work& work) {
+         if (from == kAnyRank) *source = work.sourceRank();
+       },
+       copies({tensor}, {bytes})});
 }
 
 } // namespace puone::distributed

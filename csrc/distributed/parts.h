@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The parts that collectives are made of: what is copied to the host, what is exchanged there, what
-// is copied back. Each function adds parts to a call; a tensor without elements adds none.
+// is copied back. Each function adds parts to a call; a tensor without elements adds none. The
+// arguments have been checked. NativeParts (native_parts.h) exchanges device memory instead.
 #pragma once
 
 #include <vector>
@@ -30,64 +31,85 @@ Tensors cut(const at::Tensor& tensor);
 
 class Parts {
  public:
-  Parts(int rank, int size) : rank_(rank), size_(size) {}
+  using Milliseconds = std::chrono::milliseconds;
 
-  void broadcast(
-      Call& call, const at::Tensor& tensor, int64_t root, std::chrono::milliseconds timeout) const;
+  Parts(int rank, int size) : rank_(rank), size_(size) {}
+  virtual ~Parts() = default;
+
+  virtual void broadcast(
+      Call& call, const at::Tensor& tensor, int64_t root, Milliseconds timeout) const;
 
   // The tensors as one, all of one type.
-  void allreduce(
-      Call& call,
-      const Reduction& reduction,
-      const Tensors& tensors,
-      std::chrono::milliseconds timeout) const;
+  virtual void allreduce(
+      Call& call, const Reduction& reduction, const Tensors& tensors, Milliseconds timeout) const;
 
-  void reduce(
+  virtual void reduce(
       Call& call,
       const Reduction& reduction,
-      const at::Tensor& input,
-      const at::Tensor& output,
+      const at::Tensor& tensor,
       int64_t root,
-      std::chrono::milliseconds timeout) const;
+      Milliseconds timeout) const;
+
+  // `output`: at the root only.
+  virtual void reduceInto(
+      Call& call,
+      const Reduction& reduction,
+      const at::Tensor& output,
+      const at::Tensor& input,
+      int64_t root,
+      Milliseconds timeout) const;
 
   // Parts of one size are gathered; of different ones each is broadcast.
-  void allgather(
+  virtual void allgather(
       Call& call,
       const char* name,
       const Tensors& parts,
       const at::Tensor& input,
-      std::chrono::milliseconds timeout) const;
+      Milliseconds timeout) const;
 
-  void allgatherInto(
-      Call& call,
-      const at::Tensor& output,
-      const at::Tensor& input,
-      std::chrono::milliseconds timeout) const;
+  virtual void allgatherInto(
+      Call& call, const at::Tensor& output, const at::Tensor& input, Milliseconds timeout) const;
 
-  // Parts of one size, or the one tensor that is made of them.
-  void allgatherBytes(
-      Call& call,
-      const Tensors& outputs,
-      const at::Tensor& input,
-      std::chrono::milliseconds timeout) const;
-
-  void reduceScatterInto(
+  virtual void reduceScatterInto(
       Call& call,
       const at::Tensor& output,
       const at::Tensor& input,
       const c10d::ReduceScatterOptions& asked) const;
 
-  static void alltoall(
+  // `parts`: at the root only, one for each rank.
+  virtual void gather(
+      Call& call,
+      const Tensors& parts,
+      const at::Tensor& input,
+      const c10d::GatherOptions& options) const;
+  virtual void scatter(
+      Call& call,
+      const Tensors& parts,
+      const at::Tensor& output,
+      const c10d::ScatterOptions& options) const;
+
+  virtual void alltoall(
       Call& call,
       const Tensors& outputs,
       const std::vector<int64_t>& to_bytes,
       const Tensors& inputs,
       const std::vector<int64_t>& from_bytes,
-      const c10d::AllToAllOptions& options);
+      const c10d::AllToAllOptions& options) const;
+
+  virtual void send(Call& call, const at::Tensor& tensor, int to, int tag) const;
+  // `from`: a rank or kAnyRank.
+  virtual void receive(Call& call, const at::Tensor& tensor, int from, int tag) const;
+
+ protected:
+  const int rank_;
+  const int size_;
 
  private:
-  int rank_;
-  int size_;
+  void allreduceJoined(
+      Call& call, const Reduction& reduction, const Tensors& tensors, Milliseconds timeout) const;
+  // Parts of one size, or the one tensor that is made of them.
+  void allgatherBytes(
+      Call& call, const Tensors& outputs, const at::Tensor& input, Milliseconds timeout) const;
 };
 
 } // namespace puone::distributed

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "distributed/arguments.h"
+#include "distributed/native_parts.h"
 #include "distributed/reduction.h"
-#include "distributed/staging.h"
 #include "distributed/work.h"
 #include "runtime/device.h"
 
@@ -53,11 +53,15 @@ ProcessGroup::ProcessGroup(
     int rank,
     int size,
     c10::intrusive_ptr<GroupOptions> options)
-    : c10d::Backend(rank, size),
-      session_(Session::create(std::move(host), rank)),
-      options_(std::move(options)),
-      parts_(rank, size),
-      process_(getpid()) {}
+    : c10d::Backend(rank, size), options_(std::move(options)), process_(getpid()) {
+  native_ = Native::agree(*host, rank, size, transportOf(options_->transport), why_staged_);
+  if (native_) {
+    parts_ = std::make_unique<NativeParts>(native_, rank, size, options_);
+  } else {
+    parts_ = std::make_unique<Parts>(rank, size);
+  }
+  session_ = Session::create(std::move(host), rank, native_);
+}
 
 ProcessGroup::~ProcessGroup() {
   if (getpid() == process_) {
@@ -73,6 +77,14 @@ std::vector<std::string> ProcessGroup::pending() const {
 
 c10::intrusive_ptr<GroupOptions> ProcessGroup::options() const {
   return options_;
+}
+
+std::string ProcessGroup::transport() const {
+  return native_ ? "native" : "staged";
+}
+
+const std::string& ProcessGroup::whyStaged() const {
+  return why_staged_;
 }
 
 // ---- the group ----
@@ -134,6 +146,12 @@ c10::intrusive_ptr<c10d::Backend> ProcessGroup::split(
   return part;
 }
 
+void ProcessGroup::eagerConnectSingleDevice(at::Device device) {
+  if (!native_) return;
+  native_->useDevice(device.index());
+  native_->connect(device.index(), options_->timeout);
+}
+
 bool ProcessGroup::supportsCoalescing() const {
   return true;
 }
@@ -158,8 +176,7 @@ WorkPtr ProcessGroup::broadcast(Tensors& tensors, const c10d::BroadcastOptions& 
   const Tensor& tensor = requireOne(name, tensors);
   requireRank(name, options.rootRank, getSize());
   Call call = begin(OpType::BROADCAST, name, {tensor}, {tensor});
-  for (const Tensor& piece : cut(tensor))
-    parts_.broadcast(call, piece, options.rootRank, options.timeout);
+  parts_->broadcast(call, tensor, options.rootRank, options.timeout);
   return run(std::move(call));
 }
 
@@ -168,8 +185,7 @@ WorkPtr ProcessGroup::allreduce(Tensors& tensors, const c10d::AllreduceOptions& 
   const Tensor& tensor = requireOne(name, tensors);
   Call call = begin(OpType::ALLREDUCE, name, {tensor}, {tensor});
   const auto reduction = planReduction(options.reduceOp, tensor.scalar_type());
-  for (const Tensor& piece : cut(tensor))
-    parts_.allreduce(call, reduction, {piece}, options.timeout);
+  parts_->allreduce(call, reduction, {tensor}, options.timeout);
   return run(std::move(call));
 }
 
@@ -183,7 +199,7 @@ WorkPtr ProcessGroup::allreduce_coalesced(
     const auto others = std::stable_partition(
         rest.begin(), rest.end(), [&](const Tensor& t) { return t.scalar_type() == type; });
     const auto reduction = planReduction(options.reduceOp, type);
-    parts_.allreduce(call, reduction, Tensors(rest.begin(), others), options.timeout);
+    parts_->allreduce(call, reduction, Tensors(rest.begin(), others), options.timeout);
     rest.erase(rest.begin(), others);
   }
   return run(std::move(call));
@@ -195,9 +211,7 @@ WorkPtr ProcessGroup::reduce(Tensors& tensors, const c10d::ReduceOptions& option
   requireRank(name, options.rootRank, getSize());
   Call call = begin(OpType::REDUCE, name, {tensor}, {tensor});
   const auto reduction = planReduction(options.reduceOp, tensor.scalar_type());
-  for (const Tensor& piece : cut(tensor)) {
-    parts_.reduce(call, reduction, piece, piece, options.rootRank, options.timeout);
-  }
+  parts_->reduce(call, reduction, tensor, options.rootRank, options.timeout);
   return run(std::move(call));
 }
 
@@ -208,14 +222,14 @@ WorkPtr ProcessGroup::allgather(
   const Tensor& input = requireOne(name, inputs);
   requireCount(name, "outputs", parts.size(), getSize());
   Call call = begin(OpType::ALLGATHER, name, {input}, parts);
-  parts_.allgather(call, name, parts, input, options.timeout);
+  parts_->allgather(call, name, parts, input, options.timeout);
   return run(std::move(call));
 }
 
 WorkPtr ProcessGroup::_allgather_base(
     Tensor& output, Tensor& input, const c10d::AllgatherOptions& options) {
   Call call = begin(OpType::_ALLGATHER_BASE, "all_gather_into_tensor", {input}, {output});
-  parts_.allgatherInto(call, output, input, options.timeout);
+  parts_->allgatherInto(call, output, input, options.timeout);
   return run(std::move(call));
 }
 
@@ -240,7 +254,7 @@ WorkPtr ProcessGroup::allgather_coalesced(
           " inputs");
       parts.push_back(list[i]);
     }
-    parts_.allgather(call, name, parts, inputs[i], options.timeout);
+    parts_->allgather(call, name, parts, inputs[i], options.timeout);
   }
   return run(std::move(call));
 }
@@ -251,7 +265,7 @@ WorkPtr ProcessGroup::allgather_into_tensor_coalesced(
   requirePairs(name, outputs, inputs);
   Call call = begin(OpType::COALESCED, name, inputs, outputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    parts_.allgatherInto(call, outputs[i], inputs[i], options.timeout);
+    parts_->allgatherInto(call, outputs[i], inputs[i], options.timeout);
   }
   return run(std::move(call));
 }
@@ -272,20 +286,7 @@ WorkPtr ProcessGroup::gather(
     TORCH_CHECK_VALUE(outputs.empty(), "pccl: gather: only the root rank has outputs");
   }
   Call call = begin(OpType::GATHER, name, {input}, parts);
-  if (input.numel() > 0) {
-    const Tensor host_input = hostBytes(input);
-    const Joined host_outputs = joinBytes(parts);
-    call.parts.push_back(
-        {copies({input}, {host_input}),
-         [=](c10d::Backend& host) {
-           std::vector<Tensors> to;
-           if (!host_outputs.pieces.empty()) to.push_back(host_outputs.pieces);
-           Tensors from{host_input};
-           return host.gather(to, from, options);
-         },
-         nullptr,
-         copies(parts, host_outputs.pieces)});
-  }
+  parts_->gather(call, parts, input, options);
   return run(std::move(call));
 }
 
@@ -305,20 +306,7 @@ WorkPtr ProcessGroup::scatter(
     TORCH_CHECK_VALUE(inputs.empty(), "pccl: scatter: only the root rank has inputs");
   }
   Call call = begin(OpType::SCATTER, name, parts, {output});
-  if (output.numel() > 0) {
-    const Tensor host_output = hostBytes(output);
-    const Joined host_inputs = joinBytes(parts);
-    call.parts.push_back(
-        {copies(parts, host_inputs.pieces),
-         [=](c10d::Backend& host) {
-           std::vector<Tensors> from;
-           if (!host_inputs.pieces.empty()) from.push_back(host_inputs.pieces);
-           Tensors to{host_output};
-           return host.scatter(to, from, options);
-         },
-         nullptr,
-         copies({output}, {host_output})});
-  }
+  parts_->scatter(call, parts, output, options);
   return run(std::move(call));
 }
 
@@ -334,7 +322,7 @@ WorkPtr ProcessGroup::reduce_scatter(
   // The parts may differ in size, which no transport's reduce_scatter takes.
   for (int root = 0; root < getSize(); ++root) {
     const Tensor& part = parts[static_cast<size_t>(root)];
-    parts_.reduce(call, reduction, part, root == getRank() ? output : part, root, options.timeout);
+    parts_->reduceInto(call, reduction, output, part, root, options.timeout);
   }
   return run(std::move(call));
 }
@@ -342,7 +330,7 @@ WorkPtr ProcessGroup::reduce_scatter(
 WorkPtr ProcessGroup::_reduce_scatter_base(
     Tensor& output, Tensor& input, const c10d::ReduceScatterOptions& options) {
   Call call = begin(OpType::_REDUCE_SCATTER_BASE, "reduce_scatter_tensor", {input}, {output});
-  parts_.reduceScatterInto(call, output, input, options);
+  parts_->reduceScatterInto(call, output, input, options);
   return run(std::move(call));
 }
 
@@ -352,7 +340,7 @@ WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(
   requirePairs(name, outputs, inputs);
   Call call = begin(OpType::REDUCE_SCATTER_TENSOR_COALESCED, name, inputs, outputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    parts_.reduceScatterInto(call, outputs[i], inputs[i], options);
+    parts_->reduceScatterInto(call, outputs[i], inputs[i], options);
   }
   return run(std::move(call));
 }
@@ -368,7 +356,7 @@ WorkPtr ProcessGroup::alltoall_base(
   const auto to_rows = requireSplits(name, output, output_splits, getSize());
   const auto from_rows = requireSplits(name, input, input_splits, getSize());
   Call call = begin(OpType::ALLTOALL_BASE, name, {input}, {output});
-  parts_.alltoall(
+  parts_->alltoall(
       call,
       {output},
       bytesOfRows(output, to_rows),
@@ -387,7 +375,7 @@ WorkPtr ProcessGroup::alltoall(
   all.insert(all.end(), inputs.begin(), inputs.end());
   requireSameType(name, all);
   Call call = begin(OpType::ALLTOALL, name, inputs, outputs);
-  parts_.alltoall(call, outputs, bytesOf(outputs), inputs, bytesOf(inputs), options);
+  parts_->alltoall(call, outputs, bytesOf(outputs), inputs, bytesOf(inputs), options);
   return run(std::move(call));
 }
 
@@ -413,37 +401,18 @@ WorkPtr ProcessGroup::send(Tensors& tensors, int to, int tag) {
   requireRank(name, to, getSize());
   Call call = begin(OpType::SEND, name, {tensor}, {});
   call.text += c10::str(" to rank ", to);
-  call.kind = Kind::kSend;
   call.peer = to;
-  const Tensor bytes = hostBytes(tensor);
-  call.parts.push_back(
-      {copies({tensor}, {bytes}),
-       [=](c10d::Backend& host) {
-         Tensors message{bytes};
-         return host.send(message, to, tag);
-       },
-       nullptr,
-       {}});
+  parts_->send(call, tensor, to, tag);
   return run(std::move(call));
 }
 
 WorkPtr ProcessGroup::recv(Tensors& tensors, int from, int tag) {
   requireRank("recv", from, getSize());
-  return receive(
-      OpType::RECV,
-      tensors,
-      from,
-      c10::str(" from rank ", from),
-      [=](c10d::Backend& host, Tensors& message) { return host.recv(message, from, tag); });
+  return receive(OpType::RECV, tensors, from, c10::str(" from rank ", from), tag);
 }
 
 WorkPtr ProcessGroup::recvAnysource(Tensors& tensors, int tag) {
-  return receive(
-      OpType::RECVANYSOURCE,
-      tensors,
-      kAnyRank,
-      " from any rank",
-      [=](c10d::Backend& host, Tensors& message) { return host.recvAnysource(message, tag); });
+  return receive(OpType::RECVANYSOURCE, tensors, kAnyRank, " from any rank", tag);
 }
 
 // ---- queueing ----
@@ -470,30 +439,13 @@ WorkPtr ProcessGroup::run(Call call) {
 }
 
 WorkPtr ProcessGroup::receive(
-    OpType type,
-    Tensors& tensors,
-    int from,
-    const std::string& whence,
-    const std::function<WorkPtr(c10d::Backend&, Tensors&)>& post) {
+    OpType type, Tensors& tensors, int from, const std::string& whence, int tag) {
   const char* const name = "recv";
   const Tensor& tensor = requireOne(name, tensors);
   Call call = begin(type, name, {}, {tensor});
   call.text += whence;
-  call.kind = Kind::kReceive;
   call.peer = from;
-  const auto source = std::make_shared<int>(from);
-  if (from == kAnyRank) call.source_rank = source;
-  const Tensor bytes = hostBytes(tensor);
-  call.parts.push_back(
-      {{},
-       [=](c10d::Backend& host) {
-         Tensors message{bytes};
-         return post(host, message);
-       },
-       [=](c10d::Work& work) {
-         if (from == kAnyRank) *source = work.sourceRank();
-       },
-       copies({tensor}, {bytes})});
+  parts_->receive(call, tensor, from, tag);
   return run(std::move(call));
 }
 

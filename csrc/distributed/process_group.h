@@ -7,7 +7,6 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +23,9 @@ constexpr const char* kBackendName = "pccl";
 struct GroupOptions : c10d::Backend::Options {
   explicit GroupOptions(std::chrono::milliseconds timeout = kBackendDefaultTimeout)
       : c10d::Backend::Options(kBackendName, timeout) {}
+
+  // "native", "staged", or "" for native where all ranks can (and PUONE_PCCL does not say).
+  std::string transport;
 };
 
 // Python finds the class by its type, so there is nothing derived from it.
@@ -32,7 +34,7 @@ class ProcessGroup final : public c10d::Backend {
   using WorkPtr = c10::intrusive_ptr<c10d::Work>;
 
   // `host` exchanges host memory between the same ranks, and belongs to the group from now on; its
-  // timeout is the group's.
+  // timeout is the group's. Waits for all ranks, which agree on the transport.
   ProcessGroup(
       c10::intrusive_ptr<c10d::Backend> host,
       int rank,
@@ -44,6 +46,9 @@ class ProcessGroup final : public c10d::Backend {
   // The calls that have not ended, oldest first, a line for each.
   std::vector<std::string> pending() const;
   c10::intrusive_ptr<GroupOptions> options() const;
+  // "native" or "staged", and why it is not native.
+  std::string transport() const;
+  const std::string& whyStaged() const;
 
   // ---- the group ----
 
@@ -61,6 +66,9 @@ class ProcessGroup final : public c10d::Backend {
       const c10::intrusive_ptr<c10d::Store>& store,
       const std::vector<int>& ranks,
       const c10::intrusive_ptr<c10d::Backend::Options>& options) override;
+  // Of a native group: waits until every rank has called it, which the first collective does
+  // otherwise. PyTorch calls it for groups that are made with a device.
+  void eagerConnectSingleDevice(at::Device device) override;
   // No call keeps the caller, so a batch needs nothing but one work for all.
   bool supportsCoalescing() const override;
   void startCoalescing() override;
@@ -122,15 +130,13 @@ class ProcessGroup final : public c10d::Backend {
       c10d::OpType type, const char* name, const Tensors& inputs, const Tensors& outputs) const;
   WorkPtr run(Call call);
   WorkPtr receive(
-      c10d::OpType type,
-      Tensors& tensors,
-      int from,
-      const std::string& whence,
-      const std::function<WorkPtr(c10d::Backend& host, Tensors& message)>& post);
+      c10d::OpType type, Tensors& tensors, int from, const std::string& whence, int tag);
 
   std::shared_ptr<Session> session_;
   const c10::intrusive_ptr<GroupOptions> options_;
-  const Parts parts_;
+  std::shared_ptr<Native> native_; // NULL if the group is staged
+  std::string why_staged_;
+  std::unique_ptr<const Parts> parts_;
   const pid_t process_;
   std::mutex batch_mutex_;
   std::optional<Batch> batch_; // the calls since startCoalescing()

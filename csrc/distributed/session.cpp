@@ -46,8 +46,8 @@ std::vector<std::shared_ptr<Session>> livingSessions() {
 
 } // namespace
 
-Session::Session(c10::intrusive_ptr<c10d::Backend> host, int rank)
-    : host_(std::move(host)), rank_(rank) {}
+Session::Session(c10::intrusive_ptr<c10d::Backend> host, int rank, std::shared_ptr<Native> native)
+    : host_(std::move(host)), rank_(rank), native_(std::move(native)) {}
 
 Session::~Session() {
   for (const auto& [key, channel] : channels_) {
@@ -58,8 +58,9 @@ Session::~Session() {
   }
 }
 
-std::shared_ptr<Session> Session::create(c10::intrusive_ptr<c10d::Backend> host, int rank) {
-  auto session = std::make_shared<Session>(std::move(host), rank);
+std::shared_ptr<Session> Session::create(
+    c10::intrusive_ptr<c10d::Backend> host, int rank, std::shared_ptr<Native> native) {
+  auto session = std::make_shared<Session>(std::move(host), rank, std::move(native));
   auto& known = sessions();
   const std::lock_guard lock(known.mutex);
   std::erase_if(known.all, [](const auto& other) { return other.expired(); });
@@ -78,8 +79,7 @@ c10::intrusive_ptr<c10d::Work> Session::run(Call call) {
   raiseDeferredError(kAnyDevice);
   const auto operation =
       std::make_shared<Operation>(++count_, call.text, call.device.index(), call.parts.size());
-  auto work =
-      c10::make_intrusive<StagedWork>(rank_, call.type, operation, call.outputs, call.blocks);
+  auto work = c10::make_intrusive<CallWork>(rank_, call.type, operation, call.outputs, call.blocks);
   work->comesFrom(call.source_rank);
   Channel& way = channel(call.kind, call.peer);
   const auto [out, in] = streams(way, call.device.index());
@@ -109,6 +109,10 @@ void Session::queue(
   before.block(in);
   for (size_t i = 0; i < call.parts.size(); ++i) {
     const Part& part = call.parts[i];
+    if (part.queue) {
+      queueNative(operation, i, part, before, in);
+      continue;
+    }
     for (const auto& [device, host] : part.to_host) queueToHost(device, host, out);
     Event ready;
     ready.record(out);
@@ -119,11 +123,49 @@ void Session::queue(
     push(channel, call.kind, operation, i, part, std::move(ready));
     if (comes_back) queueTake(operation->ticket(i), in);
     for (const auto& [device, host] : part.to_device) queueToDevice(host, device, in);
+    if (part.last) {
+      const c10::StreamGuard on_stream(in.unwrap());
+      part.last();
+    }
   }
   for (const Part& part : call.parts) {
     for (const Copy& copy : part.to_host) keepFor(copy.device, out);
     for (const Copy& copy : part.to_device) keepFor(copy.device, in);
+    for (const auto& tensor : part.uses) keepFor(tensor, in); // which waits for a native part, too
   }
+}
+
+// What the thread that looks after a native part needs of it.
+struct Session::Watched {
+  Event ready;
+  Event done;
+  std::chrono::milliseconds timeout;
+  std::atomic<bool> queued = false; // up to and including `done`
+};
+
+void Session::queueNative(
+    const std::shared_ptr<Operation>& operation,
+    size_t index,
+    const Part& part,
+    const Event& before,
+    const Stream& in) {
+  Channel& way = channel(Kind::kNative, kAnyRank);
+  const Stream own = streams(way, in.deviceIndex()).first;
+  const auto watched = std::make_shared<Watched>();
+  watched->timeout = part.timeout;
+  before.block(own);
+  watched->ready.record(own);
+  // Before the library is called: it may wait for other ranks, and for them too long.
+  way.thread.push([session = shared_from_this(), operation, index, watched] {
+    session->watch(*operation, index, *watched);
+  });
+  {
+    const c10::StreamGuard on_stream(own.unwrap());
+    part.queue(own);
+  }
+  watched->done.record(own);
+  watched->queued.store(true, std::memory_order_release);
+  watched->done.block(in);
 }
 
 namespace {
@@ -149,7 +191,9 @@ void Session::push(
     const Part& part,
     Event ready) {
   // Without the device's tensors: they belong to the caller, and Python may have objects of them.
-  const auto mine = std::make_shared<Part>(Part{{}, part.exchange, part.finish, {}});
+  const auto mine = std::make_shared<Part>();
+  mine->exchange = part.exchange;
+  mine->finish = part.finish;
   if (kind == Kind::kReceive && part.exchange) {
     // Announced now, and only waited for in order: messages with tags may come in another one.
     mine->exchange = [work = announce(part, *host_)](c10d::Backend&) { return work; };
@@ -210,9 +254,24 @@ void Session::exchange(Operation& operation, size_t index, const Part& part, con
     operation.exchanges();
     if (part.exchange) {
       const auto work = part.exchange(*host_);
-      work->wait();
+      if (work) work->wait();
       if (part.finish) part.finish(*work);
     }
+    operation.finishPart(index);
+  });
+}
+
+void Session::watch(Operation& operation, size_t index, const Watched& watched) {
+  attempt(operation, [&] {
+    waitForDevice(watched.ready);
+    if (operation.ended()) return;
+    operation.exchanges();
+    native_->await(
+        [&] {
+          return watched.queued.load(std::memory_order_acquire) &&
+                 isDone(hal().event_query(watched.done.handle()), "event_query");
+        },
+        watched.timeout);
     operation.finishPart(index);
   });
 }
@@ -282,11 +341,12 @@ void Session::fail(const std::string& reason) {
     for (const auto& operation : failed) devices.insert(operation->device());
     failure_ = failure = std::make_shared<const Failure>(message, devices);
   }
-  if (failed.empty()) return;
   for (const auto& other : livingSessions()) {
+    if (failed.empty()) break;
     if (other.get() != this) other->failBehind(failed.front()->begun(), reason);
   }
   for (const auto& operation : failed) operation->fail(failure);
+  if (native_) native_->abort();
   for (const auto& operation : failed) operation->release();
 }
 
@@ -311,6 +371,7 @@ void Session::shutDown() {
     while (!hasFailed() && !thread->drain(kDrainStep)) {
     }
   }
+  if (native_ && !hasFailed()) native_->close();
 }
 
 std::vector<SerialThread*> Session::threads() {

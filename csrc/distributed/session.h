@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The staged transport of one process group: a call is copied to the host, exchanged there by
-// another backend that handles host memory (Gloo), and copied back, and nothing in it waits.
+// The calls of one process group: queued by the caller, exchanged by threads, and nothing in them
+// waits. A part of a call that is staged is copied to the host, exchanged there by another backend
+// that handles host memory (Gloo), and copied back:
 //
 //   caller's stream   ..work.. (event)
 //   stream out            wait for it, [copy to host], (ready)
 //   a thread                                     wait for it, [exchange], give the ticket
 //   stream in             wait for the event, ....................... [take it] [copy] (end)
+//
+// A native part is one call of the driver's library on a stream of its own, which a thread watches:
+//
+//   caller's stream   ..work.. (event)
+//   native stream         wait for it, (ready) [the library's work] (done)
+//   a thread                             wait for it, look whether it is done or has failed
+//   stream in             wait for (done), (end)
 //
 // Calls of one kind are in order: collectives, messages to one rank, messages from one rank. Each
 // kind has a thread and two streams per device. The stream `out` never waits for other ranks; that
@@ -22,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "distributed/native.h"
 #include "distributed/operation.h"
 #include "distributed/serial_thread.h"
 #include "runtime/event.h"
@@ -35,18 +44,30 @@ struct Copy {
 
 // A piece of a call; several are exchanged one after the other while their neighbours are copied.
 struct Part {
-  std::vector<Copy> to_host;
-  // Starts the exchange; NULL if there is nothing to exchange.
-  std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend& host)> exchange;
+  std::vector<Copy> to_host = {};
+  // Starts the exchange; NULL if there is nothing to exchange. Returns NULL if the exchange is
+  // done.
+  std::function<c10::intrusive_ptr<c10d::Work>(c10d::Backend& host)> exchange = nullptr;
   // What is left to do on the host once it is complete; may be NULL.
-  std::function<void(c10d::Work& exchanged)> finish;
-  std::vector<Copy> to_device;
+  std::function<void(c10d::Work& exchanged)> finish = nullptr;
+  std::vector<Copy> to_device = {};
+
+  // Of a native part, instead of all above: queues it on the stream, which is current.
+  std::function<void(const Stream& stream)> queue = nullptr;
+  std::chrono::milliseconds timeout = kNoTimeout; // from when the device has reached it
+  // Device memory that is exchanged as it is, by `exchange` or `queue`.
+  std::vector<at::Tensor> uses = {};
+  // Queues what is left to do after `exchange`, on the current stream; may be NULL.
+  std::function<void()> last = nullptr;
 };
 
 enum class Kind {
   kCollective,
   kSend,
-  kReceive
+  kReceive,
+  kNative, // parts of collectives
+  kNativeSend,
+  kNativeReceive
 };
 constexpr int kAnyRank = -1;
 
@@ -65,11 +86,13 @@ struct Call {
 // Thread-safe. Held by the process group and by the tasks of its threads.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(c10::intrusive_ptr<c10d::Backend> host, int rank);
+  // `native`: NULL if no part is native.
+  Session(c10::intrusive_ptr<c10d::Backend> host, int rank, std::shared_ptr<Native> native);
   ~Session();
 
   // Sessions that abortSessions() finds.
-  static std::shared_ptr<Session> create(c10::intrusive_ptr<c10d::Backend> host, int rank);
+  static std::shared_ptr<Session> create(
+      c10::intrusive_ptr<c10d::Backend> host, int rank, std::shared_ptr<Native> native);
 
   // Queues a call. Throws c10::DistBackendError once the group has failed or was shut down.
   c10::intrusive_ptr<c10d::Work> run(Call call);
@@ -106,6 +129,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void failBehind(std::chrono::steady_clock::time_point since, const std::string& reason);
   void add(const std::shared_ptr<Operation>& operation);
   void queue(const Call& call, const std::shared_ptr<Operation>& operation, Channel& channel);
+  void queueNative(
+      const std::shared_ptr<Operation>& operation,
+      size_t index,
+      const Part& part,
+      const Event& before,
+      const Stream& in);
+  struct Watched;
+  void watch(Operation& operation, size_t index, const Watched& watched);
   void push(
       Channel& channel,
       Kind kind,
@@ -124,6 +155,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const c10::intrusive_ptr<c10d::Backend> host_;
   const int rank_;
+  const std::shared_ptr<Native> native_;
   std::atomic<uint64_t> count_ = 0;
 
   std::mutex calls_; // calls are queued one at a time; guards the channels

@@ -18,7 +18,7 @@ c10::intrusive_ptr<c10::ivalue::Future> tensorsFuture(std::vector<c10::Device> d
 
 } // namespace
 
-StagedWork::StagedWork(
+CallWork::CallWork(
     int rank,
     c10d::OpType type,
     std::shared_ptr<Operation> operation,
@@ -29,7 +29,7 @@ StagedWork::StagedWork(
       outputs_(std::move(outputs)),
       blocks_(blocks) {}
 
-void StagedWork::endsAt(const Stream& stream) {
+void CallWork::endsAt(const Stream& stream) {
   end_.record(stream);
   // Complete at once, as NCCL's: a future of device tensors orders the streams of who uses it.
   const c10::StreamGuard on_stream(stream.unwrap());
@@ -37,36 +37,36 @@ void StagedWork::endsAt(const Stream& stream) {
   future_->markCompleted(c10::IValue(outputs_));
 }
 
-bool StagedWork::isCompleted() {
+bool CallWork::isCompleted() {
   return operation_->state() == Operation::State::kFailed || end_.query();
 }
 
-bool StagedWork::isSuccess() const {
+bool CallWork::isSuccess() const {
   return operation_->state() != Operation::State::kFailed && end_.query();
 }
 
-std::exception_ptr StagedWork::exception() const {
+std::exception_ptr CallWork::exception() const {
   const auto failure = operation_->failure();
   return failure ? failure->error() : nullptr;
 }
 
-int StagedWork::sourceRank() const {
+int CallWork::sourceRank() const {
   TORCH_CHECK(source_rank_ != nullptr, "pccl: only a receive from any rank has a source rank");
   operation_->wait();
   raiseFailure();
   return *source_rank_;
 }
 
-void StagedWork::raiseFailure() const {
+void CallWork::raiseFailure() const {
   if (const auto failure = operation_->failure()) failure->raise();
 }
 
-void StagedWork::synchronize() {
+void CallWork::synchronize() {
   const c10::DeviceIndex device = operation_->device();
   end_.block(getCurrentStream(device));
 }
 
-bool StagedWork::wait(std::chrono::milliseconds timeout) {
+bool CallWork::wait(std::chrono::milliseconds timeout) {
   raiseFailure();
   if (timeout != kNoTimeout) {
     TORCH_CHECK_WITH(

@@ -12,10 +12,10 @@
 
 namespace puone::distributed {
 
-class StagedWork final : public c10d::Work {
+class CallWork final : public c10d::Work {
  public:
   // `blocks`: wait() also keeps the caller, as a barrier does.
-  StagedWork(
+  CallWork(
       int rank,
       c10d::OpType type,
       std::shared_ptr<Operation> operation,

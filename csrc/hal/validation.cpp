@@ -8,6 +8,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <new>
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hal/collective.h"
 #include "hal/entries.h"
 #include "hal/ipc.h"
 #include "hal/live_set.h"
@@ -75,8 +77,9 @@ const char* lastErrorMessage() {
 // ---- live objects ----
 
 /// The bits of a stream are its device; of an event, its device, its flags and whether it was
-/// recorded; of a kernel, the size of its arguments in bytes and the device of its module. A graph
-/// has none, and neither has memory of another process or a module.
+/// recorded; of a kernel, the size of its arguments in bytes and the device of its module; of a
+/// communicator, its device, its rank and its size. A graph has none, and neither has memory of
+/// another process or a module.
 struct Live {
   LiveSet streams;
   LiveSet events;
@@ -84,6 +87,7 @@ struct Live {
   LiveSet graphs;
   LiveSet mappings;
   LiveSet modules;
+  LiveSet communicators;
 
   template <class F>
   void forEachSet(const F& f) {
@@ -93,6 +97,7 @@ struct Live {
     f(graphs);
     f(mappings);
     f(modules);
+    f(communicators);
   }
 };
 
@@ -1217,6 +1222,318 @@ puone_module_api wrapped(const puone_module_api& api) {
   return result;
 }
 
+// ---- extension "collective" ----
+
+const puone_collective_api* collectives = nullptr;
+
+constexpr int kRankBits = 24;
+constexpr int32_t kMostRanks = 1 << kRankBits;
+
+uint64_t communicatorBits(int32_t device, int32_t rank, int32_t size) {
+  return static_cast<uint64_t>(size - 1) << (16 + kRankBits) | static_cast<uint64_t>(rank) << 16 |
+         static_cast<uint16_t>(device);
+}
+int32_t communicatorDevice(uint64_t bits) {
+  return static_cast<uint16_t>(bits);
+}
+int32_t rankOf(uint64_t bits) {
+  return static_cast<int32_t>(bits >> 16 & (kMostRanks - 1));
+}
+int32_t sizeOf(uint64_t bits) {
+  return static_cast<int32_t>(bits >> (16 + kRankBits)) + 1;
+}
+
+/// The sizes of the element types, by puone_dtype of kernels/args.h.
+constexpr uint8_t kElementBytes[] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 4, 8, 16};
+
+puone_status checkCommunicator(const char* entry, puone_communicator communicator, uint64_t& bits) {
+  return checkHandle(entry, "communicator", live().communicators, communicator, bits);
+}
+
+puone_status checkRank(const char* entry, const char* what, int32_t rank, uint64_t bits) {
+  if (rank >= 0 && rank < sizeOf(bits)) return PUONE_OK;
+  return refuse(PUONE_INVALID_ARGUMENT, entry, "%s %d is not in [0, %d)", what, rank, sizeOf(bits));
+}
+
+puone_status checkReduction(const char* entry, puone_collective_reduction reduction) {
+  if (reduction >= PUONE_COLLECTIVE_SUM && reduction <= PUONE_COLLECTIVE_AVERAGE) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      entry,
+      "%d is not a puone_collective_reduction",
+      static_cast<int>(reduction));
+}
+
+/// One call on a communicator: who makes it, and how large the pieces are that it moves.
+struct CollectiveCall {
+  const char* entry;
+  uint64_t bits = 0;  // of the communicator
+  uint64_t bytes = 0; // of `count` elements
+};
+
+puone_status checkCollective(
+    CollectiveCall& call,
+    puone_communicator communicator,
+    uint64_t count,
+    int32_t type,
+    puone_stream stream) {
+  uint64_t stream_bits = 0;
+  CHECKED(checkCommunicator(call.entry, communicator, call.bits));
+  CHECKED(checkStream(call.entry, stream, stream_bits));
+  if (deviceOf(stream_bits) != communicatorDevice(call.bits)) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        call.entry,
+        "the communicator is of device %d, the stream of device %d",
+        communicatorDevice(call.bits),
+        deviceOf(stream_bits));
+  }
+  if (type < 0 || type >= static_cast<int32_t>(std::size(kElementBytes))) {
+    return refuse(PUONE_INVALID_ARGUMENT, call.entry, "%d is not a puone_dtype", type);
+  }
+  const uint64_t most = SIZE_MAX / kElementBytes[type] / static_cast<uint64_t>(sizeOf(call.bits));
+  if (count > most) {
+    return refuse(
+        PUONE_INVALID_ARGUMENT,
+        call.entry,
+        "%llu elements for each rank are more than memory can hold",
+        static_cast<unsigned long long>(count));
+  }
+  call.bytes = count * kElementBytes[type];
+  return PUONE_OK;
+}
+
+puone_status checkBuffer(
+    const CollectiveCall& call, const char* what, const void* buffer, uint64_t pieces = 1) {
+  if (call.bytes == 0) return PUONE_OK;
+  return checkDeviceRange(
+      call.entry, what, buffer, call.bytes * pieces, communicatorDevice(call.bits));
+}
+
+/// Both buffers, of so many pieces each. They may touch in one way only: that the piece of this
+/// rank in the larger one is the smaller one.
+puone_status checkBuffers(
+    const CollectiveCall& call,
+    const void* send,
+    uint64_t send_pieces,
+    const void* recv,
+    uint64_t recv_pieces) {
+  CHECKED(checkBuffer(call, "send", send, send_pieces));
+  CHECKED(checkBuffer(call, "recv", recv, recv_pieces));
+  const uint64_t own = call.bytes * static_cast<uint64_t>(rankOf(call.bits));
+  const uintptr_t from = address(send);
+  const uintptr_t to = address(recv);
+  const bool in_place = from + (send_pieces > 1 ? own : 0) == to + (recv_pieces > 1 ? own : 0);
+  const bool apart = from + call.bytes * send_pieces <= to || to + call.bytes * recv_pieces <= from;
+  if (in_place || apart) return PUONE_OK;
+  return refuse(
+      PUONE_INVALID_ARGUMENT,
+      call.entry,
+      "send %p and recv %p overlap, and not as in place",
+      send,
+      recv);
+}
+
+puone_status identifyDevice(int32_t device, puone_device_identity* out) {
+  constexpr const char* entry = "collective.identify";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  return answered(collectives->identify(device, out));
+}
+
+puone_status createCollectiveId(puone_collective_id* out) {
+  constexpr const char* entry = "collective.create_id";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkRunning(entry));
+  return answered(collectives->create_id(out));
+}
+
+puone_status initCommunicator(
+    int32_t device,
+    const puone_collective_id* id,
+    int32_t rank,
+    int32_t size,
+    uint32_t timeout_ms,
+    puone_communicator* out) {
+  constexpr const char* entry = "collective.init";
+  CHECKED(checkOut(entry, out));
+  CHECKED(checkDevice(entry, device));
+  if (id == nullptr) return refuse(PUONE_INVALID_ARGUMENT, entry, "id is NULL");
+  if (size < 1 || size > kMostRanks || rank < 0 || rank >= size) {
+    return refuse(PUONE_INVALID_ARGUMENT, entry, "there is no rank %d of %d", rank, size);
+  }
+  puone_communicator made = nullptr;
+  CHECKED(answered(collectives->init(device, id, rank, size, timeout_ms, &made)));
+  CHECKED(keep(
+      entry,
+      live().communicators,
+      made,
+      communicatorBits(device, rank, size),
+      collectives->destroy));
+  *out = made;
+  return PUONE_OK;
+}
+
+puone_status destroyCommunicator(puone_communicator communicator) {
+  return destroy(
+      "collective.destroy",
+      "communicator",
+      live().communicators,
+      communicator,
+      collectives->destroy);
+}
+
+/// An entry that takes a communicator and nothing else.
+template <auto entry_of>
+puone_status onCommunicator(const char* entry, puone_communicator communicator) {
+  uint64_t bits = 0;
+  CHECKED(checkCommunicator(entry, communicator, bits));
+  return answered((collectives->*entry_of)(communicator));
+}
+
+puone_status abortCommunicator(puone_communicator communicator) {
+  return onCommunicator<&puone_collective_api::abort>("collective.abort", communicator);
+}
+puone_status queryCommunicator(puone_communicator communicator) {
+  return onCommunicator<&puone_collective_api::query>("collective.query", communicator);
+}
+puone_status groupBegin(puone_communicator communicator) {
+  return onCommunicator<&puone_collective_api::group_begin>("collective.group_begin", communicator);
+}
+puone_status groupEnd(puone_communicator communicator) {
+  return onCommunicator<&puone_collective_api::group_end>("collective.group_end", communicator);
+}
+
+puone_status allReduce(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    puone_stream stream) {
+  CollectiveCall call{"collective.all_reduce"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkReduction(call.entry, reduction));
+  CHECKED(checkBuffers(call, send, 1, recv, 1));
+  return answered(
+      collectives->all_reduce(communicator, send, recv, count, type, reduction, stream));
+}
+
+puone_status broadcast(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    int32_t root,
+    puone_stream stream) {
+  CollectiveCall call{"collective.broadcast"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkRank(call.entry, "root", root, call.bits));
+  CHECKED(
+      root == rankOf(call.bits) ? checkBuffers(call, send, 1, recv, 1)
+                                : checkBuffer(call, "recv", recv));
+  return answered(collectives->broadcast(communicator, send, recv, count, type, root, stream));
+}
+
+puone_status reduce(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    int32_t root,
+    puone_stream stream) {
+  CollectiveCall call{"collective.reduce"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkReduction(call.entry, reduction));
+  CHECKED(checkRank(call.entry, "root", root, call.bits));
+  CHECKED(
+      root == rankOf(call.bits) ? checkBuffers(call, send, 1, recv, 1)
+                                : checkBuffer(call, "send", send));
+  return answered(
+      collectives->reduce(communicator, send, recv, count, type, reduction, root, stream));
+}
+
+puone_status allGather(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_stream stream) {
+  CollectiveCall call{"collective.all_gather"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkBuffers(call, send, 1, recv, static_cast<uint64_t>(sizeOf(call.bits))));
+  return answered(collectives->all_gather(communicator, send, recv, count, type, stream));
+}
+
+puone_status reduceScatter(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    puone_stream stream) {
+  CollectiveCall call{"collective.reduce_scatter"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkReduction(call.entry, reduction));
+  CHECKED(checkBuffers(call, send, static_cast<uint64_t>(sizeOf(call.bits)), recv, 1));
+  return answered(
+      collectives->reduce_scatter(communicator, send, recv, count, type, reduction, stream));
+}
+
+puone_status sendTo(
+    puone_communicator communicator,
+    const void* buffer,
+    uint64_t count,
+    int32_t type,
+    int32_t peer,
+    puone_stream stream) {
+  CollectiveCall call{"collective.send"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkRank(call.entry, "peer", peer, call.bits));
+  CHECKED(checkBuffer(call, "buffer", buffer));
+  return answered(collectives->send(communicator, buffer, count, type, peer, stream));
+}
+
+puone_status receiveFrom(
+    puone_communicator communicator,
+    void* buffer,
+    uint64_t count,
+    int32_t type,
+    int32_t peer,
+    puone_stream stream) {
+  CollectiveCall call{"collective.recv"};
+  CHECKED(checkCollective(call, communicator, count, type, stream));
+  CHECKED(checkRank(call.entry, "peer", peer, call.bits));
+  CHECKED(checkBuffer(call, "buffer", buffer));
+  return answered(collectives->recv(communicator, buffer, count, type, peer, stream));
+}
+
+puone_collective_api wrapped(const puone_collective_api& api) {
+  puone_collective_api result = api;
+  result.identify = identifyDevice;
+  result.create_id = createCollectiveId;
+  result.init = initCommunicator;
+  result.destroy = destroyCommunicator;
+  result.abort = abortCommunicator;
+  result.query = queryCommunicator;
+  result.all_reduce = allReduce;
+  result.broadcast = broadcast;
+  result.reduce = reduce;
+  result.all_gather = allGather;
+  result.reduce_scatter = reduceScatter;
+  result.send = sendTo;
+  result.recv = receiveFrom;
+  result.group_begin = groupBegin;
+  result.group_end = groupEnd;
+  return result;
+}
+
 // ---- extensions ----
 
 /// The wrapped table of an extension, created at the first request. Its entries call the driver's
@@ -1251,6 +1568,8 @@ puone_status getExtension(const char* name, uint32_t min_version, const void** o
     found = wrappedOnce(found, ipc);
   } else if (asked == PUONE_MODULE_EXTENSION) {
     found = wrappedOnce(found, modules);
+  } else if (asked == PUONE_COLLECTIVE_EXTENSION) {
+    found = wrappedOnce(found, collectives);
   }
   *out = found;
   return PUONE_OK;

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The process group `pccl`: collectives on device tensors, through host memory and Gloo.
+"""The process group `pccl`: collectives on device tensors.
+
+Tensors go from device to device where the driver has a collective library (the native transport),
+else through host memory and Gloo (the staged one). The environment variable PUONE_PCCL, or
+`Options(timeout, transport=...)` of one group, chooses "native" or "staged".
 
 `torch.distributed.init_process_group(device_id=torch.device("puone", i))` needs nothing of this
 module: `pccl` is the default for the device. It is asynchronous as the device is: a collective is
@@ -29,7 +33,7 @@ def create(
 ) -> _distributed.ProcessGroup:
     """What torch.distributed calls to make the backend of a new group; waits for all its ranks."""
     if not dist.is_gloo_available():
-        raise RuntimeError("pccl sends through Gloo, which this PyTorch was built without")
+        raise RuntimeError("pccl uses Gloo, which this PyTorch was built without")
     # Gloo's own options are not set: it takes the interface from the environment, as ever.
     host = dist.ProcessGroupGloo(
         dist.PrefixStore("host", options.store),
@@ -52,8 +56,21 @@ def pending_work(group: dist.ProcessGroup | None = None) -> list[str]:
 
     An error of the group contains the same lines. Raises TypeError if its backend is not `pccl`.
     """
+    return _backend(group).pending()
+
+
+def transport(group: dist.ProcessGroup | None = None) -> tuple[str, str]:
+    """How the tensors of a group travel, "native" or "staged", and why it is not native.
+
+    Raises TypeError if its backend is not `pccl`.
+    """
+    backend = _backend(group)
+    return backend.transport, backend.why_staged
+
+
+def _backend(group: dist.ProcessGroup | None) -> _distributed.ProcessGroup:
     group = group or dist.distributed_c10d._get_default_group()
     backend = group._get_backend(torch.device(NAME))
     if not isinstance(backend, _distributed.ProcessGroup):
         raise TypeError(f"expected a group whose backend is pccl, not {backend.name()}")
-    return backend.pending()
+    return backend

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run as a program: random programs of collectives on puone, against a model in NumPy.
 
-    python random_collectives.py --runs 1000 [--ranks 2 4] [--first SEED]
+    python random_collectives.py --runs 1000 [--ranks 2 4] [--first SEED] [--bound]
 
 Each seed is a program (collective_programs.py) and, for most, an adversarial schedule of the
 device. Ranks are forked from this process, which touches no device. In one of three programs a rank
 dies, leaves, aborts its groups or comes too late: then every other rank must have what the model
 has or end with an error, in time, and one that needs the dead rank must end with an error. Prints
 each program that went wrong, with the command that repeats it; status 1 if there is one.
+
+The driver is PUONE_DRIVER, sim by default. With the native transport of pccl, a group that is not
+made for a device connects in its first call, and ranks must not order these differently: --bound
+makes all groups for a device.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ import sys
 import tempfile
 import time
 import traceback
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 os.environ.setdefault("PUONE_DRIVER", "sim")
@@ -83,7 +87,8 @@ def _be_rank(program: Program, rank: int, truth: Truth, folder: Path) -> None:
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)
     if program.schedule is not None:
-        os.environ["PUONE_SIM_SEED"] = str(program.schedule)
+        for driver in ("SIM", "STANDIN"):
+            os.environ[f"PUONE_{driver}_SEED"] = str(program.schedule)
 
     def died() -> None:
         (folder / f"{rank}.died").write_text(str(time.monotonic()))
@@ -150,6 +155,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1000, help="programs for each number of ranks")
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--first", type=int, default=0, metavar="SEED")
+    parser.add_argument("--bound", action="store_true", help="make all groups for a device")
     options = parser.parse_args()
     torch.set_num_threads(1)
     gc.freeze()  # pages that forked processes share stay so
@@ -159,7 +165,9 @@ def main() -> int:
     try:
         for seed in range(options.first, options.first + options.runs):
             for size in options.ranks:
-                reasons = _one(plan(seed, size), Path(folder, f"{seed}-{size}"), counts)
+                program = plan(seed, size)
+                program = replace(program, bound=program.bound or options.bound)
+                reasons = _one(program, Path(folder, f"{seed}-{size}"), counts)
                 failed += bool(reasons)
     finally:
         if os.getpid() == owner:  # a rank leaves this way, too

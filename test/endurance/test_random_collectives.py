@@ -10,6 +10,7 @@ from collective_programs import CALLS, DEATHS, Program, model, must_fail, plan
 from collective_ranks import Result
 from collective_verdicts import Ended, judge
 from program import run
+from suites import STANDIN, needs_standin, over_fake_nccl
 
 PROGRAM = Path(__file__).with_name("random_collectives.py")
 # A thousand: python test/endurance/random_collectives.py --runs 500
@@ -18,6 +19,20 @@ RUNS = 8
 
 def test_random_programs_of_two_and_four_ranks_agree_with_a_model() -> None:
     done = run(PROGRAM, "--runs", str(RUNS))
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert f"{2 * RUNS} programs" in done.stdout
+
+
+@needs_standin
+def test_they_do_with_the_native_transport_too() -> None:
+    """Over the stand-ins for CUDA and NCCL, with a device for each rank."""
+    devices = {"PUONE_STANDIN_DEVICES": "4", "PUONE_STANDIN_MEMORY": "512", "PUONE_PCCL": "native"}
+    done = run(
+        PROGRAM,
+        *("--runs", str(RUNS), "--bound"),
+        driver=STANDIN,
+        environment={**devices, **over_fake_nccl()},
+    )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert f"{2 * RUNS} programs" in done.stdout
 

@@ -31,7 +31,8 @@ HAL = CSRC / "hal" / "hal.h"
 ORIGIN = CSRC / "hal" / "origin.h"
 IPC = CSRC / "hal" / "ipc.h"
 MODULE = CSRC / "hal" / "module.h"
-HEADERS = (HAL, ORIGIN, IPC, MODULE)
+COLLECTIVE = CSRC / "hal" / "collective.h"
+HEADERS = (HAL, ORIGIN, IPC, MODULE, COLLECTIVE)
 GENERATOR = CSRC / "hal" / "generate_kernels.py"
 
 # C enum -> its mirror and the prefix of its members.
@@ -44,6 +45,7 @@ ENUMS: dict[str, tuple[type[enum.IntEnum] | type[enum.IntFlag], str]] = {
     "puone_trace_kind": (abi.TraceKind, "PUONE_TRACE_"),
     "puone_module_flags": (abi.ModuleFlags, "PUONE_MODULE_"),
     "puone_module_access_flags": (abi.ModuleAccessFlags, "PUONE_MODULE_"),
+    "puone_collective_reduction": (abi.Reduction, "PUONE_COLLECTIVE_"),
 }
 STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_driver_info": abi.DriverInfo,
@@ -68,6 +70,9 @@ STRUCTS: dict[str, type[ctypes.Structure]] = {
     "puone_module_access": abi.ModuleAccess,
     "puone_module_kernel": abi.ModuleKernel,
     "puone_module_api": abi.ModuleApi,
+    "puone_collective_id": abi.CollectiveId,
+    "puone_device_identity": abi.DeviceIdentity,
+    "puone_collective_api": abi.CollectiveApi,
 }
 CONSTANTS = {
     "PUONE_HAL_ABI_MAJOR": abi.ABI_MAJOR,
@@ -82,6 +87,7 @@ CONSTANTS = {
     "PUONE_IPC_VERSION": abi.IPC_VERSION,
     "PUONE_MODULE_VERSION": abi.MODULE_VERSION,
     "PUONE_MODULE_MAX_ERRORS": abi.MODULE_MAX_ERRORS,
+    "PUONE_COLLECTIVE_VERSION": abi.COLLECTIVE_VERSION,
     "PUONE_MAX_DIMS": kernels.MAX_DIMS,
 }
 TYPES: dict[str, Any] = {
@@ -103,6 +109,12 @@ TYPES: dict[str, Any] = {
     "puone_kernel*": POINTER(c_void_p),
     "puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
     "const puone_ipc_memory_handle*": POINTER(abi.IpcMemoryHandle),
+    "puone_collective_id*": POINTER(abi.CollectiveId),
+    "const puone_collective_id*": POINTER(abi.CollectiveId),
+    "puone_device_identity*": POINTER(abi.DeviceIdentity),
+    "puone_communicator": c_void_p,
+    "puone_communicator*": POINTER(c_void_p),
+    "puone_collective_reduction": c_int32,
     "puone_kernel_info*": POINTER(abi.KernelInfo),
     "puone_module": c_void_p,
     "puone_module*": POINTER(c_void_p),
@@ -132,12 +144,15 @@ def code(header: Path) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+DECLARATIONS = "".join(map(code, HEADERS))
+
+
 def body(kind: str, name: str) -> str:
     """What stands between the braces of a type's definition."""
     form = rf"typedef {kind} {name} \{{(.*?)\}} {name};"
     if kind == "enum":
         form = rf"PUONE_ENUM\({name}, \w+\) ?\{{(.*?)\}};"
-    found = re.search(form, "".join(code(header) for header in HEADERS))
+    found = re.search(form, DECLARATIONS)
     assert found, f"no {kind} {name} in the header"
     return found[1]
 
@@ -189,10 +204,8 @@ def test_the_enums_have_the_headers_members(name: str) -> None:
 
 
 def test_every_type_of_the_headers_is_mirrored() -> None:
-    declared = re.findall(
-        r"typedef (?:struct|enum) (puone_\w+) \{", "".join(code(header) for header in HEADERS)
-    )
-    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", code(HAL) + code(MODULE))
+    declared = re.findall(r"typedef (?:struct|enum) (puone_\w+) \{", DECLARATIONS)
+    declared += re.findall(r"PUONE_ENUM\((puone_\w+),", DECLARATIONS)
     assert sorted(declared) == sorted([*ENUMS, *STRUCTS])
 
 

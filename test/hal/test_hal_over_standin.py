@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from sanitizers import SANITIZED, build
-from suites import FAKE_NVRTC, ODD, STANDIN, needs_standin, odd
-from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied
+from suites import FAKE_NVRTC, ODD, STANDIN, needs_standin, odd, over_fake_nccl
+from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied, run_suite
 
 from hal_conformance.driver import Driver
 from hal_conformance.process import run_in_child
@@ -24,15 +24,19 @@ pytestmark = needs_standin
 
 # No fault can be injected into a real device, and it does not say which work an error came from.
 # The driver does not share memory between processes yet.
-NOT_THERE = frozenset(f'not there: the extension "{name}"' for name in ("fault", "ipc", "origin"))
+# Collectives have a test of their own.
+NOT_THERE = frozenset(
+    f'not there: the extension "{name}"' for name in ("collective", "fault", "ipc", "origin")
+)
 UNVALIDATED = NOT_THERE | {"not declared: capability VALIDATION", *ONE_DEVICE}
 NVRTC = {"PUONE_CUDA_NVRTC": str(FAKE_NVRTC)}
 # The suite fills devices to the brim.
-ONE = {**NVRTC, "PUONE_STANDIN_DEVICES": "1", "PUONE_STANDIN_MEMORY": "64"}
-THREE = {**NVRTC, "PUONE_STANDIN_DEVICES": "3", "PUONE_STANDIN_MEMORY": "64"}
+SMALL = {**NVRTC, "PUONE_STANDIN_MEMORY": "64", "PUONE_CUDA_NCCL": "none"}
+ONE = {**SMALL, "PUONE_STANDIN_DEVICES": "1"}
+THREE = {**SMALL, "PUONE_STANDIN_DEVICES": "3"}
 GUISES = {
     "adversarial": Guise({**THREE, "PUONE_STANDIN_SEED": "20"}, NOT_THERE),
-    "no_device": Guise({**NVRTC, "PUONE_STANDIN_DEVICES": "0"}, NOT_THERE | NO_DEVICE),
+    "no_device": Guise({**SMALL, "PUONE_STANDIN_DEVICES": "0"}, NOT_THERE | NO_DEVICE),
 }
 
 
@@ -48,6 +52,23 @@ def test_the_cuda_driver_satisfies_them_without_validation(tmp_path: Path) -> No
 
 def test_the_cuda_drivers_kernels_give_the_known_answers(tmp_path: Path) -> None:
     assert_satisfied(STANDIN, Guise(ONE, UNVALIDATED, known_answers=True), tmp_path)
+
+
+@pytest.mark.parametrize("is_validated", [False, True])
+def test_the_cuda_drivers_collectives_satisfy_every_requirement(
+    is_validated: bool, tmp_path: Path
+) -> None:
+    """Over the stand-in for NCCL."""
+    driver = odd("validation", STANDIN) if is_validated else {}
+    options = [f"--requirement=HAL-{number}" for number in range(190, 195)]
+    done, verdicts = run_suite(
+        ODD if is_validated else STANDIN,
+        tmp_path,
+        *options,
+        environment={**THREE, **over_fake_nccl(), **driver},
+    )
+    assert done.returncode == 0, done.stdout
+    assert set(verdicts.values()) == {"passed"}
 
 
 WATCH_FORKS = """

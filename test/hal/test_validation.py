@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import FAKE_NVRTC, ODD, SIM, STANDIN, needs_standin, odd
+from suites import FAKE_NVRTC, ODD, SIM, STANDIN, needs_standin, odd, over_fake_nccl
 
 from hal_conformance import abi, contract, kernels, modules
-from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Status
+from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Reduction, Status
 from hal_conformance.driver import Driver
 from hal_conformance.kernels import DType
 from hal_conformance.process import run_in_child
+from hal_conformance.test_collective import alone, new_id
 from hal_conformance.test_ipc import exporter, opened
 
 WILD = 0x1234560  # nothing is there
 H2D, D2D = MemcpyKind.HOST_TO_DEVICE, MemcpyKind.DEVICE_TO_DEVICE
 ARGUMENT, DEVICE = Status.INVALID_ARGUMENT, Status.INVALID_DEVICE
+FLOAT, SUM = DType.FLOAT32, Reduction.SUM
 SMALL = 8  # a struct_size that no struct of the ABI has
 
 
@@ -517,6 +519,118 @@ def misuse_modules(hal: Driver) -> list[str]:
 
 def test_misuse_of_modules_is_refused(setup: Setup) -> None:
     assert_nothing_wrong(setup, misuse_modules)
+
+
+Collective = Callable[[Driver, abi.CollectiveApi, int, int, int], int]
+#: The same for the extension "collective": a communicator of one rank, a stream and a block of 400
+#: bytes, all of the first device.
+COLLECTIVE_MISUSE: dict[str, dict[str, Collective]] = {
+    "identify": {"no result": lambda hal, api, comm, stream, block: api.identify(0, None)},
+    "create_id": {"no result": lambda hal, api, comm, stream, block: api.create_id(None)},
+    "init": {
+        "no id": lambda hal, api, comm, stream, block: api.init(0, None, 0, 1, 1, out()),
+        "no result": lambda hal, api, comm, stream, block: api.init(
+            0, byref(new_id(hal)), 0, 1, 1, None
+        ),
+        "no such rank": lambda hal, api, comm, stream, block: api.init(
+            0, byref(new_id(hal)), 1, 1, 1, out()
+        ),
+    },
+    "destroy": {"wild": lambda hal, api, comm, stream, block: api.destroy(WILD)},
+    "abort": {"wild": lambda hal, api, comm, stream, block: api.abort(WILD)},
+    "query": {"wild": lambda hal, api, comm, stream, block: api.query(WILD)},
+    "group_begin": {"wild": lambda hal, api, comm, stream, block: api.group_begin(WILD)},
+    "group_end": {"wild": lambda hal, api, comm, stream, block: api.group_end(WILD)},
+    "all_reduce": {
+        "wild": lambda hal, api, comm, stream, block: api.all_reduce(
+            WILD, block, block, 100, FLOAT, SUM, stream
+        ),
+        "dead stream": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 100, FLOAT, SUM, _dead_stream(hal)
+        ),
+        "stream of another device": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 100, FLOAT, SUM, hal.stream(1)
+        ),
+        "no type": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 100, 16, SUM, stream
+        ),
+        "no reduction": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 100, FLOAT, 5, stream
+        ),
+        "over the end": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 101, FLOAT, SUM, stream
+        ),
+        "too many": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block, 1 << 63, FLOAT, SUM, stream
+        ),
+        "host memory": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, hal.host_malloc(400), block, 100, FLOAT, SUM, stream
+        ),
+        "overlap": lambda hal, api, comm, stream, block: api.all_reduce(
+            comm, block, block + 40, 20, FLOAT, SUM, stream
+        ),
+    },
+    "broadcast": {
+        "no such root": lambda hal, api, comm, stream, block: api.broadcast(
+            comm, block, block, 100, FLOAT, 1, stream
+        ),
+        "wild": lambda hal, api, comm, stream, block: api.broadcast(
+            comm, WILD, block, 100, FLOAT, 0, stream
+        ),
+    },
+    "reduce": {
+        "no such root": lambda hal, api, comm, stream, block: api.reduce(
+            comm, block, block, 100, FLOAT, SUM, -1, stream
+        ),
+    },
+    "all_gather": {
+        "over the end": lambda hal, api, comm, stream, block: api.all_gather(
+            comm, block, block, 101, FLOAT, stream
+        ),
+    },
+    "reduce_scatter": {
+        "overlap": lambda hal, api, comm, stream, block: api.reduce_scatter(
+            comm, block + 40, block, 20, FLOAT, SUM, stream
+        ),
+    },
+    "send": {
+        "no such peer": lambda hal, api, comm, stream, block: api.send(
+            comm, block, 100, FLOAT, 1, stream
+        ),
+    },
+    "recv": {
+        "wild": lambda hal, api, comm, stream, block: api.recv(comm, WILD, 100, FLOAT, 0, stream),
+    },
+}
+
+
+def misuse_collectives(hal: Driver) -> list[str]:
+    """Misuse the entries of "collective"."""
+    hal.ok(hal.api.init())
+    wrong = []
+    with alone(hal) as communicator:
+        api, stream, block = hal.collective(), hal.stream(), hal.malloc(400)
+        for entry, cases in COLLECTIVE_MISUSE.items():
+            for case, call in cases.items():
+                status = call(hal, api, communicator, stream, block)
+                if status != ARGUMENT or not hal.message().startswith(f"collective.{entry}: "):
+                    wrong.append(f"{entry}, {case}: {Status(status).name}, {hal.message()!r}")
+        if api.init(99, byref(new_id(hal)), 0, 1, 1, out()) != DEVICE:
+            wrong.append("init: no device")
+        if api.identify(99, byref(abi.DeviceIdentity())) != DEVICE:
+            wrong.append("identify: no device")
+        hal.ok(api.all_reduce(communicator, block, block, 100, FLOAT, SUM, stream))
+        hal.synchronize(stream)
+    if hal.collective().query(communicator) != ARGUMENT:
+        wrong.append("query: a communicator that was destroyed")
+    hal.ok(hal.api.shutdown())
+    return wrong
+
+
+@needs_standin
+def test_misuse_of_collectives_is_refused() -> None:
+    environment = {**odd("validation", STANDIN), **over_fake_nccl()}
+    assert_nothing_wrong((ODD, environment), misuse_collectives)
 
 
 def destroy_at_once(hal: Driver) -> list[str]:

@@ -40,8 +40,8 @@ LAYERS = {
     # Each driver is a layer of its own: sim must not lean on cuda, nor the other way round.
     "drivers/*": Layer(
         project=(
-            *("hal/hal.h", "hal/ipc.h", "hal/module.h", "hal/origin.h", "hal/shared_file.h"),
-            "hal/validation.h",
+            *("hal/hal.h", "hal/collective.h", "hal/ipc.h", "hal/module.h", "hal/origin.h"),
+            *("hal/shared_file.h", "hal/validation.h"),
             *("kernels", "drivers/common"),
         ),
         torch=False,

@@ -9,7 +9,7 @@ import subprocess
 import hal_suite
 import pytest
 from mutate import load
-from suites import FAKE_NVRTC, LIBRARIES, ROOT, build_target, needs_standin
+from suites import FAKE_NVRTC, LIBRARIES, ROOT, build_target, needs_standin, over_fake_nccl
 
 pytestmark = needs_standin
 
@@ -27,6 +27,7 @@ SMALL = {
 @pytest.fixture(scope="module", autouse=True)
 def _liars() -> None:
     build_target("standin_liars")
+    SMALL.update(over_fake_nccl())
 
 
 def passes(check: str, lie: str) -> bool:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "runtime.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstring>
 
 #include "standin.h"
+#include "violation.h"
 
 namespace puone::standin {
 namespace {
@@ -26,6 +28,18 @@ uint64_t now() {
       std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
+constexpr StandinServices kServices{standinEnqueue, cudaGetDevice};
+
+/// Gives the other library what it needs of this one.
+void introduce(const std::string& library) {
+  if (library.empty()) return;
+  void* const found = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL); // for good
+  if (found == nullptr) violation("PUONE_STANDIN_LIBRARY: %s", dlerror());
+  void* const symbol = dlsym(found, "standinLibrary");
+  if (symbol == nullptr) violation("PUONE_STANDIN_LIBRARY: %s", dlerror());
+  reinterpret_cast<void (*)(const StandinServices*)>(symbol)(&kServices);
+}
+
 } // namespace
 
 thread_local Thread calling;
@@ -38,6 +52,7 @@ Runtime& runtime() {
   const std::lock_guard guard(making);
   if (the_one == nullptr) {
     the_one = new Runtime(Options::fromEnvironment());
+    introduce(the_one->options.library);
     [[maybe_unused]] static const int once = pthread_atfork(
         nullptr, nullptr, [] { forked = forked || (the_one != nullptr && the_one->initialised); });
   }

@@ -16,6 +16,13 @@
 /// on the stream, whose device must be current. A captured graph may run it any number of times.
 cudaError_t standinEnqueue(cudaStream_t stream, std::function<void()> work);
 
+/// What a library that stands in for another one of CUDA's is given: PUONE_STANDIN_LIBRARY is its
+/// path, and it has the C function `void standinLibrary(const StandinServices*)`.
+struct StandinServices {
+  cudaError_t (*enqueue)(cudaStream_t, std::function<void()>); // standinEnqueue()
+  cudaError_t (*getDevice)(int*);                              // cudaGetDevice()
+};
+
 /// The device is lost from now on, with this sticky error; what is queued on it is dropped.
 void standinLoseDevice(int device, cudaError_t error);
 

@@ -6,6 +6,10 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <string>
+#include <utility>
+
+#include "distributed/native.h"
 #include "distributed/process_group.h"
 #include "distributed/session.h"
 
@@ -18,7 +22,16 @@ using puone::distributed::ProcessGroup;
 PYBIND11_MODULE(_distributed, m) {
   py::module_::import("torch.distributed");
   py::class_<GroupOptions, c10::intrusive_ptr<GroupOptions>, c10d::Backend::Options>(m, "Options")
-      .def(py::init<std::chrono::milliseconds>(), py::arg("timeout"))
+      .def(
+          py::init([](std::chrono::milliseconds timeout, std::string transport) {
+            puone::distributed::transportOf(transport); // says so if it is none
+            auto options = c10::make_intrusive<GroupOptions>(timeout);
+            options->transport = std::move(transport);
+            return options;
+          }),
+          py::arg("timeout"),
+          py::arg("transport") = "")
+      .def_readonly("transport", &GroupOptions::transport)
       .def(
           "__copy__",
           [](const GroupOptions& self) { return c10::make_intrusive<GroupOptions>(self); })
@@ -31,9 +44,12 @@ PYBIND11_MODULE(_distributed, m) {
           py::arg("host"),
           py::arg("rank"),
           py::arg("size"),
-          py::arg("options"))
+          py::arg("options"),
+          py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("options", &ProcessGroup::options)
       .def("pending", &ProcessGroup::pending)
+      .def_property_readonly("transport", &ProcessGroup::transport)
+      .def_property_readonly("why_staged", &ProcessGroup::whyStaged)
       .def(
           "perform_nocolor_split",
           [](const ProcessGroup&, const c10::Device&) {},

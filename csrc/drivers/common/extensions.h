@@ -13,6 +13,7 @@
 #include "drivers/common/entries.h"
 #include "drivers/common/module_kernels.h"
 #include "drivers/common/origin.h"
+#include "hal/collective.h"
 #include "hal/hal.h"
 #include "hal/ipc.h"
 #include "hal/module.h"
@@ -191,6 +192,165 @@ class ModuleEntries {
       find,
       declaration,
       unload,
+  };
+};
+
+/// The extension "collective". `Traits` as in life.h.
+template <class Traits>
+class CollectiveEntries {
+  using Table = Entries<Traits>;
+  using Driver = typename Traits::Driver;
+
+  static puone_status identify(int32_t device, puone_device_identity* out) {
+    return Table::entry("collective.identify", [=](Driver& d) { *out = d.identity(device); });
+  }
+
+  static puone_status createId(puone_collective_id* out) {
+    return Table::entry("collective.create_id", [=](Driver& d) { *out = d.createCollectiveId(); });
+  }
+
+  static puone_status init(
+      int32_t device,
+      const puone_collective_id* id,
+      int32_t rank,
+      int32_t size,
+      uint32_t timeout_ms,
+      puone_communicator* out) {
+    return Table::entry("collective.init", [=](Driver& d) {
+      *out = d.initCommunicator(device, *id, rank, size, timeout_ms);
+    });
+  }
+
+  static puone_status destroy(puone_communicator communicator) {
+    return Table::entry("collective.destroy", [=](Driver& d) {
+      if (communicator != nullptr) d.destroyCommunicator(communicator);
+    });
+  }
+
+  static puone_status abort(puone_communicator communicator) {
+    return Table::entry("collective.abort", [=](Driver& d) { d.abortCommunicator(communicator); });
+  }
+
+  static puone_status query(puone_communicator communicator) {
+    return Table::entry("collective.query", [=](Driver& d) { d.queryCommunicator(communicator); });
+  }
+
+  static puone_status allReduce(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      puone_stream stream) {
+    return Table::entry("collective.all_reduce", [=](Driver& d) {
+      d.allReduce(communicator, send, recv, count, type, reduction, stream);
+    });
+  }
+
+  static puone_status broadcast(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      int32_t root,
+      puone_stream stream) {
+    return Table::entry("collective.broadcast", [=](Driver& d) {
+      d.broadcast(communicator, send, recv, count, type, root, stream);
+    });
+  }
+
+  static puone_status reduce(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      int32_t root,
+      puone_stream stream) {
+    return Table::entry("collective.reduce", [=](Driver& d) {
+      d.reduce(communicator, send, recv, count, type, reduction, root, stream);
+    });
+  }
+
+  static puone_status allGather(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_stream stream) {
+    return Table::entry("collective.all_gather", [=](Driver& d) {
+      d.allGather(communicator, send, recv, count, type, stream);
+    });
+  }
+
+  static puone_status reduceScatter(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      puone_stream stream) {
+    return Table::entry("collective.reduce_scatter", [=](Driver& d) {
+      d.reduceScatter(communicator, send, recv, count, type, reduction, stream);
+    });
+  }
+
+  static puone_status send(
+      puone_communicator communicator,
+      const void* buffer,
+      uint64_t count,
+      int32_t type,
+      int32_t peer,
+      puone_stream stream) {
+    return Table::entry("collective.send", [=](Driver& d) {
+      d.send(communicator, buffer, count, type, peer, stream);
+    });
+  }
+
+  static puone_status recv(
+      puone_communicator communicator,
+      void* buffer,
+      uint64_t count,
+      int32_t type,
+      int32_t peer,
+      puone_stream stream) {
+    return Table::entry("collective.recv", [=](Driver& d) {
+      d.receive(communicator, buffer, count, type, peer, stream);
+    });
+  }
+
+  static puone_status groupBegin(puone_communicator communicator) {
+    return Table::entry("collective.group_begin", [=](Driver& d) { d.beginGroup(communicator); });
+  }
+
+  static puone_status groupEnd(puone_communicator communicator) {
+    return Table::entry("collective.group_end", [=](Driver& d) { d.endGroup(communicator); });
+  }
+
+ public:
+  static constexpr puone_collective_api kTable = {
+      sizeof(puone_collective_api),
+      PUONE_COLLECTIVE_VERSION,
+      identify,
+      createId,
+      init,
+      destroy,
+      abort,
+      query,
+      allReduce,
+      broadcast,
+      reduce,
+      allGather,
+      reduceScatter,
+      send,
+      recv,
+      groupBegin,
+      groupEnd,
   };
 };
 

@@ -15,6 +15,7 @@
 #include "drivers/cuda/current_device.h"
 #include "drivers/cuda/nvrtc.h"
 #include "drivers/cuda/probe.h"
+#include "kernels/args.h"
 
 namespace puone::kernels::simt {
 std::span<const Kernel> kernels(); // the generated registry
@@ -31,6 +32,10 @@ Event& eventOf(puone_event handle) {
 }
 const std::shared_ptr<Graph>& graphOf(puone_graph handle) {
   return reinterpret_cast<const GraphHandle*>(handle)->graph;
+}
+
+Communicator& communicatorOf(puone_communicator handle) {
+  return *reinterpret_cast<Communicator*>(handle);
 }
 
 /// The stream, ready for a call: its device is not lost, and current for CUDA.
@@ -111,10 +116,15 @@ Device& Driver::open(int32_t index) {
   return *opened_.back();
 }
 
-puone_device_properties Driver::properties(int32_t device) {
+cudaDeviceProp Driver::nativeProperties(int32_t device) {
   used_.store(true, std::memory_order_relaxed);
   cudaDeviceProp found;
   check("cudaGetDeviceProperties", cudaGetDeviceProperties(&found, device));
+  return found;
+}
+
+puone_device_properties Driver::properties(int32_t device) {
+  const cudaDeviceProp found = nativeProperties(device);
   puone_device_properties properties{};
   std::snprintf(properties.name, sizeof properties.name, "%.*s", PUONE_NAME_MAX - 1, found.name);
   properties.total_memory = found.totalGlobalMem;
@@ -556,6 +566,244 @@ void Driver::launchGraph(puone_graph handle, puone_stream stream_handle) {
 void Driver::destroyGraph(puone_graph handle) {
   graphOf(handle)->dropModules();
   graphs_.remove(reinterpret_cast<const GraphHandle*>(handle));
+}
+
+// ---- extension "collective" ----
+
+namespace {
+
+NcclType typeOf(int32_t type) {
+  switch (type) {
+    case PUONE_INT8:
+      return NcclType::kInt8;
+    case PUONE_UINT8:
+      return NcclType::kUint8;
+    case PUONE_INT32:
+      return NcclType::kInt32;
+    case PUONE_UINT32:
+      return NcclType::kUint32;
+    case PUONE_INT64:
+      return NcclType::kInt64;
+    case PUONE_UINT64:
+      return NcclType::kUint64;
+    case PUONE_FLOAT16:
+      return NcclType::kFloat16;
+    case PUONE_BFLOAT16:
+      return NcclType::kBfloat16;
+    case PUONE_FLOAT32:
+      return NcclType::kFloat32;
+    case PUONE_FLOAT64:
+      return NcclType::kFloat64;
+    default:
+      fail(PUONE_UNSUPPORTED, "NCCL has no element type %d of puone_dtype", type);
+  }
+}
+
+bool isReal(int32_t type) {
+  return type >= PUONE_FLOAT16 && type <= PUONE_FLOAT64;
+}
+
+NcclReduction reductionOf(puone_collective_reduction reduction, int32_t type) {
+  switch (reduction) {
+    case PUONE_COLLECTIVE_SUM:
+      return NcclReduction::kSum;
+    case PUONE_COLLECTIVE_PRODUCT:
+      return NcclReduction::kProduct;
+    case PUONE_COLLECTIVE_MIN:
+      return NcclReduction::kMin;
+    case PUONE_COLLECTIVE_MAX:
+      return NcclReduction::kMax;
+    case PUONE_COLLECTIVE_AVERAGE:
+      if (isReal(type)) return NcclReduction::kAverage;
+      break;
+  }
+  fail(
+      PUONE_UNSUPPORTED,
+      "no reduction %d of elements of type %d",
+      static_cast<int>(reduction),
+      type);
+}
+
+} // namespace
+
+const char* Driver::missingCollectives() {
+  const LoadedNccl& loaded = nccl();
+  return loaded.functions == nullptr ? loaded.missing.c_str() : nullptr;
+}
+
+puone_device_identity Driver::identity(int32_t device) {
+  const cudaDeviceProp found = nativeProperties(device);
+  puone_device_identity identity{};
+  static_assert(sizeof identity.bytes == sizeof found.uuid.bytes);
+  std::memcpy(identity.bytes, found.uuid.bytes, sizeof identity.bytes);
+  return identity;
+}
+
+puone_collective_id Driver::createCollectiveId() {
+  return newCollectiveId();
+}
+
+puone_communicator Driver::initCommunicator(
+    int32_t device,
+    const puone_collective_id& id,
+    int32_t rank,
+    int32_t size,
+    uint32_t timeout_ms) {
+  use(device);
+  return reinterpret_cast<puone_communicator>(
+      communicators_.add(device, id, rank, size, std::chrono::milliseconds(timeout_ms)));
+}
+
+void Driver::destroyCommunicator(puone_communicator handle) {
+  Communicator& closed = communicatorOf(handle);
+  if (!isLost(closed.device())) {
+    makeCurrent(closed.device());
+    closed.close();
+  }
+  communicators_.remove(&closed);
+}
+
+void Driver::abortCommunicator(puone_communicator handle) {
+  communicatorOf(handle).abort();
+}
+
+void Driver::queryCommunicator(puone_communicator handle) {
+  communicatorOf(handle).check();
+}
+
+template <class Queue>
+void Driver::submitCollective(
+    const char* name, puone_communicator handle, puone_stream stream, const Queue& queue) {
+  Communicator& in = communicatorOf(handle);
+  Stream& to = usable(stream);
+  cudaStream_t native = to.native.get();
+  captures_.refuse(native, name);
+  const auto call = [&] {
+    in.call(name, [&](const Nccl& nccl, NcclCommunicator communicator) {
+      return queue(nccl, communicator, native);
+    });
+  };
+  if (in.inGroup()) {
+    in.group_stream = stream;
+    call();
+  } else {
+    submit({stream, PUONE_TRACE_KERNEL, name, 0}, [&](const Target&) { call(); });
+  }
+}
+
+void Driver::allReduce(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  const NcclReduction op = reductionOf(reduction, type);
+  submitCollective("all_reduce", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.allReduce(send, recv, count, element, op, native, on);
+  });
+}
+
+void Driver::broadcast(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    int32_t root,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  submitCollective("broadcast", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.broadcast(send, recv, count, element, root, native, on);
+  });
+}
+
+void Driver::reduce(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    int32_t root,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  const NcclReduction op = reductionOf(reduction, type);
+  submitCollective("reduce", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.reduce(send, recv, count, element, op, root, native, on);
+  });
+}
+
+void Driver::allGather(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  submitCollective("all_gather", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.allGather(send, recv, count, element, native, on);
+  });
+}
+
+void Driver::reduceScatter(
+    puone_communicator communicator,
+    const void* send,
+    void* recv,
+    uint64_t count,
+    int32_t type,
+    puone_collective_reduction reduction,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  const NcclReduction op = reductionOf(reduction, type);
+  submitCollective(
+      "reduce_scatter", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+        return nccl.reduceScatter(send, recv, count, element, op, native, on);
+      });
+}
+
+void Driver::send(
+    puone_communicator communicator,
+    const void* buffer,
+    uint64_t count,
+    int32_t type,
+    int32_t peer,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  submitCollective("send", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.send(buffer, count, element, peer, native, on);
+  });
+}
+
+void Driver::receive(
+    puone_communicator communicator,
+    void* buffer,
+    uint64_t count,
+    int32_t type,
+    int32_t peer,
+    puone_stream stream) {
+  const NcclType element = typeOf(type);
+  submitCollective("recv", communicator, stream, [=](const Nccl& nccl, auto native, auto on) {
+    return nccl.recv(buffer, count, element, peer, native, on);
+  });
+}
+
+void Driver::beginGroup(puone_communicator handle) {
+  communicatorOf(handle).beginGroup();
+}
+
+void Driver::endGroup(puone_communicator handle) {
+  Communicator& in = communicatorOf(handle);
+  if (in.group_stream == nullptr) { // nothing was called in it
+    in.endGroup();
+    return;
+  }
+  submit({in.group_stream, PUONE_TRACE_KERNEL, "collective.group", 0}, [&](const Target&) {
+    in.endGroup();
+  });
 }
 
 } // namespace puone::cuda

@@ -14,6 +14,7 @@
 
 #include "drivers/common/handle_pool.h"
 #include "drivers/common/names.h"
+#include "drivers/cuda/communicator.h"
 #include "drivers/cuda/device.h"
 #include "drivers/cuda/device_errors.h"
 #include "drivers/cuda/event.h"
@@ -121,6 +122,76 @@ class Driver {
   puone_kernel findInModule(puone_module handle, const puone_module_kernel& declared);
   void unloadModule(puone_module handle);
 
+  // extension "collective"
+  static const char* missingCollectives();
+  puone_device_identity identity(int32_t device);
+  static puone_collective_id createCollectiveId();
+  puone_communicator initCommunicator(
+      int32_t device,
+      const puone_collective_id& id,
+      int32_t rank,
+      int32_t size,
+      uint32_t timeout_ms);
+  void destroyCommunicator(puone_communicator communicator);
+  void abortCommunicator(puone_communicator communicator);
+  void queryCommunicator(puone_communicator communicator);
+  void allReduce(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      puone_stream stream);
+  void broadcast(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      int32_t root,
+      puone_stream stream);
+  void reduce(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      int32_t root,
+      puone_stream stream);
+  void allGather(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_stream stream);
+  void reduceScatter(
+      puone_communicator communicator,
+      const void* send,
+      void* recv,
+      uint64_t count,
+      int32_t type,
+      puone_collective_reduction reduction,
+      puone_stream stream);
+  void send(
+      puone_communicator communicator,
+      const void* buffer,
+      uint64_t count,
+      int32_t type,
+      int32_t peer,
+      puone_stream stream);
+  void receive(
+      puone_communicator communicator,
+      void* buffer,
+      uint64_t count,
+      int32_t type,
+      int32_t peer,
+      puone_stream stream);
+  void beginGroup(puone_communicator communicator);
+  void endGroup(puone_communicator communicator);
+
   // extension "trace"
   void startTrace() {
     tracer_.start();
@@ -132,6 +203,7 @@ class Driver {
  private:
   /// The device, opened at its first use, current for CUDA. Checks that it is not lost.
   Device& use(int32_t device);
+  cudaDeviceProp nativeProperties(int32_t device);
   Device& open(int32_t device);
   /// The device to allocate pinned memory through, which every device can use: one that is open,
   /// since opening another one costs a context. A lost one only if all are.
@@ -162,6 +234,10 @@ class Driver {
   template <class Queue>
   void submit(const Work& work, const Queue& queue);
   void submitHostCall(const Work& work, std::function<void()> function);
+  /// Calls queue(nccl, communicator, stream), which returns the library's status.
+  template <class Queue>
+  void submitCollective(
+      const char* name, puone_communicator communicator, puone_stream stream, const Queue& queue);
 
   std::atomic<bool> used_{false};
   const std::vector<NamedKernel> kernels_; // never changed: handles point in
@@ -178,6 +254,7 @@ class Driver {
   HandlePool<Stream> streams_;
   HandlePool<Event> events_;
   HandlePool<GraphHandle> graphs_;
+  HandlePool<Communicator> communicators_;
 };
 
 } // namespace puone::cuda

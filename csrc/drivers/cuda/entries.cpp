@@ -76,6 +76,10 @@ const char* missingModules() {
 }
 
 constexpr Extension kExtensions[] = {
+    {PUONE_COLLECTIVE_EXTENSION,
+     PUONE_COLLECTIVE_VERSION,
+     &CollectiveEntries<Cuda>::kTable,
+     Driver::missingCollectives},
     {PUONE_DLPACK_EXTENSION, PUONE_DLPACK_VERSION, &kDlpack},
     {PUONE_GRAPH_EXTENSION, PUONE_GRAPH_VERSION, &GraphEntries<Cuda>::kTable},
     {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Cuda>::kTable},

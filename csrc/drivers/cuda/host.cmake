@@ -8,6 +8,7 @@ set(PUONE_CUDA_HOST_SOURCES
   ../common/image_cache.cpp
   ../common/sha256.cpp
   blas.cpp
+  communicator.cpp
   cublas.cpp
   device.cpp
   driver.cpp
@@ -22,6 +23,7 @@ set(PUONE_CUDA_HOST_SOURCES
   module.cpp
   native_stream.cpp
   nvrtc.cpp
+  nccl.cpp
   probe.cpp
   status.cpp
   trace.cpp)

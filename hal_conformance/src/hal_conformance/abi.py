@@ -43,6 +43,7 @@ ORIGIN_VERSION = 1
 IPC_VERSION = 1
 MODULE_VERSION = 1
 MODULE_MAX_ERRORS = 4
+COLLECTIVE_VERSION = 1
 
 
 class Status(enum.IntEnum):
@@ -556,6 +557,57 @@ class ModuleApi(ctypes.Structure):
         ("struct_size", c_uint32),
         ("version", c_uint32),
         *((name, _function(name, arguments)) for name, arguments in MODULE_ENTRIES.items()),
+    ]
+
+
+class Reduction(enum.IntEnum):
+    SUM = 0
+    PRODUCT = 1
+    MIN = 2
+    MAX = 3
+    AVERAGE = 4
+
+
+class CollectiveId(ctypes.Structure):
+    """puone_collective_id: plain bytes that name one communicator to all of its ranks."""
+
+    _fields_ = [("bytes", c_uint8 * 128)]
+
+
+class DeviceIdentity(ctypes.Structure):
+    """puone_device_identity: names a device to all processes of all machines."""
+
+    _fields_ = [("bytes", c_uint8 * 16)]
+
+
+COLLECTIVE_ENTRIES: dict[str, tuple[type, ...]] = {
+    "identify": (c_int32, POINTER(DeviceIdentity)),
+    "create_id": (POINTER(CollectiveId),),
+    "init": (c_int32, POINTER(CollectiveId), c_int32, c_int32, c_uint32, POINTER(c_void_p)),
+    "destroy": (c_void_p,),
+    "abort": (c_void_p,),
+    "query": (c_void_p,),
+    "all_reduce": (c_void_p, c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_void_p),
+    "broadcast": (c_void_p, c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_void_p),
+    "reduce": (c_void_p, c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_int32, c_void_p),
+    "all_gather": (c_void_p, c_void_p, c_void_p, c_uint64, c_int32, c_void_p),
+    "reduce_scatter": (c_void_p, c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_void_p),
+    "send": (c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_void_p),
+    "recv": (c_void_p, c_void_p, c_uint64, c_int32, c_int32, c_void_p),
+    "group_begin": (c_void_p,),
+    "group_end": (c_void_p,),
+}
+
+
+class CollectiveApi(ctypes.Structure):
+    """puone_collective_api of hal/collective.h: the optional table for exchange among processes."""
+
+    struct_size: int
+    version: int
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("version", c_uint32),
+        *((name, _function(name, arguments)) for name, arguments in COLLECTIVE_ENTRIES.items()),
     ]
 
 

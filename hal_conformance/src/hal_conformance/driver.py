@@ -24,6 +24,7 @@ EXTENSIONS = {
     "origin": abi.ORIGIN_VERSION,
     "ipc": abi.IPC_VERSION,
     "module": abi.MODULE_VERSION,
+    "collective": abi.COLLECTIVE_VERSION,
 }
 
 # Names a requirement may need beside the driver's capability bits.
@@ -38,6 +39,7 @@ CONDITIONS = {
     "ipc": 'the extension "ipc"',
     "module": 'the extension "module"',
     "module_compiler": 'a compiler for the extension "module"',
+    "collective": 'the extension "collective"',
     "kernel_copy": 'the kernel "copy"',
     "kernel_copy_bits": 'the kernel "copy_bits"',
     "kernel_delay": 'the kernel "delay"',
@@ -215,6 +217,9 @@ class Driver:
 
     def module(self) -> abi.ModuleApi:
         return abi.ModuleApi.from_address(self._extension_there("module"))
+
+    def collective(self) -> abi.CollectiveApi:
+        return abi.CollectiveApi.from_address(self._extension_there("collective"))
 
     # ---- devices ----
 
