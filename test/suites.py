@@ -25,17 +25,10 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 STANDIN = LIBRARIES / "libpuone_cuda_standin.so"
 #: In the place of the compiler that it takes for modules, by PUONE_CUDA_NVRTC.
 FAKE_NVRTC = LIBRARIES / "libpuone_fake_nvrtc.so"
+#: In the place of its collective library; and the environment in which it has that.
+FAKE_NCCL = LIBRARIES / "libpuone_fake_nccl.so"
+OVER_FAKE_NCCL = {"PUONE_CUDA_NCCL": str(FAKE_NCCL), "PUONE_STANDIN_LIBRARY": str(FAKE_NCCL)}
 needs_standin = pytest.mark.skipif(not STANDIN.exists(), reason="built without CUDA's headers")
-
-#: The library in place of NCCL over the stand-in (test/standin/fake_nccl.cpp).
-FAKE_NCCL = LIBRARIES.parent / "test" / "standin" / "libpuone_fake_nccl.so"
-
-
-def over_fake_nccl() -> dict[str, str]:
-    """The environment in which the stand-in offers collectives. Builds the library."""
-    build_target("puone_fake_nccl")
-    return {"PUONE_CUDA_NCCL": str(FAKE_NCCL), "PUONE_STANDIN_LIBRARY": str(FAKE_NCCL)}
-
 
 #: A driver around another one, which is unusual and nowhere wrong (test/subjects/driver).
 ODD = LIBRARIES / "libpuone_odd.so"

@@ -10,7 +10,7 @@ from collective_programs import CALLS, DEATHS, Program, model, must_fail, plan
 from collective_ranks import Result
 from collective_verdicts import Ended, judge
 from program import run
-from suites import STANDIN, needs_standin, over_fake_nccl
+from suites import OVER_FAKE_NCCL, STANDIN, needs_standin
 
 PROGRAM = Path(__file__).with_name("random_collectives.py")
 # A thousand: python test/endurance/random_collectives.py --runs 500
@@ -31,7 +31,7 @@ def test_they_do_with_the_native_transport_too() -> None:
         PROGRAM,
         *("--runs", str(RUNS), "--bound"),
         driver=STANDIN,
-        environment={**devices, **over_fake_nccl()},
+        environment={**devices, **OVER_FAKE_NCCL},
     )
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert f"{2 * RUNS} programs" in done.stdout

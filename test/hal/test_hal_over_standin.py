@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sanitizers import SANITIZED, build
-from suites import FAKE_NVRTC, ODD, STANDIN, needs_standin, odd, over_fake_nccl
+from suites import FAKE_NVRTC, ODD, OVER_FAKE_NCCL, STANDIN, needs_standin, odd
 from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied, run_suite
 
 from hal_conformance.driver import Driver
@@ -65,7 +65,7 @@ def test_the_cuda_drivers_collectives_satisfy_every_requirement(
         ODD if is_validated else STANDIN,
         tmp_path,
         *options,
-        environment={**THREE, **over_fake_nccl(), **driver},
+        environment={**THREE, **OVER_FAKE_NCCL, **driver},
     )
     assert done.returncode == 0, done.stdout
     assert set(verdicts.values()) == {"passed"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from suites import FAKE_NVRTC, ODD, SIM, STANDIN, needs_standin, odd, over_fake_nccl
+from suites import FAKE_NVRTC, ODD, OVER_FAKE_NCCL, SIM, STANDIN, needs_standin, odd
 
 from hal_conformance import abi, contract, kernels, modules
 from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Reduction, Status
@@ -629,7 +629,7 @@ def misuse_collectives(hal: Driver) -> list[str]:
 
 @needs_standin
 def test_misuse_of_collectives_is_refused() -> None:
-    environment = {**odd("validation", STANDIN), **over_fake_nccl()}
+    environment = {**odd("validation", STANDIN), **OVER_FAKE_NCCL}
     assert_nothing_wrong((ODD, environment), misuse_collectives)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import hal_suite
 import pytest
 from mutate import load
-from suites import FAKE_NVRTC, LIBRARIES, ROOT, build_target, needs_standin, over_fake_nccl
+from suites import FAKE_NVRTC, LIBRARIES, OVER_FAKE_NCCL, ROOT, build_target, needs_standin
 
 pytestmark = needs_standin
 
@@ -21,13 +21,13 @@ SMALL = {
     "PUONE_CUDA_NVRTC": str(FAKE_NVRTC),
     "PUONE_STANDIN_MEMORY": "64",
     "PUONE_STANDIN_DEVICES": "1",
+    **OVER_FAKE_NCCL,
 }
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _liars() -> None:
     build_target("standin_liars")
-    SMALL.update(over_fake_nccl())
 
 
 def passes(check: str, lie: str) -> bool:

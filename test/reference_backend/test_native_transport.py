@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import pytest
 from ranks import run_ranks
-from suites import STANDIN, needs_standin, over_fake_nccl, run_pytest
+from suites import OVER_FAKE_NCCL, STANDIN, needs_standin, run_pytest
 
 pytestmark = needs_standin
 
@@ -22,7 +22,7 @@ def over_nccl(devices: int = 2, **more: str) -> dict[str, str]:
         "PUONE_DRIVER": str(STANDIN),
         "PUONE_STANDIN_DEVICES": str(devices),
         "PUONE_STANDIN_MEMORY": "512",
-        **over_fake_nccl(),
+        **OVER_FAKE_NCCL,
         **more,
     }
 
