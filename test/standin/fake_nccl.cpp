@@ -501,7 +501,7 @@ void reduceAs(
     }
     result[i] = narrowed<T>(value);
   }
-  std::memcpy(out, result.data(), count * sizeof(T));
+  if (count > 0) std::memcpy(out, result.data(), count * sizeof(T));
 }
 
 /// `count` elements from the element `first` on, of what each rank has sent, in the order of ranks.
