@@ -39,7 +39,8 @@ def in_process(
     def run() -> bytes:
         faulthandler.disable()  # its report of a fault is of no interest
         os.environ.update({"PUONE_MODULE_CACHE": str(tmp_path / "cache"), **environment})
-        hal = Driver(SIM)
+        # A copy: other tests of this process may have used the driver, which bears no fork then.
+        hal = Driver(shutil.copy(SIM, tmp_path / f"{os.getpid()}.so"))
         hal.ok(hal.api.init())
         return str(work(hal)).encode()
 
