@@ -473,36 +473,45 @@ std::string keyOf(const Report& report) {
 }
 
 struct Collected {
-  std::vector<Report> found;
-  std::vector<Report> added; // those of them that are new somewhere
+  Report report;
+  bool is_new; // somewhere
 };
 
 /// Moves what was found to what is kept.
-Collected collect() {
-  Collected collected{sanitizer().takeReports(), {}};
+std::vector<Collected> collect() {
+  std::vector<Collected> collected;
+  std::vector<Report> found = sanitizer().takeReports();
   const std::lock_guard guard(kept().mutex);
-  for (const Report& report : collected.found) {
+  for (Report& report : found) {
     const std::string key = keyOf(report);
     bool is_new = kept().all.add(key, report);
     for (auto& [number, block] : kept().blocks) is_new |= block.add(key, report);
-    if (is_new) collected.added.push_back(report);
+    collected.push_back({std::move(report), is_new});
   }
   return collected;
+}
+
+/// Each time, since the program may go on, with its next test, say. But the call behind a mistake
+/// of the host raises it, which may be that test's: once.
+bool isRaised(const Collected& collected) {
+  return collected.is_new || collected.report.kind != Kind::HostRace;
 }
 
 } // namespace
 
 void deliver() {
   if (C10_LIKELY(!sanitizer().hasFindings())) return;
-  const Collected collected = collect();
+  const std::vector<Collected> all = collect();
   switch (on_report.load()) {
     case OnReport::Collect:
       return;
     case OnReport::Warn:
-      for (const Report& report : collected.added) TORCH_WARN(report.text);
+      for (const Collected& each : all) {
+        if (each.is_new) TORCH_WARN(each.report.text);
+      }
       return;
-    case OnReport::Raise: // each time: the program may go on with the next test, say
-      TORCH_CHECK(collected.found.empty(), collected.found.front().text);
+    case OnReport::Raise:
+      for (const Collected& each : all) TORCH_CHECK(!isRaised(each), each.report.text);
   }
 }
 
