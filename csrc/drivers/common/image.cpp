@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "drivers/common/error.h"
-#include "drivers/common/sha256.h"
+#include "kernels/module_dialect.h"
 
 namespace puone {
 namespace {
@@ -20,10 +20,6 @@ struct Header {
   Sha256::Digest dialect;
   Sha256::Digest contents; // of target and code
 };
-
-Sha256::Digest digestOf(std::string_view text) {
-  return Sha256().add(text).digest();
-}
 
 Sha256::Digest contentsOf(const Image& image) {
   return Sha256().addPart(image.target).addPart(image.code).digest();
@@ -48,24 +44,29 @@ void setText(char (&field)[kSize], std::string_view text) {
 
 } // namespace
 
-std::string packed(std::string_view driver, std::string_view dialect, const Image& image) {
+const Sha256::Digest& dialectDigest() {
+  static const Sha256::Digest digest = Sha256().add(kernels::moduleDialect()).digest();
+  return digest;
+}
+
+std::string packed(std::string_view driver, const Image& image) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   setText(header.driver, driver);
   setText(header.target, image.target);
-  header.dialect = digestOf(dialect);
+  header.dialect = dialectDigest();
   header.contents = contentsOf(image);
   std::string bytes(reinterpret_cast<const char*>(&header), sizeof header);
   return bytes.append(image.code);
 }
 
-Image unpacked(std::string_view driver, std::string_view dialect, std::string_view bytes) {
+Image unpacked(std::string_view driver, std::string_view bytes) {
   Header header;
   if (bytes.size() < sizeof header) refuse("is incomplete");
   std::memcpy(&header, bytes.data(), sizeof header);
   if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) refuse("is not one of a module");
   if (textOf(header.driver) != driver) refuse("was compiled by another driver");
-  if (header.dialect != digestOf(dialect)) refuse("was compiled by another version of the driver");
+  if (header.dialect != dialectDigest()) refuse("was compiled by another version of the driver");
   // The view must be into the caller's bytes.
   const char* const target = bytes.data() + offsetof(Header, target);
   const Image image{{target, strnlen(target, sizeof header.target)}, bytes.substr(sizeof header)};

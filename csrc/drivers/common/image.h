@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "drivers/common/sha256.h"
+
 namespace puone {
 
 struct Image {
@@ -13,11 +15,14 @@ struct Image {
   std::string_view code; // what the compiler made
 };
 
-/// `driver` is its name; `dialect` is what its modules are compiled against (moduleDialect()).
-std::string packed(std::string_view driver, std::string_view dialect, const Image& image);
+/// Of the dialect that this driver was built with (kernels/module_dialect.h). Computed once.
+const Sha256::Digest& dialectDigest();
+
+/// `driver` is its name.
+std::string packed(std::string_view driver, const Image& image);
 
 /// The parts of packed bytes. Throws Error(INVALID_ARGUMENT) if they are damaged, or made for
 /// another driver or dialect.
-Image unpacked(std::string_view driver, std::string_view dialect, std::string_view bytes);
+Image unpacked(std::string_view driver, std::string_view bytes);
 
 } // namespace puone

@@ -12,7 +12,7 @@
 #include "drivers/common/error.h"
 #include "drivers/common/file.h"
 #include "drivers/common/image.h"
-#include "kernels/module_dialect.h"
+#include "drivers/common/sha256.h"
 
 namespace puone {
 namespace {
@@ -34,7 +34,7 @@ std::string directoryOfEnvironment() {
 
 bool isUsable(std::string_view driver, std::string_view target, std::string_view image) {
   try {
-    return unpacked(driver, kernels::moduleDialect(), image).target == target;
+    return unpacked(driver, image).target == target;
   } catch (const Error&) { // it is compiled again, and replaced
     return false;
   }
@@ -72,6 +72,22 @@ void ImageCache::keep(const std::string& key, std::string_view image) const noex
   }
 }
 
+std::string imageIdentity(std::string_view compiler, const std::vector<std::string>& flags) {
+  const Sha256::Digest& dialect = dialectDigest();
+  Sha256 all;
+  all.addPart(compiler).addPart({reinterpret_cast<const char*>(dialect.data()), dialect.size()});
+  for (const std::string& flag : flags) all.addPart(flag);
+  return all.hex();
+}
+
+std::string imageKey(std::string_view identity, bool contracts, std::string_view source) {
+  return Sha256()
+      .addPart(identity)
+      .addPart(contracts ? "contracted" : "uncontracted")
+      .addPart(source)
+      .hex();
+}
+
 std::string cachedImage(
     std::string_view driver,
     std::string_view target,
@@ -81,7 +97,7 @@ std::string cachedImage(
   std::optional<std::string> found = cache.find(key);
   if (found && isUsable(driver, target, *found)) return *std::move(found);
   const std::string code = compile();
-  std::string image = packed(driver, kernels::moduleDialect(), {target, code});
+  std::string image = packed(driver, {target, code});
   cache.keep(key, image);
   return image;
 }

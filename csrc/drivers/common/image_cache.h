@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace puone {
 
@@ -26,6 +27,13 @@ class ImageCache {
 
   const std::string directory_; // empty: no cache
 };
+
+/// Hexadecimal digits that change with whatever decides about an image besides its source and
+/// options: the compiler and its version, its flags, the dialect.
+std::string imageIdentity(std::string_view compiler, const std::vector<std::string>& flags);
+
+/// The key of an image in a cache. `contracts`: whether a * b + c may be rounded once.
+std::string imageKey(std::string_view identity, bool contracts, std::string_view source);
 
 /// The packed image (image.h) for this target that the environment's cache has under `key`; else of
 /// the code that `compile` makes, which the cache then keeps.

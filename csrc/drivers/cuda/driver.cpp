@@ -11,7 +11,6 @@
 #include "drivers/common/image.h"
 #include "drivers/common/image_cache.h"
 #include "drivers/common/module_source.h"
-#include "drivers/common/sha256.h"
 #include "drivers/cuda/current_device.h"
 #include "drivers/cuda/nvrtc.h"
 #include "drivers/cuda/probe.h"
@@ -444,18 +443,8 @@ Module& moduleOf(puone_module handle) {
   return *reinterpret_cast<Module*>(handle);
 }
 
-cudaDeviceProp propertiesOf(int32_t device) {
-  cudaDeviceProp found;
-  check("cudaGetDeviceProperties", cudaGetDeviceProperties(&found, device));
-  return found;
-}
-
-/// What decides about an image besides source and options.
 std::string identityOf(const std::string& target) {
-  Sha256 all;
-  all.addPart(Nvrtc::ofMachine().identity()).addPart(kernels::moduleDialect());
-  for (const std::string& option : compilerOptions(target, true)) all.addPart(option);
-  return all.hex();
+  return imageIdentity(Nvrtc::ofMachine().identity(), compilerOptions(target, true));
 }
 
 } // namespace
@@ -463,8 +452,7 @@ std::string identityOf(const std::string& target) {
 puone_module_target Driver::moduleTarget(int32_t device) {
   std::string name = kUsualTarget;
   if (device != -1) {
-    used_.store(true, std::memory_order_relaxed);
-    const cudaDeviceProp found = propertiesOf(device);
+    const cudaDeviceProp found = nativeProperties(device);
     name = targetName(found.major, found.minor);
   }
   puone_module_target target{};
@@ -478,19 +466,15 @@ std::string Driver::compile(const char* source, const puone_module_options& opti
   const std::string target = options.target != nullptr ? options.target : kUsualTarget;
   const bool contracts = (options.flags & PUONE_MODULE_UNCONTRACTED) == 0;
   const std::vector<std::string> words = compilerOptions(target, contracts);
-  Sha256 key;
-  key.addPart(identityOf(target))
-      .addPart(contracts ? "contracted" : "uncontracted")
-      .addPart(source);
-  return cachedImage(kName, target, key.hex(), [&] {
+  return cachedImage(kName, target, imageKey(identityOf(target), contracts, source), [&] {
     return Nvrtc::ofMachine().compiled(inDialect(source), words);
   });
 }
 
 puone_module Driver::loadModule(int32_t device, std::string_view bytes) {
-  const Image image = unpacked(kName, kernels::moduleDialect(), bytes);
+  const Image image = unpacked(kName, bytes);
   use(device);
-  const cudaDeviceProp found = propertiesOf(device);
+  const cudaDeviceProp found = nativeProperties(device);
   if (!runs(found.major, found.minor, image.target)) {
     const std::string target(image.target);
     fail(

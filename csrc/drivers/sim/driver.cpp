@@ -10,11 +10,9 @@
 #include "drivers/common/image.h"
 #include "drivers/common/image_cache.h"
 #include "drivers/common/module_source.h"
-#include "drivers/common/sha256.h"
 #include "drivers/sim/compiler.h"
 #include "drivers/sim/host_guard.h"
 #include "drivers/sim/launch.h"
-#include "kernels/module_dialect.h"
 
 namespace puone::sim {
 namespace {
@@ -678,12 +676,8 @@ namespace {
 
 constexpr std::string_view kName = "sim"; // in images
 
-/// What decides about an image besides source and options.
 std::string identityOf(const std::string& isa) {
-  Sha256 all;
-  all.addPart(Compiler::ofMachine().identity()).addPart(kernels::moduleDialect());
-  for (const std::string& flag : Compiler::flags(isa, true)) all.addPart(flag);
-  return all.hex();
+  return imageIdentity(Compiler::ofMachine().identity(), Compiler::flags(isa, true));
 }
 
 /// The instruction set of a target's name.
@@ -712,15 +706,13 @@ puone_module_target Driver::moduleTarget(int32_t /*device*/) const {
 std::string Driver::compile(const char* source, const puone_module_options& options) const {
   const std::string isa = options.target != nullptr ? variantOf(options.target).isa : variant_.isa;
   const bool contracts = (options.flags & PUONE_MODULE_UNCONTRACTED) == 0;
-  Sha256 key;
-  key.addPart(identityOf(isa)).addPart(contracts ? "contracted" : "uncontracted").addPart(source);
-  return cachedImage(kName, isa, key.hex(), [&] {
+  return cachedImage(kName, isa, imageKey(identityOf(isa), contracts, source), [&] {
     return Compiler::ofMachine().compile(inDialect(source), isa, contracts);
   });
 }
 
 puone_module Driver::loadModule(int32_t device, std::string_view bytes) {
-  const Image image = unpacked(kName, kernels::moduleDialect(), bytes);
+  const Image image = unpacked(kName, bytes);
   if (!variantOf(image.target).usable) {
     const std::string target(image.target);
     fail(PUONE_INVALID_ARGUMENT, "this processor cannot run target %s", target.c_str());
