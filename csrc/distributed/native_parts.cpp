@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "distributed/staging.h"
 #include "kernels/args.h"
 
 namespace puone::distributed {
 namespace {
 
 using at::Tensor;
-
-bool isDense(const Tensor& tensor) {
-  return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
-}
 
 // The elements one after the other: the tensor itself, or a copy on the current stream.
 Tensor dense(const Tensor& tensor) {
@@ -46,6 +43,9 @@ class Destination {
   explicit Destination(const Tensor& tensor)
       : tensor_(tensor),
         memory_(isDense(tensor) ? tensor : at::empty(tensor.sizes(), tensor.options())) {}
+  const Tensor& memory() const {
+    return memory_;
+  }
   void* data() const {
     return memory_.data_ptr();
   }
@@ -468,23 +468,20 @@ void NativeParts::receive(Call& call, const Tensor& tensor, int from, int tag) c
   call.kind = Kind::kNativeReceive;
   const auto source = std::make_shared<int>(from);
   if (from == kAnyRank) call.source_rank = source;
-  const Tensor memory = isDense(tensor) ? tensor : at::empty(tensor.sizes(), tensor.options());
+  const Destination to(tensor);
   Part part;
   part.exchange = [native = native_,
                    device = call.device.index(),
-                   start = memory.data_ptr(),
-                   bytes = static_cast<int64_t>(memory.nbytes()),
+                   start = to.data(),
+                   bytes = static_cast<int64_t>(to.bytes()),
                    from,
                    source,
                    timeout = options_->timeout](c10d::Backend& host) {
     *source = native->receive(host, device, start, bytes, from, timeout);
     return c10::intrusive_ptr<c10d::Work>();
   };
-  part.uses = {memory};
-  if (!memory.is_same(tensor)) {
-    part.last = [tensor, memory] { tensor.copy_(memory); };
-    part.uses.push_back(tensor);
-  }
+  part.uses = {tensor, to.memory()};
+  part.last = [to] { to.finish(); };
   call.parts.push_back(std::move(part));
 }
 

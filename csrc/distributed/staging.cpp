@@ -21,7 +21,7 @@ bool hasPinnedMemory() {
 bool isRaw(const Tensor& device, const Tensor& host) {
   const bool same_type =
       device.scalar_type() == host.scalar_type() || host.scalar_type() == at::kByte;
-  return same_type && device.is_contiguous() && !device.is_conj() && !device.is_neg() &&
+  return same_type && isDense(device) &&
          static_cast<size_t>(device.nbytes()) == static_cast<size_t>(host.nbytes());
 }
 
@@ -47,6 +47,10 @@ void keepHostFor(const Tensor& host, const Stream& stream) {
 }
 
 } // namespace
+
+bool isDense(const Tensor& tensor) {
+  return tensor.is_contiguous() && !tensor.is_conj() && !tensor.is_neg();
+}
 
 Tensor hostBuffer(int64_t elements, at::ScalarType type) {
   return at::empty({elements}, at::TensorOptions(type).pinned_memory(hasPinnedMemory()));

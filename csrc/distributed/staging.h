@@ -9,6 +9,9 @@
 
 namespace puone::distributed {
 
+// Whether the elements follow each other in memory as they are.
+bool isDense(const at::Tensor& tensor);
+
 // `elements` of uninitialised host memory in one dimension, pinned where the driver can.
 at::Tensor hostBuffer(int64_t elements, at::ScalarType type);
 
