@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hal/collective.h"
+#include "hal/element_bytes.h"
 #include "hal/entries.h"
 #include "hal/ipc.h"
 #include "hal/live_set.h"
@@ -1242,9 +1243,6 @@ int32_t rankOf(uint64_t bits) {
 int32_t sizeOf(uint64_t bits) {
   return static_cast<int32_t>(bits >> (16 + kRankBits)) + 1;
 }
-
-/// The sizes of the element types, by puone_dtype of kernels/args.h.
-constexpr uint8_t kElementBytes[] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 4, 8, 16};
 
 puone_status checkCommunicator(const char* entry, puone_communicator communicator, uint64_t& bits) {
   return checkHandle(entry, "communicator", live().communicators, communicator, bits);

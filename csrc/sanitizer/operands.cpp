@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <iterator>
+
+#include "hal/element_bytes.h"
 
 namespace puone::sanitizer {
 
@@ -177,9 +180,8 @@ int64_t rowCount(bool upper, int64_t diagonal, int64_t rows, int64_t columns) {
 }
 
 int64_t elementSize(int32_t dtype) {
-  constexpr int64_t sizes[] = {1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 4, 8, 16};
-  static_assert(PUONE_COMPLEX128 == 15);
-  return dtype < 0 || dtype > PUONE_COMPLEX128 ? 1 : sizes[dtype];
+  static_assert(std::size(kElementBytes) == PUONE_COMPLEX128 + 1);
+  return dtype < 0 || dtype > PUONE_COMPLEX128 ? 1 : kElementBytes[dtype];
 }
 
 } // namespace puone::sanitizer
