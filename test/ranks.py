@@ -30,6 +30,26 @@ def begin(timeout=60.0, name="group", **options):
     )
 """
 
+#: A collective on a side stream and one on what it gives, with no synchronisation, 30 times, for
+#: two ranks.
+COLLECTIVES_ON_A_SIDE_STREAM = """
+begin()
+for step in range(30):
+    n = 1 + 997 * step
+    x = torch.full((n,), rank + 1.0, device=device)
+    side = torch.Stream(device=device)
+    side.wait_stream(torch.puone.current_stream(device.index))
+    with side:
+        x.mul_(2)
+        work = dist.all_reduce(x, async_op=True)
+        work.wait()
+        whole = torch.empty(2 * n, device=device)
+        dist.all_gather_into_tensor(whole, x + rank)
+        got = whole.cpu()
+    assert got[:n].unique().tolist() == [6.0] and got[n:].unique().tolist() == [7.0]
+dist.destroy_process_group()
+"""
+
 
 def run_ranks(
     code: str,

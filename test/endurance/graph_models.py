@@ -33,7 +33,8 @@ def look_at_no_mask() -> None:
     """Let transformers make each mask, instead of asking the host whether it is needed."""
     for name in ("masking_utils", "modeling_attn_mask_utils"):
         module = importlib.import_module(f"transformers.{name}")
-        module.is_torchdynamo_compiling = lambda: True  # type: ignore[attr-defined]  # a module's
+        # The checker knows no attribute of a module that is imported by its name.
+        module.is_torchdynamo_compiling = lambda: True  # type: ignore[attr-defined]
 
 
 def batches(model: Model) -> list[Batch]:

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from ctypes import byref
 from pathlib import Path
 
 import pytest
+from driver_in_child import with_driver
 from suites import CUDA, NO_GPU, ROOT, STANDIN, needs_cuda_driver, needs_standin
 
 from hal_conformance import abi, modules
 from hal_conformance.abi import Status
 from hal_conformance.driver import Driver
-from hal_conformance.process import run_in_child
 
 #: From the wheel of requirements/nvrtc.txt, which `make build-all` installs.
 NVRTC = ROOT / "build" / "nvrtc" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
@@ -76,13 +75,11 @@ PUONE_MODULE_BLOCKS(sums_so_far, Args) {
 def run(work: Callable[[Driver], object], library: Path, **environment: str) -> str:
     """What `work` gives with the driver, in a process of its own."""
 
-    def inside() -> bytes:
-        os.environ.update({"PUONE_MODULE_CACHE": "none", **environment})
-        hal = Driver(library)
+    def run_work(hal: Driver) -> object:
         hal.ok(hal.api.init())
-        return str(work(hal)).encode()
+        return work(hal)
 
-    ending = run_in_child(inside, 120)
+    ending = with_driver(library, {"PUONE_MODULE_CACHE": "none", **environment}, run_work)
     assert str(ending) == "exit status 0"
     return ending.payload.decode()
 

@@ -13,12 +13,13 @@ from ctypes import byref, c_void_p
 from pathlib import Path
 
 import pytest
+from driver_in_child import with_driver
 from suites import ROOT, SIM
 
 from hal_conformance import abi, modules
 from hal_conformance.abi import ModuleAccessFlags, Status
 from hal_conformance.driver import Driver
-from hal_conformance.process import Ending, run_in_child
+from hal_conformance.process import Ending
 
 #: A compiler that writes down how it is called.
 COMPILER = """\
@@ -36,15 +37,13 @@ def in_process(
 ) -> Ending:
     """Run `work` with sim in a process of its own, whose cache is in `tmp_path`."""
 
-    def run() -> bytes:
+    def run(hal: Driver) -> object:
         faulthandler.disable()  # its report of a fault is of no interest
-        os.environ.update({"PUONE_MODULE_CACHE": str(tmp_path / "cache"), **environment})
-        # A copy: other tests of this process may have used the driver, which bears no fork then.
-        hal = Driver(shutil.copy(SIM, tmp_path / f"{os.getpid()}.so"))
         hal.ok(hal.api.init())
-        return str(work(hal)).encode()
+        return work(hal)
 
-    return run_in_child(run, 120)
+    cache = {"PUONE_MODULE_CACHE": str(tmp_path / "cache")}
+    return with_driver(SIM, {**cache, **environment}, run)
 
 
 def answer(ending: Ending) -> str:

@@ -7,9 +7,6 @@ no arguments itself; the odd driver "validation" puts the layer around it.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, byref, c_float, c_int32, c_size_t, c_uint64, c_void_p, sizeof
@@ -17,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from driver_in_child import with_driver
 from suites import FAKE_NVRTC, ODD, OVER_FAKE_NCCL, SIM, STANDIN, needs_standin, odd
 
 from hal_conformance import abi, contract, kernels, modules
 from hal_conformance.abi import EventFlags, IpcMemoryHandle, MemcpyKind, Reduction, Status
 from hal_conformance.driver import Driver
 from hal_conformance.kernels import DType
-from hal_conformance.process import run_in_child
 from hal_conformance.test_collective import alone, new_id
 from hal_conformance.test_ipc import exporter, opened
 
@@ -315,22 +312,8 @@ def setup(request: pytest.FixtureRequest) -> Setup:
 
 
 def assert_nothing_wrong(setup: Setup, work: Callable[[Driver], list[str]]) -> None:
-    """Call `work`, which lists what is wrong, in a process of its own.
-
-    The libraries are copies: this process, of which that one is a fork, may use them already, and
-    a driver in use does not survive a fork.
-    """
-    library, environment = setup
-
-    def run() -> bytes:
-        os.environ.update(environment)
-        with tempfile.TemporaryDirectory() as folder:
-            if wrapped := environment.get("PUONE_LIAR_TARGET"):
-                os.environ["PUONE_LIAR_TARGET"] = shutil.copy(wrapped, folder)
-            hal = Driver(shutil.copy(library, folder))
-        return "\n".join(["done", *work(hal)]).encode()
-
-    ending = run_in_child(run, 60)
+    """Call `work`, which lists what is wrong, in a process of its own."""
+    ending = with_driver(*setup, lambda hal: "\n".join(["done", *work(hal)]), 60)
     assert (str(ending), ending.payload.decode()) == ("exit status 0", "done")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from interpreter import Python
-from ranks import run_ranks
+from ranks import COLLECTIVES_ON_A_SIDE_STREAM, run_ranks
 
 SEEDS = [str(seed) for seed in range(1, 3)]
 
@@ -58,27 +58,7 @@ dist.destroy_process_group()
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_adversarial_schedule_changes_no_result(seed: str) -> None:
-    run_ranks(
-        """
-begin()
-torch.manual_seed(rank)
-for step in range(30):
-    n = 1 + 997 * step
-    x = torch.full((n,), rank + 1.0, device=device)
-    side = torch.Stream(device=device)
-    side.wait_stream(torch.puone.current_stream(device.index))
-    with side:
-        x.mul_(2)
-        work = dist.all_reduce(x, async_op=True)
-        work.wait()
-        whole = torch.empty(2 * n, device=device)
-        dist.all_gather_into_tensor(whole, x + rank)
-        got = whole.cpu()
-    assert got[:n].unique().tolist() == [6.0] and got[n:].unique().tolist() == [7.0]
-dist.destroy_process_group()
-""",
-        env={"PUONE_SIM_SEED": seed},
-    )
+    run_ranks(COLLECTIVES_ON_A_SIDE_STREAM, env={"PUONE_SIM_SEED": seed})
 
 
 def test_a_failed_call_is_raised_by_the_next_synchronisation_and_lists_what_was_pending() -> None:

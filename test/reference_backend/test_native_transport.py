@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from ranks import run_ranks
+from ranks import COLLECTIVES_ON_A_SIDE_STREAM, run_ranks
 from suites import OVER_FAKE_NCCL, STANDIN, needs_standin, run_pytest
 
 pytestmark = needs_standin
@@ -200,26 +200,7 @@ def test_the_validation_layer_accepts_what_pccl_calls() -> None:
 
 @pytest.mark.parametrize("seed", ["1", "2"])
 def test_an_adversarial_schedule_changes_no_result(seed: str) -> None:
-    run_native(
-        """
-begin()
-for step in range(20):
-    n = 1 + 997 * step
-    x = torch.full((n,), rank + 1.0, device=device)
-    side = torch.Stream(device=device)
-    side.wait_stream(torch.puone.current_stream(device.index))
-    with side:
-        x.mul_(2)
-        work = dist.all_reduce(x, async_op=True)
-        work.wait()
-        whole = torch.empty(2 * n, device=device)
-        dist.all_gather_into_tensor(whole, x + rank)
-        got = whole.cpu()
-    assert got[:n].unique().tolist() == [6.0] and got[n:].unique().tolist() == [7.0]
-dist.destroy_process_group()
-""",
-        env={"PUONE_STANDIN_SEED": seed},
-    )
+    run_native(COLLECTIVES_ON_A_SIDE_STREAM, env={"PUONE_STANDIN_SEED": seed})
 
 
 def test_a_call_behind_queued_work_returns_at_once() -> None:
@@ -421,22 +402,18 @@ os._exit(0)
     )
 
 
-@pytest.mark.parametrize(
-    ("call", "functions"),
-    [("dist.all_reduce(t)", ("ncclCommInitRankConfig:1", "ncclAllReduce:1", "ncclGroupEnd:1"))],
-)
-def test_an_error_of_the_library_is_the_groups(call: str, functions: tuple[str, ...]) -> None:
-    for function in functions:
-        run_native(
-            f"{RAISES}"
-            f"""
+@pytest.mark.parametrize("function", ["ncclCommInitRankConfig", "ncclAllReduce", "ncclGroupEnd"])
+def test_an_error_of_the_library_is_the_groups(function: str) -> None:
+    run_native(
+        f"{RAISES}"
+        """
 begin_unbound(4.0)
-raises(lambda: {call}, "NCCL status 3")
-raises(lambda: {call}, "NCCL status 3")
+raises(lambda: dist.all_reduce(t), "NCCL status 3")
+raises(lambda: dist.all_reduce(t), "NCCL status 3")
 os._exit(0)
 """,
-            env={"PUONE_FAKE_NCCL": f"fail={function}"},
-        )
+        env={"PUONE_FAKE_NCCL": f"fail={function}:1"},
+    )
 
 
 def test_two_ranks_on_one_device_are_refused_with_the_librarys_reason() -> None:
