@@ -338,7 +338,7 @@ WorkPtr ProcessGroup::reduce_scatter_tensor_coalesced(
     Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) {
   const char* const name = "reduce_scatter_tensor_coalesced";
   requirePairs(name, outputs, inputs);
-  Call call = begin(OpType::REDUCE_SCATTER_TENSOR_COALESCED, name, inputs, outputs);
+  Call call = begin(OpType::COALESCED, name, inputs, outputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     parts_->reduceScatterInto(call, outputs[i], inputs[i], options);
   }
