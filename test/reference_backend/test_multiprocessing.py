@@ -61,21 +61,25 @@ def test_both_processes_use_the_same_memory(peer: Peer) -> None:
     assert peer.call(peers.values, "x") == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
 
 
-def put_twice(queue: Any, tensor: Tensor) -> None:
+def put_twice(queue: Any, received: Any, tensor: Tensor) -> None:
     queue.put(tensor)
     queue.put(tensor * 2)
+    assert received.wait(60)  # the memory of the second is of this process
 
 
 def test_queues_carry_tensors(peer: Peer) -> None:
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
-    process = context.Process(target=put_twice, args=(queue, torch.ones(3, device=DEVICE)))
+    received = context.Event()
+    process = context.Process(
+        target=put_twice, args=(queue, received, torch.ones(3, device=DEVICE))
+    )
     process.start()
     assert queue.get().tolist() == [1.0, 1.0, 1.0]
-    received = queue.get()  # of the other process, which lives until it has sent it
+    assert queue.get().tolist() == [2.0, 2.0, 2.0]
+    received.set()
     process.join()
     assert process.exitcode == 0
-    assert received.tolist() == [2.0, 2.0, 2.0]
 
 
 TENSORS: dict[str, Callable[[], Tensor]] = {
