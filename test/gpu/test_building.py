@@ -21,7 +21,7 @@ case "$*" in
   *--build*) echo compiling; exit {compile} ;;
 esac
 """
-EVERYTHING = ("_C: phony", "puone_sim: phony", "puone_cuda: phony")
+EVERYTHING = ("_C: phony", "puone_sim: phony", "_distributed: phony", "puone_cuda: phony")
 
 
 @pytest.fixture
@@ -55,18 +55,27 @@ def test_it_builds_the_driver_beside_what_is_always_built(
     calls = pretend(run, monkeypatch)
     outcome = build(run)
     assert outcome.status == "done"
-    assert outcome.data["targets"] == ["_C", "puone_sim", "puone_cuda"]
+    assert outcome.data["targets"] == ["_C", "puone_sim", "_distributed", "puone_cuda"]
     last = calls.read_text().splitlines()[-1]
-    assert last.endswith("--target _C puone_sim puone_cuda -- -k 0")  # goes on after an error
+    # It goes on after an error.
+    assert last.endswith("--target _C puone_sim _distributed puone_cuda -- -k 0")
 
 
 def test_without_nvcc_the_rest_is_built_and_the_step_has_failed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = pretend(run, monkeypatch, targets=EVERYTHING[:2])
+    calls = pretend(run, monkeypatch, targets=EVERYTHING[:3])
     outcome = build(run)
     assert outcome.status == "failed" and "no target puone_cuda" in outcome.reason
-    assert "--target _C puone_sim --" in calls.read_text()
+    assert "--target _C puone_sim _distributed --" in calls.read_text()
+
+
+def test_a_torch_without_distributed_is_built_without_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = pretend(run, monkeypatch, targets=(*EVERYTHING[:2], EVERYTHING[3]))
+    assert build(run).status == "done"
+    assert "--target _C puone_sim puone_cuda --" in calls.read_text()
 
 
 def test_a_compile_error_is_shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

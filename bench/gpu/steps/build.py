@@ -12,6 +12,8 @@ from bench.gpu.run import Run
 
 ALWAYS = ("_C", "puone_sim")
 DRIVER = "puone_cuda"
+# The process group, where this torch has distributed; the driver, where there is nvcc.
+OFFERED = ("_distributed", DRIVER)
 
 
 def build(run: Run) -> Outcome:
@@ -28,7 +30,8 @@ def build(run: Run) -> Outcome:
     if configured.code != 0:
         return failed(f"cmake: {configured.why()}")
     offered = run.call("targets", "cmake", "--build", run.build, "--target", "help")
-    wanted = [*ALWAYS, *((DRIVER,) if _offers(offered.log.read_text(), DRIVER) else ())]
+    targets = offered.log.read_text()
+    wanted = [*ALWAYS, *(name for name in OFFERED if _offers(targets, name))]
     go_on = ("--", "-k", "0") if ninja else ("--", "-k")
     ended = run.call(
         "build",

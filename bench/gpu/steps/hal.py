@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ def hal(run: Run) -> Outcome:
         return not_run(f"{run.library} is not there: see the step build")
     parallel = importlib.util.find_spec("xdist") is not None
     workers = ("-n", str(min(MOST_WORKERS, run.cores))) if parallel else ()
+    libraries = f"LD_LIBRARY_PATH={_libraries()}"
     every = sorted(path.name for path in (run.root / SUITE).glob("test_*.py"))
     shared = [name for name in every if name not in ALONE]
     groups: dict[str, tuple[Sequence[str], tuple[str, ...]]] = {
@@ -44,7 +46,7 @@ def hal(run: Run) -> Outcome:
         general = ("-q", "-p", "no:cacheprovider", f"--junitxml={report}")
         driver = f"--driver={run.library}"
         words = ("-m", "pytest", *paths, driver, *general, *options)
-        ended = run.python(log, *words, before=SETTINGS)
+        ended = run.python(log, *words, before=(*SETTINGS, libraries))
         counts += _verdicts(report)
         # pytest's 5 is "no tests": a rehearsal may leave none to a group.
         if ended.code != 0 and not (run.rehearsal and ended.code == 5):
@@ -52,6 +54,17 @@ def hal(run: Run) -> Outcome:
     if wrong:
         return failed("\n".join(wrong), **counts)
     return done(**counts) if counts["passed"] else failed("no test ran", **counts)
+
+
+def _libraries() -> str:
+    """LD_LIBRARY_PATH with the libraries that came with torch, which this suite does not import.
+
+    The driver looks for cuBLAS, NCCL and NVRTC.
+    """
+    spec = importlib.util.find_spec("nvidia")
+    places = (spec and spec.submodule_search_locations) or ()
+    folders = sorted(str(folder) for place in places for folder in Path(place).glob("*/lib"))
+    return os.pathsep.join([*folders, *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
 
 
 def _verdicts(junit: Path) -> Counter[str]:
