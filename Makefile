@@ -221,7 +221,7 @@ gpu: ## on a machine with a GPU: build, test, measure, write docs/results (docs/
 
 .PHONY: gpu-wheels
 gpu-wheels: ## fetch into build/wheels what a machine with a GPU and no network may lack
-	@$(GPU_PYTHON) -m bench.gpu.wheels
+	@$(GPU_PYTHON) -m bench.gpu.wheels $(GPU_ARGS)
 
 .PHONY: build
 build: $(CONFIGURED) ## compile the backend over sim, in place and incrementally

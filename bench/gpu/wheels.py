@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """``python -m bench.gpu.wheels``: fetch what a machine without a network may lack.
 
-Downloads pure-Python wheels into build/wheels, in the versions of requirements/run.txt. Carry that
-folder to the machine with the GPU; `make gpu` unpacks it into its own folder and installs nothing.
+Downloads wheels into build/wheels, in the versions that requirements/ pins. Carry that folder to
+the machine with the GPU; `make gpu` unpacks there what its Python can use into a folder of its own,
+and installs nothing.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import platform
 import re
 import subprocess
 import sys
@@ -18,8 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build" / "wheels"
-# Small, without needs of their own, and pure Python: anything else is the machine's matter.
-BROUGHT = ("expecttest",)
+# Small, without needs of their own, and not part of what a machine with torch usually has.
+BROUGHT = ("expecttest", "msgspec")
+PINS = ("base.txt", "run.txt")
+# What wheels call the systems that they run on: those of the last years, by their C library.
+LINUX = [f"manylinux_2_{minor}_{{machine}}" for minor in (17, 24, 26, 27, 28, 31, 34, 35)]
 
 
 def missing(modules: Iterable[str], site: Path) -> list[str]:
@@ -34,31 +39,48 @@ def missing(modules: Iterable[str], site: Path) -> list[str]:
 
 
 def unpack(site: Path, folder: Path = FOLDER) -> list[str]:
-    """Unpack the wheels that were brought; their names. A pure wheel is the files to import."""
-    wheels = sorted(folder.glob("*-none-any.whl"))
+    """Unpack the wheels that were brought for this Python; their names."""
+    wheels = [wheel for wheel in sorted(folder.glob("*.whl")) if _fits(wheel.name)]
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
             archive.extractall(site)
     return [wheel.name for wheel in wheels]
 
 
+def _fits(wheel: str) -> bool:
+    """Whether the wheel is pure Python, or of this version and this kind of processor."""
+    *_, python, _, system = wheel.removesuffix(".whl").split("-")
+    ours = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return system == "any" or (python == ours and system.endswith(platform.machine()))
+
+
 def pinned(names: Iterable[str]) -> list[str]:
-    """The requirements of these packages as requirements/run.txt pins them."""
-    text = (ROOT / "requirements" / "run.txt").read_text()
+    """The requirements of these packages, as they are pinned."""
+    text = "\n".join((ROOT / "requirements" / name).read_text() for name in PINS)
     pins = {line.split("==")[0].lower(): line for line in re.findall(r"^[\w.-]+==\S+", text, re.M)}
     return [pins[name] for name in names]
 
 
 def main() -> int:
     """Download."""
-    argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="python -m bench.gpu.wheels",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    ).parse_args()
+    )
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    parser.add_argument(
+        "--python", default=version, help="version of the Python there (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--machine", default=platform.machine(), help="processor there (default: %(default)s)"
+    )
+    there = parser.parse_args()
     FOLDER.mkdir(parents=True, exist_ok=True)
+    systems = [f"--platform={name.format(machine=there.machine)}" for name in LINUX]
+    target = [f"--python-version={there.python}", "--implementation=cp", *systems]
     options = ["--quiet", "--no-deps", "--only-binary=:all:", "--dest", str(FOLDER)]
-    command = [sys.executable, "-m", "pip", "download", *options, *pinned(BROUGHT)]
+    command = [sys.executable, "-m", "pip", "download", *options, *target, *pinned(BROUGHT)]
     code = subprocess.run(command, check=False).returncode
     if code == 0:
         print(f"{FOLDER.relative_to(ROOT)}: carry it along with the checkout")

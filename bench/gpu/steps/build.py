@@ -31,7 +31,7 @@ def build(run: Run) -> Outcome:
         return failed(f"cmake: {configured.why()}")
     offered = run.call("targets", "cmake", "--build", run.build, "--target", "help")
     targets = offered.log.read_text()
-    wanted = [*ALWAYS, *(name for name in OFFERED if _offers(targets, name))]
+    wanted: list[str] = [*ALWAYS, *(name for name in OFFERED if _offers(targets, name))]
     go_on = ("--", "-k", "0") if ninja else ("--", "-k")
     ended = run.call(
         "build",

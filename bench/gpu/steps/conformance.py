@@ -15,7 +15,7 @@ CHUNK = 400
 # What our descriptor claims because sim has it, and what depends on driver and machine: left to be
 # probed, so that one card alone is not blamed for the second one.
 PROBED = ("multi_device", "peer_copy", "memory_protected", "fault_injection")
-MODULES = ("pytest", "yaml", "numpy", "expecttest")
+MODULES = ("pytest", "yaml", "numpy", "expecttest", "msgspec")
 # What its README says of its exit codes.
 MEANING = {
     1: "some checks failed",
