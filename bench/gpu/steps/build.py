@@ -35,7 +35,8 @@ def build(run: Run) -> Outcome:
     go_on = ("--", "-k", "0") if ninja else ("--", "-k")
     ended = run.call(
         "build",
-        *("cmake", "--build", run.build, "--parallel", str(run.cores), "--target", *wanted),
+        *("cmake", "--build", run.build, "--parallel", str(run.cores), "--target"),
+        *wanted,
         *go_on,
     )
     if ended.code != 0:
