@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A driver that is right but for one thing. With RUNS_AT_ONCE it runs host functions on the calling
-// thread; with OPEN_MEMORY the host can access device memory. TARGET is the driver that does
-// everything else.
+// thread; with OPEN_MEMORY the host can access device memory; with INITS=n a process may initialise
+// it n times, and dies or hangs at the next; each time its id goes to the file LOG. TARGET is the
+// driver that does everything else.
 #define _DEFAULT_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "hal/hal.h"
 
@@ -32,6 +36,20 @@ static puone_status open_malloc(int32_t device, size_t bytes, void** out) {
 }
 #endif
 
+#ifdef INITS
+static puone_status few_inits(void) {
+  static int inits = 0;
+  FILE* log = fopen(LOG, "a");
+  fprintf(log, "%d\n", (int)getpid());
+  fclose(log);
+  if (++inits <= INITS) return target.init();
+#ifdef HANGS
+  for (;;) pause();
+#endif
+  abort();
+}
+#endif
+
 puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
   void* library = dlopen(TARGET, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) return PUONE_INTERNAL;
@@ -46,6 +64,9 @@ puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out) {
 #endif
 #ifdef OPEN_MEMORY
   table.malloc = open_malloc;
+#endif
+#ifdef INITS
+  table.init = few_inits;
 #endif
   *out = &table;
   return PUONE_OK;

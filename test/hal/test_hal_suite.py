@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import xml.etree.ElementTree as ElementTree
@@ -209,6 +210,50 @@ def test_a_driver_that_does_not_queue_fails_at_once_where_work_must_be_pending(
     assert f"{len(at_once):>5}  " in done.stdout.partition("causes of failure")[2]
     assert cause in done.stdout.partition("causes of failure")[2]
     assert "host functions run on the calling thread" in done.stdout
+
+
+# ---- tests that share a process ----
+
+COPIES = "--requirement=HAL-060"
+
+
+def few_inits(folder: Path, number: int, *options: str) -> tuple[Path, Path]:
+    """A driver that a process may initialise `number` times; the file that names the processes."""
+    library, log = folder / "libfew.so", folder / "processes"
+    given = [f'-DTARGET="{SIM}"', f"-DINITS={number}", f'-DLOG="{log}"']
+    compile_driver(NAIVE, library, *given, *options)
+    return library, log
+
+
+def test_tests_share_a_process_as_long_as_they_pass(tmp_path: Path) -> None:
+    library, log = few_inits(tmp_path, 1000)
+    _, verdicts = run_suite(library, tmp_path, COPIES, "--share-process")
+    assert len(verdicts) > 3 and set(verdicts.values()) == {"passed"}
+    processes = log.read_text().split()
+    assert len(processes) > 3
+    assert len(set(processes)) <= 2  # and the one that finds out whether the driver queues work
+
+
+@pytest.mark.parametrize("options", [(), ("-DHANGS",)], ids=["dies", "hangs"])
+def test_one_that_does_not_pass_in_a_shared_process_is_judged_alone(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    library, log = few_inits(tmp_path, 3, *options)
+    _, verdicts = run_suite(library, tmp_path, COPIES, "--share-process", "--driver-deadline=1")
+    assert len(verdicts) > 3 and set(verdicts.values()) == {"passed"}
+    assert len(set(log.read_text().split())) > 2
+
+
+def test_a_shared_process_excuses_nothing(naive: Path, tmp_path: Path) -> None:
+    ids = [f"--requirement={id}" for id in ("HAL-026", "HAL-081", "HAL-082", "HAL-089", "HAL-060")]
+    apart, shared = (
+        {name: re.sub(r"\d+", "N", verdict) for name, verdict in verdicts.items()}
+        for _, verdicts in (
+            run_suite(naive, tmp_path, *ids, *how) for how in ((), ("--share-process",))
+        )
+    )
+    assert apart == shared
+    assert {verdict.split(":")[0] for verdict in apart.values()} == {"passed", "failed"}
 
 
 @pytest.mark.parametrize(("option", "code"), [("warn", 0), ("fail", 1)])

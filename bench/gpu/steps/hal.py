@@ -20,6 +20,8 @@ MOST_WORKERS = 8
 # Some tests hold a stream up and expect others to go on: as many as the hardware can tell apart,
 # and no kernel may be loaded meanwhile, for which CUDA may wait until all streams stand still.
 SETTINGS = ("env", "CUDA_DEVICE_MAX_CONNECTIONS=32", "CUDA_MODULE_LOADING=EAGER")
+# On a card it takes seconds until a process can use it, the longer the more processes ask.
+PATIENT = ("--share-process", "--driver-deadline=30")
 REHEARSED = ("--requirement=HAL-003", "--requirement=HAL-086")
 
 
@@ -43,7 +45,7 @@ def hal(run: Run) -> Outcome:
             options = (*options, *REHEARSED)
         report = run.work / f"{log}.xml"
         paths = [str(SUITE / name) for name in files]
-        general = ("-q", "-p", "no:cacheprovider", f"--junitxml={report}")
+        general = ("-q", "-p", "no:cacheprovider", f"--junitxml={report}", *PATIENT)
         driver = f"--driver={run.library}"
         words = ("-m", "pytest", *paths, driver, *general, *options)
         ended = run.python(log, *words, before=(*SETTINGS, libraries))

@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`pytest hal_conformance --driver=PATH`: every test in a forked child with a deadline."""
+"""`pytest hal_conformance --driver=PATH`: every test in a forked child with a deadline.
+
+By default each has a child of its own. With --share-process a child goes on with the next test as
+long as all is well: for devices that take long to be initialised by a process.
+"""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from collections.abc import Iterator
 from functools import cache
@@ -19,11 +24,13 @@ from hal_conformance.closing import Failure
 from hal_conformance.covers import FILE, Covered, catalogue, covered_by
 from hal_conformance.driver import Driver
 from hal_conformance.known_answers import known_answers
-from hal_conformance.process import Ending, run_in_child
+from hal_conformance.process import Answerer, Ending, run_in_child
 from hal_conformance.queueing import runs_at_once
 
 # By driver: whether it runs work on the calling thread.
 RUNS_AT_ONCE = pytest.StashKey[dict[Path, bool]]()
+# The driver whose tests share a child, and the child.
+SHARED = pytest.StashKey[tuple[Path, Answerer]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +48,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=5.0,
         metavar="SECONDS",
         help="time one test may take, and a multiple of it for the few that take long (default: 5)",
+    )
+    group.addoption(
+        "--share-process",
+        action="store_true",
+        help="run tests that begin with an initialised driver in one process, one after another, "
+        "for a device that takes long to be initialised; one that does not pass runs again in a "
+        "process of its own, and that verdict counts",
     )
     group.addoption(
         "--should",
@@ -280,21 +294,65 @@ def _by_level(item: pytest.Item, report: pytest.TestReport) -> pytest.TestReport
     return report
 
 
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    _end_shared(session.config)
+
+
 def _run(item: pytest.Item) -> list[pytest.TestReport]:
-    config = item.config
-    seconds = config.getoption("driver_deadline") * _covered(item).patience
+    seconds = item.config.getoption("driver_deadline") * _covered(item).patience
+    if _shares(item) and (reports := _run_shared(item, seconds)):
+        return reports
     _prepare(item, seconds)
-
-    def work() -> bytes:
-        reports = runtestprotocol(item, log=False, nextitem=None)
-        hook = config.hook.pytest_report_to_serializable
-        return pickle.dumps([hook(config=config, report=report) for report in reports])
-
-    ending = run_in_child(work, seconds)
+    ending = run_in_child(lambda: _reports_of(item), seconds)
     if ending.timed_out or ending.code != 0 or not ending.payload:
         return _died(item, ending, seconds)
+    return _reports_from(item.config, ending.payload)
+
+
+def _shares(item: pytest.Item) -> bool:
+    """Whether the test may run where others ran: it begins with an initialised driver."""
+    if not item.config.getoption("share_process") or not isinstance(item, pytest.Function):
+        return False
+    return "hal" in inspect.signature(item.function).parameters
+
+
+def _run_shared(item: pytest.Item, seconds: float) -> list[pytest.TestReport]:
+    """What it gives in the child that is shared; nothing unless it passes or is skipped there.
+
+    After anything else the next test has a new child.
+    """
+    config, path = item.config, _driver_of(item)
+    assert path is not None
+    if SHARED in config.stash and config.stash[SHARED][0] != path:
+        _end_shared(config)
+    if SHARED not in config.stash:
+        items = item.session.items
+        answerer = Answerer(lambda index: _reports_of(items[int(index)]))
+        config.stash[SHARED] = path, answerer
+    answer = config.stash[SHARED][1].ask(b"%d" % item.session.items.index(item), seconds)
+    reports = _reports_from(config, answer) if answer else []
+    if reports and all(report.outcome != "failed" for report in reports):
+        return reports
+    _end_shared(config)
+    return []
+
+
+def _end_shared(config: pytest.Config) -> None:
+    if SHARED in config.stash:
+        config.stash[SHARED][1].end()
+        del config.stash[SHARED]
+
+
+def _reports_of(item: pytest.Item) -> bytes:
+    """Run the test here; its reports, for another process."""
+    reports = runtestprotocol(item, log=False, nextitem=None)
+    hook = item.config.hook.pytest_report_to_serializable
+    return pickle.dumps([hook(config=item.config, report=report) for report in reports])
+
+
+def _reports_from(config: pytest.Config, payload: bytes) -> list[pytest.TestReport]:
     hook = config.hook.pytest_report_from_serializable
-    return [hook(config=config, data=data) for data in pickle.loads(ending.payload)]
+    return [hook(config=config, data=data) for data in pickle.loads(payload)]
 
 
 def _died(item: pytest.Item, ending: Ending, seconds: float) -> list[pytest.TestReport]:
