@@ -16,9 +16,11 @@ import nursery
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 SOURCES = (ROOT, ROOT / "conformance" / "src", ROOT / "reference_backend")
-PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, RESTLESS, WOKEN = (
+PLANTED, SLOW, LOST, RELIANT, MOODY, GREEDY, FILLING, RESTLESS, WOKEN = (
     HERE / name
-    for name in ("planted", "slow", "lost", "reliant", "moody", "greedy", "restless", "woken")
+    for name in (
+        *("planted", "slow", "lost", "reliant", "moody", "greedy", "filling", "restless", "woken"),
+    )
 )
 
 

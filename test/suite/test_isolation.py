@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import harness
@@ -252,3 +253,16 @@ def test_the_memory_limit_is_that_of_the_workers(tmp_path: Path, start: str) -> 
     limited = harness.run(tmp_path, harness.GREEDY, harness.descriptor(tmp_path, text))
     assert limited.outcomes == {"greedy/takes:1g": "pass", "greedy/takes:256g": "error"}
     assert "Cannot allocate memory" in limited.check("greedy/takes:256g")["message"]
+
+
+def test_no_check_runs_beside_one_that_fills_a_device(tmp_path: Path) -> None:
+    """Other processes may use the same device, as on a card: theirs is the memory that is gone."""
+    backend = harness.descriptor(tmp_path, "device_type: cpu\ncapabilities: {memory_limit: true}\n")
+    run = harness.run(tmp_path, harness.FILLING, backend, "--workers=3", "--chunk=2")
+    assert set(run.outcomes.values()) == {"pass"}, run.text
+    lines = [line.split() for line in (tmp_path / "marker").read_text().splitlines()]
+    assert [name for name, _, _ in lines] == ["part"] * 7 + ["whole"] * 3
+    whole = [(float(begin), float(end)) for name, begin, end in lines if name == "whole"]
+    others = max(float(end) for name, _, end in lines if name == "part")
+    assert others <= whole[0][0]
+    assert all(end <= begin for (_, end), (begin, _) in pairwise(whole))

@@ -48,6 +48,11 @@ class Check:
         return self.id.partition("/")[0]
 
     @property
+    def fills_device(self) -> bool:
+        """Whether it uses up the memory of a device, which other processes may share."""
+        return "memory_limit" in self.needs
+
+    @property
     def title(self) -> str:
         """The first line of the docstring: what is verified."""
         lines = inspect.cleandoc(self.body.__doc__ or "").splitlines()

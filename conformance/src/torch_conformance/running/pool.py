@@ -71,6 +71,8 @@ class Pool:
         self._capabilities = Capabilities()
         self._queue: deque[Check] = deque()
         self._solo: deque[Check] = deque()
+        # Those that fill a device: at the end, while no other check runs that might need it.
+        self._filling: deque[Check] = deque()
         # Like _solo, but before everything else.
         self._urgent: deque[Check] = deque()
         # Results of deaths, held back until a fresh worker tells whether the device is still there.
@@ -105,10 +107,10 @@ class Pool:
         """Run the checks; results come as they are ready. Raises CannotLoad."""
         for check in checks:
             self._checks[check.id] = check
-            (self._solo if check.isolate else self._queue).append(check)
+            self._line(check).append(check)
         if self._lost:
             self._give_up(emit)
-        while self._queue or self._solo or self._urgent or self._suspects or self._busy():
+        while self._waiting() or self._suspects or self._busy():
             self._staff()
             for worker in self._workers:
                 self._feed(worker)
@@ -116,6 +118,15 @@ class Pool:
             for worker in list(self._workers):
                 if worker in self._workers:  # Losing the device ends all of them.
                     self._attend(worker, emit)
+
+    def _line(self, check: Check) -> deque[Check]:
+        """Where a check waits."""
+        if check.isolate:
+            return self._solo
+        return self._filling if check.fills_device else self._queue
+
+    def _waiting(self) -> bool:
+        return any((self._queue, self._solo, self._filling, self._urgent))
 
     def run_next(self, check: Check) -> None:
         """From within `emit`: run this one in a process of its own, before all that waits."""
@@ -150,7 +161,8 @@ class Pool:
         alone = self._urgent or (self._solo if not self._queue else None)
         if alone:
             self._make_room()
-        while not self._urgent and len(self._queue) > self._free_hands() and self._room():
+        wanted = len(self._queue) or min(1, len(self._filling))
+        while not self._urgent and wanted > self._free_hands() and self._room():
             self._start(self._settings.chunk)
         while alone and self._room():
             self._start(1, solo=alone.popleft())
@@ -194,6 +206,8 @@ class Pool:
         depth = PREFETCH if len(self._queue) > PREFETCH * self._limit else 1
         while self._queue and not worker.leaving and len(worker.outstanding) < depth:
             worker.assign(self._queue.popleft())
+        if self._filling and not (self._queue or self._solo or self._busy() or worker.leaving):
+            worker.assign(self._filling.popleft())
 
     def _wait(self) -> None:
         """Sleep until a worker says something, ends, or runs out of time."""
@@ -313,7 +327,7 @@ class Pool:
         elif outstanding:
             self._idle_deaths += 1
         for check in reversed(outstanding):
-            (self._solo if check.isolate else self._queue).appendleft(check)
+            self._line(check).appendleft(check)
         if self._idle_deaths >= IDLE_DEATHS:
             self._lose(worker.failure or f"workers end between checks: {ended(code)}", emit)
 
@@ -362,7 +376,7 @@ class Pool:
         self._give_up(emit)
 
     def _give_up(self, emit: Emit) -> None:
-        for queue in (self._urgent, self._queue, self._solo):
+        for queue in (self._urgent, self._queue, self._solo, self._filling):
             while queue:
                 reason = DeviceGone(text=str(self._lost))
                 emit(Result(queue.popleft().id, Outcome.NOT_RUN, reason=reason))
