@@ -16,6 +16,8 @@ from bench.gpu.command import Ended
 from bench.gpu.outcome import FAILED, Outcome, failed, not_run
 from bench.gpu.result import Result
 
+# Where the packages of this checkout are, none of which is installed.
+SOURCES = ("", "reference_backend", "conformance/src", "hal_conformance/src")
 # Less than this is not enough to start anything.
 LEAST = 5.0
 # Deadlines are for 16 cores and a card; a rehearsal may be on less of both.
@@ -53,7 +55,7 @@ class Run:
         inherited = {
             key: value for key, value in os.environ.items() if not key.startswith("PUONE_")
         }
-        own = (self.root, self.root / "reference_backend", self.site)
+        own = (*(self.root / name for name in SOURCES), self.site)
         paths = [*map(str, own), *filter(None, [os.environ.get("PYTHONPATH")])]
         return {
             **inherited,

@@ -14,7 +14,7 @@ from bench.gpu.run import Run
 CHUNK = 400
 # What our descriptor claims because sim has it, and what depends on driver and machine: left to be
 # probed, so that one card alone is not blamed for the second one.
-PROBED = ("multi_device", "peer_copy", "memory_protected", "fault_injection")
+PROBED = ("multi_device", "peer_copy", "memory_protected", "fault_injection", "ipc")
 MODULES = ("pytest", "yaml", "numpy", "expecttest", "msgspec")
 # What its README says of its exit codes.
 MEANING = {

@@ -264,6 +264,20 @@ class Device:
         """End the check as unsupported, with the reason that goes into the report."""
         raise Unsupported(Stated(text=reason) if isinstance(reason, str) else reason)
 
+    def factories_pin_for_cuda(self) -> bool:
+        """Whether pin_memory=True gives memory that CUDA pinned: where torch has CUDA and a card.
+
+        GetCPUAllocatorMaybePinned (ATen/EmptyTensor.cpp) asks CUDA first; Tensor.pin_memory() does
+        not.
+        """
+        return self.type != "cuda" and torch.cuda.is_available()
+
+    def require_factories_that_pin(self) -> None:
+        """End the check as unsupported where pin_memory=True does not reach this backend."""
+        if self.factories_pin_for_cuda():
+            issue = "https://github.com/pytorch/pytorch/issues/14560"
+            self.unsupported(f"pin_memory=True pins for CUDA where torch has it: {issue}")
+
     def dtypes(self, kind: str = "all") -> tuple[torch.dtype, ...]:
         """The dtypes the backend supports: floating, integral, complex or all."""
         optional = {torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.complex128}

@@ -418,6 +418,7 @@ def device_tensors_cannot_be_pinned(dev: Device, case: str) -> None:
 @check("factory/pinned_host", "FACT-010", needs=("pinned_memory",))
 def host_factories_can_pin(dev: Device) -> None:
     """pin_memory=True on the host gives pinned memory that computes like any other."""
+    dev.require_factories_that_pin()
     x = torch.ones(5, pin_memory=True)
     assert x.is_pinned()
     assert x.device.type == "cpu"

@@ -680,8 +680,8 @@ def a_graph_may_be_instantiated_later(dev: Device, case: str) -> None:
 @check("graph/pinned", "GRAPH-019", needs=("graphs", "pinned_memory", "async_copy"))
 def copies_of_pinned_memory_are_replayed(dev: Device) -> None:
     """Copies from and to pinned memory read and write it at each replay."""
-    source = torch.zeros(N, pin_memory=True)
-    target = torch.zeros(N, pin_memory=True)
+    source = torch.zeros(N).pin_memory()
+    target = torch.zeros(N).pin_memory()
     x = torch.zeros(N, device=dev.device())
     with _capturing(dev) as graph:
         x.copy_(source, non_blocking=True)

@@ -1895,6 +1895,8 @@ _PINNED: dict[str, Callable[[], torch.Tensor]] = {
 def pinned_memory_says_so(dev: Device, case: str) -> None:
     """Pinned tensors are on the CPU, say is_pinned(), and hold their values."""
     torch.empty(1, device=dev.device())
+    if case in ("factory", "like"):
+        dev.require_factories_that_pin()
     x = _PINNED[case]()
     assert x.device.type == "cpu"
     assert x.is_pinned(), "is_pinned() is False after pinning"

@@ -213,7 +213,8 @@ def _pinned_memory(dev: Device) -> bool:
 
     if not dev.is_accelerator:
         return False
-    assert torch.empty(1, pin_memory=True).is_pinned(), "a pinned tensor says that it is not pinned"
+    pinned = torch.empty(1, pin_memory=not dev.factories_pin_for_cuda())
+    assert pinned.pin_memory().is_pinned(), "a pinned tensor says that it is not pinned"
     return True
 
 
