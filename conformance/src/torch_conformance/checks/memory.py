@@ -1884,8 +1884,6 @@ def host_access_to_device_memory_faults(dev: Device, case: str) -> None:
 
 _PINNED: dict[str, Callable[[], torch.Tensor]] = {
     "pin_memory": lambda: torch.ones(100).pin_memory(),
-    "factory": lambda: torch.empty(100, pin_memory=True).fill_(1),
-    "like": lambda: torch.ones_like(torch.empty(100), pin_memory=True),
     "view": lambda: torch.ones(300).pin_memory()[100:200],
     "large": lambda: torch.ones(MIB).pin_memory()[:100],
 }
@@ -1894,10 +1892,25 @@ _PINNED: dict[str, Callable[[], torch.Tensor]] = {
 @check("memory/pinned", "MEM-040", cases=_PINNED, needs=("pinned_memory",))
 def pinned_memory_says_so(dev: Device, case: str) -> None:
     """Pinned tensors are on the CPU, say is_pinned(), and hold their values."""
+    _says_that_it_is_pinned(dev, _PINNED[case])
+
+
+_MADE_PINNED: dict[str, Callable[[], torch.Tensor]] = {
+    "empty": lambda: torch.empty(100, pin_memory=True).fill_(1),
+    "like": lambda: torch.ones_like(torch.empty(100), pin_memory=True),
+}
+
+
+@check("memory/made_pinned", "MEM-040", cases=_MADE_PINNED, needs=("pinned_memory",))
+def factories_make_pinned_memory(dev: Device, case: str) -> None:
+    """Tensors made with pin_memory=True are pinned, too."""
+    dev.require_factories_that_pin()
+    _says_that_it_is_pinned(dev, _MADE_PINNED[case])
+
+
+def _says_that_it_is_pinned(dev: Device, make: Callable[[], torch.Tensor]) -> None:
     torch.empty(1, device=dev.device())
-    if case in ("factory", "like"):
-        dev.require_factories_that_pin()
-    x = _PINNED[case]()
+    x = make()
     assert x.device.type == "cpu"
     assert x.is_pinned(), "is_pinned() is False after pinning"
     assert torch.equal(x, torch.ones(100))

@@ -348,7 +348,6 @@ def _with_nan(m: Inputs, *shape: int, seed: int = 0) -> Tensor:
 _WITH_NAN: dict[str, Work] = {
     "clamp_min": lambda m: [m.whole(9).clamp(min=_with_nan(m, 9))],
     "clamp_max": lambda m: [m.whole(9).clamp(max=_with_nan(m, 9))],
-    "clamp_one_number": lambda m: [m.whole(9).clamp(min=_NAN), m.whole(9).clamp(max=_NAN)],
     "clamp_both": lambda m: [
         m.whole(9).clamp(_with_nan(m, 9), m.whole(9) + 2),
         m.whole(9).clamp(m.whole(9) - 2, _with_nan(m, 9)),
@@ -501,9 +500,21 @@ def _nan_in(m: Inputs, *shape: int) -> Tensor:
 @check("special_values/nan", "SPECIAL-005", cases=_WITH_NAN)
 def a_nan_in_any_operand_has_its_effect(dev: Device, case: str) -> None:
     """A NaN in a bound, weight, bias, target or other operand changes what it does on the CPU."""
-    if case == "clamp_one_number" and not torch.ones(1).clamp(max=_NAN).isnan():
-        dev.unsupported("this torch's own clamp ignores a bound that is NaN on the CPU")
     agree_with_double(dev, _WITH_NAN[case], rtol=1e-5)
+
+
+_NAN_AS_BOUND: dict[str, Work] = {
+    "min": lambda m: m.whole(9).clamp(min=_NAN),
+    "max": lambda m: m.whole(9).clamp(max=_NAN),
+}
+
+
+@check("special_values/nan_as_bound", "SPECIAL-005", cases=_NAN_AS_BOUND)
+def a_nan_as_the_only_bound_has_its_effect(dev: Device, case: str) -> None:
+    """Clamped to one number that is NaN, everything is NaN."""
+    if not _NAN_AS_BOUND[case](Inputs(torch.device("cpu"), torch.float64)).isnan().all():
+        dev.unsupported("this torch ignores such a bound on the CPU, too")
+    agree_with_double(dev, _NAN_AS_BOUND[case], rtol=1e-5)
 
 
 # ---- corners -----------------------------------------------------------------------------------
