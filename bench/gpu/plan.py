@@ -11,8 +11,8 @@ MINUTES = 7.8  # all together
 
 STEPS = (
     Step("build", "cmake against this Python's torch, all cores", 240, build.build),
-    Step("hal", "the HAL suite on the driver", 120, hal.hal, ("pytest", "yaml")),
-    Step("parity", "sim and the driver compute the same", 60, parity.parity, ("yaml",)),
+    Step("hal", "the HAL suite on the driver", 120, hal.hal, hal.MODULES),
+    Step("parity", "sim and the driver compute the same", 60, parity.parity, parity.MODULES),
     Step("exchange", "memory shared with torch.cuda in one process", 40, exchange.exchange),
     Step("benchmark", "against torch.cuda in the same process", 150, benchmark.benchmark),
     Step(

@@ -13,6 +13,7 @@ from pathlib import Path
 from bench.gpu.outcome import Outcome, done, failed, not_run
 from bench.gpu.run import Run
 
+MODULES = ("pytest", "yaml", "numpy", "mpmath")
 SUITE = Path("hal_conformance/src/hal_conformance")
 # They compare the device's free memory, which is everybody's: these run when nobody else does.
 ALONE = ("test_memory.py", "test_device.py", "test_driver.py")

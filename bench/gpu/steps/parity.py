@@ -8,6 +8,8 @@ import json
 from bench.gpu.outcome import Outcome, done, failed, not_run
 from bench.gpu.run import Run
 
+MODULES = ("yaml", "msgspec")
+
 
 def parity(run: Run) -> Outcome:
     """Kernels agree within the dtype's tolerance, random numbers to the last bit."""
