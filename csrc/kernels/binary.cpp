@@ -141,7 +141,7 @@ PUONE_BINARY(DivTrunc, truncatedQuotient(a, b));
 PUONE_BINARY(DivFloor, floorQuotient(a, b));
 PUONE_BINARY(Pow, powOf(a, b));
 PUONE_BINARY(Atan2, atan2(a, b));
-PUONE_BINARY(Hypot, std::hypot(a, b));
+PUONE_BINARY(Hypot, hypot(a, b));
 PUONE_BINARY(Copysign, copysign(a, b));
 PUONE_BINARY(Nextafter, std::nextafter(a, b));
 PUONE_BINARY(LogAddExp, logAddExp(a, b));

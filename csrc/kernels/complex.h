@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic and functions of complex numbers, under the same names as those of real ones. The
 // functions are the standard library's; for a device, simt_complex.h (next to simt_dialect.h) names
-// the namespace that has them.
+// the namespace that has them. There they are less exact: those of Complex<float> are computed in
+// double precision, and some of Complex<double> are ours (complex_inverse.h).
 #pragma once
 
 #ifdef PUONE_SIMT
+#include "kernels/complex_inverse.h"
 #include "simt_complex.h"
 #else
 #include <complex>
@@ -63,29 +65,55 @@ template <class T>
 PUONE_FN Complex<T> ours(const PUONE_COMPLEX_LIBRARY::complex<T>& z) {
   return {z.real(), z.imag()};
 }
+PUONE_FN Complex<double> widen(Complex<float> z) {
+  return {z.real, z.imaginary};
+}
+PUONE_FN Complex<float> narrow(Complex<double> z) {
+  return {static_cast<float>(z.real), static_cast<float>(z.imaginary)};
+}
 } // namespace detail
 
+#ifdef PUONE_SIMT
+#define PUONE_COMPLEX_FUNCTION(function)                                     \
+  PUONE_FN Complex<double> function(Complex<double> z) {                     \
+    return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z))); \
+  }                                                                          \
+  PUONE_FN Complex<float> function(Complex<float> z) {                       \
+    return detail::narrow(function(detail::widen(z)));                       \
+  }
+#define PUONE_INVERSE_FUNCTION(function)                                                  \
+  PUONE_FN Complex<double> function(Complex<double> z) {                                  \
+    if (std::isfinite(z.real) && std::isfinite(z.imaginary)) return inverse::function(z); \
+    return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z)));              \
+  }                                                                                       \
+  PUONE_FN Complex<float> function(Complex<float> z) {                                    \
+    return detail::narrow(function(detail::widen(z)));                                    \
+  }
+#else
 #define PUONE_COMPLEX_FUNCTION(function)                                     \
   template <class T>                                                         \
   PUONE_FN Complex<T> function(Complex<T> z) {                               \
     return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z))); \
   }
+#define PUONE_INVERSE_FUNCTION PUONE_COMPLEX_FUNCTION
+#endif
 PUONE_COMPLEX_FUNCTION(exp)
 PUONE_COMPLEX_FUNCTION(log)
 PUONE_COMPLEX_FUNCTION(log10)
 PUONE_COMPLEX_FUNCTION(sqrt)
 PUONE_COMPLEX_FUNCTION(sin)
 PUONE_COMPLEX_FUNCTION(cos)
-PUONE_COMPLEX_FUNCTION(tan)
-PUONE_COMPLEX_FUNCTION(asin)
-PUONE_COMPLEX_FUNCTION(acos)
-PUONE_COMPLEX_FUNCTION(atan)
 PUONE_COMPLEX_FUNCTION(sinh)
 PUONE_COMPLEX_FUNCTION(cosh)
-PUONE_COMPLEX_FUNCTION(tanh)
-PUONE_COMPLEX_FUNCTION(asinh)
-PUONE_COMPLEX_FUNCTION(acosh)
-PUONE_COMPLEX_FUNCTION(atanh)
+PUONE_INVERSE_FUNCTION(tan)
+PUONE_INVERSE_FUNCTION(tanh)
+PUONE_INVERSE_FUNCTION(asin)
+PUONE_INVERSE_FUNCTION(acos)
+PUONE_INVERSE_FUNCTION(atan)
+PUONE_INVERSE_FUNCTION(asinh)
+PUONE_INVERSE_FUNCTION(acosh)
+PUONE_INVERSE_FUNCTION(atanh)
+#undef PUONE_INVERSE_FUNCTION
 #undef PUONE_COMPLEX_FUNCTION
 
 template <class T>
@@ -95,7 +123,7 @@ PUONE_FN Complex<T> pow(Complex<T> z, Complex<T> w) {
 
 template <class T>
 PUONE_FN T abs(Complex<T> z) {
-  return std::hypot(z.real, z.imaginary);
+  return hypot(z.real, z.imaginary);
 }
 
 template <class T>

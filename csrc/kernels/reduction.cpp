@@ -142,7 +142,7 @@ struct PartOf<Complex<T>> {
 template <class T>
 PUONE_FN auto magnitude(T x) {
   if constexpr (kIsComplex<T>) {
-    return std::hypot(x.real, x.imaginary);
+    return hypot(x.real, x.imaginary);
   } else {
     return std::abs(x);
   }
