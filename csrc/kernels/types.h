@@ -46,6 +46,11 @@ PUONE_FN float toFloat(BFloat16 value) {
 }
 
 PUONE_FN float toFloat(Half value) {
+#ifdef PUONE_ON_DEVICE
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(value.bits));
+  return result;
+#else
   // Shift exponent and mantissa into place; the multiplication by 2^112 rebiases the exponent and
   // turns half's subnormals into normal floats. Infinity and NaN get float's full exponent.
   const uint32_t sign = static_cast<uint32_t>(value.bits & 0x8000) << 16;
@@ -53,6 +58,7 @@ PUONE_FN float toFloat(Half value) {
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
   const uint32_t special = (value.bits & 0x7c00) == 0x7c00 ? 0x7f800000u : 0u;
   return std::bit_cast<float>(std::bit_cast<uint32_t>(scaled) | special | sign);
+#endif
 }
 
 template <class T>
@@ -60,13 +66,24 @@ PUONE_FN T fromFloat(float value);
 
 template <>
 PUONE_FN BFloat16 fromFloat<BFloat16>(float value) {
+#ifdef PUONE_ON_DEVICE
+  BFloat16 result;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+#else
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16; // to nearest, ties to even
   return {static_cast<uint16_t>(value != value ? 0x7fc0 : rounded)};
+#endif
 }
 
 template <>
 PUONE_FN Half fromFloat<Half>(float value) {
+#ifdef PUONE_ON_DEVICE
+  Half result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+  return result;
+#else
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t sign = bits >> 16 & 0x8000;
   const uint32_t magnitude = bits & 0x7fffffff;
@@ -78,6 +95,7 @@ PUONE_FN Half fromFloat<Half>(float value) {
   const uint32_t big = magnitude > 0x7f800000 ? 0x7e00 : 0x7c00;
   const uint32_t result = magnitude >= 0x47800000 ? big : magnitude < 0x38800000 ? small : normal;
   return {static_cast<uint16_t>(result | sign)};
+#endif
 }
 
 // Elements in a device's memory are aligned to their size. The compiler must know that: devices

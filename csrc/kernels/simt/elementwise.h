@@ -16,6 +16,7 @@
 #include "kernels/simt/cast.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/strided.h"
+#include "kernels/simt/vector.h"
 #include "kernels/strided.h"
 #include "kernels/target.h"
 
@@ -109,11 +110,6 @@ struct ElementAt {
 
 // ---- dense operands ----
 
-template <class T, int kElements>
-struct alignas(sizeof(T) * kElements) AlignedVector {
-  T elements[kElements];
-};
-
 /// The elements of one thread: kVectors vectors of kElements elements. The vectors of the other
 /// threads of the block lie between them.
 template <class T, int kVectors, int kElements>
@@ -139,8 +135,7 @@ PUONE_DEVICE void loadVectors(
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
     if (p * step >= left) break;
-    loaded[p] = *reinterpret_cast<const In*>(
-        data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
+    loaded[p] = loadVector<In>(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
   }
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
@@ -163,8 +158,7 @@ PUONE_DEVICE void storeVectors(
     Out vector;
     PUONE_UNROLL
     for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(vectors.elements[p][e]);
-    *reinterpret_cast<Out*>(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored))) =
-        vector;
+    storeVector(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)), vector);
   }
 }
 

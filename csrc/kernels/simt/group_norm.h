@@ -39,10 +39,9 @@ struct Norm {
         grad_bias(launch, args.grad_bias, args.parameter_dtype) {}
 
   /// One row per group. A vector lies in one channel, or each channel has one element.
-  Rows rows() const {
+  Rows rows(int part) const {
     const int64_t run = inner == 1 ? channels : inner;
-    return {
-        count, size, 1, canVectorizeRows<X, T>(run, {in, out, weight, bias, grad_in}), kTwoRows};
+    return {count, size, 1, canVectorizeRows<X, T>(run, {in, out, weight, bias, grad_in}), part};
   }
 
   /// The values of `of` for the channels of a part of group `group`; `other` if `of` is missing.
@@ -106,8 +105,8 @@ struct Merge {
 
 /// kNeighbours: a channel has one element.
 template <class X, bool kNeighbours>
-struct Forward : RowBody<X, kTwoRows> {
-  using Body = RowBody<X, kTwoRows>;
+struct Forward : RowBody<X, kNeighbours ? kOneRow : kTwoRows> {
+  using Body = RowBody<X, kNeighbours ? kOneRow : kTwoRows>;
   using T = RowType<X>;
   using Body::kPart;
   template <int kElements>
@@ -115,48 +114,52 @@ struct Forward : RowBody<X, kTwoRows> {
 
   template <int kElements>
   PUONE_DEVICE void run(const Rows& rows, const RowTeam& team) const {
-    T x[kPart], center, variance;
+    const auto size = static_cast<T>(rows.size);
+    T x[kPart];
     if (rows.areHeld()) {
       const Part<kElements> part(rows, team, 0);
       part.read(x, norm.in);
       T sum = 0, squares = 0;
       part.each([&](int k) { sum += x[k]; });
-      center = team.all(sum, Plus()) / static_cast<T>(rows.size);
+      const T center = team.all(sum, Plus()) / size;
       part.each([&](int k) { squares += (x[k] - center) * (x[k] - center); });
-      variance = team.all(squares, Plus()) / static_cast<T>(rows.size);
-    } else {
-      const Moments<T> moments = momentsOf<kElements>(rows, team);
-      center = moments.mean;
-      variance = moments.squares / static_cast<T>(rows.size);
+      write(part, x, team.row(), center, scaleOf(team, center, team.all(squares, Plus()) / size));
+      return;
     }
+    const Moments<T> moments = momentsOf<kElements>(rows, team);
+    const T scale = scaleOf(team, moments.mean, moments.squares / size);
+    for (int64_t first = 0; first < rows.size; first += rows.held()) {
+      const Part<kElements> part(rows, team, first);
+      part.read(x, norm.in);
+      write(part, x, team.row(), moments.mean, scale);
+    }
+  }
+
+  /// The factor that makes the variance 1. Keeps it, and the mean, for the gradient.
+  PUONE_DEVICE T scaleOf(const RowTeam& team, T center, T variance) const {
     const T scale = T(1) / std::sqrt(variance + norm.epsilon);
     if (team.isFirst()) {
       norm.mean.put(team.row(), center);
       norm.rstd.put(team.row(), scale);
     }
-    for (int64_t first = 0; first < rows.size; first += rows.held()) {
-      const Part<kElements> part(rows, team, first);
-      if (!rows.areHeld()) part.read(x, norm.in);
-      T of[kPart];
-      perChannel(of, part, team.row(), norm.weight, T(1));
-      part.each([&](int k) { x[k] = (x[k] - center) * scale * of[k]; });
-      perChannel(of, part, team.row(), norm.bias, T(0));
-      part.each([&](int k) { x[k] += of[k]; });
-      part.write(x, norm.out);
-    }
+    return scale;
   }
 
   template <int kElements>
-  PUONE_DEVICE void perChannel(
-      T (&values)[kPart],
-      const Part<kElements>& part,
-      int64_t group,
-      const Elements<T>& of,
-      T other) const {
+  PUONE_DEVICE void write(
+      const Part<kElements>& part, T (&x)[kPart], int64_t group, T center, T scale) const {
     if constexpr (kNeighbours) {
-      norm.ofNeighbours(values, part, group, of, other);
+      const int64_t start = group % norm.groups * norm.channels;
+      part.writeWith(x, norm.out, norm.weight, norm.bias, start, [=](T value, T weight, T bias) {
+        return (value - center) * scale * weight + bias;
+      });
     } else {
-      norm.ofChannels(values, part, group, of, other);
+      T of[kPart];
+      norm.ofChannels(of, part, group, norm.weight, T(1));
+      part.each([&](int k) { x[k] = (x[k] - center) * scale * of[k]; });
+      norm.ofChannels(of, part, group, norm.bias, T(0));
+      part.each([&](int k) { x[k] += of[k]; });
+      part.write(x, norm.out);
     }
   }
 
@@ -322,11 +325,10 @@ struct PutParameters {
 template <class X>
 void forward(Launch& launch, const puone_group_norm_args& args) {
   const Norm<X> norm(launch, args);
-  const Rows rows = norm.rows();
   if (norm.inner == 1) {
-    forRows(launch, rows, Forward<X, true>{{}, norm});
+    forRows(launch, norm.rows(kOneRow), Forward<X, true>{{}, norm});
   } else {
-    forRows(launch, rows, Forward<X, false>{{}, norm});
+    forRows(launch, norm.rows(kTwoRows), Forward<X, false>{{}, norm});
   }
 }
 
@@ -338,7 +340,7 @@ void backward(Launch& launch, const puone_group_norm_args& args) {
   const PutParameters<T> put{norm.grad_weight, norm.grad_bias};
   const bool has_parameters = norm.grad_weight.data || norm.grad_bias.data;
   if (norm.inner == 1) {
-    if (norm.grad_in.data) forRows(launch, norm.rows(), Backward<X>{{}, norm});
+    if (norm.grad_in.data) forRows(launch, norm.rows(kTwoRows), Backward<X>{{}, norm});
     if (has_parameters) columnSums(launch, args.rows, columns, ElementTerms<X>{norm}, put);
     return;
   }

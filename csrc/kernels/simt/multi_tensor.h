@@ -8,6 +8,7 @@
 
 #include "kernels/launch.h"
 #include "kernels/simt/elementwise.h"
+#include "kernels/simt/vector.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -81,7 +82,7 @@ PUONE_DEVICE void forChunk(int64_t begin, int64_t end, bool aligned, const Step&
 template <class Stored, int kElements, class T>
 PUONE_DEVICE void readVector(T (&x)[kElements], const unsigned char* from, int64_t i) {
   using In = detail::AlignedVector<Stored, kElements>;
-  const In vector = *reinterpret_cast<const In*>(reinterpret_cast<const Stored*>(from) + i);
+  const In vector = detail::loadVector<In>(reinterpret_cast<const Stored*>(from) + i);
   PUONE_UNROLL
   for (int e = 0; e < kElements; ++e) x[e] = cast<T>(vector.elements[e]);
 }
@@ -91,7 +92,7 @@ PUONE_DEVICE void writeVector(const T (&x)[kElements], unsigned char* to, int64_
   Out vector;
   PUONE_UNROLL
   for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(x[e]);
-  *reinterpret_cast<Out*>(reinterpret_cast<Stored*>(to) + i) = vector;
+  detail::storeVector(reinterpret_cast<Stored*>(to) + i, vector);
 }
 
 PUONE_FN bool isVectorAligned(const unsigned char* address) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Reductions on a device. Where the dense dimension is reduced, a team of threads computes an
 // output: part of a warp, a block, or (for an output in several chunks) many blocks. Else
-// neighbouring threads compute neighbouring outputs, and several threads of a block share the rows
-// of an output. If many blocks work on one output, a second launch combines their results.
+// neighbouring threads compute neighbouring outputs (each a strip of them, where these are dense),
+// and several threads of a block share the rows of an output. If many blocks work on one output, a
+// second launch combines their results.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,20 @@ namespace detail {
 constexpr uint32_t kReduceThreads = 256;
 /// Strided elements that a thread has in flight.
 constexpr int kReduceStrided = 8;
-/// Runs of InMemory<T>::kRun elements that a thread has in flight: 64 bytes in registers.
-template <class T>
-constexpr int kReduceRuns = InMemory<T>::kRun == 8 ? 2 : 4;
+/// Rows of a strip that a thread has in flight.
+constexpr int kStripRows = 4;
+/// Strips of 16 bytes in a cache line.
+constexpr int64_t kStripsOfLine = 8;
+/// Runs of InMemory<T>::kRun elements that a thread has in flight, as far as registers go.
+template <class R>
+constexpr int kReduceRuns = 4;
+template <>
+constexpr int kReduceRuns<Moments<float>> = 2;
+/// Which reductions have a kernel for strips.
+template <class R>
+constexpr bool kReducesStrips = false;
+template <class Op>
+constexpr bool kReducesStrips<Fold<Op>> = InMemory<typename Op::In>::kRun == 8;
 
 /// Elements read by a thread: element e of run r has position first + r * step + e.
 template <class T, int kRuns, int kRun>
@@ -118,10 +130,11 @@ struct Reduction {
   Axes<1> outer;        // all of them
   Axes<Dimensions::kStrides> kept;
 
-  /// Adds the runs at begin, begin + step, ... that start before end.
-  template <int kRuns, int kRun>
+  /// Adds the runs at begin, begin + step, ... that start before end. With kAcross, the elements
+  /// of a run belong to different outputs: all[e] gets those with index e.
+  template <int kRuns, int kRun, bool kAcross = false>
   PUONE_DEVICE void gather(
-      const unsigned char* from, int64_t begin, int64_t end, int64_t step, Gathered& all) const {
+      const unsigned char* from, int64_t begin, int64_t end, int64_t step, Gathered* all) const {
     int64_t first = begin;
     if (outer_ndim <= 1) {
       // Moves from row to row without divisions: a step is some rows and some elements.
@@ -145,7 +158,7 @@ struct Reduction {
             ++row_number;
           }
         }
-        takeFrom<kRuns, kRun>(at, first, step, all);
+        takeFrom<kRuns, kRun, kAcross>(at, first, step, all);
       }
     }
     // The rest, and rows in several dimensions.
@@ -154,13 +167,13 @@ struct Reduction {
       const int64_t row_number = outer_ndim == 0 ? 0 : first / row;
       const unsigned char* const at[] = {
           from + (first - row_number * row) * within + outer.offset(row_number)};
-      takeFrom<1, kRun>(at, first, step, all);
+      takeFrom<1, kRun, kAcross>(at, first, step, all);
     }
   }
 
-  template <int kRuns, int kRun>
+  template <int kRuns, int kRun, bool kAcross>
   PUONE_DEVICE void takeFrom(
-      const unsigned char* const (&at)[kRuns], int64_t first, int64_t step, Gathered& all) const {
+      const unsigned char* const (&at)[kRuns], int64_t first, int64_t step, Gathered* all) const {
     Taken<typename R::In, kRuns, kRun> taken;
     taken.first = first;
     taken.step = step;
@@ -169,7 +182,19 @@ struct Reduction {
     } else {
       readElements(taken.x, at, in_dtype);
     }
-    take(op, taken, all);
+    if constexpr (kAcross) {
+      PUONE_UNROLL
+      for (int e = 0; e < kRun; ++e) {
+        Taken<typename R::In, kRuns, 1> one;
+        one.first = first;
+        one.step = step;
+        PUONE_UNROLL
+        for (int r = 0; r < kRuns; ++r) one.x[r][0] = taken.x[r][e];
+        take(op, one, all[e]);
+      }
+    } else {
+      take(op, taken, *all);
+    }
   }
 
   PUONE_DEVICE void write(int64_t output, const Gathered& all) const {
@@ -217,10 +242,11 @@ PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename 
 /// The part of the work that a thread's team computes.
 struct Chunk {
   template <class R>
-  PUONE_DEVICE Chunk(const Reduction<R>& task, int64_t strip_or_number, int64_t output_in_strip) {
+  PUONE_DEVICE Chunk(
+      const Reduction<R>& task, int64_t strip_or_number, int64_t output_in_strip, int run = 1) {
     const int64_t number = task.chunks == 1 ? strip_or_number : strip_or_number / task.chunks;
     index = strip_or_number - number * task.chunks;
-    output = number * task.columns + output_in_strip;
+    output = (number * task.columns + output_in_strip) * run;
     exists = output < task.outputs;
     begin = index * task.chunk;
     end = begin + task.chunk < task.count ? begin + task.chunk : task.count;
@@ -243,9 +269,9 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task
   if (chunk.exists) {
     const unsigned char* const from = task.in + task.kept.offset(chunk.output);
     const int64_t whole = chunk.begin + (chunk.end - chunk.begin) / kRun * kRun;
-    task.template gather<kReduceRuns<typename R::In>, kRun>(
-        from, chunk.begin + lane * kRun, whole, static_cast<int64_t>(task.team) * kRun, all);
-    task.template gather<1, 1>(from, whole + lane, chunk.end, task.team, all);
+    task.template gather<kReduceRuns<R>, kRun>(
+        from, chunk.begin + lane * kRun, whole, static_cast<int64_t>(task.team) * kRun, &all);
+    task.template gather<1, 1>(from, whole + lane, chunk.end, task.team, &all);
   }
   all = joinTeam(task.op, task.team, all);
   if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
@@ -270,7 +296,7 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> 
   Gathered all = task.op.nothing();
   if (chunk.exists) {
     task.template gather<kReduceStrided, 1>(
-        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
+        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, &all);
   }
   const uint32_t stride = across ? columns : 1; // between the threads of a team
   for (uint32_t half = task.team / 2; half > 0; half /= 2) {
@@ -282,23 +308,58 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> 
   if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
 }
 
-/// The second stage: one warp per output.
+/// Strips of outputs that are dense in memory: a thread has kRun of them.
+template <class R>
+PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 2) void reduceStrips(Reduction<R> task) {
+  using Gathered = typename R::Gathered;
+  constexpr int kRun = InMemory<typename R::In>::kRun;
+  PUONE_SHARED SharedArray<Gathered, kReduceThreads> memory;
+  Gathered* const shared = memory.data();
+  const auto columns = static_cast<uint32_t>(task.columns);
+  const uint32_t lane = threadIdx.x / columns;
+  const Chunk chunk(task, blockIdx.x, threadIdx.x % columns, kRun);
+  Gathered all[kRun];
+  PUONE_UNROLL
+  for (int e = 0; e < kRun; ++e) all[e] = task.op.nothing();
+  if (chunk.exists) {
+    task.template gather<kStripRows, kRun, true>(
+        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
+  }
+  PUONE_UNROLL
+  for (int e = 0; e < kRun; ++e) {
+    for (uint32_t half = task.team / 2; half > 0; half /= 2) {
+      shared[threadIdx.x] = all[e];
+      __syncthreads();
+      if (lane < half) all[e] = join(task.op, all[e], shared[threadIdx.x + half * columns]);
+      __syncthreads();
+    }
+    if (chunk.exists && lane == 0) task.done(chunk.output + e, chunk.index, all[e]);
+  }
+}
+
+/// The second stage: one team, a warp or a block, per output.
 template <class R>
 PUONE_GLOBAL void reduceParts(Reduction<R> task) {
-  const int64_t output =
-      (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / kWarpThreads;
-  const uint32_t lane = threadIdx.x % kWarpThreads;
+  const int64_t output = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / task.team;
+  const uint32_t lane = threadIdx.x % task.team;
   auto all = task.op.nothing();
   if (output < task.outputs) {
-    for (int64_t c = lane; c < task.chunks; c += kWarpThreads) {
+    for (int64_t c = lane; c < task.chunks; c += task.team) {
       all = join(task.op, all, task.parts[output * task.chunks + c]);
     }
   }
-  all = joinTeam(task.op, kWarpThreads, all);
+  all = joinTeam(task.op, task.team, all);
   if (output < task.outputs && lane == 0) task.write(output, all);
 }
 
 // ---- the launch ----
+
+inline bool isAligned(const Dimensions& dims, int32_t first, int64_t alignment) {
+  for (int32_t d = first; d < dims.ndim; ++d) {
+    if (dims.strides[0][d] % alignment != 0) return false;
+  }
+  return true;
+}
 
 /// Whether runs of kRun elements can be read as vectors: each output's elements are contiguous.
 template <class T>
@@ -309,13 +370,20 @@ bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
   if (kRun == 1 || !isInMemory<T>(args.in_dtype) || space.reduced.stride(0) != size) return false;
   if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return false;
   if (space.reduced.ndim > 1 && space.reduced.sizes[0] % kRun != 0) return false;
-  const auto aligned = [=](const Dimensions& dims, int32_t first) {
-    for (int32_t d = first; d < dims.ndim; ++d) {
-      if (dims.strides[0][d] % alignment != 0) return false;
-    }
-    return true;
-  };
-  return aligned(space.reduced, 1) && aligned(space.kept, 0);
+  return isAligned(space.reduced, 1, alignment) && isAligned(space.kept, 0, alignment);
+}
+
+/// Whether strips of kRun outputs can be read as vectors of 16 bytes. Longer ones are not faster
+/// than single elements (measured on an H200).
+template <class T>
+bool hasStrips(const puone_reduce_args& args, const ReducedSpace& space) {
+  constexpr int64_t kRun = InMemory<T>::kRun;
+  const int64_t size = elementSize(args.in_dtype);
+  const int64_t alignment = kRun * size;
+  if (alignment > 16 || !isInMemory<T>(args.in_dtype) || space.kept.stride(0) != size) return false;
+  if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return false;
+  return space.kept.sizes[0] % kRun == 0 && isAligned(space.kept, 1, alignment) &&
+         isAligned(space.reduced, 0, alignment);
 }
 
 /// How the outputs are spread over threads.
@@ -339,17 +407,19 @@ inline Spread spreadAlong(const ReducedSpace& space, int64_t share, int64_t want
   return spread;
 }
 
-inline Spread spreadAcross(const ReducedSpace& space, int64_t share, int64_t wanted) {
+/// `outputs`: strips, or single ones; with `least` of them, warps read whole cache lines.
+inline Spread spreadAcross(
+    int64_t outputs, int64_t count, int64_t least, int64_t share, int64_t wanted) {
   Spread spread;
   const auto columns = [&] { return kReduceThreads / spread.team; };
-  const auto threads = [&] { return (space.outputs + columns() - 1) / columns() * kReduceThreads; };
+  const auto threads = [&] { return (outputs + columns() - 1) / columns() * kReduceThreads; };
   // Enlarge the team that shares the rows, as long as warps read whole cache lines.
-  const auto wider = [&] { return columns() > kWarpThreads || columns() / 2 >= space.outputs; };
-  while (columns() > 1 && wider() && spread.team < space.count &&
-         (threads() < wanted || columns() / 2 >= space.outputs)) {
+  const auto wider = [&] { return columns() > least || columns() / 2 >= outputs; };
+  while (columns() > 1 && wider() && spread.team < count &&
+         (threads() < wanted || columns() / 2 >= outputs)) {
     spread.team *= 2;
   }
-  spread.chunks = std::min(wanted / threads(), space.count / (spread.team * share));
+  spread.chunks = std::min(wanted / threads(), count / (spread.team * share));
   return spread;
 }
 
@@ -364,9 +434,16 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   const bool packed = !across && hasRuns<In>(args, space);
   // Twice the number of resident threads balances the load at the end.
   const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
-  Spread spread =
-      across ? spreadAcross(space, kReduceStrided, wanted)
-             : spreadAlong(space, packed ? kReduceRuns<In> * kRun : kReduceStrided, wanted);
+  const bool strips = across && kReducesStrips<R> && hasStrips<In>(args, space);
+  const int64_t run = strips ? kRun : 1;
+  Spread spread = across
+                      ? spreadAcross(
+                            space.outputs / run,
+                            space.count,
+                            strips ? kStripsOfLine : kWarpThreads,
+                            strips ? kStripRows : kReduceStrided,
+                            wanted)
+                      : spreadAlong(space, packed ? kReduceRuns<R> * kRun : kReduceStrided, wanted);
   spread.chunks = std::max<int64_t>(spread.chunks, 1);
   spread.chunk = (space.count + spread.chunks - 1) / spread.chunks;
   spread.chunk = std::max<int64_t>((spread.chunk + kRun - 1) / kRun * kRun, 1);
@@ -376,7 +453,7 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   Dimensions outer;
   for (int32_t d = 1; d < reduced.ndim; ++d) outer.add(reduced.sizes[d], {reduced.strides[0][d]});
   const int64_t columns = across ? kReduceThreads / spread.team : 1;
-  const Reduction<R> task{
+  Reduction<R> task{
       R(args),
       resolveOptional(launch, args.in),
       {resolveOptional(launch, args.outs[0]), resolveOptional(launch, args.outs[1])},
@@ -407,14 +484,18 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
         spread.threads,
         task);
   };
-  const int64_t strips = (space.outputs + columns - 1) / columns;
-  start(
-      packed ? reduceRuns<R> : reduceElements<R>,
-      strips * spread.chunks,
-      across ? 1 : spread.threads / spread.team);
+  const auto kernel = [&] {
+    if constexpr (kReducesStrips<R>) {
+      if (strips) return reduceStrips<R>;
+    }
+    return packed ? reduceRuns<R> : reduceElements<R>;
+  };
+  const int64_t blocks = (space.outputs / run + columns - 1) / columns;
+  start(kernel(), blocks * spread.chunks, across ? 1 : spread.threads / spread.team);
   if (spread.chunks > 1) {
     spread.threads = kReduceThreads;
-    start(reduceParts<R>, space.outputs, kReduceThreads / kWarpThreads);
+    task.team = spread.chunks > 4 * kWarpThreads ? kReduceThreads : kWarpThreads;
+    start(reduceParts<R>, space.outputs, kReduceThreads / task.team);
   }
 }
 

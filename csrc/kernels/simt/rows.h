@@ -15,6 +15,7 @@
 #include "kernels/simt/blocks.h"
 #include "kernels/simt/elementwise.h"
 #include "kernels/simt/stored.h"
+#include "kernels/simt/vector.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
@@ -265,7 +266,52 @@ class RowPart {
     }
   }
 
+  /// Writes f(x[k], weight, bias) to `to`, of type X, with the elements of `weight` (1 if it is
+  /// missing) and `bias` (0) at the indices of the row's elements plus `start`.
+  template <class F>
+  PUONE_DEVICE void writeWith(
+      const T (&x)[kPart],
+      const Elements<T>& to,
+      const Elements<T>& weight,
+      const Elements<T>& bias,
+      int64_t start,
+      const F& f) const {
+    X* const out = reinterpret_cast<X*>(to.data) + start_ + first_;
+    PUONE_UNROLL
+    for (int p = 0; p < kPart / kElements; ++p) {
+      if (p * kElements >= count_) break;
+      T weights[kElements], biases[kElements];
+      readVector(weights, weight, start + first_ + place(p), T(1));
+      readVector(biases, bias, start + first_ + place(p), T(0));
+      detail::AlignedVector<X, kElements> vector;
+      PUONE_UNROLL
+      for (int e = 0; e < kElements; ++e) {
+        vector.elements[e] = cast<X>(f(x[p * kElements + e], weights[e], biases[e]));
+      }
+      detail::storeVector(out + place(p), vector);
+    }
+  }
+
  private:
+  /// Reads kElements of type X or T from index `at` on; `other` where there are none.
+  PUONE_DEVICE static void readVector(
+      T (&values)[kElements], const Elements<T>& from, int64_t at, T other) {
+    const auto readAs = [&]<class E>(Type<E>) {
+      using In = detail::AlignedVector<E, kElements>;
+      const In vector = detail::loadVector<In>(reinterpret_cast<const E*>(from.data) + at);
+      PUONE_UNROLL
+      for (int e = 0; e < kElements; ++e) values[e] = cast<T>(vector.elements[e]);
+    };
+    if (from.data == nullptr) {
+      PUONE_UNROLL
+      for (int e = 0; e < kElements; ++e) values[e] = other;
+    } else if (from.dtype == kDtype<X>) {
+      readAs(Type<X>());
+    } else {
+      readAs(Type<T>());
+    }
+  }
+
   template <class Stored>
   PUONE_DEVICE void read(T (&x)[kPart], const Stored* from, int64_t stride) const {
     using In = detail::AlignedVector<Stored, kElements>;
@@ -274,7 +320,7 @@ class RowPart {
     PUONE_UNROLL
     for (int p = 0; p < kPart / kElements; ++p) {
       if (p * kElements >= count_) break;
-      loaded[p] = *reinterpret_cast<const In*>(from + place(p, stride));
+      loaded[p] = detail::loadVector<In>(from + place(p, stride));
     }
     PUONE_UNROLL
     for (int k = 0; k < kPart; ++k) {
@@ -294,7 +340,7 @@ class RowPart {
       for (int e = 0; e < kElements; ++e) {
         vector.elements[e] = cast<Stored>(x[p * kElements + e]);
       }
-      *reinterpret_cast<Out*>(to + place(p, stride_)) = vector;
+      detail::storeVector(to + place(p, stride_), vector);
     }
   }
 

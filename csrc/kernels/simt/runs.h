@@ -8,6 +8,7 @@
 #include "kernels/cast.h"
 #include "kernels/elementwise.h"
 #include "kernels/simt/cast.h"
+#include "kernels/simt/vector.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
@@ -85,7 +86,7 @@ PUONE_DEVICE bool readRuns(
     for (int r = 0; r < kRuns; ++r) {
       PUONE_UNROLL
       for (int p = 0; p < kRun / kElements; ++p) {
-        parts[r][p] = reinterpret_cast<const Part*>(at[r])[p];
+        parts[r][p] = detail::loadVector<Part>(at[r] + p * sizeof(Part));
       }
     }
     PUONE_UNROLL
