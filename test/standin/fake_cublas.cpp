@@ -8,6 +8,8 @@
 #include <atomic>
 #include <complex>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "drivers/cuda/cublas.h"
@@ -105,8 +107,18 @@ void run(const Product& product, Sum alpha, Sum beta) {
   }
 }
 
+/// cuBLAS reads complex numbers with instructions for aligned ones, and crashes on others.
+template <class Sum>
+void requireAligned(const void* number) {
+  if (reinterpret_cast<uintptr_t>(number) % sizeof(Sum) == 0) return;
+  std::fprintf(stderr, "cublas: alpha or beta is not aligned to %zu bytes\n", sizeof(Sum));
+  std::abort();
+}
+
 template <class Sum, class Storage>
 std::function<void()> work(const Product& product, const void* alpha, const void* beta) {
+  requireAligned<Sum>(alpha);
+  requireAligned<Sum>(beta);
   return [product, a = *static_cast<const Sum*>(alpha), b = *static_cast<const Sum*>(beta)] {
     run<Sum, Storage>(product, a, b);
   };

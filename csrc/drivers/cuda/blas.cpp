@@ -51,7 +51,8 @@ CublasOperation operationOf(Factor form) {
   }
 }
 
-/// A number as cuBLAS reads it: a sum's type, real or complex.
+/// A number as cuBLAS reads it: a sum's type, real or complex. A complex one has the alignment of
+/// cuDoubleComplex, which cuBLAS relies on.
 class Scalar {
  public:
   Scalar(const double (&value)[2], CublasCompute sum)
@@ -64,8 +65,8 @@ class Scalar {
   }
 
  private:
-  float floats_[2];
-  double doubles_[2];
+  alignas(16) float floats_[2];
+  alignas(16) double doubles_[2];
   bool is_float_;
 };
 
