@@ -23,7 +23,8 @@
  *            describes such a table.
  * - Blocks   An entry does not wait for device work. The entries that do wait are named: init,
  *            shutdown, free, host_free, device_synchronize, stream_synchronize, stream_destroy
- *            (may), event_synchronize.
+ *            (may), event_synchronize. An entry that queues work may wait if its stream already
+ *            holds 256 pieces that have not run.
  * - Order    Work on one stream runs in submission order. Work on different streams is unordered
  *            unless an event orders it. There is no default stream: the runtime creates its own.
  * - Errors   Work that was accepted may still fail later. Such an asynchronous error is kept by the
@@ -121,7 +122,8 @@ PUONE_ENUM(puone_capability, uint64_t){
 
 typedef struct puone_stream_s* puone_stream;
 typedef struct puone_event_s* puone_event;
-/* A kernel handle is valid until shutdown() and never destroyed. */
+/* A kernel handle is valid until shutdown() and never destroyed; that of a module's kernel
+ * (extension "module") until the module is unloaded. */
 typedef const struct puone_kernel_s* puone_kernel;
 
 /* Version of the set of kernels that this header was written for (csrc/hal/kernels.yaml). It is

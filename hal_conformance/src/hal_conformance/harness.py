@@ -11,7 +11,7 @@ import copy
 import inspect
 import pickle
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from hal_conformance.queueing import runs_at_once
 RUNS_AT_ONCE = pytest.StashKey[dict[Path, bool]]()
 # The driver whose tests share a child, and the child.
 SHARED = pytest.StashKey[tuple[Path, Answerer]]()
+# In that child: the driver is shut down when the child ends, for it may be shut down only once.
+IS_SHARED = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -241,10 +243,11 @@ def running(library: Driver, request: pytest.FixtureRequest) -> Driver:
 
 
 @pytest.fixture
-def hal(running: Driver) -> Iterator[Driver]:
-    """The driver, initialised; shut down at the end."""
+def hal(running: Driver, request: pytest.FixtureRequest) -> Iterator[Driver]:
+    """The driver, initialised; shut down at the end, unless another test comes after this one."""
     yield running
-    running.ok(running.api.shutdown())
+    if not request.config.stash.get(IS_SHARED, False):
+        running.ok(running.api.shutdown())
 
 
 # ---- one forked child per test ----
@@ -326,15 +329,19 @@ def _run_shared(item: pytest.Item, seconds: float) -> list[pytest.TestReport]:
     if SHARED in config.stash and config.stash[SHARED][0] != path:
         _end_shared(config)
     if SHARED not in config.stash:
-        items = item.session.items
-        answerer = Answerer(lambda index: _reports_of(items[int(index)]))
-        config.stash[SHARED] = path, answerer
+        config.stash[SHARED] = path, Answerer(partial(_report_shared, item.session))
     answer = config.stash[SHARED][1].ask(b"%d" % item.session.items.index(item), seconds)
     reports = _reports_from(config, answer) if answer else []
     if reports and all(report.outcome != "failed" for report in reports):
         return reports
     _end_shared(config)
     return []
+
+
+def _report_shared(session: pytest.Session, index: bytes) -> bytes:
+    """In the child: run the test with this index."""
+    session.config.stash[IS_SHARED] = True
+    return _reports_of(session.items[int(index)])
 
 
 def _end_shared(config: pytest.Config) -> None:
