@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -39,6 +40,26 @@ OPERATORS = [*database.operators(), *database.foreach()]
 def operator(name: str) -> Any:
     """An entry of the database."""
     return next(op for op in OPERATORS if op.name == name)
+
+
+@pytest.mark.parametrize("before", [None, "0,1"])
+def test_importing_the_databases_starts_no_cuda(
+    monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    """Upstream's helpers make a tensor on the first card, after which a fork could use none."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    seen: list[str | None] = []
+
+    def imported(name: str) -> Any:
+        seen.append(os.environ.get("CUDA_VISIBLE_DEVICES"))
+        return mock.Mock(module_db=[])
+
+    monkeypatch.setattr(database, "import_module", imported)
+    assert database.modules() == []
+    assert seen == [""]
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == before
 
 
 class Planted:

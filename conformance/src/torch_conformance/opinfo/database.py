@@ -7,6 +7,7 @@ half of the time a run of the suite needs until its first check. The list is len
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,18 +46,41 @@ def optimizers() -> list[Any]:
 def _database(module: str, name: str) -> list[Any]:
     import torch  # it has to be complete before a part of it is replaced
 
+    with _no_gpu():
+        return _imported(torch.__version__, module, name)
+
+
+def _imported(version: str, module: str, name: str) -> list[Any]:
     def found() -> list[Any]:
         entries: list[Any] = getattr(import_module(f"torch.testing._internal.{module}"), name)
         return entries
 
     # Before 2.13 the import wants more of it, and cannot be tried a second time.
-    if _PACKAGE not in sys.modules and torch.__version__ >= "2.13":
+    if _PACKAGE not in sys.modules and version >= "2.13":
         try:
             with _lent():
                 return found()
         except ImportError:
             pass  # This torch wants more of it: let it have the real one.
     return found()
+
+
+@contextmanager
+def _no_gpu() -> Iterator[None]:
+    """For the duration of the import, which would start CUDA: no fork of this process could use it.
+
+    With PYTORCH_NVML_BASED_CUDA_CHECK (see prepare_parent), torch does not start CUDA to count.
+    """
+    name = "CUDA_VISIBLE_DEVICES"
+    before = os.environ.get(name)
+    os.environ[name] = ""
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
 
 
 @contextmanager
