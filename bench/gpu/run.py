@@ -8,7 +8,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.gpu import command, machine, wheels
@@ -125,7 +125,15 @@ def take(run: Run, step: Step) -> Outcome:
     patience = PATIENCE if run.rehearsal else 1
     run.until = time.monotonic() + min(step.seconds * patience, left)
     try:
-        return step.take(run)
+        return _without_places(step.take(run), run)
     except Exception as error:
         traceback.print_exc()
         return failed(f"the step itself broke: {type(error).__name__}: {error}")
+
+
+def _without_places(outcome: Outcome, run: Run) -> Outcome:
+    """Without the names of folders of this machine, which are of no interest elsewhere."""
+    reason = outcome.reason
+    for place in (sys.prefix, run.root):
+        reason = reason.replace(f"{place}/", "")
+    return replace(outcome, reason=reason)

@@ -58,6 +58,14 @@ def test_a_crash_is_named_with_the_last_words(tmp_path: Path) -> None:
     assert "SIGABRT" in outcome.reason and "last words" in outcome.reason
 
 
+def test_reasons_name_no_folder_of_the_machine(tmp_path: Path) -> None:
+    run = a_run(tmp_path)
+    code = f"print('{run.root}/csrc/a.cpp and {sys.prefix}/lib/b.py'); raise SystemExit(1)"
+    outcome = take(run, python(code))
+    assert "csrc/a.cpp and lib/b.py" in outcome.reason
+    assert str(run.root) not in outcome.reason and sys.prefix not in outcome.reason
+
+
 def test_a_hang_ends_at_the_deadline_with_all_that_it_began(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
