@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Arithmetic and functions of complex numbers, under the same names as those of real ones. The
 // functions are the standard library's; for a device, simt_complex.h (next to simt_dialect.h) names
-// the namespace that has them. There they are less exact: those of Complex<float> are computed in
-// double precision, and some of Complex<double> are ours (complex_inverse.h).
+// the namespace that has them. Those lose digits, so on a device the functions below exp to atanh
+// are computed in double precision for Complex<float>, too, and some for Complex<double> are ours
+// (complex_inverse.h).
 #pragma once
 
 #ifdef PUONE_SIMT

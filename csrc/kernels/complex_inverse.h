@@ -30,63 +30,44 @@ constexpr double kLn2 = 0.69314718055994530942;
 constexpr double kHalfPi = 1.57079632679489661923;
 constexpr double kHalfPiRest = 6.12323399573676603587e-17; // of pi / 2, behind its double
 
-/// (length - side) / 2, where length is the hypotenuse of `other` and `side`.
-PUONE_FN double excess(double other, double side, double length) {
-  if (side < 0) return (length - side) / 2;
-  if (side == 0) return other / 2;
-  return other * other / (length + side) / 2;
-}
-
-/// What asinh(x + iy) and acos(y + ix) are made of, for x, y >= 0.
+/// What asinh(x + iy) and acos(y + ix) are made of, for x, y >= 0: the ellipse through the point
+/// with the foci i and -i. With `a`, half the sum of its distances to these, asinh's real part is
+/// arcosh(a), and the sine of its imaginary part is y / a.
 struct Ellipse {
-  double distance; // asinh's real part: arcosh of half the sum of the distances to i and -i
+  PUONE_FN Ellipse(double x, double y) : height(y) {
+    const double above = hypot(x, y + 1), below = hypot(x, y - 1);
+    const double a = std::fmax((above + below) / 2, 1.0);
+    if (a > 1.5) {
+      distance = log(a + sqrt(a * a - 1));
+    } else {
+      // a - 1 is the mean of above - (1 + y) and below - (1 - y). Where these cancel, each is the
+      // square of x by a sum; x itself is kept apart, because its square may underflow.
+      if (y < 1) {
+        const double rest = (1 / (above + (1 + y)) + 1 / (below + (1 - y))) / 2;
+        distance = log1p(x * x * rest + x * sqrt(rest * (a + 1)));
+      } else {
+        const double beyond = (x * x / (above + (1 + y)) + (below + (y - 1))) / 2;
+        distance = log1p(beyond + sqrt(beyond * (a + 1)));
+      }
+    }
+    sine = y / a;
+    is_conditioned = sine <= 0.6417;
+    // a - y is the mean of above - (y + 1) and below - (y - 1), likewise.
+    if (is_conditioned) {
+      cosine = 0; // not needed
+    } else if (y > 1) {
+      cosine = x * sqrt((1 / (above + (y + 1)) + 1 / (below + (y - 1))) / 2 * (a + y));
+    } else {
+      cosine = sqrt((x * x / (above + (y + 1)) + (below + (1 - y))) / 2 * (a + y));
+    }
+  }
+
+  double distance; // asinh's real part
   double sine;     // asinh's imaginary part is asin(sine), as long as that is well conditioned
   double cosine;   // else it is atan2(height, cosine)
   double height;
   bool is_conditioned;
 };
-
-PUONE_FN Ellipse ellipseOf(double x, double y) {
-  Ellipse e{};
-  const double above = hypot(x, y + 1), below = hypot(x, y - 1);
-  double a = (above + below) / 2;
-  if (a < 1) a = 1;
-  const bool is_near = x < kEpsilon * std::abs(y - 1); // to the imaginary axis
-  if (a >= 10) {
-    e.distance = log(a + sqrt(a * a - 1));
-  } else if (y == 1 && x < kEpsilon * kEpsilon / 128) {
-    e.distance = sqrt(x);
-  } else if (!is_near) {
-    const double beyond = excess(x, 1 + y, above) + excess(x, 1 - y, below); // a - 1
-    e.distance = log1p(beyond + sqrt(beyond * (a + 1)));
-  } else if (y < 1) {
-    e.distance = x / sqrt((1 - y) * (1 + y));
-  } else {
-    e.distance = log1p((y - 1) + sqrt((y - 1) * (y + 1)));
-  }
-  e.height = y;
-  if (y < 0x1p-509) { // y / a would lose digits
-    e.cosine = a * (2 / kEpsilon);
-    e.height = y * (2 / kEpsilon);
-    return e;
-  }
-  e.sine = y / a;
-  e.is_conditioned = e.sine <= 0.6417;
-  if (e.is_conditioned) return e;
-  if (y == 1 && x < kEpsilon / 128) {
-    e.cosine = sqrt(x) * sqrt((a + y) / 2);
-  } else if (!is_near) {
-    const double beyond = excess(x, y + 1, above) + excess(x, y - 1, below); // a - y
-    e.cosine = sqrt(beyond * (a + y));
-  } else if (y > 1) {
-    const double scale = 4 / kEpsilon / kEpsilon;
-    e.cosine = x * scale * y / sqrt((y + 1) * (y - 1));
-    e.height = y * scale;
-  } else {
-    e.cosine = sqrt((1 - y) * (1 + y));
-  }
-  return e;
-}
 
 /// log(2 |z|) for a large z: also where |z| is no double.
 PUONE_FN double logOfTwice(double x, double y) {
@@ -103,7 +84,7 @@ PUONE_FN Complex<double> asinh(Complex<double> z) {
     real = logOfTwice(x, y);
     imaginary = atan2(y, x);
   } else {
-    const Ellipse e = ellipseOf(x, y);
+    const Ellipse e(x, y);
     real = e.distance;
     imaginary = e.is_conditioned ? asin(e.sine) : atan2(e.height, e.cosine);
   }
@@ -122,11 +103,8 @@ PUONE_FN Complex<double> acos(Complex<double> z) {
   if (x > kFar || y > kFar) {
     real = atan2(y, z.real);
     imaginary = logOfTwice(x, y);
-  } else if (x == 1 && y == 0) {
-    real = std::signbit(z.real) ? 2 * kHalfPi : 0;
-    imaginary = 0;
   } else {
-    const Ellipse e = ellipseOf(y, x);
+    const Ellipse e(y, x);
     const double sign = std::signbit(z.real) ? -1 : 1;
     real = e.is_conditioned ? acos(sign * e.sine) : atan2(e.cosine, sign * e.height);
     imaginary = e.distance;
@@ -153,7 +131,7 @@ PUONE_FN Complex<double> atanh(Complex<double> z) {
     real = x == 1 && y < kEpsilon ? (kLn2 - log(y)) / 2
                                   : log1p(4 * x / ((x - 1) * (x - 1) + beside)) / 4;
     if (x == 1) {
-      imaginary = atan2(2.0, -y) / 2;
+      imaginary = y == 0 ? 0 : atan2(2.0, -y) / 2;
     } else {
       imaginary = atan2(2 * y, (1 - x) * (1 + x) - (y < kEpsilon ? 0 : y * y)) / 2;
     }
@@ -168,7 +146,7 @@ PUONE_FN Complex<double> atan(Complex<double> z) {
 
 PUONE_FN Complex<double> tanh(Complex<double> z) {
   const double x = z.real, y = z.imaginary;
-  if (std::abs(x) > 22) {
+  if (std::abs(x) > 20) {
     const double decayed = exp(-std::abs(x));
     return {std::copysign(1.0, x), 4 * sin(y) * cos(y) * decayed * decayed};
   }

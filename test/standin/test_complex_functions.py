@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from interpreter import Python
 from suites import STANDIN, needs_standin
@@ -16,7 +17,7 @@ pytestmark = needs_standin
 
 FUNCTIONS = ("asin", "acos", "atan", "asinh", "acosh", "atanh", "tan", "tanh")
 ULPS = 4
-PROGRAM = """
+RANDOM = """
 import json, random
 import mpmath, torch
 import torch_puone
@@ -63,7 +64,7 @@ print(json.dumps(worst))
 @pytest.fixture(scope="module")
 def worst(python: Python) -> dict[str, tuple[float, str]]:
     """By function, the largest error of a part in units in the last place, and where it is."""
-    done = python(f"NAMES = {FUNCTIONS}\n{PROGRAM}", env={"PUONE_DRIVER": str(STANDIN)})
+    done = python(f"NAMES = {FUNCTIONS}\n{RANDOM}", env={"PUONE_DRIVER": str(STANDIN)})
     assert done.returncode == 0, done.stderr
     found: dict[str, tuple[float, str]] = json.loads(done.stdout)
     return found
@@ -75,3 +76,39 @@ def test_both_parts_are_exact_to_a_few_units(
 ) -> None:
     error, where = worst[name]
     assert 0 < error < ULPS, where
+
+
+ON_AXES = """
+import json
+import torch
+import torch_puone
+
+x = torch.tensor([complex(*point) for point in POINTS], dtype=torch.complex128)
+found = {name: getattr(torch, name)(x.to("puone")).cpu() for name in NAMES}
+found = {name: torch.view_as_real(result).tolist() for name, result in found.items()}
+print(json.dumps(found))
+"""
+PLACES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 1e20, -1e20)
+POINTS = [(x, y) for x in PLACES for y in PLACES if 0.0 in (x, y)]
+OF_NUMPY = {name: name.replace("a", "arc", 1) if name[0] == "a" else name for name in FUNCTIONS}
+
+
+@pytest.fixture(scope="module")
+def on_axes(python: Python) -> dict[str, list[tuple[float, float]]]:
+    """By function, the results on the axes, where signs of zeros tell the sides of branch cuts."""
+    code = f"NAMES, POINTS = {FUNCTIONS}, {POINTS}\n{ON_AXES}"
+    done = python(code, env={"PUONE_DRIVER": str(STANDIN)})
+    assert done.returncode == 0, done.stderr
+    found: dict[str, list[tuple[float, float]]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_axes_are_those_of_numpy_to_the_sign_of_zero(
+    on_axes: dict[str, list[tuple[float, float]]], name: str
+) -> None:
+    with np.errstate(all="ignore"):
+        expected = getattr(np, OF_NUMPY[name])(np.array([complex(*point) for point in POINTS]))
+    parts = np.stack([expected.real, expected.imag], 1)
+    np.testing.assert_allclose(on_axes[name], parts, rtol=1e-15)
+    np.testing.assert_array_equal(np.signbit(on_axes[name]), np.signbit(parts))

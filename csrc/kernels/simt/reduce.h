@@ -25,8 +25,8 @@ constexpr uint32_t kReduceThreads = 256;
 constexpr int kReduceStrided = 8;
 /// Rows of a strip that a thread has in flight.
 constexpr int kStripRows = 4;
-/// Strips of 16 bytes in a cache line.
-constexpr int64_t kStripsOfLine = 8;
+/// Bytes of a cache line.
+constexpr int64_t kLine = 128;
 /// Runs of InMemory<T>::kRun elements that a thread has in flight, as far as registers go.
 template <class R>
 constexpr int kReduceRuns = 4;
@@ -440,7 +440,7 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
                       ? spreadAcross(
                             space.outputs / run,
                             space.count,
-                            strips ? kStripsOfLine : kWarpThreads,
+                            strips ? kLine / (run * elementSize(args.in_dtype)) : kWarpThreads,
                             strips ? kStripRows : kReduceStrided,
                             wanted)
                       : spreadAlong(space, packed ? kReduceRuns<R> * kRun : kReduceStrided, wanted);
