@@ -255,13 +255,20 @@ def test_the_memory_limit_is_that_of_the_workers(tmp_path: Path, start: str) -> 
     assert "Cannot allocate memory" in limited.check("greedy/takes:256g")["message"]
 
 
-def test_no_check_runs_beside_one_that_fills_a_device(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("more", "options"),
+    [("", ("--workers=3", "--chunk=2")), ("", ("--workers=1",)), ("single_process: true\n", ())],
+    ids=["three workers", "one worker", "single process"],
+)
+def test_no_check_runs_beside_one_that_fills_a_device(
+    tmp_path: Path, more: str, options: tuple[str, ...]
+) -> None:
     """Other processes may use the same device, as on a card: theirs is the memory that is gone."""
-    backend = harness.descriptor(tmp_path, "device_type: cpu\ncapabilities: {memory_limit: true}\n")
-    run = harness.run(tmp_path, harness.FILLING, backend, "--workers=3", "--chunk=2")
+    text = "device_type: cpu\ncapabilities: {memory_limit: true}\n" + more
+    run = harness.run(tmp_path, harness.FILLING, harness.descriptor(tmp_path, text), *options)
     assert set(run.outcomes.values()) == {"pass"}, run.text
     lines = [line.split() for line in (tmp_path / "marker").read_text().splitlines()]
-    assert [name for name, _, _ in lines] == ["part"] * 7 + ["whole"] * 3
+    assert [name for name, _, _ in lines] == ["part"] * 7 + ["whole"] * 4
     whole = [(float(begin), float(end)) for name, begin, end in lines if name == "whole"]
     others = max(float(end) for name, _, end in lines if name == "part")
     assert others <= whole[0][0]

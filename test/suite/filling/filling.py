@@ -33,3 +33,9 @@ def shares(dev: Device, case: str) -> None:
 def shares_in_its_own_process(dev: Device) -> None:
     """Would use some of it, too."""
     _run("part")
+
+
+@check("filling/whole:isolated", "FILL-001", needs=("memory_limit",), isolate=True)
+def fills_in_its_own_process(dev: Device) -> None:
+    """Would use up the memory, in a process of its own."""
+    _run("whole")

@@ -2011,7 +2011,7 @@ def _is_not_reused_early(dev: Device, copied: str) -> None:
         host = torch.ones(4096).pin_memory()
         copy(host, on_device)
         del host
-        again = [torch.empty(4096, pin_memory=True) for _ in range(4)]
+        again = [torch.empty(4096).pin_memory() for _ in range(4)]
         for block in again:
             block.fill_(7)  # by the host, at once
         return again

@@ -121,16 +121,19 @@ class Pool:
 
     def _line(self, check: Check) -> deque[Check]:
         """Where a check waits."""
-        if check.isolate:
-            return self._solo
-        return self._filling if check.fills_device else self._queue
+        if check.fills_device:
+            return self._filling
+        return self._solo if check.isolate else self._queue
 
     def _waiting(self) -> bool:
         return any((self._queue, self._solo, self._filling, self._urgent))
 
     def run_next(self, check: Check) -> None:
-        """From within `emit`: run this one in a process of its own, before all that waits."""
-        self._urgent.append(check)
+        """From within `emit`: run this one in a process of its own, before all that waits.
+
+        One that fills a device still waits until it can run alone.
+        """
+        (self._filling if check.fills_device else self._urgent).append(check)
 
     def close(self) -> None:
         """End every worker; a descriptor's teardown gets the time to run."""
@@ -161,8 +164,10 @@ class Pool:
         alone = self._urgent or (self._solo if not self._queue else None)
         if alone:
             self._make_room()
-        wanted = len(self._queue) or min(1, len(self._filling))
-        while not self._urgent and wanted > self._free_hands() and self._room():
+        if self._filling and not (self._queue or alone):
+            self._leave_one()
+            return
+        while not self._urgent and len(self._queue) > self._free_hands() and self._room():
             self._start(self._settings.chunk)
         while alone and self._room():
             self._start(1, solo=alone.popleft())
@@ -182,6 +187,18 @@ class Pool:
         for worker in self._workers:
             if worker.loaded and not worker.outstanding and not worker.solo:
                 worker.dismiss()
+
+    def _leave_one(self) -> None:
+        """For a check that fills a device: one worker may stay, and only it may use the device."""
+        idle = [w for w in self._workers if w.loaded and not (w.outstanding or w.leaving or w.solo)]
+        for worker in idle[0 if self._filling[0].isolate else 1 :]:
+            worker.dismiss()
+        if self._workers:
+            return
+        if self._filling[0].isolate:
+            self._start(1, solo=self._filling.popleft())
+        else:
+            self._start(self._settings.chunk)
 
     def _start(self, budget: int, health: bool = False, solo: Check | None = None) -> None:
         worker = Worker(
@@ -206,7 +223,8 @@ class Pool:
         depth = PREFETCH if len(self._queue) > PREFETCH * self._limit else 1
         while self._queue and not worker.leaving and len(worker.outstanding) < depth:
             worker.assign(self._queue.popleft())
-        if self._filling and not (self._queue or self._solo or self._busy() or worker.leaving):
+        idle = not (worker.outstanding or worker.leaving or self._suspects or self._solo)
+        if self._filling and idle and self._workers == [worker] and not self._filling[0].isolate:
             worker.assign(self._filling.popleft())
 
     def _wait(self) -> None:
@@ -282,7 +300,7 @@ class Pool:
             self._undiagnosed[cause] = [casualty]
             self._diagnosing[result.id] = cause
             check = self._checks[result.id]
-            self._urgent.append(replace(check, isolate=True, deadline=DEADLINE))
+            self.run_next(replace(check, isolate=True, deadline=DEADLINE))
         else:
             emit(result)
 
@@ -298,7 +316,10 @@ class Pool:
 
     def _stop_diagnosing(self, emit: Emit) -> None:
         """Emit all that waits for a diagnosis without one."""
-        self._urgent = deque(c for c in self._urgent if c.id not in self._diagnosing)
+        for queue in (self._urgent, self._filling):
+            kept = [check for check in queue if check.id not in self._diagnosing]
+            queue.clear()
+            queue.extend(kept)
         for worker in [worker for worker in self._workers if worker.diagnoses]:
             self._remove(worker)
         waiting, self._undiagnosed = self._undiagnosed, {}
@@ -354,7 +375,7 @@ class Pool:
             problem = worker.problem if worker.failure else _problem_of_death(worker)
             raise CannotLoad(reason, problem)
         if worker.solo:
-            self._solo.appendleft(worker.solo)
+            self._line(worker.solo).appendleft(worker.solo)
         if self._workers and not worker.probes_health:
             # It loads in the workers there are: go on with as many as the backend bears.
             self._limit = len(self._workers)
