@@ -195,6 +195,10 @@ class Driver:
         status = self.api.get_extension(name.encode(), EXTENSIONS[name], byref(out))
         return out.value if status == Status.OK else None
 
+    def is_on_shared_runtime(self) -> bool:
+        """Whether other libraries of a process use the native runtime below the driver as well."""
+        return self._extension("dlpack") is not None
+
     def _extension_there(self, name: str) -> int:
         address = self._extension(name)
         assert address, f"the driver offers no {name} extension"

@@ -31,8 +31,10 @@ from hal_conformance.queueing import runs_at_once
 RUNS_AT_ONCE = pytest.StashKey[dict[Path, bool]]()
 # The driver whose tests share a child, and the child.
 SHARED = pytest.StashKey[tuple[Path, Answerer]]()
-# In that child: the driver is shut down when the child ends, for it may be shut down only once.
+# In that child the driver is never shut down, which may be done once only.
 IS_SHARED = pytest.StashKey[bool]()
+# What a process does first and last with a driver is tested in processes of their own.
+LIFE = frozenset({"HAL-010", "HAL-011", "HAL-012", "HAL-013"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -244,7 +246,7 @@ def running(library: Driver, request: pytest.FixtureRequest) -> Driver:
 
 @pytest.fixture
 def hal(running: Driver, request: pytest.FixtureRequest) -> Iterator[Driver]:
-    """The driver, initialised; shut down at the end, unless another test comes after this one."""
+    """The driver, initialised; shut down at the end, except in a shared process."""
     yield running
     if not request.config.stash.get(IS_SHARED, False):
         running.ok(running.api.shutdown())
@@ -316,7 +318,8 @@ def _shares(item: pytest.Item) -> bool:
     """Whether the test may run where others ran: it begins with an initialised driver."""
     if not item.config.getoption("share_process") or not isinstance(item, pytest.Function):
         return False
-    return "hal" in inspect.signature(item.function).parameters
+    is_started = "hal" in inspect.signature(item.function).parameters
+    return is_started and LIFE.isdisjoint(_covered(item).requirements)
 
 
 def _run_shared(item: pytest.Item, seconds: float) -> list[pytest.TestReport]:

@@ -65,7 +65,7 @@ def run_in_child(work: Callable[[], bytes], seconds: float) -> Ending:
 class Answerer:
     """A forked child that answers one question after another, until it dies or is late.
 
-    Of one thread. End it, or use it as a context.
+    Of one thread. It lives until end().
     """
 
     _SIZE = struct.Struct("<I")

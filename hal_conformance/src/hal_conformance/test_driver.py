@@ -93,23 +93,36 @@ def _use_every_device_here(hal: Driver) -> None:
         hal.read(hal.malloc(256, device), 256, hal.stream(device))
 
 
-@covers("HAL-012")
-def test_shutdown_finishes_queued_work_and_joins_every_thread(library: Driver) -> None:
-    """A vendor's runtime may keep a thread that bears no name, but not one for each stream."""
-    few, many = (run_in_child(partial(_use_streams, library, count), 10) for count in (1, 8))
-    assert (str(few), str(many)) == ("exit status 0", "exit status 0")
-    assert int(many.payload) <= int(few.payload), "a thread of the driver is left for each stream"
+@covers("HAL-012", patience=3)
+def test_shutdown_finishes_queued_work_and_joins_every_thread(
+    library: Driver, request: pytest.FixtureRequest
+) -> None:
+    """A native runtime that other libraries use, too, may keep a thread: it is not the driver's."""
+    left = [_left_by_streams(library, count, request) for count in (1, 8)]
+    assert left[1] <= left[0], f"more threads are left after more streams: {left}"
+    assert left[0] == 0 or library.is_on_shared_runtime(), "a thread of the driver is left"
+
+
+def _left_by_streams(library: Driver, count: int, request: pytest.FixtureRequest) -> int:
+    seconds = request.config.getoption("driver_deadline")
+    ending = run_in_child(partial(_use_streams, library, count), seconds)
+    assert str(ending) == "exit status 0", ending
+    if not ending.payload:
+        pytest.skip("not there: at least one device")
+    return int(ending.payload)
 
 
 def _use_streams(driver: Driver, count: int) -> bytes:
     """How many threads are left when `count` streams of each device have worked."""
     driver.ok(driver.api.init())
+    if not driver.count():
+        return b""
     before = threads()
     streams = [driver.stream(device) for device in range(driver.count()) for _ in range(count)]
     flags = [driver.flag(stream) for stream in streams for _ in range(50)]
     driver.ok(driver.api.shutdown())
     assert [flag.times() for flag in flags] == [1] * len(flags)
-    wait_until(lambda: threads() <= before)
+    wait_until(lambda: threads() <= before, 1.0)
     return b"%d" % (threads() - before)
 
 
