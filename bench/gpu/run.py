@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 import traceback
@@ -133,7 +134,6 @@ def take(run: Run, step: Step) -> Outcome:
 
 def _without_places(outcome: Outcome, run: Run) -> Outcome:
     """Without the names of folders of this machine, which are of no interest elsewhere."""
-    reason = outcome.reason
-    for place in (sys.prefix, run.root):
-        reason = reason.replace(f"{place}/", "")
-    return replace(outcome, reason=reason)
+    places = sorted(map(str, (sys.prefix, run.root)), key=len, reverse=True)
+    pattern = "|".join(map(re.escape, places))
+    return replace(outcome, reason=re.sub(rf"(?<![\w/.])(?:{pattern})/", "", outcome.reason))
