@@ -39,12 +39,16 @@ uintptr_t address(const void* p) {
 
 } // namespace
 
-Memory::Memory(int devices, size_t bytes_per_device, bool poison)
-    : capacity_(bytes_per_device), poison_(poison), span_(2 * bytes_per_device + kPage) {
+Memory::Memory(int devices, size_t bytes_per_device, bool poison, bool guarded)
+    : capacity_(bytes_per_device),
+      poison_(poison),
+      guarded_(guarded),
+      span_(2 * bytes_per_device + kPage) {
   arenas_.resize(static_cast<size_t>(devices));
   if (devices == 0) return;
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  void* base = mmap(nullptr, span_ * arenas_.size(), PROT_NONE, flags, -1, 0);
+  const int protection = guarded ? PROT_NONE : PROT_READ | PROT_WRITE;
+  void* base = mmap(nullptr, span_ * arenas_.size(), protection, flags, -1, 0);
   if (base == MAP_FAILED) violation("no addresses for the devices' memory");
   front_ = address(base);
   for (size_t i = 0; i < arenas_.size(); ++i) {
@@ -185,7 +189,7 @@ void Memory::close() {
 }
 
 void Memory::protect(int protection) {
-  if (front_ == 0) return;
+  if (front_ == 0 || !guarded_) return;
   if (mprotect(pointer(front_), span_ * arenas_.size(), protection) != 0) {
     violation("cannot change the protection of device memory");
   }

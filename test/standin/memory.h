@@ -24,7 +24,7 @@ struct Block {
 
 class Memory {
  public:
-  Memory(int devices, size_t bytes_per_device, bool poison);
+  Memory(int devices, size_t bytes_per_device, bool poison, bool guarded);
   ~Memory();
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -85,6 +85,7 @@ class Memory {
 
   const size_t capacity_;
   const bool poison_;
+  const bool guarded_;
   uintptr_t front_ = 0;
   size_t span_ = 0; // addresses per device
   int users_ = 0;   // pieces of device work that run

@@ -80,7 +80,7 @@ cudaError_t obstacle(const char* name, Needs needs) {
 
 Runtime::Runtime(Options chosen)
     : options(std::move(chosen)),
-      memory(options.devices, options.memory, options.adversarial),
+      memory(options.devices, options.memory, options.adversarial, options.guarded),
       devices_(static_cast<size_t>(options.devices)),
       random_state_(options.seed) {}
 
