@@ -15,7 +15,8 @@ namespace puone::standin {
 namespace {
 
 constexpr std::string_view kPrefix = "PUONE_STANDIN_";
-constexpr std::string_view kKnown[] = {"DEVICES", "FAIL", "LIBRARY", "MEMORY", "NO_DRIVER", "SEED", "UNGUARDED"};
+constexpr std::string_view kKnown[] = {
+    "DEVICES", "FAIL", "LIBRARY", "MEMORY", "NO_DRIVER", "SEED", "UNGUARDED"};
 
 /// A misspelt option must not pass for one that has no effect.
 void refuseUnknown() {
