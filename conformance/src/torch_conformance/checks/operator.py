@@ -290,9 +290,15 @@ _WRITES: dict[str, Callable[[torch.device, Tensor], Any]] = {
 }
 
 
-@check("operator/copy_on_write", "OP-033", cases=tuple(_WRITES))
+@check("operator/copy_on_write", "OP-033", cases=tuple(_WRITES), needs=("storages",))
 def writing_to_a_lazy_clone_leaves_the_original(dev: Device, case: str) -> None:
     """An operator that writes to a lazy clone changes the clone and nothing else, as on the CPU."""
+    try:
+        torch._lazy_clone(ramp((2,)).to(dev.device(), copy=True))
+    except RuntimeError as error:
+        if "storage != nullptr" not in str(error):
+            raise
+        dev.unsupported("its memory has an owner of its own, which PyTorch does not share lazily")
 
     def program(device: torch.device) -> list[Tensor]:
         original = ramp((4, 6)).to(device, copy=True)
