@@ -2157,7 +2157,7 @@ def replaying_the_history_gives_the_blocks_in_use(dev: Device) -> None:
 
 @check("memory/history:stacks", "MEM-053", needs=("memory_history",))
 def the_history_names_the_line_that_allocated(dev: Device) -> None:
-    """The innermost frame of an allocation, and of its block, is the function that allocated."""
+    """The innermost frame of ours, of an allocation and of its block, is the one that allocated."""
     with _on_first_device(dev), _history(dev) as snapshot:
         kept = _bytes(dev, 5000)
         found = snapshot()
@@ -2169,6 +2169,7 @@ def the_history_names_the_line_that_allocated(dev: Device) -> None:
     ]
     assert len(entries) == 1, f"{len(entries)} allocations of one tensor"
     for what in (entries[0], _in_use(found)[address]):
+        # A backend may have functions of its own in between.
+        ours = [frame for frame in what["frames"] if frame["filename"] == __file__]
         names = [frame["name"] for frame in what["frames"]]
-        assert names[:1] == ["_bytes"], f"the stack is {names[:4]}"
-        assert what["frames"][0]["filename"].endswith("memory.py")
+        assert [frame["name"] for frame in ours[:1]] == ["_bytes"], f"the stack is {names[:4]}"
