@@ -74,27 +74,28 @@ PUONE_FN Complex<float> narrow(Complex<double> z) {
 }
 } // namespace detail
 
+#define PUONE_LIBRARY(function, z) detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z)))
 #ifdef PUONE_SIMT
-#define PUONE_COMPLEX_FUNCTION(function)                                     \
-  PUONE_FN Complex<double> function(Complex<double> z) {                     \
-    return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z))); \
-  }                                                                          \
-  PUONE_FN Complex<float> function(Complex<float> z) {                       \
-    return detail::narrow(function(detail::widen(z)));                       \
+#define PUONE_IN_DOUBLE(function)                      \
+  PUONE_FN Complex<float> function(Complex<float> z) { \
+    return detail::narrow(function(detail::widen(z))); \
   }
-#define PUONE_INVERSE_FUNCTION(function)                                                  \
-  PUONE_FN Complex<double> function(Complex<double> z) {                                  \
-    if (std::isfinite(z.real) && std::isfinite(z.imaginary)) return inverse::function(z); \
-    return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z)));              \
-  }                                                                                       \
-  PUONE_FN Complex<float> function(Complex<float> z) {                                    \
-    return detail::narrow(function(detail::widen(z)));                                    \
-  }
+#define PUONE_COMPLEX_FUNCTION(function)                 \
+  PUONE_FN Complex<double> function(Complex<double> z) { \
+    return PUONE_LIBRARY(function, z);                   \
+  }                                                      \
+  PUONE_IN_DOUBLE(function)
+#define PUONE_INVERSE_FUNCTION(function)                                        \
+  PUONE_FN Complex<double> function(Complex<double> z) {                        \
+    const bool is_finite = std::isfinite(z.real) && std::isfinite(z.imaginary); \
+    return is_finite ? inverse::function(z) : PUONE_LIBRARY(function, z);       \
+  }                                                                             \
+  PUONE_IN_DOUBLE(function)
 #else
-#define PUONE_COMPLEX_FUNCTION(function)                                     \
-  template <class T>                                                         \
-  PUONE_FN Complex<T> function(Complex<T> z) {                               \
-    return detail::ours(PUONE_COMPLEX_LIBRARY::function(detail::theirs(z))); \
+#define PUONE_COMPLEX_FUNCTION(function)       \
+  template <class T>                           \
+  PUONE_FN Complex<T> function(Complex<T> z) { \
+    return PUONE_LIBRARY(function, z);         \
   }
 #define PUONE_INVERSE_FUNCTION PUONE_COMPLEX_FUNCTION
 #endif
@@ -116,6 +117,8 @@ PUONE_INVERSE_FUNCTION(acosh)
 PUONE_INVERSE_FUNCTION(atanh)
 #undef PUONE_INVERSE_FUNCTION
 #undef PUONE_COMPLEX_FUNCTION
+#undef PUONE_IN_DOUBLE
+#undef PUONE_LIBRARY
 
 template <class T>
 PUONE_FN Complex<T> pow(Complex<T> z, Complex<T> w) {

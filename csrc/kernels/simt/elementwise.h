@@ -151,14 +151,11 @@ PUONE_DEVICE void storeVectors(
     int64_t first,
     int64_t step,
     int64_t left) {
-  using Out = AlignedVector<Stored, kElements>;
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
     if (p * step >= left) break;
-    Out vector;
-    PUONE_UNROLL
-    for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(vectors.elements[p][e]);
-    storeVector(data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)), vector);
+    writeVector<Stored, kElements>(
+        vectors.elements[p], data + (first + p * step) * static_cast<int64_t>(sizeof(Stored)));
   }
 }
 

@@ -81,18 +81,11 @@ PUONE_DEVICE void forChunk(int64_t begin, int64_t end, bool aligned, const Step&
 /// Loads the elements of `from` from index i on as T; writeVector stores them.
 template <class Stored, int kElements, class T>
 PUONE_DEVICE void readVector(T (&x)[kElements], const unsigned char* from, int64_t i) {
-  using In = detail::AlignedVector<Stored, kElements>;
-  const In vector = detail::loadVector<In>(reinterpret_cast<const Stored*>(from) + i);
-  PUONE_UNROLL
-  for (int e = 0; e < kElements; ++e) x[e] = cast<T>(vector.elements[e]);
+  detail::readVector<Stored, kElements>(x, reinterpret_cast<const Stored*>(from) + i);
 }
 template <class Stored, int kElements, class T>
 PUONE_DEVICE void writeVector(const T (&x)[kElements], unsigned char* to, int64_t i) {
-  using Out = detail::AlignedVector<Stored, kElements>;
-  Out vector;
-  PUONE_UNROLL
-  for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(x[e]);
-  detail::storeVector(reinterpret_cast<Stored*>(to) + i, vector);
+  detail::writeVector<Stored, kElements>(x, reinterpret_cast<Stored*>(to) + i);
 }
 
 PUONE_FN bool isVectorAligned(const unsigned char* address) {

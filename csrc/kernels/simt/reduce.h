@@ -239,6 +239,24 @@ PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename 
   return all;
 }
 
+/// Combines the threads of a team, which are `stride` apart in their block; the first one, of lane
+/// 0, gets the result.
+template <class R>
+PUONE_DEVICE typename R::Gathered joinApart(
+    const Reduction<R>& task,
+    typename R::Gathered* shared,
+    uint32_t lane,
+    uint32_t stride,
+    typename R::Gathered all) {
+  for (uint32_t half = task.team / 2; half > 0; half /= 2) {
+    shared[threadIdx.x] = all;
+    __syncthreads();
+    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * stride]);
+    __syncthreads();
+  }
+  return all;
+}
+
 /// The part of the work that a thread's team computes.
 struct Chunk {
   template <class R>
@@ -298,13 +316,7 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> 
     task.template gather<kReduceStrided, 1>(
         task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, &all);
   }
-  const uint32_t stride = across ? columns : 1; // between the threads of a team
-  for (uint32_t half = task.team / 2; half > 0; half /= 2) {
-    shared[threadIdx.x] = all;
-    __syncthreads();
-    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * stride]);
-    __syncthreads();
-  }
+  all = joinApart(task, shared, lane, across ? columns : 1, all);
   if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
 }
 
@@ -327,13 +339,8 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 2) void reduceStrips(Reduction<R> ta
   }
   PUONE_UNROLL
   for (int e = 0; e < kRun; ++e) {
-    for (uint32_t half = task.team / 2; half > 0; half /= 2) {
-      shared[threadIdx.x] = all[e];
-      __syncthreads();
-      if (lane < half) all[e] = join(task.op, all[e], shared[threadIdx.x + half * columns]);
-      __syncthreads();
-    }
-    if (chunk.exists && lane == 0) task.done(chunk.output + e, chunk.index, all[e]);
+    const Gathered joined = joinApart(task, shared, lane, columns, all[e]);
+    if (chunk.exists && lane == 0) task.done(chunk.output + e, chunk.index, joined);
   }
 }
 
@@ -373,8 +380,8 @@ bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
   return isAligned(space.reduced, 1, alignment) && isAligned(space.kept, 0, alignment);
 }
 
-/// Whether strips of kRun outputs can be read as vectors of 16 bytes. Longer ones are not faster
-/// than single elements (measured on an H200).
+/// Whether strips of kRun outputs can be read as vectors of at most 16 bytes. Longer strips are not
+/// faster than single elements (measured on an H200).
 template <class T>
 bool hasStrips(const puone_reduce_args& args, const ReducedSpace& space) {
   constexpr int64_t kRun = InMemory<T>::kRun;

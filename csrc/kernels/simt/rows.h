@@ -283,12 +283,12 @@ class RowPart {
       T weights[kElements], biases[kElements];
       readVector(weights, weight, start + first_ + place(p), T(1));
       readVector(biases, bias, start + first_ + place(p), T(0));
-      detail::AlignedVector<X, kElements> vector;
+      T results[kElements];
       PUONE_UNROLL
       for (int e = 0; e < kElements; ++e) {
-        vector.elements[e] = cast<X>(f(x[p * kElements + e], weights[e], biases[e]));
+        results[e] = f(x[p * kElements + e], weights[e], biases[e]);
       }
-      detail::storeVector(out + place(p), vector);
+      detail::writeVector<X, kElements>(results, out + place(p));
     }
   }
 
@@ -297,10 +297,7 @@ class RowPart {
   PUONE_DEVICE static void readVector(
       T (&values)[kElements], const Elements<T>& from, int64_t at, T other) {
     const auto readAs = [&]<class E>(Type<E>) {
-      using In = detail::AlignedVector<E, kElements>;
-      const In vector = detail::loadVector<In>(reinterpret_cast<const E*>(from.data) + at);
-      PUONE_UNROLL
-      for (int e = 0; e < kElements; ++e) values[e] = cast<T>(vector.elements[e]);
+      detail::readVector<E, kElements>(values, reinterpret_cast<const E*>(from.data) + at);
     };
     if (from.data == nullptr) {
       PUONE_UNROLL
@@ -330,17 +327,11 @@ class RowPart {
 
   template <class Stored>
   PUONE_DEVICE void write(const T (&x)[kPart], Stored* to) const {
-    using Out = detail::AlignedVector<Stored, kElements>;
     to += first_ * stride_;
     PUONE_UNROLL
     for (int p = 0; p < kPart / kElements; ++p) {
       if (p * kElements >= count_) break;
-      Out vector;
-      PUONE_UNROLL
-      for (int e = 0; e < kElements; ++e) {
-        vector.elements[e] = cast<Stored>(x[p * kElements + e]);
-      }
-      detail::storeVector(to + place(p, stride_), vector);
+      detail::writeVector<Stored, kElements>(x + p * kElements, to + place(p, stride_));
     }
   }
 

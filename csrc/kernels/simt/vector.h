@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include "kernels/cast.h"
 #include "kernels/target.h"
 
 namespace puone::kernels::PUONE_ISA::detail {
@@ -16,35 +18,26 @@ struct alignas(sizeof(T) * kElements) AlignedVector {
 };
 
 #ifdef PUONE_ON_DEVICE
-/// The longest words that are accessed at once, for kBytes. nvcc splits other structs into their
+/// The longest words in which so many bytes are accessed. nvcc splits other structs into their
 /// members, and each member of a 16-bit type then costs an access.
 template <size_t kBytes>
-struct WordOf {
-  using Type = uint4;
-};
-template <>
-struct WordOf<8> {
-  using Type = uint2;
-};
-template <>
-struct WordOf<4> {
-  using Type = uint32_t;
-};
-template <>
-struct WordOf<2> {
-  using Type = uint16_t;
-};
-template <>
-struct WordOf<1> {
-  using Type = uint8_t;
-};
+using WordOf = std::conditional_t<
+    kBytes % sizeof(uint4) == 0,
+    uint4,
+    std::conditional_t<
+        kBytes == 8,
+        uint2,
+        std::conditional_t<
+            kBytes == 4,
+            uint32_t,
+            std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>>;
 #endif
 
 /// Reads a vector, which must be aligned to its size, or to 16 bytes if that is less.
 template <class Vector>
 PUONE_DEVICE Vector loadVector(const void* from) {
 #ifdef PUONE_ON_DEVICE
-  using Word = typename WordOf<sizeof(Vector)>::Type;
+  using Word = WordOf<sizeof(Vector)>;
   constexpr size_t kWords = sizeof(Vector) / sizeof(Word);
   Word words[kWords];
   PUONE_UNROLL
@@ -61,7 +54,7 @@ PUONE_DEVICE Vector loadVector(const void* from) {
 template <class Vector>
 PUONE_DEVICE void storeVector(void* to, const Vector& vector) {
 #ifdef PUONE_ON_DEVICE
-  using Word = typename WordOf<sizeof(Vector)>::Type;
+  using Word = WordOf<sizeof(Vector)>;
   constexpr size_t kWords = sizeof(Vector) / sizeof(Word);
   Word words[kWords];
   std::memcpy(words, &vector, sizeof vector);
@@ -70,6 +63,21 @@ PUONE_DEVICE void storeVector(void* to, const Vector& vector) {
 #else
   *static_cast<Vector*>(to) = vector;
 #endif
+}
+
+/// Reads kElements of type Stored as T; writeVector writes them.
+template <class Stored, int kElements, class T>
+PUONE_DEVICE void readVector(T* x, const void* from) {
+  const auto vector = loadVector<AlignedVector<Stored, kElements>>(from);
+  PUONE_UNROLL
+  for (int e = 0; e < kElements; ++e) x[e] = cast<T>(vector.elements[e]);
+}
+template <class Stored, int kElements, class T>
+PUONE_DEVICE void writeVector(const T* x, void* to) {
+  AlignedVector<Stored, kElements> vector;
+  PUONE_UNROLL
+  for (int e = 0; e < kElements; ++e) vector.elements[e] = cast<Stored>(x[e]);
+  storeVector(to, vector);
 }
 
 } // namespace puone::kernels::PUONE_ISA::detail

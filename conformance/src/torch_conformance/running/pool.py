@@ -182,16 +182,18 @@ class Pool:
         """Workers that have nothing to run and will take from the queue."""
         return sum(1 for w in self._workers if not (w.outstanding or w.leaving or w.solo))
 
+    def _idle(self) -> list[Worker]:
+        """Workers that wait for another check."""
+        return [w for w in self._workers if w.loaded and not (w.outstanding or w.leaving or w.solo)]
+
     def _make_room(self) -> None:
         """Checks that need a fresh process wait for idle workers to leave."""
-        for worker in self._workers:
-            if worker.loaded and not worker.outstanding and not worker.solo:
-                worker.dismiss()
+        for worker in self._idle():
+            worker.dismiss()
 
     def _leave_one(self) -> None:
         """For a check that fills a device: one worker may stay, and only it may use the device."""
-        idle = [w for w in self._workers if w.loaded and not (w.outstanding or w.leaving or w.solo)]
-        for worker in idle[0 if self._filling[0].isolate else 1 :]:
+        for worker in self._idle()[0 if self._filling[0].isolate else 1 :]:
             worker.dismiss()
         if self._workers:
             return
