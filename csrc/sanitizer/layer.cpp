@@ -279,6 +279,7 @@ puone_status eventDestroy(puone_event event) {
 puone_status deviceSynchronize(int32_t device) {
   const puone_status status = driver->device_synchronize(device);
   if (hasWaited(status)) sanitizer().hostWaitsForDevice(device);
+  if (status == PUONE_OK) deliver(); // what the host did, before the program goes on to other work
   return status;
 }
 

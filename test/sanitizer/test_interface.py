@@ -142,6 +142,27 @@ else:
     )
 
 
+def test_synchronize_raises_what_the_host_did(python: Python) -> None:
+    """Without it, the mistake would be raised by whatever the program does with a device next."""
+    succeeds(
+        python,
+        """
+host = torch.ones(1024).pin_memory()
+x = torch.zeros(1024, device="puone")
+x.copy_(host, non_blocking=True)
+host.zero_()
+try:
+    torch.accelerator.synchronize()
+except RuntimeError as error:
+    assert "the host uses pinned memory too early" in str(error)
+else:
+    raise AssertionError("did not raise")
+torch.accelerator.synchronize()
+""",
+        PUONE_SANITIZE="raise",
+    )
+
+
 def test_nothing_is_watched_before_and_behind(python: Python) -> None:
     succeeds(
         python,
