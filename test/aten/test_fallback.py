@@ -140,6 +140,36 @@ class TestArguments:
         assert ops.same(x, x)
         assert not ops.same(x, x.clone())
 
+    def test_what_is_written_to_one_argument_is_seen_through_another(self, ops: Operators) -> None:
+        def bumped(device: str) -> torch.Tensor:
+            x = torch.arange(12.0, device=device)
+            ops.bump([x[:8], x[2:], x.view(3, 4).t(), x.view(torch.int32)[:0]], x[5:6])
+            return x
+
+        assert torch.equal(bumped("puone").cpu(), bumped("cpu"))
+
+    def test_arguments_of_several_types_overlap(self, ops: Operators) -> None:
+        def bumped(device: str) -> torch.Tensor:
+            x = torch.arange(64, dtype=torch.uint8, device=device)[3:]
+            ops.bump([x, x[5:].view(torch.int64)[1:4], x[13:].view(torch.complex128)[:2]])
+            return x
+
+        assert torch.equal(bumped("puone").cpu(), bumped("cpu"))
+
+    def test_neighbours_in_one_storage_are_no_overlap(self, ops: Operators) -> None:
+        x = torch.arange(12.0, device="puone")
+        ops.bump([x[:4], x[8:]], x[4:8])
+        expected = torch.tensor([1.0, 2, 3, 4, 8, 10, 12, 14, 9, 10, 11, 12])
+        assert torch.equal(x.cpu(), expected)
+
+    def test_an_overlap_that_the_cpu_refuses_is_refused(self) -> None:
+        x = torch.tensor([3.0, 1.0, 2.0], device="puone")
+        puone._reset_fallback_counts()
+        with pytest.raises(RuntimeError, match="single memory"):
+            torch.special.bessel_j0(x[1:], out=x[:-1])
+        assert puone._fallback_counts() == {"aten::special_bessel_j0.out": 1}
+        assert x.tolist() == [3.0, 1.0, 2.0]
+
     def test_an_absent_result_stays_absent(self, ops: Operators) -> None:
         x = torch.zeros(2, device="puone")
         assert ops.maybe(x, False) is None

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "aten/core/fallback.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 #include <c10/util/SmallVector.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "aten/core/fallback_registry.h"
 #include "aten/core/host_random.h"
@@ -47,6 +51,8 @@ class HostCall {
   }
 
   void findDevices();
+  void copyOverlapping();
+  void copyOverlapping(c10::ArrayRef<Double> in_one_storage);
   void replaceArguments();
   void replaceResults();
   Tensor hostTensor(const Tensor& tensor, const PlannedArgument& argument);
@@ -102,6 +108,53 @@ void HostCall::findDevices() {
   result_device_ = results.value_or(device_);
 }
 
+// What an operator writes to one argument it may see through another: such arguments are copied
+// together. Then it refuses what it refuses on the CPU, and otherwise computes the same.
+void HostCall::copyOverlapping() {
+  std::vector<Double> given;
+  bool any_written = false;
+  for (const PlannedArgument& argument : plan_.arguments) {
+    const bool write = isWritten(argument);
+    any_written |= write;
+    forEachTensor(at(argument.index), [&](const Tensor& tensor) {
+      if (!tensor.defined() || tensor.device() != device_ || !tensor.has_storage()) return;
+      given.push_back({tensor, {}, write});
+    });
+  }
+  if (!any_written || given.size() < 2) return;
+  const auto storageOf = [](const Double& each) {
+    return each.device.storage().unsafeGetStorageImpl();
+  };
+  std::sort(given.begin(), given.end(), [&](const Double& a, const Double& b) {
+    return std::less<>()(storageOf(a), storageOf(b));
+  });
+  for (auto begin = given.begin(); begin != given.end();) {
+    const auto end = std::find_if(begin, given.end(), [&](const Double& each) {
+      return storageOf(each) != storageOf(*begin);
+    });
+    copyOverlapping({&*begin, static_cast<size_t>(end - begin)});
+    begin = end;
+  }
+}
+
+void HostCall::copyOverlapping(c10::ArrayRef<Double> in_one_storage) {
+  const auto overlaps = [&](const Double& one) {
+    return std::any_of(in_one_storage.begin(), in_one_storage.end(), [&](const Double& other) {
+      return (one.write || other.write) && !one.device.is_same(other.device) &&
+             at::get_overlap_status(one.device, other.device) != at::MemOverlapStatus::No;
+    });
+  };
+  std::vector<Tensor> together;
+  for (const Double& one : in_one_storage) {
+    const auto is_same = [&](const Tensor& tensor) { return tensor.is_same(one.device); };
+    if (std::any_of(together.begin(), together.end(), is_same) || !overlaps(one)) continue;
+    together.push_back(one.device);
+  }
+  if (together.empty()) return;
+  const std::vector<Tensor> copies = to_host_->copyTogether(together);
+  for (size_t i = 0; i < copies.size(); ++i) doubles_.push_back({together[i], copies[i], false});
+}
+
 Tensor HostCall::hostTensor(const Tensor& tensor, const PlannedArgument& argument) {
   if (!tensor.defined()) return tensor;
   if (tensor.device() != device_) {
@@ -146,6 +199,7 @@ IValue HostCall::hostValue(const IValue& value, const PlannedArgument& argument)
 }
 
 void HostCall::replaceArguments() {
+  copyOverlapping();
   for (const PlannedArgument& argument : plan_.arguments) {
     IValue& value = at(argument.index);
     switch (argument.kind) {

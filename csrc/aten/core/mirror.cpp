@@ -5,6 +5,10 @@
 #include <ATen/ops/_copy_from.h>
 #include <ATen/ops/empty_strided.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include "aten/core/launch.h"
 #include "aten/core/transfer.h"
 
@@ -21,14 +25,23 @@ bool worthCopyingWhole(const at::Tensor& tensor) {
          spanBytes(tensor) <= std::max<size_t>(kMaxWaste * tensor.nbytes(), 4096);
 }
 
+void copyMarks(const at::Tensor& to, const at::Tensor& from) {
+  copyMathBits(to, from);
+  if (from.unsafeGetTensorImpl()->is_wrapped_number()) {
+    to.unsafeGetTensorImpl()->set_wrapped_number(true);
+  }
+}
+
 at::Tensor hostLike(const at::Tensor& tensor) {
   at::Tensor host =
       at::detail::empty_strided_cpu(tensor.sizes(), tensor.strides(), tensor.scalar_type());
-  copyMathBits(host, tensor);
-  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
-    host.unsafeGetTensorImpl()->set_wrapped_number(true);
-  }
+  copyMarks(host, tensor);
   return host;
+}
+
+// Where a tensor begins in its storage, in bytes.
+size_t beginInStorage(const at::Tensor& tensor) {
+  return static_cast<size_t>(tensor.storage_offset()) * tensor.element_size();
 }
 
 void requireStrided(const at::Tensor& tensor) {
@@ -71,6 +84,32 @@ at::Tensor ToHost::copy(const at::Tensor& tensor, bool read) {
     pending_ = true;
   }
   return host;
+}
+
+std::vector<at::Tensor> ToHost::copyTogether(at::ArrayRef<at::Tensor> tensors) {
+  constexpr size_t kLargestElement = 16; // offsets stay whole numbers of elements of every type
+  size_t begin = SIZE_MAX;
+  size_t end = 0;
+  for (const at::Tensor& tensor : tensors) {
+    requireStrided(tensor);
+    begin = std::min(begin, beginInStorage(tensor) / kLargestElement * kLargestElement);
+    end = std::max(end, beginInStorage(tensor) + spanBytes(tensor));
+  }
+  const auto bytes = static_cast<int64_t>(end - begin);
+  const at::Tensor all = at::detail::empty_cpu({bytes}, c10::kByte);
+  const auto* const from = static_cast<const std::byte*>(tensors.front().storage().data()) + begin;
+  queueToHost(all.data_ptr(), from, end - begin, stream_);
+  pending_ = true;
+
+  std::vector<at::Tensor> copies;
+  for (const at::Tensor& tensor : tensors) {
+    const size_t offset = (beginInStorage(tensor) - begin) / tensor.element_size();
+    at::Tensor host = at::detail::empty_cpu({0}, tensor.scalar_type());
+    host.set_(all.storage(), static_cast<int64_t>(offset), tensor.sizes(), tensor.strides());
+    copyMarks(host, tensor);
+    copies.push_back(std::move(host));
+  }
+  return copies;
 }
 
 void ToHost::wait() {

@@ -5,8 +5,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "runtime/stream.h"
 
@@ -23,6 +23,10 @@ class ToHost {
 
   // A host copy of `tensor`; with read == false its elements stay uninitialised.
   at::Tensor copy(const at::Tensor& tensor, bool read = true);
+
+  // Host copies of tensors that lie in one storage, as views of one storage: what is written
+  // through one of them is seen through the others.
+  std::vector<at::Tensor> copyTogether(at::ArrayRef<at::Tensor> tensors);
 
   // One wait for all copies so far.
   void wait();
