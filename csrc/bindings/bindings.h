@@ -29,6 +29,7 @@ void bindFault(pybind11::module_& m);
 void bindDlpack(pybind11::module_& m);
 void bindSharedStorage(pybind11::module_& m);
 void bindTensorTags(pybind11::module_& m);
+void bindModuleKernel(pybind11::module_& m);
 void bindSanitizer(pybind11::module_& m);
 
 } // namespace puone

@@ -37,5 +37,6 @@ PYBIND11_MODULE(_C, m) {
   puone::bindDlpack(m);
   puone::bindSharedStorage(m);
   puone::bindTensorTags(m);
+  puone::bindModuleKernel(m);
   puone::bindSanitizer(m);
 }

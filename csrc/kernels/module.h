@@ -24,9 +24,10 @@
 //     block.once([&] { args.out[index] = sum; });
 //   }
 //
-// The idioms are those of map.h and blocks.h; a kernel is one of them. Addresses are used as they
-// are: the driver has made them fit for the device. There are the types and casts of types.h and
-// the functions of math.h.
+// The idioms are those of map.h and blocks.h; a kernel is one of them. A block can also reduce the
+// columns of a matrix, kModuleColumns at most: see ModuleBlock in host/module.h. Addresses are used
+// as they are: the driver has made them fit for the device. There are the types and casts of
+// types.h, the functions of math.h, and for generators of code the operations of operations.h.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +37,7 @@
 #include "kernels/isa.h"
 #include "kernels/map.h"
 #include "kernels/math.h"
+#include "kernels/operations.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
 
@@ -80,10 +82,10 @@ struct Arguments {
   PUONE_MODULE_FN void name##_body::operator()(int64_t i) const
 
 /// Defines the block kernel `name`: what follows is its body, for `args`, `block` and `index`.
-#define PUONE_MODULE_BLOCKS(name, Args)                                       \
-  struct name##_body {                                                        \
-    Args args;                                                                \
-    PUONE_MODULE_FN void operator()(const Block& block, int64_t index) const; \
-  };                                                                          \
-  PUONE_MODULE_EXPORT(name, Args, name##_body, ModuleBlocks)                  \
-  PUONE_MODULE_FN void name##_body::operator()(const Block& block, int64_t index) const
+#define PUONE_MODULE_BLOCKS(name, Args)                                             \
+  struct name##_body {                                                              \
+    Args args;                                                                      \
+    PUONE_MODULE_FN void operator()(const ModuleBlock& block, int64_t index) const; \
+  };                                                                                \
+  PUONE_MODULE_EXPORT(name, Args, name##_body, ModuleBlocks)                        \
+  PUONE_MODULE_FN void name##_body::operator()(const ModuleBlock& block, int64_t index) const

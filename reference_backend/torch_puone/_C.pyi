@@ -142,3 +142,21 @@ def dlpack_relabel_import(capsule: object, device: int) -> None: ...
 def native_stream(device: int) -> int: ...
 def native_default_stream() -> int: ...
 def native_stream_waits(native_stream: int, device: int) -> None: ...
+
+# kernels that are compiled while the program runs
+def module_target(device: int) -> tuple[str, str, str]: ...  # name, flavour, identity; -1: no device
+def compile_module(source: str, target: str, contracts: bool) -> bytes: ...  # an image
+
+class ModuleKernel:
+    # name, "buffer", "integer" or "real", and of a buffer access flags and bytes of an element
+    def __init__(
+        self,
+        image: bytes,
+        name: str,
+        parameters: list[tuple[str, str, int, int]],
+        errors: list[str],
+    ) -> None: ...
+    # Queued on the current stream of the device.
+    def __call__(
+        self, device: int, count: int, work: int, *args: torch.Tensor | int | float
+    ) -> None: ...

@@ -2,19 +2,135 @@
 // Kernels of modules on a host: each is a constant that the shared object exports.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
 
 #include "kernels/host/blocks.h"
 #include "kernels/isa.h"
 #include "kernels/launch.h"
 #include "kernels/module_entry.h"
+#include "kernels/operations.h"
 #include "kernels/strided.h"
 
 /// Bodies are inlined into the loops, which then vectorise.
 #define PUONE_MODULE_FN __attribute__((always_inline)) inline
 
 namespace puone::kernels::PUONE_ISA {
+
+/// A block whose loops run on all cores if there are fewer blocks than cores. Long reductions are
+/// made of pieces, which do not depend on that: equal inputs give equal bits, and sums of floats
+/// stay accurate.
+class ModuleBlock : public Block {
+ public:
+  /// Without a launch, other cores are busy with other blocks.
+  explicit ModuleBlock(Launch* launch) : launch_(launch) {}
+
+  template <class F>
+  void each(int64_t n, const F& f) const {
+    ranges(n, kGrain, [&](int64_t begin, int64_t end) {
+      const F own = f;
+#pragma GCC ivdep
+      for (int64_t i = begin; i < end; ++i) own(i);
+    });
+  }
+
+  template <class T, class Load, class Combine>
+  T reduce(int64_t n, T identity, const Load& load, const Combine& combine) const {
+    if (n <= kPiece) return Block::reduce(n, identity, load, combine);
+    T all = identity;
+    inPieces<T>(
+        n,
+        kPiece,
+        1,
+        [&](int64_t begin, int64_t size, T* out) {
+          const auto own = [=](int64_t i) { return load(begin + i); };
+          *out = Block::reduce(size, identity, own, combine);
+        },
+        [&](const T* piece) { all = combine(all, *piece); });
+    return all;
+  }
+
+  /// Calls f(column, i) for all columns of [0, width) and i of [0, n).
+  template <class F>
+  void eachOfColumns(int64_t width, int64_t n, const F& f) const {
+    ranges(n, kGrain / kModuleColumns, [&](int64_t begin, int64_t end) {
+      const F own = f;
+      for (int64_t i = begin; i < end; ++i) {
+#pragma GCC ivdep
+        for (int64_t column = 0; column < width; ++column) own(column, i);
+      }
+    });
+  }
+
+  /// out[column]: the combination of load(column, 0) ... load(column, n - 1).
+  template <class T, class Load, class Combine>
+  void reduceColumns(
+      int64_t width, int64_t n, T identity, const Load& load, const Combine& combine, T* out)
+      const {
+    for (int64_t column = 0; column < width; ++column) out[column] = identity;
+    inPieces<T>(
+        n,
+        kRows,
+        width,
+        [&](int64_t begin, int64_t size, T* piece) {
+          const Load own = load;
+          T all[kModuleColumns];
+          for (int64_t column = 0; column < width; ++column) all[column] = identity;
+          for (int64_t i = begin; i < begin + size; ++i) {
+#pragma GCC ivdep
+            for (int64_t column = 0; column < width; ++column) {
+              all[column] = combine(all[column], own(column, i));
+            }
+          }
+          for (int64_t column = 0; column < width; ++column) piece[column] = all[column];
+        },
+        [&](const T* piece) {
+          for (int64_t column = 0; column < width; ++column) {
+            out[column] = combine(out[column], piece[column]);
+          }
+        });
+  }
+
+ private:
+  static constexpr int64_t kPiece = 4096; // elements
+  static constexpr int64_t kRows = 256;
+
+  template <class F>
+  void ranges(int64_t n, int64_t grain, const F& f) const {
+    if (launch_ == nullptr) return f(0, n);
+    launch_->forRanges(n, grain, f);
+  }
+
+  /// make(begin, size, out) for each piece of [0, n), then take(out) of each in order; `out` has
+  /// room for `width` results.
+  template <class T, class Make, class Take>
+  void inPieces(int64_t n, int64_t size, int64_t width, const Make& make, const Take& take) const {
+    const int64_t pieces = (n + size - 1) / size;
+    const int64_t kept = launch_ == nullptr ? 1 : pieces;
+    const auto results = std::make_unique<T[]>(static_cast<size_t>(kept * width));
+    const auto makePiece = [&](int64_t piece, T* out) {
+      make(piece * size, std::min(size, n - piece * size), out);
+    };
+    if (launch_ != nullptr) {
+      launch_->forRanges(pieces, kGrain / size / width + 1, [&](int64_t begin, int64_t end) {
+        for (int64_t piece = begin; piece < end; ++piece) {
+          makePiece(piece, &results[static_cast<size_t>(piece * width)]);
+        }
+      });
+    }
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      T* const result = &results[launch_ == nullptr ? 0 : static_cast<size_t>(piece * width)];
+      if (launch_ == nullptr) makePiece(piece, result);
+      take(result);
+    }
+  }
+
+  Launch* const launch_;
+};
 
 // As map() and blocks(), but each core has a copy of the arguments, which no output can alias.
 
@@ -32,17 +148,44 @@ struct ModuleMap {
 struct ModuleBlocks {
   template <class Body>
   static void run(Launch& launch, const Body& body) {
-    const int64_t work = body.args.arguments.work;
+    constexpr int64_t kFew = 8; // blocks: each is worth all cores
+    const int64_t count = body.args.arguments.count, work = body.args.arguments.work;
+    if (count < kFew && work > 2 * kGrain) {
+      const ModuleBlock block(&launch);
+      for (int64_t index = 0; index < count; ++index) body(block, index);
+      return;
+    }
     const int64_t grain = kGrain / (work > 0 ? work : 1);
-    const int64_t least = grain > 0 ? grain : 1;
-    launch.forRanges(body.args.arguments.count, least, [&](int64_t begin, int64_t end) {
+    launch.forRanges(count, grain > 0 ? grain : 1, [&](int64_t begin, int64_t end) {
       const Body own = body;
-      const Block block;
+      const ModuleBlock block(nullptr);
       for (int64_t index = begin; index < end; ++index) own(block, index);
     });
   }
 };
 
+namespace ops {
+
+/// *at = write(read(*at) + value), as one step.
+template <class E, class V>
+inline void atomic_add(E* at, V value) {
+  using Bits = std::conditional_t<
+      sizeof(E) == 1,
+      uint8_t,
+      std::conditional_t<
+          sizeof(E) == 2,
+          uint16_t,
+          std::conditional_t<sizeof(E) == 4, uint32_t, uint64_t>>>;
+  auto* const bits = reinterpret_cast<Bits*>(at);
+  Bits old = __atomic_load_n(bits, __ATOMIC_RELAXED);
+  Bits sum;
+  do {
+    sum = std::bit_cast<Bits>(write<E>(add(read(std::bit_cast<E>(old)), value)));
+  } while (!__atomic_compare_exchange_n(
+      bits, &old, sum, /*weak=*/true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+} // namespace ops
 } // namespace puone::kernels::PUONE_ISA
 
 #define PUONE_MODULE_EXPORT(name, Args, Body, Idiom)                                             \

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What generated Python imports: kernels from their sources."""
+
+from __future__ import annotations
+
+import functools
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from torch._inductor.async_compile import get_compile_threads
+from torch._inductor.codecache import LambdaFuture
+
+import torch_puone
+from torch_puone import _C
+
+#: (name, "buffer", "integer" or "real", access flags, bytes of an element)
+Parameter = tuple[str, str, int, int]
+
+
+def raw_stream(index: int) -> int:
+    """The driver's handle of the current stream."""
+    return torch_puone.current_stream(index).native_handle
+
+
+@functools.cache
+def _compilers(process: int, threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for the compiler. A forked child needs its own."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="puone-compile")
+
+
+def kernel(
+    name: str, source: str, parameters: list[Parameter], errors: list[str], device: int
+) -> Any:
+    """The kernel `name` of the source, or its future, for which generated Python waits.
+
+    Raises RuntimeError with the compiler's text, NotImplementedError without a compiler.
+    """
+
+    def compiled() -> _C.ModuleKernel:
+        target, _, _ = _C.module_target(device)
+        image = _C.compile_module(source, target, contracts=True)
+        return _C.ModuleKernel(image, name, parameters, errors)
+
+    threads = get_compile_threads()
+    if threads <= 1:  # then inductor waits for no futures
+        return compiled()
+    future = _compilers(os.getpid(), threads).submit(compiled)
+    return LambdaFuture(future.result, future)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The text of a kernel, in the dialect of csrc/kernels/module.h.
+
+There are four layouts:
+
+    Map       one call for each index
+    Rows      a block for each row of a long innermost dimension: no division for each element
+    Results   a block for each result of a reduction
+    Columns   a block for kModuleColumns neighbouring results, of reductions of columns
+
+A layout writes the parts of a kernel, which are the same for all of them: what is computed once for
+each index or result, and loops over what is reduced.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+#: In the lines of a part: ends the work on this index. The others go on.
+LEAVE = "PUONE_LEAVE;"
+COLUMNS = 64  # kModuleColumns
+
+
+class Entry(NamedTuple):
+    """The definition of an index variable."""
+
+    name: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"const int64_t {self.name} = {self.value};\n"
+
+
+@dataclass
+class Reduction:
+    """One reduction of a loop."""
+
+    function: str  # "reduce", or "welford_reduce"
+    type: str  # of what is reduced
+    result: str  # the type of the result
+    identity: str
+    combine: str  # of a and b
+    value: str  # of one element, in terms of the loop's lines
+    results: dict[str, tuple[str, str]]  # variables: type, and what of the result {} it is
+
+    @property
+    def name(self) -> str:
+        return "of_" + next(iter(self.results))
+
+    def unpacked(self, result: str) -> str:
+        return "".join(
+            f"const {type_} {name} = {part.format(result)};\n"
+            for name, (type_, part) in self.results.items()
+        )
+
+    @property
+    def tail(self) -> str:
+        """The arguments behind the function that loads an element."""
+        if self.function == "welford_reduce":
+            return ""
+        of = f"const {self.type}&"
+        return f", []({of} a, {of} b) PUONE_DEVICE {{ return {self.type}({self.combine}); }}"
+
+
+@dataclass
+class Once:
+    """What is computed for each index or result."""
+
+    lines: str
+    stores: str = ""
+
+
+@dataclass
+class Loop:
+    """Over the elements of one result, whose number is in terms of the arguments."""
+
+    index: str
+    count: str
+    lines: str
+    lines_without_stores: str  # for the second and further reductions
+    reductions: list[Reduction] = field(default_factory=list)
+
+
+Part = Once | Loop
+
+
+def indented(text: str) -> str:
+    return textwrap.indent(text, "  ")
+
+
+def _function(parameters: str, body: str) -> str:
+    return f"[=]({parameters}) PUONE_DEVICE {{\n{indented(body)}}}"
+
+
+def _element(type_: str, none: str, lines: str, value: str) -> str:
+    """The body of a function of one element, which gives `none` where it is left early."""
+    if LEAVE in lines:
+        lines = f"const {type_} none = {none};\n{lines.replace(LEAVE, 'return none;')}"
+    return f"{lines}return {value};\n"
+
+
+def _once(stores: str) -> str:
+    return f"block.once([&] {{\n{indented(stores)}}});\n" if stores else ""
+
+
+@dataclass
+class Map:
+    entries: list[Entry]
+    idiom = "MAP"
+
+    def body(self, parts: list[Part]) -> str:
+        text = "".join(map(str, self.entries))
+        for part in parts:
+            assert isinstance(part, Once)
+            text += part.lines + part.stores
+        return text.replace(LEAVE, "return;")
+
+
+@dataclass
+class Rows:
+    entries: list[Entry]  # of the row
+    row: str  # the variable of the innermost dimension
+    length: int
+    idiom = "BLOCKS"
+
+    def body(self, parts: list[Part]) -> str:
+        inner = Map([]).body(parts)
+        call = f"block.each({self.length}L, {_function(f'int64_t {self.row}', inner)});\n"
+        return "".join(map(str, self.entries)) + call
+
+
+@dataclass
+class Results:
+    entries: list[Entry]
+    idiom = "BLOCKS"
+
+    def body(self, parts: list[Part]) -> str:
+        text = "".join(map(str, self.entries))
+        for part in parts:
+            if isinstance(part, Once):
+                text += part.lines.replace(LEAVE, "return;") + _once(part.stores)
+            else:
+                text += self._loop(part)
+        return text
+
+    def _loop(self, loop: Loop) -> str:
+        index = f"int64_t {loop.index}"
+        if not loop.reductions:
+            body = _function(index, loop.lines.replace(LEAVE, "return;"))
+            return f"block.each({loop.count}, {body});\n"
+        text = ""
+        lines = loop.lines
+        for each in loop.reductions:
+            load = _function(index, _element(each.type, each.identity, lines, each.value))
+            call = (
+                f"ops::welford_reduce(block, {loop.count}"
+                if each.function == "welford_reduce"
+                else f"block.reduce({loop.count}"
+            )
+            text += f"const auto {each.name} = {call}, {each.identity}, {load}{each.tail});\n"
+            text += each.unpacked(each.name)
+            lines = loop.lines_without_stores
+        return text
+
+
+@dataclass
+class Columns:
+    """What is computed once is computed where it is used, for the column that uses it."""
+
+    entries: list[Entry]  # of the block
+    column: Entry  # the variable of the columns, in terms of `column`
+    width: str
+    idiom = "BLOCKS"
+
+    def body(self, parts: list[Part]) -> str:
+        text = "".join(map(str, self.entries)) + f"const int64_t width = {self.width};\n"
+        known = str(self.column)
+        for part in parts:
+            if isinstance(part, Once):
+                if part.stores:
+                    text += self._each(known + part.lines + part.stores)
+                known += part.lines
+                continue
+            text += self._loop(part, known)
+            for each in part.reductions:
+                known += each.unpacked(f"{each.name}[column]")
+        return text
+
+    @staticmethod
+    def _each(lines: str) -> str:
+        function = _function("int64_t column", lines.replace(LEAVE, "return;"))
+        return f"block.each(width, {function});\n"
+
+    def _loop(self, loop: Loop, known: str) -> str:
+        index = f"int64_t column, int64_t {loop.index}"
+        if not loop.reductions:
+            body = _function(index, (known + loop.lines).replace(LEAVE, "return;"))
+            return f"block.eachOfColumns(width, {loop.count}, {body});\n"
+        text = ""
+        lines = known + loop.lines
+        for each in loop.reductions:
+            load = _function(index, _element(each.type, each.identity, lines, each.value))
+            call = (
+                f"ops::welford_reduce_columns(block, width, {loop.count}"
+                if each.function == "welford_reduce"
+                else f"block.reduceColumns(width, {loop.count}"
+            )
+            text += (
+                f"{each.result} {each.name}_columns[kModuleColumns];\n"
+                f"{each.result}* const {each.name} = {each.name}_columns;\n"
+                f"{call}, {each.identity}, {load}{each.tail}, {each.name});\n"
+            )
+            lines = known + loop.lines_without_stores
+        return text
+
+
+Layout = Map | Rows | Results | Columns

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The generated Python around the kernels: allocations and calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+
+if TYPE_CHECKING:
+    from torch._inductor import ir
+
+
+class _OnDevice(PythonWrapperCodegen):
+    """What inductor's wrapper does for the devices whose names it knows."""
+
+    def make_allocation(  # type: ignore[override]
+        self,
+        name: str,
+        device: torch.device,
+        dtype: torch.dtype,
+        shape: Any,
+        stride: Any,
+        *args: Any,
+        **kwargs: Any,
+    ) -> str:
+        """With the device's index: otherwise the tensor would be on the current device."""
+        line = super().make_allocation(name, device, dtype, shape, stride, *args, **kwargs)
+        return line.replace(f"device='{device.type}'", f"device='{device}'")
+
+    def _generate_kernel_call_helper(  # type: ignore[override]
+        self, kernel_name: str, call_args: list[str], *, triton: bool = True, **kwargs: Any
+    ) -> None:
+        if triton:
+            super()._generate_kernel_call_helper(kernel_name, call_args, triton=triton, **kwargs)
+        else:
+            self.writeline(self.wrap_kernel_call(kernel_name, call_args))
+
+
+class PuoneWrapper(_OnDevice):
+    @staticmethod
+    def create(
+        is_subgraph: bool,
+        subgraph_name: str | None,
+        parent_wrapper: PythonWrapperCodegen | None,
+        partition_signatures: ir.GraphPartitionSignature | None = None,
+    ) -> PythonWrapperCodegen:
+        if is_subgraph:
+            assert subgraph_name is not None and parent_wrapper is not None
+            return _Subgraph(subgraph_name, parent_wrapper, partition_signatures)
+        return PuoneWrapper()
+
+    def write_header(self) -> None:
+        super().write_header()
+        self.imports.writeline("from torch_puone._inductor.runtime import kernel as puone_kernel")
+
+
+class _Subgraph(_OnDevice, SubgraphPythonWrapperCodegen):
+    pass
