@@ -21,8 +21,9 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// Columns that one block of a module handles at most.
+/// Columns that one block of a module handles at most; rows of its tiles.
 constexpr int64_t kModuleColumns = 64;
+constexpr int64_t kModuleRows = 16;
 
 } // namespace puone::kernels::PUONE_ISA
 
@@ -494,6 +495,20 @@ PUONE_FN Moments<T> welford_reduce(const Block& block, int64_t n, T zero, const 
     return deviation * deviation;
   };
   return {mean, block.reduce(n, zero, square, plus), count};
+}
+
+/// The same for rows of load(row, i).
+template <class Block, class T, class Load>
+PUONE_FN Moments<T> welford_reduce_rows(
+    const Block& block, int64_t rows, int64_t length, T zero, const Load& load) {
+  const auto plus = [](T a, T b) PUONE_DEVICE { return a + b; };
+  const T count = static_cast<T>(rows * length);
+  const T mean = block.reduceRows(rows, length, zero, load, plus) / count;
+  const auto square = [=](int64_t row, int64_t i) PUONE_DEVICE {
+    const T deviation = load(row, i) - mean;
+    return deviation * deviation;
+  };
+  return {mean, block.reduceRows(rows, length, zero, square, plus), count};
 }
 
 /// The same for columns of load(column, i).

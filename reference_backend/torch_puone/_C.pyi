@@ -144,7 +144,9 @@ def native_default_stream() -> int: ...
 def native_stream_waits(native_stream: int, device: int) -> None: ...
 
 # kernels that are compiled while the program runs
-def module_target(device: int) -> tuple[str, str, str]: ...  # name, flavour, identity; -1: no device
+def module_target(
+    device: int,
+) -> tuple[str, str, str]: ...  # name, flavour, identity; -1: no device
 def compile_module(source: str, target: str, contracts: bool) -> bytes: ...  # an image
 
 class ModuleKernel:

@@ -41,6 +41,7 @@ from . import (
     tensor_tags,
 )
 from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
+from ._inductor import register as _inductor_backend_init  # PyTorch 2.15 calls it
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
 from ._version import __version__
 from .amp import get_amp_supported_dtype, is_bf16_supported
@@ -123,7 +124,7 @@ if not typing.TYPE_CHECKING:  # to a type checker it would mean that every name 
         if name == "_initialized":
             return is_initialized()
         if name in _inductor.NAMES:
-            return _inductor.register()
+            return _inductor.register()  # None
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -133,6 +134,7 @@ def __dir__() -> list[str]:
 
 
 _registration.register()
+_inductor.follow_dynamo()
 _multiprocessing.register()
 sanitizer._enable_from_environment()
 

@@ -40,7 +40,7 @@ class ModuleBlock : public Block {
 
   template <class T, class Load, class Combine>
   T reduce(int64_t n, T identity, const Load& load, const Combine& combine) const {
-    if (n <= kPiece) return Block::reduce(n, identity, load, combine);
+    if (n <= kPiece) return inLanes(n, identity, load, combine);
     T all = identity;
     inPieces<T>(
         n,
@@ -48,10 +48,57 @@ class ModuleBlock : public Block {
         1,
         [&](int64_t begin, int64_t size, T* out) {
           const auto own = [=](int64_t i) { return load(begin + i); };
-          *out = Block::reduce(size, identity, own, combine);
+          *out = inLanes(size, identity, own, combine);
         },
         [&](const T* piece) { all = combine(all, *piece); });
     return all;
+  }
+
+  /// The same for rows of `length` elements: load(row, i).
+  template <class T, class Load, class Combine>
+  T reduceRows(
+      int64_t rows, int64_t length, T identity, const Load& load, const Combine& combine) const {
+    T all = identity;
+    inPieces<T>(
+        rows,
+        std::max<int64_t>(1, kPiece / std::max<int64_t>(1, length)),
+        1,
+        [&](int64_t begin, int64_t size, T* out) {
+          *out = identity;
+          for (int64_t row = begin; row < begin + size; ++row) {
+            const auto own = [=](int64_t i) { return load(row, i); };
+            *out = combine(*out, ModuleBlock(nullptr).reduce(length, identity, own, combine));
+          }
+        },
+        [&](const T* piece) { all = combine(all, *piece); });
+    return all;
+  }
+
+  /// Calls f(row, i) for all rows and i of [0, length).
+  template <class F>
+  void eachOfRows(int64_t rows, int64_t length, const F& f) const {
+    ranges(rows, kGrain / std::max<int64_t>(1, length) + 1, [&](int64_t begin, int64_t end) {
+      const F own = f;
+      for (int64_t row = begin; row < end; ++row) {
+#pragma GCC ivdep
+        for (int64_t i = 0; i < length; ++i) own(row, i);
+      }
+    });
+  }
+
+  /// The same in an order for memory in which rows, too, are neighbours: in tiles.
+  template <class F>
+  void eachOfTiles(int64_t rows, int64_t length, const F& f) const {
+    ranges(length, kGrain / kModuleRows, [&](int64_t begin, int64_t end) {
+      const F own = f;
+      for (int64_t at = begin; at < end; at += kTile) {
+        const int64_t behind = std::min(end, at + kTile);
+        for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC ivdep
+          for (int64_t i = at; i < behind; ++i) own(row, i);
+        }
+      }
+    });
   }
 
   /// Calls f(column, i) for all columns of [0, width) and i of [0, n).
@@ -98,6 +145,34 @@ class ModuleBlock : public Block {
  private:
   static constexpr int64_t kPiece = 4096; // elements
   static constexpr int64_t kRows = 256;
+  // Rows of a power of two have few places in a cache: there is room for as many lines as a cache
+  // has ways.
+  static constexpr int64_t kTile = 8;
+
+  template <class T, class Load, class Combine>
+  static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
+    constexpr int64_t kMany = 64; // several vectors: additions need not wait for each other
+    return n < kMany ? inLanes<kMany / 4>(n, identity, load, combine)
+                     : inLanes<kMany>(n, identity, load, combine);
+  }
+
+  template <int64_t kLanes, class T, class Load, class Combine>
+  static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
+    const Load own = load;
+    T lanes[kLanes];
+    for (T& lane : lanes) lane = identity;
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC ivdep
+      for (int64_t l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], own(i + l));
+    }
+#pragma GCC ivdep
+    for (int64_t l = 0; l < n - i; ++l) lanes[l] = combine(lanes[l], own(i + l));
+    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+      for (int64_t l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+    }
+    return lanes[0];
+  }
 
   template <class F>
   void ranges(int64_t n, int64_t grain, const F& f) const {

@@ -20,9 +20,30 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// A block, with columns of which each has one thread.
+/// A block, with rows, whose elements are one sequence for the threads, and with columns, of which
+/// each has one thread.
 class ModuleBlock : public Block {
  public:
+  template <class T, class Load, class Combine>
+  PUONE_DEVICE T reduceRows(
+      int64_t rows, int64_t length, T identity, const Load& load, const Combine& combine) const {
+    return reduce(
+        rows * length,
+        identity,
+        [=](int64_t i) PUONE_DEVICE { return load(i / length, i % length); },
+        combine);
+  }
+
+  /// Calls f(row, i) for all rows and i of [0, length).
+  template <class F>
+  PUONE_DEVICE void eachOfRows(int64_t rows, int64_t length, const F& f) const {
+    each(rows * length, [=](int64_t i) PUONE_DEVICE { f(i / length, i % length); });
+  }
+  template <class F>
+  PUONE_DEVICE void eachOfTiles(int64_t rows, int64_t length, const F& f) const {
+    eachOfRows(rows, length, f);
+  }
+
   /// Calls f(column, i) for all columns of [0, width) and i of [0, n).
   template <class F>
   PUONE_DEVICE void eachOfColumns(int64_t width, int64_t n, const F& f) const {

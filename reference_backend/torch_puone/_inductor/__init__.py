@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""torch.compile's default backend, inductor, for puone: graphs become kernels of the device.
+"""torch.compile for puone: Dynamo knows the device, and inductor makes kernels of graphs.
 
-Inductor asks the device module for the names below when it is used for the first time, for any
-device. Only then is anything here imported: inductor takes seconds to load. Newer versions of
-PyTorch call `_inductor_backend_init` instead.
+Both take seconds to load, and a program that compiles nothing should not wait for them. So Dynamo
+learns of the device when it is imported, and inductor when it reads NAMES from the device module,
+which it does when it is used for the first time, for any device. Newer versions of PyTorch call
+`_inductor_backend_init` instead.
 """
 
 from __future__ import annotations
+
+from .._after_import import after_import
 
 #: The attributes of the device module that inductor reads.
 NAMES = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
 
 
 def register() -> None:
-    """Register the backend with inductor and Dynamo. A second call changes nothing.
+    """Register the backend with inductor. A second call changes nothing.
 
     It returns None, the value of each of NAMES: then inductor registers nothing of its own, which
     would lack what belongs to the key of its caches.
@@ -21,3 +24,14 @@ def register() -> None:
     from . import registration
 
     registration.register()
+
+
+def follow_dynamo() -> None:
+    """Register the device with Dynamo, now or when that is imported."""
+    after_import("torch._dynamo", _register_with_dynamo)
+
+
+def _register_with_dynamo() -> None:
+    from . import dynamo
+
+    dynamo.register()

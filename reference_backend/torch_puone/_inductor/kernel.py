@@ -26,14 +26,15 @@ from torch._inductor.codegen.simd import IterationRangesEntry, IterationRangesRo
 from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
-from torch.utils._sympy.functions import FloorDiv, ModularIndexing
 from torch.utils._sympy.printers import CppPrinter
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
+from .indices import PLACE, in_row, row_length
 from .overrides import PuoneOverrides
 from .source import (
     COLUMNS,
     LEAVE,
+    ROWS,
     Columns,
     Entry,
     Layout,
@@ -44,6 +45,7 @@ from .source import (
     Reduction,
     Results,
     Rows,
+    Split,
     indented,
 )
 from .types import computed, stored
@@ -53,6 +55,8 @@ _READ, _WRITE, _PARTIAL = 1, 2, 4  # puone_module_access_flags
 _LEAST_ROW = 64
 #: Fewer columns than this are reduced one by one.
 _LEAST_COLUMNS = 8
+#: Rows of a loop that are shorter are not worth a loop.
+_LEAST_LOOP = 16
 
 
 class _Printer(CppPrinter):
@@ -103,6 +107,7 @@ class _Collected:
     lines: IndentedBuffer
     stores: IndentedBuffer | None
     tree: IterationRangesRoot | None = None  # of a loop
+    entries: list[IterationRangesEntry] = field(default_factory=list)
     reductions: list[Reduction] = field(default_factory=list)
 
 
@@ -116,12 +121,12 @@ class _Grid(NamedTuple):
 class PuoneKernel(SIMDKernel[CSEVariable]):
     NAME = "PUONE_KERNEL_NAME"
 
-    overrides = PuoneOverrides  # type: ignore[assignment]
+    overrides = PuoneOverrides
     newvar_prefix = "const auto "
     suffix = ";"
-    pexpr = staticmethod(_print_python)  # type: ignore[assignment]
-    sexpr = staticmethod(_print_index)  # type: ignore[assignment]
-    kexpr = staticmethod(_print_index)  # type: ignore[assignment]
+    pexpr = staticmethod(_print_python)
+    sexpr = staticmethod(_print_index)
+    kexpr = staticmethod(_print_index)
 
     def __init__(self, tiling: dict[str, sympy.Expr], **kwargs: Any) -> None:
         super().__init__(tiling, **kwargs)
@@ -129,6 +134,8 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.reductions: list[Reduction] = []  # of the loop that is being generated
         self.results = IndentedBuffer()  # stores of what they give
         self.outer_entries: list[IterationRangesEntry] = []
+        self.loop_entries: list[IterationRangesEntry] = []
+        self.touched: list[sympy.Expr] = []  # where there are loads and stores
         self.loop_loads: list[sympy.Expr] = []  # where loops load
         self.access: dict[str, int] = {}  # of each buffer, by its name in the kernel
         self.full: set[str] = set()  # buffers of which every element is touched
@@ -190,6 +197,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self, variable: str, name: str, index: sympy.Expr, how: int, whole: bool = True
     ) -> None:
         self.access[variable] = self.access.get(variable, 0) | how
+        self.touched.append(index)
         if whole and not self.is_masked and self._covers(name, index):
             self.full.add(variable)
 
@@ -245,10 +253,11 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         reduction_type: Any,
         value: CSEVariable | tuple[CSEVariable, ...],
     ) -> CSEVariable | tuple[CSEVariable, ...]:
+        known: dict[Any, Any] = self.cse.reduction_cache
         key = (src_dtype, reduction_type, value)
-        if key not in self.cse.reduction_cache:
-            self.cse.reduction_cache[key] = self._reduced(dtype, src_dtype, reduction_type, value)
-        return self.cse.reduction_cache[key]
+        if key not in known:
+            known[key] = self._reduced(dtype, src_dtype, reduction_type, value)
+        return known[key]
 
     def _reduced(
         self, dtype: torch.dtype, src_dtype: torch.dtype, kind: str, value: Any
@@ -273,10 +282,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     # ---- parts ----
 
     def codegen_iteration_ranges_entry(self, entry: IterationRangesEntry) -> None:
-        if entry.root.is_loop:
-            self.indexing_code.writeline(str(self._entry(entry, entry.expr)).rstrip())
-        else:
-            self.outer_entries.append(entry)
+        (self.loop_entries if entry.root.is_loop else self.outer_entries).append(entry)
 
     def _entry(self, entry: IterationRangesEntry, value: sympy.Expr) -> Entry:
         return Entry(entry.name, self.kexpr(self.rename_indexing(value)))
@@ -284,17 +290,19 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     def codegen_body(self) -> None:
         """Collect what was generated since the last call: the inside of a loop, if it has one."""
         lines = IndentedBuffer()
-        for part in (self.indexing_code, self.loads, self.compute):
+        for part in (self.loads, self.compute):
             lines.splice(part)
             part.clear()
         loops = [tree for tree in self.range_trees if tree.is_loop]
         if self.inside_reduction and loops:
             if lines:
                 (tree,) = loops
-                self.collected.append(_Collected(lines, None, tree, self.reductions))
+                self.collected.append(
+                    _Collected(lines, None, tree, self.loop_entries, self.reductions)
+                )
             if self.results:
                 self.collected.append(_Collected(IndentedBuffer(), self.results))
-            self.reductions, self.results = [], IndentedBuffer()
+            self.loop_entries, self.reductions, self.results = [], [], IndentedBuffer()
             self._forget_loop(loops)
         elif lines or self.stores:
             stores = IndentedBuffer()
@@ -312,16 +320,31 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
             tree.cache_clear()
 
     def _part(self, collected: _Collected) -> Part:
-        if collected.tree is None:
+        tree = collected.tree
+        if tree is None:
             stores = collected.stores.getvalue() if collected.stores is not None else ""
             return Once(collected.lines.getvalue(), stores)
         return Loop(
-            collected.tree.name,
-            self._numel(collected.tree),
+            tree.name,
+            self._numel(tree),
+            "".join(str(self._entry(entry, entry.expr)) for entry in collected.entries),
             collected.lines.getvalue(),
             _without_stores(collected.lines).getvalue(),
             collected.reductions,
+            self._split(tree, collected.entries),
         )
+
+    def _split(
+        self, tree: IterationRangesRoot, entries: list[IterationRangesEntry]
+    ) -> Split | None:
+        """The rows of a loop, if they save divisions and are long."""
+        length = row_length(entries, tree.numel)
+        if length is None or length < _LEAST_LOOP or length == tree.numel:
+            return None
+        row = sympy.Symbol(f"{tree.prefix}row", integer=True, nonnegative=True)
+        values = [self._entry(entry, in_row(entry, row, length)) for entry in entries]
+        index = Entry(tree.name, f"{row} * {length}L + {PLACE}")  # reductions may ask for it
+        return Split(str(row), str(PLACE), f"{length}L", "".join(map(str, [index, *values])))
 
     # ---- the whole ----
 
@@ -368,90 +391,98 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         """Innermost first."""
         return [tree for tree in self.range_trees if not tree.is_reduction]
 
-    def _innermost(self) -> IterationRangesEntry | None:
-        """The innermost dimension, if its length is known and all others begin with it."""
+    def _inner(self) -> tuple[list[IterationRangesEntry], int | None]:
+        """The variables of the innermost tree, and the length of the rows that fit them."""
         trees = self._outer_trees()
         if not trees:
-            return None
-        inner = [entry for entry in self.outer_entries if entry.root is trees[0]]
-        first = [e for e in inner if e.divisor == 1 and isinstance(e.length, sympy.Integer)]
-        if len(first) != 1:
-            return None
-        length = first[0].length
-        whole = all(entry is first[0] or entry.divisor % length == 0 for entry in inner)
-        return first[0] if whole and trees[0].numel % length == 0 else None
+            return [], None
+        entries = [entry for entry in self.outer_entries if entry.root is trees[0]]
+        return entries, row_length(entries, trees[0].numel)
 
-    def _reduces_columns(self, entry: IterationRangesEntry) -> bool:
+    def _entries(self, index: str, length: int = 1) -> tuple[list[Entry], list[Entry]]:
+        """The outer variables: those that follow from `index`, and those of a place in a row.
+
+        There is an index for each row of `length` elements of the innermost tree.
+        """
+        trees = self._outer_trees()
+        outer, inner = [], []
+        for number, tree in enumerate(trees):
+            in_rows = number == 0 and length != 1
+            count = f"({self._numel(tree)} / {length}L)" if in_rows else self._numel(tree)
+            name = f"{tree.prefix}row" if in_rows else tree.name
+            is_last = number == len(trees) - 1
+            outer.append(Entry(name, index if is_last else f"{index} % {count}"))
+            index = f"({index} / {count})"
+            row = sympy.Symbol(name, integer=True, nonnegative=True)
+            for entry in self.outer_entries:
+                if entry.root is not tree:
+                    continue
+                value = in_row(entry, row, length) if in_rows else entry.expr
+                of_place = value.has(PLACE)
+                (inner if of_place else outer).append(self._entry(entry, value))
+        return outer, inner
+
+    def _count(self, name: str) -> str:
+        return " * ".join(self._numel_in_python(name, tree) for tree in self._outer_trees()) or "1"
+
+    def _layout(self, name: str) -> Layout:
+        """And what a launch says of the grid."""
+        if self.features.is_reduction():
+            return self._layout_of_reductions(name)
+        count = self._count(name)
+        inner, length = self._inner()
+        trees = self._outer_trees()
+        is_one_row = len(trees) == 1 and length == trees[0].numel
+        if length is None or length < _LEAST_ROW or is_one_row:
+            self.grid = _Grid(count, "0")
+            return Map(self._entries("i")[0])
+        tiles = self._crosses(inner)
+        rows = f"({count}) // {length}"
+        if tiles:
+            self.grid = _Grid(f"-(-({rows}) // {ROWS})", f"{ROWS} * {length}")
+        else:
+            self.grid = _Grid(rows, str(length))
+        numels = " * ".join(self._numel(tree) for tree in trees)
+        outer, places = self._entries("row", length)
+        return Rows(outer, places, f"{length}L", f"{numels} / {length}L", tiles)
+
+    def _crosses(self, inner: list[IterationRangesEntry]) -> bool:
+        """Whether neighbours of a row are apart in some memory."""
+        symbols = [entry.symbol() for entry in inner if entry.divisor == 1]
+        return any(index.coeff(s) not in (0, 1) for index in self.touched for s in symbols)
+
+    def _layout_of_reductions(self, name: str) -> Layout:
+        (reduced,) = [tree for tree in self.range_trees if tree.is_reduction]
+        count, work = self._count(name), self._numel_in_python(name, reduced)
+        inner, length = self._inner()
+        if length is None or length < _LEAST_COLUMNS or not self._reduces_columns(inner):
+            self.grid = _Grid(count, work)
+            return Results(self._entries("index")[0])
+        parts = -(-length // COLUMNS)
+        self.grid = _Grid(f"({count}) // {length} * {parts}", f"{work} * {min(length, COLUMNS)}")
+        if parts == 1:
+            outer, inner_entries = self._entries("index", length)
+            place, width = Entry(str(PLACE), "column"), f"{length}L"
+            return Columns(outer, [place, *inner_entries], width)
+        outer, inner_entries = self._entries(f"(index / {parts}L)", length)
+        part = Entry("first", f"index % {parts}L * kModuleColumns")
+        place = Entry(str(PLACE), "first + column")
+        width = f"std::min(kModuleColumns, {length}L - first)"
+        return Columns([part, *outer], [place, *inner_entries], width)
+
+    def _reduces_columns(self, inner: list[IterationRangesEntry]) -> bool:
         """Whether loops find neighbouring results in neighbouring memory."""
-        symbol = entry.symbol()
+        columns = [entry.symbol() for entry in inner if entry.divisor == 1]
         reduced = [
             each.symbol()
             for each in self.range_tree_nodes.values()
             if each.is_reduction and each.divisor == 1
         ]
-        columns = sum(index.coeff(symbol) == 1 for index in self.loop_loads)
-        rows = sum(any(index.coeff(r) == 1 for r in reduced) for index in self.loop_loads)
-        return columns > rows
 
-    def _entries(
-        self, index: str, inner: IterationRangesEntry | None = None, per_row: str = "1L"
-    ) -> list[Entry]:
-        """The outer index variables, in terms of `index`.
+        def dense(symbols: list[sympy.Symbol]) -> int:
+            return sum(any(index.coeff(s) == 1 for s in symbols) for index in self.loop_loads)
 
-        With `inner` there is an index for each of its rows, or, with `per_row`, so many for each;
-        and its own variable is left out.
-        """
-        entries = []
-        if per_row != "1L":
-            entries.append(Entry("part", f"{index} % {per_row}"))
-            index = f"({index} / {per_row})"
-        trees = self._outer_trees()
-        for place, tree in enumerate(trees):
-            of_inner = inner is not None and tree is inner.root
-            name = f"{tree.prefix}row" if of_inner else tree.name
-            count = self._numel(tree)
-            if of_inner:
-                count = f"({count} / {int(inner.length)}L)"
-            is_last = place == len(trees) - 1
-            entries.append(Entry(name, index if is_last else f"{index} % {count}"))
-            index = f"({index} / {count})"
-        for entry in self.outer_entries:
-            if inner is not None and entry.root is inner.root:
-                if entry is not inner:
-                    entries.append(self._entry(entry, _in_rows(entry, inner.length)))
-            else:
-                entries.append(self._entry(entry, entry.expr))
-        return entries
-
-    def _layout(self, name: str) -> Layout:
-        """And what a launch says of the grid."""
-        trees = self._outer_trees()
-        outer = [self._numel_in_python(name, tree) for tree in trees]
-        count = " * ".join(outer) or "1"
-        inner = self._innermost()
-        if not self.features.is_reduction():
-            is_one_row = inner is not None and len(trees) == 1 and inner.length == trees[0].numel
-            if inner is None or is_one_row or inner.length < _LEAST_ROW:
-                self.grid = _Grid(count, "0")
-                return Map(self._entries("i"))
-            length = int(inner.length)
-            self.grid = _Grid(f"{count} // {length}", str(length))
-            return Rows(self._entries("index", inner), inner.name, length)
-        (reduced,) = [tree for tree in self.range_trees if tree.is_reduction]
-        work = self._numel_in_python(name, reduced)
-        if inner is None or inner.length < _LEAST_COLUMNS or not self._reduces_columns(inner):
-            self.grid = _Grid(count, work)
-            return Results(self._entries("index"))
-        length = int(inner.length)
-        parts = -(-length // COLUMNS)
-        self.grid = _Grid(f"{count} // {length} * {parts}", f"{work} * {min(length, COLUMNS)}")
-        return Columns(
-            self._entries("index", inner, f"{parts}L"),
-            Entry(inner.name, "part * kModuleColumns + column" if parts > 1 else "column"),
-            f"{length}L"
-            if parts == 1
-            else f"std::min({length}L - part * kModuleColumns, {COLUMNS}L)",
-        )
+        return dense(columns) > dense(reduced)
 
     def codegen_kernel(self, name: str | None = None) -> str:
         """The arguments of runtime.kernel() but for the device, as text."""
@@ -557,15 +588,6 @@ def _moments(kind: str, of: str, names: list[str], value: Any) -> Reduction:
         f"{moments}{{{', '.join(map(str, value))}}}",
         results,
     )
-
-
-def _in_rows(entry: IterationRangesEntry, length: sympy.Expr) -> sympy.Expr:
-    """The value of an entry, given the number of the row instead of its tree's index."""
-    row = sympy.Symbol(f"{entry.root.prefix}row", integer=True, nonnegative=True)
-    divisor = entry.divisor // length
-    if isinstance(entry.expr, FloorDiv):
-        return FloorDiv(row, divisor)
-    return ModularIndexing(row, divisor, entry.length)
 
 
 def _without_stores(lines: IndentedBuffer) -> IndentedBuffer:

@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operators that graphs call as they are, because no operation of the dialect computes them.
-
-Inductor decides that from tables that name the devices it knows: an operator without a lowering is
-called, and one that is lowered to an unknown operation is an error. For the device, lowerings to
-operations that operations.h does not have are replaced by calls.
-"""
+"""What inductor decides by the names of devices that it knows, decided for this one."""
 
 from __future__ import annotations
 
@@ -15,6 +10,7 @@ from typing import Any
 import torch
 from torch._inductor import ir
 from torch._inductor.codegen.common import pointwise_overrides_data
+from torch._inductor.graph import GraphLowering
 from torch._inductor.lowering import fallback_handler, lowerings
 from torch.utils._pytree import tree_leaves
 
@@ -23,6 +19,8 @@ from .overrides import FUNCTIONS
 _ATEN = torch.ops.aten
 #: Operations without a function, besides inductor's own table of special functions.
 OTHERS = ("erfinv", "frexp", "ldexp", "lgamma", "nextafter")
+
+_COSTLY = frozenset(("exp", "log", "log10", "log1p", "log2", "sigmoid", "tanh"))
 
 
 def _overloads(names: list[str]) -> Iterator[torch._ops.OpOverload]:
@@ -53,8 +51,46 @@ def _or_called(
 
 
 def leave_to_operators(device: str) -> None:
+    """Graphs call operators that are lowered to operations that operations.h does not have."""
     names = [data.name for data in pointwise_overrides_data.values()]
     missing = [name for name in (*names, *OTHERS) if name not in FUNCTIONS]
     for overload in _overloads(missing):
         if overload in lowerings:
             lowerings[overload] = _or_called(device, overload, lowerings[overload])
+
+
+def keep_layouts(device: str) -> None:
+    """Leave convolutions the layout of their operands.
+
+    Inductor would make them channels_last, but PyTorch has it that the result of a convolution of
+    an out-of-tree device is contiguous (_conv_determine_backend_memory_format in Convolution.cpp).
+    """
+    decide = GraphLowering.decide_layout_opt
+
+    @functools.wraps(decide)
+    def decided(gm: torch.fx.GraphModule, *, is_inference: bool) -> bool:
+        values = (node.meta.get("val") for node in gm.graph.nodes if node.op == "placeholder")
+        on_device = (isinstance(v, torch.Tensor) and v.device.type == device for v in values)
+        return not any(on_device) and decide(gm, is_inference=is_inference)
+
+    GraphLowering.decide_layout_opt = staticmethod(decided)  # type: ignore[method-assign]
+
+
+def store_what_is_costly(device: str) -> None:
+    """Store results of costly functions that are used twice, as inductor does on the CPU.
+
+    A softmax has its exponentials in a sum and in quotients, which are two loops.
+    """
+    should_store = ir.StorageBox.should_realize_on_reuse
+
+    @functools.wraps(should_store)
+    def decided(self: ir.StorageBox, users: int, **kwargs: Any) -> bool:
+        is_costly = (
+            users > 1
+            and isinstance(self.data, ir.Pointwise)
+            and ir.get_device_type(self.data) == device
+            and not _COSTLY.isdisjoint(self.data.inner_fn_opcount().used_ops)
+        )
+        return is_costly or should_store(self, users, **kwargs)
+
+    ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]

@@ -20,7 +20,7 @@ Parameter = tuple[str, str, int, int]
 
 def raw_stream(index: int) -> int:
     """The driver's handle of the current stream."""
-    return torch_puone.current_stream(index).native_handle
+    return torch_puone.current_stream(index).native_handle  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from .kernel import PuoneKernel
 
 
 class PuoneScheduling(SIMDScheduling):
-    kernel_type: type[SIMDKernel[Any]] = PuoneKernel  # type: ignore[assignment]
+    kernel_type: type[SIMDKernel[Any]] = PuoneKernel
 
     @classmethod
     def get_backend_features(cls, device: torch.device) -> OrderedSet[BackendFeature]:

@@ -4,12 +4,13 @@
 There are four layouts:
 
     Map       one call for each index
-    Rows      a block for each row of a long innermost dimension: no division for each element
+    Rows      a block for each row of a long innermost dimension, or for several neighbours
     Results   a block for each result of a reduction
     Columns   a block for kModuleColumns neighbouring results, of reductions of columns
 
-A layout writes the parts of a kernel, which are the same for all of them: what is computed once for
-each index or result, and loops over what is reduced.
+Indices are not divided for each element where that can be avoided: divisions are slow, and loops
+with them are not vectorised. A layout writes the parts of a kernel: what is computed once for each
+index or result, and loops over what is reduced.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import NamedTuple
 #: In the lines of a part: ends the work on this index. The others go on.
 LEAVE = "PUONE_LEAVE;"
 COLUMNS = 64  # kModuleColumns
+ROWS = 16  # kModuleRows
 
 
 class Entry(NamedTuple):
@@ -72,15 +74,44 @@ class Once:
     stores: str = ""
 
 
+class Split(NamedTuple):
+    """An index as a row and a place in it, which takes no division for each element."""
+
+    row: str
+    place: str
+    length: str
+    entries: str  # definitions in terms of both
+
+
 @dataclass
 class Loop:
     """Over the elements of one result, whose number is in terms of the arguments."""
 
     index: str
     count: str
+    entries: str  # definitions in terms of the index
     lines: str
     lines_without_stores: str  # for the second and further reductions
     reductions: list[Reduction] = field(default_factory=list)
+    split: Split | None = None
+
+    @property
+    def parameters(self) -> str:
+        """Of the functions of one element."""
+        if self.split is None:
+            return f"int64_t {self.index}"
+        return f"int64_t {self.split.row}, int64_t {self.split.place}"
+
+    @property
+    def defined(self) -> str:
+        return self.entries if self.split is None else self.split.entries
+
+    @property
+    def space(self) -> str:
+        """The arguments of a call of the block that say how many elements there are."""
+        if self.split is None:
+            return self.count
+        return f"{self.count} / {self.split.length}, {self.split.length}"
 
 
 Part = Once | Loop
@@ -120,15 +151,27 @@ class Map:
 
 @dataclass
 class Rows:
-    entries: list[Entry]  # of the row
-    row: str  # the variable of the innermost dimension
-    length: int
+    entries: list[Entry]  # of the row, in terms of `row`
+    inner: list[Entry]  # of the element, in terms of `place`, too
+    length: str
+    rows: str  # how many there are
+    tiles: bool  # whether a block handles kModuleRows rows
     idiom = "BLOCKS"
 
     def body(self, parts: list[Part]) -> str:
-        inner = Map([]).body(parts)
-        call = f"block.each({self.length}L, {_function(f'int64_t {self.row}', inner)});\n"
-        return "".join(map(str, self.entries)) + call
+        outer = "".join(map(str, self.entries))
+        element = "".join(map(str, self.inner)) + Map([]).body(parts)
+        if not self.tiles:
+            call = f"block.each({self.length}, {_function('int64_t place', element)});\n"
+            return f"const int64_t row = index;\n{outer}{call}"
+        function = _function(
+            "int64_t at, int64_t place", f"const int64_t row = first + at;\n{outer}{element}"
+        )
+        return (
+            "const int64_t first = index * kModuleRows;\n"
+            f"const int64_t rows = std::min(kModuleRows, {self.rows} - first);\n"
+            f"block.eachOfTiles(rows, {self.length}, {function});\n"
+        )
 
 
 @dataclass
@@ -146,22 +189,21 @@ class Results:
         return text
 
     def _loop(self, loop: Loop) -> str:
-        index = f"int64_t {loop.index}"
+        rows = "" if loop.split is None else "OfRows"
         if not loop.reductions:
-            body = _function(index, loop.lines.replace(LEAVE, "return;"))
-            return f"block.each({loop.count}, {body});\n"
+            body = _function(loop.parameters, (loop.defined + loop.lines).replace(LEAVE, "return;"))
+            return f"block.each{rows}({loop.space}, {body});\n"
         text = ""
-        lines = loop.lines
+        lines = loop.defined + loop.lines
         for each in loop.reductions:
-            load = _function(index, _element(each.type, each.identity, lines, each.value))
-            call = (
-                f"ops::welford_reduce(block, {loop.count}"
-                if each.function == "welford_reduce"
-                else f"block.reduce({loop.count}"
-            )
+            load = _function(loop.parameters, _element(each.type, each.identity, lines, each.value))
+            if each.function == "welford_reduce":
+                call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
+            else:
+                call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
             text += f"const auto {each.name} = {call}, {each.identity}, {load}{each.tail});\n"
             text += each.unpacked(each.name)
-            lines = loop.lines_without_stores
+            lines = loop.defined + loop.lines_without_stores
         return text
 
 
@@ -169,14 +211,14 @@ class Results:
 class Columns:
     """What is computed once is computed where it is used, for the column that uses it."""
 
-    entries: list[Entry]  # of the block
-    column: Entry  # the variable of the columns, in terms of `column`
+    entries: list[Entry]  # of the block, in terms of `index`
+    inner: list[Entry]  # of the column, in terms of `column`, too
     width: str
     idiom = "BLOCKS"
 
     def body(self, parts: list[Part]) -> str:
         text = "".join(map(str, self.entries)) + f"const int64_t width = {self.width};\n"
-        known = str(self.column)
+        known = "".join(map(str, self.inner))
         for part in parts:
             if isinstance(part, Once):
                 if part.stores:
@@ -196,10 +238,10 @@ class Columns:
     def _loop(self, loop: Loop, known: str) -> str:
         index = f"int64_t column, int64_t {loop.index}"
         if not loop.reductions:
-            body = _function(index, (known + loop.lines).replace(LEAVE, "return;"))
+            body = _function(index, (known + loop.entries + loop.lines).replace(LEAVE, "return;"))
             return f"block.eachOfColumns(width, {loop.count}, {body});\n"
         text = ""
-        lines = known + loop.lines
+        lines = known + loop.entries + loop.lines
         for each in loop.reductions:
             load = _function(index, _element(each.type, each.identity, lines, each.value))
             call = (
@@ -212,7 +254,7 @@ class Columns:
                 f"{each.result}* const {each.name} = {each.name}_columns;\n"
                 f"{call}, {each.identity}, {load}{each.tail}, {each.name});\n"
             )
-            lines = known + loop.lines_without_stores
+            lines = known + loop.entries + loop.lines_without_stores
         return text
 
 

@@ -6,10 +6,38 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.codegen.common import DeviceOpOverrides
+from torch._inductor.codegen.wrapper import (
+    PythonWrapperCodegen,
+    SubgraphPythonWrapperCodegen,
+    get_stream_name,
+)
+from torch._inductor.virtualized import V
 
 if TYPE_CHECKING:
     from torch._inductor import ir
+
+
+_EXTERNAL_OBJECT = "from torch._dynamo.graph_bytecode_inputs import get_external_object_by_index"
+
+
+class DeviceOperations(DeviceOpOverrides):
+    """Lines of generated Python that concern the device."""
+
+    def import_get_raw_stream_as(self, name: str) -> str:
+        return f"from torch_puone._inductor.runtime import raw_stream as {name}"
+
+    def set_device(self, device_idx: int) -> str:
+        return f"torch.puone.set_device({device_idx})"
+
+    def synchronize(self) -> str:
+        return "torch.puone.synchronize()"
+
+    def device_guard(self, device_idx: int) -> str:
+        return f"torch.puone.device({device_idx})"
+
+    def current_stream(self) -> str:
+        return "torch.puone.current_stream()"
 
 
 class _OnDevice(PythonWrapperCodegen):
@@ -28,6 +56,17 @@ class _OnDevice(PythonWrapperCodegen):
         """With the device's index: otherwise the tensor would be on the current device."""
         line = super().make_allocation(name, device, dtype, shape, stride, *args, **kwargs)
         return line.replace(f"device='{device.type}'", f"device='{device}'")
+
+    def codegen_cuda_stream_enter(self, stream_idx: int) -> Any:
+        """Define the stream first, as inductor does in the guards of devices that it knows."""
+        number = V.graph.scheduler.stream_idx_to_user_obj_idx.get(stream_idx)
+        if number is None:
+            stream = V.graph.device_ops.current_stream()
+        else:
+            self.imports.writeline(_EXTERNAL_OBJECT)
+            stream = f"get_external_object_by_index({number})"
+        self.writeline(f"{get_stream_name(stream_idx)} = {stream}")
+        return super().codegen_cuda_stream_enter(stream_idx)
 
     def _generate_kernel_call_helper(  # type: ignore[override]
         self, kernel_name: str, call_args: list[str], *, triton: bool = True, **kwargs: Any

@@ -75,25 +75,37 @@ inline constexpr bool is_floating_point_v = is_same_v<T, float> || is_same_v<T, 
 
 template <class T>
 struct make_unsigned;
-#define PUONE_UNSIGNED(Signed, Unsigned) \
-  template <>                            \
-  struct make_unsigned<Signed> {         \
-    using type = Unsigned;               \
-  };                                     \
-  template <>                            \
-  struct make_unsigned<Unsigned> {       \
-    using type = Unsigned;               \
+template <class T>
+struct make_signed;
+#define PUONE_SIGNED(Signed, Unsigned) \
+  template <>                          \
+  struct make_unsigned<Signed> {       \
+    using type = Unsigned;             \
+  };                                   \
+  template <>                          \
+  struct make_unsigned<Unsigned> {     \
+    using type = Unsigned;             \
+  };                                   \
+  template <>                          \
+  struct make_signed<Signed> {         \
+    using type = Signed;               \
+  };                                   \
+  template <>                          \
+  struct make_signed<Unsigned> {       \
+    using type = Signed;               \
   };
-PUONE_UNSIGNED(signed char, unsigned char)
-PUONE_UNSIGNED(short, unsigned short)
-PUONE_UNSIGNED(int, unsigned int)
-PUONE_UNSIGNED(long, unsigned long)
-PUONE_UNSIGNED(long long, unsigned long long)
-#undef PUONE_UNSIGNED
+PUONE_SIGNED(signed char, unsigned char)
+PUONE_SIGNED(short, unsigned short)
+PUONE_SIGNED(int, unsigned int)
+PUONE_SIGNED(long, unsigned long)
+PUONE_SIGNED(long long, unsigned long long)
+#undef PUONE_SIGNED
 template <>
 struct make_unsigned<char> {
   using type = unsigned char;
 };
+template <class T>
+using make_signed_t = typename make_signed<T>::type;
 template <class T>
 using make_unsigned_t = typename make_unsigned<T>::type;
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device as Dynamo and inductor see it."""
+"""The device as Dynamo sees it, and inductor through it."""
 
 from __future__ import annotations
 
 import torch
-from torch._dynamo.device_interface import DeviceInterface
-from torch._inductor.codegen.common import DeviceOpOverrides
+from torch._dynamo.device_interface import DeviceInterface, register_interface_for_device
 
 import torch_puone
 from torch_puone import _C
@@ -14,9 +13,9 @@ from torch_puone import _C
 class PuoneInterface(DeviceInterface):
     """The functions of the device module under the names that Dynamo has for them."""
 
-    device = torch_puone.device  # type: ignore[assignment]
-    Event = torch_puone.Event  # type: ignore[assignment]
-    Stream = torch_puone.Stream  # type: ignore[assignment]
+    device = torch_puone.device
+    Event = torch_puone.Event
+    Stream = torch_puone.Stream
 
     class Worker:
         """The same, where inductor compiles."""
@@ -31,15 +30,15 @@ class PuoneInterface(DeviceInterface):
     maybe_exchange_device = staticmethod(torch_puone._maybe_exchange_device)
     device_count = staticmethod(torch_puone.device_count)
     is_available = staticmethod(torch_puone.is_available)
-    stream = staticmethod(torch_puone.stream)  # type: ignore[assignment]
+    stream = staticmethod(torch_puone.stream)
     current_stream = staticmethod(torch_puone.current_stream)
-    set_stream = staticmethod(torch_puone.set_stream)  # type: ignore[assignment]
+    set_stream = staticmethod(torch_puone.set_stream)
     synchronize = staticmethod(torch_puone.synchronize)
     memory_allocated = staticmethod(torch_puone.memory_allocated)
 
     @staticmethod
     def get_raw_stream(device_idx: int) -> int:
-        return torch_puone.current_stream(device_idx).native_handle
+        return torch_puone.current_stream(device_idx).native_handle  # type: ignore[attr-defined]
 
     @staticmethod
     def get_compute_capability(device: torch.types.Device = None) -> str:
@@ -60,20 +59,20 @@ class PuoneInterface(DeviceInterface):
         return True
 
 
-class DeviceOperations(DeviceOpOverrides):
-    """Lines of generated Python that concern the device."""
+def register() -> None:
+    """What Dynamo asks about the device while it traces."""
+    device = torch._C._get_privateuse1_backend_name()
+    register_interface_for_device(device, PuoneInterface)
+    for index in range(torch_puone.device_count()):
+        register_interface_for_device(f"{device}:{index}", PuoneInterface)
+    for function in (torch_puone.device_count, torch_puone.is_available):
+        torch.compiler.assume_constant_result(function)
+    torch.compiler.allow_in_graph(torch_puone.stream)  # Dynamo has a context for it
+    torch.compiler.substitute_in_graph(torch_puone.current_stream)(_current_stream)  # type: ignore[arg-type]
 
-    def import_get_raw_stream_as(self, name: str) -> str:
-        return f"from torch_puone._inductor.runtime import raw_stream as {name}"
 
-    def set_device(self, device_idx: int) -> str:
-        return f"torch.puone.set_device({device_idx})"
-
-    def synchronize(self) -> str:
-        return "torch.puone.synchronize()"
-
-    def device_guard(self, device_idx: int) -> str:
-        return f"torch.puone.device({device_idx})"
-
-    def current_stream(self) -> str:
-        return "torch.puone.current_stream()"
+def _current_stream(device: torch.types.Device = None) -> torch.Stream:
+    """The one that Dynamo knows, which follows the contexts of the graph."""
+    if device is None:
+        return torch.accelerator.current_stream()
+    return torch.accelerator.current_stream(torch.device(device))
