@@ -9,17 +9,13 @@ from pathlib import Path
 
 import pytest
 from driver_in_child import with_driver
-from suites import CUDA, NO_GPU, ROOT, STANDIN, needs_cuda_driver, needs_standin
+from nvrtc import NVRTC, needs_nvrtc
+from suites import CUDA, NO_GPU, STANDIN, needs_cuda_driver, needs_standin
 
 from hal_conformance import abi, modules
 from hal_conformance.abi import Status
 from hal_conformance.driver import Driver
 
-#: From the wheel of requirements/nvrtc.txt, which `make build-all` installs.
-NVRTC = ROOT / "build" / "nvrtc" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
-needs_nvrtc = pytest.mark.skipif(
-    not NVRTC.exists(), reason="NVRTC was not installed: `make build-all` does that"
-)
 ELF = b"\x7fELF"
 #: Much of the dialect in one source.
 SOURCE = b"""\

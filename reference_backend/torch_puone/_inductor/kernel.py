@@ -114,7 +114,7 @@ class _Collected:
 class _Grid(NamedTuple):
     """What a launch says, in Python: puone_module_arguments."""
 
-    count: str
+    blocks: str  # or indices
     work: str
 
 
@@ -143,6 +143,10 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.parameters: list[Parameter] = []
         self.grid = _Grid("1", "0")
         self.is_masked = False
+
+    @property
+    def reduces(self) -> bool:
+        return self.features.is_reduction()
 
     def dtype_to_str(self, dtype: torch.dtype) -> str:
         return stored(dtype)
@@ -213,9 +217,11 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         buffer = V.graph.try_get_buffer(name)
         if buffer is None:
             return False
-        layout = buffer.get_layout()
-        last = sum((n - 1) * s for n, s in zip(layout.size, layout.stride, strict=True))
-        numel = sympy_product(layout.size)
+        size, stride = buffer.get_size(), buffer.get_stride()
+        if len(size) != len(stride):
+            return False  # a buffer that stands for a part of another one
+        last = sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+        numel = sympy_product(size)
         known = V.graph.sizevars.statically_known_equals
         return known(sympy_product(lengths), numel) and known(last + 1, numel)
 
@@ -253,7 +259,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         reduction_type: Any,
         value: CSEVariable | tuple[CSEVariable, ...],
     ) -> CSEVariable | tuple[CSEVariable, ...]:
-        known: dict[Any, Any] = self.cse.reduction_cache
+        known: Any = self.cse.reduction_cache
         key = (src_dtype, reduction_type, value)
         if key not in known:
             known[key] = self._reduced(dtype, src_dtype, reduction_type, value)
@@ -405,7 +411,8 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         There is an index for each row of `length` elements of the innermost tree.
         """
         trees = self._outer_trees()
-        outer, inner = [], []
+        outer: list[Entry] = []
+        inner: list[Entry] = []
         for number, tree in enumerate(trees):
             in_rows = number == 0 and length != 1
             count = f"({self._numel(tree)} / {length}L)" if in_rows else self._numel(tree)
@@ -427,7 +434,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
 
     def _layout(self, name: str) -> Layout:
         """And what a launch says of the grid."""
-        if self.features.is_reduction():
+        if self.reduces:
             return self._layout_of_reductions(name)
         count = self._count(name)
         inner, length = self._inner()

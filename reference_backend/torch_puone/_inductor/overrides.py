@@ -65,19 +65,19 @@ class PuoneOverrides(OpOverrides):
         return f"ops::to_dtype_bitcast<{stored(dtype)}>({bits})"
 
     @staticmethod
-    def trunc_to_int(x: CSEVariable, dtype: torch.dtype) -> str:
+    def trunc_to_int(x: Any, dtype: torch.dtype) -> str:
         return f"ops::to_dtype<{computed(dtype)}>(ops::trunc({x}))"
 
     @staticmethod
-    def ceil_to_int(x: CSEVariable, dtype: torch.dtype) -> str:
+    def ceil_to_int(x: Any, dtype: torch.dtype) -> str:
         return f"ops::to_dtype<{computed(dtype)}>(ops::ceil({x}))"
 
     @staticmethod
-    def floor_to_int(x: CSEVariable, dtype: torch.dtype) -> str:
+    def floor_to_int(x: Any, dtype: torch.dtype) -> str:
         return f"ops::to_dtype<{computed(dtype)}>(ops::floor({x}))"
 
     @staticmethod
-    def round_to_int(x: CSEVariable, dtype: torch.dtype) -> str:
+    def round_to_int(x: Any, dtype: torch.dtype) -> str:
         return f"ops::to_dtype<{computed(dtype)}>(ops::round({x}))"
 
     @staticmethod

@@ -43,7 +43,7 @@ class DeviceOperations(DeviceOpOverrides):
 class _OnDevice(PythonWrapperCodegen):
     """What inductor's wrapper does for the devices whose names it knows."""
 
-    def make_allocation(  # type: ignore[override]
+    def make_allocation(
         self,
         name: str,
         device: torch.device,
@@ -68,7 +68,7 @@ class _OnDevice(PythonWrapperCodegen):
         self.writeline(f"{get_stream_name(stream_idx)} = {stream}")
         return super().codegen_cuda_stream_enter(stream_idx)
 
-    def _generate_kernel_call_helper(  # type: ignore[override]
+    def _generate_kernel_call_helper(
         self, kernel_name: str, call_args: list[str], *, triton: bool = True, **kwargs: Any
     ) -> None:
         if triton:

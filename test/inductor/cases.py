@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Functions to compile, each with the arguments that it is called with.
+
+They are chosen by what they ask of the generator: every layout of a kernel, every kind of
+reduction, every element type. `compiled.py` runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812 - the customary name
+
+Case = tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]
+
+_FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+_INTEGERS = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+
+
+def _normal(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape).to(dtype)
+
+
+def _unary(x: torch.Tensor) -> list[torch.Tensor]:
+    """Everything that is a function of one number in (-1, 1) or (0, 2)."""
+    p = x.abs() + 0.25
+    return [
+        *(f(x) for f in (torch.exp, torch.exp2, torch.expm1, torch.sin, torch.cos, torch.tan)),
+        *(f(x) for f in (torch.asin, torch.acos, torch.atan, torch.sinh, torch.cosh, torch.tanh)),
+        *(f(x) for f in (torch.asinh, torch.atanh, torch.erf, torch.erfc, torch.sigmoid)),
+        *(f(x * 4) for f in (torch.floor, torch.ceil, torch.trunc, torch.round, torch.sign)),
+        *(f(p) for f in (torch.log, torch.log2, torch.log10, torch.log1p, torch.sqrt, torch.rsqrt)),
+        torch.acosh(p + 1),
+        torch.reciprocal(p),
+        F.gelu(x),
+        F.silu(x),
+        F.relu(x),
+        torch.isnan(x),
+        torch.isinf(x),
+        torch.signbit(x),
+    ]
+
+
+def _binary(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    p = y.abs() + 0.25
+    return [
+        torch.atan2(x, y),
+        torch.hypot(x, y),
+        torch.copysign(x, y),
+        torch.fmod(x * 8, p),
+        torch.remainder(x * 8, p),
+        torch.pow(p, x),
+        torch.maximum(x, y),
+        torch.minimum(x, y),
+        torch.where(x > y, x, y),
+        (x < y) & (x.abs() < 0.5) | (y == 0),
+        torch.clamp(x, -0.5, 0.5),
+    ]
+
+
+def _composed(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    """What graphs compose of several operations, each of which rounds half precision."""
+    return [
+        torch.div(x * 8, y, rounding_mode="floor"),
+        torch.div(x * 8, y, rounding_mode="trunc"),
+        torch.lerp(x, y, 0.25),
+        torch.addcdiv(x, y, y),
+    ]
+
+
+def _integers(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+    d = torch.where(y == 0, 3, y)
+    return [
+        x + y,
+        x - y,
+        x * y,
+        -x,
+        x.abs(),
+        x // d,
+        x % d,
+        torch.div(x, d, rounding_mode="trunc"),
+        torch.fmod(x, d),
+        x & y,
+        x | y,
+        x ^ y,
+        ~x,
+        x << (y & 3),
+        x >> (y & 3),
+        x**3,
+        x / d,
+        torch.maximum(x, y),
+        x.sign(),
+        (x * y).to(torch.float32) / 2,
+        x.to(torch.int8) * 7,
+        x.bool(),
+    ]
+
+
+def _whole(dtype: torch.dtype) -> Callable[[], tuple[Any, ...]]:
+    low = 0 if dtype == torch.uint8 else -100
+    return lambda: tuple(torch.randint(low, 100, (3, 41)).to(dtype) for _ in range(2))
+
+
+def _special() -> tuple[Any, ...]:
+    values = torch.tensor([0.0, -0.0, 1.0, -1.0, torch.inf, -torch.inf, torch.nan, 1e-40, 3e38])
+    return values.repeat(9), values.repeat_interleave(9)
+
+
+def _tail(x: torch.Tensor) -> torch.Tensor:
+    """Overlapping reads at a distance, which may not become another order."""
+    return x[1:] * 2 + x[:-1]
+
+
+CASES: dict[str, Case] = {
+    **{
+        f"unary:{t}": (_unary, lambda t=t: (torch.rand(5, 77).mul(2).sub(1).to(t),))
+        for t in _FLOATS
+    },
+    **{
+        f"binary:{t}": (_binary, lambda t=t: (_normal(5, 77, dtype=t), _normal(5, 77, dtype=t)))
+        for t in _FLOATS
+    },
+    **{
+        f"composed:{t}": (
+            _composed,
+            lambda t=t: (_normal(5, 77, dtype=t), _normal(5, 77, dtype=t) + 8),
+        )
+        for t in (torch.float32, torch.float64)
+    },
+    **{f"integers:{t}": (_integers, _whole(t)) for t in _INTEGERS},
+    "special": (
+        lambda x, y: [
+            torch.maximum(x, y),
+            torch.minimum(x, y),
+            F.relu(x),
+            x.sign(),
+            x.amax(),
+            x.argmax(),
+            x.argmin(),
+            (x == y).any(),
+            (x != y).all(),
+            torch.signbit(x * y),
+        ],
+        _special,
+    ),
+    # layouts
+    "rows": (lambda x, b: F.gelu(x + b) * b, lambda: (_normal(33, 128), _normal(128))),
+    "rows_of_several": (
+        lambda x, b: x * b[:, None] + x.mean((0, 2), keepdim=True),
+        lambda: (_normal(4, 6, 96), _normal(6)),
+    ),
+    "short_rows": (lambda x, b: x * b, lambda: (_normal(33, 5, 7), _normal(5, 1))),
+    "tiles": (lambda x: x.t().contiguous() + 1, lambda: (_normal(130, 257),)),
+    "tiles_of_rows": (
+        lambda x: x.permute(2, 0, 1).contiguous().sin(),
+        lambda: (_normal(5, 70, 90),),
+    ),
+    "columns": (lambda x: (x.sum(0), x.amax(0), x.var(0)), lambda: (_normal(301, 100),)),
+    "narrow_columns": (lambda x: x.sum(0), lambda: (_normal(1000, 9),)),
+    "few_columns": (lambda x: x.sum(0), lambda: (_normal(1000, 3),)),
+    "long_columns": (lambda x: x.mean(0), lambda: (_normal(70000, 16),)),
+    "columns_inside": (lambda x: x.sum(1), lambda: (_normal(6, 50, 80),)),
+    "softmax_of_columns": (lambda x: torch.softmax(x, 0), lambda: (_normal(40, 130),)),
+    "argmax_of_columns": (lambda x: (x.argmax(0), x.argmin(0)), lambda: (_normal(40, 130),)),
+    "normalised_columns": (
+        lambda x: (x - x.mean(0)) / (x.std(0) + 1e-5),
+        lambda: (_normal(200, 70),),
+    ),
+    "batch_norm": (
+        lambda x: F.batch_norm(x, None, None, training=True),
+        lambda: (_normal(4, 6, 12, 12),),
+    ),
+    # reductions
+    "sum_of_all": (lambda x: x.sum(), lambda: (_normal(300_001),)),
+    "moments_of_all": (lambda x: torch.var_mean(x), lambda: (_normal(100_003) + 100,)),
+    "softmax": (lambda x: torch.softmax(x * 3, -1), lambda: (_normal(9, 200),)),
+    "log_softmax": (lambda x: F.log_softmax(x, -1), lambda: (_normal(9, 4100),)),
+    "layer_norm": (lambda x: F.layer_norm(x, (130,)), lambda: (_normal(7, 130),)),
+    "prod": (lambda x: x.prod(-1), lambda: (_normal(7, 30),)),
+    "any_all": (lambda x: ((x > 2).any(-1), (x > -2).all(-1)), lambda: (_normal(64, 30),)),
+    "max_and_place": (lambda x: x.max(-1), lambda: (_normal(9, 50),)),
+    "argmax_of_ties": (lambda x: x.argmax(-1), lambda: (torch.randint(0, 3, (9, 500)),)),
+    "norms": (lambda x: (x.norm(), x.norm(dim=0), x.abs().amax(1)), lambda: (_normal(60, 70),)),
+    "integer_sum": (lambda x: (x.sum(), x.amax(0)), lambda: (torch.randint(-9, 9, (50, 60)),)),
+    "half_sum": (lambda x: x.sum(-1), lambda: (_normal(9, 3000, dtype=torch.float16),)),
+    "two_outputs": (lambda x: (x * x.sum(-1, keepdim=True), x.exp()), lambda: (_normal(9, 80),)),
+    "cross_entropy": (
+        lambda x, t: F.cross_entropy(x, t),
+        lambda: (_normal(16, 10), torch.randint(0, 10, (16,))),
+    ),
+    # loads and stores
+    "overlap": (_tail, lambda: (_normal(1000),)),
+    "cat": (lambda x, y: torch.cat([x, y * 2], 1), lambda: (_normal(8, 70), _normal(8, 5))),
+    "pad": (lambda x: F.pad(x, (1, 2, 3, 0), value=7) * 2, lambda: (_normal(8, 70),)),
+    "flip_roll": (lambda x: x.flip(0) + x.roll(3, 1), lambda: (_normal(8, 70),)),
+    "stack": (lambda x: torch.stack([x, -x]).unflatten(2, (7, 10)), lambda: (_normal(8, 70),)),
+    "gather": (
+        lambda x, i: x.gather(1, i) + 1,
+        lambda: (_normal(8, 70), torch.randint(0, 70, (8, 3))),
+    ),
+    "index": (
+        lambda x, i: x[i] * 2 + x[-1],
+        lambda: (_normal(40, 70), torch.randint(-40, 40, (9,))),
+    ),
+    "embedding": (
+        lambda w, i: F.embedding(i, w) * 2,
+        lambda: (_normal(40, 70), torch.randint(0, 40, (3, 5))),
+    ),
+    "accumulate": (
+        lambda x, i: torch.zeros(5, 70, device=x.device).index_add(0, i, x),
+        lambda: (_normal(400, 70), torch.randint(0, 5, (400,))),
+    ),
+    "scatter": (
+        lambda x, i: x.scatter_add(1, i, x),
+        lambda: (_normal(8, 70), torch.randint(0, 70, (8, 70))),
+    ),
+    "index_select": (
+        lambda x, i: x.index_select(0, i) + 1,
+        lambda: (_normal(8, 70), torch.randint(0, 8, (5,))),
+    ),
+    "diagonal": (
+        lambda x, d: x.diagonal_scatter(d, 1) * 2,
+        lambda: (_normal(8, 70), _normal(8)),
+    ),
+    "in_place": (lambda x: x.mul_(2).add_(1)[1:].sub_(3).sum(0), lambda: (_normal(8, 70),)),
+    "strided_input": (lambda x: (x * 2).sum(0), lambda: (_normal(60, 90)[::2, 1::3],)),
+    "broadcast": (lambda x, y: x + y, lambda: (_normal(7, 1, 80), _normal(1, 5, 1))),
+    "number_of_the_cpu": (lambda x, y: x * y + 1, lambda: (_normal(80), torch.tensor(3.5))),
+    "empty": (lambda x: (x * 2, x.sum(0), x.sum(1)), lambda: (_normal(0, 5),)),
+    "one": (lambda x: (x * 2).sum(), lambda: (_normal(1),)),
+    "no_dimensions": (lambda x: x * 2 + 1, lambda: (_normal(1)[0],)),
+    # operators beside kernels
+    "matmul": (lambda x, y: F.relu(x @ y) + 1, lambda: (_normal(9, 20), _normal(20, 30))),
+    "convolution": (
+        lambda x, w: F.relu(F.conv2d(x, w, padding=1)),
+        lambda: (_normal(2, 3, 9, 9), _normal(8, 3, 3, 3)),
+    ),
+    "pools": (
+        lambda x: (F.max_pool2d(x, 3, 2), F.avg_pool2d(x, 2), F.interpolate(x, scale_factor=2)),
+        lambda: (_normal(2, 3, 12, 12),),
+    ),
+    "attention": (
+        lambda q: F.scaled_dot_product_attention(q, q, q),
+        lambda: (_normal(2, 4, 16, 8),),
+    ),
+    "called": (
+        lambda x: (x.cumsum(0) * 2, x.sort(0).values, torch.lgamma(x) + 1, torch.digamma(x) * 2),
+        lambda: (torch.rand(50) + 1,),
+    ),
+}
+#: For devices that are slow to simulate: one of each layout.
+FEW = (
+    "unary:torch.float32",
+    "integers:torch.int64",
+    "special",
+    "rows",
+    "tiles",
+    "columns",
+    "softmax_of_columns",
+    "batch_norm",
+    "softmax",
+    "argmax_of_ties",
+    "index",
+    "accumulate",
+    "number_of_the_cpu",
+)

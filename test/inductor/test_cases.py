@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiled functions compute what eager ones do, on every driver, and compile for cards."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import CASES, FEW
+from driver_in_child import with_driver
+from nvrtc import NVRTC, needs_nvrtc
+from suites import CUDA, FAKE_NVRTC, NO_GPU, SIM, STANDIN, needs_cuda_driver, needs_standin
+
+from hal_conformance import abi, modules
+from hal_conformance.abi import Status
+from hal_conformance.driver import Driver
+
+HERE = Path(__file__).parent
+
+
+def compiled(directory: Path, names: list[str], **environment: str) -> dict[str, Any]:
+    """What compiled.py finds, in a process that shares no cache with others."""
+    output = directory / "result.json"
+    own = {
+        "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
+        "PUONE_MODULE_CACHE": str(directory / "modules"),
+        "PYTHONPATH": ":".join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, str(HERE / "compiled.py"), str(output), *names],
+        env={**os.environ, **own, **environment},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr
+    result: dict[str, Any] = json.loads(output.read_text())
+    return result
+
+
+@pytest.fixture(scope="module")
+def on_sim(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return compiled(tmp_path_factory.mktemp("sim"), list(CASES), PUONE_DRIVER=str(SIM))
+
+
+@pytest.fixture(scope="module")
+def over_standin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return compiled(
+        tmp_path_factory.mktemp("standin"),
+        list(FEW),
+        PUONE_DRIVER=str(STANDIN),
+        PUONE_CUDA_NVRTC=str(FAKE_NVRTC),
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_compiled_is_eager(on_sim: dict[str, Any], name: str) -> None:
+    assert on_sim["cases"][name] == ""
+
+
+@needs_standin
+@pytest.mark.parametrize("name", FEW)
+def test_the_same_source_runs_on_a_grid_of_threads(over_standin: dict[str, Any], name: str) -> None:
+    assert over_standin["cases"][name] == ""
+
+
+def test_most_cases_are_kernels(on_sim: dict[str, Any]) -> None:
+    """Otherwise they would say nothing about the generator."""
+    assert len(on_sim["kernels"]) >= len(CASES)
+
+
+@needs_cuda_driver
+@needs_nvrtc
+def test_every_kernel_compiles_for_a_card(on_sim: dict[str, Any]) -> None:
+    sources = [source.encode() for source in on_sim["kernels"]]
+
+    def work(hal: Driver) -> list[str]:
+        hal.ok(hal.api.init())
+        target = abi.ModuleOptions(target=b"sm_90")
+        return [
+            f"{hal.message()}\n{source.decode()}"
+            for source in sources
+            if modules.try_compile(hal, source, target)[0] != Status.OK
+        ]
+
+    environment = {"PUONE_MODULE_CACHE": "none", "PUONE_CUDA_NVRTC": str(NVRTC), **NO_GPU}
+    ending = with_driver(CUDA, environment, work)
+    assert str(ending) == "exit status 0"
+    assert ending.payload.decode() == "[]"
