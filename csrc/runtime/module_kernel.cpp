@@ -14,7 +14,16 @@ namespace puone {
 namespace {
 
 const puone_module_api& api() {
-  return requireExtension<puone_module_api>(PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION);
+  const auto* const found =
+      findExtension<puone_module_api>(hal(), PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION);
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      found != nullptr,
+      "puone: the driver \"",
+      driverState().name,
+      "\" does not have the extension \"module\", so it cannot compile kernels while the program "
+      "runs. torch.compile needs that for inductor; use torch.compile(model, "
+      "backend=\"aot_eager\")");
+  return *found;
 }
 
 constexpr uint64_t kValueSize = sizeof(uint64_t);

@@ -98,6 +98,14 @@ def _integers(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
     ]
 
 
+def _between(dtype: torch.dtype) -> Callable[[], tuple[Any, ...]]:
+    return lambda: ((torch.rand(5, 77) * 2 - 1).to(dtype),)
+
+
+def _two(dtype: torch.dtype, offset: float = 0) -> Callable[[], tuple[Any, ...]]:
+    return lambda: (_normal(5, 77, dtype=dtype), _normal(5, 77, dtype=dtype) + offset)
+
+
 def _whole(dtype: torch.dtype) -> Callable[[], tuple[Any, ...]]:
     low = 0 if dtype == torch.uint8 else -100
     return lambda: tuple(torch.randint(low, 100, (3, 41)).to(dtype) for _ in range(2))
@@ -114,21 +122,9 @@ def _tail(x: torch.Tensor) -> torch.Tensor:
 
 
 CASES: dict[str, Case] = {
-    **{
-        f"unary:{t}": (_unary, lambda t=t: (torch.rand(5, 77).mul(2).sub(1).to(t),))
-        for t in _FLOATS
-    },
-    **{
-        f"binary:{t}": (_binary, lambda t=t: (_normal(5, 77, dtype=t), _normal(5, 77, dtype=t)))
-        for t in _FLOATS
-    },
-    **{
-        f"composed:{t}": (
-            _composed,
-            lambda t=t: (_normal(5, 77, dtype=t), _normal(5, 77, dtype=t) + 8),
-        )
-        for t in (torch.float32, torch.float64)
-    },
+    **{f"unary:{dtype}": (_unary, _between(dtype)) for dtype in _FLOATS},
+    **{f"binary:{dtype}": (_binary, _two(dtype)) for dtype in _FLOATS},
+    **{f"composed:{dtype}": (_composed, _two(dtype, 8)) for dtype in _FLOATS[:2]},
     **{f"integers:{t}": (_integers, _whole(t)) for t in _INTEGERS},
     "special": (
         lambda x, y: [
