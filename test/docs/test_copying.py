@@ -129,7 +129,7 @@ def skeleton(compiled: set[str]) -> set[str]:
     python = {
         path.relative_to(ROOT).as_posix()
         for folder in PACKAGE
-        for path in (ROOT / folder).iterdir()
+        for path in (ROOT / folder).rglob("*")
         if path.suffix in {".py", ".pyi", ".typed"} and path.name != "_build.py"
     }
     return found | BUILD | python

@@ -45,7 +45,9 @@ def compiled(directory: Path, names: list[str], **environment: str) -> dict[str,
 
 @pytest.fixture(scope="module")
 def on_sim(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return compiled(tmp_path_factory.mktemp("sim"), list(CASES), PUONE_DRIVER=str(SIM))
+    """Under the sanitizer, which knows of kernels what the generator declares of them."""
+    directory = tmp_path_factory.mktemp("sim")
+    return compiled(directory, list(CASES), PUONE_DRIVER=str(SIM), PUONE_SANITIZE="raise")
 
 
 @pytest.fixture(scope="module")

@@ -77,8 +77,10 @@ PYTHON_NEVER = {
 # Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.
 VENDOR = "cuda"
 VENDOR_HOME = "csrc/drivers/cuda"
+WRAPPER = "reference_backend/torch_puone/_inductor/wrapper.py"
 VENDOR_ALLOWED = {
     ("csrc/runtime/driver.cpp", 'bundledDriver("cuda")'): "the driver's name, as default choice",
+    (WRAPPER, "codegen_cuda_stream_enter"): "inductor's name for streams of any device",
 }
 
 

@@ -139,6 +139,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.loop_loads: list[sympy.Expr] = []  # where loops load
         self.access: dict[str, int] = {}  # of each buffer, by its name in the kernel
         self.full: set[str] = set()  # buffers of which every element is touched
+        self.rewritten: set[str] = set()  # buffers of which every element is written, then read
         self.errors: list[str] = []
         self.parameters: list[Parameter] = []
         self.grid = _Grid("1", "0")
@@ -200,10 +201,15 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     def _touch(
         self, variable: str, name: str, index: sympy.Expr, how: int, whole: bool = True
     ) -> None:
+        whole = whole and not self.is_masked and self._covers(name, index)
+        if variable in self.rewritten:
+            how &= ~_READ  # what the kernel wrote itself, not what was there
         self.access[variable] = self.access.get(variable, 0) | how
         self.touched.append(index)
-        if whole and not self.is_masked and self._covers(name, index):
+        if whole:
             self.full.add(variable)
+        if whole and how == _WRITE and not self.access[variable] & _READ:
+            self.rewritten.add(variable)
 
     def _covers(self, name: str, index: sympy.Expr) -> bool:
         """Whether the index takes the place of every element from the first to the last."""
