@@ -353,13 +353,14 @@ PUONE_COMPARISON(le, <=)
 PUONE_COMPARISON(ge, >=)
 #undef PUONE_COMPARISON
 
+// Both operands are there: a branch would keep loops from being vectorised.
 template <class A, class B>
 PUONE_FN bool logical_and(A a, B b) {
-  return isNonzero(a) && isNonzero(b);
+  return (isNonzero(a) & isNonzero(b)) != 0;
 }
 template <class A, class B>
 PUONE_FN bool logical_or(A a, B b) {
-  return isNonzero(a) || isNonzero(b);
+  return (isNonzero(a) | isNonzero(b)) != 0;
 }
 template <class A, class B>
 PUONE_FN bool logical_xor(A a, B b) {

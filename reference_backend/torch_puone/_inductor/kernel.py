@@ -278,7 +278,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         count = 3 if kind.startswith("welford") else 1
         results = tuple(self.cse.newvar(dtype=dtype, shape=()) for _ in range(count))
         names = [str(result) for result in results]
-        if kind in _FOLDS:
+        if kind == "any":
+            reduction = _any(names, value)
+        elif kind in _FOLDS:
             of = computed(src_dtype if kind in ("max", "min") else dtype)
             reduction = _fold(kind, of, names, value)
         elif kind in ("argmax", "argmin"):
@@ -551,7 +553,6 @@ _FOLDS = {
     "sum": ("T(0)", "ops::add(a, b)"),
     "prod": ("T(1)", "ops::mul(a, b)"),
     "xor_sum": ("T(0)", "a ^ b"),
-    "any": ("false", "a || b"),
     "max": ("ops::lowest<T>()", "ops::maximum(a, b)"),
     "min": ("ops::highest<T>()", "ops::minimum(a, b)"),
 }
@@ -568,6 +569,13 @@ def _fold(kind: str, of: str, names: list[str], value: Any) -> Reduction:
         f"ops::to_dtype<{of}>({value})",
         {names[0]: (of, "{}")},
     )
+
+
+def _any(names: list[str], value: Any) -> Reduction:
+    """In words: loops over bool are not vectorised together with loops over float."""
+    word = "int32_t"
+    loaded = f"{word}(ops::to_dtype<bool>({value}))"
+    return Reduction("reduce", word, word, "0", "a | b", loaded, {names[0]: ("bool", "{} != 0")})
 
 
 def _position(kind: str, of: str, names: list[str], value: Any, index: str) -> Reduction:

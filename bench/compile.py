@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compiled functions against eager ones: `python -m bench.compile [--rounds N] [NAME...]`.
+
+Each program runs eagerly on puone, compiled on puone, and compiled by inductor for CPU tensors, in
+turn in one process; the figures are medians of the rounds. Ends with status 1 if a compiled program
+on puone is slower than its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+
+import torch_puone  # noqa: F401 - registers the device
+
+
+class Program(NamedTuple):
+    function: Callable[..., Any]
+    shapes: list[tuple[int, ...]]
+    eager: float  # how many times faster than eager it shall be
+    cpu: float = 0.8  # and than inductor for the CPU
+
+
+def chain(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """Eight pointwise operators."""
+    return ((((x * y + x).relu() - y) * 0.5).abs() + 1).sqrt() * x
+
+
+def mlp(x: torch.Tensor, up: torch.Tensor, down: torch.Tensor) -> torch.Tensor:
+    hidden = torch.nn.functional.gelu(torch.nn.functional.layer_norm(x, x.shape[-1:]) @ up)
+    return x + hidden @ down
+
+
+def batch_norm(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.batch_norm(x, None, None, training=True).relu()
+
+
+MILLION = 1 << 20
+PROGRAMS = {
+    "chain": Program(chain, [(MILLION,), (MILLION,)], 3.0),
+    "softmax": Program(lambda x: torch.softmax(x * 2, -1), [(8192, 128)], 1.3),
+    "layer_norm": Program(
+        lambda x, b: torch.nn.functional.layer_norm(x + b, (128,)), [(8192, 128), (128,)], 1.3
+    ),
+    "gelu_mlp": Program(mlp, [(4096, 256), (256, 1024), (1024, 256)], 1.3),
+    "bias_gelu": Program(lambda x, b: torch.nn.functional.gelu(x + b), [(8192, 128), (128,)], 0.85),
+    "batch_norm": Program(batch_norm, [(64, 32, 32, 16)], 0.85),
+    "standardise": Program(lambda x: (x - x.mean(0)) / x.std(0), [(8192, 128)], 0.85),
+    "sum": Program(lambda x: x.sum(), [(MILLION,)], 0.85),
+    "sum_of_columns": Program(lambda x: x.sum(0), [(8192, 128)], 0.85),
+    "transposition": Program(lambda x: x.t().contiguous() + 1, [(1024, 1024)], 0.85),
+}
+
+
+def seconds(call: Callable[[], object]) -> float:
+    torch.accelerator.synchronize()
+    start = time.perf_counter()
+    call()
+    torch.accelerator.synchronize()
+    return time.perf_counter() - start
+
+
+def measure(program: Program, rounds: int) -> tuple[float, float, float]:
+    """Median seconds: eager, compiled, compiled for the CPU."""
+    torch.manual_seed(0)
+    host = [torch.randn(shape) / shape[-1] ** 0.5 for shape in program.shapes]
+    device = [tensor.to("puone") for tensor in host]
+    torch._dynamo.reset()
+    compiled, for_cpu = torch.compile(program.function), torch.compile(program.function)
+    result = compiled(*device)
+    torch.testing.assert_close(result.cpu(), program.function(*host), rtol=1e-3, atol=1e-4)
+    calls: list[Callable[[], object]] = [
+        lambda: program.function(*device),
+        lambda: compiled(*device),
+        lambda: for_cpu(*host),
+    ]
+    for call in calls:
+        for _ in range(3):
+            call()
+    times = [[seconds(call) for call in calls] for _ in range(rounds)]
+    eager, ours, cpu = (statistics.median(column) for column in zip(*times, strict=True))
+    return eager, ours, cpu
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.compile",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--rounds", type=int, default=51)
+    parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], metavar="NAME")
+    options = parser.parse_args()
+    torch.set_num_threads(2)
+    missed = 0
+    print(f"{'program':16}{'eager ms':>10}{'compiled':>10}{'for CPU':>10}  ratios")
+    for name in options.names or PROGRAMS:
+        program = PROGRAMS[name]
+        eager, ours, cpu = measure(program, options.rounds)
+        met = eager / ours >= program.eager and cpu / ours >= program.cpu
+        missed += not met
+        print(
+            f"{name:16}{eager * 1e3:10.2f}{ours * 1e3:10.2f}{cpu * 1e3:10.2f}"
+            f"  {eager / ours:.2f} of eager (wanted {program.eager:.2f}),"
+            f" {cpu / ours:.2f} of the CPU (wanted {program.cpu:.2f})"
+            f"{'' if met else '  MISSED'}",
+            flush=True,
+        )
+    print(f"{missed} of {len(options.names or PROGRAMS)} missed")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
