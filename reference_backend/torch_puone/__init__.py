@@ -124,7 +124,7 @@ if not typing.TYPE_CHECKING:  # to a type checker it would mean that every name 
         if name == "_initialized":
             return is_initialized()
         if name in _inductor.NAMES:
-            return _inductor.register()  # None
+            return _inductor.register()
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

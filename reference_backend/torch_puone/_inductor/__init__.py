@@ -9,21 +9,28 @@ which it does when it is used for the first time, for any device. Newer versions
 
 from __future__ import annotations
 
+import torch
+
 from .._after_import import after_import
 
 #: The attributes of the device module that inductor reads.
 NAMES = ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen")
 
 
-def register() -> None:
+def register() -> object:
     """Register the backend with inductor. A second call changes nothing.
 
-    It returns None, the value of each of NAMES: then inductor registers nothing of its own, which
-    would lack what belongs to the key of its caches.
+    Gives the value of each of NAMES. It is None, so that inductor registers nothing of its own,
+    which would lack what belongs to the key of its caches; or, if it is too old, what raises.
     """
+    from . import refusal
+
+    if tuple(map(int, torch.__version__.split(".")[:2])) < refusal.SINCE:
+        return refusal.NoCodegen
     from . import registration
 
     registration.register()
+    return None
 
 
 def follow_dynamo() -> None:
