@@ -12,7 +12,7 @@ from typing import NoReturn
 #: The first version of PyTorch with all that the backend derives from.
 SINCE = (2, 13)
 MESSAGE = (
-    "puone has a backend for inductor, the default of torch.compile, from PyTorch 2.13 on. Upgrade, "
+    "puone has a backend for inductor, the default of torch.compile, from PyTorch 2.13 on. Upgrade "
     'or use torch.compile(model, backend="aot_eager"), which captures and differentiates graphs '
     "and runs their operators one by one."
 )
