@@ -34,29 +34,29 @@ void GeneratorImpl::refuseInCapture() const {
 
 void GeneratorImpl::set_current_seed(uint64_t seed) {
   refuseInCapture();
-  seed_ = seed;
-  offset_ = 0;
+  state_->seed = seed;
+  state_->offset = 0;
 }
 
 void GeneratorImpl::set_offset(uint64_t offset) {
   refuseInCapture();
   TORCH_CHECK(offset % 4 == 0, "generator offset must be a multiple of 4, got ", offset);
-  offset_ = offset;
+  state_->offset = offset;
 }
 
 uint64_t GeneratorImpl::get_offset() const {
   refuseInCapture();
-  return offset_;
+  return state_->offset;
 }
 
 uint64_t GeneratorImpl::current_seed() const {
   refuseInCapture();
-  return seed_;
+  return state_->seed;
 }
 
 uint64_t GeneratorImpl::seed() {
   set_current_seed(c10::detail::getNonDeterministicRandom());
-  return seed_;
+  return state_->seed;
 }
 
 void GeneratorImpl::set_state(const c10::TensorImpl& state) {
@@ -74,7 +74,7 @@ void GeneratorImpl::set_state(const c10::TensorImpl& state) {
   std::memcpy(&offset, bytes + kSeedBytes, kOffsetBytes);
   // The offset first: it may be refused, and the state must then be left as it was.
   set_offset(offset);
-  seed_ = seed;
+  state_->seed = seed;
 }
 
 c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
@@ -82,17 +82,32 @@ c10::intrusive_ptr<c10::TensorImpl> GeneratorImpl::get_state() const {
   auto state = at::detail::empty_cpu(
       {static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte, {}, {}, {}, {});
   auto* bytes = static_cast<char*>(state.data_ptr());
-  std::memcpy(bytes, &seed_, kSeedBytes);
-  std::memcpy(bytes + kSeedBytes, &offset_, kOffsetBytes);
+  std::memcpy(bytes, &state_->seed, kSeedBytes);
+  std::memcpy(bytes + kSeedBytes, &state_->offset, kOffsetBytes);
   return state.getIntrusivePtr();
+}
+
+c10::intrusive_ptr<c10::GeneratorImpl> GeneratorImpl::graphsafe_get_state() const {
+  auto same = c10::make_intrusive<GeneratorImpl>(device().index());
+  same->state_ = state_;
+  return same;
+}
+
+void GeneratorImpl::graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) {
+  TORCH_CHECK(
+      other.defined() && other->device().type() == kDeviceType,
+      "Expected the state of a '",
+      kDeviceType,
+      "' generator");
+  state_ = c10::static_intrusive_pointer_cast<GeneratorImpl>(other)->state_;
 }
 
 // [quote: reserve]
 std::pair<uint64_t, uint64_t> GeneratorImpl::reserve(uint64_t numbers) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const uint64_t before = offset_;
-  offset_ += rounded(numbers);
-  return {seed_, before};
+  const uint64_t before = state_->offset;
+  state_->offset += rounded(numbers);
+  return {state_->seed, before};
 }
 // [end: reserve]
 
@@ -104,8 +119,7 @@ PhiloxPosition GeneratorImpl::draw(uint64_t numbers, const Stream& stream) {
 
 GeneratorImpl* GeneratorImpl::clone_impl() const {
   auto* copy = new GeneratorImpl(device().index());
-  copy->seed_ = seed_;
-  copy->offset_ = offset_;
+  *copy->state_ = *state_;
   return copy;
 }
 

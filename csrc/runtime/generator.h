@@ -7,6 +7,7 @@
 #include <ATen/core/Generator.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -36,6 +37,11 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   void set_state(const c10::TensorImpl& state) override;
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
+  // Two generators with one state, and another state for this one: PyTorch exchanges states so, by
+  // reference, where values cannot be read, and to repeat what was drawn. Not thread-safe.
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override;
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override;
+
   // Takes the next `numbers` of 32 bits, rounded up to a multiple of 4: what each thread of a
   // kernel may draw. Returns {seed, offset before}. Thread-safe.
   std::pair<uint64_t, uint64_t> reserve(uint64_t numbers);
@@ -52,8 +58,11 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   GeneratorImpl* clone_impl() const override;
   void refuseInCapture() const;
 
-  uint64_t seed_ = c10::default_rng_seed_val;
-  uint64_t offset_ = 0;
+  struct State {
+    uint64_t seed = c10::default_rng_seed_val;
+    uint64_t offset = 0;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 // The device's default generator; -1 is the current device. Lives as long as the process.

@@ -125,7 +125,7 @@ void ModuleKernel::launch(
   puone_module_arguments first{};
   first.count = count;
   first.work = work;
-  c10::SmallVector<unsigned char, 512> args(placeOf(values.size()));
+  c10::SmallVector<unsigned char, 512> args(placeOf(values.size()), 0);
   std::memcpy(args.data(), &first, sizeof(first));
   std::memcpy(args.data() + sizeof(first), values.data(), kValueSize * values.size());
   Workspace workspace(stream);

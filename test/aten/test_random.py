@@ -496,3 +496,27 @@ def test_what_the_cpu_refuses_is_refused_with_the_same_kind_of_error(
             draw(device)
         errors.append(raised.type)
     assert errors[0] is errors[1]
+
+
+class TestSharedStates:
+    """graphsafe_get_state() and graphsafe_set_state(): states by reference."""
+
+    def test_generators_with_one_state_draw_one_sequence(self) -> None:
+        one, other = (torch.Generator("puone") for _ in range(2))
+        one.manual_seed(5)
+        alone = one.clone_state()
+        other.graphsafe_set_state(one.graphsafe_get_state())
+        for turn in (one, other, one):
+            draws = [torch.rand(4, device="puone", generator=g) for g in (turn, alone)]
+            assert torch.equal(*draws)
+        assert one.get_offset() == other.get_offset() == alone.get_offset()
+
+    def test_a_state_goes_on_where_it_was_left(self) -> None:
+        generator = torch.Generator("puone").manual_seed(5)
+        before = generator.graphsafe_get_state()
+        generator.graphsafe_set_state(torch.Generator("puone").manual_seed(6))
+        assert (generator.initial_seed(), before.initial_seed()) == (6, 5)
+
+    def test_the_state_of_another_device_is_refused(self) -> None:
+        with pytest.raises(RuntimeError, match="Expected the state of a 'puone' generator"):
+            torch.Generator("puone").graphsafe_set_state(torch.Generator())

@@ -68,7 +68,16 @@ def register() -> None:
     for function in (torch_puone.device_count, torch_puone.is_available):
         torch.compiler.assume_constant_result(function)
     torch.compiler.allow_in_graph(torch_puone.stream)  # Dynamo has a context for it
+    _register_generator_states(device)
     torch.compiler.substitute_in_graph(torch_puone.current_stream)(_current_stream)  # type: ignore[arg-type]
+
+
+def _register_generator_states(device: str) -> None:
+    """So that a backward pass repeats what a checkpoint drew. PyTorch 2.13 asks devices for it."""
+    from torch._functorch._aot_autograd import utils
+
+    if hasattr(utils, "register_graphsafe_rng_device_type"):
+        utils.register_graphsafe_rng_device_type(device)
 
 
 def _current_stream(device: torch.types.Device = None) -> torch.Stream:
