@@ -61,7 +61,20 @@ const at::Tensor& bufferOf(
       tensor.element_size(),
       " bytes instead of ",
       parameter.element);
+  TORCH_CHECK(
+      !tensor.is_neg() && !tensor.is_conj(),
+      "the argument ",
+      parameter.name,
+      " is negated or conjugated when it is read, which graphs do not do: call resolve_neg() or "
+      "resolve_conj() on it before");
   return tensor;
+}
+
+// The bits of an int64_t or uint64_t.
+uint64_t integerOf(const py::handle& given) {
+  const unsigned long long bits = PyLong_AsUnsignedLongLongMask(given.ptr());
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return bits;
 }
 
 // Reading must not separate a tensor from a lazy clone of it.
@@ -105,7 +118,7 @@ void launch(
         break;
       }
       case Kind::kInteger:
-        values.push_back(static_cast<uint64_t>(given.cast<int64_t>()));
+        values.push_back(integerOf(given));
         break;
       case Kind::kReal:
         values.push_back(std::bit_cast<uint64_t>(given.cast<double>()));

@@ -116,6 +116,18 @@ def _special() -> tuple[Any, ...]:
     return values.repeat(9), values.repeat_interleave(9)
 
 
+def _accumulated(x: torch.Tensor, i: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    return x.index_put((i,), v, accumulate=True)
+
+
+def _to_accumulate(dtype: torch.dtype) -> Callable[[], tuple[Any, ...]]:
+    return lambda: (
+        torch.zeros(7, 5, dtype=dtype),
+        torch.randint(0, 7, (20,)),
+        torch.randint(0, 4, (20, 5)).to(dtype),
+    )
+
+
 def _tail(x: torch.Tensor) -> torch.Tensor:
     """Overlapping reads at a distance, which may not become another order."""
     return x[1:] * 2 + x[:-1]
@@ -224,9 +236,53 @@ CASES: dict[str, Case] = {
     "strided_input": (lambda x: (x * 2).sum(0), lambda: (_normal(60, 90)[::2, 1::3],)),
     "broadcast": (lambda x, y: x + y, lambda: (_normal(7, 1, 80), _normal(1, 5, 1))),
     "number_of_the_cpu": (lambda x, y: x * y + 1, lambda: (_normal(80), torch.tensor(3.5))),
+    "number_of_64_bits": (
+        lambda x, y: x + y.to(torch.float64),
+        lambda: (_normal(80).double(), torch.tensor(2**63 + 5, dtype=torch.uint64)),
+    ),
     "empty": (lambda x: (x * 2, x.sum(0), x.sum(1)), lambda: (_normal(0, 5),)),
     "one": (lambda x: (x * 2).sum(), lambda: (_normal(1),)),
     "no_dimensions": (lambda x: x * 2 + 1, lambda: (_normal(1)[0],)),
+    # what a kernel stores in place, it must not read again as it was
+    "in_place_and_moments": (
+        lambda a, w, r: (F.layer_norm(h := (a @ w) * 2 + r, (128,)), h),
+        lambda: (_normal(16, 32), _normal(32, 128), _normal(16, 128)),
+    ),
+    "in_place_and_two_sums": (
+        lambda a, w: ((h := (a @ w) * 2).sum(-1), h.amax(-1), h),
+        lambda: (_normal(16, 32), _normal(32, 128)),
+    ),
+    "in_place_and_columns": (
+        lambda a, w: ((h := (a @ w) * 2).sum(0), h.var(0), h),
+        lambda: (_normal(50, 32), _normal(32, 64)),
+    ),
+    "stored_once_and_read_by_columns": (
+        lambda a, w, x: (y := a @ w + 1, (x - y).abs().sum(0)),
+        lambda: (_normal(32), _normal(32, 64), _normal(50, 64)),
+    ),
+    "stored_once_and_read_by_rows": (
+        lambda a, x: (y := a.cumsum(0) * 2 + 1, (x - y[:, None]).abs().sum(1)),
+        lambda: (_normal(16), _normal(16, 600)),
+    ),
+    "added_once_beside_moments": (
+        lambda g, i: (
+            torch.zeros(8, 64, device=g.device).index_put((i,), g, accumulate=True),
+            g.var(1),
+        ),
+        lambda: (_normal(16, 64), torch.randint(0, 8, (16,))),
+    ),
+    "results_read_by_other_columns": (
+        lambda x: (x.t().contiguous() - x.mean(0)[:, None], x.t().contiguous().softmax(-1)),
+        lambda: (_normal(50, 48),),
+    ),
+    "argmax_of_permuted": (
+        lambda x: (x.t().argmax(), (x.t() + 1).argmin(), x.permute(1, 0).flatten().argmax()),
+        lambda: (_normal(33, 70),),
+    ),
+    **{
+        f"accumulate:{dtype}": (_accumulated, _to_accumulate(dtype))
+        for dtype in (*_FLOATS, *_INTEGERS)
+    },
     # operators beside kernels
     "matmul": (lambda x, y: F.relu(x @ y) + 1, lambda: (_normal(9, 20), _normal(20, 30))),
     "convolution": (
@@ -261,4 +317,9 @@ FEW = (
     "index",
     "accumulate",
     "number_of_the_cpu",
+    "in_place_and_moments",
+    "stored_once_and_read_by_rows",
+    "results_read_by_other_columns",
+    "accumulate:torch.bfloat16",
+    "accumulate:torch.int8",
 )

@@ -76,6 +76,39 @@ for n in (5, 9, 33):
     torch.testing.assert_close(f(x), torch.softmax(x, -1) + x.sum())
 assert counters["stats"]["unique_graphs"] == 1, counters["stats"]
 """,
+    "sizes_that_change_are_passed_to_kernels": """
+def same(function, *shapes):
+    compiled = torch.compile(function, dynamic=True)
+    for shape in shapes:
+        x = torch.randn(*shape, device="puone")
+        torch.testing.assert_close(compiled(x), function(x))
+
+same(lambda x: x.softmax(0), (33, 70), (9, 65))
+same(lambda x: x * (x.shape[0] / 2), (3, 5), (4, 9))
+same(lambda x: torch.full_like(x, x.shape[0] / 4), (3, 5), (7, 9))
+same(lambda x: ((x * 2).sum(0), (x[1:] * 3).sum(1), x[:, 2:].reshape(-1) + 1), (9, 5), (4, 70))
+same(lambda x: (x.t().contiguous() + 1, x.sum(0), x.var(1)), (33, 70), (65, 9))
+same(lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]).mean(0), (33, 70), (6, 129))
+""",
+    "sums_over_what_was_not_written_whole_raise_no_alarm": """
+with torch.puone.sanitizer.watch("raise"):
+    e = torch.empty(64, device="puone")
+    e[::2] = 1
+    torch.compile(lambda x: x[::2].repeat_interleave(2) + 1)(e)
+    t = torch.empty(32, device="puone")
+    t[:11].fill_(1)
+    torch.compile(lambda x: x.as_strided((8, 4), (1, 1)) * 2)(t)
+    torch.puone.synchronize()
+""",
+    "negated_arguments_are_refused": """
+x = torch.imag(torch.randn(5, 64, dtype=torch.complex64, device="puone").conj())
+try:
+    torch.compile(lambda x: x * 2)(x)
+except RuntimeError as error:
+    assert "resolve_neg()" in str(error), error
+else:
+    raise AssertionError("nothing was raised")
+""",
     "training_gives_the_eager_gradients": """
 import copy
 net = torch.nn.Sequential(

@@ -3,6 +3,7 @@
 // blocks and threads as geometry.h has for the arguments.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
 
@@ -24,6 +25,13 @@ namespace puone::kernels::PUONE_ISA {
 /// each has one thread.
 class ModuleBlock : public Block {
  public:
+  /// What threads computed before, one of them may overwrite now.
+  template <class F>
+  PUONE_DEVICE void once(const F& f) const {
+    __syncthreads();
+    Block::once(f);
+  }
+
   template <class T, class Load, class Combine>
   PUONE_DEVICE T reduceRows(
       int64_t rows, int64_t length, T identity, const Load& load, const Combine& combine) const {
@@ -47,7 +55,9 @@ class ModuleBlock : public Block {
   /// Calls f(column, i) for all columns of [0, width) and i of [0, n).
   template <class F>
   PUONE_DEVICE void eachOfColumns(int64_t width, int64_t n, const F& f) const {
-    each(width * n, [=](int64_t i) PUONE_DEVICE { f(i % width, i / width); });
+    each(width, [=](int64_t column) PUONE_DEVICE {
+      for (int64_t i = 0; i < n; ++i) f(column, i);
+    });
   }
 
   /// out[column]: the combination of load(column, 0) ... load(column, n - 1), for the thread that
@@ -86,13 +96,29 @@ namespace ops {
 /// *at = write(read(*at) + value), as one step.
 template <class E, class V>
 PUONE_DEVICE inline void atomic_add(E* at, V value) {
-  const E addend = write<E>(value);
-  if constexpr (std::is_integral_v<E> && sizeof(E) == 8) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(at), static_cast<unsigned long long>(addend));
-  } else if constexpr (std::is_integral_v<E> && sizeof(E) == 4) {
-    atomicAdd(reinterpret_cast<unsigned*>(at), static_cast<unsigned>(addend));
+  if constexpr (std::is_same_v<E, float> || std::is_same_v<E, double>) {
+    atomicAdd(at, write<E>(value));
+  } else if constexpr (sizeof(E) == 8) {
+    atomicAdd(
+        reinterpret_cast<unsigned long long*>(at),
+        static_cast<unsigned long long>(write<E>(value)));
+  } else if constexpr (sizeof(E) == 4) {
+    atomicAdd(reinterpret_cast<unsigned*>(at), static_cast<unsigned>(write<E>(value)));
   } else {
-    atomicAdd(at, addend); // float and double
+    // Devices exchange words: the element is a part of one.
+    const auto address = reinterpret_cast<uintptr_t>(at);
+    auto* const word = reinterpret_cast<unsigned*>(address & ~uintptr_t{3});
+    const unsigned shift = 8 * static_cast<unsigned>(address & 3);
+    const unsigned mask = (sizeof(E) == 1 ? 0xffu : 0xffffu) << shift;
+    using Bits = std::conditional_t<sizeof(E) == 1, uint8_t, uint16_t>;
+    unsigned old = *word, seen;
+    do {
+      seen = old;
+      const E before = std::bit_cast<E>(static_cast<Bits>((seen & mask) >> shift));
+      const E after = write<E>(add(read(before), value));
+      const unsigned bits = unsigned{std::bit_cast<Bits>(after)} << shift;
+      old = atomicCAS(word, seen, (seen & ~mask) | bits);
+    } while (old != seen);
   }
 }
 

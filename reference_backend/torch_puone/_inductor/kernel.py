@@ -23,7 +23,6 @@ from torch._inductor.codegen.common import (
     TensorArg,
 )
 from torch._inductor.codegen.simd import IterationRangesEntry, IterationRangesRoot, SIMDKernel
-from torch._inductor.utils import sympy_product
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.printers import CppPrinter
@@ -46,6 +45,7 @@ from .source import (
     Results,
     Rows,
     Split,
+    fits_columns,
     indented,
 )
 from .types import computed, stored
@@ -112,7 +112,10 @@ class _Collected:
 
 
 class _Grid(NamedTuple):
-    """What a launch says, in Python: puone_module_arguments."""
+    """What a launch says, in Python: puone_module_arguments.
+
+    {count} stands for the number of results, {work} for that of elements of each.
+    """
 
     blocks: str  # or indices
     work: str
@@ -215,11 +218,6 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         """Whether the index takes the place of every element from the first to the last."""
         if free_symbol_is_type(index, SymT.TMP):
             return False
-        lengths = [
-            entry.length
-            for symbol, entry in self.range_tree_nodes.items()
-            if symbol in index.free_symbols
-        ]
         buffer = V.graph.try_get_buffer(name)
         if buffer is None:
             return False
@@ -227,9 +225,26 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         if len(size) != len(stride):
             return False  # a buffer that stands for a part of another one
         last = sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-        numel = sympy_product(size)
+        elements = self._elements(index)
         known = V.graph.sizevars.statically_known_equals
-        return known(sympy_product(lengths), numel) and known(last + 1, numel)
+        return elements is not None and known(last + 1, elements)
+
+    def _elements(self, index: sympy.Expr) -> sympy.Expr | None:
+        """How many neighbours from 0 on it is, each once; None if it may be anything else."""
+        known = V.graph.sizevars.statically_known_equals
+        variables = {
+            s: e.length for s, e in self.range_tree_nodes.items() if s in index.free_symbols
+        }
+        strides = {symbol: index.coeff(symbol) for symbol in variables}
+        if sympy.expand(index - sum(symbol * strides[symbol] for symbol in variables)) != 0:
+            return None
+        elements: sympy.Expr = sympy.S.One
+        while variables:
+            next_ = [symbol for symbol in variables if known(strides[symbol], elements)]
+            if not next_:
+                return None
+            elements = elements * variables.pop(next_[0])
+        return elements
 
     @staticmethod
     def _is_number(name: str) -> bool:
@@ -391,6 +406,8 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         if self._is_number(argument.buffer):
             real = argument.dtype.is_floating_point
             kind, type_ = ("real", "double") if real else ("integer", "int64_t")
+            if argument.dtype == torch.uint64:
+                type_ = "uint64_t"
             return Parameter(argument.name, kind, type_)
         access = self.access.get(argument.name, _READ | _WRITE)
         const = "" if access & _WRITE else "const "
@@ -437,22 +454,26 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
                 (inner if of_place else outer).append(self._entry(entry, value))
         return outer, inner
 
-    def _count(self, name: str) -> str:
-        return " * ".join(self._numel_in_python(name, tree) for tree in self._outer_trees()) or "1"
+    def _grid(self, name: str) -> list[str]:
+        """What a launch of the kernel that Python calls so says of the grid."""
+        outer = [self._numel_in_python(name, tree) for tree in self._outer_trees()]
+        reduced = [tree for tree in self.range_trees if tree.is_reduction and self.reduces]
+        work = [self._numel_in_python(name, tree) for tree in reduced]
+        numbers = {"count": " * ".join(outer) or "1", "work": " * ".join(work) or "0"}
+        return [each.format(**numbers) for each in self.grid]
 
-    def _layout(self, name: str) -> Layout:
-        """And what a launch says of the grid."""
+    def _layout(self, columns: bool) -> Layout:
+        """Sets the grid, too."""
         if self.reduces:
-            return self._layout_of_reductions(name)
-        count = self._count(name)
+            return self._layout_of_reductions(columns)
         inner, length = self._inner()
         trees = self._outer_trees()
         is_one_row = len(trees) == 1 and length == trees[0].numel
         if length is None or length < _LEAST_ROW or is_one_row:
-            self.grid = _Grid(count, "0")
+            self.grid = _Grid("{count}", "0")
             return Map(self._entries("i")[0])
         tiles = self._crosses(inner)
-        rows = f"({count}) // {length}"
+        rows = f"({{count}}) // {length}"
         if tiles:
             self.grid = _Grid(f"-(-({rows}) // {ROWS})", f"{ROWS} * {length}")
         else:
@@ -466,15 +487,15 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         symbols = [entry.symbol() for entry in inner if entry.divisor == 1]
         return any(index.coeff(s) not in (0, 1) for index in self.touched for s in symbols)
 
-    def _layout_of_reductions(self, name: str) -> Layout:
-        (reduced,) = [tree for tree in self.range_trees if tree.is_reduction]
-        count, work = self._count(name), self._numel_in_python(name, reduced)
+    def _layout_of_reductions(self, columns: bool) -> Layout:
         inner, length = self._inner()
-        if length is None or length < _LEAST_COLUMNS or not self._reduces_columns(inner):
-            self.grid = _Grid(count, work)
+        columns = columns and length is not None and length >= _LEAST_COLUMNS
+        if length is None or not columns or not self._reduces_columns(inner):
+            self.grid = _Grid("{count}", "{work}")
             return Results(self._entries("index")[0])
         parts = -(-length // COLUMNS)
-        self.grid = _Grid(f"({count}) // {length} * {parts}", f"{work} * {min(length, COLUMNS)}")
+        columns_of_block = min(length, COLUMNS)
+        self.grid = _Grid(f"({{count}}) // {length} * {parts}", f"{{work}} * {columns_of_block}")
         if parts == 1:
             outer, inner_entries = self._entries("index", length)
             place, width = Entry(str(PLACE), "column"), f"{length}L"
@@ -502,14 +523,15 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     def codegen_kernel(self, name: str | None = None) -> str:
         """The arguments of runtime.kernel() but for the device, as text."""
         self.codegen_body()
-        self.parameters = self._arguments()
-        layout = self._layout(name or self.NAME)
+        parts = [self._part(each) for each in self.collected]
+        layout = self._layout(fits_columns(parts))
+        self.parameters = self._arguments()  # behind all that may ask for sizes
         fields = "".join(f"{each.type} {each.name};\n" for each in self.parameters)
         extents = "".join(
             f"int64_t {each.name}_extent;\n" for each in self.parameters if each.kind == "buffer"
         )
         aliases = "".join(each.alias for each in self.parameters)
-        body = aliases + layout.body([self._part(each) for each in self.collected])
+        body = aliases + layout.body(parts)
         source = (
             f"struct Args {{\n{indented(f'Arguments arguments;{chr(10)}{fields}{extents}')}}};\n"
             f"PUONE_MODULE_{layout.idiom}({self.NAME}, Args) {{\n{indented(body)}}}\n"
@@ -534,7 +556,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         device = V.graph.get_current_device_or_throw()
         wrapper.generate_kernel_call(
             name,
-            [str(device.index), *self.grid, *arguments],
+            [str(device.index), *self._grid(name), *arguments],
             device=device,
             triton=False,
             arg_types=[int, int, int, *(torch.dtype for _ in arguments)],

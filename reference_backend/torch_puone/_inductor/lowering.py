@@ -94,3 +94,24 @@ def store_what_is_costly(device: str) -> None:
         return is_costly or should_store(self, users, **kwargs)
 
     ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]
+
+
+def count_positions_in_order(device: str) -> None:
+    """Make the operand of argmax and argmin over several dimensions contiguous.
+
+    Inductor may go through dimensions in another order, and would count positions in that one.
+    """
+    for packet in (_ATEN.argmax, _ATEN.argmin):
+        for overload in (getattr(packet, name) for name in packet.overloads()):
+            if overload in lowerings:
+                lowerings[overload] = _of_contiguous(device, lowerings[overload])
+
+
+def _of_contiguous(device: str, lowering: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(lowering)
+    def lowered(x: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if axis is None and _is_on(device, x) and len(x.get_size()) > 1:
+            x = ir.ExternKernel.require_contiguous(x)
+        return lowering(x, axis, *args, **kwargs)
+
+    return lowered

@@ -83,14 +83,16 @@ class PuoneOverrides(OpOverrides):
     @staticmethod
     def index_expr(expr: sympy.Expr, dtype: torch.dtype) -> Any:
         kernel = V.kernel
-        index = kernel.cse.generate(
+        text = kernel.index_to_str(kernel.prepare_indexing(expr))
+        whole = bool(expr.is_integer)  # sizes that are divided by each other need not be
+        value = kernel.cse.generate(
             kernel.compute,
-            f"int64_t({kernel.index_to_str(kernel.prepare_indexing(expr))})",
+            f"int64_t({text})" if whole else f"double({text})",
             bounds=get_bounds_index_expr(expr),
-            dtype=torch.int64,
+            dtype=torch.int64 if whole else torch.float64,
             shape=(),
         )
-        return ops.to_dtype(index, dtype)
+        return ops.to_dtype(value, dtype)
 
     value_expr = index_expr
 

@@ -31,4 +31,5 @@ def register() -> None:
     )
     lowering.leave_to_operators(device)
     lowering.keep_layouts(device)
+    lowering.count_positions_in_order(device)
     lowering.store_what_is_costly(device)

@@ -91,9 +91,23 @@ class Loop:
     count: str
     entries: str  # definitions in terms of the index
     lines: str
-    lines_without_stores: str  # for the second and further reductions
+    lines_without_stores: str
     reductions: list[Reduction] = field(default_factory=list)
     split: Split | None = None
+
+    @property
+    def passes(self) -> tuple[str, str]:
+        """The lines of each reduction, and those of a pass of its own that stores, or "".
+
+        Stores in place change what another evaluation of the lines would read, and may add. So a
+        single reduction, which evaluates them once, stores as it goes; behind all others there is
+        one more pass.
+        """
+        stores = self.lines != self.lines_without_stores
+        once = len(self.reductions) == 1 and self.reductions[0].function == "reduce"
+        if once or not stores:
+            return self.lines, ""
+        return self.lines_without_stores, self.lines
 
     @property
     def parameters(self) -> str:
@@ -190,21 +204,32 @@ class Results:
 
     def _loop(self, loop: Loop) -> str:
         rows = "" if loop.split is None else "OfRows"
-        if not loop.reductions:
-            body = _function(loop.parameters, (loop.defined + loop.lines).replace(LEAVE, "return;"))
+
+        def every(lines: str) -> str:
+            body = _function(loop.parameters, (loop.defined + lines).replace(LEAVE, "return;"))
             return f"block.each{rows}({loop.space}, {body});\n"
+
+        if not loop.reductions:
+            return every(loop.lines)
+        lines, last = loop.passes
         text = ""
-        lines = loop.defined + loop.lines
         for each in loop.reductions:
-            load = _function(loop.parameters, _element(each.type, each.identity, lines, each.value))
+            element = _element(each.type, each.identity, loop.defined + lines, each.value)
+            load = _function(loop.parameters, element)
             if each.function == "welford_reduce":
                 call = f"ops::welford_reduce{'_rows' if rows else ''}(block, {loop.space}"
             else:
                 call = f"block.reduce{'Rows' if rows else ''}({loop.space}"
             text += f"const auto {each.name} = {call}, {each.identity}, {load}{each.tail});\n"
             text += each.unpacked(each.name)
-            lines = loop.defined + loop.lines_without_stores
-        return text
+        return text + (every(last) if last else "")
+
+
+def fits_columns(parts: list[Part]) -> bool:
+    """Whether what is computed once may be computed again behind its stores: it loads nothing."""
+    return not any(
+        isinstance(part, Once) and part.stores and "ops::read(" in part.lines for part in parts[:-1]
+    )
 
 
 @dataclass
@@ -237,13 +262,18 @@ class Columns:
 
     def _loop(self, loop: Loop, known: str) -> str:
         index = f"int64_t column, int64_t {loop.index}"
-        if not loop.reductions:
-            body = _function(index, (known + loop.entries + loop.lines).replace(LEAVE, "return;"))
+
+        def every(lines: str) -> str:
+            body = _function(index, (known + loop.entries + lines).replace(LEAVE, "return;"))
             return f"block.eachOfColumns(width, {loop.count}, {body});\n"
+
+        if not loop.reductions:
+            return every(loop.lines)
+        lines, last = loop.passes
         text = ""
-        lines = known + loop.entries + loop.lines
         for each in loop.reductions:
-            load = _function(index, _element(each.type, each.identity, lines, each.value))
+            element = _element(each.type, each.identity, known + loop.entries + lines, each.value)
+            load = _function(index, element)
             call = (
                 f"ops::welford_reduce_columns(block, width, {loop.count}"
                 if each.function == "welford_reduce"
@@ -254,8 +284,7 @@ class Columns:
                 f"{each.result}* const {each.name} = {each.name}_columns;\n"
                 f"{call}, {each.identity}, {load}{each.tail}, {each.name});\n"
             )
-            lines = known + loop.entries + loop.lines_without_stores
-        return text
+        return text + (every(last) if last else "")
 
 
 Layout = Map | Rows | Results | Columns
