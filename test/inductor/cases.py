@@ -203,6 +203,7 @@ CASES: dict[str, Case] = {
     "cat": (lambda x, y: torch.cat([x, y * 2], 1), lambda: (_normal(8, 70), _normal(8, 5))),
     "pad": (lambda x: F.pad(x, (1, 2, 3, 0), value=7) * 2, lambda: (_normal(8, 70),)),
     "flip_roll": (lambda x: x.flip(0) + x.roll(3, 1), lambda: (_normal(8, 70),)),
+    "roll_of_columns": (lambda x: x.t().roll(2, 1) + 1, lambda: (_normal(130, 31),)),
     "stack": (lambda x: torch.stack([x, -x]).unflatten(2, (7, 10)), lambda: (_normal(8, 70),)),
     "gather": (
         lambda x, i: x.gather(1, i) + 1,

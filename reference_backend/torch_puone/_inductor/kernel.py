@@ -69,6 +69,10 @@ class _Printer(CppPrinter):
         x, divisor = map(self._print, expr.args)
         return f"ops::floordiv(int64_t({x}), int64_t({divisor}))"
 
+    def _print_PythonMod(self, expr: sympy.Expr) -> str:  # noqa: N802
+        x, divisor = map(self._print, expr.args)
+        return f"ops::remainder(int64_t({x}), int64_t({divisor}))"
+
     def _print_ModularIndexing(self, expr: sympy.Expr) -> str:  # noqa: N802
         x, divisor, modulus = expr.args
         quotient = f"({self._print(x)})"
