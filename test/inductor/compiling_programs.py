@@ -169,6 +169,23 @@ else:
     raise AssertionError("nothing was raised")
 assert (torch.ones(2, device="puone") + 1).tolist() == [2.0, 2.0]
 """,
+    "assertions_of_a_graph_are_errors_of_the_device": """
+@torch.compile
+def f(x):
+    for k in range(6):
+        torch._assert_async((x != k).all(), f"there is a {k} {{}}")
+    return x + 1
+
+assert f(torch.full((3,), 9.0, device="puone")).tolist() == [10.0] * 3
+for k, text in ((1, "there is a 1 { }"), (5, "one of several assertions failed")):
+    f(torch.tensor([9.0, k, 9.0], device="puone"))
+    try:
+        torch.puone.synchronize()
+    except torch.AcceleratorError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"nothing was raised for {k}")
+""",
     "threads_compile_at_once": """
 results = {}
 def work(n):

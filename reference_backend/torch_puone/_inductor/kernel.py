@@ -51,6 +51,7 @@ from .source import (
 from .types import computed, stored
 
 _READ, _WRITE, _PARTIAL = 1, 2, 4  # puone_module_access_flags
+_MOST_ERRORS = 4  # PUONE_MODULE_MAX_ERRORS
 #: A row shorter than this is not worth a block.
 _LEAST_ROW = 64
 #: Fewer columns than this are reduced one by one.
@@ -260,6 +261,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     # ---- errors ----
 
     def _error(self, text: str) -> int:
+        """The number of an error. The last number is for all that have none of their own."""
+        if text not in self.errors and len(self.errors) >= _MOST_ERRORS - 1:
+            text = "one of several assertions failed"
         if text not in self.errors:
             self.errors.append(text)
         return self.errors.index(text)
@@ -272,7 +276,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.compute.writeline(f"if (!args.arguments.check({error}, {index}, {size})) {LEAVE}")
 
     def device_assert_async(self, condition: CSEVariable, message: str) -> None:
-        error = self._error(message.replace("{", "{{").replace("}", "}}"))
+        error = self._error(message.replace("{}", "{ }"))  # where numbers would be put
         self.compute.writeline(f"if (!{condition}) args.arguments.raise({error});")
 
     # ---- reductions ----
