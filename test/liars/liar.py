@@ -193,8 +193,12 @@ def _make_package(folder: Path, told: mutate.Mutation | None) -> None:
     original = ROOT / mutate.PACKAGE
     folder.mkdir(parents=True, exist_ok=True)
     files = [*original.glob("*.py"), *(BUILD / "lib").glob("_*.so")]
-    for old in folder.glob("*.*"):
-        old.unlink()
+    for old in folder.iterdir():
+        if old.is_symlink() or old.is_file():
+            old.unlink()
+    for part in original.iterdir():
+        if (part / "__init__.py").exists():
+            (folder / part.name).symlink_to(part)
     for file in files:
         if told is not None and file == ROOT / told.file:
             (folder / file.name).write_text(mutate.mutated(file.read_text(), [told]))

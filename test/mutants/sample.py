@@ -58,6 +58,7 @@ def endless(group: str, seed: int) -> Iterator[Mutant]:
 
 
 def names(group: str) -> set[str]:
-    """The files of a group, from the root of the checkout."""
+    """The files of a group, from the root of the checkout. "!" takes some away."""
     found = {file for pattern in SCOPE[group] for file in ROOT.glob(pattern)}
+    found -= {file for each in SCOPE[group] if each[0] == "!" for file in ROOT.glob(each[1:])}
     return {str(file.relative_to(ROOT)) for file in found if file.suffix in SUFFIXES}

@@ -200,8 +200,11 @@ def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
     install = ["cmake", "--install", str(root / "build"), "--prefix", str(folder)]
     subprocess.run(install, check=True, capture_output=True)
-    for module in (root / "reference_backend" / "torch_puone").glob("*.py"):
-        shutil.copy(module, folder / "torch_puone")
+    package = root / "reference_backend" / "torch_puone"
+    for module in package.rglob("*.py"):
+        copy = folder / "torch_puone" / module.relative_to(package)
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(module, copy)
     return folder
 
 
