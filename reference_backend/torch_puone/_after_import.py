@@ -33,7 +33,7 @@ class _Finder(MetaPathFinder):
             execute(module)
             self._then()
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # on purpose
         return spec
 
 

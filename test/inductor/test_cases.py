@@ -4,9 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 from cases import CASES, FEW
 from driver_in_child import with_driver
 from nvrtc import NVRTC, needs_nvrtc
+from scripts import run
 from suites import CUDA, FAKE_NVRTC, NO_GPU, SIM, STANDIN, needs_cuda_driver, needs_standin
 
 from hal_conformance import abi, modules
@@ -26,19 +24,7 @@ HERE = Path(__file__).parent
 def compiled(directory: Path, names: list[str], **environment: str) -> dict[str, Any]:
     """What compiled.py finds, in a process that shares no cache with others."""
     output = directory / "result.json"
-    own = {
-        "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
-        "PUONE_MODULE_CACHE": str(directory / "modules"),
-        "PYTHONPATH": ":".join(sys.path),
-    }
-    done = subprocess.run(
-        [sys.executable, str(HERE / "compiled.py"), str(output), *names],
-        env={**os.environ, **own, **environment},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr
+    run("compiled.py", output, *names, directory=directory, **environment)
     result: dict[str, Any] = json.loads(output.read_text())
     return result
 

@@ -4,25 +4,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from compiling_programs import HEADER, PROGRAMS
 from interpreter import Python
+from scripts import caches, run
 from suites import odd
 
 Succeeds = Callable[..., str]
-
-
-def caches(directory: Path) -> dict[str, str]:
-    return {
-        "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor"),
-        "PUONE_MODULE_CACHE": str(directory / "modules"),
-    }
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +21,7 @@ def raised(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each program raised."""
     directory = tmp_path_factory.mktemp("programs")
     output = directory / "raised.json"
-    script = Path(__file__).with_name("compiling_programs.py")
-    done = subprocess.run(
-        [sys.executable, str(script), str(output)],
-        env={**os.environ, **caches(directory), "PYTHONPATH": ":".join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    run("compiling_programs.py", output, directory=directory)
     found: dict[str, str] = json.loads(output.read_text())
     return found
 
@@ -50,12 +33,12 @@ def test_a_program_raises_nothing(raised: dict[str, str], name: str) -> None:
 
 @pytest.fixture
 def succeeds(python: Python, tmp_path: Path) -> Succeeds:
-    def run(code: str, **env: str) -> str:
+    def run_code(code: str, **env: str) -> str:
         done = python(HEADER + code, timeout=300, env={**caches(tmp_path), **env})
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    return run
+    return run_code
 
 
 def test_a_second_process_takes_everything_from_the_caches(

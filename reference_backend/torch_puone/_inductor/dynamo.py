@@ -10,6 +10,11 @@ import torch_puone
 from torch_puone import _C
 
 
+def raw_stream(device_idx: int) -> int:
+    """The driver's handle of the current stream, which PyTorch's annotations do not have."""
+    return torch_puone.current_stream(device_idx).native_handle  # type: ignore[attr-defined]
+
+
 class PuoneInterface(DeviceInterface):
     """The functions of the device module under the names that Dynamo has for them."""
 
@@ -35,10 +40,7 @@ class PuoneInterface(DeviceInterface):
     set_stream = staticmethod(torch_puone.set_stream)
     synchronize = staticmethod(torch_puone.synchronize)
     memory_allocated = staticmethod(torch_puone.memory_allocated)
-
-    @staticmethod
-    def get_raw_stream(device_idx: int) -> int:
-        return torch_puone.current_stream(device_idx).native_handle  # type: ignore[attr-defined]
+    get_raw_stream = staticmethod(raw_stream)
 
     @staticmethod
     def get_compute_capability(device: torch.types.Device = None) -> str:
@@ -69,7 +71,9 @@ def register() -> None:
         torch.compiler.assume_constant_result(function)
     torch.compiler.allow_in_graph(torch_puone.stream)  # Dynamo has a context for it
     _register_generator_states(device)
-    torch.compiler.substitute_in_graph(torch_puone.current_stream)(_current_stream)  # type: ignore[arg-type]
+    # A torch.Stream in the place of a subclass of it.
+    substitute = torch.compiler.substitute_in_graph(torch_puone.current_stream)
+    substitute(_current_stream)  # type: ignore[arg-type]
 
 
 def _register_generator_states(device: str) -> None:

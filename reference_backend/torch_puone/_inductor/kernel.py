@@ -63,18 +63,18 @@ _LEAST_LOOP = 16
 class _Printer(CppPrinter):
     """Index expressions, which are int64_t. The methods have names that sympy asks for."""
 
-    def _print_Integer(self, expr: sympy.Integer) -> str:  # noqa: N802
+    def _print_Integer(self, expr: sympy.Integer) -> str:  # noqa: N802 - sympy's name
         return f"{int(expr)}L"
 
-    def _print_FloorDiv(self, expr: sympy.Expr) -> str:  # noqa: N802
+    def _print_FloorDiv(self, expr: sympy.Expr) -> str:  # noqa: N802 - sympy's name
         x, divisor = map(self._print, expr.args)
         return f"ops::floordiv(int64_t({x}), int64_t({divisor}))"
 
-    def _print_PythonMod(self, expr: sympy.Expr) -> str:  # noqa: N802
+    def _print_PythonMod(self, expr: sympy.Expr) -> str:  # noqa: N802 - sympy's name
         x, divisor = map(self._print, expr.args)
         return f"ops::remainder(int64_t({x}), int64_t({divisor}))"
 
-    def _print_ModularIndexing(self, expr: sympy.Expr) -> str:  # noqa: N802
+    def _print_ModularIndexing(self, expr: sympy.Expr) -> str:  # noqa: N802 - sympy's name
         x, divisor, modulus = expr.args
         quotient = f"({self._print(x)})"
         if divisor != 1:
@@ -149,7 +149,6 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.full: set[str] = set()  # buffers of which every element is touched
         self.rewritten: set[str] = set()  # buffers of which every element is written, then read
         self.errors: list[str] = []
-        self.parameters: list[Parameter] = []
         self.grid = _Grid("1", "0")
         self.is_masked = False
 
@@ -386,11 +385,11 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     # ---- the whole ----
 
     def _numel(self, tree: IterationRangesRoot) -> str:
-        if isinstance(tree.numel, (int, sympy.Integer)):
-            return f"{int(tree.numel)}L"
-        return f"{tree.prefix}numel"
+        return f"{tree.prefix}numel" if self._has_numel(tree) else f"{int(tree.numel)}L"
 
-    def _has_numel(self, tree: IterationRangesRoot) -> bool:
+    @staticmethod
+    def _has_numel(tree: IterationRangesRoot) -> bool:
+        """Whether the number of a tree's indices is an argument."""
         return not isinstance(tree.numel, (int, sympy.Integer))
 
     def _arguments(self) -> list[Parameter]:
@@ -533,18 +532,18 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         self.codegen_body()
         parts = [self._part(each) for each in self.collected]
         layout = self._layout(fits_columns(parts))
-        self.parameters = self._arguments()  # behind all that may ask for sizes
-        fields = "".join(f"{each.type} {each.name};\n" for each in self.parameters)
+        parameters = self._arguments()  # behind all that may ask for sizes
+        fields = "".join(f"{each.type} {each.name};\n" for each in parameters)
         extents = "".join(
-            f"int64_t {each.name}_extent;\n" for each in self.parameters if each.kind == "buffer"
+            f"int64_t {each.name}_extent;\n" for each in parameters if each.kind == "buffer"
         )
-        aliases = "".join(each.alias for each in self.parameters)
+        aliases = "".join(each.alias for each in parameters)
         body = aliases + layout.body(parts)
         source = (
             f"struct Args {{\n{indented(f'Arguments arguments;{chr(10)}{fields}{extents}')}}};\n"
             f"PUONE_MODULE_{layout.idiom}({self.NAME}, Args) {{\n{indented(body)}}}\n"
         )
-        packed = [parameter.packed() for parameter in self.parameters]
+        packed = [parameter.packed() for parameter in parameters]
         return f"'{self.NAME}', r'''\n{source}''', {packed}, {self.errors}"
 
     def call_kernel(self, name: str, node: Any = None, deallocate_ws: bool = True) -> None:

@@ -73,7 +73,7 @@ def keep_layouts(device: str) -> None:
         on_device = (isinstance(v, torch.Tensor) and v.device.type == device for v in values)
         return not any(on_device) and decide(gm, is_inference=is_inference)
 
-    GraphLowering.decide_layout_opt = staticmethod(decided)  # type: ignore[method-assign]
+    GraphLowering.decide_layout_opt = staticmethod(decided)  # type: ignore[method-assign]  # on purpose
 
 
 def store_what_is_costly(device: str) -> None:
@@ -93,7 +93,7 @@ def store_what_is_costly(device: str) -> None:
         )
         return is_costly or should_store(self, users, **kwargs)
 
-    ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]
+    ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]  # on purpose
 
 
 def count_positions_in_order(device: str) -> None:

@@ -65,22 +65,6 @@ class PuoneOverrides(OpOverrides):
         return f"ops::to_dtype_bitcast<{stored(dtype)}>({bits})"
 
     @staticmethod
-    def trunc_to_int(x: Any, dtype: torch.dtype) -> str:
-        return f"ops::to_dtype<{computed(dtype)}>(ops::trunc({x}))"
-
-    @staticmethod
-    def ceil_to_int(x: Any, dtype: torch.dtype) -> str:
-        return f"ops::to_dtype<{computed(dtype)}>(ops::ceil({x}))"
-
-    @staticmethod
-    def floor_to_int(x: Any, dtype: torch.dtype) -> str:
-        return f"ops::to_dtype<{computed(dtype)}>(ops::floor({x}))"
-
-    @staticmethod
-    def round_to_int(x: Any, dtype: torch.dtype) -> str:
-        return f"ops::to_dtype<{computed(dtype)}>(ops::round({x}))"
-
-    @staticmethod
     def index_expr(expr: sympy.Expr, dtype: torch.dtype) -> Any:
         kernel = V.kernel
         text = kernel.index_to_str(kernel.prepare_indexing(expr))
@@ -130,6 +114,15 @@ def _call(name: str) -> Callable[..., str]:
     return called
 
 
+def _rounded(name: str) -> Callable[..., str]:
+    def called(x: Any, dtype: torch.dtype) -> str:
+        return f"ops::to_dtype<{computed(dtype)}>(ops::{name}({x}))"
+
+    return called
+
+
+for name in ("trunc", "ceil", "floor", "round"):
+    setattr(PuoneOverrides, f"{name}_to_int", staticmethod(_rounded(name)))
 for name in FUNCTIONS:
     setattr(PuoneOverrides, name, staticmethod(_call(name)))
 for name, function in OPERATORS.items():

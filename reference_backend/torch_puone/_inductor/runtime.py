@@ -11,16 +11,10 @@ from typing import Any
 from torch._inductor.async_compile import get_compile_threads
 from torch._inductor.codecache import LambdaFuture
 
-import torch_puone
 from torch_puone import _C
 
 #: (name, "buffer", "integer" or "real", access flags, bytes of an element)
 Parameter = tuple[str, str, int, int]
-
-
-def raw_stream(index: int) -> int:
-    """The driver's handle of the current stream."""
-    return torch_puone.current_stream(index).native_handle  # type: ignore[attr-defined]
 
 
 @functools.cache

@@ -25,7 +25,7 @@ class DeviceOperations(DeviceOpOverrides):
     """Lines of generated Python that concern the device."""
 
     def import_get_raw_stream_as(self, name: str) -> str:
-        return f"from torch_puone._inductor.runtime import raw_stream as {name}"
+        return f"from torch_puone._inductor.dynamo import raw_stream as {name}"
 
     def set_device(self, device_idx: int) -> str:
         return f"torch.puone.set_device({device_idx})"
@@ -63,7 +63,7 @@ class _OnDevice(PythonWrapperCodegen):
         if number is None:
             stream = V.graph.device_ops.current_stream()
         else:
-            self.imports.writeline(_EXTERNAL_OBJECT)
+            self.add_import_once(_EXTERNAL_OBJECT)
             stream = f"get_external_object_by_index({number})"
         self.writeline(f"{get_stream_name(stream_idx)} = {stream}")
         return super().codegen_cuda_stream_enter(stream_idx)
