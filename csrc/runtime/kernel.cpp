@@ -45,9 +45,13 @@ void KernelBase::throwMissing() const {
 void KernelBase::launchBytes(const void* args, size_t bytes, const Stream& stream) const {
   const puone_kernel handle = found().handle;
   if (C10_UNLIKELY(handle == nullptr)) throwMissing();
+  launchKernel(handle, args, bytes, stream);
+}
+
+void launchKernel(puone_kernel kernel, const void* args, size_t bytes, const Stream& stream) {
   Workspace workspace(stream);
   const puone_status status =
-      hal().kernel_launch(handle, args, bytes, stream.handle(), workspace.context());
+      hal().kernel_launch(kernel, args, bytes, stream.handle(), workspace.context());
   if (C10_UNLIKELY(status != PUONE_OK)) {
     workspace.rethrow();
     PUONE_CHECK_STATUS(status, "kernel_launch");

@@ -72,6 +72,10 @@ class KernelBase {
   mutable std::atomic<uint64_t> element_types_{0};
 };
 
+// Queues a kernel, with the stream's workspace. `args` is copied before this returns. Throws what a
+// failed launch means.
+void launchKernel(puone_kernel kernel, const void* args, size_t bytes, const Stream& stream);
+
 namespace kernel {
 
 // The kernel of that name, which takes an Args.

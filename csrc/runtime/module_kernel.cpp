@@ -8,7 +8,7 @@
 
 #include "runtime/driver.h"
 #include "runtime/extension.h"
-#include "runtime/workspace.h"
+#include "runtime/kernel.h"
 
 namespace puone {
 namespace {
@@ -128,17 +128,7 @@ void ModuleKernel::launch(
   c10::SmallVector<unsigned char, 512> args(placeOf(values.size()), 0);
   std::memcpy(args.data(), &first, sizeof(first));
   std::memcpy(args.data() + sizeof(first), values.data(), kValueSize * values.size());
-  Workspace workspace(stream);
-  const puone_status status = hal().kernel_launch(
-      loadedOn(stream.deviceIndex()),
-      args.data(),
-      args.size(),
-      stream.handle(),
-      workspace.context());
-  if (C10_UNLIKELY(status != PUONE_OK)) {
-    workspace.rethrow();
-    PUONE_CHECK_STATUS(status, "kernel_launch");
-  }
+  launchKernel(loadedOn(stream.deviceIndex()), args.data(), args.size(), stream);
 }
 
 } // namespace puone

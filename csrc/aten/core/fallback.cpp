@@ -111,17 +111,17 @@ void HostCall::findDevices() {
 // What an operator writes to one argument it may see through another: such arguments are copied
 // together. Then it refuses what it refuses on the CPU, and otherwise computes the same.
 void HostCall::copyOverlapping() {
-  std::vector<Double> given;
-  bool any_written = false;
+  const auto writes = [this](const PlannedArgument& argument) { return isWritten(argument); };
+  if (std::none_of(plan_.arguments.begin(), plan_.arguments.end(), writes)) return;
+  c10::SmallVector<Double, 6> given;
   for (const PlannedArgument& argument : plan_.arguments) {
     const bool write = isWritten(argument);
-    any_written |= write;
     forEachTensor(at(argument.index), [&](const Tensor& tensor) {
       if (!tensor.defined() || tensor.device() != device_ || !tensor.has_storage()) return;
       given.push_back({tensor, {}, write});
     });
   }
-  if (!any_written || given.size() < 2) return;
+  if (given.size() < 2) return;
   const auto storageOf = [](const Double& each) {
     return each.device.storage().unsafeGetStorageImpl();
   };
