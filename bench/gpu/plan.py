@@ -5,7 +5,16 @@ is left of the run's."""
 from __future__ import annotations
 
 from bench.gpu.run import Step
-from bench.gpu.steps import benchmark, build, conformance, exchange, hal, parity, sanitizer
+from bench.gpu.steps import (
+    benchmark,
+    build,
+    compiled,
+    conformance,
+    exchange,
+    hal,
+    parity,
+    sanitizer,
+)
 
 MINUTES = 7.8  # all together
 
@@ -14,6 +23,7 @@ STEPS = (
     Step("hal", "the HAL suite on the driver", 120, hal.hal, hal.MODULES),
     Step("parity", "sim and the driver compute the same", 60, parity.parity, parity.MODULES),
     Step("exchange", "memory shared with torch.cuda in one process", 40, exchange.exchange),
+    Step("compiled", "compiled functions compute what eager ones do", 120, compiled.compiled),
     Step("benchmark", "against torch.cuda in the same process", 150, benchmark.benchmark),
     Step(
         "conformance-core",

@@ -521,13 +521,13 @@ PUONE_FN void welford_reduce_columns(
   T means[kModuleColumns], squares[kModuleColumns];
   T *const mean = means, *const of_squares = squares; // lambdas copy arrays
   block.reduceColumns(width, n, zero, load, plus, mean);
-  block.each(width, [=](int64_t column) PUONE_DEVICE { mean[column] /= count; });
+  block.eachColumn(width, [=](int64_t column) PUONE_DEVICE { mean[column] /= count; });
   const auto square = [=](int64_t column, int64_t i) PUONE_DEVICE {
     const T deviation = load(column, i) - mean[column];
     return deviation * deviation;
   };
   block.reduceColumns(width, n, zero, square, plus, of_squares);
-  block.each(width, [=](int64_t column) PUONE_DEVICE {
+  block.eachColumn(width, [=](int64_t column) PUONE_DEVICE {
     out[column] = {mean[column], of_squares[column], count};
   });
 }

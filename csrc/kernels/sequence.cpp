@@ -25,12 +25,22 @@ PUONE_FN T number(int64_t i) {
   }
 }
 
-PUONE_FN int64_t powerOf(double base, int64_t exponent) {
-  return static_cast<int64_t>(std::pow(base, static_cast<double>(exponent)));
+/// Powers of whole numbers are exact where they fit: results may be truncated to integers, and
+/// pow() of a device may be a little less than a whole number.
+PUONE_FN double powerOf(double base, double exponent) {
+  constexpr double kExact = 9007199254740992; // 2^53
+  constexpr double kMostFactors = 64;
+  const bool is_whole = base == std::trunc(base) && exponent == std::trunc(exponent);
+  if (is_whole && exponent >= 0 && exponent <= kMostFactors) {
+    double power = 1;
+    for (double k = 0; k < exponent && std::abs(power) <= kExact; ++k) power *= base;
+    if (std::abs(power) <= kExact) return power;
+  }
+  return std::pow(base, exponent);
 }
 
-PUONE_FN double powerOf(double base, double exponent) {
-  return std::pow(base, exponent);
+PUONE_FN int64_t powerOf(double base, int64_t exponent) {
+  return static_cast<int64_t>(powerOf(base, static_cast<double>(exponent)));
 }
 
 /// exp(exponent * log(base)). The logarithm of a negative base is complex.

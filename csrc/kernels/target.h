@@ -3,10 +3,10 @@
 // lambdas, [=] PUONE_DEVICE(int64_t i) {...}. The host's compiler needs no marks. For a device, the
 // header simt_dialect.h on the include path defines them for its compiler, and also:
 //
-//   PUONE_GLOBAL, PUONE_SHARED    a function that a launch starts; memory of a block
-//   PUONE_RESIDENT(threads, blocks)
-//                                 after PUONE_GLOBAL: its blocks have at most that many threads,
-//                                 and that many blocks shall fit on a multiprocessor at a time
+//   PUONE_GLOBAL(threads, blocks) a function that a launch starts: its blocks have at most that
+//                                 many threads, for which there must be registers, and that many
+//                                 blocks shall fit on a multiprocessor at a time
+//   PUONE_SHARED                  memory of a block
 //   PUONE_NOINLINE                a device function that is not to be inlined
 //   PUONE_UNROLL                  before a loop that is to be unrolled
 //   PUONE_ROLLED                  before a loop that is not to be unrolled

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -98,24 +99,47 @@ PUONE_FN Half fromFloat<Half>(float value) {
 #endif
 }
 
+#ifdef PUONE_ON_DEVICE
+/// The longest words in which so many bytes are accessed. nvcc splits structs into their members,
+/// or into bytes, and each of them then costs an access; it leaves words whole.
+template <size_t kBytes>
+using WordOf = std::conditional_t<
+    kBytes % sizeof(uint4) == 0,
+    uint4,
+    std::conditional_t<
+        kBytes == 8,
+        uint2,
+        std::conditional_t<
+            kBytes == 4,
+            uint32_t,
+            std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>>;
+#endif
+
 // Elements in a device's memory are aligned to their size. The compiler must know that: devices
 // cannot access unaligned memory.
 template <class T>
 PUONE_FN T load(const void* address) {
-#ifdef PUONE_ON_DEVICE
-  address = __builtin_assume_aligned(address, sizeof(T));
-#endif
   T value;
+#ifdef PUONE_ON_DEVICE
+  const auto word = *static_cast<const WordOf<sizeof(T)>*>(address);
+  static_assert(sizeof word == sizeof value);
+  std::memcpy(&value, &word, sizeof value);
+#else
   std::memcpy(&value, address, sizeof value);
+#endif
   return value;
 }
 
 template <class T>
 PUONE_FN void store(void* address, T value) {
 #ifdef PUONE_ON_DEVICE
-  address = __builtin_assume_aligned(address, sizeof(T));
-#endif
+  WordOf<sizeof(T)> word;
+  static_assert(sizeof word == sizeof value);
+  std::memcpy(&word, &value, sizeof value);
+  *static_cast<WordOf<sizeof(T)>*>(address) = word;
+#else
   std::memcpy(address, &value, sizeof value);
+#endif
 }
 
 /// Whether the value is true; NaN is.

@@ -45,7 +45,7 @@ def test_a_rehearsal_takes_every_step_and_writes_results_beside_the_real_ones(
     tmp_path: Path,
 ) -> None:
     before = committed()
-    steps = ("hal", "parity", "benchmark", "conformance-core", "sanitizer")
+    steps = ("hal", "parity", "compiled", "benchmark", "conformance-core", "sanitizer")
     archive = tmp_path / "logs.tar.gz"
     options = [word for step in steps for word in ("--step", step)]
     done = rehearse(tmp_path, *options, "--archive", archive)

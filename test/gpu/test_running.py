@@ -21,7 +21,7 @@ from bench.gpu.document import Results
 from bench.gpu.outcome import Outcome, done, failed
 from bench.gpu.result import Result, file_name
 from bench.gpu.run import Run, Step, take, take_all
-from bench.gpu.steps import benchmark, hal, parity, sanitizer
+from bench.gpu.steps import benchmark, compiled, hal, parity, sanitizer
 from ci import document
 
 
@@ -162,7 +162,7 @@ def test_a_missing_tool_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_missing_driver_is_named_by_every_step_that_needs_it(tmp_path: Path) -> None:
-    for step in (hal.hal, parity.parity, benchmark.benchmark):
+    for step in (hal.hal, parity.parity, compiled.compiled, benchmark.benchmark):
         outcome = step(a_run(tmp_path))
         assert outcome.status == "not run" and "libnone.so is not there" in outcome.reason
 

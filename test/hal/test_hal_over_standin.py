@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from sanitizers import SANITIZED, build
-from suites import FAKE_NVRTC, ODD, OVER_FAKE_NCCL, STANDIN, needs_standin, odd
+from suites import FAKE_NVRTC, ODD, OVER_FAKE_NCCL, SIM, STANDIN, needs_standin, odd
 from test_hal_suite import NO_DEVICE, ONE_DEVICE, Guise, assert_satisfied, run_suite
 
 from hal_conformance import contract
@@ -39,6 +39,12 @@ GUISES = {
     "adversarial": Guise({**THREE, "PUONE_STANDIN_SEED": "20"}, NOT_THERE),
     "no_device": Guise({**SMALL, "PUONE_STANDIN_DEVICES": "0"}, NOT_THERE | NO_DEVICE),
 }
+
+
+def test_a_driver_on_a_shared_runtime_is_known() -> None:
+    """The runtime may keep a thread then, which is not the driver's."""
+    shared = [Driver(str(path)).is_on_shared_runtime() for path in (STANDIN, SIM)]
+    assert shared == [True, False]
 
 
 @pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))

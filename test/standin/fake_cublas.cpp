@@ -87,13 +87,14 @@ Sum element(const Factor& factor, int batch, int row, int column) {
   return factor.operation == CublasOperation::kTransposed ? value : conjugate(value);
 }
 
+/// As the library's documentation has it, a and b are not read if alpha is 0, nor c if beta is.
 template <class Sum, class Storage>
 void run(const Product& product, Sum alpha, Sum beta) {
   for (int batch = 0; batch < product.batch; ++batch) {
     for (int j = 0; j < product.n; ++j) {
       for (int i = 0; i < product.m; ++i) {
         Sum sum{};
-        for (int p = 0; p < product.k; ++p) {
+        for (int p = 0; alpha != Sum{} && p < product.k; ++p) {
           sum += element<Sum, Storage>(product.a, batch, i, p) *
                  element<Sum, Storage>(product.b, batch, p, j);
         }

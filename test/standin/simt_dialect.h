@@ -11,9 +11,8 @@
 
 #define PUONE_FN inline
 #define PUONE_DEVICE
-#define PUONE_GLOBAL
+#define PUONE_GLOBAL(threads, blocks)
 #define PUONE_SHARED static thread_local
-#define PUONE_RESIDENT(threads, blocks)
 #define PUONE_NOINLINE __attribute__((noinline))
 #define PUONE_UNROLL _Pragma("GCC unroll 16")
 #define PUONE_ROLLED _Pragma("GCC unroll 1")

@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 import torch
+from torch.testing._internal.opinfo.core import SampleInput
 
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, layouts, policy, randomness, repro, truth
@@ -456,3 +457,35 @@ def test_a_repro_runs_with_torch_alone(alone: list[str], index: int) -> None:
 
 def test_a_repro_of_a_wrong_argument_prints_the_exception(alone: list[str]) -> None:
     assert "Error(" in alone[-1]
+
+
+class WithElsewhere(Forward):
+    """As if the database had a sample more."""
+
+    elsewhere: Any = None
+
+    def __init__(self, op: Any) -> None:
+        def made(op: Any, device: str, *options: Any) -> Any:
+            yield from original(op, device, *options)
+            yield SampleInput(torch.ones(2), args=(self.elsewhere,))
+
+        original = op.sample_inputs_func
+        super().__init__(Planted(op, sample_inputs_func=made))
+
+
+@pytest.mark.parametrize(
+    "argument", ["cuda", torch.device("cuda:0"), torch.empty(1, device="meta")]
+)
+def test_a_sample_of_another_device_is_left_out(argument: Any) -> None:
+    """Where PyTorch has CUDA, the database gives some results to it."""
+    topic = WithElsewhere(operator("to"))
+    count = len(list(Forward(operator("to")).database_samples(torch.float32)))
+    topic.elsewhere = "cpu"
+    assert len(list(topic.database_samples(torch.float32))) == count + 1
+    topic.elsewhere = argument
+    assert len(list(topic.database_samples(torch.float32))) == count
+
+
+@pytest.mark.parametrize("argument", ["cpu", "mean", torch.device("cpu"), torch.ones(1), 3, None])
+def test_other_arguments_stay(argument: Any) -> None:
+    assert not policy.is_elsewhere(argument)

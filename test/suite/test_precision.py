@@ -158,3 +158,29 @@ def test_every_reference_is_near_the_cpus_function(operator: str) -> None:
     at = torch.linspace(0.5, 4, 50, dtype=torch.float64)
     found = reference.values(operator, Sample(at))
     torch.testing.assert_close(found, function(at), rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("operator", ["pow", "float_power"])
+def test_powers_of_complex_numbers_have_all_digits(operator: str) -> None:
+    bases = torch.tensor([[1 + 1j], [-2 + 0j], [0.5 - 7j]], dtype=torch.complex128)
+    exponents = torch.tensor([2.0, 30.0], dtype=torch.float64)
+    # By multiplication of Python's whole numbers, which is exact.
+    real, imaginary = 1, 0
+    for _ in range(30):
+        real, imaginary = real + 14 * imaginary, imaginary - 14 * real
+    last = complex(real / 2**30, imaginary / 2**30)
+    expected = [[2j, -32768j], [4, 2.0**30], [-48.75 - 7j, last]]
+    found = reference.values(operator, Sample(bases, (exponents,)))
+    assert found is not None and found.shape == (3, 2)
+    torch.testing.assert_close(found, torch.tensor(expected, dtype=found.dtype), rtol=1e-14, atol=0)
+    swapped = reference.values("__rpow__", Sample(exponents, (bases,)))
+    assert swapped is not None and torch.equal(swapped, found)
+
+
+def test_powers_of_real_numbers_have_no_reference() -> None:
+    assert reference.values("pow", Sample(torch.ones(2), (2.0,))) is None
+
+
+def test_a_power_that_is_no_number_is_nan() -> None:
+    found = reference.values("pow", Sample(torch.zeros(1, dtype=torch.complex128), (-1.0,)))
+    assert found is not None and bool(found.isnan())

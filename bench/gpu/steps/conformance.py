@@ -53,7 +53,10 @@ def _suite(run: Run, name: str, *selection: str) -> Outcome:
 
 
 def _descriptor(run: Run) -> Path:
-    """That of puone, with PROBED taken out, and without the faults that only sim can plant."""
+    """That of puone, with PROBED taken out, and without the faults that only sim can plant.
+
+    Workers are not forked: a plugin of pytest that is installed there may have used CUDA before.
+    """
     import yaml  # not every machine has it; then this step is not run
 
     value = yaml.safe_load(
@@ -62,6 +65,7 @@ def _descriptor(run: Run) -> Path:
     for name in PROBED:
         value["capabilities"].pop(name, None)
     value.pop("fault", None)
+    value["start_method"] = "spawn"
     file = run.work / "puone.yaml"
     file.write_text(yaml.safe_dump(value, sort_keys=False))
     return file

@@ -113,6 +113,12 @@ class ModuleBlock : public Block {
     });
   }
 
+  /// Calls f(column) where out[column] of reduceColumns() is kept.
+  template <class F>
+  void eachColumn(int64_t width, const F& f) const {
+    each(width, f);
+  }
+
   /// out[column]: the combination of load(column, 0) ... load(column, n - 1).
   template <class T, class Load, class Combine>
   void reduceColumns(

@@ -157,7 +157,8 @@ class Block {
 namespace detail {
 
 template <class Body>
-PUONE_GLOBAL void blocksKernel(int64_t count, Body body) {
+PUONE_GLOBAL(kMaxBlockThreads, 1)
+void blocksKernel(int64_t count, Body body) {
   const Block block;
   for (int64_t index = blockIdx.x; index < count; index += gridDim.x) body(block, index);
 }

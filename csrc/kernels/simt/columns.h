@@ -30,7 +30,8 @@ struct Columns {
 
 /// Calls put(split, column, sums of value(row, column) over the split's rows).
 template <class Value, class Put>
-PUONE_GLOBAL void columnsKernel(Columns matrix, Value value, Put put) {
+PUONE_GLOBAL(kColumnWarps* kWarpThreads, 1)
+void columnsKernel(Columns matrix, Value value, Put put) {
   constexpr int kAtOnce = 4;
   const int64_t tiles = matrix.tiles(), split = blockIdx.x / tiles;
   const uint32_t lane = threadIdx.x % kWarpThreads, warp = threadIdx.x / kWarpThreads;

@@ -22,7 +22,8 @@ PUONE_DEVICE Value total(Value mine) {
 }
 
 template <class E>
-PUONE_GLOBAL void dotParts(Factors<E> factors, ComputeValue<E>* parts) {
+PUONE_GLOBAL(kDotThreads, 1)
+void dotParts(Factors<E> factors, ComputeValue<E>* parts) {
   using Value = ComputeValue<E>;
   const int64_t step = static_cast<int64_t>(gridDim.x) * kDotThreads;
   Value sums[kDotAhead] = {};
@@ -52,7 +53,8 @@ PUONE_GLOBAL void dotParts(Factors<E> factors, ComputeValue<E>* parts) {
 }
 
 template <class E>
-PUONE_GLOBAL void dotTotal(const ComputeValue<E>* parts, int32_t n, unsigned char* out) {
+PUONE_GLOBAL(kDotThreads, 1)
+void dotTotal(const ComputeValue<E>* parts, int32_t n, unsigned char* out) {
   ComputeValue<E> mine{};
   for (int32_t i = static_cast<int32_t>(threadIdx.x); i < n; i += kDotThreads) {
     mine = plus(mine, parts[i]);

@@ -277,7 +277,8 @@ PUONE_DEVICE void applyDense(
 }
 
 template <class F, int kAll>
-PUONE_GLOBAL void denseKernel(int64_t n, F f, ElementOperands<kAll> operands) {
+PUONE_GLOBAL(kDenseThreads, 1)
+void denseKernel(int64_t n, F f, ElementOperands<kAll> operands) {
   using Inputs = typename Signature<decltype(&F::operator())>::In;
   applyDense(
       f,

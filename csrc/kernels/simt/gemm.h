@@ -266,8 +266,8 @@ struct TileProduct {
 };
 
 template <class Shape, class Left, class Right, class Finish>
-PUONE_GLOBAL PUONE_RESIDENT(Shape::kThreads, Shape::kBlocks) void tileKernel(
-    TileProduct<Shape, Left, Right, Finish> product) {
+PUONE_GLOBAL(Shape::kThreads, Shape::kBlocks)
+void tileKernel(TileProduct<Shape, Left, Right, Finish> product) {
   using T = typename Shape::Value;
   using LeftPlan = FetchPlan<Shape::kRows, Shape::kDepth, Shape::kThreads>;
   using RightPlan = FetchPlan<Shape::kColumns, Shape::kDepth, Shape::kThreads>;

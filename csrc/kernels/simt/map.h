@@ -16,7 +16,8 @@ constexpr int64_t kMaxBlocks = 0x7fffffff;
 namespace detail {
 
 template <class F>
-PUONE_GLOBAL void mapKernel(int64_t n, F f) {
+PUONE_GLOBAL(kMapThreads, 1)
+void mapKernel(int64_t n, F f) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   if (i < n) f(i);
 }

@@ -10,6 +10,7 @@
 #include "kernels/operations.h"
 #include "kernels/simt/blocks.h"
 #include "kernels/simt/geometry.h"
+#include "kernels/simt/shared.h"
 #include "kernels/target.h"
 
 /// For an emulation of devices: one more function for each kernel.
@@ -21,8 +22,15 @@
 
 namespace puone::kernels::PUONE_ISA {
 
-/// A block, with rows, whose elements are one sequence for the threads, and with columns, of which
-/// each has one thread.
+/// Shared memory for a value of each thread, in which threads find each other's.
+template <class T>
+PUONE_DEVICE T* perThread() {
+  PUONE_SHARED SharedArray<T, kMaxModuleThreads> values;
+  return values.data();
+}
+
+/// A block that also has rows, columns and tiles. Its threads are spread over them without a
+/// division for each element.
 class ModuleBlock : public Block {
  public:
   /// What threads computed before, one of them may overwrite now.
@@ -35,42 +43,108 @@ class ModuleBlock : public Block {
   template <class T, class Load, class Combine>
   PUONE_DEVICE T reduceRows(
       int64_t rows, int64_t length, T identity, const Load& load, const Combine& combine) const {
-    return reduce(
-        rows * length,
-        identity,
-        [=](int64_t i) PUONE_DEVICE { return load(i / length, i % length); },
-        combine);
+    T mine = identity;
+    forRows(rows, length, [&](int64_t row, int64_t i) { mine = combine(mine, load(row, i)); });
+    return all(mine, combine);
   }
 
   /// Calls f(row, i) for all rows and i of [0, length).
   template <class F>
   PUONE_DEVICE void eachOfRows(int64_t rows, int64_t length, const F& f) const {
-    each(rows * length, [=](int64_t i) PUONE_DEVICE { f(i / length, i % length); });
+    forRows(rows, length, f);
+    __syncthreads();
   }
+
+  /// The same in an order for memory in which rows, too, are neighbours: a warp has tiles of
+  /// kTileRows rows.
   template <class F>
   PUONE_DEVICE void eachOfTiles(int64_t rows, int64_t length, const F& f) const {
-    eachOfRows(rows, length, f);
+    constexpr uint32_t kTileRows = 8, kTileLength = kWarpThreads / kTileRows;
+    const uint32_t lane = threadIdx.x % kWarpThreads;
+    const int64_t first = threadIdx.x / kWarpThreads * kTileLength + lane / kTileRows;
+    const int64_t step = blockDim.x / kTileRows;
+    for (int64_t i = first; i < length; i += step) {
+      for (int64_t row = lane % kTileRows; row < rows; row += kTileRows) f(row, i);
+    }
+    __syncthreads();
   }
 
-  /// Calls f(column, i) for all columns of [0, width) and i of [0, n).
+  /// Calls f(column, i) for all columns of [0, width) and i of [0, n), as reduceColumns() has
+  /// columns.
   template <class F>
   PUONE_DEVICE void eachOfColumns(int64_t width, int64_t n, const F& f) const {
-    each(width, [=](int64_t column) PUONE_DEVICE {
-      for (int64_t i = 0; i < n; ++i) f(column, i);
-    });
+    if (width > blockDim.x) {
+      each(width, [&](int64_t column) {
+        for (int64_t i = 0; i < n; ++i) f(column, i);
+      });
+      return;
+    }
+    const Lane lane(width);
+    for (int64_t i = lane.number; i < n; i += lane.count) f(lane.column, i);
+    __syncthreads();
   }
 
-  /// out[column]: the combination of load(column, 0) ... load(column, n - 1), for the thread that
-  /// each() calls for the column.
+  /// Calls f(column) in all threads of the column: for what each of them keeps.
+  template <class F>
+  PUONE_DEVICE void eachColumn(int64_t width, const F& f) const {
+    if (width > blockDim.x) return each(width, f);
+    f(Lane(width).column);
+  }
+
+  /// out[column]: the combination of load(column, 0) ... load(column, n - 1), in all threads of the
+  /// column.
   template <class T, class Load, class Combine>
   PUONE_DEVICE void reduceColumns(
       int64_t width, int64_t n, T identity, const Load& load, const Combine& combine, T* out)
       const {
-    each(width, [=](int64_t column) PUONE_DEVICE {
-      T all = identity;
-      for (int64_t i = 0; i < n; ++i) all = combine(all, load(column, i));
-      out[column] = all;
-    });
+    if (width > blockDim.x) {
+      each(width, [&](int64_t column) {
+        T all = identity;
+        for (int64_t i = 0; i < n; ++i) all = combine(all, load(column, i));
+        out[column] = all;
+      });
+      return;
+    }
+    const Lane lane(width);
+    T mine = identity;
+    for (int64_t i = lane.number; i < n; i += lane.count) {
+      mine = combine(mine, load(lane.column, i));
+    }
+    T* const lanes = perThread<T>();
+    lanes[threadIdx.x] = mine;
+    __syncthreads();
+    mine = lanes[lane.column];
+    for (int64_t l = 1; l < lane.count; ++l) mine = combine(mine, lanes[l * width + lane.column]);
+    out[lane.column] = mine;
+    __syncthreads();
+  }
+
+ private:
+  /// A thread's column, of `width` <= blockDim.x, and its number among the `count` threads that
+  /// share the column; neighbours have neighbouring columns. Threads that are left over have a
+  /// number beyond all elements.
+  struct Lane {
+    PUONE_DEVICE explicit Lane(int64_t width) {
+      const auto columns = static_cast<uint32_t>(width);
+      const uint32_t lanes = blockDim.x / columns, lane = threadIdx.x / columns;
+      count = lanes;
+      number = lane < lanes ? lane : INT64_MAX;
+      column = threadIdx.x % columns;
+    }
+    int64_t count, number, column;
+  };
+
+  template <class F>
+  PUONE_DEVICE void forRows(int64_t rows, int64_t length, const F& f) const {
+    if (length >= blockDim.x) {
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t i = threadIdx.x; i < length; i += blockDim.x) f(row, i);
+      }
+      return;
+    }
+    if (length == 0) return;
+    const Lane lane(length);
+    for (int64_t row = lane.number; row < rows; row += lane.count) f(row, lane.column);
   }
 };
 
@@ -125,10 +199,10 @@ PUONE_DEVICE inline void atomic_add(E* at, V value) {
 } // namespace ops
 } // namespace puone::kernels::PUONE_ISA
 
-#define PUONE_MODULE_EXPORT(name, Args, Body, Idiom)                                            \
-  extern "C" {                                                                                  \
-  PUONE_GLOBAL PUONE_RESIDENT(kMaxModuleThreads, 1) void puone_module_##name(const Args args) { \
-    Idiom::run(Body{args});                                                                     \
-  }                                                                                             \
-  PUONE_MODULE_CALL(name, Args)                                                                 \
+#define PUONE_MODULE_EXPORT(name, Args, Body, Idiom)                             \
+  extern "C" {                                                                   \
+  PUONE_GLOBAL(kMaxModuleThreads, 1) void puone_module_##name(const Args args) { \
+    Idiom::run(Body{args});                                                      \
+  }                                                                              \
+  PUONE_MODULE_CALL(name, Args)                                                  \
   }

@@ -29,7 +29,8 @@ struct TensorTable {
 namespace detail {
 
 template <class Tensor, class Body>
-PUONE_GLOBAL void tensorsKernel(TensorTable<Tensor> table, Body body) {
+PUONE_GLOBAL(kTensorThreads, 1)
+void tensorsKernel(TensorTable<Tensor> table, Body body) {
   int t = 0;
   for (int by = kTensorsAtOnce / 2; by > 0; by /= 2) {
     if (t + by < table.count && table.first_block[t + by] <= blockIdx.x) t += by;

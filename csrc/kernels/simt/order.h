@@ -209,7 +209,8 @@ class Results {
 // ---- short lines ----
 
 template <class Key>
-PUONE_GLOBAL void orderShort(Results<Key> results) {
+PUONE_GLOBAL(kMaxBlockThreads, 1)
+void orderShort(Results<Key> results) {
   PUONE_SHARED SharedArray<KeyedItem<Key>, kShort<Key>> memory;
   KeyedItem<Key>* const items = memory.data();
   const Block block;

@@ -109,6 +109,8 @@ inline std::optional<MatrixFactor> libraryFactor(
 /// The product in the form of a library's arguments, if it has one.
 inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, int64_t size) {
   if (args.k == 0) return std::nullopt;
+  // Libraries do not read a and b then; here 0 * NaN is NaN.
+  if (args.alpha.real == 0 && args.alpha.imaginary == 0) return std::nullopt;
   const auto out = denseMatrix(args.out, args.m, args.n, args.batch, size);
   const auto a = libraryFactor(args.a, args.m, args.k, args.batch, size);
   const auto b = libraryFactor(args.b, args.k, args.n, args.batch, size);

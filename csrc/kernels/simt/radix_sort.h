@@ -73,7 +73,8 @@ struct Move {
 };
 
 template <class Key>
-PUONE_GLOBAL void countDigits(Move<Key> move) {
+PUONE_GLOBAL(kSortThreads, 1)
+void countDigits(Move<Key> move) {
   PUONE_SHARED SharedArray<uint32_t, kDigits> memory;
   static_assert(kDigits == kSortThreads);
   uint32_t* const counts = memory.data();
@@ -130,7 +131,8 @@ PUONE_DEVICE void rankSortTile(KeyedItem<Key>* items, uint32_t n, int32_t shift,
 }
 
 template <class Key>
-PUONE_GLOBAL void moveItems(Move<Key> move) {
+PUONE_GLOBAL(kSortThreads, 1)
+void moveItems(Move<Key> move) {
   PUONE_SHARED SharedArray<KeyedItem<Key>, kSortTile> item_memory;
   PUONE_SHARED SharedArray<uint16_t, 16 * kSortThreads> count_memory;
   PUONE_SHARED SharedArray<uint32_t, kDigits> start_memory;

@@ -25,18 +25,20 @@ constexpr uint32_t kReduceThreads = 256;
 constexpr int kReduceStrided = 8;
 /// Rows of a strip that a thread has in flight.
 constexpr int kStripRows = 4;
-/// Bytes of a cache line.
-constexpr int64_t kLine = 128;
+/// Parts of an output that a thread has in flight.
+constexpr int kPartsInFlight = 8;
 /// Runs of InMemory<T>::kRun elements that a thread has in flight, as far as registers go.
 template <class R>
 constexpr int kReduceRuns = 4;
 template <>
 constexpr int kReduceRuns<Moments<float>> = 2;
-/// Which reductions have a kernel for strips.
+/// Which reductions have kernels for strips.
 template <class R>
 constexpr bool kReducesStrips = false;
 template <class Op>
 constexpr bool kReducesStrips<Fold<Op>> = InMemory<typename Op::In>::kRun == 8;
+/// Outputs of a strip: 16 bytes, where elements are not smaller than 16 bits.
+constexpr int kShortStrip = 4, kLongStrip = 8;
 
 /// Elements read by a thread: element e of run r has position first + r * step + e.
 template <class T, int kRuns, int kRun>
@@ -239,22 +241,27 @@ PUONE_DEVICE typename R::Gathered joinTeam(const R& op, uint32_t team, typename 
   return all;
 }
 
-/// Combines the threads of a team, which are `stride` apart in their block; the first one, of lane
-/// 0, gets the result.
-template <class R>
-PUONE_DEVICE typename R::Gathered joinApart(
+/// Combines the threads of a team, which are `stride` apart in their block, for each of kRun
+/// outputs; the first one, of lane 0, gets the results. `shared` has room for kRun values of each
+/// thread of the block.
+template <class R, int kRun>
+PUONE_DEVICE void joinApart(
     const Reduction<R>& task,
     typename R::Gathered* shared,
     uint32_t lane,
     uint32_t stride,
-    typename R::Gathered all) {
+    typename R::Gathered (&all)[kRun]) {
   for (uint32_t half = task.team / 2; half > 0; half /= 2) {
-    shared[threadIdx.x] = all;
+    PUONE_UNROLL
+    for (int e = 0; e < kRun; ++e) shared[e * kReduceThreads + threadIdx.x] = all[e];
     __syncthreads();
-    if (lane < half) all = join(task.op, all, shared[threadIdx.x + half * stride]);
+    if (lane < half) {
+      const typename R::Gathered* const others = shared + threadIdx.x + half * stride;
+      PUONE_UNROLL
+      for (int e = 0; e < kRun; ++e) all[e] = join(task.op, all[e], others[e * kReduceThreads]);
+    }
     __syncthreads();
   }
-  return all;
 }
 
 /// The part of the work that a thread's team computes.
@@ -276,7 +283,8 @@ struct Chunk {
 
 /// Runs of dense elements: one team per chunk.
 template <class R>
-PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task) {
+PUONE_GLOBAL(kReduceThreads, 3)
+void reduceRuns(Reduction<R> task) {
   constexpr int kRun = InMemory<typename R::In>::kRun;
   const uint32_t lane = threadIdx.x % task.team;
   const Chunk chunk(
@@ -298,7 +306,8 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceRuns(Reduction<R> task
 /// Single elements: neighbouring threads take neighbouring elements of the reduced dimensions or,
 /// if `across`, neighbouring outputs; then the team of an output takes its rows in turns.
 template <class R>
-PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> task) {
+PUONE_GLOBAL(kReduceThreads, 3)
+void reduceElements(Reduction<R> task) {
   using Gathered = typename R::Gathered;
   PUONE_SHARED SharedArray<Gathered, kReduceThreads> memory;
   Gathered* const shared = memory.data();
@@ -311,21 +320,21 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 3) void reduceElements(Reduction<R> 
           ? static_cast<int64_t>(blockIdx.x)
           : static_cast<int64_t>(blockIdx.x) * (blockDim.x / task.team) + threadIdx.x / task.team,
       across ? threadIdx.x % columns : 0);
-  Gathered all = task.op.nothing();
+  Gathered all[] = {task.op.nothing()};
   if (chunk.exists) {
     task.template gather<kReduceStrided, 1>(
-        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, &all);
+        task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
   }
-  all = joinApart(task, shared, lane, across ? columns : 1, all);
-  if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all);
+  joinApart(task, shared, lane, across ? columns : 1, all);
+  if (chunk.exists && lane == 0) task.done(chunk.output, chunk.index, all[0]);
 }
 
 /// Strips of outputs that are dense in memory: a thread has kRun of them.
-template <class R>
-PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 2) void reduceStrips(Reduction<R> task) {
+template <class R, int kRun>
+PUONE_GLOBAL(kReduceThreads, 3)
+void reduceStrips(Reduction<R> task) {
   using Gathered = typename R::Gathered;
-  constexpr int kRun = InMemory<typename R::In>::kRun;
-  PUONE_SHARED SharedArray<Gathered, kReduceThreads> memory;
+  PUONE_SHARED SharedArray<Gathered, kReduceThreads * kRun> memory;
   Gathered* const shared = memory.data();
   const auto columns = static_cast<uint32_t>(task.columns);
   const uint32_t lane = threadIdx.x / columns;
@@ -337,22 +346,31 @@ PUONE_GLOBAL PUONE_RESIDENT(kReduceThreads, 2) void reduceStrips(Reduction<R> ta
     task.template gather<kStripRows, kRun, true>(
         task.in + task.kept.offset(chunk.output), chunk.begin + lane, chunk.end, task.team, all);
   }
+  joinApart(task, shared, lane, columns, all);
+  if (!chunk.exists || lane != 0) return;
   PUONE_UNROLL
-  for (int e = 0; e < kRun; ++e) {
-    const Gathered joined = joinApart(task, shared, lane, columns, all[e]);
-    if (chunk.exists && lane == 0) task.done(chunk.output + e, chunk.index, joined);
-  }
+  for (int e = 0; e < kRun; ++e) task.done(chunk.output + e, chunk.index, all[e]);
 }
 
 /// The second stage: one team, a warp or a block, per output.
 template <class R>
-PUONE_GLOBAL void reduceParts(Reduction<R> task) {
+PUONE_GLOBAL(kReduceThreads, 1)
+void reduceParts(Reduction<R> task) {
   const int64_t output = (static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x) / task.team;
   const uint32_t lane = threadIdx.x % task.team;
   auto all = task.op.nothing();
   if (output < task.outputs) {
-    for (int64_t c = lane; c < task.chunks; c += task.team) {
-      all = join(task.op, all, task.parts[output * task.chunks + c]);
+    const auto* const parts = task.parts + output * task.chunks;
+    PUONE_ROLLED
+    for (int64_t first = lane; first < task.chunks; first += kPartsInFlight * task.team) {
+      typename R::Gathered taken[kPartsInFlight];
+      PUONE_UNROLL
+      for (int p = 0; p < kPartsInFlight; ++p) {
+        const int64_t c = first + p * task.team;
+        taken[p] = c < task.chunks ? parts[c] : task.op.nothing();
+      }
+      PUONE_UNROLL
+      for (int p = 0; p < kPartsInFlight; ++p) all = join(task.op, all, taken[p]);
     }
   }
   all = joinTeam(task.op, task.team, all);
@@ -380,17 +398,18 @@ bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
   return isAligned(space.reduced, 1, alignment) && isAligned(space.kept, 0, alignment);
 }
 
-/// Whether strips of kRun outputs can be read as vectors of at most 16 bytes. Longer strips are not
-/// faster than single elements (measured on an H200).
+/// The number of outputs that can be read as one vector, or 1. Strips of 32 bytes were not faster
+/// than single elements (measured on an H200).
 template <class T>
-bool hasStrips(const puone_reduce_args& args, const ReducedSpace& space) {
-  constexpr int64_t kRun = InMemory<T>::kRun;
+int stripOf(const puone_reduce_args& args, const ReducedSpace& space) {
   const int64_t size = elementSize(args.in_dtype);
-  const int64_t alignment = kRun * size;
-  if (alignment > 16 || !isInMemory<T>(args.in_dtype) || space.kept.stride(0) != size) return false;
-  if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return false;
-  return space.kept.sizes[0] % kRun == 0 && isAligned(space.kept, 1, alignment) &&
-         isAligned(space.reduced, 0, alignment);
+  const int strip = size > 2 ? kShortStrip : kLongStrip;
+  const int64_t alignment = strip * size;
+  if (alignment > 16 || !isInMemory<T>(args.in_dtype) || space.kept.stride(0) != size) return 1;
+  if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return 1;
+  const bool fits = space.kept.sizes[0] % strip == 0 && isAligned(space.kept, 1, alignment) &&
+                    isAligned(space.reduced, 0, alignment);
+  return fits ? strip : 1;
 }
 
 /// How the outputs are spread over threads.
@@ -414,7 +433,7 @@ inline Spread spreadAlong(const ReducedSpace& space, int64_t share, int64_t want
   return spread;
 }
 
-/// `outputs`: strips, or single ones; with `least` of them, warps read whole cache lines.
+/// `outputs`: strips, or single ones; `least`: of those that neighbouring threads have.
 inline Spread spreadAcross(
     int64_t outputs, int64_t count, int64_t least, int64_t share, int64_t wanted) {
   Spread spread;
@@ -439,16 +458,15 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   const bool across = space.kept.ndim > 0 && space.reduced.ndim > 0 &&
                       std::abs(space.kept.stride(0)) < std::abs(space.reduced.stride(0));
   const bool packed = !across && hasRuns<In>(args, space);
-  // Twice the number of resident threads balances the load at the end.
-  const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
-  const bool strips = across && kReducesStrips<R> && hasStrips<In>(args, space);
-  const int64_t run = strips ? kRun : 1;
+  // As many as can be resident: all start at once and end together (measured on an H100).
+  const int64_t wanted = int64_t{launch.multiprocessors()} * 2048;
+  const int run = across && kReducesStrips<R> ? stripOf<In>(args, space) : 1;
   Spread spread = across
                       ? spreadAcross(
                             space.outputs / run,
                             space.count,
-                            strips ? kLine / (run * elementSize(args.in_dtype)) : kWarpThreads,
-                            strips ? kStripRows : kReduceStrided,
+                            run > 1 ? kWarpThreads / 2 : kWarpThreads,
+                            run > 1 ? kStripRows : kReduceStrided,
                             wanted)
                       : spreadAlong(space, packed ? kReduceRuns<R> * kRun : kReduceStrided, wanted);
   spread.chunks = std::max<int64_t>(spread.chunks, 1);
@@ -493,7 +511,8 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   };
   const auto kernel = [&] {
     if constexpr (kReducesStrips<R>) {
-      if (strips) return reduceStrips<R>;
+      if (run == kShortStrip) return reduceStrips<R, kShortStrip>;
+      if (run == kLongStrip) return reduceStrips<R, kLongStrip>;
     }
     return packed ? reduceRuns<R> : reduceElements<R>;
   };

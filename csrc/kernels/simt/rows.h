@@ -353,7 +353,8 @@ class RowPart {
 namespace detail {
 
 template <class Body, int kElements>
-PUONE_GLOBAL PUONE_RESIDENT(kMaxBlockThreads, Body::kBlocks) void rowsKernel(Rows rows, Body body) {
+PUONE_GLOBAL(kMaxBlockThreads, Body::kBlocks)
+void rowsKernel(Rows rows, Body body) {
   body.template run<kElements>(rows, RowTeam(rows));
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/cast.h"
 #include "kernels/elementwise.h"
 #include "kernels/simt/cast.h"
+#include "kernels/simt/shared.h"
 #include "kernels/simt/vector.h"
 #include "kernels/target.h"
 #include "kernels/types.h"
@@ -40,15 +41,6 @@ template <>
 struct InMemory<Bool> {
   using Types = ComputeTypes<Bool, uint8_t, int32_t, int64_t, Half, BFloat16, float>;
   static constexpr int kRun = 8;
-};
-
-/// Shared memory of a block for n elements of any trivially copyable type.
-template <class T, uint32_t n>
-struct SharedArray {
-  alignas(16) unsigned char bytes[n * sizeof(T)];
-  PUONE_DEVICE T* data() {
-    return reinterpret_cast<T*>(bytes);
-  }
 };
 
 namespace detail {

@@ -110,7 +110,8 @@ struct ScanTask {
 
 /// One thread per chunk; neighbouring threads have neighbouring lines.
 template <class Op>
-PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanByThread(ScanTask<Op> task) {
+PUONE_GLOBAL(kScanThreads, 3)
+void scanByThread(ScanTask<Op> task) {
   const Op op{};
   const int64_t number = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const int64_t line = number % task.number, index = number / task.number;
@@ -134,7 +135,8 @@ PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanByThread(ScanTask<Op> task
 /// One block per chunk. Elements and results pass through shared memory, so that neighbouring
 /// threads access neighbouring elements, although each thread scans contiguous ones.
 template <class Op>
-PUONE_GLOBAL PUONE_RESIDENT(kScanThreads, 3) void scanByBlock(ScanTask<Op> task) {
+PUONE_GLOBAL(kScanThreads, 3)
+void scanByBlock(ScanTask<Op> task) {
   using In = typename Op::In;
   using Result = decltype(Op().result(Op().nothing()));
   constexpr uint32_t kPad = kScanThreads / 8; // avoids bank conflicts

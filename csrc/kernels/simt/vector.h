@@ -9,6 +9,7 @@
 
 #include "kernels/cast.h"
 #include "kernels/target.h"
+#include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA::detail {
 
@@ -16,22 +17,6 @@ template <class T, int kElements>
 struct alignas(sizeof(T) * kElements) AlignedVector {
   T elements[kElements];
 };
-
-#ifdef PUONE_ON_DEVICE
-/// The longest words in which so many bytes are accessed. nvcc splits other structs into their
-/// members, and each member of a 16-bit type then costs an access.
-template <size_t kBytes>
-using WordOf = std::conditional_t<
-    kBytes % sizeof(uint4) == 0,
-    uint4,
-    std::conditional_t<
-        kBytes == 8,
-        uint2,
-        std::conditional_t<
-            kBytes == 4,
-            uint32_t,
-            std::conditional_t<kBytes == 2, uint16_t, uint8_t>>>>;
-#endif
 
 /// Reads a vector, which must be aligned to its size, or to 16 bytes if that is less.
 template <class Vector>

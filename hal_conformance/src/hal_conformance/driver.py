@@ -18,6 +18,7 @@ _SEM_T_SIZE = 64  # sizeof(sem_t) is 32 on glibc, 16 on musl
 
 # The extensions that have tests, and their versions.
 EXTENSIONS = {
+    "dlpack": abi.DLPACK_VERSION,
     "fault": abi.FAULT_VERSION,
     "graph": abi.GRAPH_VERSION,
     "trace": abi.TRACE_VERSION,

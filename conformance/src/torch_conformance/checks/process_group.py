@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch._utils import _get_available_device_type
 
 from torch_conformance.authoring.api import (
     Device,
@@ -1055,6 +1056,9 @@ def _shape(module: torch.nn.Module) -> tuple[int, ...]:
 @check("process_group/checkpoint", "PG-034", needs=(*NEEDS, "serialization"))
 def distributed_checkpoint(dev: Device) -> None:
     """A distributed checkpoint of a sharded model gives its parameters back."""
+    served = _get_available_device_type()  # by _OverlappingCpuLoader in checkpoint/filesystem.py
+    if served not in (None, dev.type):
+        dev.unsupported(f"where torch has {served}, a distributed checkpoint copies from it alone")
     wanted = [p.detach() for p in _network(torch.device("cpu")).parameters()]
     with tempfile.TemporaryDirectory() as folder:
         for parameters in on_ranks(dev, save_and_load, folder=folder, limit=55.0):

@@ -177,6 +177,21 @@ def settled(argument: Any) -> Any:
     return argument
 
 
+def is_elsewhere(argument: Any) -> bool:
+    """Whether an argument of a sample that was made for the CPU is on, or names, another device.
+
+    Where PyTorch has CUDA, factories have samples that give their result to it.
+    """
+    if isinstance(argument, torch.Tensor):
+        argument = argument.device
+    if isinstance(argument, str):
+        try:
+            argument = torch.device(argument)
+        except RuntimeError:
+            return False
+    return isinstance(argument, torch.device) and argument.type != "cpu"
+
+
 def needs(op: Any) -> tuple[str, ...]:
     """Capabilities that the checks of an operator need."""
     return ("sparse",) if op.name in SPARSE else ()

@@ -43,11 +43,17 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
+#: Powers of complex numbers: a rounding of the logarithm grows with the exponent. 36 ULP.
+POWERS = frozenset({"__rpow__", "float_power", "pow"})
+
+
 def values(operator: str, sample: Sample) -> Tensor | None:
     """The results for a sample in double precision, rounded once; None for any other operator.
 
     An element is NaN where the function has a pole.
     """
+    if operator in POWERS:
+        return _powers(operator == "__rpow__", sample)
     function = FUNCTIONS.get(operator)
     given = sample.input
     if function is None or not isinstance(given, Tensor) or given.dtype != torch.float64:
@@ -66,3 +72,22 @@ def values(operator: str, sample: Sample) -> Tensor | None:
     with mpmath.workdps(DIGITS):
         found = [value(x) for x in given.detach().flatten().tolist()]
     return torch.tensor(found, dtype=torch.float64).reshape(given.shape)
+
+
+def _powers(is_reversed: bool, sample: Sample) -> Tensor | None:
+    operands = [torch.as_tensor(x) for x in (sample.input, *sample.args)]
+    if len(operands) != 2 or not any(x.is_complex() for x in operands):
+        return None
+    bases, exponents = torch.broadcast_tensors(*(operands[::-1] if is_reversed else operands))
+    import mpmath
+
+    def value(base: complex, exponent: complex) -> complex:
+        try:
+            return complex(mpmath.power(mpmath.mpmathify(base), mpmath.mpmathify(exponent)))
+        except (OverflowError, ValueError, ZeroDivisionError):
+            return complex("nan+nanj")
+
+    numbers = (x.detach().flatten().tolist() for x in (bases, exponents))
+    with mpmath.workdps(DIGITS):
+        found = [value(*pair) for pair in zip(*numbers, strict=True)]
+    return torch.tensor(found, dtype=torch.complex128).reshape(bases.shape)

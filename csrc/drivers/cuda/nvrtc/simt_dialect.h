@@ -5,9 +5,8 @@
 
 #define PUONE_FN inline
 #define PUONE_DEVICE
-#define PUONE_GLOBAL __global__
+#define PUONE_GLOBAL(threads, blocks) __global__ __launch_bounds__(threads, blocks)
 #define PUONE_SHARED __shared__
-#define PUONE_RESIDENT(threads, blocks) __launch_bounds__(threads, blocks)
 #define PUONE_NOINLINE __noinline__
 #define PUONE_UNROLL _Pragma("unroll")
 #define PUONE_ROLLED _Pragma("unroll 1")

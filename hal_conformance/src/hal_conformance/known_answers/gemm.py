@@ -78,10 +78,13 @@ def product(
     beta: complex = 0,
     layouts: tuple[Layout, Layout, Layout] = (dense, dense, dense),
     conj: tuple[bool, bool] = (False, False),
+    first: complex | None = None,
 ) -> Case:
-    """A case of `size`; layouts are those of out, a and b."""
+    """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a."""
     batch, m, n, k = size
     a, b = numbers((batch, m, k), dtype, 1), numbers((batch, k, n), dtype, 2)
+    if first is not None:
+        a[0, 0, 0] = first
     self = numbers((batch, m, n), dtype, 3)
     exact_a, exact_b = (
         np.conj(wide(x, dtype)) if flag else wide(x, dtype)
@@ -135,6 +138,8 @@ def cases() -> Iterator[Case]:
             yield product(dtype, (2, 9, 8, 7), f"b {name}", layouts=(dense, dense, layout))
         mixed = (gaps, transposed, flipped)
         yield product(dtype, (1, 67, 69, 65), "every factor strided", layouts=mixed)
+    for dtype in (DType.FLOAT32, DType.FLOAT64):
+        yield product(dtype, (1, 4, 5, 6), "0 * NaN", alpha=0, beta=1, first=float("nan"))
     for dtype in (DType.COMPLEX64, DType.COMPLEX128):
         for conj in ((True, False), (False, True), (True, True)):
             yield product(dtype, (2, 6, 5, 7), f"conj {conj}", conj=conj)
