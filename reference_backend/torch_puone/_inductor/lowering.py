@@ -15,6 +15,7 @@ from torch._inductor.lowering import fallback_handler, lowerings
 from torch.utils._pytree import tree_leaves
 
 from .overrides import FUNCTIONS
+from .runtime import blocks_use_all_cores
 
 _ATEN = torch.ops.aten
 #: Operations without a function, besides inductor's own table of special functions.
@@ -104,13 +105,21 @@ def count_positions_in_order(device: str) -> None:
     for packet in (_ATEN.argmax, _ATEN.argmin):
         for overload in (getattr(packet, name) for name in packet.overloads()):
             if overload in lowerings:
-                lowerings[overload] = _of_contiguous(device, lowerings[overload])
+                lowerings[overload] = _of_contiguous(device, overload, lowerings[overload])
 
 
-def _of_contiguous(device: str, lowering: Callable[..., Any]) -> Callable[..., Any]:
+def _of_contiguous(
+    device: str, overload: torch._ops.OpOverload, lowering: Callable[..., Any]
+) -> Callable[..., Any]:
+    called = fallback_handler(overload, add_to_fallback_set=False)
+
     @functools.wraps(lowering)
     def lowered(x: Any, axis: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if axis is None and _is_on(device, x) and len(x.get_size()) > 1:
+        if axis is not None or not _is_on(device, x):
+            return lowering(x, axis, *args, **kwargs)
+        if not blocks_use_all_cores(x.get_device()):  # inductor makes one block of it
+            return called(x, axis, *args, **kwargs)
+        if len(x.get_size()) > 1:
             x = ir.ExternKernel.require_contiguous(x)
         return lowering(x, axis, *args, **kwargs)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What generated Python imports: kernels from their sources."""
+"""The driver's compiler: what generated Python imports, and what its kernels are good at."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import torch
 from torch._inductor.async_compile import get_compile_threads
 from torch._inductor.codecache import LambdaFuture
 
+import torch_puone
 from torch_puone import _C
 
 #: (name, "buffer", "integer" or "real", access flags, bytes of an element)
@@ -41,3 +43,13 @@ def kernel(
         return compiled()
     future = _compilers(os.getpid(), threads).submit(compiled)
     return LambdaFuture(future.result, future)
+
+
+def blocks_use_all_cores(device: torch.device | str) -> bool:
+    """Whether one block makes use of the whole device (csrc/kernels/host/module.h).
+
+    A block of a device with many multiprocessors does not (csrc/kernels/simt/module.h).
+    """
+    index = torch.device(device).index
+    _, flavour, _ = _C.module_target(torch_puone.current_device() if index is None else index)
+    return flavour == "host"

@@ -14,6 +14,7 @@ from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
 from .kernel import PuoneKernel
+from .runtime import blocks_use_all_cores
 
 
 class PuoneScheduling(SIMDScheduling):
@@ -21,13 +22,10 @@ class PuoneScheduling(SIMDScheduling):
 
     @classmethod
     def get_backend_features(cls, device: torch.device) -> OrderedSet[BackendFeature]:
-        return OrderedSet(
-            [
-                BackendFeature.INPLACE_BUFFERS,
-                BackendFeature.REDUCE_TO_SINGLE_ELEMENT,  # blocks split long reductions
-                BackendFeature.TUPLE_REDUCTION,
-            ]
-        )
+        features = OrderedSet([BackendFeature.INPLACE_BUFFERS, BackendFeature.TUPLE_REDUCTION])
+        if blocks_use_all_cores(device):  # else inductor makes two kernels of long reductions
+            features.add(BackendFeature.REDUCE_TO_SINGLE_ELEMENT)
+        return features
 
     def define_kernel(self, src_code: str, node_schedule: list[Any], kernel: Any) -> str:
         """Write the definition into the generated Python, once for equal sources."""
