@@ -2,6 +2,7 @@
 #include "runtime/module_kernel.h"
 
 #include <ATen/core/Tensor.h>
+#include <dlfcn.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <bit>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "bindings/bindings.h"
+#include "extension/tensor_argument.h"
 #include "runtime/device.h"
 
 namespace py = pybind11;
@@ -45,14 +47,7 @@ const at::Tensor& bufferOf(
   TORCH_CHECK_TYPE(
       THPVariable_Check(given.ptr()), "the argument ", parameter.name, " must be a tensor");
   const at::Tensor& tensor = THPVariable_Unpack(given.ptr());
-  TORCH_CHECK(
-      tensor.device() == c10::Device(kDeviceType, device),
-      "the argument ",
-      parameter.name,
-      " of a kernel on ",
-      c10::Device(kDeviceType, device),
-      " is on ",
-      tensor.device());
+  checkTensorArgument(tensor, parameter.name, device);
   TORCH_CHECK(
       tensor.element_size() == parameter.element,
       "the argument ",
@@ -61,12 +56,6 @@ const at::Tensor& bufferOf(
       tensor.element_size(),
       " bytes instead of ",
       parameter.element);
-  TORCH_CHECK(
-      !tensor.is_neg() && !tensor.is_conj(),
-      "the argument ",
-      parameter.name,
-      " is negated or conjugated when it is read, which graphs do not do: call resolve_neg() or "
-      "resolve_conj() on it before");
   return tensor;
 }
 
@@ -75,20 +64,6 @@ uint64_t integerOf(const py::handle& given) {
   const unsigned long long bits = PyLong_AsUnsignedLongLongMask(given.ptr());
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
   return bits;
-}
-
-// Reading must not separate a tensor from a lazy clone of it.
-uint64_t addressOf(const at::Tensor& tensor, const ModuleParameter& parameter) {
-  const bool writes = (parameter.access & PUONE_MODULE_WRITE) != 0;
-  return std::bit_cast<uint64_t>(writes ? tensor.mutable_data_ptr() : tensor.const_data_ptr());
-}
-
-// Elements from the first to past the last.
-uint64_t extentOf(const at::Tensor& tensor) {
-  if (tensor.numel() == 0) return 0;
-  int64_t last = 0;
-  for (int64_t d = 0; d < tensor.dim(); ++d) last += (tensor.size(d) - 1) * tensor.stride(d);
-  return static_cast<uint64_t>(last + 1);
 }
 
 void launch(
@@ -113,7 +88,7 @@ void launch(
     switch (parameters[i].kind) {
       case Kind::kBuffer: {
         const at::Tensor& tensor = bufferOf(given, parameters[i], device);
-        values.push_back(addressOf(tensor, parameters[i]));
+        values.push_back(addressOf(tensor, (parameters[i].access & PUONE_MODULE_WRITE) != 0));
         extents.push_back(extentOf(tensor));
         break;
       }
@@ -134,9 +109,19 @@ py::tuple targetOf(c10::DeviceIndex device) {
   return py::make_tuple(target.name, target.flavour, target.identity);
 }
 
+// Of the library that extensions are linked with.
+std::string libraryPath() {
+  Dl_info found{};
+  TORCH_CHECK(
+      dladdr(reinterpret_cast<const void*>(&moduleTarget), &found) != 0,
+      "the file of libtorch_puone.so is not known");
+  return found.dli_fname;
+}
+
 } // namespace
 
 void bindModuleKernel(py::module_& m) {
+  m.def("library_path", &libraryPath);
   m.def("module_target", &targetOf, py::arg("device"));
   m.def(
       "compile_module",

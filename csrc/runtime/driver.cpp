@@ -194,6 +194,11 @@ const puone_hal_api* halOrNull() noexcept {
 }
 // [end: table]
 
+const puone_hal_api& halWithoutDevice() {
+  if (!chosen().state.loaded || driverIsDown()) throwUnusable();
+  return chosen().driver->api;
+}
+
 void useTable(TableLayer layer, TableOver over) noexcept {
   static std::mutex mutex;
   static std::array<TableOver, kTableLayers> makers{};

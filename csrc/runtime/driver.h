@@ -36,7 +36,11 @@ const DriverState& driverState() noexcept;
 // counts as using the device; driverState() does not.
 const puone_hal_api& hal();
 
-// The same, but NULL where hal() throws: for destructors and other functions that must not throw.
+// The table of the loaded driver, which may have no device: for what needs none, such as its
+// compiler. Throws c10::Error if no driver is loaded, and after shutdown. Does not count as use.
+const puone_hal_api& halWithoutDevice();
+
+// The same as hal(), but NULL where that throws: for destructors and other functions that must not throw.
 const puone_hal_api* halOrNull() noexcept;
 
 // What the result of the HAL's stream_query or event_query says: true if the work is done, false if

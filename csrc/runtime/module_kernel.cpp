@@ -13,9 +13,9 @@
 namespace puone {
 namespace {
 
-const puone_module_api& api() {
+const puone_module_api& apiOf(const puone_hal_api& table) {
   const auto* const found =
-      findExtension<puone_module_api>(hal(), PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION);
+      findExtension<puone_module_api>(table, PUONE_MODULE_EXTENSION, PUONE_MODULE_VERSION);
   TORCH_CHECK_NOT_IMPLEMENTED(
       found != nullptr,
       "puone: the driver \"",
@@ -24,6 +24,15 @@ const puone_module_api& api() {
       "runs. torch.compile needs that for inductor; use torch.compile(model, "
       "backend=\"aot_eager\")");
   return *found;
+}
+
+const puone_module_api& api() {
+  return apiOf(hal());
+}
+
+// For what needs no device.
+const puone_module_api& compilerApi() {
+  return apiOf(halWithoutDevice());
 }
 
 constexpr uint64_t kValueSize = sizeof(uint64_t);
@@ -37,7 +46,8 @@ uint64_t placeOf(size_t value) {
 puone_module_target moduleTarget(c10::DeviceIndex device) {
   puone_module_target target{};
   target.struct_size = sizeof(target);
-  PUONE_CHECK_STATUS(api().target(device, &target), "target");
+  const puone_module_api& of = device == -1 ? compilerApi() : api();
+  PUONE_CHECK_STATUS(of.target(device, &target), "target");
   return target;
 }
 
@@ -46,11 +56,12 @@ std::string compileModule(const std::string& source, const std::string& target, 
   options.struct_size = sizeof(options);
   options.flags = contracts ? PUONE_MODULE_DEFAULT : PUONE_MODULE_UNCONTRACTED;
   options.target = target.c_str();
+  const puone_module_api& compiler = compilerApi();
   void* image = nullptr;
   size_t bytes = 0;
-  PUONE_CHECK_STATUS(api().compile(source.c_str(), &options, &image, &bytes), "compile");
+  PUONE_CHECK_STATUS(compiler.compile(source.c_str(), &options, &image, &bytes), "compile");
   std::string owned(static_cast<const char*>(image), bytes);
-  PUONE_CHECK_STATUS(api().free_image(image), "free_image");
+  PUONE_CHECK_STATUS(compiler.free_image(image), "free_image");
   return owned;
 }
 

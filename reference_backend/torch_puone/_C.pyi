@@ -144,6 +144,7 @@ def native_default_stream() -> int: ...
 def native_stream_waits(native_stream: int, device: int) -> None: ...
 
 # kernels that are compiled while the program runs
+def library_path() -> str: ...  # of libtorch_puone.so
 def module_target(
     device: int,
 ) -> tuple[str, str, str]: ...  # name, flavour, identity; -1: no device

@@ -2,7 +2,8 @@
 """Who may look at whom: the arrows of the architecture, as data, and a checker of sources.
 
     aten/<family> -> aten/core
-    bindings -> {aten/core, autocast, profiler, sanitizer, graph, distributed} -> runtime -> hal
+    bindings -> {aten/core, autocast, profiler, sanitizer, graph, distributed, extension}
+             -> runtime -> hal
     aten -> kernels' C interface           drivers -> hal, kernels
 
 Arrows go down only and may be followed further: bindings may look at the runtime, the runtime never
@@ -20,7 +21,7 @@ from pathlib import Path
 
 CPP_SUFFIXES = {".h", ".hpp", ".cuh", ".c", ".cc", ".cpp", ".cu"}
 TORCH_ROOTS = {"ATen", "c10", "torch", "caffe2"}
-INTEGRATIONS = ("autocast", "profiler", "sanitizer", "graph", "distributed")
+INTEGRATIONS = ("autocast", "profiler", "sanitizer", "graph", "distributed", "extension")
 ARGUMENTS = ("kernels/args.h", "kernels/args")
 SPLIT = ("aten", "drivers")  # directories whose subdirectories are layers
 

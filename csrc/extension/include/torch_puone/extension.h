@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For C++ extensions: kernels of an extension's own device sources, which are written in the
+// dialect of csrc/kernels/module.h and compiled for the active driver at their first launch.
+// torch_puone.cpp_extension builds such extensions; docs/integration/extensions.md has an example.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace puone::extension {
+
+// The device sources of this extension, as one text. The builder defines it, once in each
+// extension.
+extern const char* const kDeviceSource __attribute__((visibility("hidden")));
+
+// What a kernel does with a tensor.
+enum class Access : uint8_t {
+  kRead = 1,
+  kWrite = 2,
+  kReadWrite = 3
+};
+
+// An argument of a launch: a tensor, which is an address in the argument struct, a whole number,
+// which is an int64_t, or another one, which is a double.
+class Argument {
+ public:
+  template <class T, std::enable_if_t<std::is_arithmetic_v<T>, bool> = true>
+  Argument(T value) // NOLINT(google-explicit-constructor): numbers are arguments
+      : is_real_(std::is_floating_point_v<T>),
+        integer_(static_cast<int64_t>(std::is_floating_point_v<T> ? 0 : value)),
+        real_(static_cast<double>(value)) {}
+  Argument(at::Tensor tensor, Access access) : tensor_(std::move(tensor)), access_(access) {}
+
+  // Undefined for a number.
+  const at::Tensor& tensor() const {
+    return tensor_;
+  }
+  Access access() const {
+    return access_;
+  }
+  bool isReal() const {
+    return is_real_;
+  }
+  int64_t integer() const {
+    return integer_;
+  }
+  double real() const {
+    return real_;
+  }
+
+ private:
+  at::Tensor tensor_;
+  Access access_ = Access::kRead;
+  bool is_real_ = false;
+  int64_t integer_ = 0;
+  double real_ = 0;
+};
+
+inline Argument read(const at::Tensor& tensor) {
+  return {tensor, Access::kRead};
+}
+inline Argument write(const at::Tensor& tensor) {
+  return {tensor, Access::kWrite};
+}
+inline Argument readWrite(const at::Tensor& tensor) {
+  return {tensor, Access::kReadWrite};
+}
+
+// The kernel `name` of the device sources. Its argument struct has, in this order: `Arguments`; 8
+// bytes for each argument; an int64_t for each tensor, the number of elements from its first to
+// past its last one. Thread-safe; usually a static of the function that launches it.
+class Kernel {
+ public:
+  // `errors`: texts of the errors that the kernel raises, at most 4; up to two "{}" in a text are
+  // replaced by the numbers that the kernel raises with it.
+  explicit Kernel(
+      std::string name, std::vector<std::string> errors = {}, const char* source = kDeviceSource);
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  // Queues `count` calls of a PUONE_MODULE_MAP on the current stream of the tensors' device. The
+  // first launch compiles the kernel. Throws c10::Error if a tensor is on another device, negated
+  // or conjugated when it is read, or if the sources do not compile: then with the compiler's text;
+  // c10::NotImplementedError if the driver cannot compile.
+  void map(int64_t count, std::initializer_list<Argument> arguments) const;
+
+  // Likewise `count` blocks of a PUONE_MODULE_BLOCKS, each of which handles about `work` elements.
+  void blocks(int64_t count, int64_t work, std::initializer_list<Argument> arguments) const;
+
+ private:
+  struct Compiled;
+  void launch(int64_t count, int64_t work, std::initializer_list<Argument> arguments) const;
+
+  const std::unique_ptr<Compiled> compiled_;
+};
+
+} // namespace puone::extension
