@@ -22,10 +22,10 @@ def test_the_badge_names_level_and_torch_for_eyes_ears_and_servers(tmp_path: Pat
     assert main(["badge", str(report)]) == 0
     endpoint = json.loads((tmp_path / "a-badge.json").read_text())
     assert endpoint["schemaVersion"] == 1
-    assert endpoint["message"] == "distributed training, torch 2.13.0"
+    assert endpoint["message"] == "compile, torch 2.13.0"
     picture = ElementTree.parse(tmp_path / "a-badge.svg").getroot()
     assert picture.get("role") == "img"
-    title = "PyTorch conformance of <chip>: distributed training, torch 2.13.0"
+    title = "PyTorch conformance of <chip>: compile, torch 2.13.0"
     assert (picture.findtext(f"{SVG}title"), picture.get("aria-label")) == (title, title)
     assert [node.text for node in picture.iter(f"{SVG}text")] == [
         endpoint["label"],
@@ -39,7 +39,7 @@ def test_a_remark_is_said_and_takes_the_colour() -> None:
     assert badge.endpoint("2.13.0", verdict)["color"] == badge.GREEN[1:]
     old = badge.endpoint("2.13.0", verdict, "3 days old")
     assert (old["message"], old["color"]) == (
-        "distributed training, torch 2.13.0, 3 days old",
+        "compile, torch 2.13.0, 3 days old",
         badge.DULL[1:],
     )
     picture = badge.svg("mychip", "2.13.0", verdict, "3 days old")

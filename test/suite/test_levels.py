@@ -96,7 +96,7 @@ def test_a_must_that_no_check_could_verify_blocks() -> None:
 
 def test_a_check_that_declines_beside_one_that_passes_does_not_block() -> None:
     content = replaced(record(CORE, "unsupported", number=1, reason="not on this torch"))
-    assert reached(content) == "distributed"
+    assert reached(content) == "compile"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_check_that_declines_beside_one_that_passes_does_not_block() -> None:
 def test_what_could_not_be_asked_does_not_block_and_is_said(outcome: str, reason: Any) -> None:
     content = lacking(replaced(record(CORE, outcome, reason=reason)), "sparse")
     verdict = assessed(content)
-    assert verdict.name == "distributed"
+    assert verdict.name == "compile"
     assert CORE in verdict.steps[0].not_asked
     assert str(verdict).endswith("(without sparse)")
 
@@ -137,7 +137,7 @@ def test_should_level_requirements_are_counted_and_block_nothing() -> None:
         if (r.level, r.tier) == ("should", "core") and r.surface != "claim"
     )
     verdict = assessed(replaced(record(should, "fail")))
-    assert verdict.name == "distributed"
+    assert verdict.name == "compile"
     assert verdict.steps[0].should_verified == verdict.steps[0].should - 1
 
 

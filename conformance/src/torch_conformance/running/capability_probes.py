@@ -653,6 +653,19 @@ def _graphs(dev: Device) -> bool:
     return True
 
 
+# Inductor asks a table for the device type; what a backend raises instead names a reason.
+@probe("compile", refusals=r"KeyError: '\w+'|NotImplementedError: ")
+def _compile(dev: Device) -> bool:
+    import torch
+
+    if not dev.is_accelerator:
+        return False
+    x = torch.ones(8, device=dev.device())
+    value = torch.compile(lambda x: (x * 2).sum())(x).item()
+    assert value == 16.0, f"a compiled sum is {value}, not 16"
+    return True
+
+
 @probe("sparse")
 def _sparse(dev: Device) -> bool:
     import torch

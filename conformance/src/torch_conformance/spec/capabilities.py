@@ -58,6 +58,7 @@ MEANING: dict[str, str] = {
     "profiler": "torch.profiler records the work of the device",
     "memory_history": "the device module records allocations (memory._record_memory_history)",
     "graphs": "torch.accelerator.Graph captures work of a stream and replays it",
+    "compile": "torch.compile with its default backend generates code for the device",
     "sparse": "tensors of sparse layouts",
     "float64": "tensors of float64",
     "float16": "tensors of float16",

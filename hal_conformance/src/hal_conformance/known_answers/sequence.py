@@ -148,9 +148,9 @@ def _powers() -> Iterator[Case]:
     for dtype in (*INTEGERS[:-1], *REALS):
         values = numbers([2**i for i in range(7)], DType.INT64)
         yield sequence("of 2", dtype, DType.INT64, KINDS[2], values, start=0, step=1, end=6, base=2)
-    for base in (3, 7, -5, 10):  # a little less than a whole number would lose one
-        values = numbers([base**i for i in range(5)], DType.INT64)
-        yield sequence(f"of {base}", DType.INT32, DType.FLOAT64, KINDS[2], values, 0, 1, 4, base)
+    for whole in (3, 7, -5, 10):  # a little less than a whole number would lose one
+        values = numbers([whole**i for i in range(5)], DType.INT64)
+        yield sequence(f"of {whole}", DType.INT32, DType.FLOAT64, KINDS[2], values, 0, 1, 4, whole)
     # An integer is cut off: 2 ** -1 is 0.
     values = np.array([0, 0, 1, 2, 4])
     yield sequence("negative", DType.INT32, DType.INT64, KINDS[2], values, -2, 1, 2, base=2)
