@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compiled functions against eager ones: `python -m bench.compile [--rounds N] [NAME...]`.
 
+`--first` measures the first call of a small function instead, from which everything is compiled, in
+fresh processes without and with caches, and compares with tensors of the CPU.
+
 Each program runs eagerly on puone, compiled on puone, and compiled by inductor for CPU tensors, in
 turn in one process; the figures are medians of the rounds. Ends with status 1 if a compiled program
 on puone is slower than its limit.
@@ -9,8 +12,11 @@ on puone is slower than its limit.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -88,21 +94,60 @@ def measure(program: Program, rounds: int) -> tuple[float, float, float]:
     return eager, ours, cpu
 
 
+FIRST = """
+import sys, time, torch, torch_puone
+x = torch.ones(1000, device=sys.argv[1])
+start = time.perf_counter()
+torch.compile(lambda x: (x * 2 + 1).relu().sum())(x).item()
+print(time.perf_counter() - start)
+"""
+
+
+def first_call(device: str, caches: str) -> float:
+    """Seconds, in a fresh process."""
+    environment = {
+        **os.environ,
+        "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
+        "PUONE_MODULE_CACHE": f"{caches}/modules",
+    }
+    command = [sys.executable, "-c", FIRST, device]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def compare_first_calls(rounds: int) -> int:
+    """Print the medians; 1 if the device takes more than twice as long as the CPU."""
+    without: dict[str, list[float]] = {"puone": [], "cpu": []}
+    with_caches: dict[str, list[float]] = {"puone": [], "cpu": []}
+    for _ in range(rounds):
+        for device in without:
+            with tempfile.TemporaryDirectory() as caches:
+                without[device].append(first_call(device, caches))
+                with_caches[device].append(first_call(device, caches))
+    for name, times in (("without caches", without), ("second process", with_caches)):
+        ours, cpu = (statistics.median(times[device]) for device in ("puone", "cpu"))
+        print(f"first call, {name}: {ours:.2f} s, {ours / cpu:.2f} of inductor's for the CPU")
+    return int(statistics.median(without["puone"]) > 2 * statistics.median(without["cpu"]))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m bench.compile",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--rounds", type=int, default=51)
+    parser.add_argument("--rounds", type=int, help="51, or 5 with --first")
+    parser.add_argument("--first", action="store_true", help="the first call of a small function")
     parser.add_argument("names", nargs="*", choices=[*PROGRAMS, []], metavar="NAME")
     options = parser.parse_args()
+    if options.first:
+        return compare_first_calls(options.rounds or 5)
     torch.set_num_threads(2)
     missed = 0
     print(f"{'program':16}{'eager ms':>10}{'compiled':>10}{'for CPU':>10}  ratios")
     for name in options.names or PROGRAMS:
         program = PROGRAMS[name]
-        eager, ours, cpu = measure(program, options.rounds)
+        eager, ours, cpu = measure(program, options.rounds or 51)
         met = eager / ours >= program.eager and cpu / ours >= program.cpu
         missed += not met
         print(

@@ -24,7 +24,8 @@
 //     block.once([&] { args.out[index] = sum; });
 //   }
 //
-// The idioms are those of map.h and blocks.h; a kernel is one of them. A block can also reduce the
+// The idioms are those of map.h and blocks.h; a kernel is one of them. together(a, b) and
+// combineEach(f, g) let a block reduce several values in one pass. A block can also reduce the
 // columns of a matrix, kModuleColumns at most: see ModuleBlock in host/module.h. Addresses are used
 // as they are: the driver has made them fit for the device. There are the types and casts of
 // types.h, the functions of math.h, and for generators of code the operations of operations.h.
@@ -39,6 +40,7 @@
 #include "kernels/math.h"
 #include "kernels/operations.h"
 #include "kernels/target.h"
+#include "kernels/together.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {

@@ -201,17 +201,20 @@ PUONE_FN auto remainder(A a, B b) {
   return rest != T(0) && ((rest < T(0)) != (y < T(0))) ? add(rest, y) : rest;
 }
 
+// NaN wins. Two selections are vectorised, one with a disjunction is not.
 template <class A, class B>
 PUONE_FN auto maximum(A a, B b) {
   using T = Common<A, B>;
   const T x = static_cast<T>(a), y = static_cast<T>(b);
-  return x > y || x != x ? x : y; // NaN wins
+  const T larger = x > y ? x : y;
+  return x != x ? x : larger;
 }
 template <class A, class B>
 PUONE_FN auto minimum(A a, B b) {
   using T = Common<A, B>;
   const T x = static_cast<T>(a), y = static_cast<T>(b);
-  return x < y || x != x ? x : y;
+  const T smaller = x < y ? x : y;
+  return x != x ? x : smaller;
 }
 template <class T>
 PUONE_FN T relu(T a) {

@@ -71,6 +71,7 @@ def test_the_same_extension_runs_on_another_driver(probe: Probing) -> None:
 def test_kernels_run_on_the_device_and_the_stream_of_their_tensors(probe: Probing) -> None:
     done = probe("""
 x = torch.ones(4, device="puone:1")
+probe.scale(x, 1, 2.0)  # compiles
 side = torch.Stream("puone:1")
 with side:
     torch.puone._sleep_ms(200)

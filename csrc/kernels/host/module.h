@@ -15,11 +15,69 @@
 #include "kernels/module_entry.h"
 #include "kernels/operations.h"
 #include "kernels/strided.h"
+#include "kernels/together.h"
 
 /// Bodies are inlined into the loops, which then vectorise.
 #define PUONE_MODULE_FN __attribute__((always_inline)) inline
 
 namespace puone::kernels::PUONE_ISA {
+
+/// Values in kLanes lanes. Those that are reduced together are apart: a loop over lanes is
+/// vectorised for each.
+template <int64_t kLanes, class T>
+struct Lanes {
+  PUONE_MODULE_FN explicit Lanes(const T& identity) {
+    for (T& value : values) value = identity;
+  }
+  template <class Combine>
+  PUONE_MODULE_FN void add(int64_t lane, const T& value, const Combine& combine) {
+    values[lane] = combine(values[lane], value);
+  }
+  template <class Combine>
+  PUONE_MODULE_FN T combined(const Combine& combine) {
+    halve<kLanes / 2>(combine);
+    return values[0];
+  }
+  template <int64_t kWidth, class Combine>
+  PUONE_MODULE_FN void halve(const Combine& combine) {
+    if constexpr (kWidth > 0) {
+#pragma GCC ivdep
+      for (int64_t l = 0; l < kWidth; ++l) values[l] = combine(values[l], values[l + kWidth]);
+      halve<kWidth / 2>(combine);
+    }
+  }
+  T values[kLanes];
+};
+template <int64_t kLanes, class T>
+struct Lanes<kLanes, Together<T>> {
+  PUONE_MODULE_FN explicit Lanes(const Together<T>& identity) : first(identity.first) {}
+  template <class Combine>
+  PUONE_MODULE_FN void add(int64_t lane, const Together<T>& value, const Combine& combine) {
+    first.add(lane, value.first, combine.first);
+  }
+  template <class Combine>
+  PUONE_MODULE_FN Together<T> combined(const Combine& combine) {
+    return {first.combined(combine.first)};
+  }
+  Lanes<kLanes, T> first;
+};
+template <int64_t kLanes, class T, class... Rest>
+struct Lanes<kLanes, Together<T, Rest...>> {
+  PUONE_MODULE_FN explicit Lanes(const Together<T, Rest...>& identity)
+      : first(identity.first), rest(identity.rest) {}
+  template <class Combine>
+  PUONE_MODULE_FN void add(
+      int64_t lane, const Together<T, Rest...>& value, const Combine& combine) {
+    first.add(lane, value.first, combine.first);
+    rest.add(lane, value.rest, combine.rest);
+  }
+  template <class Combine>
+  PUONE_MODULE_FN Together<T, Rest...> combined(const Combine& combine) {
+    return {first.combined(combine.first), rest.combined(combine.rest)};
+  }
+  Lanes<kLanes, T> first;
+  Lanes<kLanes, Together<Rest...>> rest;
+};
 
 /// A block whose loops run on all cores if there are fewer blocks than cores. Long reductions are
 /// made of pieces, which do not depend on that: equal inputs give equal bits, and sums of floats
@@ -165,19 +223,15 @@ class ModuleBlock : public Block {
   template <int64_t kLanes, class T, class Load, class Combine>
   static T inLanes(int64_t n, T identity, const Load& load, const Combine& combine) {
     const Load own = load;
-    T lanes[kLanes];
-    for (T& lane : lanes) lane = identity;
+    Lanes<kLanes, T> lanes(identity);
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
 #pragma GCC ivdep
-      for (int64_t l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], own(i + l));
+      for (int64_t l = 0; l < kLanes; ++l) lanes.add(l, own(i + l), combine);
     }
 #pragma GCC ivdep
-    for (int64_t l = 0; l < n - i; ++l) lanes[l] = combine(lanes[l], own(i + l));
-    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-      for (int64_t l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
-    }
-    return lanes[0];
+    for (int64_t l = 0; l < n - i; ++l) lanes.add(l, own(i + l), combine);
+    return lanes.combined(combine);
   }
 
   template <class F>

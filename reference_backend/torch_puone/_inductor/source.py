@@ -46,6 +46,7 @@ class Reduction:
     combine: str  # of a and b
     value: str  # of one element, in terms of the loop's lines
     results: dict[str, tuple[str, str]]  # variables: type, and what of the result {} it is
+    parts: list[Reduction] = field(default_factory=list)  # what is reduced together
 
     @property
     def name(self) -> str:
@@ -58,12 +59,36 @@ class Reduction:
         )
 
     @property
+    def combiner(self) -> str:
+        """A function of two values."""
+        if self.parts:
+            return f"combineEach({', '.join(part.combiner for part in self.parts)})"
+        of = f"const {self.type}&"
+        return f"[]({of} a, {of} b) PUONE_DEVICE {{ return {self.type}({self.combine}); }}"
+
+    @property
     def tail(self) -> str:
         """The arguments behind the function that loads an element."""
-        if self.function == "welford_reduce":
-            return ""
-        of = f"const {self.type}&"
-        return f", []({of} a, {of} b) PUONE_DEVICE {{ return {self.type}({self.combine}); }}"
+        return "" if self.function == "welford_reduce" else f", {self.combiner}"
+
+
+def in_one_pass(reductions: list[Reduction]) -> list[Reduction]:
+    """The same reductions, where those that can share a pass are one (kernels/together.h)."""
+    shared = [each for each in reductions if each.function == "reduce"]
+    if len(shared) < 2:
+        return reductions
+    type_ = f"Together<{', '.join(each.type for each in shared)}>"
+    results = {
+        name: (of, part.replace("{}", f"{{}}.{'rest.' * number}first"))
+        for number, each in enumerate(shared)
+        for name, (of, part) in each.results.items()
+    }
+    identity, value = (
+        f"together({', '.join(f'{each.type}({getattr(each, name)})' for each in shared)})"
+        for name in ("identity", "value")
+    )
+    one = Reduction("reduce", type_, type_, identity, "", value, results, shared)
+    return [one, *(each for each in reductions if each not in shared)]
 
 
 @dataclass
@@ -95,16 +120,14 @@ class Loop:
     reductions: list[Reduction] = field(default_factory=list)
     split: Split | None = None
 
-    @property
-    def passes(self) -> tuple[str, str]:
-        """The lines of each reduction, and those of a pass of its own that stores, or "".
+    def passes(self, reductions: list[Reduction]) -> tuple[str, str]:
+        """The lines of each of these passes, and those of one more that stores, or "".
 
-        Stores in place change what another evaluation of the lines would read, and may add. So a
-        single reduction, which evaluates them once, stores as it goes; behind all others there is
-        one more pass.
+        Stores in place change what another evaluation of the lines would read, and may add. So
+        lines that are evaluated once store as they go; behind several passes there is one more.
         """
         stores = self.lines != self.lines_without_stores
-        once = len(self.reductions) == 1 and self.reductions[0].function == "reduce"
+        once = len(reductions) == 1 and reductions[0].function == "reduce"
         if once or not stores:
             return self.lines, ""
         return self.lines_without_stores, self.lines
@@ -211,9 +234,10 @@ class Results:
 
         if not loop.reductions:
             return every(loop.lines)
-        lines, last = loop.passes
+        reductions = in_one_pass(loop.reductions)
+        lines, last = loop.passes(reductions)
         text = ""
-        for each in loop.reductions:
+        for each in reductions:
             element = _element(each.type, each.identity, loop.defined + lines, each.value)
             load = _function(loop.parameters, element)
             if each.function == "welford_reduce":
@@ -269,7 +293,7 @@ class Columns:
 
         if not loop.reductions:
             return every(loop.lines)
-        lines, last = loop.passes
+        lines, last = loop.passes(loop.reductions)
         text = ""
         for each in loop.reductions:
             element = _element(each.type, each.identity, known + loop.entries + lines, each.value)

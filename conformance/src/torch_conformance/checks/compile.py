@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from unittest import mock
@@ -19,6 +20,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import FULL, STANDARD, Device, check, in_threads, noise, raised
+from torch_conformance.checks.model import SGD, near, prepared
+from torch_conformance.models import tolerance
+from torch_conformance.models.training import Trainer, place
+from torch_conformance.models.zoo import MODELS
 
 Function = Callable[..., Any]
 
@@ -167,6 +172,23 @@ def gradients_are_those_of_eager(dev: Device) -> None:
         return [p.detach() for p in network.parameters()]
 
     _same(dev, train(True), train(False))
+
+
+@check(
+    "compile/model", ("COMPILE-001", "COMPILE-003"), needs=("compile",), cases=MODELS, breadth=FULL
+)
+def compiled_models_train_as_on_the_cpu(dev: Device, case: str) -> None:
+    """Losses, gradients and weights of a compiled model are those of the CPU, step by step."""
+    import torch._inductor.config as inductor
+
+    module, batches = prepared(dev, case, 3)
+    torch._dynamo.reset()
+    compiled = replace(MODELS[case], loss=torch.compile(MODELS[case].loss))
+    device, cpu = dev.device(), torch.device("cpu")
+    with inductor.patch(force_disable_caches=True):
+        actual = Trainer(compiled, place(module, device), device, SGD).train(batches)
+    expected = Trainer(MODELS[case], place(module, cpu), cpu, SGD).train(batches)
+    near(dev, actual, expected, tolerance.relative(dev, case))
 
 
 # ---- when it compiles --------------------------------------------------------------------------

@@ -48,7 +48,7 @@ LOW_PRECISION = ("float16", "bfloat16")
 @check("model/eval", "MODEL-001", cases=MODELS)
 def inference_equals_the_cpus(dev: Device, case: str) -> None:
     """In evaluation mode the outputs are the CPU's, without gradients and in inference mode."""
-    module, batches = _prepared(dev, case, 1)
+    module, batches = prepared(dev, case, 1)
     _give_statistics(module)
     on_device = place(module, dev.device()).eval()
     moved = tuple(tensor.to(dev.device()) for tensor in batches[0])
@@ -65,7 +65,7 @@ def inference_equals_the_cpus(dev: Device, case: str) -> None:
 def inference_in_low_precision_is_near(dev: Device, case: str, dtype: torch.dtype) -> None:
     """A model converted to a type of 16 bits gives outputs near those of float32."""
     _require(dev, case, dtype)
-    module, batches = _prepared(dev, case, 1)
+    module, batches = prepared(dev, case, 1)
     _give_statistics(module)
     on_device = place(module, dev.device()).to(dtype).eval()
     moved = tuple(
@@ -84,7 +84,7 @@ def inference_in_low_precision_is_near(dev: Device, case: str, dtype: torch.dtyp
 @check("model/generate", "MODEL-012", cases=GENERATIVE)
 def generation_chooses_the_cpus_tokens(dev: Device, case: str) -> None:
     """A language model continues a text as on the CPU, with a cache between the tokens."""
-    module, batches = _prepared(dev, case, 1)
+    module, batches = prepared(dev, case, 1)
     generate, tokens = MODELS[case].generate, batches[0][0]
     assert generate is not None
     on_device = place(module, dev.device()).eval()
@@ -119,7 +119,7 @@ def gradients_add_up_over_micro_batches(dev: Device, case: str) -> None:
 @check("model/clip", "MODEL-006", cases=SOME)
 def gradients_are_clipped_to_a_norm(dev: Device, case: str) -> None:
     """Clipping scales gradients by their total norm, which is the CPU's."""
-    module, batches = _prepared(dev, case, 1)
+    module, batches = prepared(dev, case, 1)
     (whole,) = _trainer(case, module, CPU, replace(SGD, clip=1e6)).train(batches).norms
     recipe = replace(SGD, clip=float(whole) / 2)
     actual, expected = _trained_alike(dev, case, recipe)
@@ -149,7 +149,7 @@ def reentrant_recomputation_changes_nothing(dev: Device, case: str) -> None:
 def autocast_trains_in_lower_precision(dev: Device, case: str, dtype: torch.dtype) -> None:
     """Under autocast linear layers compute in 16 bits, and training stays near float32's."""
     _require(dev, case, dtype)
-    module, batches = _prepared(dev, case, STEPS)
+    module, batches = prepared(dev, case, STEPS)
     expected = _trainer(case, module, CPU, ADAMW).train(batches)
     trainer = _trainer(case, module, dev.device(), replace(ADAMW, autocast=dtype))
     outputs: set[torch.dtype] = set()
@@ -157,20 +157,20 @@ def autocast_trains_in_lower_precision(dev: Device, case: str, dtype: torch.dtyp
     actual = trainer.train(batches)
     assert outputs == {dtype}, f"linear layers returned {outputs}"
     assert {g.dtype for g in actual.gradients.values()} == {torch.float32}
-    _near(dev, actual, expected, tolerance.relative(dev, case, dtype))
+    near(dev, actual, expected, tolerance.relative(dev, case, dtype))
 
 
 @check("model/grad_scaler", "MODEL-009", needs=("autocast", "float16"), cases=SOME)
 def the_scaler_skips_an_overflow(dev: Device, case: str) -> None:
     """GradScaler grows its scale, skips the step of an overflow, and halves the scale there."""
     _require(dev, case, torch.float16)
-    module, batches = _prepared(dev, case, STEPS)
+    module, batches = prepared(dev, case, STEPS)
     recipe = replace(ADAMW, autocast=torch.float16, scaled=True, overflow_at=GROWTH_INTERVAL)
     actual = _trainer(case, module, dev.device(), recipe).train(batches)
     expected = _trainer(case, module, CPU, replace(recipe, autocast=None)).train(batches)
     grown = 2 * INITIAL_SCALE
     assert actual.scales == [INITIAL_SCALE, grown, grown / 2, grown / 2], actual.scales
-    _near(dev, actual, expected, tolerance.relative(dev, case, torch.float16))
+    near(dev, actual, expected, tolerance.relative(dev, case, torch.float16))
 
 
 # ---- checkpoints on disk -----------------------------------------------------------------------
@@ -179,7 +179,7 @@ def the_scaler_skips_an_overflow(dev: Device, case: str) -> None:
 @check("model/resume", "MODEL-010", needs=("serialization",), cases=MIXED)
 def a_loaded_checkpoint_continues_identically(dev: Device, case: str) -> None:
     """Training goes on from a saved checkpoint as if it had not been interrupted, bit by bit."""
-    module, batches = _prepared(dev, case, STEPS)
+    module, batches = prepared(dev, case, STEPS)
     half = STEPS // 2
     with _deterministic():
         first = _trainer(case, module, dev.device(), ADAMW)
@@ -199,7 +199,7 @@ def a_loaded_checkpoint_continues_identically(dev: Device, case: str) -> None:
 @check("model/migrate", "MODEL-011", needs=("serialization",), cases=SOME)
 def checkpoints_move_between_devices(dev: Device, case: str) -> None:
     """A checkpoint of the device continues on the CPU, and one of the CPU on the device."""
-    module, batches = _prepared(dev, case, STEPS)
+    module, batches = prepared(dev, case, STEPS)
     half = STEPS // 2
     whole = _trainer(case, module, CPU, ADAMW).train(batches)
     for origin, target in ((dev.device(), CPU), (CPU, dev.device())):
@@ -210,13 +210,13 @@ def checkpoints_move_between_devices(dev: Device, case: str) -> None:
         course = after.train(batches[half:])
         course.losses = [*losses, *course.losses]
         course.gradients = whole.gradients
-        _near(dev, course, whole, tolerance.relative(dev, case))
+        near(dev, course, whole, tolerance.relative(dev, case))
 
 
 # ---- what the checks share ---------------------------------------------------------------------
 
 
-def _prepared(dev: Device, case: str, count: int) -> tuple[nn.Module, list[Batch]]:
+def prepared(dev: Device, case: str, count: int) -> tuple[nn.Module, list[Batch]]:
     """The model on the CPU and batches for it; unsupported where its package is missing."""
     model = MODELS[case]
     try:
@@ -232,15 +232,15 @@ def _trainer(case: str, module: nn.Module, device: torch.device, recipe: Recipe)
 
 
 def _trained_alike(dev: Device, case: str, recipe: Recipe) -> tuple[Course, Course]:
-    module, batches = _prepared(dev, case, STEPS * recipe.micro_batches)
+    module, batches = prepared(dev, case, STEPS * recipe.micro_batches)
     actual = _trainer(case, module, dev.device(), recipe).train(batches)
     expected = _trainer(case, module, CPU, recipe).train(batches)
-    _near(dev, actual, expected, tolerance.relative(dev, case))
+    near(dev, actual, expected, tolerance.relative(dev, case))
     return actual, expected
 
 
 def _recomputed_alike(dev: Device, case: str, *, reentrant: bool) -> None:
-    module, batches = _prepared(dev, case, STEPS)
+    module, batches = prepared(dev, case, STEPS)
     trainer = _trainer(case, module, dev.device(), SGD)
     recompute(trainer.module, MODELS[case].block, reentrant=reentrant)
     actual = trainer.train(batches)
@@ -248,10 +248,10 @@ def _recomputed_alike(dev: Device, case: str, *, reentrant: bool) -> None:
     # Batch norm sees every batch twice: only its running statistics tell.
     actual.state = {n: actual.state[n] for n in expected.state if "running" not in n}
     expected.state = {n: expected.state[n] for n in actual.state}
-    _near(dev, actual, expected, tolerance.relative(dev, case))
+    near(dev, actual, expected, tolerance.relative(dev, case))
 
 
-def _near(dev: Device, actual: Course, expected: Course, granted: float) -> None:
+def near(dev: Device, actual: Course, expected: Course, granted: float) -> None:
     __tracebackhide__ = True
     for part in ("losses", "gradients", "state"):
         found, wanted = getattr(actual, part), getattr(expected, part)

@@ -19,6 +19,7 @@ from torch import Tensor
 from torch._utils import _get_available_device_type
 
 from torch_conformance.authoring.api import (
+    FULL,
     Device,
     Died,
     Rank,
@@ -917,15 +918,16 @@ def _mesh(rank: Rank) -> Any:
     return init_device_mesh(rank.dev.type, (rank.size,))
 
 
-def train_ddp(rank: Rank) -> list[Tensor]:
-    """In a rank: DistributedDataParallel, in several buckets."""
+def train_ddp(rank: Rank, compiled: bool = False) -> list[Tensor]:
+    """In a rank: DistributedDataParallel, in several buckets; Dynamo wants buckets of some size."""
     with rank.group():
         ids = [rank.device.index or 0] if rank.dev.is_accelerator else None
         model = torch.nn.parallel.DistributedDataParallel(
-            _network(rank.device), device_ids=ids, bucket_cap_mb=0.001
+            _network(rank.device), device_ids=ids, bucket_cap_mb=25 if compiled else 0.001
         )
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        _train(model, optimizer, lambda step: _batch(step, rank))
+        used: torch.nn.Module = torch.compile(model) if compiled else model  # type: ignore[assignment]  # of a module, it is one
+        _train(used, optimizer, lambda step: _batch(step, rank))
         return _to_cpu(model)
 
 
@@ -971,8 +973,8 @@ def train_zero(rank: Rank) -> list[Tensor]:
         return _to_cpu(model)
 
 
-def _require_training(dev: Device, program: Callable[[Rank], list[Tensor]]) -> None:
-    for parameters in on_ranks(dev, program, limit=55.0):
+def _require_training(dev: Device, program: Callable[..., list[Tensor]], **options: Any) -> None:
+    for parameters in on_ranks(dev, program, limit=55.0, **options):
         for got, wanted in zip(parameters, _one_process(), strict=True):
             dev.assert_close(got, wanted, rtol=1e-5, atol=1e-6)
 
@@ -981,6 +983,12 @@ def _require_training(dev: Device, program: Callable[[Rank], list[Tensor]]) -> N
 def data_parallel_equals_one_process(dev: Device) -> None:
     """DistributedDataParallel trains to the parameters of one process with the whole batch."""
     _require_training(dev, train_ddp)
+
+
+@check("process_group/compiled_ddp", "PG-029", needs=(*NEEDS, "compile"), breadth=FULL)
+def compiled_data_parallel_equals_one_process(dev: Device) -> None:
+    """DistributedDataParallel that torch.compile compiled trains to the same parameters."""
+    _require_training(dev, train_ddp, compiled=True)
 
 
 @check("process_group/fsdp2", "PG-030", needs=NEEDS)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -22,7 +22,7 @@ class Gradient(Topic):
     name = "gradient"
     number = "008"
     sentence = "has the CPU's gradients."
-    quick = ("float32", "complex64", "float64")
+    quick: ClassVar[tuple[str, ...]] = ("float32", "complex64", "float64")
     standard = frozenset({"float32", "bfloat16", "complex64"})
     derives = True
     recipe = Recipe(

@@ -92,6 +92,8 @@ class Topic:
     standard: ClassVar[frozenset[str] | None] = None
     """The dtypes that are run unless others are asked for; None: all."""
     recipe: ClassVar[repro.Recipe] = repro.Recipe()
+    needs: ClassVar[tuple[str, ...]] = ()
+    """Capabilities that every check of the topic needs."""
     derives: ClassVar[bool] = False
     """Whether derivatives are compared: they may be off by more, and be those of neighbours."""
 
@@ -351,7 +353,11 @@ def _checks(body: Topic, file: str) -> Iterator[Check]:
             requirements=(body.required(),),
             body=body,
             arguments=(("dtype", name),),
-            needs=(*policy.needs(body.op), *([name] if name in capabilities.MEANING else [])),
+            needs=(
+                *body.needs,
+                *policy.needs(body.op),
+                *([name] if name in capabilities.MEANING else []),
+            ),
             breadth=PR if name == quick else STANDARD if standard else FULL,
             file=file,
             line=Topic.__call__.__code__.co_firstlineno,

@@ -13,4 +13,6 @@ TOPICS = (
     "gradient",
     "gradgrad",
     "foreach",
+    "compiled",
+    "compiled_gradient",
 )

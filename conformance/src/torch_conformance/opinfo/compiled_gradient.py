@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Gradients of functions that torch.compile compiled, against the CPU's eager ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import torch
+
+from torch_conformance.authoring.check import Check
+from torch_conformance.opinfo import database, policy
+from torch_conformance.opinfo.compiled import SAMPLES, compiled, is_on_device
+from torch_conformance.opinfo.gradient import Gradient, cotangent, differentiated, inputs, outputs
+from torch_conformance.opinfo.sample import Sample
+from torch_conformance.opinfo.topic import Seen, register
+
+
+class CompiledGradient(Gradient):
+    """Differentiates what the operator gives in compiled code."""
+
+    name = "compiled_gradient"
+    sentence = "has the CPU's gradients in a compiled function."
+    quick = ()
+    standard = frozenset()
+    needs = ("compile",)
+
+    def required(self) -> str:
+        return "COMPILE-003"
+
+    def dtypes(self) -> set[torch.dtype]:
+        return super().dtypes() & {torch.float32}
+
+    def make(self, dtype: torch.dtype) -> Iterator[Sample]:
+        return islice(super().make(dtype), SAMPLES)
+
+    def act(self, sample: Sample) -> Seen:
+        operator = compiled(self.op.op) if is_on_device(sample) else self.op.op
+        leaves = inputs(sample)
+        found = outputs(sample, operator)
+        return Seen(differentiated(found, leaves, [cotangent(output) for output in found]))
+
+
+def checks() -> list[Check]:
+    """The checks of every differentiable operator; registers them."""
+    operators = (
+        op for op in database.operators() if op.supports_autograd and policy.has_values(op)
+    )
+    return register(map(CompiledGradient, operators), __file__)
