@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
+from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.check import Check
+from torch_conformance.authoring.compare import Difference
+from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database
 from torch_conformance.opinfo.repro import Recipe
 from torch_conformance.opinfo.sample import Sample
-from torch_conformance.opinfo.topic import Seen, Topic, register
+from torch_conformance.opinfo.topic import Incomparable, Seen, Topic, register
 
 #: Of each operator.
 SAMPLES = 3
@@ -31,7 +34,7 @@ def is_on_device(sample: Sample) -> bool:
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, generated anew."""
+    """The function, compiled without what earlier compilations left."""
     import torch._inductor.config as inductor
 
     torch._dynamo.reset()
@@ -47,15 +50,49 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return without_caches
 
 
-class Compiled(Topic):
+class InCompiledCode(Topic):
+    """What the topics of compiled operators share."""
+
+    number = ""
+    quick: ClassVar[tuple[str, ...]] = ()
+    standard = frozenset()
+    needs = ("compile",)
+    _also_on_the_cpu = False
+
+    def operator(self, sample: Sample) -> Callable[..., Any]:
+        """The operator, compiled where the sample is on the device."""
+        is_compiled = self._also_on_the_cpu or is_on_device(sample)
+        return compiled(self.op.op) if is_compiled else self.op.op
+
+    def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
+        """As every topic; but what inductor does not compile for the CPU, it need not compile."""
+        try:
+            return super().judge(dev, sample)
+        except Incomparable:
+            raise
+        except Exception:
+            refused = self._refused_on_the_cpu(sample)
+            if refused is None:
+                raise
+            reason = f"it cannot be compiled for the CPU: {first_line(refused)}"
+            raise Incomparable(reason) from None
+
+    def _refused_on_the_cpu(self, sample: Sample) -> Exception | None:
+        self._also_on_the_cpu = True
+        try:
+            self.act(self.own(sample))
+        except Exception as error:
+            return error
+        finally:
+            self._also_on_the_cpu = False
+        return None
+
+
+class Compiled(InCompiledCode):
     """Calls the operator from compiled code."""
 
     name = "compiled"
-    number = ""
     sentence = "gives the CPU's results in a compiled function."
-    quick = ()
-    standard = frozenset()
-    needs = ("compile",)
     recipe = Recipe("op", ("return torch.compile(lambda *a, **k: op(*a, **k))({call})",))
 
     def required(self) -> str:
@@ -68,8 +105,7 @@ class Compiled(Topic):
         return islice(self.database_samples(dtype), SAMPLES)
 
     def act(self, sample: Sample) -> Seen:
-        operator = compiled(self.op.op) if is_on_device(sample) else self.op.op
-        return Seen(sample.call(operator))
+        return Seen(sample.call(self.operator(sample)))
 
 
 def checks() -> list[Check]:

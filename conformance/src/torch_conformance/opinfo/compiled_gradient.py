@@ -10,20 +10,18 @@ import torch
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.opinfo import database, policy
-from torch_conformance.opinfo.compiled import SAMPLES, compiled, is_on_device
+from torch_conformance.opinfo.compiled import SAMPLES, InCompiledCode
 from torch_conformance.opinfo.gradient import Gradient, cotangent, differentiated, inputs, outputs
 from torch_conformance.opinfo.sample import Sample
 from torch_conformance.opinfo.topic import Seen, register
 
 
-class CompiledGradient(Gradient):
+class CompiledGradient(InCompiledCode, Gradient):
     """Differentiates what the operator gives in compiled code."""
 
     name = "compiled_gradient"
     sentence = "has the CPU's gradients in a compiled function."
-    quick = ()
-    standard = frozenset()
-    needs = ("compile",)
+    number = Gradient.number
 
     def required(self) -> str:
         return "COMPILE-003"
@@ -35,7 +33,7 @@ class CompiledGradient(Gradient):
         return islice(super().make(dtype), SAMPLES)
 
     def act(self, sample: Sample) -> Seen:
-        operator = compiled(self.op.op) if is_on_device(sample) else self.op.op
+        operator = self.operator(sample)
         leaves = inputs(sample)
         found = outputs(sample, operator)
         return Seen(differentiated(found, leaves, [cotangent(output) for output in found]))
