@@ -13,7 +13,7 @@ namespace {
 
 c10::DeviceIndex deviceOf(const std::string& kernel, std::initializer_list<Argument> arguments) {
   for (const Argument& argument : arguments) {
-    if (!argument.tensor().defined()) continue;
+    if (!argument.isTensor() || !argument.tensor().defined()) continue;
     const c10::Device device = argument.tensor().device();
     TORCH_CHECK(
         device.type() == kDeviceType,
@@ -29,15 +29,14 @@ c10::DeviceIndex deviceOf(const std::string& kernel, std::initializer_list<Argum
 ModuleParameter parameterOf(const Argument& argument, size_t number) {
   using Kind = ModuleParameter::Kind;
   std::string name = std::to_string(number);
-  const at::Tensor& tensor = argument.tensor();
-  if (!tensor.defined()) return {name, argument.isReal() ? Kind::kReal : Kind::kInteger};
+  if (!argument.isTensor()) return {name, argument.isReal() ? Kind::kReal : Kind::kInteger};
   auto access = static_cast<uint32_t>(argument.access());
-  if (!tensor.is_non_overlapping_and_dense()) access |= PUONE_MODULE_PARTIAL;
-  return {name, Kind::kBuffer, access, static_cast<uint32_t>(tensor.element_size())};
+  if (!argument.tensor().is_non_overlapping_and_dense()) access |= PUONE_MODULE_PARTIAL;
+  return {name, Kind::kBuffer, access, static_cast<uint32_t>(argument.tensor().element_size())};
 }
 
 uint64_t valueOf(const Argument& argument) {
-  if (argument.tensor().defined()) {
+  if (argument.isTensor()) {
     return addressOf(argument.tensor(), argument.access() != Access::kRead);
   }
   if (argument.isReal()) return std::bit_cast<uint64_t>(argument.real());
@@ -92,8 +91,15 @@ void Kernel::launch(int64_t count, int64_t work, std::initializer_list<Argument>
   std::vector<uint64_t> values, extents;
   for (const Argument& argument : arguments) {
     const size_t number = parameters.size() + 1;
+    TORCH_CHECK(
+        !argument.isTensor() || argument.tensor().defined(),
+        "the argument ",
+        number,
+        " of the kernel ",
+        compiled_->name,
+        " of an extension is an undefined tensor");
     parameters.push_back(parameterOf(argument, number));
-    if (argument.tensor().defined()) {
+    if (argument.isTensor()) {
       checkTensorArgument(argument.tensor(), parameters.back().name, device);
       extents.push_back(extentOf(argument.tensor()));
     }

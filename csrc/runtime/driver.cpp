@@ -195,7 +195,7 @@ const puone_hal_api* halOrNull() noexcept {
 // [end: table]
 
 const puone_hal_api& halWithoutDevice() {
-  if (!chosen().state.loaded || driverIsDown()) throwUnusable();
+  if (!chosen().state.loaded || driverIsDown() || inBadFork()) throwUnusable();
   return chosen().driver->api;
 }
 

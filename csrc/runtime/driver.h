@@ -37,7 +37,8 @@ const DriverState& driverState() noexcept;
 const puone_hal_api& hal();
 
 // The table of the loaded driver, which may have no device: for what needs none, such as its
-// compiler. Throws c10::Error if no driver is loaded, and after shutdown. Does not count as use.
+// compiler. Throws c10::Error if no driver is loaded, after shutdown, and in a bad fork. Does not
+// count as use.
 const puone_hal_api& halWithoutDevice();
 
 // The same as hal(), but NULL where that throws: for destructors and other functions that must not throw.

@@ -27,12 +27,14 @@ HOST = r"""
 #include <torch/library.h>
 using namespace puone::extension;
 at::Tensor swish(const at::Tensor& given, double beta) {
+  TORCH_CHECK(given.scalar_type() == at::kFloat, "swish takes float32");
   static const Kernel kernel("swish");
   auto x = given.contiguous(), y = at::empty_like(x);
   kernel.map(x.numel(), {read(x), write(y), beta});
   return y;
 }
 at::Tensor swish_backward(const at::Tensor& grad, const at::Tensor& given, double beta) {
+  TORCH_CHECK(grad.scalar_type() == at::kFloat, "swish takes float32");
   static const Kernel kernel("swish_backward");
   auto g = grad.contiguous(), x = given.contiguous(), dx = at::empty_like(x);
   kernel.map(x.numel(), {read(g), read(x), write(dx), beta});

@@ -112,7 +112,7 @@ def load_inline(
     )
 
 
-def PuoneExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any) -> Any:  # noqa: N802 - as CUDAExtension
+def PuoneExtension(name: str, sources: Sequence[str], **kwargs: Any) -> Any:  # noqa: N802 - as CUDAExtension
     """A setuptools.Extension, as torch.utils.cpp_extension.CppExtension, with device sources.
 
     Use it in setup.py with `cmdclass={"build_ext": BuildExtension}`. Device sources are read when
@@ -122,11 +122,11 @@ def PuoneExtension(name: str, sources: Sequence[str], *args: Any, **kwargs: Any)
     generated = Path("build") / "puone" / f"{name}_device_source.cpp"
     generated.parent.mkdir(parents=True, exist_ok=True)
     _write_if_changed(generated, _embedded(_joined(device)))
-    kwargs["include_dirs"] = [*include_paths(), *kwargs.get("include_dirs", [])]
-    kwargs["library_dirs"] = [*library_paths(), *kwargs.get("library_dirs", [])]
-    kwargs["libraries"] = ["torch_puone", *kwargs.get("libraries", [])]
-    kwargs["depends"] = [*device, *kwargs.get("depends", [])]
-    return _torch.CppExtension(name, [*host, str(generated)], *args, **kwargs)
+    kwargs["include_dirs"] = [*include_paths(), *(kwargs.get("include_dirs") or [])]
+    kwargs["library_dirs"] = [*library_paths(), *(kwargs.get("library_dirs") or [])]
+    kwargs["libraries"] = ["torch_puone", *(kwargs.get("libraries") or [])]
+    kwargs["depends"] = [*device, *(kwargs.get("depends") or [])]
+    return _torch.CppExtension(name, [*host, str(generated)], **kwargs)
 
 
 def _split(sources: Sequence[str | os.PathLike[str]]) -> tuple[list[str], list[str]]:

@@ -35,6 +35,16 @@ Tensor sums(const Tensor& x) {
   return out;
 }
 
+void undefined(const Tensor& x) {
+  static const Kernel kernel("scale");
+  kernel.map(1, {read(x), write(Tensor()), 0, 1.0});
+}
+
+void fill(const Tensor& out, double value) {
+  static const Kernel kernel("fill");
+  kernel.map(out.numel(), {write(out), value});
+}
+
 void unknown(const Tensor& x) {
   static const Kernel kernel("unknown");
   kernel.map(1, {read(x)});
@@ -47,5 +57,7 @@ TORCH_LIBRARY(probe, m) {
   m.def("beyond(Tensor out) -> ()", beyond);
   m.def("pick(Tensor x, Tensor at) -> Tensor", pick);
   m.def("sums(Tensor x) -> Tensor", sums);
+  m.def("undefined(Tensor x) -> ()", undefined);
+  m.def("fill(Tensor out, float value) -> ()", fill);
   m.def("unknown(Tensor x) -> ()", unknown);
 }

@@ -74,7 +74,7 @@ x = torch.ones(4, device="puone:1")
 probe.scale(x, 1, 2.0)  # compiles
 side = torch.Stream("puone:1")
 with side:
-    torch.puone._sleep_ms(200)
+    torch.puone._sleep_ms(1500)
     y = probe.scale(x, 1, 2.0)
     assert not side.query(), "the call waited"
 side.synchronize()
@@ -95,8 +95,12 @@ assert torch.puone.current_device() == 0
         ("probe.pick(x, torch.zeros(1).long())", "the argument 2 of a kernel on puone:0 is on cpu"),
         ("probe.scale(x._neg_view(), 0, 1.0)", "call resolve_neg()"),
         ("probe.unknown(x)", "unknown"),
+        (
+            "probe.undefined(x)",
+            "the argument 2 of the kernel scale of an extension is an undefined",
+        ),
     ],
-    ids=["raised", "cpu", "mixed", "negated", "unknown"],
+    ids=["raised", "cpu", "mixed", "negated", "unknown", "undefined"],
 )
 def test_a_mistake_is_an_error_that_says_so(probe: Probing, code: str, said: str) -> None:
     done = probe(f"""
@@ -109,6 +113,28 @@ except Exception as error:
 else:
     raise AssertionError("nothing was raised")
 """)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("second", "said"), [("out[8:]", ""), ("out[7:]", "fill")])
+def test_the_sanitizer_knows_what_a_kernel_uses(probe: Probing, second: str, said: str) -> None:
+    """Two streams may write parts of a tensor, if these do not overlap."""
+    done = probe(
+        f"""
+out = torch.zeros(16, device="puone")
+torch.puone.synchronize()
+said = ""
+try:
+    for part in (out[:8], {second}):
+        with torch.Stream("puone"):
+            probe.fill(part, 1.0)
+    torch.puone.synchronize()
+except RuntimeError as error:
+    said = str(error)
+assert {said!r} in said and bool(said) == bool({said!r}), said
+""",
+        PUONE_SANITIZE="raise",
+    )
     assert done.returncode == 0, done.stderr
 
 

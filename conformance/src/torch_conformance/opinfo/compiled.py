@@ -8,6 +8,7 @@ selection only, and have few samples each.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ import torch
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.compare import Difference
+from torch_conformance.authoring.compiling import without_caches
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database
 from torch_conformance.opinfo.repro import Recipe
@@ -35,19 +37,26 @@ def is_on_device(sample: Sample) -> bool:
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, compiled without what earlier compilations left."""
-    import torch._inductor.config as inductor
-
     torch._dynamo.reset()
 
     @torch.compile
     def call(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    def without_caches(*args: Any, **kwargs: Any) -> Any:
-        with inductor.patch(force_disable_caches=True, fallback_random=True):
+    def generated(*args: Any, **kwargs: Any) -> Any:
+        with without_caches(fallback_random=True):
             return call(*args, **kwargs)
 
-    return without_caches
+    return generated
+
+
+@cache
+def compiles_for_the_cpu() -> bool:
+    """Whether this machine can compile for the CPU at all: it may have no C++ compiler."""
+    try:
+        return bool(compiled(lambda x: x + 1)(torch.ones(2)).sum() == 4)
+    except Exception:
+        return False
 
 
 class InCompiledCode(Topic):
@@ -65,26 +74,38 @@ class InCompiledCode(Topic):
         return compiled(self.op.op) if is_compiled else self.op.op
 
     def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
-        """As every topic; but what inductor does not compile for the CPU, it need not compile."""
+        """As every topic; but where inductor fails for the CPU, too, the backend is not to blame."""
         try:
-            return super().judge(dev, sample)
+            wrong = super().judge(dev, sample)
+            if wrong is not None and self._differs_on_the_cpu(dev, sample):
+                raise Incomparable("compiled for the CPU, it differs from eager, too")
+            return wrong
         except Incomparable:
             raise
         except Exception:
             refused = self._refused_on_the_cpu(sample)
-            if refused is None:
+            if refused is None or not compiles_for_the_cpu():
                 raise
             reason = f"it cannot be compiled for the CPU: {first_line(refused)}"
             raise Incomparable(reason) from None
 
-    def _refused_on_the_cpu(self, sample: Sample) -> Exception | None:
+    def _compiled_for_the_cpu(self, sample: Sample) -> Seen:
         self._also_on_the_cpu = True
         try:
-            self.act(self.own(sample))
-        except Exception as error:
-            return error
+            return self.act(self.own(sample))
         finally:
             self._also_on_the_cpu = False
+
+    def _differs_on_the_cpu(self, dev: Device, sample: Sample) -> bool:
+        eager = self.act(self.own(sample)).values
+        found = self._difference(dev, sample, self._compiled_for_the_cpu(sample).values, eager)
+        return found is not None
+
+    def _refused_on_the_cpu(self, sample: Sample) -> Exception | None:
+        try:
+            self._compiled_for_the_cpu(sample)
+        except Exception as error:
+            return error
         return None
 
 

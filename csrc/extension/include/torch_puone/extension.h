@@ -20,7 +20,8 @@ namespace puone::extension {
 // extension.
 extern const char* const kDeviceSource __attribute__((visibility("hidden")));
 
-// What a kernel does with a tensor.
+// What a kernel does with a tensor: with all of its elements, for the sanitizer. Of a larger
+// tensor, pass the part that the kernel uses.
 enum class Access : uint8_t {
   kRead = 1,
   kWrite = 2,
@@ -36,9 +37,12 @@ class Argument {
       : is_real_(std::is_floating_point_v<T>),
         integer_(static_cast<int64_t>(std::is_floating_point_v<T> ? 0 : value)),
         real_(static_cast<double>(value)) {}
-  Argument(at::Tensor tensor, Access access) : tensor_(std::move(tensor)), access_(access) {}
+  Argument(at::Tensor tensor, Access access)
+      : is_tensor_(true), tensor_(std::move(tensor)), access_(access) {}
 
-  // Undefined for a number.
+  bool isTensor() const {
+    return is_tensor_;
+  }
   const at::Tensor& tensor() const {
     return tensor_;
   }
@@ -56,6 +60,7 @@ class Argument {
   }
 
  private:
+  bool is_tensor_ = false;
   at::Tensor tensor_;
   Access access_ = Access::kRead;
   bool is_real_ = false;
