@@ -74,7 +74,7 @@ class InCompiledCode(Topic):
         return compiled(self.op.op) if is_compiled else self.op.op
 
     def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
-        """As every topic; but where inductor fails for the CPU, too, the backend is not to blame."""
+        """As every topic; where inductor fails for the CPU, too, the backend is not to blame."""
         try:
             wrong = super().judge(dev, sample)
             if wrong is not None and self._differs_on_the_cpu(dev, sample):
