@@ -29,9 +29,9 @@ def test_levels_of_old_runs_have_todays_names() -> None:
     aligned = [run for run in found if run.why_not is None]
     assert aligned
     known = tuple(titles.items())
-    for run in aligned:  # the levels of its day, to which later ones were only added
+    for run in aligned:  # the levels of its day, in the order of today's
         steps = tuple((step.name, step.title) for step in run.steps)
-        assert steps == known[: len(steps)]
+        assert steps == tuple(level for level in known if level in steps)
         assert len(steps) >= 4
 
 
