@@ -33,7 +33,8 @@ class _Finder(MetaPathFinder):
             execute(module)
             self._then()
 
-        spec.loader.exec_module = exec_module  # type: ignore[method-assign]  # on purpose
+        # The loader of this one import, so that nothing else sees the replaced method.
+        spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
 
 

@@ -439,7 +439,7 @@ inline Spread spreadAcross(
   Spread spread;
   const auto columns = [&] { return kReduceThreads / spread.team; };
   const auto threads = [&] { return (outputs + columns() - 1) / columns() * kReduceThreads; };
-  // Enlarge the team that shares the rows, as long as warps read whole cache lines.
+  // Enlarge the team that shares the rows, as long as `least` neighbours stay in a row.
   const auto wider = [&] { return columns() > least || columns() / 2 >= outputs; };
   while (columns() > 1 && wider() && spread.team < count &&
          (threads() < wanted || columns() / 2 >= outputs)) {

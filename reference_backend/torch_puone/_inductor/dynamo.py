@@ -12,6 +12,7 @@ from torch_puone import _C
 
 def raw_stream(device_idx: int) -> int:
     """The driver's handle of the current stream, which PyTorch's annotations do not have."""
+    # An attribute of this backend's own class; the annotation says torch.Stream.
     return torch_puone.current_stream(device_idx).native_handle  # type: ignore[attr-defined]
 
 
@@ -71,7 +72,7 @@ def register() -> None:
         torch.compiler.assume_constant_result(function)
     torch.compiler.allow_in_graph(torch_puone.stream)  # Dynamo has a context for it
     _register_generator_states(device)
-    # A torch.Stream in the place of a subclass of it.
+    # A torch.Stream in the place of a subclass of it, which the type of the decorator excludes.
     substitute = torch.compiler.substitute_in_graph(torch_puone.current_stream)
     substitute(_current_stream)  # type: ignore[arg-type]
 

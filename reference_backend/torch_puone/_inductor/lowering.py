@@ -74,7 +74,8 @@ def keep_layouts(device: str) -> None:
         on_device = (isinstance(v, torch.Tensor) and v.device.type == device for v in values)
         return not any(on_device) and decide(gm, is_inference=is_inference)
 
-    GraphLowering.decide_layout_opt = staticmethod(decided)  # type: ignore[method-assign]  # on purpose
+    # Inductor has no option for one device: its method is replaced, which mypy refuses.
+    GraphLowering.decide_layout_opt = staticmethod(decided)  # type: ignore[method-assign]
 
 
 def store_what_is_costly(device: str) -> None:
@@ -94,7 +95,8 @@ def store_what_is_costly(device: str) -> None:
         )
         return is_costly or should_store(self, users, **kwargs)
 
-    ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]  # on purpose
+    # As above: upstream's method is replaced, because inductor has no option for one device.
+    ir.StorageBox.should_realize_on_reuse = decided  # type: ignore[method-assign]
 
 
 def count_positions_in_order(device: str) -> None:

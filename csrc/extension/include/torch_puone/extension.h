@@ -92,9 +92,9 @@ class Kernel {
   Kernel& operator=(const Kernel&) = delete;
 
   // Queues `count` calls of a PUONE_MODULE_MAP on the current stream of the tensors' device. The
-  // first launch compiles the kernel. Throws c10::Error if a tensor is on another device, negated
-  // or conjugated when it is read, or if the sources do not compile: then with the compiler's text;
-  // c10::NotImplementedError if the driver cannot compile.
+  // first launch compiles the kernel. Throws c10::Error if a tensor is undefined or on another
+  // device, if one that is read is negated or conjugated, or if the sources do not compile: then
+  // with the compiler's text; c10::NotImplementedError if the driver cannot compile.
   void map(int64_t count, std::initializer_list<Argument> arguments) const;
 
   // Likewise `count` blocks of a PUONE_MODULE_BLOCKS, each of which handles about `work` elements.
