@@ -199,8 +199,9 @@ def guards_are_lost() -> None:
     compile_ = torch.compile
 
     def lying(model: Function, **options: Any) -> Function:
-        forgetful: dict[str, Any] = {"guard_filter_fn": lambda guards: [False] * len(guards)}
-        return compile_(model, options=forgetful, **options)
+        chosen = dict(options.pop("options", None) or {})
+        chosen["guard_filter_fn"] = lambda guards: [False] * len(guards)
+        return compile_(model, options=chosen, **options)
 
     plant(torch, "compile", lying)
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
+
+import torch
 
 
 @contextmanager
@@ -23,3 +25,20 @@ def without_caches(**options: Any) -> Iterator[None]:
         if hasattr(functorch, "force_non_lazy_backward_lowering"):
             stack.enter_context(functorch.patch(force_non_lazy_backward_lowering=True))
         yield
+
+
+def freshly_compiled(
+    function: Callable[..., Any], *, fallback_random: bool = False, **options: Any
+) -> Callable[..., Any]:
+    """The function, compiled at its first call; nothing that earlier compilations left is used.
+
+    `fallback_random`: random numbers are those of eager code. `options` are torch.compile's.
+    """
+    torch._dynamo.reset()
+    compiled = torch.compile(function, **options)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with without_caches(fallback_random=fallback_random):
+            return compiled(*args, **kwargs)
+
+    return call

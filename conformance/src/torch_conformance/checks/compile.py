@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from torch_conformance.authoring.api import FULL, STANDARD, Device, check, in_threads, noise, raised
-from torch_conformance.authoring.compiling import without_caches
+from torch_conformance.authoring.compiling import freshly_compiled, without_caches
 from torch_conformance.checks.model import SGD, near, prepared
 from torch_conformance.models import tolerance
 from torch_conformance.models.training import Trainer, place
@@ -31,16 +31,7 @@ Function = Callable[..., Any]
 ROWS, COLUMNS = 33, 65  # no multiple of what is computed at a time
 
 
-def _compiled(function: Function, **options: Any) -> Function:
-    """The function, compiled at its first call and not before."""
-    torch._dynamo.reset()
-    compiled = torch.compile(function, fullgraph=True, **options)
-
-    def call(*args: Any) -> Any:
-        with without_caches():
-            return compiled(*args)
-
-    return call
+_compiled = partial(freshly_compiled, fullgraph=True)
 
 
 def _without_recompiling(function: Function, *args: Any) -> Any:
@@ -185,10 +176,10 @@ def compiled_models_train_as_on_the_cpu(dev: Device, case: str) -> None:
     """Losses, gradients and weights of a compiled model are those of the CPU, step by step."""
     module, batches = prepared(dev, case, 3)
     torch._dynamo.reset()
-    compiled = replace(MODELS[case], loss=torch.compile(MODELS[case].loss))
+    model = replace(MODELS[case], loss=torch.compile(MODELS[case].loss))
     device, cpu = dev.device(), torch.device("cpu")
     with without_caches():
-        actual = Trainer(compiled, place(module, device), device, SGD).train(batches)
+        actual = Trainer(model, place(module, device), device, SGD).train(batches)
     expected = Trainer(MODELS[case], place(module, cpu), cpu, SGD).train(batches)
     near(dev, actual, expected, tolerance.relative(dev, case))
 
@@ -373,7 +364,6 @@ def random_numbers_follow_the_seed(dev: Device) -> None:
 @check("compile/fallback_random", "COMPILE-012", needs=("compile", "generator"), breadth=STANDARD)
 def random_numbers_can_be_those_of_eager(dev: Device) -> None:
     """With fallback_random the numbers are those that eager operators draw."""
-    import torch._inductor.config as inductor
 
     def function(x: Tensor) -> Tensor:
         return functional.dropout(x, 0.3) * 2 + torch.rand_like(x)
@@ -381,9 +371,8 @@ def random_numbers_can_be_those_of_eager(dev: Device) -> None:
     x = torch.ones(1000, device=dev.device())
     torch.manual_seed(4)
     expected = function(x)
-    with inductor.patch(fallback_random=True):
-        torch.manual_seed(4)
-        _same(dev, _compiled(function)(x), expected)
+    torch.manual_seed(4)
+    _same(dev, _compiled(function, fallback_random=True)(x), expected)
 
 
 @check("compile/autocast", "COMPILE-013", needs=("compile", "autocast"), breadth=STANDARD)

@@ -17,7 +17,7 @@ import torch
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.check import Check
 from torch_conformance.authoring.compare import Difference
-from torch_conformance.authoring.compiling import without_caches
+from torch_conformance.authoring.compiling import freshly_compiled
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database
 from torch_conformance.opinfo.repro import Recipe
@@ -35,26 +35,19 @@ def is_on_device(sample: Sample) -> bool:
     return any(device.type != "cpu" for device in devices)
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, compiled without what earlier compilations left."""
-    torch._dynamo.reset()
-
-    @torch.compile
+def _compiled(operator: Callable[..., Any]) -> Callable[..., Any]:
+    # In a function of ours: an operator itself may be no code that Dynamo reads.
     def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
+        return operator(*args, **kwargs)
 
-    def generated(*args: Any, **kwargs: Any) -> Any:
-        with without_caches(fallback_random=True):
-            return call(*args, **kwargs)
-
-    return generated
+    return freshly_compiled(call, fallback_random=True)
 
 
 @cache
 def compiles_for_the_cpu() -> bool:
     """Whether this machine can compile for the CPU at all: it may have no C++ compiler."""
     try:
-        return bool(compiled(lambda x: x + 1)(torch.ones(2)).sum() == 4)
+        return bool(_compiled(lambda x: x + 1)(torch.ones(2)).sum() == 4)
     except Exception:
         return False
 
@@ -71,7 +64,7 @@ class InCompiledCode(Topic):
     def operator(self, sample: Sample) -> Callable[..., Any]:
         """The operator, compiled where the sample is on the device."""
         is_compiled = self._also_on_the_cpu or is_on_device(sample)
-        return compiled(self.op.op) if is_compiled else self.op.op
+        return _compiled(self.op.op) if is_compiled else self.op.op
 
     def judge(self, dev: Device, sample: Sample) -> Difference | str | None:
         """As every topic; where inductor fails for the CPU, too, the backend is not to blame."""
