@@ -60,24 +60,28 @@ else
 endif
 BIN := $(dir $(PYTHON))
 
-# The suite needs the backend over sim, for this processor. Once a target has asked for the rest - every
-# driver, every instruction set - the build directory stays configured for it, so that nothing is
-# compiled twice; the suite still builds only its own part.
-WITH_REST := build-all test fuzz liars build-liars build-tests subjects
+# The suite needs the backend over sim, for this processor; the tests need the other drivers, too; the
+# rest is every instruction set. Once a target has asked for more, the build directory stays configured
+# for it, so that nothing is compiled twice; the suite still builds only its own part.
+WITH_DRIVERS := test build-tests
+WITH_REST := build-all test-all fuzz liars build-liars build-all-tests subjects
 # Another driver that is asked for by its name is built, too.
 DRIVER := $(if $(findstring /,$(PUONE_DRIVER)),,$(filter-out sim,$(PUONE_DRIVER)))
 CONFIGURED := $(or \
   $(if $(filter $(WITH_REST),$(MAKECMDGOALS))$(DRIVER),$(BUILD_DIR)/.configured-all-$(CUDA)), \
   $(firstword $(wildcard $(BUILD_DIR)/.configured-all-*)), \
+  $(if $(filter $(WITH_DRIVERS),$(MAKECMDGOALS)),$(BUILD_DIR)/.configured-drivers-$(CUDA)), \
+  $(firstword $(wildcard $(BUILD_DIR)/.configured-drivers-*)), \
   $(BUILD_DIR)/.configured-suite)
 
 # What takes long says so, for the number of processors: $(call minutes,CPU minutes).
 CORES = $(or $(shell nproc 2> /dev/null),1)
 minutes = about $(shell echo $$(( ($(1) + $(CORES) - 1) / $(CORES) ))) min on $(CORES) core$(if $(filter-out 1,$(CORES)),s)
 BUILD_MINUTES := 8
+TESTS_MINUTES := 12
 REST_MINUTES := 14
 LIARS_MINUTES := 8
-TESTS_MINUTES := 12
+SANITIZERS_MINUTES := 12
 SUITE_MINUTES := 5
 BUILT := $(BUILD_DIR)/lib/libpuone_sim.so
 
@@ -120,8 +124,13 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `python
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(TESTS) build-all build-liars build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: an hour on 2 cores)
-	@echo "running the tests: about 30 min on 2 cores"
+test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: half an hour on 2 cores)
+	@echo "running the tests: about 15 min on 2 cores"
+	$(PYTHON) -m pytest test -m "not nightly" -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
+
+.PHONY: test-all
+test-all: $(TESTS) build-all-tests $(NODE_MODULES) $(CHROMIUM) ## run those that CI runs at night, too (the first time: an hour and a half)
+	@echo "running all tests: about 40 min on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: liars
@@ -142,9 +151,15 @@ build-liars: build-all
 	@cmake --build $(BUILD_DIR) --target liars
 
 .PHONY: build-tests
-build-tests: $(TESTS) build-all
-	@echo "compiling the C++ tests, under sanitizers too; from nothing $(call minutes,$(TESTS_MINUTES))"
+build-tests: $(TESTS) build
+	@echo "compiling the other drivers and the C++ tests; from nothing $(call minutes,$(TESTS_MINUTES))"
+	@cmake --build $(BUILD_DIR)
 	@$(PYTHON) test/programs.py
+
+.PHONY: build-all-tests
+build-all-tests: build-tests build-all build-liars
+	@echo "compiling the C++ tests under sanitizers; from nothing $(call minutes,$(SANITIZERS_MINUTES))"
+	@$(PYTHON) test/programs.py --sanitizers
 
 .PHONY: mutants
 mutants: $(TESTS) build ## change the backend at random places and run the suite on each change; the score
@@ -232,7 +247,7 @@ build: $(CONFIGURED) ## compile the backend over sim, in place and incrementally
 .PHONY: build-all
 build-all: build ## compile every driver for every instruction set (with nvcc, from wheels where it is missing)
 	@echo "compiling the other drivers and instruction sets; from nothing $(call minutes,$(REST_MINUTES))"
-	@cmake --build $(BUILD_DIR)
+	@cmake --build $(BUILD_DIR) --target all core_torch_puone
 
 # What fits one torch only is no package for PyPI: of the backend that is its source.
 .PHONY: dist
@@ -257,7 +272,13 @@ $(BUILD_DIR)/.configured-suite: build/.compiler $(SUITE)
 	  -DPUONE_CUDA=OFF -DPUONE_NVCC= -DPUONE_KERNEL_LEVELS=native $(CMAKE_ARGS)
 	@touch $@
 
-$(BUILD_DIR)/.configured-all-ON: build/.cuda
+$(BUILD_DIR)/.configured-drivers-ON $(BUILD_DIR)/.configured-all-ON: build/.cuda
+$(BUILD_DIR)/.configured-drivers-%: build/.compiler $(SUITE)
+	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
+	  -DPUONE_CUDA=$* $(if $(filter ON,$*),-UPUONE_NVCC,-DPUONE_NVCC=) -DPUONE_KERNEL_LEVELS=native $(CMAKE_ARGS)
+	@rm -f $(BUILD_DIR)/.configured-*
+	@touch $@
+
 $(BUILD_DIR)/.configured-all-%: build/.compiler $(SUITE)
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
 	  -DPUONE_CUDA=$* $(if $(filter ON,$*),-UPUONE_NVCC,-DPUONE_NVCC=) -UPUONE_KERNEL_LEVELS $(CMAKE_ARGS)

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles the C++ programs that the tests run, plainly and for sanitizers.
+"""Compiles the C++ programs that the tests run; with `--sanitizers`, those with sanitizers.
 
-`make test` does so before the tests, which compile what has changed since: a test that has to
-compile takes minutes, while others wait for it.
+`make test` and `make test-all` do so before the tests, which compile what has changed since: a test
+that has to compile takes minutes, while others wait for it.
 """
 
 from __future__ import annotations
+
+import sys
 
 from sanitizers import SANITIZERS, build
 from suites import STANDIN, build_target
@@ -18,7 +20,8 @@ SANITIZED_DRIVER = "puone_cuda_standin"
 
 def main() -> None:
     has_standin = STANDIN.exists()
-    for sanitizer in SANITIZERS:
+    wanted = [name for name in SANITIZERS if name] if "--sanitizers" in sys.argv else [""]
+    for sanitizer in wanted:
         targets = [*DRIVER_TESTS]
         if has_standin and sanitizer:
             targets += STANDIN_TESTS
@@ -27,13 +30,10 @@ def main() -> None:
         for target in targets:
             print(f"{target} ({sanitizer or 'plain'})", flush=True)
             build(sanitizer, target=target)
-    for target in (
-        (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", "standin_liars")
-        if has_standin
-        else ()
-    ):
-        print(target, flush=True)
-        build_target(target)
+    if has_standin and "" in wanted:
+        for target in (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", "standin_liars"):
+            print(target, flush=True)
+            build_target(target)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 from suites import ROOT, one_at_a_time
 
 # Sanitizer of the build (empty: none) -> what the environment has to say to its run time.
@@ -18,6 +19,11 @@ SANITIZERS = {
     "address,undefined": {"ASAN_OPTIONS": "detect_leaks=1:halt_on_error=1"},
     "thread": {"TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1"},
 }
+#: For a test of each build; those for a sanitizer take minutes to compile.
+BUILDS = [
+    pytest.param(name, id=name or "plain", marks=[pytest.mark.nightly] if name else [])
+    for name in SANITIZERS
+]
 # `make sanitizers` takes all; compiling those takes longer than most other tests together.
 KERNELS = os.environ.get("PUONE_SANITIZED_KERNELS", "basic")
 # What the HAL suite says of known answers then.

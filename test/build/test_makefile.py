@@ -145,8 +145,23 @@ def test_the_tests_add_to_what_is_there(checkout: Checkout) -> None:
     assert made.status == 0, made.text
     assert made.installed == {"test.txt", "nvrtc.txt"}
     (configured,) = made.configured
+    assert "-DPUONE_CUDA=ON" in configured and "-DPUONE_KERNEL_LEVELS=native" in configured
+    assert made.built[1:] == ["cmake --build build"]
+    assert "test/programs.py\n" in made.calls
+    assert "pytest test -m not nightly" in made.calls
+
+
+def test_the_tests_of_the_night_add_the_rest(checkout: Checkout) -> None:
+    checkout.make("test")
+    made = checkout.make("test-all")
+    assert made.status == 0, made.text
+    (configured,) = made.configured
     assert "-DPUONE_CUDA=ON" in configured and "-UPUONE_KERNEL_LEVELS" in configured
-    assert made.built[1:] == ["cmake --build build", "cmake --build build --target liars"]
+    everything = "cmake --build build --target all core_torch_puone"
+    assert {everything, "cmake --build build --target liars"} <= set(made.built)
+    assert "test/programs.py --sanitizers\n" in made.calls
+    assert "nightly" not in made.calls
+    assert not checkout.make("test").configured, "test needs nothing that is not there"
 
 
 def test_after_the_tests_the_suite_keeps_the_configuration(checkout: Checkout) -> None:
@@ -158,11 +173,11 @@ def test_after_the_tests_the_suite_keeps_the_configuration(checkout: Checkout) -
     assert not checkout.make("test").configured
 
 
-@pytest.mark.parametrize("target", ["test", "liars", "fuzz", "subjects", "build-all"])
+@pytest.mark.parametrize("target", ["test-all", "liars", "fuzz", "subjects", "build-all"])
 def test_what_needs_every_driver_builds_it(checkout: Checkout, target: str) -> None:
     made = checkout.make(target)
     assert made.status == 0, made.text
-    assert "cmake --build build" in made.built
+    assert "cmake --build build --target all core_torch_puone" in made.built
     assert all("-UPUONE_KERNEL_LEVELS" in configured for configured in made.configured)
 
 

@@ -34,17 +34,20 @@ def assert_right(bench: Bench, groups: Sequence[Sequence[Mutation]]) -> None:
     assert not wrong, "\n".join(map(str, wrong))
 
 
+@pytest.mark.nightly
 def test_an_edit_that_no_backend_can_notice_gives_nothing(bench: Bench) -> None:
     cosmetic = [m for m in MUTATIONS if m.file == "cosmetic.yaml"]
     assert not [m.title for m in cosmetic if m.findings]
     assert_right(bench, batches(bench.tree.root, cosmetic, bench.classes))
 
 
+@pytest.mark.nightly
 def test_every_other_edit_gives_its_findings_and_nothing_else(bench: Bench) -> None:
     others = [m for m in MUTATIONS if m.file != "cosmetic.yaml" and not m.alone]
     assert_right(bench, batches(bench.tree.root, others, bench.classes))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("mutation", WHOLE_HEADERS, ids=lambda mutation: mutation.title)
 def test_what_becomes_of_a_whole_header_is_told_of_the_header(
     bench: Bench, mutation: Mutation

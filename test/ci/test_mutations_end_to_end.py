@@ -25,6 +25,7 @@ TOGETHER = [RFC[pr] for pr in ("120969", "119142", "113797", "107586", "117053",
 ALONE = [RFC["114367"]]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("prs", [TOGETHER, ALONE], ids=["six PRs", "a header that is not alone"])
 def test_a_patch_is_judged_and_labelled_as_its_mutations_deserve(
     prs: Sequence[Mutation], tmp_path: Path, capsys: pytest.CaptureFixture[str]

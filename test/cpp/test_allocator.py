@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import pytest
-from sanitizers import REPORTS, SANITIZERS, build, run
+from sanitizers import BUILDS, REPORTS, SANITIZERS, build, run
 
 
-@pytest.mark.parametrize("sanitizer", SANITIZERS, ids=lambda name: name or "plain")
+@pytest.mark.parametrize("sanitizer", BUILDS)
 def test_the_device_allocator_is_clean(sanitizer: str) -> None:
     executable = build(sanitizer, folder_of="lib", target="allocator_tests")
     output = run([executable], SANITIZERS[sanitizer], at_least=27)

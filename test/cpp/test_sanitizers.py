@@ -8,10 +8,10 @@ import shutil
 import subprocess
 
 import pytest
-from sanitizers import REPORTS, SANITIZERS, build, run
+from sanitizers import BUILDS, REPORTS, SANITIZERS, build, run
 
 
-@pytest.mark.parametrize("sanitizer", SANITIZERS, ids=lambda name: name or "plain")
+@pytest.mark.parametrize("sanitizer", BUILDS)
 def test_the_sim_driver_is_clean(sanitizer: str) -> None:
     output = run([build(sanitizer)], SANITIZERS[sanitizer])
     assert REPORTS.search(output) is None, output
@@ -29,6 +29,7 @@ def test_the_sim_driver_is_clean_under_valgrind() -> None:
     assert "==" not in output, output
 
 
+@pytest.mark.nightly
 def test_a_planted_race_is_seen_by_the_thread_sanitizer() -> None:
     """Two streams that write one block without an event between them are a data race."""
     command = [build("thread"), "--child", "race"]

@@ -16,7 +16,10 @@ SEEDS = 2
 
 @pytest.mark.parametrize(
     "driver",
-    [pytest.param(SIM, id="sim"), pytest.param(STANDIN, id="standin", marks=needs_standin)],
+    [
+        pytest.param(SIM, id="sim"),
+        pytest.param(STANDIN, id="standin", marks=[needs_standin, pytest.mark.nightly]),
+    ],
 )
 def test_replays_of_all_models_equal_ordinary_calls_to_the_bit(driver: Path) -> None:
     done = run(PROGRAM, "--seeds", str(SEEDS), driver=driver, timeout=900)

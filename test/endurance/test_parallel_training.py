@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from program import run
 
 PROGRAM = Path(__file__).with_name("parallel_training.py")
@@ -12,6 +13,7 @@ PROGRAM = Path(__file__).with_name("parallel_training.py")
 SEEDS, RANKS = 1, 2
 
 
+@pytest.mark.nightly
 def test_parallel_programs_equal_one_process_and_no_schedule_changes_a_bit() -> None:
     done = run(PROGRAM, "--seeds", str(SEEDS), "--ranks", str(RANKS), autoload=True, timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from collective_programs import CALLS, DEATHS, Program, model, must_fail, plan
 from collective_ranks import Result
 from collective_verdicts import Ended, judge
@@ -17,12 +18,14 @@ PROGRAM = Path(__file__).with_name("random_collectives.py")
 RUNS = 8
 
 
+@pytest.mark.nightly
 def test_random_programs_of_two_and_four_ranks_agree_with_a_model() -> None:
     done = run(PROGRAM, "--runs", str(RUNS))
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     assert f"{2 * RUNS} programs" in done.stdout
 
 
+@pytest.mark.nightly
 @needs_standin
 def test_they_do_with_the_native_transport_too() -> None:
     """Over the stand-ins for CUDA and NCCL, with a device for each rank."""

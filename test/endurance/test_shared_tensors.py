@@ -15,7 +15,9 @@ PROGRAM = Path(__file__).with_name("shared_tensors.py")
 SEEDS, TENSORS = 10, 300
 
 
-@pytest.mark.parametrize("sanitizer", ["", "address,undefined"])
+@pytest.mark.parametrize(
+    "sanitizer", ["", pytest.param("address,undefined", marks=pytest.mark.nightly)]
+)
 def test_killed_processes_and_many_tensors_leave_nothing_behind(sanitizer: str) -> None:
     driver = Path(build(sanitizer)).parents[1] / "lib" / SIM.name if sanitizer else SIM
     done = run(

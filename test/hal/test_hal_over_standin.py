@@ -47,6 +47,7 @@ def test_a_driver_on_a_shared_runtime_is_known() -> None:
     assert shared == [True, False]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
 def test_the_cuda_driver_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
     environment = {**guise.environment, **odd("validation", STANDIN)}
@@ -57,6 +58,7 @@ def test_the_cuda_driver_satisfies_them_without_validation(tmp_path: Path) -> No
     assert_satisfied(STANDIN, Guise({**ONE, "PUONE_STANDIN_SEED": "21"}, UNVALIDATED), tmp_path)
 
 
+@pytest.mark.nightly
 def test_the_cuda_drivers_kernels_give_the_known_answers(tmp_path: Path) -> None:
     environment = {**ONE, "PUONE_STANDIN_UNGUARDED": "1"}  # the other tests see who touches what
     options = ("-k", "known_answers", "--share-process")
@@ -65,6 +67,7 @@ def test_the_cuda_drivers_kernels_give_the_known_answers(tmp_path: Path) -> None
     assert len(verdicts) == len(contract.kernels()) and set(verdicts.values()) == {"passed"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("is_validated", [False, True])
 def test_the_cuda_drivers_collectives_satisfy_every_requirement(
     is_validated: bool, tmp_path: Path
@@ -109,6 +112,7 @@ def test_devices_are_counted_without_a_fork(tmp_path: Path) -> None:
     assert (str(ending), ending.payload) == ("exit status 0", b"2 devices, 0 forks")
 
 
+@pytest.mark.nightly
 def test_the_cuda_driver_is_clean_under_sanitizers(tmp_path: Path) -> None:
     """With one device. A finding ends the test's process: the suite books a failure."""
     built = Path(build("address,undefined", "lib", "puone_cuda_standin"))

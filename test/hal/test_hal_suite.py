@@ -102,11 +102,18 @@ def assert_satisfied(driver: Path, guise: Guise, folder: Path) -> None:
     assert set(verdicts) <= {"passed", *(f"skipped: {why}" for why in guise.skips)}
 
 
-@pytest.mark.parametrize("guise", GUISES.values(), ids=list(GUISES))
+@pytest.mark.parametrize(
+    "guise",
+    [
+        pytest.param(guise, id=name, marks=[] if name == "as_it_is" else [pytest.mark.nightly])
+        for name, guise in GUISES.items()
+    ],
+)
 def test_sim_satisfies_every_requirement(guise: Guise, tmp_path: Path) -> None:
     assert_satisfied(SIM, guise, tmp_path)
 
 
+@pytest.mark.nightly
 def test_sim_is_clean_under_sanitizers(tmp_path: Path) -> None:
     """A finding ends the test's process, which the suite reports as a failure of that test."""
     library = Path(build("address,undefined")).parents[1] / "lib" / SIM.name
@@ -121,6 +128,7 @@ def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
     assert all(reason.startswith("skipped: not ") for reason in reasons), reasons
 
 
+@pytest.mark.nightly
 @needs_cuda_driver
 def test_cuda_without_a_gpu_satisfies_what_applies_to_it(tmp_path: Path) -> None:
     verdicts = list(verdicts_without_failure(CUDA, tmp_path, environment=NO_GPU).values())

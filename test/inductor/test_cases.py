@@ -51,6 +51,7 @@ def test_compiled_is_eager(on_sim: dict[str, Any], name: str) -> None:
     assert on_sim["cases"][name] == ""
 
 
+@pytest.mark.nightly
 @needs_standin
 @pytest.mark.parametrize("name", FEW)
 def test_the_same_source_runs_on_a_grid_of_threads(over_standin: dict[str, Any], name: str) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from suites import ROOT
 
+pytestmark = pytest.mark.nightly
+
 JUDGE = Path(__file__).parent / "judge.py"
 
 

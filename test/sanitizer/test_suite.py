@@ -11,6 +11,8 @@ import pytest
 import yaml
 from suites import run_pytest
 
+pytestmark = pytest.mark.nightly
+
 ON_PURPOSE = yaml.safe_load((Path(__file__).parent / "found_in_the_suite.yaml").read_text())
 # The others take minutes: PUONE_SANITIZE=raise pytest conformance --backend=puone
 CHAPTERS = ["copy", "error", "event", "factory", "graph", "memory", "model", "stream"]

@@ -26,6 +26,7 @@ def test_every_promise_is_kept(tests: str) -> None:
     run([str(LIBRARIES.parent / "test" / "standin" / tests)], {}, at_least=TESTS[tests])
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("tests", SANITIZED)
 @pytest.mark.parametrize("sanitizer", [name for name in SANITIZERS if name])
 def test_it_is_clean(sanitizer: str, tests: str) -> None:

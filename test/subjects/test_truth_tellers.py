@@ -15,6 +15,8 @@ from typing import Any
 import nursery
 import pytest
 
+pytestmark = pytest.mark.nightly
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 GREEN = {"pass", "unsupported", "blocked_upstream"}

@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import harness
+import pytest
 
 from torch_conformance.bench import failing, latency, operators, timing
 from torch_conformance.spec.outcome import Outcome
@@ -72,6 +73,7 @@ def test_issuing_does_not_include_the_wait() -> None:
     assert row.device_us < 1000
 
 
+@pytest.mark.nightly
 def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
     done = bench(tmp_path, "torch_conformance.bench.throughput", "--only", "suite")
     assert done.returncode == 0, done.stderr

@@ -125,6 +125,7 @@ def test_quiet_shows_letters_and_verbose_a_line_for_each_with_the_percentage(
     assert len(re.findall(r"::planted/wrong:\w+ FAIL ", verbose.text)) == 2
 
 
+@pytest.mark.nightly
 def test_results_of_xdist_select_the_next_run(tmp_path: Path) -> None:
     options = ("-n2", "--check=planted/wrong*", "--check=planted/good*")
     harness.run(tmp_path, harness.PLANTED, *CACHE, *options)

@@ -6,9 +6,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from ci.results.store import Store
 from lives.of_a_night import NIGHTLY, PLAYS, Files, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 
 def runs(kept: Files, folder: Path) -> frozenset[str]:

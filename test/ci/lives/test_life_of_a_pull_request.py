@@ -6,11 +6,14 @@ from __future__ import annotations
 import json
 from xml.etree import ElementTree
 
+import pytest
 import yaml
 from stage.machine import ROOT
 
 from lives.of_a_pull_request import HEADER, LABELS, PLAYS, PYTHON, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 BOT = "github-actions[bot]"
 

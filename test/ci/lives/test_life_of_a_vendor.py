@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lives.of_a_vendor import NAME, PLAYS, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 
 def test_a_pr_that_breaks_nothing_is_green(vendor: Life) -> None:

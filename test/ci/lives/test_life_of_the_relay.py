@@ -5,8 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from lives.of_the_relay import PLAYS, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 
 def told(life: Life) -> list[dict[str, Any]]:

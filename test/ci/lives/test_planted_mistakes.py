@@ -12,6 +12,8 @@ from workflow_runner.expressions import Expressions
 from workflow_runner.mistakes import Mistake
 from workflow_runner.results import WorkflowRun
 
+pytestmark = pytest.mark.nightly
+
 LABEL, RELAY = ".github/workflows/label.yml", ".github/workflows/relay.yml"
 RIGHTS = """      issues: write # labels of a PR are those of an issue
       pull-requests: write # GitHub asks for it as well where the issue is a PR
