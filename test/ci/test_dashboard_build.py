@@ -54,6 +54,7 @@ def test_the_model_of_a_store_is_what_its_reports_say(tmp_path: Path) -> None:
     assert_alike(made, dashboard_oracle.model(sample().values()))
 
 
+@pytest.mark.nightly
 def test_a_site_that_is_made_night_by_night_is_the_one_made_at_once(tmp_path: Path) -> None:
     nights: dict[str, dict[str, Content]] = {}
     for name, made in sample().items():

@@ -25,6 +25,7 @@ def transcript(document: str) -> str:
     return found[1]
 
 
+@pytest.mark.nightly
 def test_check_prints_what_its_document_shows(capsys: pytest.CaptureFixture[str]) -> None:
     base = str(installed_tree().root / "torch")
     assert main(["surface", "check", "--base", base, "--patch", str(ROOT / PATCH)]) == (

@@ -354,6 +354,7 @@ def test_a_label_that_a_person_took_away_is_not_put_back(
     assert github_fake.repository.issue(pull.number).labels == []
 
 
+@pytest.mark.nightly
 def test_killed_at_any_call_the_feed_converges(
     github_fake: GitHubFake, converges: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def report(github_fake: GitHubFake) -> Run:
     return lambda: main(["report", f"--run-id={run.id}"])
 
 
+@pytest.mark.nightly
 def test_two_runs_tell_of_merged_pull_requests(
     github_fake: GitHubFake, feed: Callable[[int], int]
 ) -> None:

@@ -7,6 +7,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
 from github_fake import BOT, GitHubFake
 
 from ci.cli import main
@@ -27,6 +28,7 @@ def repository() -> access.Repository:
     return access.repository(argparse.Namespace(repo=None))
 
 
+@pytest.mark.nightly
 def test_label_apply_converges(github_fake: GitHubFake, converges: Converges) -> None:
     number = github_fake.open_pull(HEADER).number
     findings = findings_json.read(FINDINGS).findings

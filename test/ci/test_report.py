@@ -806,6 +806,7 @@ def test_a_permission_that_is_missing_is_named(
 # Kills.
 
 
+@pytest.mark.nightly
 def test_killed_at_any_call_the_report_converges(
     github_fake: GitHubFake, converges: Callable[..., None]
 ) -> None:

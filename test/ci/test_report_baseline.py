@@ -185,6 +185,7 @@ def test_a_token_for_pull_requests_makes_no_baseline(
     assert "contents=write" in ended.err
 
 
+@pytest.mark.nightly
 def test_killed_at_any_call_the_baseline_converges(
     github_fake: GitHubFake, converges: Callable[..., None], verb: Verb
 ) -> None:

@@ -45,6 +45,7 @@ def store(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("moment", Moment)
 def test_killed_at_any_point_of_add_the_store_is_whole_and_again_is_enough(
     tmp_path: Path, store: Path, moment: Moment

@@ -17,6 +17,7 @@ def test_the_sim_driver_is_clean(sanitizer: str) -> None:
     assert REPORTS.search(output) is None, output
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 def test_the_sim_driver_is_clean_under_valgrind() -> None:
     # The process tests start this program again and fork while threads run: under valgrind the

@@ -41,6 +41,7 @@ def committed() -> dict[Path, int]:
     return {file: file.stat().st_mtime_ns for file in page.FOLDER.iterdir()}
 
 
+@pytest.mark.nightly
 def test_a_rehearsal_takes_every_step_and_writes_results_beside_the_real_ones(
     tmp_path: Path,
 ) -> None:

@@ -16,7 +16,7 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-SEEDS = (None, "1", pytest.param("2", marks=pytest.mark.nightly))
+SEEDS = (None, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in ("1", "2")))
 RACY: list[dict[str, Any]] = yaml.safe_load((HERE / "racy.yaml").read_text())
 CORRECT: list[dict[str, Any]] = yaml.safe_load((HERE / "correct.yaml").read_text())
 

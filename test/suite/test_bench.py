@@ -82,6 +82,7 @@ def test_throughput_counts_every_sample_of_the_database(tmp_path: Path) -> None:
     assert int(found[1]) > 15_000
 
 
+@pytest.mark.nightly
 def test_a_thousand_failures_and_fifty_crashes_have_few_causes() -> None:
     red = failing.run(broken=True, workers=2)
     outcomes = [check.outcome for check in red.checks]

@@ -153,6 +153,7 @@ def test_a_package_is_found_whose_import_has_another_name(tmp_path: Path) -> Non
     assert "s3" not in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_package_for_torch_is_found_that_does_not_say_what_it_needs(tmp_path: Path) -> None:
     install(tmp_path, "freshchip-sdk", "freshchip_sdk", "raise ImportError('no device')", needs="")
     install(tmp_path, "freshchip-torch", "fct", "import torch_freshchip\n", needs="")
@@ -177,6 +178,7 @@ def test_a_device_that_a_call_makes_is_set_up(tmp_path: Path) -> None:
     assert init(tmp_path, "other", "--setup", "cloud").returncode == 4
 
 
+@pytest.mark.nightly
 def test_what_forks_and_threads_cannot_do_is_denied_with_what_was_seen(tmp_path: Path) -> None:
     (tmp_path / "torch_lonely.py").write_text(
         "import os, threading, torch, torch_freshchip\n"

@@ -151,6 +151,7 @@ def test_no_process_is_left_behind(torture: harness.Run) -> None:
     assert not wait_until_gone({pid})
 
 
+@pytest.mark.nightly
 def test_isolation_by_check_and_fresh_interpreters_agree(tmp_path: Path) -> None:
     spawned = harness.descriptor(tmp_path, "device_type: cpu\nstart_method: spawn\nworkers: 2\n")
     options = ("--check=planted/s*", "--check=planted/w*", "--check=planted/alone*")

@@ -236,6 +236,7 @@ def test_workers_are_started_through_the_launcher(tmp_path: Path) -> None:
     assert set(run.outcomes.values()) == {"pass"}
 
 
+@pytest.mark.nightly
 def test_a_launcher_may_fork(tmp_path: Path) -> None:
     """Such as `timeout` and `srun`: the worker's parent is then not the runner."""
     option = harness.descriptor(

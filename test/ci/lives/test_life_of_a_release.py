@@ -6,8 +6,12 @@ from __future__ import annotations
 import io
 import zipfile
 
+import pytest
+
 from lives.of_a_release import PLAYS, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 PUBLISHED = {"torch-conformance", "puone-hal-conformance", "torch-puone"}
 

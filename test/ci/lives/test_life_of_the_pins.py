@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from lives.of_the_pins import NAME, PLAYS, Life
 from lives.steps import left
+
+pytestmark = pytest.mark.nightly
 
 
 def test_every_week_ends_well(pins: Life) -> None:

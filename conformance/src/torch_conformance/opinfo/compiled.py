@@ -36,7 +36,7 @@ def is_on_device(sample: Sample) -> bool:
 
 
 def _compiled(operator: Callable[..., Any]) -> Callable[..., Any]:
-    # In a function of ours: an operator itself may be no code that Dynamo reads.
+    # In a function of ours: Dynamo reads Python, and an operator may be a builtin.
     def call(*args: Any, **kwargs: Any) -> Any:
         return operator(*args, **kwargs)
 
