@@ -433,6 +433,24 @@ def reduce_overhead_replays_graphs(dev: Device) -> None:
     assert skipped == 0, "the function was not captured as a graph"
 
 
+class _DoubledSums(torch.nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return (x * 2).sum(0)
+
+
+@check("compile/ahead_of_time", "COMPILE-019", needs=("compile",), breadth=STANDARD)
+def a_package_runs_without_compiling(dev: Device) -> None:
+    """An exported program is compiled into a package, which is loaded and called."""
+    import torch._inductor
+
+    module, x = _DoubledSums().to(dev.device()), _x(dev)
+    program = torch.export.export(module, (x,))
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "doubled_sums.pt2")
+        torch._inductor.aoti_compile_and_package(program, package_path=path)
+        _same(dev, torch._inductor.aoti_load_package(path)(x), module(x))
+
+
 # ---- several processes -------------------------------------------------------------------------
 
 
