@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bindings/bindings.h"
+#include "runtime/driver_choice.h"
 #include "runtime/launch_debugging.h"
 #include "runtime/python_stack.h"
 
@@ -48,6 +49,7 @@ pybind11::dict driverInfo() {
 void bindDriver(pybind11::module_& m) {
   setLaunchStacks(&gatherPythonStack, &formatPythonStack);
   m.def("driver_info", &driverInfo);
+  m.def("choose_driver_again", &chooseDriverAgain);
   m.def("shutdown", &shutdownDriver, pybind11::call_guard<pybind11::gil_scoped_release>());
   m.def("in_bad_fork", &inBadFork);
 }

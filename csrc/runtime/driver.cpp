@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "hal/loader.h"
+#include "runtime/driver_choice.h"
 #include "runtime/driver_table.h"
 #include "runtime/launch_debugging.h"
 
@@ -138,13 +139,17 @@ struct ChosenDriver {
   }
 };
 
-ChosenDriver& chosen() noexcept {
+ChosenDriver*& choice() noexcept {
   // Leaked: deleters of device memory may run during static destruction.
   static auto* instance = [] {
     pthread_atfork(nullptr, nullptr, [] { forked_after_use = device_used.load(); });
     return new ChosenDriver();
   }();
-  return *instance;
+  return instance;
+}
+
+ChosenDriver& chosen() noexcept {
+  return *choice();
 }
 
 [[noreturn]] C10_NOINLINE void throwUnusable() {
@@ -219,6 +224,17 @@ const puone_hal_api& tableUnder(TableLayer layer) noexcept {
     if (const puone_hal_api* table = layers[i].load(std::memory_order_acquire)) return *table;
   }
   return chosen().driver->api;
+}
+
+void chooseDriverAgain() {
+  if (inBadFork() || driverIsDown()) throwUnusable();
+  TORCH_CHECK(!device_used, "the driver cannot be chosen again: puone has used a device");
+  const auto& old = chosen().driver;
+  if (old) {
+    const puone_status status = old->api.shutdown();
+    TORCH_CHECK(status == PUONE_OK, "the driver of puone cannot be shut down");
+  }
+  choice() = new ChosenDriver(); // the old one stays: its library does
 }
 
 void shutdownDriver() noexcept {

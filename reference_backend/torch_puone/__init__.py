@@ -32,6 +32,7 @@ from . import (
     _multiprocessing,
     _utils,
     amp,
+    faults,
     graphs,
     interop,
     memory,
@@ -40,7 +41,7 @@ from . import (
     streams,
     tensor_tags,
 )
-from ._diagnostics import _fallback_counts, _fault, _reset_fallback_counts, _sleep_ms, driver_info
+from ._diagnostics import _fallback_counts, _reset_fallback_counts, _sleep_ms, driver_info
 from ._inductor import register as _inductor_backend_init  # PyTorch 2.15 calls it
 from ._lazy import _is_in_bad_fork, _lazy_call, _lazy_init, init, is_initialized
 from ._version import __version__
@@ -158,6 +159,7 @@ __all__ = [
     "device_of",
     "driver_info",
     "empty_cache",
+    "faults",
     "get_amp_supported_dtype",
     "get_device_capability",
     "get_device_name",

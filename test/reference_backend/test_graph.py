@@ -22,7 +22,7 @@ DEVICE = torch.device("puone")
 def _restored() -> Iterator[None]:
     yield
     gc.collect()  # tensors in circles would give their memory back in a later test
-    puone._fault.reset()
+    puone.faults.reset()
     puone.synchronize()
     puone.empty_cache()
     assert not puone.is_current_stream_capturing()
@@ -220,7 +220,7 @@ class TestRefusals:
         x = torch.ones(64, device=DEVICE)
         graph, out = captured(lambda: x + 1)
         puone.synchronize()
-        puone._fault.kernel_error_at(1)
+        puone.faults.kernel_error_at(1)
         graph.replay()
         with pytest.raises(RuntimeError, match="injected"):
             puone.synchronize()

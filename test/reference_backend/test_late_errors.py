@@ -12,7 +12,7 @@ x = torch.ones(1000, device="puone")
 torch.puone.synchronize()
 
 def culprit():
-    torch.puone._fault.kernel_error_at(1)
+    torch.puone.faults.kernel_error_at(1)
     return x.sin()
 
 def error_of(*calls):
@@ -96,7 +96,7 @@ with torch.puone.graph(graph):
     x.sin()
 graph.replay()
 assert torch.puone.current_stream().query()
-torch.puone._fault.kernel_error_at(1)
+torch.puone.faults.kernel_error_at(1)
 print(error_of(graph.replay))
 """,
         PUONE_LAUNCH_BLOCKING="1",
@@ -111,7 +111,7 @@ def test_a_stack_that_is_not_kept_any_more_is_said(python: Python) -> None:
 side = torch.Stream(device="puone")
 def late():
     with side:
-        torch.puone._fault.kernel_error_at(1)
+        torch.puone.faults.kernel_error_at(1)
         x.sin()
 def others():
     copy, one = torch.ones(1, device="puone"), torch.ones(1, device="puone")
@@ -164,7 +164,7 @@ def test_stacks_of_threads_are_their_own(python: Python) -> None:
         python,
         """
 import threading
-def first(): torch.puone._fault.kernel_error_at(1); x.sin()
+def first(): torch.puone.faults.kernel_error_at(1); x.sin()
 def second():
     for _ in range(100): x.cos()
 for body in (first, second):
@@ -189,7 +189,7 @@ def work():
         with side: y.sin()
         y.record_stream(side)
 threads = [threading.Thread(target=work) for _ in range(2)]
-torch.puone._fault.kernel_error_at(50)
+torch.puone.faults.kernel_error_at(50)
 for t in threads: t.start()
 for t in threads: t.join()
 try:
@@ -208,7 +208,7 @@ def test_work_of_a_backward_pass_says_that_it_has_no_stack(python: Python) -> No
 y = torch.ones(10, device="puone", requires_grad=True).sin().sum()
 gradient = torch.ones((), device="puone")  # backward() would make it on this thread
 torch.puone.synchronize()
-torch.puone._fault.kernel_error_at(1)
+torch.puone.faults.kernel_error_at(1)
 print(error_of(lambda: y.backward(gradient), torch.puone.synchronize))
 """,
         PUONE_STACKS="1",

@@ -188,7 +188,7 @@ model = torch.nn.Linear(4, 2).to("puone")
 model(torch.ones(3, 4, device="puone")).sum().backward()
 """,
     "an error nobody asked for": """
-torch.puone._fault.kernel_error_at(1)
+torch.puone.faults.kernel_error_at(1)
 x.fill_(2)
 """,
 }

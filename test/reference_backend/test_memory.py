@@ -16,9 +16,9 @@ def test_a_block_whose_event_cannot_be_recorded_is_not_handed_out() -> None:
     a, b = (torch.empty(100, device="puone:0") for _ in range(2))
     address, active = a.data_ptr(), puone.memory_stats(0)["active.all.current"]
     a.record_stream(side)
-    puone._fault.device_lost(0)
+    puone.faults.device_lost(0)
     del a
-    puone._fault.reset()
+    puone.faults.reset()
     del b
     again = [torch.empty(100, device="puone:0") for _ in range(16)]
     assert address not in [x.data_ptr() for x in again]

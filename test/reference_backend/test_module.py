@@ -15,7 +15,7 @@ import torch_puone as puone
 @pytest.fixture(autouse=True)
 def _restored() -> Iterator[None]:
     yield
-    puone._fault.reset()
+    puone.faults.reset()
     puone.set_device(0)
     puone.set_stream(puone.default_stream(0))
     puone.synchronize()
@@ -283,7 +283,7 @@ class TestDiagnostics:
         assert not any(puone._fallback_counts().values())
 
     def test_a_planted_shortage_of_memory_is_survived(self) -> None:
-        puone._fault.out_of_memory_at(1)
+        puone.faults.out_of_memory_at(1)
         # Planted once: the allocator empties its cache and asks the driver again.
         tensor = torch.ones(1 << 24, device="puone")
         assert tensor.sum().item() == 1 << 24
@@ -291,7 +291,7 @@ class TestDiagnostics:
     def test_a_planted_kernel_error_surfaces_when_synchronising(self) -> None:
         x = torch.ones(10, device="puone")
         puone.synchronize()
-        puone._fault.kernel_error_at(1)
+        puone.faults.kernel_error_at(1)
         x.fill_(2)
         with pytest.raises(puone.AcceleratorError, match="fill"):
             puone.synchronize()
@@ -300,12 +300,12 @@ class TestDiagnostics:
     def test_a_lost_device_stays_lost_until_reset(self) -> None:
         x = torch.ones(10, device="puone:1")
         puone.synchronize(1)
-        puone._fault.device_lost(1)
+        puone.faults.device_lost(1)
         for _ in range(2):
             with pytest.raises(puone.AcceleratorError):
                 puone.synchronize(1)
         puone.synchronize(0)
-        puone._fault.reset()
+        puone.faults.reset()
         puone.synchronize(1)
         del x
 

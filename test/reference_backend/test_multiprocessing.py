@@ -199,7 +199,7 @@ def test_work_of_the_receiver_is_done_before_the_memory_is_given_back(peer: Peer
 
 
 def fail_and_drop(name: str) -> str:
-    torch_puone._fault.kernel_error_at(1)
+    torch_puone.faults.kernel_error_at(1)
     peers.KEPT.pop(name).add_(1)
     try:
         torch_puone.synchronize()

@@ -106,7 +106,7 @@ assert table.cpu().tolist() == [16384.0] * 64
 def test_a_drivers_error_names_the_entry_once(python: Python) -> None:
     code = """
 import torch, torch_puone as puone
-puone._fault.kernel_error_at(1)
+puone.faults.kernel_error_at(1)
 torch.ones(2, device="puone")
 try:
     puone.current_stream().synchronize()

@@ -120,12 +120,12 @@ def test_after_a_lost_device_the_next_profile_is_whole(python: Python) -> None:
 x = torch.ones(1000, device="puone")
 try:
     with profile(activities=BOTH) as p:
-        torch.puone._fault.device_lost(0)
+        torch.puone.faults.device_lost(0)
         x.sin()
     raise SystemExit("nothing was raised")
 except torch.AcceleratorError as error:
     assert "is lost" in str(error)
-torch.puone._fault.reset()
+torch.puone.faults.reset()
 with profile(activities=BOTH) as p:
     x.sin()
 assert len(work(p)) == 1
