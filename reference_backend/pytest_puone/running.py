@@ -253,7 +253,7 @@ def _wait_for(process: int, reader: Connection, timeout: float | None) -> _Ended
 
 
 def _run_test(session: pytest.Session, index: int, settings: Settings) -> bytes:
-    """What the parent makes reports of: pickled reports and warnings, how it was left, or the error."""
+    """What the parent makes reports of: reports and warnings, how it was left, or an error."""
     try:
         return _Child(session, index, settings).run()
     except pytest.exit.Exception as quit:
