@@ -34,10 +34,12 @@ def claim_name() -> None:
     """
     taken = torch._C._get_privateuse1_backend_name()
     if taken not in (UNCLAIMED, NAME):
+        module = getattr(torch, taken, None)
+        package = f" (package {module.__name__})" if hasattr(module, "__name__") else ""
         raise ImportError(
             f"{PACKAGE} cannot be used: PyTorch has one PrivateUse1 device per process and "
-            f"{taken!r} has it already. Import only one of the two; if {taken!r} was loaded by "
-            "`import torch` itself, set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
+            f"{taken!r}{package} has it already. Import only one of the two; if {taken!r} was "
+            "loaded by `import torch` itself, set TORCH_DEVICE_BACKEND_AUTOLOAD=0."
         )
     _require_the_right_torch()
     try:

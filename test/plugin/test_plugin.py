@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 import runs
-from pytest_puone.settings import Settings
 from runs import ROOT, Run
+
+from pytest_puone.settings import Settings
 
 PROGRAM = """
 import os, time, warnings

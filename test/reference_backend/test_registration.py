@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from interpreter import WITHOUT_EDITABLE, Python
 
+ROOT = Path(__file__).resolve().parents[2]
+
 WORKS = """
 import sys
 import torch_puone
@@ -52,8 +54,8 @@ assert torch.puone is torch_puone
 def test_a_submodule_is_the_same_object_under_both_names(python: Python) -> None:
     code = """
 import torch, torch_puone
-import torch.puone.amp, torch.puone.memory, torch.puone.random, torch.puone.streams
-for name in ("amp", "memory", "random", "streams"):
+import torch.puone.amp, torch.puone.faults, torch.puone.memory, torch.puone.sanitizer
+for name in ("amp", "faults", "graphs", "memory", "random", "sanitizer", "streams", "tensor_tags"):
     part = getattr(torch_puone, name)
     assert getattr(torch.puone, name) is part, name
     assert __import__(f"torch.puone.{name}", fromlist=["x"]) is part, name
@@ -77,6 +79,81 @@ assert not hasattr(torch, "puone") and "torch_puone._C" not in sys.modules
     assert done.returncode == 0, done.stderr
     assert "'npu' has it already" in done.stdout
     assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in done.stdout
+
+
+FAKE_BACKEND = """
+import sys, torch
+def load():
+    torch.utils.rename_privateuse1_backend("fakechip")
+    torch._register_device_module("fakechip", sys.modules[__name__])
+"""
+
+
+@pytest.fixture
+def fakechip(tmp_path: Path) -> Path:
+    """A directory in which another backend is installed, which `import torch` loads, too."""
+    (tmp_path / "fakechip.py").write_text(FAKE_BACKEND)
+    (tmp_path / "fakechip-1.dist-info").mkdir()
+    (tmp_path / "fakechip-1.dist-info" / "METADATA").write_text("Name: fakechip\nVersion: 1\n")
+    (tmp_path / "fakechip-1.dist-info" / "entry_points.txt").write_text(
+        "[torch.backends]\nfakechip = fakechip:load\n"
+    )
+    return tmp_path
+
+
+def test_behind_another_backend_the_error_names_its_package(python: Python, fakechip: Path) -> None:
+    done = python("import fakechip; fakechip.load(); import torch_puone", env=path_of(fakechip))
+    assert done.returncode == 1
+    assert "'fakechip' (package fakechip) has it already" in done.stderr
+
+
+def test_a_backend_that_comes_behind_gets_an_error_and_puone_works_on(
+    python: Python, fakechip: Path
+) -> None:
+    code = f"""
+import torch, torch_puone, fakechip
+try:
+    fakechip.load()
+except RuntimeError as error:
+    print(error)
+assert not hasattr(torch, "fakechip")
+{WORKS}"""
+    done = python(code, env=path_of(fakechip))
+    assert done.returncode == 0, done.stderr
+    assert "Current backend: puone" in done.stdout
+
+
+def test_two_installed_backends_are_named_by_import_torch(python: Python, fakechip: Path) -> None:
+    done = python("import torch", autoload=True, env=path_of(fakechip))
+    assert done.returncode == 1
+    assert "fakechip" in done.stderr and "puone" in done.stderr
+    assert "TORCH_DEVICE_BACKEND_AUTOLOAD=0" in done.stderr
+
+
+def path_of(folder: Path) -> dict[str, str]:
+    """The environment with which the backend of a directory is found, and this one as well."""
+    return {"PYTHONPATH": f"{folder}:{ROOT / 'reference_backend'}"}
+
+
+def test_it_is_the_accelerator_beside_a_torch_that_was_built_for_another_one(
+    python: Python,
+) -> None:
+    # Of a CUDA build of torch on a machine without a card: what torch.version and the build flags
+    # say is all that a program can see before it asks for a device.
+    code = f"""
+import torch
+torch.version.cuda = "13.0"
+torch.backends.cuda.is_built = lambda: True
+{WORKS}
+assert torch.accelerator.current_accelerator().type == "puone"
+assert not torch.cuda.is_available() and not torch.cuda.is_initialized()
+with torch.autocast("puone"):
+    product = torch.mm(x.view(2, 3).float(), x.view(3, 2).float())
+assert product.dtype == torch.get_autocast_dtype("puone")
+assert x.cpu().pin_memory().is_pinned()
+"""
+    done = python(code)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_library_alone_names_the_device_and_python_adds_its_half(

@@ -75,7 +75,7 @@ def device_count(device_type: str, descriptor: Descriptor) -> int:
     return int(count()) if callable(count) else 1
 
 
-def prelude(descriptor: Descriptor, mode: str) -> str:
+def prelude(descriptor: Descriptor, mode: str, between: str = "") -> str:
     """Python source that loads the backend in a fresh interpreter (see Device.python)."""
     # The child must not outlive a worker that was killed: PR_SET_PDEATHSIG is 1, SIGKILL is 9.
     source = (
@@ -91,7 +91,7 @@ def prelude(descriptor: Descriptor, mode: str) -> str:
     order = (
         [*early, *late, "import torch"]
         if mode == "before_torch"
-        else [*early, "import torch", *late]
+        else [*early, "import torch", between, *late]
     )
     source += "".join(f"{line}\n" for line in order)
     if descriptor.device.setup:

@@ -378,12 +378,13 @@ class Device:
         args: Sequence[str] = (),
         timeout: float | None = None,
         backend: str = "load",
+        between: str = "",
     ) -> subprocess.CompletedProcess[str]:
         """Run `code` in a fresh interpreter and return its status and output.
 
-        backend="load" first imports torch and the backend as the descriptor says, "before_torch"
-        imports the backend first, "none" imports nothing. Autoload is as the descriptor says,
-        unless `env` sets it; it is on for "none". A timeout raises AssertionError.
+        backend="load" first imports torch, runs `between` and imports the backend as the descriptor
+        says, "before_torch" imports the backend first, "none" imports nothing. Autoload is as the
+        descriptor says, unless `env` sets it; it is on for "none". A timeout raises AssertionError.
         """
         from torch_conformance.authoring import backend as loader
 
@@ -393,7 +394,12 @@ class Device:
             environment[loader.AUTOLOAD] = "1" if self.descriptor.autoload else "0"
         environment |= dict(env or {})
         limit = timeout or self.descriptor.deadlines.startup
-        command = [sys.executable, "-c", loader.prelude(self.descriptor, backend) + code, *args]
+        command = [
+            sys.executable,
+            "-c",
+            loader.prelude(self.descriptor, backend, between) + code,
+            *args,
+        ]
         try:
             return subprocess.run(
                 command, env=environment, capture_output=True, timeout=limit, errors="replace"
