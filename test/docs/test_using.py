@@ -127,6 +127,24 @@ assert torch.puone.__file__.startswith({str(installed)!r}), torch.puone.__file__
     assert done.stdout == printed + "\n"
 
 
+def test_pytest_finds_the_plugin_of_the_installed_package(
+    python: Python, installed: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest, torch\n"
+        "@pytest.mark.puone(schedules=1, fallback='forbid')\n"
+        "def test_it(puone_device):\n"
+        f"    assert torch.puone.__file__.startswith({str(installed)!r})\n"
+        "    assert torch.ones(2, device=puone_device).sum().item() == 2\n"
+    )
+    program = f"""{WITHOUT_EDITABLE}
+import pytest
+sys.exit(pytest.main(["-c", "/dev/null", "-p", "no:cacheprovider", {str(tmp_path)!r}]))
+"""
+    done = python(program, autoload=True, env={"PYTHONPATH": str(installed)})
+    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout
+
+
 def test_the_wheel_has_the_stubs_and_the_record_of_its_torch(installed: Path) -> None:
     assert (installed / "torch-stubs" / "py.typed").read_text() == "partial\n"
     assert (installed / "torch-stubs" / "puone.pyi").is_file()

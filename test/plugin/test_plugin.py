@@ -251,6 +251,7 @@ def test_tests_that_use_the_device_when_they_are_collected_are_refused(tmp_path:
     assert "puone was used while the tests were collected" in done.output
 
 
+@pytest.mark.nightly
 def test_a_unittest_has_no_schedules(tmp_path: Path) -> None:
     file = tmp_path / "test_it.py"
     file.write_text(
@@ -302,6 +303,7 @@ def test_pytest_finds_the_plugin_where_it_is_installed() -> None:
     assert '"reference_backend/pytest_puone",' in project
 
 
+@pytest.mark.nightly
 def test_it_runs_under_xdist(tmp_path: Path) -> None:
     file = tmp_path / "test_it.py"
     file.write_text(

@@ -80,13 +80,16 @@ def is_known(word: str) -> bool:
 
 
 def _computes_in(operator: Operator, dtype: torch.dtype) -> bool:
-    arguments = [
-        torch.ones(2, dtype=dtype) if each.type == "Tensor" else 1 for each in operator.parameters
-    ]
+    values = {
+        each: torch.ones(2, dtype=dtype) if each.type == "Tensor" else 1
+        for each in operator.parameters
+    }
+    arguments = [value for each, value in values.items() if not each.by_name]
+    named = {each.name: value for each, value in values.items() if each.by_name}
     name, _, overload = operator.functional.partition(".")
     function = getattr(getattr(torch.ops.aten, name), overload or "default")
     try:
-        result = function(*arguments)
+        result = function(*arguments, **named)
     except (RuntimeError, NotImplementedError):
         return False
     return result.dtype in (dtype, torch.bool)

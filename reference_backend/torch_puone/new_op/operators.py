@@ -36,6 +36,7 @@ class Parameter:
 
     name: str
     type: str
+    by_name: bool  # only by its name, in a call from Python
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,10 @@ def _operator(name: str, group: NativeFunction | NativeFunctionsGroup) -> Operat
         name=str(out.func.name),
         functional=str(group.functional.func.name),
         meta=f"structured_{_identifier(group)}",
-        parameters=tuple(_parameter(name, each) for each in out.func.arguments.flat_non_out),
+        parameters=(
+            *(_parameter(name, each) for each in out.func.arguments.flat_positional),
+            *(_parameter(name, each, True) for each in out.func.arguments.flat_kwarg_only),
+        ),
         out=out.func.arguments.out[0].name,
     )
 
@@ -162,7 +166,7 @@ def _identifier(group: NativeFunctionsGroup) -> str:
     return group.functional.func.name.unambiguous_name()
 
 
-def _parameter(operator: str, argument: Argument) -> Parameter:
+def _parameter(operator: str, argument: Argument, by_name: bool = False) -> Parameter:
     written = str(argument.type)
     if written != "Tensor" and written not in SCALARS:
         raise SkeletonError(
@@ -170,7 +174,7 @@ def _parameter(operator: str, argument: Argument) -> Parameter:
             "it is: write a class with impl() that computes the parameters of it, as `Clamp` in "
             "csrc/aten/pointwise/ternary.cpp does, a row with `class:` and the kernel"
         )
-    return Parameter(argument.name, written)
+    return Parameter(argument.name, written, by_name)
 
 
 def _by_hand(name: str, what: str, key: str, with_what: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from . import element_types
-from .operators import SCALARS, Operator
+from .operators import SCALARS, Operator, Parameter
 
 _LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
 
@@ -139,7 +139,7 @@ def _test(operator: Operator, choices: Choices) -> str:
     name, _, overload = operator.functional.partition(".")
     function = f"torch.ops.aten.{name}.{overload or 'default'}"
     arguments = ", ".join(
-        f"tensors[{operator.tensors.index(each)}]" if each.type == "Tensor" else _example(each.type)
+        (f"{each.name}=" if each.by_name else "") + _example(operator, each)
         for each in operator.parameters
     )
     dtypes = ", ".join(f"torch.{each}" for each in element_types.dtypes(choices.types))
@@ -221,5 +221,7 @@ def test_a_given_result_is_written(dtype: torch.dtype) -> None:
 '''
 
 
-def _example(type_: str) -> str:
-    return {"bool": "True", "float": "0.5"}.get(type_, "2")
+def _example(operator: Operator, parameter: Parameter) -> str:
+    if parameter.type == "Tensor":
+        return f"tensors[{operator.tensors.index(parameter)}]"
+    return {"bool": "True", "float": "0.5"}.get(parameter.type, "2")
