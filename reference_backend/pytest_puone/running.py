@@ -136,7 +136,7 @@ def _reports_of_failure(
     item: pytest.Item, text: str, sections: Sequence[tuple[str, str]] = ()
 ) -> Sequence[pytest.TestReport]:
     def report(outcome: Literal["passed", "failed"], when: Literal["call", "teardown"]) -> Any:
-        keywords = dict.fromkeys(item.keywords, 1)
+        keywords: dict[str, Literal[1]] = dict.fromkeys(item.keywords, 1)
         text_of = text if outcome == "failed" else None
         return pytest.TestReport(
             item.nodeid, item.location, keywords, outcome, text_of, when, sections

@@ -34,8 +34,8 @@ def claim_name() -> None:
     """
     taken = torch._C._get_privateuse1_backend_name()
     if taken not in (UNCLAIMED, NAME):
-        module = getattr(torch, taken, None)
-        package = f" (package {module.__name__})" if hasattr(module, "__name__") else ""
+        module = getattr(getattr(torch, taken, None), "__name__", None)
+        package = f" (package {module})" if module else ""
         raise ImportError(
             f"{PACKAGE} cannot be used: PyTorch has one PrivateUse1 device per process and "
             f"{taken!r}{package} has it already. Import only one of the two; if {taken!r} was "

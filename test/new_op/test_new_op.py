@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 import synthetic
 import torch
+from torchgen.model import NativeFunctionsGroup
 
 from torch_puone.new_op import checkout, operators, todo
 from torch_puone.new_op.__main__ import main
@@ -297,7 +298,7 @@ def test_every_structured_function_of_elements_without_a_row_has_a_skeleton() ->
     names = [
         str(group.out.func.name)
         for group in operators._table().groups
-        if isinstance(group, operators.NativeFunctionsGroup)
+        if isinstance(group, NativeFunctionsGroup)
         and group.structured
         and group.out.structured_inherits == "TensorIteratorBase"
     ]

@@ -275,3 +275,22 @@ def test_hardware_that_has_a_device_is_taken(
     compile_driver(root, body, other_hardware / "torch_puone" / "lib" / HARDWARE)
     info = report_of(python, other_hardware)
     assert (info["name"], info["available"], info["passed_over"]) == ("odd", True, "")
+
+
+def test_the_driver_can_be_chosen_again_until_a_device_was_used(python: Python) -> None:
+    code = """
+import os, torch, torch_puone
+from torch_puone import _C
+assert torch.accelerator.device_count() == 2
+os.environ["PUONE_SIM_DEVICES"] = "5"
+_C.choose_driver_again()
+assert torch.accelerator.device_count() == 5
+assert torch.ones(2, device="puone:4").sum().item() == 2
+try:
+    _C.choose_driver_again()
+except RuntimeError as error:
+    print(error)
+"""
+    done = python(code, env={"PUONE_DRIVER": "sim"})
+    assert done.returncode == 0, done.stderr
+    assert "cannot be chosen again: puone has used a device" in done.stdout
