@@ -110,7 +110,7 @@ def test_a_new_operator_is_in_the_table_the_contract_the_kernels_and_the_tests(c
     assert f"| `{name}` |" in (copy / "docs/kernels.md").read_text()
 
 
-def test_a_model_gives_the_place_and_the_types(copy: Path) -> None:
+def test_a_model_gives_the_place(copy: Path) -> None:
     name, formula = BINARY
     new(copy, name, "--like", "atan2", "--formula", formula)
     table = (copy / checkout.TABLE).read_text()
@@ -120,6 +120,12 @@ def test_a_model_gives_the_place_and_the_types(copy: Path) -> None:
         f"PUONE_BINARY(SpecialChebyshevPolynomialT, {formula});"
         in (copy / "csrc/kernels/binary.cpp").read_text()
     )
+
+
+def test_the_element_types_are_those_of_the_cpu_and_not_of_the_model(copy: Path) -> None:
+    without(copy, "addcdiv")
+    new(copy, "addcdiv", "--like", "addcmul", "--formula", TERNARY[1])
+    assert "kernel: addcdiv, types: inexact}" in (copy / checkout.TABLE).read_text()
 
 
 def test_scalars_become_parameters_of_the_kernel(copy: Path) -> None:

@@ -52,10 +52,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("operator", nargs="?", help="such as aten::addcmul, with its overload if it has several")
-    add("--like", metavar="OPERATOR", help="put it beside this one, with the same element types")
+    add("--like", metavar="OPERATOR", help="put it beside this one, in the same sources")
     add("--formula", metavar="C++", help="the result; without it the kernel does not compile yet")
     add("--computes", metavar="TEXT", help="the same in words, for csrc/hal/kernels.yaml")
-    add("--types", metavar="WORDS", help="element types, such as reals (default: the CPU's)")
+    add("--types", metavar="WORDS", help="element types, such as reals (default: those of the CPU)")
     add("--out", type=Path, metavar="DIR", help="write the pieces into this directory instead")
     add("--dry-run", action="store_true", help="print the changes as a diff and write nothing")
     add("--root", type=Path, metavar="DIR", help="the checkout (default: around this directory)")
@@ -87,7 +87,10 @@ def _new(options: argparse.Namespace) -> None:
 
 def _choices(options: argparse.Namespace, operator: Operator, checkout: Checkout | None) -> Choices:
     model = _model(options, operator, checkout)
-    types = options.types.replace(",", " ").split() if options.types else model.types
+    given = options.types.replace(",", " ").split() if options.types else []
+    types = given or element_types.measured(operator) or model.types
+    if not types:
+        raise SkeletonError(f"the CPU does not say which element types {operator.base} is for")
     for word in types:
         if not element_types.is_known(word):
             raise SkeletonError(f"there are no element types {word}")
@@ -103,7 +106,7 @@ def _model(options: argparse.Namespace, operator: Operator, checkout: Checkout |
     number = len(operator.tensors)
     special = operator.base.startswith("special_") and number < 3
     source = "special" if special else {1: "unary_simple", 2: "binary"}.get(number, "ternary")
-    return Model(f"pointwise/{source}.cpp", source, element_types.measured(operator))
+    return Model(f"pointwise/{source}.cpp", source, [])
 
 
 def _pieces(choices: Choices, pieces: Skeleton) -> dict[str, str]:
