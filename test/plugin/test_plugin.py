@@ -318,6 +318,7 @@ def test_it_runs_under_xdist(tmp_path: Path) -> None:
     assert "UserWarning: of a child" in done.output
 
 
+@pytest.mark.nightly
 def test_the_race_of_the_example_is_found_and_its_twin_passes(tmp_path: Path) -> None:
     for file in (ROOT / "examples" / "testing").glob("*.py"):
         os.symlink(file, tmp_path / file.name)
