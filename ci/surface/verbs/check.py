@@ -18,8 +18,9 @@ from ci.torch_tree import TorchTree, locate
 DESCRIPTION = """
 Report what a pull request to PyTorch breaks in out-of-tree backends. The headers, Python files and
 operators that it changes are applied to a pinned torch in a temporary directory, and the two are
-compared as by `surface diff`. The first line of the output is the verdict. Nothing is built, and no
-code of the PR is run.
+compared as by `surface diff`. The first line of the output is the verdict: the worst finding,
+"none", or "not_covered" if nothing is found and the PR changes a file that no surface covers.
+Nothing is built, and no code of the PR is run.
 """
 EXAMPLES = """
 BASE is a version, a wheel, a directory with a torch installed, a checkout, or a snapshot file. Use
@@ -32,8 +33,8 @@ examples:
   python -m ci surface check --base 2.13.0 --tree ~/pytorch --files c10/core/Allocator.h
 
 Exit status: 0 nothing is as severe as --fail-on (default: compile_break); 1 a finding is; 2 the
-check was impossible: the patch does not apply, or the base cannot be read. A file that the PR makes
-unreadable is a finding.
+check was impossible: the patch does not apply, or the base cannot be read; 3 nothing is found, and
+a changed file is not covered. A file that the PR makes unreadable is a finding.
 """
 
 

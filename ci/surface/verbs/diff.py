@@ -137,7 +137,10 @@ def conclude(report: Report, args: argparse.Namespace) -> int:
         return Exit.OK
     limit = Severity(args.fail_on).rank
     everything = shown(report, args.surface, cosmetic=True)
-    return Exit.FINDINGS if any(f.severity.rank <= limit for f in everything.findings) else Exit.OK
+    if any(f.severity.rank <= limit for f in everything.findings):
+        return Exit.FINDINGS
+    found = any(f.severity is not Severity.COSMETIC for f in report.findings)
+    return Exit.NOT_COVERED if report.not_covered and not found else Exit.OK
 
 
 def renderer(format_: str, *, to_file: bool) -> Callable[[Report], str]:
