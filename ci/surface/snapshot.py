@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
@@ -20,6 +23,7 @@ from ci.surface.model import Declaration, Domain, Snapshot, Torch
 from ci.torch_tree import TorchTree
 
 PROCESSES = 2
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 Progress = Callable[[str], None]
 Part = list[Declaration]  # what a task gives
@@ -125,5 +129,16 @@ def _in_process(task: Callable[[], T]) -> T:
     not get along with its threads. (max_tasks_per_child does the same, and loses processes in
     Python 3.11.)"""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as process:
+    begin = partial(_end_with, os.getpid())
+    with ProcessPoolExecutor(1, mp_context=context, initializer=begin) as process:
         return process.submit(task).result()
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel end this process when its parent ends, by whatever signal.
+
+    PR_SET_PDEATHSIG is about the thread that started this process, which waits for its result.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it had ended before
+        os._exit(1)

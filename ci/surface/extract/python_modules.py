@@ -85,7 +85,7 @@ class Modules:
     def _follow(self, path: str, seen: frozenset[str]) -> Member | None:
         """What a dotted path leads to; only names directly in a module are looked for."""
         owner, _, name = path.rpartition(".")
-        if owner.partition(".")[0] != "torch":
+        if owner.partition(".")[0] not in ("torch", "torchgen"):
             return None
         module = self.get(owner)
         return self._find(module, name, seen) if module else None

@@ -14,6 +14,7 @@ from ci.surface.extract.cpp.libclang import Diagnostic, TranslationUnit, cindex
 from ci.surface.extract.cpp.sources import INCLUDE, Sources
 from ci.torch_tree import TorchTree
 
+_FOREIGN = re.compile(rb"#\s*include\s*<(?:nlohmann|llvm|gloo|tensorpipe|oneapi|cuda|xnnpack)")
 _NOT_FOUND = re.compile(r"'(.+)' file not found")
 # What must be there: files of torch itself, and of the Python that this runs in.
 _OWN = ("c10/", "ATen/", "torch/", "caffe2/", "torchgen/", "Python.h")
@@ -52,7 +53,8 @@ def parse(
     is not there is left out; one that compiles only behind others is parsed behind them. What is
     wrong beyond that is wrong with the tree, and CiError.
     """
-    order = [header for header in headers if _has(tree, header, overlay)]
+    there = [header for header in headers if _has(tree, header, overlay)]
+    order = sorted(there, key=lambda header: not _asks_others(tree, header))
     if not order:
         raise CiError(f"{tree.root}: has none of the headers asked for: {', '.join(headers[:3])}")
     sources = Sources(tree, overlay)
@@ -72,6 +74,13 @@ def parse(
         if not elsewhere:
             order.append(header)
     raise CiError(f"{tree.root}: no header compiles; the first: {next(iter(faults.values()))}")
+
+
+def _asks_others(tree: TorchTree, header: str) -> bool:
+    """Whether the header includes what may not be there. Such ones go first: the parser stops at a
+    file that it does not find, and has not much to do again."""
+    place = next((f / header for f in tree.include if (f / header).is_file()), None)
+    return place is not None and _FOREIGN.search(place.read_bytes()) is not None
 
 
 def _may_move(header: str, order: Sequence[str], faults: Mapping[str, str]) -> bool:

@@ -74,13 +74,19 @@ class _Walker:
         self._reader = Reader(Types(self._moved), unit.sources)
         self._found: dict[Any, Found] = {}
         self._lines: dict[str, list[str]] = {}
+        self._surface = ""  # of all that the file of the cursor declares
 
     def run(self) -> None:
         for cursor in self._top:
+            self._surface = self._surface_of_file(cursor)
             if cursor.kind == Kind.MACRO_DEFINITION:
                 self._macro(cursor)
             else:
                 self._visit(cursor, "")
+
+    def _surface_of_file(self, cursor: Cursor) -> str:
+        name = self._sources.name(cursor.location.file.name)
+        return self._catalogue.surface_of_file(name) if name else ""
 
     def found(self) -> list[Found]:
         return list(self._found.values())
@@ -112,7 +118,8 @@ class _Walker:
         name = cursor.spelling
         transparent = not name or "(" in name or libclang.is_inline_namespace(cursor)
         inner = scope if transparent else _join(scope, name)
-        if self._catalogue.reaches(inner) or any(n.startswith(inner + "::") for n in self._moved):
+        listed = self._surface or self._catalogue.reaches(inner)
+        if listed or any(n.startswith(inner + "::") for n in self._moved):
             self._scope(_list(cursor), inner)
 
     def _record(self, cursor: Cursor, scope: str) -> None:
@@ -123,7 +130,7 @@ class _Walker:
             self._scope(children, scope)
             return
         name = self._name(cursor, _semantic_scope(cursor, scope))
-        if not self._catalogue.reaches(_plain(name)):
+        if not self._surface and not self._catalogue.reaches(_plain(name)):
             return
         with self._reader.types.within(template_parameters(children)):
             self._emit("class", cursor, scope, lambda: self._reader.record(cursor, children), name)
@@ -173,12 +180,14 @@ class _Walker:
         self._emit(kind, cursor, scope, lambda: self._reader.variable(cursor, member=member))
 
     def _macro(self, cursor: Cursor) -> None:
-        surface = self._catalogue.surface_of_macro(cursor.spelling)
-        if surface is None:
+        surface = self._catalogue.surface_of_macro(cursor.spelling) or self._surface
+        if not surface:
             return
         extent = cursor.extent
         path = extent.start.file.name
         text = self._sources.text(path, extent.start.offset, extent.end.offset)
+        if text == cursor.spelling and not self._catalogue.surface_of_macro(text):
+            return  # says that the header was included
         shown = " ".join(text.replace("\\\n", " ").split())
         shown = shown if len(shown) <= _LONGEST_MACRO else shown[: _LONGEST_MACRO - 4] + " ..."
         # A macro that is defined again is what the last definition says.
@@ -202,8 +211,8 @@ class _Walker:
         name: str | None = None,
     ) -> None:
         name = name or self._name(cursor, scope)
-        surface = self._catalogue.surface_of_symbol(_plain(name))
-        if surface is None:
+        surface = self._catalogue.surface_of_symbol(_plain(name)) or self._surface
+        if not surface:
             return
         known = facts()
         key = (kind, name, _signature(known))
