@@ -44,6 +44,7 @@ class Surface:
     python: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     collects: tuple[str, ...] = ()
+    collected: tuple[str, ...] = ()  # those of the headers that are there because they are used
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ class Catalogue:
         """Every listed header once."""
         return tuple(dict.fromkeys(h for s in self.surfaces for h in s.headers))
 
+    @functools.cached_property
+    def chosen(self) -> frozenset[str]:
+        """The headers that labels/surfaces.yml lists."""
+        collected = {header for surface in self.surfaces for header in surface.collected}
+        return frozenset(self.headers) - collected
+
     def surface_of_symbol(self, name: str) -> str | None:
         """The surface of a qualified C++ name, by the most exact pattern for it or its class."""
         return self._symbols.best(name)
@@ -67,7 +74,7 @@ class Catalogue:
 
     def surface_of_header(self, header: str) -> str:
         """The first surface that lists a header."""
-        return self._headers.get(header) or self._headers.get(_former(header), "")
+        return self._headers.get(header) or self._headers.get(former(header), "")
 
     def surface_of_file(self, file: str) -> str:
         """The surface of all that a file of a torch tree declares; "" for a file that is not listed
@@ -141,7 +148,7 @@ def _outer(name: str) -> Iterator[str]:
         name, _ = _split(name)
 
 
-def _former(header: str) -> str:
+def former(header: str) -> str:
     """Where PyTorch had what is in torch/headeronly now."""
     for new, old in _FORMER:
         if header.startswith(new):
@@ -173,12 +180,19 @@ def _collected(surfaces: tuple[Surface, ...], known: usage.Usage) -> tuple[Surfa
         surface = _collecting(surfaces, header)
         if surface and not layout.is_generated(INCLUDE + header):
             more[surface][0].append(header)
+    named = {entry.partition(":")[0] for entry in known.python if ":" in entry}
     for entry in sorted(known.python.keys() - python):
         surface = _collecting(surfaces, entry.replace(":", "."))
-        if surface and entry.partition(":")[0] not in python:
+        # A module as a whole is what is known for want of names.
+        if surface and entry.partition(":")[0] not in python and entry not in named:
             more[surface][1].append(entry)
     return tuple(
-        replace(s, headers=(*s.headers, *more[s.name][0]), python=(*s.python, *more[s.name][1]))
+        replace(
+            s,
+            headers=(*s.headers, *more[s.name][0]),
+            python=(*s.python, *more[s.name][1]),
+            collected=tuple(more[s.name][0]),
+        )
         for s in surfaces
     )
 
@@ -195,7 +209,7 @@ def _collecting(surfaces: Iterable[Surface], name: str) -> str:
 
 
 def _surface(path: Path, name: str, entry: object) -> Surface:
-    fields = set(Surface.__dataclass_fields__) - {"name", "title"}
+    fields = set(Surface.__dataclass_fields__) - {"name", "title", "collected"}
     if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
         raise CiError(f"{path}: surface {name} needs a title")
     if unknown := set(entry) - fields - {"title"}:

@@ -93,15 +93,16 @@ def tasks(
     catalogue: Catalogue,
     domains: Collection[Domain],
     alone: Sequence[str] | None = None,
+    headers_read: Sequence[str] | None = None,
 ) -> dict[str, Callable[[], Part]]:
-    """What there is to do for the `domains`, the longest first; only the headers `alone`, if they
-    are given, are tried alone."""
+    """What there is to do for the `domains`, the longest first. If they are given, only the headers
+    `alone` are tried alone, and only what `headers_read` bring along is read of C++."""
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
     every: dict[str, Task] = {
         "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
-        "C++": ({Domain.CPP}, partial(cpp.extract, tree, catalogue)),
+        "C++": ({Domain.CPP}, partial(cpp.extract, tree, catalogue, headers=headers_read)),
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
         "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ci.surface.catalogue import Catalogue
+from ci.surface.catalogue import Catalogue, former
 from ci.surface.extract.device_module import LAZY_INIT_HEADER
 from ci.torch_tree import TorchTree, layout
 
@@ -63,7 +63,7 @@ def _why(
     if path in _OPERATORS or path == LAZY_INIT_HEADER:
         return None
     if path.endswith(layout.HEADERS):
-        return None if _included_as(tree, path) & set(headers) else _UNLISTED
+        return None if after is None or _listed(tree, path, headers) else _UNLISTED
     if not path.endswith(layout.PYTHON):
         return _UNLISTED
     listed = modules.get(_module(path))
@@ -71,6 +71,12 @@ def _why(
         return _UNLISTED
     names = sorted(name for name in _reshaped(tree, path, after) if not _is_listed(name, listed))
     return f"no surface lists {', '.join(names)}" if names else None
+
+
+def _listed(tree: TorchTree, path: str, headers: Collection[str]) -> bool:
+    """Whether a surface lists the header, or the one that it came of."""
+    names = _included_as(tree, path)
+    return not names.isdisjoint(headers) or any(former(name) in headers for name in names)
 
 
 def _included_as(tree: TorchTree, path: str) -> set[str]:

@@ -12,7 +12,14 @@ from ci.surface import usage
 from ci.surface.catalogue import Catalogue
 from ci.surface.check import broken, coverage, opinion, reach
 from ci.surface.check.change import Change
-from ci.surface.check.reading import Reader, Reading, still_read, unconfirmed, worth_trying
+from ci.surface.check.reading import (
+    Reader,
+    Reading,
+    still_read,
+    unconfirmed,
+    worth_reading,
+    worth_trying,
+)
 from ci.surface.check.wrapping import lines_before
 from ci.surface.diff import diff, order
 from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot, Torch
@@ -43,6 +50,9 @@ def judge(
     touched = {**change.files, **dict.fromkeys(change.conflicts)}
     graph = reach.includes(base.tree, touched, catalogue)
     read_by = {path: reach.domains(path, graph) for path in touched}
+    for path, after in change.files.items():
+        if after is None and path.endswith(layout.HEADERS):
+            read_by[path].add(Domain.HEADER)
     change = _sorted_out(base.tree, change, read_by)
     missed = coverage.missed(base.tree, change.files, catalogue)
     not_covered = coverage.not_covered(change.unjudged, missed)
@@ -56,7 +66,8 @@ def judge(
         moved = reach.rearranged(base.tree, change.files)
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
-        reader = Reader(tree, catalogue, graph, alone, bool(moved), progress)
+        read = worth_reading(change.files, graph, catalogue.chosen)
+        reader = Reader(tree, catalogue, graph, alone, read, bool(moved), progress)
         beside = opinion.tasks(base.tree, tree, base.cache) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)

@@ -45,6 +45,7 @@ class Reader:
     catalogue: Catalogue
     graph: Includes
     alone: frozenset[str]  # the headers to try alone
+    read_headers: frozenset[str]  # the headers whose declarations, and whose includes', are read
     language: bool  # whether they tell all of the language
     progress: Progress
 
@@ -71,7 +72,11 @@ class Reader:
     def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
         catalogue = _without(self.catalogue, reading.left_out)
         alone = [header for header in sorted(self.alone - reading.left_out) if self._has(header)]
-        tasks = snapshot.tasks(self.tree, catalogue, domains, alone)
+        wanted = self.read_headers - reading.left_out
+        read = [header for header in catalogue.headers if header in wanted]
+        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, read)
+        if not any(map(self._has, read)):
+            tasks.pop("C++", None)
         return tasks if alone else {n: task for n, task in tasks.items() if n != "headers"}
 
     def _has(self, header: str) -> bool:
@@ -104,7 +109,7 @@ class Reader:
                 continue
             reading.parts = {n: p for n, p in reading.parts.items() if not _of_headers(n)}
             reading.left_out |= self.graph.including(fault.file for fault in faults)
-            rest = self.graph.listed.keys() - reading.left_out
+            rest = self.read_headers - reading.left_out
             if not reading.left_out or not any(map(self._has, rest)):
                 reading.lost |= HEADERS
 
@@ -127,11 +132,13 @@ def _of_headers(task: str) -> bool:
 
 def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
     """The base's snapshot without what was not, or could not be, read again: that is not gone."""
-    files = reader.graph.reached(reader.graph.listed.keys() - reading.left_out)
+    files = reader.graph.reached(reader.read_headers - reading.left_out)
 
     def is_read(declaration: Declaration) -> bool:
         if declaration.domain in reading.lost:
             return False
+        if declaration.facts.get("unread"):  # of such a header only its removal is seen
+            return not (reader.tree.root / declaration.file).exists()
         if declaration.kind == "header":
             return declaration.name in reader.alone - reading.left_out
         if declaration.kind == "language":
@@ -140,6 +147,15 @@ def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
 
     kept = tuple(d for d in before.declarations if is_read(d))
     return replace(before, domains=before.domains - reading.lost, declarations=kept)
+
+
+def worth_reading(
+    changed: Collection[str], graph: Includes, chosen: Collection[str]
+) -> frozenset[str]:
+    """The headers to read for a change: the changed ones, and of those that include one the ones
+    that were chosen by hand. What the others only pass on is told where it was made."""
+    itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
+    return frozenset(itself | (graph.including(changed) & set(chosen)))
 
 
 def worth_trying(

@@ -61,6 +61,8 @@ class _Comparison:
             was, now = _only(self.before.get(name)), _only(self.after.get(name))
             if was is not None and now is not None:
                 yield from _changed(was, now)
+                if was.kind == now.kind == "module":
+                    yield from _module(was, now, self.after)
             elif was is not None and self._is_missing(was, self.before, self.after):
                 removed.append(was)
             elif now is not None and self._is_missing(now, self.after, self.before):
@@ -86,6 +88,8 @@ class _Comparison:
         was, now = _only(here.get(owner)), _only(there.get(owner))
         if was is not None and (now is None or now.kind != was.kind):
             return False  # said of the whole class or module
+        if now is not None and simple(one.name) in now.facts.get("passed_on", ()):
+            return False  # it is defined elsewhere, and can be imported from here all the same
         return not _inherited(there, owner, simple(one.name), frozenset())
 
     def _rule_of_added(self, now: Declaration) -> str:
@@ -188,6 +192,19 @@ def _class(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding("base_removed", was, now, base=removed)
     elif added:
         yield finding("base_added", was, now, base=added)
+
+
+def _module(was: Declaration, now: Declaration, after: Declarations) -> Iterator[Finding]:
+    """What `from module import *` brings, where both say so; a name that is gone is told itself."""
+    old, new = (set(d.facts.get("exports", ())) for d in (was, now))
+    if not old or not new:
+        return
+    passed_on = now.facts.get("passed_on", ())
+    left = {n for n in old - new if f"{now.name}.{n}" in after or n in passed_on}
+    if gone := ", ".join(sorted(left)):
+        yield finding("exports_removed", was, now, names=gone)
+    if come := ", ".join(sorted(new - old)):
+        yield finding("exports_added", was, now, names=come)
 
 
 def _attribute(was: Declaration, now: Declaration) -> Iterator[Finding]:

@@ -40,7 +40,9 @@ class Declaring:
         *scope, last = name.split("::")
         owners = [part for part in scope if part[:1].isupper()]
         namespaces = {part for part in scope if not part[:1].isupper()}
-        declared = self._classes[owners[-1]] if owners else self._classes[last] | self._functions[last]
+        declared = (
+            self._classes[owners[-1]] if owners else self._classes[last] | self._functions[last]
+        )
         fitting = {header for header in declared if namespaces <= self._namespaces[header]}
         return fitting if len(fitting) <= _AT_MOST else set()
 

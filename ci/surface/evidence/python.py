@@ -29,9 +29,9 @@ def paths(tree: ast.Module) -> set[str]:
     known: dict[str, str] = {}  # name in the file -> what it stands for
     found: set[str] = set()
     for node in ast.walk(tree):
-        for name, path in _imported(node):
-            known[name] = path
-            found.add(path)
+        for name, imported in _imported(node):
+            known[name] = imported
+            found.add(imported)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and (path := _dotted(node, known)):
             found.add(path)

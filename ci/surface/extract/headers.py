@@ -16,10 +16,13 @@ from ci.surface.extract.cpp.compiler import PROFILES
 from ci.surface.extract.cpp.includes import Includes, includes
 from ci.surface.extract.cpp.parse import Unit, parse
 from ci.surface.extract.cpp.references import Need, needs
+from ci.surface.extract.cpp.sources import INCLUDE
 from ci.surface.model import Declaration, Domain
-from ci.torch_tree import TorchTree
+from ci.torch_tree import TorchTree, layout
 
 _DEMANDED = re.compile(r"__cplusplus\s*<\s*(\d{4})\d\dL")
+_OWN = ("ATen", "c10", "caffe2", "torch")
+_VENDOR = re.compile(r"cuda|cudnn|hip|nccl|nvshmem|xpu|mkl|mps|nvrtc", re.IGNORECASE)
 _ERROR = re.compile(r"\s*#\s*error\b")
 
 
@@ -39,7 +42,31 @@ def extract(
         _header(unit, catalogue, header, fault)
         for header, fault in {**faults, **unit.faults}.items()
     ]
-    return [*found, *_language(unit, catalogue)]
+    others = _others(tree, catalogue) if headers is None else ()
+    return [*found, *others, *_language(unit, catalogue)]
+
+
+def _others(tree: TorchTree, catalogue: Catalogue) -> Iterator[Declaration]:
+    """The headers of the tree that are not of the catalogue: that they are there."""
+    listed = set(catalogue.headers)
+    root = tree.root / INCLUDE
+    for folder in _OWN:
+        for path in sorted((root / folder).rglob("*")):
+            header = path.relative_to(root).as_posix()
+            place = f"{INCLUDE}/{header}"
+            if path.suffix not in layout.HEADERS or header in listed or layout.is_generated(place):
+                continue
+            if not _VENDOR.search(header):  # whose are there or not by how the wheel was built
+                yield Declaration(
+                    domain=Domain.HEADER,
+                    kind="header",
+                    name=header,
+                    surface=catalogue.surface_of_any_header(header),
+                    text=f"#include <{header}>",
+                    file=place,
+                    line=0,
+                    facts={"unread": True},
+                )
 
 
 def _header(unit: Unit, catalogue: Catalogue, header: str, fault: str | None) -> Declaration:

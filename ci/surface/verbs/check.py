@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 from pathlib import Path
 
 from ci import output
@@ -72,7 +73,15 @@ def run(args: argparse.Namespace) -> int:
         changed = change.of_checkout(tree, args.tree, args.files)
         name = str(args.tree)
     pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known), args.cache)
-    return conclude(judge.judge(pinned, changed, name, known, output.say), args)
+    report = judge.judge(pinned, changed, name, known, output.say)
+    output.say(f"{_computed():.0f} s of computing, on all cores together")
+    return conclude(report, args)
+
+
+def _computed() -> float:
+    """The CPU time of this process and of those that it waited for, in seconds."""
+    own, others = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
 def base(where: str, cache: Path) -> TorchTree:

@@ -24,6 +24,7 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
         yield finding("made_final", was, now, what="deriving from it")
     yield from _bases_changed(was, now, sides)
     yield from _layout_changed(was, now, sides)
+    yield from _order_changed(was, now)
 
 
 def made_abstract(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
@@ -103,6 +104,15 @@ def _layout_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterato
     derived = [d for d in sides.after.derived(now.name) if d in sides.before.classes]
     note = f"So do objects of {', '.join(derived)}." if derived else ""
     yield finding("class_layout_changed", was, now, was_size=old, now_size=new, note=note)
+
+
+def _order_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    """Data members that stand in another order: they are initialized and laid out in it."""
+    old, new = was.facts.get("fields", ()), now.facts.get("fields", ())
+    kept = [[name for name in one if name in other] for one, other in ((old, new), (new, old))]
+    if kept[0] != kept[1]:
+        words = {"was_order": ", ".join(kept[0]), "now_order": ", ".join(kept[1])}
+        yield finding("members_reordered", was, now, **words)
 
 
 def _growth(was: Declaration, now: Declaration) -> int:

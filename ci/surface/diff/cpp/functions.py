@@ -100,6 +100,7 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
     if _gained("final", was, now):
         yield finding("made_final", was, now, what="overriding it")
     yield from _defaults_changed(was, now, sides)
+    yield from _values_changed(was, now)
     if _gained("explicit", was, now):
         yield finding("made_explicit", was, now)
 
@@ -167,6 +168,8 @@ def _virtual_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding("made_pure", was, now)
     elif _lost("pure", was, now):
         yield finding("no_longer_pure", was, now)
+    elif _facts_differ("body", was, now):
+        yield finding("default_implementation_changed", was, now)
 
 
 def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
@@ -236,6 +239,23 @@ def _defaults_changed(was: Declaration, now: Declaration, sides: Sides) -> Itera
         parameters = now.facts["parameters"][required(was) : required(now)]
         text = ", ".join(f"`{p['type']}`" for p in parameters)
         yield finding("default_removed", was, now, difference=text)
+
+
+def _values_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    """Defaults that are others now."""
+    if types(was) != types(now):
+        return
+    pairs = zip(was.facts.get("parameters", ()), now.facts.get("parameters", ()), strict=True)
+    for place, (old, new) in enumerate(pairs, start=1):
+        if old.get("value") and new.get("value") and old["value"] != new["value"]:
+            words = {"was_value": old["value"], "now_value": new["value"]}
+            yield finding("default_changed", was, now, parameter=place, **words)
+
+
+def _facts_differ(fact: str, was: Declaration, now: Declaration) -> bool:
+    """Whether both say it, and not the same."""
+    old, new = was.facts.get(fact), now.facts.get(fact)
+    return bool(old and new and old != new)
 
 
 def _gained(fact: str, was: Declaration, now: Declaration) -> bool:

@@ -26,9 +26,12 @@ def passes(argument: str, parameter: str) -> bool:
     """Whether what was passed as the one type can be passed as the other, and means the same.
 
     By value or by reference to const: an argument for the one does for the other. An optional takes
-    its value.
+    its value, a pointer to const any pointer of its type.
     """
-    return _value(argument) in (_value(parameter), _optional(_value(parameter)))
+    given = _value(argument)
+    return given in (_value(parameter), _optional(_value(parameter))) or _to_const(
+        given, _value(parameter)
+    )
 
 
 def gives(was: str, now: str) -> bool:
@@ -51,6 +54,13 @@ def extends(was: str, now: str) -> bool:
 def without_const(type_: str) -> str:
     """A type that may be assigned to."""
     return type_.removeprefix("const ")
+
+
+def _to_const(argument: str, parameter: str) -> bool:
+    """Whether the one is `T *` and the other `const T *`."""
+    return (
+        argument.endswith("*") and not argument.endswith("**") and parameter == f"const {argument}"
+    )
 
 
 def _value(type_: str) -> str:

@@ -68,6 +68,14 @@ CLASSES = (
         "Nothing to do in the source; the backend must be rebuilt.",
     ),
     Rule(
+        "members_reordered",
+        Severity.REBUILD,
+        (OVERRIDERS, CALLERS),
+        "The data members of {name} stand in another order: {was_order} became {now_order}.",
+        "Nothing to do in the source, unless the object is initialized member by member; the "
+        "backend must be rebuilt.",
+    ),
+    Rule(
         "template_changed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
@@ -163,6 +171,13 @@ VIRTUALS = (
         "{name} has another signature ({difference}): an overrider marked `override` does not "
         "compile, one that is not overrides nothing.",
         "Change the overrider likewise. " + BY_VERSION,
+    ),
+    Rule(
+        "default_implementation_changed",
+        Severity.SEMANTIC,
+        (OVERRIDERS, CALLERS),
+        "{name} does something else where a class derived from {scope} does not override it.",
+        "Compare the two implementations.",
     ),
     Rule(
         "noexcept_dropped",
@@ -265,6 +280,13 @@ FUNCTIONS = (
         (CALLERS,),
         "{name} needs arguments that had a default: {difference}.",
         "Pass the argument; older versions take it too.",
+    ),
+    Rule(
+        "default_changed",
+        Severity.SEMANTIC,
+        (CALLERS,),
+        "{name}: the default of parameter {parameter} is `{now_value}` now, it was `{was_value}`.",
+        "Pass the argument where the old value is meant.",
     ),
     Rule(
         "default_added", Severity.COSMETIC, (CALLERS,), "{name} has a default for more parameters."

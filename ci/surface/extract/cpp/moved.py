@@ -29,6 +29,11 @@ def moved_names(top: Sequence[Cursor], catalogue: Catalogue) -> dict[str, str]:
     return moved
 
 
+def home_of(name: str) -> str:
+    """The name of a thing of torch::headeronly where no using-declaration gives another."""
+    return name.replace(f"{NEW_HOME}::", "c10::", 1) if name.startswith(f"{NEW_HOME}::") else name
+
+
 def _rank(name: str, catalogue: Catalogue) -> tuple[bool, bool, str]:
     return (catalogue.surface_of_symbol(name) is None, not name.startswith("c10::"), name)
 

@@ -14,6 +14,9 @@ from ci.surface.extract.cpp.libclang import Diagnostic, TranslationUnit, cindex
 from ci.surface.extract.cpp.sources import INCLUDE, Sources
 from ci.torch_tree import TorchTree
 
+_LOCAL = re.compile(
+    r"does not override any member|marked 'override' hides|abstract (?:class|type)|hides overload"
+)
 _FOREIGN = re.compile(rb"#\s*include\s*<(?:nlohmann|llvm|gloo|tensorpipe|oneapi|cuda|xnnpack)")
 _NOT_FOUND = re.compile(r"'(.+)' file not found")
 # What must be there: files of torch itself, and of the Python that this runs in.
@@ -61,9 +64,11 @@ def parse(
     faults: dict[str, str] = {}
     while order:
         unit = _parse(tree, order, profile, sources, bodies)
-        errors = _errors(unit)
+        every = _errors(unit)
+        errors = [error for error in every if not _is_local(error)]
         if not errors:
-            return Unit(tree, tuple(order), unit, sources, faults)
+            local = _local_faults(unit, every, order, sources)
+            return Unit(tree, tuple(order), unit, sources, {**local, **faults})
         header = order[_included_when(unit, errors[0]) - 1]
         missing = _NOT_FOUND.search(errors[0].spelling)
         elsewhere = missing is not None and not missing[1].startswith(_OWN)
@@ -109,6 +114,22 @@ def _parse(
         )
     except cindex.TranslationUnitLoadError as error:
         raise CiError(f"{tree.root}: libclang cannot parse the headers: {error}") from error
+
+
+def _is_local(error: Diagnostic) -> bool:
+    """Whether an error leaves all types as they are: a function that overrides nothing any more, an
+    object of a class that has become abstract."""
+    return error.severity == Diagnostic.Error and _LOCAL.search(error.spelling) is not None
+
+
+def _local_faults(
+    unit: TranslationUnit, errors: Sequence[Diagnostic], order: Sequence[str], sources: Sources
+) -> dict[str, str]:
+    """Such errors by the header whose inclusion shows them, the first of each."""
+    faults: dict[str, str] = {}
+    for error in errors:
+        faults.setdefault(order[_included_when(unit, error) - 1], _described(error, sources))
+    return faults
 
 
 def _errors(unit: TranslationUnit) -> list[Diagnostic]:

@@ -24,7 +24,7 @@ from ci.surface.extract.cpp.facts import (
     template_parameters,
 )
 from ci.surface.extract.cpp.libclang import Cursor, Kind
-from ci.surface.extract.cpp.moved import moved_names
+from ci.surface.extract.cpp.moved import home_of, moved_names
 from ci.surface.extract.cpp.parse import Unit
 from ci.surface.extract.cpp.sources import Sources
 from ci.surface.model import Declaration, Domain
@@ -75,6 +75,9 @@ class _Walker:
         self._found: dict[Any, Found] = {}
         self._lines: dict[str, list[str]] = {}
         self._surface = ""  # of all that the file of the cursor declares
+        self._visited: set[Any] = set()  # classes
+        self._of_class: dict[str, str] = {}  # their surfaces
+        self._bases: list[tuple[Cursor, str]] = []  # of what was found, each with who derives
 
     def run(self) -> None:
         for cursor in self._top:
@@ -83,6 +86,19 @@ class _Walker:
                 self._macro(cursor)
             else:
                 self._visit(cursor, "")
+        while self._bases:
+            self._base(*self._bases.pop())
+
+    def _base(self, specifier: Cursor, derived: str) -> None:
+        """A base class belongs to the surface of the class, wherever it is declared: a member that
+        moves into one is still there."""
+        cursor = specifier.type.get_declaration().get_definition()
+        surface = self._catalogue.surface_of_symbol(_plain(derived)) or self._of_class.get(derived)
+        known = cursor is None or libclang.key(cursor) in self._visited
+        if known or not surface or not _is_own(cursor, self._sources):
+            return
+        self._surface = surface
+        self._record(cursor, _outer_scope(cursor))
 
     def _surface_of_file(self, cursor: Cursor) -> str:
         name = self._sources.name(cursor.location.file.name)
@@ -126,6 +142,7 @@ class _Walker:
         if not cursor.is_definition() or _private(cursor):
             return
         children = _list(cursor)
+        self._visited.add(libclang.key(cursor))
         if libclang.is_anonymous_record(cursor) or not cursor.spelling or "(" in cursor.spelling:
             self._scope(children, scope)
             return
@@ -135,6 +152,7 @@ class _Walker:
         with self._reader.types.within(template_parameters(children)):
             self._emit("class", cursor, scope, lambda: self._reader.record(cursor, children), name)
             self._scope(children, name)
+        self._bases += ((base, name) for base in children if base.kind == Kind.CXX_BASE_SPECIFIER)
 
     def _function(self, cursor: Cursor, scope: str) -> None:
         member = cursor.semantic_parent.kind in RECORDS
@@ -200,7 +218,7 @@ class _Walker:
         if cursor.kind in RECORDS and cursor.get_num_template_arguments() > 0:
             spelling += self._reader.specialization(cursor)
         own = _join(scope, spelling)
-        return self._moved.get(own, own)
+        return self._moved.get(own) or home_of(own)
 
     def _emit(
         self,
@@ -214,6 +232,8 @@ class _Walker:
         surface = self._catalogue.surface_of_symbol(_plain(name)) or self._surface
         if not surface:
             return
+        if kind == "class":
+            self._of_class[name] = surface
         known = facts()
         key = (kind, name, _signature(known))
         new = self._at(kind, cursor, name, surface, self._reader.text(cursor), known)
@@ -264,6 +284,12 @@ def _semantic_scope(cursor: Cursor, scope: str) -> str:
     parent = cursor.semantic_parent
     if parent is None or parent == cursor.lexical_parent:
         return scope
+    return _outer_scope(cursor)
+
+
+def _outer_scope(cursor: Cursor) -> str:
+    """The qualified name of what a cursor stands in."""
+    parent = cursor.semantic_parent
     names: list[str] = []
     while parent is not None and parent.kind != Kind.TRANSLATION_UNIT:
         if parent.spelling and not libclang.is_inline_namespace(parent):
