@@ -22,6 +22,9 @@ from ci.torch_tree import layout
 
 RULES = Path(__file__).parents[2] / "labels" / "surfaces.yml"
 INCLUDE = "torch/include/"
+_OWN = ("ATen/", "c10/", "torch/")
+# Kernels of the CPU, five thousand symbols of operators, the C++ frontend.
+_ASIDE = ("ATen/cpu/", "ATen/core/interned_strings.h", "torch/csrc/api/")
 # torch/headeronly took these in, and the old header includes the new one.
 _FORMER = (
     ("torch/headeronly/core/", "c10/core/"),
@@ -77,11 +80,15 @@ class Catalogue:
         return self._headers.get(header) or self._headers.get(former(header), "")
 
     def surface_of_file(self, file: str) -> str:
-        """The surface of all that a file of a torch tree declares; "" for a file that is not listed
-        or that a build writes."""
-        if not file.startswith(INCLUDE) or layout.is_generated(file):
+        """The surface of all that a header of a torch tree declares, listed or not; "" for one that
+        a build writes, and for what is kept out because it is nobody's concern."""
+        header = file.removeprefix(INCLUDE)
+        if header == file or layout.is_generated(file):
             return ""
-        return self.surface_of_header(file.removeprefix(INCLUDE))
+        if listed := self.surface_of_header(header):
+            return listed
+        watched = header.startswith(_OWN) and not header.startswith(_ASIDE)
+        return self.surface_of_any_header(header) if watched else ""
 
     def surface_of_any_header(self, header: str) -> str:
         """The surface of a header, listed or not: the first that would collect it."""

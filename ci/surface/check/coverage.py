@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which changed files the surfaces cover: of another one, finding nothing says nothing.
 
-A header is covered if a surface lists it, for then all that it declares is compared. Of a Python
-file that a surface lists, the definitions are compared whose names the surface has; a change to the
-shape (not to the body) of another one is not covered.
+A header is covered if a surface lists it or one that includes it: all that it declares is compared.
+Of a Python file that a surface lists, the definitions are compared whose names the surface has; a
+change to the shape (not to the body) of another one is not covered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from ci.surface.catalogue import Catalogue, former
+from ci.surface.catalogue import Catalogue
 from ci.surface.extract.device_module import LAZY_INIT_HEADER
 from ci.torch_tree import TorchTree, layout
 
@@ -25,15 +25,17 @@ _UNLISTED = "no surface lists it"
 
 
 def missed(
-    tree: TorchTree, changed: Mapping[str, bytes | None], catalogue: Catalogue
+    tree: TorchTree,
+    changed: Mapping[str, bytes | None],
+    catalogue: Catalogue,
+    reached: Collection[str],
 ) -> dict[str, str]:
-    """Changed files, by their path in the repository, that no surface covers wholly, and why."""
+    """Changed files, by their path in the repository, that no surface covers wholly, and why.
+    `reached` are the files that the listed headers include, and they."""
     modules = _modules(catalogue)
-    found = {}
-    for path, after in changed.items():
-        if why := _why(tree, path, after, set(catalogue.headers), modules):
-            found[layout.to_repository(path) or path] = why
-    return found
+    headers = {path for path in reached if catalogue.surface_of_file(path)}
+    reasons = {path: _why(tree, path, after, headers, modules) for path, after in changed.items()}
+    return {layout.to_repository(path) or path: why for path, why in reasons.items() if why}
 
 
 def not_covered(unjudged: Mapping[str, str], missed: Collection[str]) -> list[str]:
@@ -63,7 +65,7 @@ def _why(
     if path in _OPERATORS or path == LAZY_INIT_HEADER:
         return None
     if path.endswith(layout.HEADERS):
-        return None if after is None or _listed(tree, path, headers) else _UNLISTED
+        return None if after is None or path in headers else _UNLISTED
     if not path.endswith(layout.PYTHON):
         return _UNLISTED
     listed = modules.get(_module(path))
@@ -71,18 +73,6 @@ def _why(
         return _UNLISTED
     names = sorted(name for name in _reshaped(tree, path, after) if not _is_listed(name, listed))
     return f"no surface lists {', '.join(names)}" if names else None
-
-
-def _listed(tree: TorchTree, path: str, headers: Collection[str]) -> bool:
-    """Whether a surface lists the header, or the one that it came of."""
-    names = _included_as(tree, path)
-    return not names.isdisjoint(headers) or any(former(name) in headers for name in names)
-
-
-def _included_as(tree: TorchTree, path: str) -> set[str]:
-    """What one writes after #include for a file of the tree."""
-    folders = (f"{folder.relative_to(tree.root).as_posix()}/" for folder in tree.include)
-    return {path.removeprefix(folder) for folder in folders if path.startswith(folder)}
 
 
 def _module(path: str) -> str:

@@ -54,7 +54,7 @@ def judge(
         if after is None and path.endswith(layout.HEADERS):
             read_by[path].add(Domain.HEADER)
     change = _sorted_out(base.tree, change, read_by)
-    missed = coverage.missed(base.tree, change.files, catalogue)
+    missed = coverage.missed(base.tree, change.files, catalogue, graph.edges)
     not_covered = coverage.not_covered(change.unjudged, missed)
     domains = {domain for path in change.files for domain in read_by[path]}
     torch = Torch(base.tree.version, base.tree.git_version)

@@ -155,7 +155,8 @@ def worth_reading(
     """The headers to read for a change: the changed ones, and of those that include one the ones
     that were chosen by hand. What the others only pass on is told where it was made."""
     itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
-    return frozenset(itself | (graph.including(changed) & set(chosen)))
+    including = graph.including(changed)
+    return frozenset(itself | (including & set(chosen) or including))
 
 
 def worth_trying(

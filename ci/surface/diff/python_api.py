@@ -90,6 +90,8 @@ class _Comparison:
             return False  # said of the whole class or module
         if now is not None and simple(one.name) in now.facts.get("passed_on", ()):
             return False  # it is defined elsewhere, and can be imported from here all the same
+        if was is not None and now is not None and _gains_unknown_base(was, now, there):
+            return False  # it may have it from there
         return not _inherited(there, owner, simple(one.name), frozenset())
 
     def _rule_of_added(self, now: Declaration) -> str:
@@ -105,6 +107,13 @@ class _Comparison:
 
 def _only(declarations: list[Declaration] | None) -> Declaration | None:
     return declarations[0] if declarations else None
+
+
+def _gains_unknown_base(was: Declaration, now: Declaration, there: Declarations) -> bool:
+    """Whether a class has a base that it had not, and that the snapshot does not have."""
+    gained = {simple(base) for base in _bases(now)} - {simple(base) for base in _bases(was)}
+    known = {simple(name) for name, found in there.items() if found[0].kind == "class"}
+    return not gained <= known
 
 
 def _inherited(there: Declarations, cls: str, member: str, seen: frozenset[str]) -> bool:

@@ -108,3 +108,28 @@ def test_a_member_is_used_by_those_who_use_the_member() -> None:
     assert users(method("c10::A::f")) == ("a",)
     assert users(method("c10::A::other")) == ()
     assert users(virtual("c10::A::must", pure=True)) == ("a", "b")
+
+
+def test_a_member_may_come_from_a_new_base_of_which_nothing_is_known(tmp_path: Path) -> None:
+    member = method("c10::A::at")
+    known, unknown = class_("c10::A", "c10::B"), class_("c10::A", "std::string_view")
+    base = class_("c10::B")
+    assert "method_removed" not in rules(
+        diff(snapshot(class_("c10::A"), member), snapshot(unknown))
+    )
+    found = diff(snapshot(class_("c10::A"), base, member), snapshot(known, base))
+    assert "method_removed" in rules(found)
+    before = "class C:\n    def m(self): ...\n"
+    after = "class C(_Made):\n    pass\n"
+    sides = [
+        python_snapshot(tmp_path / str(side), {"torch/m.py": text}, "torch.m")
+        for side, text in enumerate((before, after))
+    ]
+    assert rules(differences(*sides)) == ["base_added"]
+
+
+def test_the_hash_of_an_enumeration_is_the_standard_librarys() -> None:
+    own = class_("std::hash<c10::E>")
+    kept = cpp("enum", "c10::E", underlying="int")
+    assert diff(snapshot(own, kept), snapshot(kept)) == []
+    assert rules(diff(snapshot(own), snapshot())) == ["class_removed"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Of a listed header everything is watched, and of what it derives from."""
+"""Of a listed header everything is watched, of what it includes, and of what it derives from."""
 
 from __future__ import annotations
 
@@ -20,26 +20,29 @@ def names(root: Path, files: dict[str, str]) -> set[str]:
     return {d.name for d in cpp.extract(tree, LISTED)}
 
 
-def test_every_declaration_of_a_listed_header_is_watched(tmp_path: Path) -> None:
+def test_every_declaration_of_a_listed_header_and_of_what_it_includes_is_watched(
+    tmp_path: Path,
+) -> None:
     text = (
         "#pragma once\n#define GUARD\n#define MACRO(x) x\n#include <c10/core/B.h>\n"
         "namespace a::b { struct S { int x; void f(); }; enum E { one };\n"
         "int g(); using T = int; }\n"
     )
-    other = "#pragma once\nnamespace a { struct Unlisted {}; }\n"
+    other = "#pragma once\nnamespace a { struct Included {}; }\n"
     found = names(tmp_path, {"c10/core/A.h": text, "c10/core/B.h": other})
     assert found == {
         *("MACRO", "a::b::S", "a::b::S::x", "a::b::S::f"),
-        *("a::b::E", "a::b::E::one", "a::b::g", "a::b::T"),
+        *("a::b::E", "a::b::E::one", "a::b::g", "a::b::T", "a::Included"),
     }
 
 
-def test_a_base_class_is_watched_wherever_it_is_declared(tmp_path: Path) -> None:
+def test_a_base_class_is_watched_even_where_nothing_else_is(tmp_path: Path) -> None:
     base = (
         "#pragma once\nnamespace n { struct Root { virtual void f(); }; struct Base : Root {}; }\n"
     )
-    text = "#pragma once\n#include <c10/core/B.h>\nnamespace n { struct D : Base {}; }\n"
-    found = names(tmp_path, {"c10/core/A.h": text, "c10/core/B.h": base})
+    text = "#pragma once\n#include <ATen/cpu/B.h>\nnamespace n { struct D : Base {}; }\n"
+    base += "namespace n { struct Other {}; }\n"
+    found = names(tmp_path, {"c10/core/A.h": text, "ATen/cpu/B.h": base})
     assert found == {"n::D", "n::Base", "n::Root", "n::Root::f"}
 
 

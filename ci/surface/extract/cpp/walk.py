@@ -74,6 +74,8 @@ class _Walker:
         self._reader = Reader(Types(self._moved), unit.sources)
         self._found: dict[Any, Found] = {}
         self._lines: dict[str, list[str]] = {}
+        self._texts: dict[str, str] = {}
+        self._surfaces: dict[str, str] = {}  # of files
         self._surface = ""  # of all that the file of the cursor declares
         self._visited: set[Any] = set()  # classes
         self._of_class: dict[str, str] = {}  # their surfaces
@@ -101,8 +103,11 @@ class _Walker:
         self._record(cursor, _outer_scope(cursor))
 
     def _surface_of_file(self, cursor: Cursor) -> str:
-        name = self._sources.name(cursor.location.file.name)
-        return self._catalogue.surface_of_file(name) if name else ""
+        path = cursor.location.file.name
+        if path not in self._surfaces:
+            name = self._sources.name(path)
+            self._surfaces[path] = self._catalogue.surface_of_file(name) if name else ""
+        return self._surfaces[path]
 
     def found(self) -> list[Found]:
         return list(self._found.values())
@@ -206,12 +211,19 @@ class _Walker:
         text = self._sources.text(path, extent.start.offset, extent.end.offset)
         if text == cursor.spelling and not self._catalogue.surface_of_macro(text):
             return  # says that the header was included
+        if re.search(rf"^\s*#\s*undef\s+{cursor.spelling}\b", self._text_of(path), re.MULTILINE):
+            return  # for use within the header
         shown = " ".join(text.replace("\\\n", " ").split())
         shown = shown if len(shown) <= _LONGEST_MACRO else shown[: _LONGEST_MACRO - 4] + " ..."
         # A macro that is defined again is what the last definition says.
         self._found["macro", cursor.spelling] = self._at(
             "macro", cursor, cursor.spelling, surface, f"#define {shown}", macros.facts(text)
         )
+
+    def _text_of(self, path: str) -> str:
+        if path not in self._texts:
+            self._texts[path] = "\n".join(self._sources.lines(path))
+        return self._texts[path]
 
     def _name(self, cursor: Cursor, scope: str) -> str:
         spelling = cursor.spelling
