@@ -172,9 +172,7 @@ class Header(Facts, kw_only=True, frozen=True):
 
     alone: Annotated[Flag, Meta(description="It can be included before any other header.")] = UNSET
     error: Annotated[str | UnsetType, Meta(description="Why it cannot.")] = UNSET
-    unread: Annotated[
-        Flag, Meta(description="It is there, and not of the catalogue: nothing else is known.")
-    ] = UNSET
+    unread: Annotated[Flag, Meta(description="It is there, and was not tried alone.")] = UNSET
 
 
 class Language(Facts, kw_only=True, frozen=True):

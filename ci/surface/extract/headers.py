@@ -33,8 +33,13 @@ def extract(
     headers: Sequence[str] | None = None,
     overlay: Mapping[str, str] | None = None,
 ) -> list[Declaration]:
-    """One declaration per header of the catalogue that the tree has, and the language."""
-    unit = parse(tree, headers or catalogue.headers, PROFILES[0], overlay or {}, bodies=True)
+    """One declaration per header that the tree has, and the language.
+
+    Tried alone are those that labels/surfaces.yml lists; of the others it is known that they are
+    there.
+    """
+    chosen = [header for header in catalogue.headers if header in catalogue.chosen]
+    unit = parse(tree, headers or chosen, PROFILES[0], overlay or {}, bodies=True)
     graph = includes(unit.clang)
     unmet = needs(unit.clang, graph, unit.sources)
     faults = {header: _fault(unit, graph, unmet, header) for header in unit.headers}
@@ -47,14 +52,17 @@ def extract(
 
 
 def _others(tree: TorchTree, catalogue: Catalogue) -> Iterator[Declaration]:
-    """The headers of the tree that are not of the catalogue: that they are there."""
-    listed = set(catalogue.headers)
+    """The headers of the tree that are not tried alone: that they are there."""
     root = tree.root / INCLUDE
     for folder in _OWN:
         for path in sorted((root / folder).rglob("*")):
             header = path.relative_to(root).as_posix()
             place = f"{INCLUDE}/{header}"
-            if path.suffix not in layout.HEADERS or header in listed or layout.is_generated(place):
+            if (
+                path.suffix not in layout.HEADERS
+                or header in catalogue.chosen
+                or layout.is_generated(place)
+            ):
                 continue
             if not _VENDOR.search(header):  # whose are there or not by how the wheel was built
                 yield Declaration(
