@@ -41,8 +41,11 @@ class Usage:
         name = _without_arguments(finding.name)
         about = finding.before or finding.after
         owner, _, last = name.rpartition("::")
-        of_class = about is not None and (about.kind in _OF_CLASS or bool(about.facts.get("pure")))
         known = _known(self.cpp, name, "::")
+        if about is not None and about.facts.get("pure"):
+            users = {*known, *_known(self.cpp, owner, "::")}
+            return tuple(sorted(users, key=str.lower))
+        of_class = about is not None and about.kind in _OF_CLASS
         if known or not (of_class or last.lstrip("~") == owner.rpartition("::")[2]):
             return known
         return _known(self.cpp, owner, "::")

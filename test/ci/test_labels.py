@@ -120,7 +120,8 @@ def test_the_globs_of_the_reference_backend_name_it_here_and_in_pytorch() -> Non
 
 @pytest.mark.parametrize("surface", CATALOGUE.surfaces, ids=lambda surface: surface.name)
 def test_a_surface_is_touched_by_every_header_that_it_lists(surface: catalogue.Surface) -> None:
-    for header in map(repository_path, surface.headers):
+    chosen = [header for header in surface.headers if header in CATALOGUE.chosen]
+    for header in map(repository_path, chosen):
         assert f"surface: {surface.name}" in labelled(header), header
 
 

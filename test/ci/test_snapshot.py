@@ -300,8 +300,8 @@ def test_the_committed_snapshot_of_2_13_is_what_the_installed_torch_gives() -> N
     committed = snapshot_file.read(next(path for path in COMMITTED if "2.13.0" in path.name))
     installed = installed_snapshot()
     assert installed.torch.version == "2.13.0"
-    assert committed.domains == installed.domains - {Domain.SYMBOL}
-    here = [d for d in installed.declarations if d.domain is not Domain.SYMBOL]
+    assert committed.domains == installed.domains
+    here = installed.declarations
     assert _facts(here) == _facts(committed.declarations)
 
 

@@ -57,6 +57,15 @@ CASES: dict[str, tuple[Side, Side]] = {
         in_class(method(f, A), name=A),
         in_class(method("c10::A2::f", "c10::A2"), name="c10::A2"),
     ),
+    "members_reordered": (in_class(fields=["a", "b"]), in_class(fields=["b", "a"])),
+    "default_implementation_changed": (
+        in_class(virtual(f, body="0123")),
+        in_class(virtual(f, body="4567")),
+    ),
+    "default_changed": (
+        [cpp("function", "c10::f", parameters=[{"type": "int", "default": True, "value": "1"}])],
+        [cpp("function", "c10::f", parameters=[{"type": "int", "default": True, "value": "2"}])],
+    ),
     "class_added": ([], in_class(virtual(f, pure=True))),
     "class_became_alias": (in_class(method(f)), [cpp("alias", A, target=B)]),
     "alias_became_class": ([cpp("alias", A, target=B)], in_class(method(f))),
