@@ -133,3 +133,43 @@ def test_the_hash_of_an_enumeration_is_the_standard_librarys() -> None:
     kept = cpp("enum", "c10::E", underlying="int")
     assert diff(snapshot(own, kept), snapshot(kept)) == []
     assert rules(diff(snapshot(own), snapshot())) == ["class_removed"]
+
+
+def operator(sign: str, *types: str) -> Declaration:
+    return function(f"c10::operator{sign}", *types, returns="bool")
+
+
+@pytest.mark.parametrize(
+    ("gone", "left"),
+    [
+        (operator("!=", "nullptr_t", "P"), operator("==", "P", "nullptr_t")),
+        (operator("==", "nullptr_t", "P"), operator("==", "P", "nullptr_t")),
+        (operator("<", "P", "P"), operator("<=>", "P", "P")),
+    ],
+)
+def test_a_comparison_that_the_language_makes_is_not_gone(
+    gone: Declaration, left: Declaration
+) -> None:
+    assert rules(diff(snapshot(gone, left), snapshot(left))) == ["signature_compatible"]
+    assert rules(diff(snapshot(gone), snapshot())) == ["function_removed"]
+
+
+def test_a_function_on_const_objects_of_any_kind_takes_every_call() -> None:
+    whole, was = class_("c10::A"), method("c10::A::f", const=True)
+    for ref, expected in (("&", "signature_compatible"), ("&&", "method_signature_changed")):
+        now = method("c10::A::f", const=True, ref=ref)
+        assert rules(diff(snapshot(whole, was), snapshot(whole, now))) == [expected]
+
+
+def test_sizes_and_their_differences_convert() -> None:
+    was, now = (function("c10::f", t) for t in ("typename List<T>::size_type", "long"))
+    assert rules(diff(snapshot(was), snapshot(now))) == ["signature_compatible"]
+
+
+def test_a_class_that_says_how_it_is_moved_could_not_be_copied_before() -> None:
+    name = "c10::A"
+    copied = method(f"{name}::operator=", f"const {name} &", deleted=True)
+    moved = method(f"{name}::operator=", f"{name} &&")
+    assert diff(snapshot(class_(name), moved), snapshot(class_(name), moved, copied)) == []
+    found = diff(snapshot(class_(name)), snapshot(class_(name), copied))
+    assert rules(found) == ["made_deleted"]

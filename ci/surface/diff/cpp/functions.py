@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -12,6 +13,13 @@ from ci.surface.diff.cpp.types import extends, gives
 from ci.surface.diff.pairing import scope, simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
+
+# A comparison, and those from which C++20 makes it.
+_REWRITTEN = {
+    "operator!=": ("operator==",),
+    "operator==": ("operator==",),
+    **dict.fromkeys(("operator<", "operator>", "operator<=", "operator>="), ("operator<=>",)),
+}
 
 KINDS = {"function", "method", "constructor", "destructor"}
 
@@ -41,7 +49,7 @@ def likeness(was: Declaration, now: Declaration) -> float:
 def added(now: Declaration, sides: Sides) -> Iterator[Finding]:
     """A function that was not there, in a class or namespace that was."""
     if now.facts.get("deleted"):
-        if not sides.before.above(now):
+        if not sides.before.above(now) and not _was_deleted(now, sides.before):
             yield finding("made_deleted", None, now)
     elif now.kind == "destructor":
         if now.facts.get("access"):
@@ -71,7 +79,7 @@ def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
     elif _implicit(was, overloads):
         return
     elif equal := _opposite(was, sides.after):
-        text = "C++20 makes it from operator=="
+        text = f"C++20 makes it from {simple(equal.name)}"
         yield finding("signature_compatible", was, equal, difference=text)
     elif still_called(was, overloads):
         yield finding("signature_compatible", was, None, difference="an overload is gone")
@@ -114,8 +122,13 @@ def renamed(was: Declaration, now: Declaration) -> Finding:
 def template_changed(was: Declaration, now: Declaration) -> Finding:
     """A class, function or alias with other template parameters."""
     old, new = (str(d.facts.get("template", "")) for d in (was, now))
-    rule = "template_extended" if old and extends(old, new) else "template_changed"
-    return finding(rule, was, now, was_template=old or "none", now_template=new or "none")
+    words = {"was_template": old or "none", "now_template": new or "none"}
+    if old and extends(old, new):
+        return finding("template_extended", was, now, **words)
+    if new and was.kind in KINDS and extends(new, old):  # nobody passes what switches it on or off
+        text = f"template `{old}` became `{new}`"
+        return finding("template_compatible", was, now, difference=text)
+    return finding("template_changed", was, now, **words)
 
 
 def _sealed(now: Declaration, sides: Sides) -> bool:
@@ -189,7 +202,9 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
     elif len(types(now)) > len(types(was)):
         yield finding("parameter_added_with_default", was, now, difference=text)
     elif _form(was, now) != _form(now, was):
-        yield finding("signature_compatible", was, now, difference=text)
+        template = was.facts.get("template") and now.facts.get("template")
+        rule = "template_compatible" if template else "signature_compatible"
+        yield finding(rule, was, now, difference=text)
 
 
 def _called_alike(was: Declaration, now: Declaration, sides: Sides) -> bool:
@@ -209,15 +224,35 @@ def _form(function: Declaration, other: Declaration) -> tuple[object, ...]:
 
 
 def _ref_lost(was: Declaration, now: Declaration) -> bool:
-    return bool(now.facts.get("ref")) and was.facts.get("ref") != now.facts.get("ref")
+    """`const &` takes every object; `&` and `&&` do not."""
+    takes_all = now.facts.get("ref") == "&" and now.facts.get("const") and not was.facts.get("ref")
+    differs = was.facts.get("ref") != now.facts.get("ref")
+    return bool(now.facts.get("ref")) and differs and not takes_all
 
 
 def _opposite(was: Declaration, after: Hierarchy) -> Declaration | None:
-    """The operator== that does for an operator!=."""
-    if simple(was.name) != "operator!=":
-        return None
-    overloads = after.named.get(f"{scope(was.name)}::operator==".removeprefix("::"), ())
-    return next((f for f in overloads if types(f) == types(was)), None)
+    """The comparison from which C++20 makes the one that is gone, also with its sides exchanged."""
+    sources = _REWRITTEN.get(simple(was.name), ())
+    names = (f"{scope(was.name)}::{source}".removeprefix("::") for source in sources)
+    overloads = [f for name in names for f in after.named.get(name, ())]
+    wanted = (_anonymous(types(was)), _anonymous(types(was)[::-1]))
+    return next((f for f in overloads if _anonymous(types(f)) in wanted), None)
+
+
+def _anonymous(types_: tuple[str, ...]) -> tuple[str, ...]:
+    """Types in which the parameters of templates have no numbers."""
+    return tuple(re.sub(r"type-parameter-\d+-\d+", "T", type_) for type_ in types_)
+
+
+def _was_deleted(now: Declaration, before: Hierarchy) -> bool:
+    """Whether there was no copying before either: a class that says how it is moved has none."""
+    owner = scope(now.name)
+    own = simple(owner)
+    if types(now) != (f"const {owner} &",):
+        return False
+    moved = (f"{owner} &&",)
+    members = (f"{owner}::{own}", f"{owner}::operator=")
+    return any(types(f) == moved for name in members for f in before.named.get(name, ()))
 
 
 def _implicit(was: Declaration, constructors: list[Declaration]) -> bool:

@@ -7,6 +7,7 @@ import re
 
 CONST_REFERENCE = re.compile(r"const (.+?) ?&")
 ENABLE_IF = re.compile(r"(?:typename )?(?:std::)?enable_if(?:_t)?<(.*)>(?:::type)?")
+_SIZE = re.compile(r"(?:typename )?.+::(?:size_type|difference_type)")
 DEPENDENT = "type-parameter-"
 
 
@@ -29,9 +30,9 @@ def passes(argument: str, parameter: str) -> bool:
     its value, a pointer to const any pointer of its type.
     """
     given = _value(argument)
-    return given in (_value(parameter), _optional(_value(parameter))) or _to_const(
-        given, _value(parameter)
-    )
+    taken = _value(parameter)
+    same = given in (taken, _optional(taken)) or _to_const(given, taken)
+    return same or (_is_size(given) and _is_size(taken))
 
 
 def gives(was: str, now: str) -> bool:
@@ -54,6 +55,11 @@ def extends(was: str, now: str) -> bool:
 def without_const(type_: str) -> str:
     """A type that may be assigned to."""
     return type_.removeprefix("const ")
+
+
+def _is_size(type_: str) -> bool:
+    """A size or a difference of sizes: they convert into each other."""
+    return type_ in ("long", "unsigned long") or _SIZE.fullmatch(type_) is not None
 
 
 def _to_const(argument: str, parameter: str) -> bool:

@@ -275,6 +275,12 @@ FUNCTIONS = (
         "Nothing to do in the source, unless its address is taken; the backend must be rebuilt.",
     ),
     Rule(
+        "template_compatible",
+        Severity.COSMETIC,
+        (CALLERS,),
+        "{name}, a template, has another signature ({difference}) that takes the same calls.",
+    ),
+    Rule(
         "default_removed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
