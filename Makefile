@@ -165,7 +165,7 @@ SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
 surface: $(SUITE) $(TOOLS) ## take the committed snapshots of PyTorch, and their reports, again
 	before=; for v in $(SNAPSHOTS); do \
 	  $(PYTHON) -m ci surface snapshot --libraries --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
-	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown \
+	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown --whole \
 	    -o docs/surface/examples/diff-$$before-$$v.md; \
 	  before=$$v; \
 	done

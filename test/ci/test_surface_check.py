@@ -245,7 +245,7 @@ def test_the_exit_status_tells_not_covered_from_nothing_found(
 ) -> None:
     report = Report(Torch("1", None), Torch("2", None), (), not_covered=("c10/core/New.h",))
     arguments = argparse.Namespace(
-        surface=[], all=False, format="text", output=None, fail_on="compile_break"
+        surface=[], all=False, whole=False, format="text", output=None, fail_on="compile_break"
     )
     assert conclude(report, arguments) == Exit.NOT_COVERED == 3
     arguments.fail_on = "never"

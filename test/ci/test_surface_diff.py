@@ -62,6 +62,11 @@ CASES: dict[str, tuple[Side, Side]] = {
         in_class(virtual(f, body="0123")),
         in_class(virtual(f, body="4567")),
     ),
+    "specialization_removed": ([class_(A), class_(f"{A}<int>")], [class_(A)]),
+    "size_in_type_changed": (
+        [function("c10::f", returns="std::array<int, 47>")],
+        [function("c10::f", returns="std::array<int, 48>")],
+    ),
     "template_compatible": (
         [function("c10::f", "int", template="typename, typename =")],
         [function("c10::f", "int", template="typename")],

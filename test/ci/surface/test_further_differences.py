@@ -151,7 +151,7 @@ def test_a_comparison_that_the_language_makes_is_not_gone(
     gone: Declaration, left: Declaration
 ) -> None:
     assert rules(diff(snapshot(gone, left), snapshot(left))) == ["signature_compatible"]
-    assert rules(diff(snapshot(gone), snapshot())) == ["function_removed"]
+    assert rules(diff(snapshot(gone, left), snapshot())) == ["function_removed"] * 2
 
 
 def test_a_function_on_const_objects_of_any_kind_takes_every_call() -> None:
@@ -173,3 +173,31 @@ def test_a_class_that_says_how_it_is_moved_could_not_be_copied_before() -> None:
     assert diff(snapshot(class_(name), moved), snapshot(class_(name), moved, copied)) == []
     found = diff(snapshot(class_(name)), snapshot(class_(name), copied))
     assert rules(found) == ["made_deleted"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "expected"),
+    [
+        (function("c10::f", "T &&"), function("c10::f", "T"), ["signature_compatible"]),
+        (function("c10::f", "T"), function("c10::f", "T &&"), ["function_signature_changed"]),
+        (
+            function("c10::f", "const T &"),
+            function("c10::f", "const type-parameter-0-0 &", template="typename"),
+            ["signature_compatible"],
+        ),
+        (
+            cpp("variable", "c10::n", type="int", value="( c10 :: is < T > )"),
+            cpp("variable", "c10::n", type="int", value="( torch :: headeronly :: is < T > )"),
+            [],
+        ),
+    ],
+)
+def test_what_compiles_all_the_same_is_no_break(
+    was: Declaration, now: Declaration, expected: list[str]
+) -> None:
+    assert rules(diff(snapshot(was), snapshot(now))) == expected
+
+
+def test_an_operator_that_a_friend_makes_is_not_told_as_gone() -> None:
+    unequal = operator("!=", "P", "P")
+    assert diff(snapshot(class_("P"), unequal), snapshot(class_("P"))) == []

@@ -193,7 +193,7 @@ class _Comparison:
             if self._may_be_there(was):
                 continue
             if was.kind == "class":
-                yield classes.removed(was, self.sides.before)
+                yield classes.removed(was, self.sides.before, self.sides.after)
             elif was.kind in functions.KINDS:
                 for found in functions.removed(was, self.sides):
                     yield self._beside(found) if found.after is None else found

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from ci.surface.diff.cpp.functions import Sides, template_changed
 from ci.surface.diff.cpp.hierarchy import Hierarchy, base_name, is_virtual, own_name
+from ci.surface.diff.pairing import simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
 
-def removed(was: Declaration, before: Hierarchy) -> Finding:
+def removed(was: Declaration, before: Hierarchy, after: Hierarchy) -> Finding:
     """A class that is gone; its members are not reported one by one."""
+    if "<" in was.name and was.name.partition("<")[0] in after.classes:
+        return finding("specialization_removed", was, None)
     return finding("class_removed", was, None, members=len(members(was.name, before)))
 
 
@@ -58,10 +61,10 @@ def _bases_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator
     old = [was.name, *sides.before.ancestors(was.name)]
     new = [now.name, *sides.after.ancestors(now.name)]
     for base in was.facts.get("bases", ()):
-        if base_name(base) not in new:
+        if simple(base_name(base)) not in map(simple, new):
             yield finding("base_removed", was, now, base=base_name(base))
     for base in now.facts.get("bases", ()):
-        if base_name(base) not in old:
+        if simple(base_name(base)) not in map(simple, old):
             yield finding("base_added", was, now, base=base_name(base))
     for base in new:
         if base not in old:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ci.surface.diff.cpp.calls import difference, required, still_called, template_of
 from ci.surface.diff.cpp.hierarchy import Hierarchy, is_virtual, own_name, signature, types
-from ci.surface.diff.cpp.types import extends, gives
+from ci.surface.diff.cpp.types import extends, gives, passes, same_but_for_sizes, without_defaults
 from ci.surface.diff.pairing import scope, simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
@@ -83,6 +83,8 @@ def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
         yield finding("signature_compatible", was, equal, difference=text)
     elif still_called(was, overloads):
         yield finding("signature_compatible", was, None, difference="an overload is gone")
+    elif simple(was.name) == "operator!=" and not _opposite(was, sides.before):
+        return  # made from an operator== that is a friend, and those are not read
     else:
         yield finding(f"{was.kind}_removed", was, None)
 
@@ -125,7 +127,8 @@ def template_changed(was: Declaration, now: Declaration) -> Finding:
     words = {"was_template": old or "none", "now_template": new or "none"}
     if old and extends(old, new):
         return finding("template_extended", was, now, **words)
-    if new and was.kind in KINDS and extends(new, old):  # nobody passes what switches it on or off
+    if was.kind in KINDS and without_defaults(old) == without_defaults(new) != "":
+        # Nobody passes what only switches it on or off.
         text = f"template `{old}` became `{new}`"
         return finding("template_compatible", was, now, difference=text)
     return finding("template_changed", was, now, **words)
@@ -197,6 +200,8 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
         yield template_changed(was, now)
     elif not _called_alike(was, now, sides):
         yield finding(f"{was.kind}_signature_changed", was, now, difference=text)
+    elif same_but_for_sizes(old, new):
+        yield finding("size_in_type_changed", was, now, was_type=old, now_type=new)
     elif not gives(old, new):
         yield finding("return_type_changed", was, now, was_type=old, now_type=new)
     elif len(types(now)) > len(types(was)):
@@ -235,8 +240,13 @@ def _opposite(was: Declaration, after: Hierarchy) -> Declaration | None:
     sources = _REWRITTEN.get(simple(was.name), ())
     names = (f"{scope(was.name)}::{source}".removeprefix("::") for source in sources)
     overloads = [f for name in names for f in after.named.get(name, ())]
-    wanted = (_anonymous(types(was)), _anonymous(types(was)[::-1]))
-    return next((f for f in overloads if _anonymous(types(f)) in wanted), None)
+    ways = (_anonymous(types(was)), _anonymous(types(was)[::-1]))
+    return next((f for f in overloads if any(_takes(f, way) for way in ways)), None)
+
+
+def _takes(function: Declaration, arguments: tuple[str, ...]) -> bool:
+    parameters = _anonymous(types(function))
+    return len(parameters) == len(arguments) and all(map(passes, arguments, parameters))
 
 
 def _anonymous(types_: tuple[str, ...]) -> tuple[str, ...]:

@@ -22,6 +22,12 @@ CLASSES = (
         "{name} is gone, with its {members} members.",
     ),
     Rule(
+        "specialization_removed",
+        Severity.SEMANTIC,
+        (CALLERS,),
+        "{name}, a specialization, is gone: what named it gets the template itself.",
+    ),
+    Rule(
         "class_renamed",
         Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
@@ -257,6 +263,14 @@ FUNCTIONS = (
         Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} returns `{now_type}` instead of `{was_type}`.",
+    ),
+    Rule(
+        "size_in_type_changed",
+        Severity.REBUILD,
+        (CALLERS,),
+        "{name} is or returns `{now_type}` instead of `{was_type}`: only a number in the type "
+        "differs.",
+        "Nothing to do in the source, unless it names the number; the backend must be rebuilt.",
     ),
     Rule(
         "parameter_added_with_default",
