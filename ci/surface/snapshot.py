@@ -94,15 +94,22 @@ def tasks(
     domains: Collection[Domain],
     alone: Sequence[str] | None = None,
     headers_read: Sequence[str] | None = None,
+    *,
+    plain: bool = False,
 ) -> dict[str, Callable[[], Part]]:
-    """What there is to do for the `domains`, the longest first. If they are given, only the headers
-    `alone` are tried alone, and only what `headers_read` bring along is read of C++."""
+    """What there is to do for the `domains`, the longest first.
+
+    If they are given, only the headers `alone` are tried alone, and only what `headers_read` bring
+    along is read of C++; if `plain`, by the plain profile only.
+    """
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
+    profiles = cpp.PROFILES[:1] if plain else cpp.PROFILES
+    of_cpp = partial(cpp.extract, tree, catalogue, headers=headers_read, profiles=profiles)
     every: dict[str, Task] = {
         "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
-        "C++": ({Domain.CPP}, partial(cpp.extract, tree, catalogue, headers=headers_read)),
+        "C++": ({Domain.CPP}, of_cpp),
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
         "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),

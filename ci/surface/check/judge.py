@@ -22,6 +22,7 @@ from ci.surface.check.reading import (
 )
 from ci.surface.check.wrapping import lines_before
 from ci.surface.diff import diff, order
+from ci.surface.extract.cpp.compiler import PROFILES
 from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot, Torch
 from ci.surface.report import Report
 from ci.torch_tree import TorchTree, layout, linked
@@ -67,7 +68,12 @@ def judge(
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
         read = worth_reading(change.files, graph, catalogue.chosen)
-        reader = Reader(tree, catalogue, graph, alone, read, bool(moved), progress)
+        plain = not reach.asks(base.tree, change.files, PROFILES[1:])
+        reader = Reader(
+            *(tree, catalogue, graph, alone, read, bool(moved), plain),
+            frozenset(change.files),
+            progress,
+        )
         beside = opinion.tasks(base.tree, tree, base.cache) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)

@@ -47,6 +47,8 @@ class Reader:
     alone: frozenset[str]  # the headers to try alone
     read_headers: frozenset[str]  # the headers whose declarations, and whose includes', are read
     language: bool  # whether they tell all of the language
+    plain: bool  # whether no changed file asks for what only another profile defines
+    changed: frozenset[str]  # the changed files
     progress: Progress
 
     def read(self, domains: Collection[Domain], beside: Tasks) -> Reading:
@@ -74,7 +76,7 @@ class Reader:
         alone = [header for header in sorted(self.alone - reading.left_out) if self._has(header)]
         wanted = self.read_headers - reading.left_out
         read = [header for header in catalogue.headers if header in wanted]
-        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, read)
+        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, read, plain=self.plain)
         if not any(map(self._has, read)):
             tasks.pop("C++", None)
         return tasks if alone else {n: task for n, task in tasks.items() if n != "headers"}
@@ -132,7 +134,10 @@ def _of_headers(task: str) -> bool:
 
 def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
     """The base's snapshot without what was not, or could not be, read again: that is not gone."""
-    files = reader.graph.reached(reader.read_headers - reading.left_out)
+    # Where an #include stands in a file does not say that it is followed: what was read is what
+    # declares something now, and of the changed files those that still compile.
+    files = {d.file for d in reading.declarations if d.domain is Domain.CPP}
+    files |= reader.changed & reader.graph.reached(reader.read_headers - reading.left_out)
 
     def is_read(declaration: Declaration) -> bool:
         if declaration.domain in reading.lost:
@@ -141,6 +146,8 @@ def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
             return not (reader.tree.root / declaration.file).exists()
         if declaration.kind == "header":
             return declaration.name in reader.alone - reading.left_out
+        if reader.plain and declaration.facts.get("requires"):
+            return False
         if declaration.kind == "language":
             return any(d.kind == "language" for d in reading.declarations)
         return declaration.domain not in HEADERS or declaration.file in files

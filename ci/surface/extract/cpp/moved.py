@@ -17,13 +17,16 @@ def moved_names(top: Sequence[Cursor], catalogue: Catalogue) -> dict[str, str]:
     """Own name -> the name it is known under, from using-declarations in other namespaces.
 
     A name that the catalogue has stays. One of the new home, or one whose other name the
-    catalogue has, goes by that: PyTorch moves a declaration and leaves `using` behind.
+    catalogue has, goes by that: PyTorch moves a declaration and leaves `using` behind. Names in
+    further namespaces do not count: which ones there are depends on the headers that are read.
     """
     moved: dict[str, str] = {}
     for own, exposed in sorted(set(_using(top, ""))):
         if own == exposed or catalogue.surface_of_symbol(own):
             continue
-        if own.startswith(NEW_HOME + "::") or catalogue.surface_of_symbol(exposed):
+        old_home = exposed.startswith(("c10::", "at::", "caffe2::"))
+        moved_here = own.startswith(NEW_HOME + "::") and old_home
+        if moved_here or catalogue.surface_of_symbol(exposed):
             known = moved.get(own)
             moved[own] = min(filter(None, (known, exposed)), key=lambda n: _rank(n, catalogue))
     return moved

@@ -97,6 +97,8 @@ class _Walker:
         cursor = specifier.type.get_declaration().get_definition()
         surface = self._catalogue.surface_of_symbol(_plain(derived)) or self._of_class.get(derived)
         known = cursor is None or libclang.key(cursor) in self._visited
+        # What a template is instantiated for depends on who derives.
+        known = known or cursor.get_num_template_arguments() > 0
         if known or not surface or not _is_own(cursor, self._sources):
             return
         self._surface = surface
