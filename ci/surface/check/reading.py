@@ -160,7 +160,7 @@ def worth_reading(
     changed: Collection[str], graph: Includes, chosen: Collection[str]
 ) -> frozenset[str]:
     """The headers to read for a change: the changed ones, and of those that include one the ones
-    that were chosen by hand. What the others only pass on is told where it was made."""
+    that were chosen by hand. What the others only pass on is reported where it was made."""
     itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
     including = graph.including(changed)
     return frozenset(itself | (including & set(chosen) or including))
