@@ -179,11 +179,17 @@ SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
 .PHONY: surface
 surface: $(SUITE) $(TOOLS) ## take the committed snapshots of PyTorch, and their reports, again
 	before=; for v in $(SNAPSHOTS); do \
-	  $(PYTHON) -m ci surface snapshot --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
-	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown \
+	  $(PYTHON) -m ci surface snapshot --libraries --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
+	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown --whole \
 	    -o docs/surface/examples/diff-$$before-$$v.md; \
 	  before=$$v; \
 	done
+
+# The wheels or sources of other backends: BACKENDS="torch_npu=DIR ...".
+BACKENDS ?=
+.PHONY: usage
+usage: $(SUITE) $(TOOLS) ## collect what this backend, and others that are given, use of PyTorch
+	$(PYTHON) -m ci surface usage --torch 2.13.0 puone=csrc puone=reference_backend $(BACKENDS)
 
 .PHONY: dashboard
 dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, and serve it on this machine

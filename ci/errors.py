@@ -12,6 +12,7 @@ class Exit(IntEnum):
     OK = 0
     FINDINGS = 1  # the verb did its work, and what it found is what it was asked to refuse
     UNUSABLE = 2  # bad input or a broken environment: nothing was judged, nothing written
+    NOT_COVERED = 3  # of a check: nothing was found, and not all that changed was looked at
 
 
 class CiError(Exception):

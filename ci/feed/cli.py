@@ -19,7 +19,7 @@ from ci.github.change import Change, perform
 from ci.label import apply, rules
 from ci.label.plan import PlannedLabel
 from ci.output import say
-from ci.surface.model import Finding
+from ci.surface.report import Report
 from ci.surface.report import json as findings_json
 
 BRANCH = "feed"
@@ -70,11 +70,11 @@ def _add(args: argparse.Namespace) -> int:
     push = event.load() if args.push else None
     if push is not None and not isinstance(push, event.PushEvent):
         raise CiError("--push goes with the event `push`; name a commit with --commit SHA")
-    findings = _findings(args.findings)
+    found = _findings(args.findings)
     the_rules = rules.load()
     repo = access.repository(args)
     with access.failures("tell of what was merged"):
-        _tell(repo, push, args, findings, the_rules)
+        _tell(repo, push, args, found, the_rules)
     return Exit.OK
 
 
@@ -82,13 +82,15 @@ def _tell(
     repo: Repository,
     push: event.PushEvent | None,
     args: argparse.Namespace,
-    findings: Sequence[Finding] | None,
+    found: Report | None,
     the_rules: rules.Rules,
 ) -> None:
+    findings = None if found is None else found.findings
+    not_covered = () if found is None else found.not_covered
     commits = commits_of(repo, push) if push else [args.commit]
     changes = merged_by(repo, commits)
     told = [
-        (change, *make(change, its_findings, the_rules))
+        (change, *make(change, its_findings, the_rules, not_covered))
         for change, its_findings in zip(changes, attributed(findings, changes), strict=True)
     ]
     for change, entry, _ in told:
@@ -117,14 +119,14 @@ def _changes(
             yield from apply.changes(repo, change.pr, planned, the_rules)
 
 
-def _findings(file: Path | None) -> Sequence[Finding] | None:
+def _findings(file: Path | None) -> Report | None:
     """None if nobody looked for any, or could not: the news must not be lost with them."""
     if file is None:
         return None
     if not file.exists():
         say(f"warning: {file} is not there: the entries say that nobody looked for findings")
         return None
-    return findings_json.read(file).findings
+    return findings_json.read(file)
 
 
 def _commit(text: str) -> str:

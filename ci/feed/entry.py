@@ -123,13 +123,18 @@ class Merged:
 
 
 def make(
-    merged: Merged, findings: Sequence[Finding] | None, rules: Rules
+    merged: Merged,
+    findings: Sequence[Finding] | None,
+    rules: Rules,
+    not_covered: Iterable[str] = (),
 ) -> tuple[Entry | None, tuple[PlannedLabel, ...]]:
     """The entry, if there is anything to tell backends, and the labels that go with it.
 
-    Without `findings` (nobody looked for any) the entry says so.
+    Without `findings` (nobody looked for any) the entry says so. `not_covered` are files of the
+    push of which having no findings says nothing.
     """
-    planned = plan(merged.files, findings, rules)
+    own = {name for file in merged.files for name in file.names}
+    planned = plan(merged.files, findings, rules, own & set(not_covered))
     surfaces = _surfaces(planned, rules)
     backend = _reference_backend(planned)
     if not surfaces and not backend:

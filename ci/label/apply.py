@@ -56,7 +56,11 @@ def decide(
 
 
 def planned_labels(
-    repo: Repository, number: int, findings: Sequence[Finding] | None, rules: Rules
+    repo: Repository,
+    number: int,
+    findings: Sequence[Finding] | None,
+    rules: Rules,
+    not_covered: Iterable[str] = (),
 ) -> tuple[PlannedLabel, ...]:
     """The labels for the files that the PR changes now; none where it was closed unmerged."""
     pull = repo.get_pull(number)
@@ -66,7 +70,7 @@ def planned_labels(
     changed = files_of(pull)
     if changed.truncated:
         say(f"warning: #{number} has {len(changed.files)} files or more: GitHub lists no further")
-    return plan(changed.files, findings, rules)
+    return plan(changed.files, findings, rules, not_covered)
 
 
 def changes(
@@ -83,7 +87,7 @@ def changes(
     present = [label.name for label in issue.labels]
     # After the labels: one that a person takes away meanwhile is still among those present.
     history = labels.history(issue)
-    impacts = [label.name for label in rules.labels if label.severities]
+    impacts = [label.name for label in rules.labels if label.is_impact]
     decision = decide([label.name for label in planned], present, history, impacts, author)
     for name in decision.refused:
         say(f'a person took "{printable(name)}" away from #{number}: it is not put back')

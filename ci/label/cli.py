@@ -14,7 +14,7 @@ from ci.errors import Exit
 from ci.github import access, pull_request
 from ci.github.change import perform
 from ci.label import apply, rules, sync
-from ci.label.plan import Found, Plan, PlannedLabel, Reason, Touched, plan
+from ci.label.plan import Found, NotCovered, Plan, PlannedLabel, Reason, Touched, plan
 from ci.output import printable, say
 from ci.surface import catalogue
 from ci.surface.model import Finding
@@ -116,17 +116,18 @@ def _plan(args: argparse.Namespace) -> int:
         _warn(
             f"exactly {changed_files.REST_LIMIT} files, where GitHub's list ends: there may be more"
         )
-    planned = plan(changed, _findings(args.findings), the_rules)
+    findings, not_covered = _findings(args.findings)
+    planned = plan(changed, findings, the_rules, not_covered)
     print(as_json(planned) if args.format == "json" else as_text(planned))
     return Exit.OK
 
 
 def _apply(args: argparse.Namespace) -> int:
     the_rules = rules.load(args.labels, args.surfaces)
-    findings = _findings(args.findings)
+    findings, not_covered = _findings(args.findings)
     repo = access.repository(args)
     with access.failures(f"label #{args.pr}"):
-        planned = apply.planned_labels(repo, args.pr, findings, the_rules)
+        planned = apply.planned_labels(repo, args.pr, findings, the_rules, not_covered)
         say(as_text(planned))
         changes = apply.changes(repo, args.pr, planned, the_rules, args.author)
         perform(changes, args.dry_run)
@@ -141,14 +142,15 @@ def _sync(args: argparse.Namespace) -> int:
     return Exit.OK
 
 
-def _findings(file: Path | None) -> Sequence[Finding] | None:
+def _findings(file: Path | None) -> tuple[Sequence[Finding] | None, Sequence[str]]:
+    """The findings, None if nobody looked for any; and the files that were not covered."""
     if file is None:
-        return None
+        return None, ()
     report = findings_json.read(file)
     if report.not_compared:
         domains = ", ".join(domain.value for domain in report.not_compared)
         _warn(f"the impact is judged without what was not compared: {domains}")
-    return report.findings
+    return report.findings, report.not_covered
 
 
 def _warn(text: str) -> None:
@@ -177,4 +179,6 @@ def _reason_as_text(reason: Reason) -> str:
         return f"{printable(reason.path)}{renamed} matches {printable(reason.glob)}"
     if isinstance(reason, Found):
         return f"{reason.severity.value} {reason.rule}: {printable(reason.message)}"
+    if isinstance(reason, NotCovered):
+        return f"{printable(reason.file)} is not covered: its effect on backends is not known"
     return f"{reason.findings} findings, none of which a backend would notice"

@@ -41,7 +41,13 @@ class Clean(Part, tag_field="kind", tag="clean", frozen=True):
     findings: Natural
 
 
-Reason = Touched | Found | Clean
+class NotCovered(Part, tag_field="kind", tag="not_covered", frozen=True):
+    """The PR changes a file of which nobody can say what it does to backends."""
+
+    file: str
+
+
+Reason = Touched | Found | Clean | NotCovered
 
 
 class PlannedLabel(Part, frozen=True):
@@ -58,9 +64,15 @@ class Plan(Part, tag_field="schema_version", tag=1, frozen=True):
 
 
 def plan(
-    files: Iterable[ChangedFile], findings: Sequence[Finding] | None, rules: Rules
+    files: Iterable[ChangedFile],
+    findings: Sequence[Finding] | None,
+    rules: Rules,
+    not_covered: Iterable[str] = (),
 ) -> tuple[PlannedLabel, ...]:
-    """The labels in the order of labels.yml; no impact is claimed where `findings` are None."""
+    """The labels in the order of labels.yml; no impact is claimed where `findings` are None.
+
+    `not_covered` are the changed files of which having no findings says nothing.
+    """
     files = sorted(set(files), key=lambda file: (file.name, file.previous or ""))
     found = sorted({f.identity: f for f in findings or ()}.values(), key=_order)
     of_concern = [f for f in found if f.severity is not Severity.COSMETIC]
@@ -70,7 +82,7 @@ def plan(
         label.name: [*_touched(label, files), *_found(label, of_concern)] for label in rules.labels
     }
     if findings is not None:
-        impact, reasons = _impact(rules, found)
+        impact, reasons = _impact(rules, found, sorted(set(not_covered)))
         by_label[impact.name] = reasons
     return tuple(PlannedLabel(name, tuple(why)) for name, why in by_label.items() if why)
 
@@ -90,12 +102,18 @@ def _found(label: Label, findings: Iterable[Finding]) -> Iterator[Found]:
     return (_reason(finding) for finding in findings if finding.surface == label.surface)
 
 
-def _impact(rules: Rules, findings: Sequence[Finding]) -> tuple[Label, list[Reason]]:
-    """The first, that is the worst, label that stands for the severity of a finding."""
+def _impact(
+    rules: Rules, findings: Sequence[Finding], not_covered: Sequence[str]
+) -> tuple[Label, list[Reason]]:
+    """The first, that is the worst, label that stands for the severity of a finding; the last one,
+    that there is no impact, only if everything is covered."""
     impacts = [label for label in rules.labels if label.severities]
     for label in impacts[:-1]:
         if reasons := [_reason(f) for f in findings if f.severity in label.severities]:
             return label, list(reasons)
+    if not_covered:
+        (unknown,) = (label for label in rules.labels if label.not_covered)
+        return unknown, [NotCovered(file) for file in not_covered]
     return impacts[-1], [Clean(len(findings))]
 
 

@@ -20,7 +20,7 @@ from ci.surface.model import Severity
 LABELS = Path(__file__).parents[2] / "labels" / "labels.yml"
 
 _TEXTS = {"name", "color", "description"}
-_PURPOSES = {"surface", "severities", "paths"}
+_PURPOSES = {"surface", "severities", "paths", "not_covered"}
 _MAX_NAME, _MAX_DESCRIPTION = 50, 100  # GitHub's limits
 _COLOUR = re.compile(r"[0-9a-f]{6}")
 
@@ -35,6 +35,15 @@ class Label:
     paths: tuple[Glob, ...] = ()  # it changes one of these files
     surface: str | None = None  # it has a finding on this surface
     severities: frozenset[Severity] = frozenset()  # its worst findings are of these
+    not_covered: bool = (
+        False  # nothing worse than cosmetic was found, and it changes a file that no
+    )
+    # surface covers
+
+    @property
+    def is_impact(self) -> bool:
+        """Of these labels a PR has one."""
+        return self.not_covered or bool(self.severities)
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,8 @@ def load(labels: Path = LABELS, surfaces: Path = catalogue.RULES) -> Rules:
     _refuse(labels, "defines more than once", (n for n, times in names.items() if times > 1))
     _refuse(labels, "has no label for the surfaces", paths.keys() - rules.surfaces)
     _refuse(labels, "needs exactly one label for", (s for s in Severity if severities[s] != 1))
+    if sum(label.not_covered for label in rules.labels) != 1:
+        raise CiError(f"{labels} needs exactly one label with not_covered: true")
     return rules
 
 
@@ -93,6 +104,10 @@ def _label(file: Path, entry: Any, surfaces: Mapping[str, tuple[Glob, ...]]) -> 
     if "severities" in purpose:
         severities = _severities(file, name, entry["severities"])
         return Label(name, colour, description, severities=severities)
+    if "not_covered" in purpose:
+        if entry["not_covered"] is not True:
+            raise CiError(f"{file}: {name!r}: not_covered can only be true")
+        return Label(name, colour, description, not_covered=True)
     surface = entry["surface"]
     if not isinstance(surface, str) or surface not in surfaces:
         raise CiError(f"{file}: {name!r}: labels/surfaces.yml has no surface {surface!r}")

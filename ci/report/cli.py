@@ -19,8 +19,8 @@ from ci.github.pull_request import files_of
 from ci.label import apply, rules
 from ci.output import say
 from ci.report import baseline, page, pull
-from ci.report.evidence import Evidence, Unbelievable, gather
-from ci.surface.model import Finding
+from ci.report.evidence import Unbelievable, gather
+from ci.surface.report import Report
 
 WORKFLOW = ".github/workflows/pr.yml"
 # What a run waits for the approval of a maintainer with, and ends with if no job is for it.
@@ -117,7 +117,7 @@ def _changes(repo: Repository, about: PullRequest, the_run: WorkflowRun) -> Iter
         told = page.told_without(facts, str(error))
     else:
         told = page.told(facts, evidence, _names(about))
-        yield from _labels(repo, about, _findings(evidence), the_rules)
+        yield from _labels(repo, about, evidence.findings, the_rules)
     yield from check_run.changes(repo, told.check)
     issue = repo.get_issue(about.number)
     yield from sticky.changes(issue, page.MARKER, told.comment, begin=told.news)
@@ -126,15 +126,13 @@ def _changes(repo: Repository, about: PullRequest, the_run: WorkflowRun) -> Iter
 def _labels(
     repo: Repository,
     about: PullRequest,
-    findings: tuple[Finding, ...] | None,
+    found: Report | None,
     the_rules: rules.Rules,
 ) -> Iterator[Change]:
-    planned = apply.planned_labels(repo, about.number, findings, the_rules)
+    findings = None if found is None else found.findings
+    not_covered = () if found is None else found.not_covered
+    planned = apply.planned_labels(repo, about.number, findings, the_rules, not_covered)
     yield from apply.changes(repo, about.number, planned, the_rules)
-
-
-def _findings(evidence: Evidence) -> tuple[Finding, ...] | None:
-    return evidence.findings.findings if evidence.findings else None
 
 
 def _names(about: PullRequest) -> set[str]:

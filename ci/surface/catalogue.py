@@ -1,19 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""labels/surfaces.yml, read: which surface a name belongs to, and what has to be read."""
+"""labels/surfaces.yml, read: which surface a name belongs to, and what has to be read.
+
+Beside what is listed there, everything that is known to be used (usage.py) is watched: a surface
+`collects` it by patterns.
+"""
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
 
 from ci.errors import CiError
+from ci.surface import usage
+from ci.torch_tree import layout
 
 RULES = Path(__file__).parents[2] / "labels" / "surfaces.yml"
+INCLUDE = "torch/include/"
+_OWN = ("ATen/", "c10/", "torch/")
+# Kernels of the CPU, five thousand symbols of operators, the C++ frontend.
+_ASIDE = ("ATen/cpu/", "ATen/core/interned_strings.h", "torch/csrc/api/")
+# torch/headeronly took these in, and the old header includes the new one.
+_FORMER = (
+    ("torch/headeronly/core/", "c10/core/"),
+    ("torch/headeronly/util/", "c10/util/"),
+    ("torch/headeronly/macros/", "c10/macros/"),
+    ("torch/headeronly/cpu/", "ATen/cpu/"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,8 @@ class Surface:
     macros: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
+    collects: tuple[str, ...] = ()
+    collected: tuple[str, ...] = ()  # those of the headers that are there because they are used
 
 
 @dataclass(frozen=True)
@@ -41,6 +61,12 @@ class Catalogue:
         """Every listed header once."""
         return tuple(dict.fromkeys(h for s in self.surfaces for h in s.headers))
 
+    @functools.cached_property
+    def chosen(self) -> frozenset[str]:
+        """The headers that labels/surfaces.yml lists."""
+        collected = {header for surface in self.surfaces for header in surface.collected}
+        return frozenset(self.headers) - collected
+
     def surface_of_symbol(self, name: str) -> str | None:
         """The surface of a qualified C++ name, by the most exact pattern for it or its class."""
         return self._symbols.best(name)
@@ -51,8 +77,27 @@ class Catalogue:
 
     def surface_of_header(self, header: str) -> str:
         """The first surface that lists a header."""
-        listed = (surface.name for surface in self.surfaces if header in surface.headers)
-        return next(listed, "")
+        return self._headers.get(header) or self._headers.get(former(header), "")
+
+    def surface_of_file(self, file: str) -> str:
+        """The surface of all that a header of a torch tree declares, listed or not; "" for one that
+        a build writes, and for what is kept out because it is nobody's concern."""
+        header = file.removeprefix(INCLUDE)
+        if header == file or layout.is_generated(file):
+            return ""
+        if listed := self.surface_of_header(header):
+            return listed
+        watched = header.startswith(_OWN) and not header.startswith(_ASIDE)
+        return self.surface_of_any_header(header) if watched else ""
+
+    def surface_of_any_header(self, header: str) -> str:
+        """The surface of a header, listed or not: the first that would collect it."""
+        return self.surface_of_header(header) or _collecting(self.surfaces, header) or "build"
+
+    @functools.cached_property
+    def _headers(self) -> dict[str, str]:
+        surfaces = reversed(self.surfaces)  # the first one counts
+        return {header: surface.name for surface in surfaces for header in surface.headers}
 
     def reaches(self, scope: str) -> bool:
         """Whether a C++ scope is, or has in it, something of a surface."""
@@ -110,19 +155,68 @@ def _outer(name: str) -> Iterator[str]:
         name, _ = _split(name)
 
 
-def load(path: Path = RULES) -> Catalogue:
-    """Read the rules; CiError names the entry that is wrong."""
+def former(header: str) -> str:
+    """Where PyTorch had what is in torch/headeronly now."""
+    for new, old in _FORMER:
+        if header.startswith(new):
+            return old + header.removeprefix(new)
+    return header
+
+
+def load(path: Path = RULES, known: usage.Usage | None = None) -> Catalogue:
+    """Read the rules, and what the surfaces collect of what is `known` to be used (default: all
+    that is, if these are the rules of this repository); CiError names the entry that is wrong."""
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CiError(f"{path}: {error}") from error
     if not isinstance(entries, dict) or not all(isinstance(name, str) for name in entries):
         raise CiError(f"{path} must have the names of surfaces, and under each what belongs to it")
-    return Catalogue(tuple(_surface(path, name, entry) for name, entry in entries.items()))
+    surfaces = tuple(_surface(path, name, entry) for name, entry in entries.items())
+    if known is None:
+        known = usage.collected() if path == RULES else usage.NOTHING
+    return Catalogue(_collected(surfaces, known))
+
+
+def _collected(surfaces: tuple[Surface, ...], known: usage.Usage) -> tuple[Surface, ...]:
+    """The surfaces with what they collect; a header that a build writes tells nothing new."""
+    headers = {header for surface in surfaces for header in surface.headers}
+    python = {entry for surface in surfaces for entry in surface.python}
+    more: dict[str, tuple[list[str], list[str]]] = {s.name: ([], []) for s in surfaces}
+    for header in sorted(known.headers.keys() - headers):
+        surface = _collecting(surfaces, header)
+        if surface and not layout.is_generated(INCLUDE + header):
+            more[surface][0].append(header)
+    named = {entry.partition(":")[0] for entry in known.python if ":" in entry}
+    for entry in sorted(known.python.keys() - python):
+        surface = _collecting(surfaces, entry.replace(":", "."))
+        # A module as a whole is what is known for want of names.
+        if surface and entry.partition(":")[0] not in python and entry not in named:
+            more[surface][1].append(entry)
+    return tuple(
+        replace(
+            s,
+            headers=(*s.headers, *more[s.name][0]),
+            python=(*s.python, *more[s.name][1]),
+            collected=tuple(more[s.name][0]),
+        )
+        for s in surfaces
+    )
+
+
+def _collecting(surfaces: Iterable[Surface], name: str) -> str:
+    """The surface with the longest pattern for a header or a dotted name; "" for none."""
+    hits = (
+        (len(pattern), surface.name)
+        for surface in surfaces
+        for pattern in surface.collects
+        if fnmatch.fnmatchcase(name, pattern)
+    )
+    return max(hits, default=(0, ""))[1]
 
 
 def _surface(path: Path, name: str, entry: object) -> Surface:
-    fields = set(Surface.__dataclass_fields__) - {"name", "title"}
+    fields = set(Surface.__dataclass_fields__) - {"name", "title", "collected"}
     if not isinstance(entry, dict) or not isinstance(entry.get("title"), str):
         raise CiError(f"{path}: surface {name} needs a title")
     if unknown := set(entry) - fields - {"title"}:

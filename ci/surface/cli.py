@@ -13,6 +13,7 @@ SUBVERBS: dict[str, str] = {
     "diff": "compare two torches: what breaks backends, what is new",
     "check": "find what a PR breaks in backends, without building PyTorch",
     "witness": "prove by compiling that the reported breaks between two torches are real",
+    "usage": "collect what backends use of a torch: the evidence for what is watched",
     "coupling": "find generic code of a torch that depends on one vendor",
 }
 

@@ -52,6 +52,9 @@ class CppClass(Facts, kw_only=True, frozen=True):
     final: Flag = UNSET
     abstract: Flag = UNSET
     union: Flag = UNSET
+    fields: Annotated[
+        Texts | UnsetType, Meta(description="Its data members in their order, private ones too.")
+    ] = UNSET
     template: Template | UnsetType = UNSET
     size: Annotated[
         int | UnsetType, Meta(description="Bytes, where it is complete and not a template.")
@@ -66,6 +69,7 @@ class CppParameter(Facts, kw_only=True, frozen=True):
 
     type: str
     default: Flag = UNSET
+    value: Annotated[str | UnsetType, Meta(description="The default, its tokens.")] = UNSET
 
 
 class CppFunction(Facts, kw_only=True, frozen=True):
@@ -84,6 +88,12 @@ class CppFunction(Facts, kw_only=True, frozen=True):
     explicit: Flag = UNSET
     deleted: Flag = UNSET
     variadic: Flag = UNSET
+    body: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Of a virtual with an implementation in the class: a digest of its tokens."
+        ),
+    ] = UNSET
     template: Template | UnsetType = UNSET
     access: Access | UnsetType = UNSET
     deprecated: Deprecated | UnsetType = UNSET
@@ -162,6 +172,7 @@ class Header(Facts, kw_only=True, frozen=True):
 
     alone: Annotated[Flag, Meta(description="It can be included before any other header.")] = UNSET
     error: Annotated[str | UnsetType, Meta(description="Why it cannot.")] = UNSET
+    unread: Annotated[Flag, Meta(description="It is there, and was not tried alone.")] = UNSET
 
 
 class Language(Facts, kw_only=True, frozen=True):
@@ -181,6 +192,11 @@ class Symbol(Facts, kw_only=True, frozen=True):
 
 class PythonModule(Facts, kw_only=True, frozen=True):
     """A module."""
+
+    exports: Annotated[Texts | UnsetType, Meta(description="What `__all__` names.")] = UNSET
+    passed_on: Annotated[
+        Texts | UnsetType, Meta(description="Names that it imports from elsewhere in torch.")
+    ] = UNSET
 
 
 class PythonClass(Facts, kw_only=True, frozen=True):
@@ -271,6 +287,9 @@ class Operator(Facts, kw_only=True, frozen=True):
         Texts | UnsetType, Meta(description="Dispatch keys with a kernel in PyTorch.")
     ] = UNSET
     tags: Texts | UnsetType = UNSET
+    device_check: Annotated[
+        str | UnsetType, Meta(description="As written: NoCheck; left out for the usual check.")
+    ] = UNSET
     variants: tuple[Literal["function", "method"], ...] | UnsetType = UNSET
     generated: Annotated[
         Texts | UnsetType, Meta(description="Operators that torchgen derives from this one.")

@@ -68,7 +68,7 @@ def _files(tree: TorchTree) -> Iterator[tuple[str, int, int]]:
     for folder in folders:
         for name, status in _walk(str(folder)):
             yield name.removeprefix(str(tree.root)), status.st_size, status.st_mtime_ns
-    for library in sorted(tree.libraries.glob("*.so") if tree.libraries else ()):
+    for library in sorted(tree.libraries.glob("*.*") if tree.libraries else ()):
         status = library.stat()
         yield library.name, status.st_size, status.st_mtime_ns
 

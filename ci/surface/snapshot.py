@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
@@ -20,6 +23,7 @@ from ci.surface.model import Declaration, Domain, Snapshot, Torch
 from ci.torch_tree import TorchTree
 
 PROCESSES = 2
+_PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 Progress = Callable[[str], None]
 Part = list[Declaration]  # what a task gives
@@ -89,15 +93,23 @@ def tasks(
     catalogue: Catalogue,
     domains: Collection[Domain],
     alone: Sequence[str] | None = None,
+    headers_read: Sequence[str] | None = None,
+    *,
+    plain: bool = False,
 ) -> dict[str, Callable[[], Part]]:
-    """What there is to do for the `domains`, the longest first; only the headers `alone`, if they
-    are given, are tried alone."""
+    """What there is to do for the `domains`, the longest first.
+
+    If they are given, only the headers `alone` are tried alone, and only what `headers_read` bring
+    along is read of C++; if `plain`, by the plain profile only.
+    """
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
+    profiles = cpp.PROFILES[:1] if plain else cpp.PROFILES
+    of_cpp = partial(cpp.extract, tree, catalogue, headers=headers_read, profiles=profiles)
     every: dict[str, Task] = {
         "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),
-        "C++": ({Domain.CPP}, partial(cpp.extract, tree, catalogue)),
+        "C++": ({Domain.CPP}, of_cpp),
         "device module": ({Domain.DEVICE_MODULE}, partial(device_module.extract, tree, catalogue)),
         "operators": ({Domain.OPERATOR}, partial(operators.extract, tree, catalogue)),
         "symbols": ({Domain.SYMBOL}, partial(symbols.extract, tree, catalogue)),
@@ -125,5 +137,16 @@ def _in_process(task: Callable[[], T]) -> T:
     not get along with its threads. (max_tasks_per_child does the same, and loses processes in
     Python 3.11.)"""
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as process:
+    begin = partial(_end_with, os.getpid())
+    with ProcessPoolExecutor(1, mp_context=context, initializer=begin) as process:
         return process.submit(task).result()
+
+
+def _end_with(parent: int) -> None:
+    """Let the kernel end this process when its parent ends, by whatever signal.
+
+    PR_SET_PDEATHSIG is about the thread that started this process, which waits for its result.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it had ended before
+        os._exit(1)

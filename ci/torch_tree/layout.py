@@ -96,6 +96,13 @@ SOURCES_OF_GENERATED = (
     "**/*.{h,py,pyi}.in",
 )
 
+# What no installed PyTorch has, in any form.
+BESIDE = (
+    "{.ci,.circleci,.github,.vscode,.devcontainer,benchmarks,docs,test,tools/testing}/**",
+    "*.{md,txt,toml,cfg,ini}",
+    "**/*.{md,rst}",
+)
+
 _GLOB = glob.GLOBSTAR | glob.BRACE | glob.DOTGLOB
 
 
@@ -125,6 +132,11 @@ def is_generated(path: str) -> bool:
 def makes_generated(path: str) -> bool:
     """True if a build writes other files from this file of the repository."""
     return _any_of(SOURCES_OF_GENERATED).fullmatch(path) is not None
+
+
+def is_beside(path: str) -> bool:
+    """True for a file of the repository that makes no part of an installed PyTorch."""
+    return _any_of(BESIDE).fullmatch(path) is not None
 
 
 _BACK = {wheel: repository for repository, wheel in FILES.items()}

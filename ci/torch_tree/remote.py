@@ -40,11 +40,17 @@ _WORDS = {
 _PLAIN = {"Accept-Encoding": "identity"}
 
 
-def fetch(candidate: Candidate, session: Any, into: Path, progress: Progress) -> None:
-    """Unpack what is read of the wheel below `into`."""
+def fetch(
+    candidate: Candidate,
+    session: Any,
+    into: Path,
+    progress: Progress,
+    wanted: Callable[[zipfile.ZipFile, str], list[zipfile.ZipInfo]] = wheel.wanted,
+) -> None:
+    """Unpack what is `wanted` of the wheel below `into`."""
     with _Server(candidate, session, progress).file() as file:
         archive = wheel.open_wheel(file, candidate.shown)
-        members = wheel.wanted(archive, candidate.shown)
+        members = wanted(archive, candidate.shown)
         if isinstance(file, _Ranges):
             file.prefetch(_runs(archive, members))
         wheel.unpack(archive, members, into, candidate.shown)

@@ -17,6 +17,7 @@ from ci.torch_tree.folders import is_read
 # torch 2.15 has 12,000 such members of 120 MB together.
 MEMBERS_LIMIT = 100_000
 BYTES_LIMIT = 1_000_000_000
+LIBRARIES = tuple(f"torch/lib/lib{name}.so" for name in ("c10", "torch_cpu", "torch_python"))
 SMALL_LIMIT = 1 << 20  # of a member that is read into memory
 
 
@@ -41,6 +42,14 @@ def wanted(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
         raise CiError(f"{name} has a member twice: refused")
     if missing := {"torch/version.py", "torch/include/c10/core/Device.h"} - names:
         raise CiError(f"{name} is not a wheel of torch: it has no {min(missing)}")
+    return members
+
+
+def libraries(archive: zipfile.ZipFile, name: str) -> list[zipfile.ZipInfo]:
+    """The shared libraries that backends link with; CiError for a wheel without them."""
+    members = [m for m in archive.infolist() if m.filename in LIBRARIES and not _hostile(m)]
+    if len(members) != len(LIBRARIES) or sum(m.file_size for m in members) > 2 * BYTES_LIMIT:
+        raise CiError(f"{name} does not have the libraries {', '.join(LIBRARIES)}, each once")
     return members
 
 

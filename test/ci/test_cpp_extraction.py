@@ -21,7 +21,7 @@ def test_a_method_is_read_with_everything_that_overriding_it_depends_on(tmp_path
     struct Allocator final : public Base {
       virtual int allocate(unsigned long n, int flags = 0) const & noexcept = 0; }; }"""
     assert facts(tmp_path, text, "c10::Allocator::allocate") == {
-        "parameters": [{"type": "unsigned long"}, {"type": "int", "default": True}],
+        "parameters": [{"type": "unsigned long"}, {"type": "int", "default": True, "value": "0"}],
         "returns": "int",
         "const": True,
         "ref": "&",
@@ -124,7 +124,9 @@ def test_parameters_of_the_return_type_are_not_the_functions(tmp_path: Path) -> 
     #include <functional>
     namespace c10 { std::function<void(int)> hook(char x = 'a'); std::function<void(int)> none(); }
     """
-    assert facts(tmp_path, text, "c10::hook")["parameters"] == [{"type": "char", "default": True}]
+    assert facts(tmp_path, text, "c10::hook")["parameters"] == [
+        {"type": "char", "default": True, "value": "'a'"}
+    ]
     assert "parameters" not in facts(tmp_path, text, "c10::none")
 
 
@@ -219,6 +221,7 @@ def test_a_macro_without_parentheses_is_told_from_one_with_an_empty_pair(tmp_pat
 def test_what_a_macro_declares_belongs_to_the_surface(tmp_path: Path) -> None:
     text = "#define DECLARE(n) int* n(); using Registerer##n = int;\nnamespace c10 { DECLARE(Map) }"
     assert [(d.kind, d.name) for d in extract(tmp_path, text)] == [
+        ("macro", "DECLARE"),
         ("function", "c10::Map"),
         ("alias", "c10::RegistererMap"),
     ]
@@ -276,9 +279,9 @@ def test_the_second_profile_reaches_files_that_are_not_listed(tmp_path: Path) ->
     assert requires == {"c10::always": None, "c10::cuda": ["USE_CUDA"]}
 
 
-def test_functions_of_c_belong_to_the_surface_by_their_name(tmp_path: Path) -> None:
+def test_functions_of_c_are_read_like_any_other(tmp_path: Path) -> None:
     text = 'extern "C" { int answer(void*); int other(); }'
-    assert [d.name for d in extract(tmp_path, text)] == ["answer"]
+    assert [d.name for d in extract(tmp_path, text)] == ["answer", "other"]
 
 
 def test_what_others_declare_does_not_count(tmp_path: Path) -> None:

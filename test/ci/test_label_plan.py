@@ -20,7 +20,7 @@ from ci.changed_files import ChangedFile
 from ci.cli import main
 from ci.errors import CiError
 from ci.label import cli, rules
-from ci.label.plan import Clean, Found, PlannedLabel, Touched, plan
+from ci.label.plan import Clean, Found, NotCovered, PlannedLabel, Touched, plan
 from ci.surface.model import Domain, Finding, Severity, Torch
 from ci.surface.report import json as findings_json
 from ci.surface.report.report import Report
@@ -136,6 +136,19 @@ def test_the_reasons_of_an_impact_are_all_findings_of_it_and_no_other() -> None:
 def test_no_impact_says_how_many_findings_were_looked_at() -> None:
     findings = [a_finding("cosmetic"), a_finding("deprecated")]
     assert planned([], findings)["impact: none"].reasons == (Clean(2),)
+
+
+def test_a_file_that_is_not_covered_takes_the_place_of_no_impact_only() -> None:
+    def impact(*severities: str) -> list[str]:
+        findings = [a_finding(severity) for severity in severities]
+        labels = plan([ChangedFile("x.h")], findings, RULES, ["x.h"])
+        return [label.name for label in labels if label.name.startswith("impact")]
+
+    assert impact() == impact("cosmetic") == impact("deprecated") == ["impact: not covered"]
+    assert impact("rebuild") == ["impact: rebuild"]
+    (label,) = plan([], [], RULES, ["b.h", "a.h"])
+    assert label.reasons == (NotCovered("a.h"), NotCovered("b.h"))
+    assert "a.h is not covered" in cli.as_text([label])
 
 
 def test_a_finding_gives_its_surface_too_unless_it_is_cosmetic() -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whoever changes a declaration of a surface changes a file that is labelled with it."""
+"""Whoever changes a declaration that the rules name changes a file that is labelled with it.
+
+What is watched because it is used, and no rule names it, is labelled by its findings.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from installed import installed_snapshot
 
 from ci.label import rules
 from ci.label.globs import match
-from ci.surface.model import Domain
+from ci.surface import catalogue, usage
+from ci.surface.model import Declaration, Domain
+
+NAMED = catalogue.load(known=usage.NOTHING)
+PYTHON = [entry.replace(":", ".") for s in NAMED.surfaces for entry in s.python]
 
 # Told from findings only. A symbol has no file, and the device module is read all over PyTorch.
 NO_FILE = {Domain.SYMBOL, Domain.DEVICE_MODULE}
@@ -26,6 +33,19 @@ WHEEL_TO_REPOSITORY = {
 }
 
 
+def is_named(declaration: Declaration) -> bool:
+    """Whether the rules name it, or its header or module."""
+    name = declaration.name.partition("<")[0]
+    if declaration.domain is Domain.CPP:
+        of = NAMED.surface_of_macro if declaration.kind == "macro" else NAMED.surface_of_symbol
+        return of(name) is not None
+    if declaration.domain is Domain.HEADER:
+        return name in NAMED.headers
+    if declaration.domain is Domain.PYTHON:
+        return any(f"{name}.".startswith(f"{entry}.") for entry in PYTHON)
+    return True
+
+
 def repository_path(file: str) -> str:
     for wheel, repository in WHEEL_TO_REPOSITORY.items():
         if file.startswith(wheel):
@@ -40,6 +60,7 @@ def test_every_file_that_declares_something_on_a_surface_is_labelled_with_it() -
         (declaration.surface, repository_path(declaration.file)): declaration.name
         for declaration in installed_snapshot().declarations
         if declaration.domain not in NO_FILE
+        and is_named(declaration)
         and declaration.name not in ELSEWHERE
         and declaration.file not in TEMPLATED
     }

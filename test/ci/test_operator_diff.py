@@ -33,6 +33,7 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         [],
     ),
     "an argument comes": (F, func("f(Tensor self, int n=0) -> Tensor"), ["argument_added"]),
+    "its device check goes": (F, F + "  device_check: NoCheck\n", ["device_check_changed"]),
     "an argument goes": (
         func("f(Tensor self, int n) -> Tensor"),
         F,

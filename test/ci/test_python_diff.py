@@ -21,6 +21,16 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
     "a function comes": ("", "def f(): ...", ["function_added"]),
     "a class comes, said once": ("", f"{CLASS}    def f(self): ...", ["class_added"]),
     "a constant comes": ("", "x = 1", ["attribute_added"]),
+    "a name goes from __all__": (
+        "__all__ = ['f', 'g']\ndef f(): ...\ndef g(): ...",
+        "__all__ = ['f']\ndef f(): ...\ndef g(): ...",
+        ["exports_removed"],
+    ),
+    "a name comes to __all__": (
+        "__all__ = ['f']\ndef f(): ...\ndef g(): ...",
+        "__all__ = ['f', 'g']\ndef f(): ...\ndef g(): ...",
+        ["exports_added"],
+    ),
     "a function is renamed": (
         "def load_state(a): ...",
         "def load_states(a): ...",

@@ -6,6 +6,7 @@ On a torch of a few files and a catalogue that fits it, so that a check takes a 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -16,14 +17,15 @@ import pytest
 import small_torch
 
 from ci import cli
-from ci.errors import CiError
+from ci.errors import CiError, Exit
 from ci.surface import catalogue as catalogues
 from ci.surface import probe, snapshot
-from ci.surface.check import change, judge, reach
-from ci.surface.model import Domain, Severity
+from ci.surface.check import change, coverage, judge, reach
+from ci.surface.model import Domain, Severity, Torch
 from ci.surface.report import Report, markdown, sarif, text
 from ci.surface.report import json as as_json
 from ci.surface.verbs import check as verb
+from ci.surface.verbs.diff import conclude
 from ci.torch_tree import TorchTree, locate
 
 SURFACES = """
@@ -172,8 +174,82 @@ def test_a_change_that_no_surface_reads_ends_without_reading_anything(
     changed = change.of_patch(pinned.tree, patch.encode())
     base = judge.Base(pinned.tree, lambda: pytest.fail("the base was read"), pinned.cache)
     report = judge.judge(base, changed, "the patch", surfaces, quiet)
-    assert report.verdict.startswith("none: nothing to judge")
+    assert report.verdict == "not_covered: 1 file not looked at"
     assert report.notes == ("Not judged, not in a wheel: c10/core/Allocator.cpp.",)
+    assert report.not_covered == ("c10/core/Allocator.cpp",)
+
+
+NEW = "--- /dev/null\n+++ b/{}\n@@ -0,0 +1 @@\n+{}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("c10/core/New.h", "namespace c10 { struct New; }"),
+        ("torch/nn/new.py", "def new(): ..."),
+        ("torchgen/new.py", "def new(): ..."),
+        ("tools/autograd/derivatives.yaml", "- name: new"),
+    ],
+)
+def test_a_file_that_no_surface_lists_is_not_covered_and_never_none(
+    path: str, line: str, check: Check
+) -> None:
+    report = check(NEW.format(path, line))
+    assert report.not_covered == (path,)
+    assert report.verdict == "not_covered: 1 file not looked at"
+    assert f"Not covered, no surface lists it: {path}." in report.notes
+    assert json.loads(as_json.render(report))["not_covered"] == [path]
+    assert "no finding, 1 file not covered" in text.render(report)
+
+
+def test_beside_a_covered_file_one_that_is_not_takes_the_none_away(check: Check) -> None:
+    report = check(
+        edit(ALLOCATOR, "#pragma once", "#pragma once // indeed")
+        + NEW.format("c10/core/New.h", "x")
+    )
+    assert report.verdict == "not_covered: 1 file not looked at, and none in 1 file judged"
+    worse = check(CONST + NEW.format("c10/core/New.h", "x"))
+    assert worse.verdict == "compile_break: 1 finding in allocator"
+    assert worse.not_covered == ("c10/core/New.h",)
+
+
+def test_a_change_of_documents_and_tests_only_is_none(check: Check) -> None:
+    report = check(NEW.format("docs/x.md", "x") + NEW.format("test/test_new.py", "x"))
+    assert report.verdict == "none: nothing to judge, nothing that a backend is built on changes"
+    assert report.not_covered == ()
+
+
+def test_a_private_helper_beside_listed_names_is_not_covered_where_its_shape_changes(
+    check: Check,
+) -> None:
+    index = SOURCES[ACCELERATOR].splitlines()
+    patch = (
+        f"--- a/{ACCELERATOR}\n+++ b/{ACCELERATOR}\n@@ -{len(index)},1 +{len(index)},3 @@\n"
+        f" {index[-1]}\n+def _helper(x):\n+    return x\n"
+    )
+    report = check(patch)
+    assert report.verdict.startswith("not_covered")
+    assert f"Not covered, no surface lists _helper: {ACCELERATOR}." in report.notes
+
+
+def test_the_body_of_an_unlisted_function_declares_nothing() -> None:
+    before = b"def _f(x):\n    return x\nclass C:\n    def m(self): ...\n"
+    body = before.replace(b"return x", b"return x + 1").replace(b"...", b"pass")
+    assert coverage._shapes(before) == coverage._shapes(body)
+    for old, new in ((b"_f(x)", b"_f(x, y)"), (b"m(self)", b"m(self, *a)")):
+        assert coverage._shapes(before) != coverage._shapes(before.replace(old, new))
+
+
+def test_the_exit_status_tells_not_covered_from_nothing_found(
+    pinned: judge.Base, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Report(Torch("1", None), Torch("2", None), (), not_covered=("c10/core/New.h",))
+    arguments = argparse.Namespace(
+        surface=[], all=False, whole=False, format="text", output=None, fail_on="compile_break"
+    )
+    assert conclude(report, arguments) == Exit.NOT_COVERED == 3
+    arguments.fail_on = "never"
+    assert conclude(report, arguments) == Exit.OK
 
 
 def deletion(path: str) -> str:
@@ -286,6 +362,7 @@ def test_a_conflict_in_a_file_that_no_surface_reads_does_not_matter(check: Check
     report = check(patch + CONST)
     assert report.verdict.startswith("compile_break")
     assert any("there is no such file; no surface reads it" in note for note in report.notes)
+    assert report.not_covered == ("c10/core/Unlisted.h",)
 
 
 def test_adding_a_file_that_is_there_is_a_conflict(check: Check) -> None:

@@ -27,12 +27,13 @@ def saved(folder: Path, name: str, taken: Snapshot) -> str:
 
 @pytest.fixture
 def old(tmp_path: Path) -> str:
-    return saved(tmp_path, "old.json", snapshot(class_(A), virtual(f"{A}::f", "int")))
+    return saved(tmp_path, "old.json", snapshot(class_(A), virtual(f"{A}::f", "int", pure=True)))
 
 
 @pytest.fixture
 def new(tmp_path: Path) -> str:
-    after = snapshot(class_(A), virtual(f"{A}::f", "long"), cpp("macro", "M", body="1"))
+    f = virtual(f"{A}::f", "long", pure=True)
+    after = snapshot(class_(A), f, cpp("macro", "M", body="1"))
     return saved(tmp_path, "new.json.gz", after)
 
 
@@ -87,7 +88,7 @@ def test_findings_that_are_to_be_refused_give_status_1(
 
 
 def test_only_what_is_worse_is_refused(new: str, tmp_path: Path) -> None:
-    less = snapshot(class_(A), virtual(f"{A}::f", "long"))
+    less = snapshot(class_(A), virtual(f"{A}::f", "long", pure=True))
     before = saved(tmp_path, "less.json", less)
     assert run(before, new, "--fail-on", "deprecated") == Exit.OK
     assert run(before, new, "--fail-on", "cosmetic") == Exit.FINDINGS

@@ -3,18 +3,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci.errors import CiError
 from ci.surface import usage
 from ci.surface.catalogue import Catalogue
-from ci.surface.check import broken, opinion, reach
+from ci.surface.check import broken, coverage, opinion, reach
 from ci.surface.check.change import Change
-from ci.surface.check.reading import Reader, Reading, still_read, unconfirmed, worth_trying
+from ci.surface.check.reading import (
+    Reader,
+    Reading,
+    still_read,
+    unconfirmed,
+    worth_reading,
+    worth_trying,
+)
 from ci.surface.check.wrapping import lines_before
 from ci.surface.diff import diff, order
+from ci.surface.extract.cpp.compiler import PROFILES
 from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot, Torch
 from ci.surface.report import Report
 from ci.torch_tree import TorchTree, layout, linked
@@ -43,7 +51,12 @@ def judge(
     touched = {**change.files, **dict.fromkeys(change.conflicts)}
     graph = reach.includes(base.tree, touched, catalogue)
     read_by = {path: reach.domains(path, graph) for path in touched}
+    for path, after in change.files.items():
+        if after is None and path.endswith(layout.HEADERS):
+            read_by[path].add(Domain.HEADER)
     change = _sorted_out(base.tree, change, read_by)
+    missed = coverage.missed(base.tree, change.files, catalogue, graph.edges)
+    not_covered = coverage.not_covered(change.unjudged, missed)
     domains = {domain for path in change.files for domain in read_by[path]}
     torch = Torch(base.tree.version, base.tree.git_version)
     patched = Torch(f"{torch.version} with {name}", None)
@@ -54,19 +67,26 @@ def judge(
         moved = reach.rearranged(base.tree, change.files)
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
-        reader = Reader(tree, catalogue, graph, alone, bool(moved), progress)
+        read = worth_reading(change.files, graph, catalogue.chosen)
+        plain = not reach.asks(base.tree, change.files, PROFILES[1:])
+        reader = Reader(
+            *(tree, catalogue, graph, alone, read, bool(moved), plain),
+            frozenset(change.files),
+            progress,
+        )
         beside = opinion.tasks(base.tree, tree, base.cache) if Domain.CPP in domains else {}
         reading = reader.read(before.domains, beside)
         findings, remark = _findings(before, reading, reader)
         findings = [_at_lines_of_repository(finding, base.tree, tree) for finding in findings]
-    judged = sum(1 for path in change.files if read_by[path])
+    judged = sum(1 for path in change.files if _shown(path) not in not_covered)
     return Report(
         before=torch,
         after=patched,
         findings=tuple(findings),
         not_compared=tuple(domain for domain in Domain if domain in reading.lost),
-        verdict=verdict(findings, judged),
-        notes=tuple(filter(None, [*_notes(change, judged, reading), remark])),
+        verdict=verdict(findings, judged, not_covered),
+        notes=tuple(filter(None, [*_notes(change, judged, missed, reading), remark])),
+        not_covered=tuple(not_covered),
     )
 
 
@@ -76,11 +96,14 @@ def restricted(whole: Snapshot, domains: Collection[Domain]) -> Snapshot:
     return replace(whole, domains=whole.domains & set(domains), declarations=kept)
 
 
-def verdict(findings: Collection[Finding], judged: int) -> str:
+def verdict(findings: Collection[Finding], judged: int, not_covered: Collection[str]) -> str:
     """The worst, in a line: "compile_break: 2 findings in allocator"."""
     counted = [f for f in findings if f.severity is not Severity.COSMETIC]
+    if not counted and not_covered:
+        beside = f", and none in {_files(judged)} judged" if judged else ""
+        return f"not_covered: {_files(len(not_covered))} not looked at{beside}"
     if not counted:
-        files = f"{judged} file{'s' * (judged != 1)} judged" if judged else "nothing to judge"
+        files = f"{_files(judged)} judged" if judged else "nothing to judge"
         return f"none: {files}, nothing that a backend is built on changes"
     worst = min((f.severity for f in counted), key=lambda severity: severity.rank)
     those = [f for f in counted if f.severity is worst]
@@ -98,8 +121,11 @@ def _sorted_out(tree: TorchTree, change: Change, read_by: dict[str, set[Domain]]
             "take a base nearer to the PR"
         )
     aside = {_shown(path): f"{why}; no surface reads it" for path, why in change.conflicts.items()}
-    unread = {_shown(path): "no surface reads it" for path in change.files if not read_by[path]}
-    return replace(change, conflicts={}, unjudged=change.unjudged | aside | unread)
+    return replace(change, conflicts={}, unjudged=change.unjudged | aside)
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'s' * (count != 1)}"
 
 
 def _shown(path: str) -> str:
@@ -137,17 +163,22 @@ def _at_line_of_repository(declaration: Declaration, tree: TorchTree) -> Declara
     return replace(declaration, line=declaration.line - offset)
 
 
-def _notes(change: Change, judged: int, reading: Reading) -> list[str]:
+def _notes(change: Change, judged: int, missed: Mapping[str, str], reading: Reading) -> list[str]:
     """What the reader has to know of the files that were not judged."""
-    by_reason: dict[str, list[str]] = {}
-    for path, why in sorted(change.unjudged.items()):
-        by_reason.setdefault(why, []).append(path)
-    notes = [f"{judged} file{'s' * (judged != 1)} judged."] if judged else []
-    notes += [f"Not judged, {why}: {_some(paths)}." for why, paths in sorted(by_reason.items())]
+    notes = [f"{_files(judged)} judged."] if judged else []
+    notes += [f"Not covered, {why}: {_some(paths)}." for why, paths in _by_reason(missed)]
+    notes += [f"Not judged, {why}: {_some(paths)}." for why, paths in _by_reason(change.unjudged)]
     if reading.left_out and Domain.CPP not in reading.lost:
         left_out = _some(sorted(reading.left_out))
         notes.append(f"Only their compiling was judged, not what they declare: {left_out}.")
     return notes
+
+
+def _by_reason(reasons: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    by_reason: dict[str, list[str]] = {}
+    for path, why in sorted(reasons.items()):
+        by_reason.setdefault(why, []).append(path)
+    return sorted(by_reason.items())
 
 
 def _some(paths: list[str]) -> str:

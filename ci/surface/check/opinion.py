@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from ci.errors import CiError
 from ci.output import say
 from ci.surface import probe
-from ci.surface.model import Finding
+from ci.surface.model import Finding, Severity
 from ci.surface.probe import ProbeResult, agreement
 from ci.surface.probe import cache as probe_cache
 from ci.torch_tree import TorchTree
@@ -37,9 +38,19 @@ def weighed(findings: Sequence[Finding], parts: Mapping[str, Any]) -> tuple[list
         if isinstance(refusal, str):
             return list(findings), f"No second opinion: {refusal}."
     try:
-        return agreement.agree(findings, before, after), ""
+        return list(map(_doubted, agreement.agree(findings, before, after))), ""
     except CiError as error:
         return list(findings), f"No second opinion: {error}."
+
+
+def _doubted(finding: Finding) -> Finding:
+    """A break that the compiler does not see where the probe does what it would break is none of
+    compiling."""
+    refuted = finding.probe == agreement.DISAGREES and finding.rule != agreement.RULE
+    if not refuted or finding.severity is not Severity.COMPILE_BREAK:
+        return finding
+    message = f"{finding.message} The probe, which does that, compiles nevertheless."
+    return replace(finding, severity=Severity.REBUILD, message=message)
 
 
 def _asked(ask: Callable[[], ProbeResult]) -> ProbeResult | str:

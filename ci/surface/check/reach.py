@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci.surface.catalogue import Catalogue
-from ci.surface.extract.cpp.compiler import include_folders
+from ci.surface.extract.cpp.compiler import Profile, include_folders
 from ci.surface.extract.device_module import LAZY_INIT_HEADER
 from ci.surface.model import Domain
 from ci.torch_tree import TorchTree, layout
@@ -78,6 +78,13 @@ def rearranged(tree: TorchTree, changed: Changed) -> set[str]:
         for path, after in changed.items()
         if _DIRECTIVE.findall(_before(tree.root / path) or b"") != _DIRECTIVE.findall(after or b"")
     }
+
+
+def asks(tree: TorchTree, changed: Changed, profiles: Iterable[Profile]) -> bool:
+    """Whether a changed file names what one of the profiles defines, before or after."""
+    names = [name.encode() for profile in profiles for name in profile.defines]
+    texts = [text for path, after in changed.items() for text in (_before(tree.root / path), after)]
+    return any(name in text for text in texts if text for name in names)
 
 
 def domains(path: str, graph: Includes) -> set[Domain]:

@@ -37,6 +37,8 @@ def _language(was: Declaration, now: Declaration) -> Iterator[Finding]:
 
 
 def _header(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    if was.facts.get("unread") or now.facts.get("unread"):
+        return
     if was.facts.get("alone") and not now.facts.get("alone"):
         error = str(now.facts.get("error", "the compiler does not say why")).rstrip(".")
         yield finding("header_not_alone", was, now, error=error)

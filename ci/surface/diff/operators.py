@@ -202,6 +202,9 @@ def _properties(was: Declaration, now: Declaration) -> Iterator[Finding]:
             yield finding("variant_removed", was, now, variant=variant)
         for variant in change.gained:
             yield finding("variant_added", was, now, variant=variant)
+    checks = {"was_check": _check(was), "now_check": _check(now)}
+    if checks["was_check"] != checks["now_check"]:
+        yield finding("device_check_changed", was, now, **checks)
     was_namespace, now_namespace = (d.facts.get("namespace", "torch") for d in (was, now))
     if was_namespace != now_namespace:
         yield finding(
@@ -211,6 +214,10 @@ def _properties(was: Declaration, now: Declaration) -> Iterator[Finding]:
             was_namespace=was_namespace,
             now_namespace=now_namespace,
         )
+
+
+def _check(operator: Declaration) -> str:
+    return "not checked" if operator.facts.get("device_check") == "NoCheck" else "checked"
 
 
 def _dispatch_rule(old: str, new: str) -> str:

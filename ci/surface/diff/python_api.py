@@ -61,6 +61,8 @@ class _Comparison:
             was, now = _only(self.before.get(name)), _only(self.after.get(name))
             if was is not None and now is not None:
                 yield from _changed(was, now)
+                if was.kind == now.kind == "module":
+                    yield from _module(was, now, self.after)
             elif was is not None and self._is_missing(was, self.before, self.after):
                 removed.append(was)
             elif now is not None and self._is_missing(now, self.after, self.before):
@@ -86,6 +88,10 @@ class _Comparison:
         was, now = _only(here.get(owner)), _only(there.get(owner))
         if was is not None and (now is None or now.kind != was.kind):
             return False  # said of the whole class or module
+        if now is not None and simple(one.name) in now.facts.get("passed_on", ()):
+            return False  # it is defined elsewhere, and can be imported from here all the same
+        if was is not None and now is not None and _gains_unknown_base(was, now, there):
+            return False  # it may have it from there
         return not _inherited(there, owner, simple(one.name), frozenset())
 
     def _rule_of_added(self, now: Declaration) -> str:
@@ -101,6 +107,13 @@ class _Comparison:
 
 def _only(declarations: list[Declaration] | None) -> Declaration | None:
     return declarations[0] if declarations else None
+
+
+def _gains_unknown_base(was: Declaration, now: Declaration, there: Declarations) -> bool:
+    """Whether a class has a base that it had not, and that the snapshot does not have."""
+    gained = {simple(base) for base in _bases(now)} - {simple(base) for base in _bases(was)}
+    known = {simple(name) for name, found in there.items() if found[0].kind == "class"}
+    return not gained <= known
 
 
 def _inherited(there: Declarations, cls: str, member: str, seen: frozenset[str]) -> bool:
@@ -188,6 +201,20 @@ def _class(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding("base_removed", was, now, base=removed)
     elif added:
         yield finding("base_added", was, now, base=added)
+
+
+def _module(was: Declaration, now: Declaration, after: Declarations) -> Iterator[Finding]:
+    """What `from module import *` brings, where both have `__all__`; a name that is gone is reported
+    itself."""
+    old, new = (set(d.facts.get("exports", ())) for d in (was, now))
+    if not old or not new:
+        return
+    passed_on = now.facts.get("passed_on", ())
+    left = {n for n in old - new if f"{now.name}.{n}" in after or n in passed_on}
+    if gone := ", ".join(sorted(left)):
+        yield finding("exports_removed", was, now, names=gone)
+    if come := ", ".join(sorted(new - old)):
+        yield finding("exports_added", was, now, names=come)
 
 
 def _attribute(was: Declaration, now: Declaration) -> Iterator[Finding]:

@@ -20,14 +20,24 @@ def exported(path: Path) -> list[str]:
 
     Weak symbols are left out: they come from inline functions, of which a user has copies.
     """
+    return sorted({name for name, place in _read(path) if place})
+
+
+def wanted(path: Path) -> list[str]:
+    """The mangled names that the library uses and another one has to define."""
+    return sorted({name for name, place in _read(path) if not place})
+
+
+def _read(path: Path) -> list[tuple[str, int]]:
+    """The global symbols, each with the number of its section, 0 for one that is not there."""
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _exported(data)
+            return _symbols(data)
     except (OSError, ValueError, struct.error, IndexError) as error:
         raise CiError(f"{path} is not a readable shared library: {error}") from error
 
 
-def _exported(data: mmap.mmap) -> list[str]:
+def _symbols(data: mmap.mmap) -> list[tuple[str, int]]:
     if data[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
     (offset,) = struct.unpack_from("<Q", data, 0x28)
@@ -38,12 +48,10 @@ def _exported(data: mmap.mmap) -> list[str]:
         raise ValueError("it has no dynamic symbols")
     strings = sections[table[6]]
     texts = data[strings[4] : strings[4] + strings[5]]
-    return sorted(
-        {
-            texts[name : texts.index(b"\0", name)].decode()
-            for name, info, other, section, _, _ in _SYMBOL.iter_unpack(
-                data[table[4] : table[4] + table[5]]
-            )
-            if section and info >> 4 == _GLOBAL and other & 3 not in _HIDDEN
-        }
-    )
+    return [
+        (texts[name : texts.index(b"\0", name)].decode(), section)
+        for name, info, other, section, _, _ in _SYMBOL.iter_unpack(
+            data[table[4] : table[4] + table[5]]
+        )
+        if info >> 4 == _GLOBAL and other & 3 not in _HIDDEN
+    ]

@@ -16,10 +16,13 @@ from ci.surface.extract.cpp.compiler import PROFILES
 from ci.surface.extract.cpp.includes import Includes, includes
 from ci.surface.extract.cpp.parse import Unit, parse
 from ci.surface.extract.cpp.references import Need, needs
+from ci.surface.extract.cpp.sources import INCLUDE
 from ci.surface.model import Declaration, Domain
-from ci.torch_tree import TorchTree
+from ci.torch_tree import TorchTree, layout
 
 _DEMANDED = re.compile(r"__cplusplus\s*<\s*(\d{4})\d\dL")
+_OWN = ("ATen", "c10", "caffe2", "torch")
+_VENDOR = re.compile(r"cuda|cudnn|hip|nccl|nvshmem|xpu|mkl|mps|nvrtc", re.IGNORECASE)
 _ERROR = re.compile(r"\s*#\s*error\b")
 
 
@@ -30,8 +33,13 @@ def extract(
     headers: Sequence[str] | None = None,
     overlay: Mapping[str, str] | None = None,
 ) -> list[Declaration]:
-    """One declaration per header of the catalogue that the tree has, and the language."""
-    unit = parse(tree, headers or catalogue.headers, PROFILES[0], overlay or {}, bodies=True)
+    """One declaration per header that the tree has, and the language.
+
+    Tried alone are those that labels/surfaces.yml lists; of the others it is known that they are
+    there.
+    """
+    chosen = [header for header in catalogue.headers if header in catalogue.chosen]
+    unit = parse(tree, headers or chosen, PROFILES[0], overlay or {}, bodies=True)
     graph = includes(unit.clang)
     unmet = needs(unit.clang, graph, unit.sources)
     faults = {header: _fault(unit, graph, unmet, header) for header in unit.headers}
@@ -39,7 +47,34 @@ def extract(
         _header(unit, catalogue, header, fault)
         for header, fault in {**faults, **unit.faults}.items()
     ]
-    return [*found, *_language(unit, catalogue)]
+    others = _others(tree, catalogue) if headers is None else ()
+    return [*found, *others, *_language(unit, catalogue)]
+
+
+def _others(tree: TorchTree, catalogue: Catalogue) -> Iterator[Declaration]:
+    """The headers of the tree that are not tried alone: that they are there."""
+    root = tree.root / INCLUDE
+    for folder in _OWN:
+        for path in sorted((root / folder).rglob("*")):
+            header = path.relative_to(root).as_posix()
+            place = f"{INCLUDE}/{header}"
+            if (
+                path.suffix not in layout.HEADERS
+                or header in catalogue.chosen
+                or layout.is_generated(place)
+            ):
+                continue
+            if not _VENDOR.search(header):  # whose are there or not by how the wheel was built
+                yield Declaration(
+                    domain=Domain.HEADER,
+                    kind="header",
+                    name=header,
+                    surface=catalogue.surface_of_any_header(header),
+                    text=f"#include <{header}>",
+                    file=place,
+                    line=0,
+                    facts={"unread": True},
+                )
 
 
 def _header(unit: Unit, catalogue: Catalogue, header: str, fault: str | None) -> Declaration:

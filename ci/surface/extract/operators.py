@@ -43,6 +43,7 @@ def _operators(tree: TorchTree, known_tags: set[str]) -> Iterator[Declaration]:
             "returns": parsed.returns,
             "dispatch": _dispatch_kind(entry),
             "keys": _keys(entry),
+            "device_check": entry.get("device_check"),
             "tags": _words(entry.get("tags")),
             "variants": _words(entry.get("variants", "function")),
             "generated": _generated(entry),

@@ -56,7 +56,11 @@ class _Entry:
         if name:
             yield from self._named(module, name)
             return
-        yield self._declaration("module", path, f"module {path}", module, {})
+        facts = {
+            "exports": sorted(str(name) for name in module.exports or ()),
+            "passed_on": self.modules.passed_on(module),
+        }
+        yield self._declaration("module", path, f"module {path}", module, facts)
         for exported in self.modules.exported(module):
             if member := self.modules.find(module, exported):
                 yield from self._member(f"{path}.{exported}", member)

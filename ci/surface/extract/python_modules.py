@@ -58,6 +58,16 @@ class Modules:
             if passed_on or not isinstance(member, griffe.Alias):
                 yield name
 
+    def passed_on(self, module: griffe.Module) -> list[str]:
+        """The public names that can be imported from a module and lead elsewhere in torch."""
+        aliases = {n: a for n, a in module.members.items() if isinstance(a, griffe.Alias)}
+        names = {name for name, alias in aliases.items() if not alias.wildcard}
+        for alias in aliases.values():
+            if alias.wildcard and (other := self.get(alias.target_path)) is not None:
+                names |= {str(name) for name in other.exports or ()} or other.members.keys()
+        wanted = (n for n in names if not is_private(n) and not n.startswith("__"))
+        return sorted(name for name in wanted if self.find(module, name) is not None)
+
     def _parse(self, name: str) -> griffe.Module | None:
         stem = self.root.joinpath(*name.split("."))
         for pattern in _FILES:
@@ -85,7 +95,7 @@ class Modules:
     def _follow(self, path: str, seen: frozenset[str]) -> Member | None:
         """What a dotted path leads to; only names directly in a module are looked for."""
         owner, _, name = path.rpartition(".")
-        if owner.partition(".")[0] != "torch":
+        if owner.partition(".")[0] not in ("torch", "torchgen"):
             return None
         module = self.get(owner)
         return self._find(module, name, seen) if module else None

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterable
+from pathlib import Path
 
 from ci.errors import CiError
 from ci.surface.catalogue import Catalogue
@@ -28,10 +29,10 @@ def extract(tree: TorchTree, catalogue: Catalogue) -> list[Declaration]:
         return []
     found: list[Declaration] = []
     for library in LIBRARIES:
-        path = tree.libraries / f"lib{library}.so"
+        mangled_names = _exported(tree.libraries, library)
         surfaces = {
             mangled: surface
-            for mangled in exported(path)
+            for mangled in mangled_names
             if (surface := catalogue.surface_of_symbol(qualified_name(mangled))) is not None
         }
         names = dict(zip(demangled(surfaces), surfaces.values(), strict=True))
@@ -42,7 +43,7 @@ def extract(tree: TorchTree, catalogue: Catalogue) -> list[Declaration]:
                 name=name,
                 surface=surface,
                 text=name,
-                file=f"torch/lib/{path.name}",
+                file=f"torch/lib/lib{library}.so",
                 line=0,
                 facts={"library": library},
             )
@@ -50,6 +51,14 @@ def extract(tree: TorchTree, catalogue: Catalogue) -> list[Declaration]:
             if not _CPU_KERNEL.search(name)
         ]
     return found
+
+
+def _exported(folder: Path, library: str) -> list[str]:
+    """Of a library, or of the list that was made of it (libraries.py)."""
+    listed = folder / f"lib{library}.exports"
+    if listed.is_file():
+        return listed.read_text(encoding="utf-8").splitlines()
+    return exported(folder / f"lib{library}.so")
 
 
 def qualified_name(mangled: str) -> str:

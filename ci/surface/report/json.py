@@ -84,6 +84,14 @@ class Findings(Part, tag_field="schema_version", tag=VERSION, frozen=True):
     verdict: Annotated[str, Meta(description="Of a check the worst, in a line; else empty.")]
     notes: Annotated[tuple[str, ...], Meta(description="Of a check: what was judged and what not.")]
     findings: Annotated[tuple[Finding, ...], Meta(description="Worst first.")]
+    not_covered: Annotated[
+        tuple[str, ...],
+        UNIQUE,
+        Meta(description="Of a check: changed files of which no absence of findings is claimed."),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        once("not_covered", self.not_covered)
 
 
 def render(report: Report) -> str:
@@ -136,6 +144,7 @@ def _document(report: Report) -> Findings:
         hidden=report.hidden,
         verdict=report.verdict,
         notes=report.notes,
+        not_covered=report.not_covered,
         findings=tuple(map(_finding, report.findings)),
     )
 
@@ -164,6 +173,7 @@ def _report(read: Findings) -> Report:
         hidden=read.hidden,
         verdict=read.verdict,
         notes=read.notes,
+        not_covered=read.not_covered,
     )
 
 

@@ -24,6 +24,7 @@ class Report:
     hidden: int = 0  # cosmetic findings that were left out
     verdict: str = ""  # of a check: the worst, in a line
     notes: tuple[str, ...] = ()  # of a check: what was judged and what not
+    not_covered: tuple[str, ...] = ()  # of a check: changed files that no surface covers
 
     @property
     def title(self) -> str:
@@ -55,9 +56,11 @@ def by_surface(findings: Iterable[Finding]) -> list[tuple[str, list[Finding]]]:
 
 
 def summary(report: Report) -> str:
-    """The counts in words: "2 compile breaks, 1 silent break"."""
-    words = [f"{n} {words_of(severity, n)}" for severity, n in report.counts]
-    return ", ".join(words) or "no finding"
+    """The counts in words: "2 compile breaks, 1 silent break, 1 file not covered"."""
+    words = [f"{n} {words_of(severity, n)}" for severity, n in report.counts] or ["no finding"]
+    if missed := len(report.not_covered):
+        words.append(f"{missed} file{'s' * (missed != 1)} not covered")
+    return ", ".join(words)
 
 
 def words_of(severity: Severity, count: int = 1) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import resource
 from pathlib import Path
 
 from ci import output
@@ -18,8 +19,9 @@ from ci.torch_tree import TorchTree, locate
 DESCRIPTION = """
 Report what a pull request to PyTorch breaks in out-of-tree backends. The headers, Python files and
 operators that it changes are applied to a pinned torch in a temporary directory, and the two are
-compared as by `surface diff`. The first line of the output is the verdict. Nothing is built, and no
-code of the PR is run.
+compared as by `surface diff`. The first line of the output is the verdict: the worst finding,
+"none", or "not_covered" if nothing is found and the PR changes a file that no surface covers.
+Nothing is built, and no code of the PR is run.
 """
 EXAMPLES = """
 BASE is a version, a wheel, a directory with a torch installed, a checkout, or a snapshot file. Use
@@ -32,8 +34,8 @@ examples:
   python -m ci surface check --base 2.13.0 --tree ~/pytorch --files c10/core/Allocator.h
 
 Exit status: 0 nothing is as severe as --fail-on (default: compile_break); 1 a finding is; 2 the
-check was impossible: the patch does not apply, or the base cannot be read. A file that the PR makes
-unreadable is a finding.
+check was impossible: the patch does not apply, or the base cannot be read; 3 nothing is found, and
+a changed file is not covered. A file that the PR makes unreadable is a finding.
 """
 
 
@@ -71,7 +73,15 @@ def run(args: argparse.Namespace) -> int:
         changed = change.of_checkout(tree, args.tree, args.files)
         name = str(args.tree)
     pinned = judge.Base(tree, lambda: snapshot.take(tree, args.cache, catalogue=known), args.cache)
-    return conclude(judge.judge(pinned, changed, name, known, output.say), args)
+    report = judge.judge(pinned, changed, name, known, output.say)
+    output.say(f"{_computed():.0f} s of computing, on all cores together")
+    return conclude(report, args)
+
+
+def _computed() -> float:
+    """The CPU time of this process and of those that it waited for, in seconds."""
+    own, others = (resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime
 
 
 def base(where: str, cache: Path) -> TorchTree:

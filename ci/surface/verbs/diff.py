@@ -68,6 +68,9 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """What every verb that reports findings has: format, file, selection, exit status."""
     parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: the terminal")
+    parser.add_argument(
+        "--whole", action="store_true", help="Markdown longer than a comment on GitHub may be"
+    )
     parser.add_argument("--all", action="store_true", help="show cosmetic findings too")
     parser.add_argument(
         "--surface",
@@ -131,19 +134,25 @@ def snapshot_of(where: str, cache: Path, index: str | None = None) -> Snapshot:
 def conclude(report: Report, args: argparse.Namespace) -> int:
     """Write the report where it is wanted; the exit status that is asked for."""
     selected = shown(report, args.surface, cosmetic=args.all)
-    rendered = renderer(args.format, to_file=args.output is not None)(selected)
+    render = renderer(args.format, to_file=args.output is not None, whole=args.whole)
+    rendered = render(selected)
     output.show(rendered, args.output)
     if args.fail_on in (None, "never"):
         return Exit.OK
     limit = Severity(args.fail_on).rank
     everything = shown(report, args.surface, cosmetic=True)
-    return Exit.FINDINGS if any(f.severity.rank <= limit for f in everything.findings) else Exit.OK
+    if any(f.severity.rank <= limit for f in everything.findings):
+        return Exit.FINDINGS
+    found = any(f.severity is not Severity.COSMETIC for f in report.findings)
+    return Exit.NOT_COVERED if report.not_covered and not found else Exit.OK
 
 
-def renderer(format_: str, *, to_file: bool) -> Callable[[Report], str]:
+def renderer(format_: str, *, to_file: bool, whole: bool = False) -> Callable[[Report], str]:
     """The function that makes a report of this format."""
     module = importlib.import_module(f"ci.surface.report.{format_}")
     if format_ == "text":
         colour = not to_file and module.wants_colour(sys.stdout)
         return lambda report: str(module.render(report, colour=colour))
+    if format_ == "markdown" and whole:
+        return lambda report: str(module.render(report, sys.maxsize))
     return lambda report: str(module.render(report))

@@ -190,8 +190,10 @@ class _Comparison:
 
     def _leftovers(self) -> Iterator[Finding]:
         for was in self.removed:
+            if self._may_be_there(was):
+                continue
             if was.kind == "class":
-                yield classes.removed(was, self.sides.before)
+                yield classes.removed(was, self.sides.before, self.sides.after)
             elif was.kind in functions.KINDS:
                 for found in functions.removed(was, self.sides):
                     yield self._beside(found) if found.after is None else found
@@ -202,6 +204,17 @@ class _Comparison:
                 yield from functions.added(now, self.sides)
             elif not self._of_enum(now):
                 yield finding(f"{SAID_AS.get(now.kind, now.kind)}_added", None, now)
+
+    def _may_be_there(self, was: Declaration) -> bool:
+        """Whether the class has a base now of which nothing is known (std::string_view); or what
+        went is a hash of an enumeration, which the standard library has for each."""
+        if was.name.startswith("std::hash<"):
+            return was.name.removeprefix("std::hash<").rstrip(">") in self.sides.after.scopes
+        owner = scope(was.name)
+        if owner not in self.sides.before.classes or owner not in self.sides.after.classes:
+            return False
+        gained = set(self.sides.after.ancestors(owner)) - set(self.sides.before.ancestors(owner))
+        return not gained <= self.sides.after.classes.keys()
 
     def _beside(self, found: Finding) -> Finding:
         """Where a function went, its finding also names the new one that looks most like it."""

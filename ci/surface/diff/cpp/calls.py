@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ci.surface.diff.cpp.hierarchy import types
-from ci.surface.diff.cpp.types import passes, unconditional
+from ci.surface.diff.cpp.types import arguments, passes, unconditional
 from ci.surface.model import Declaration
 
 
@@ -39,8 +40,14 @@ def takes(functions: Iterable[Declaration], call: Call) -> bool:
 def still_called(was: Declaration, now: Iterable[Declaration]) -> bool:
     """Whether every call that a function took compiles with what there is now, and means it."""
     template = template_of(was)
-    overloads = [f for f in now if template_of(f) == template]
+    overloads = [f for f in now if template_of(f) == template or (not template and _deduces(f))]
     return all(takes(overloads, call) for call in calls(was))
+
+
+def _deduces(function: Declaration) -> bool:
+    """Whether all template parameters follow from the arguments."""
+    names = set(re.findall(r"type-parameter-\d+-\d+", " ".join(types(function))))
+    return len(names) == len(arguments(template_of(function)))
 
 
 def template_of(function: Declaration) -> str:

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from ci.surface.diff.cpp.functions import Sides, template_changed
 from ci.surface.diff.cpp.hierarchy import Hierarchy, base_name, is_virtual, own_name
+from ci.surface.diff.pairing import simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
 
-def removed(was: Declaration, before: Hierarchy) -> Finding:
+def removed(was: Declaration, before: Hierarchy, after: Hierarchy) -> Finding:
     """A class that is gone; its members are not reported one by one."""
+    if "<" in was.name and was.name.partition("<")[0] in after.classes:
+        return finding("specialization_removed", was, None)
     return finding("class_removed", was, None, members=len(members(was.name, before)))
 
 
@@ -24,6 +27,7 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
         yield finding("made_final", was, now, what="deriving from it")
     yield from _bases_changed(was, now, sides)
     yield from _layout_changed(was, now, sides)
+    yield from _order_changed(was, now)
 
 
 def made_abstract(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
@@ -57,10 +61,10 @@ def _bases_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator
     old = [was.name, *sides.before.ancestors(was.name)]
     new = [now.name, *sides.after.ancestors(now.name)]
     for base in was.facts.get("bases", ()):
-        if base_name(base) not in new:
+        if simple(base_name(base)) not in map(simple, new):
             yield finding("base_removed", was, now, base=base_name(base))
     for base in now.facts.get("bases", ()):
-        if base_name(base) not in old:
+        if simple(base_name(base)) not in map(simple, old):
             yield finding("base_added", was, now, base=base_name(base))
     for base in new:
         if base not in old:
@@ -103,6 +107,15 @@ def _layout_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterato
     derived = [d for d in sides.after.derived(now.name) if d in sides.before.classes]
     note = f"So do objects of {', '.join(derived)}." if derived else ""
     yield finding("class_layout_changed", was, now, was_size=old, now_size=new, note=note)
+
+
+def _order_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    """Data members that stand in another order: they are initialized and laid out in it."""
+    old, new = was.facts.get("fields", ()), now.facts.get("fields", ())
+    kept = [[name for name in one if name in other] for one, other in ((old, new), (new, old))]
+    if kept[0] != kept[1]:
+        words = {"was_order": ", ".join(kept[0]), "now_order": ", ".join(kept[1])}
+        yield finding("members_reordered", was, now, **words)
 
 
 def _growth(was: Declaration, now: Declaration) -> int:

@@ -3,15 +3,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ci.surface.diff.cpp.calls import difference, required, still_called, template_of
 from ci.surface.diff.cpp.hierarchy import Hierarchy, is_virtual, own_name, signature, types
-from ci.surface.diff.cpp.types import extends, gives
+from ci.surface.diff.cpp.types import extends, gives, passes, same_but_for_sizes, without_defaults
 from ci.surface.diff.pairing import scope, simple
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
+
+# A comparison, and those from which C++20 makes it.
+_REWRITTEN = {
+    "operator!=": ("operator==",),
+    "operator==": ("operator==",),
+    **dict.fromkeys(("operator<", "operator>", "operator<=", "operator>="), ("operator<=>",)),
+}
 
 KINDS = {"function", "method", "constructor", "destructor"}
 
@@ -41,7 +49,7 @@ def likeness(was: Declaration, now: Declaration) -> float:
 def added(now: Declaration, sides: Sides) -> Iterator[Finding]:
     """A function that was not there, in a class or namespace that was."""
     if now.facts.get("deleted"):
-        if not sides.before.above(now):
+        if not sides.before.above(now) and not _was_deleted(now, sides.before):
             yield finding("made_deleted", None, now)
     elif now.kind == "destructor":
         if now.facts.get("access"):
@@ -71,10 +79,12 @@ def removed(was: Declaration, sides: Sides) -> Iterator[Finding]:
     elif _implicit(was, overloads):
         return
     elif equal := _opposite(was, sides.after):
-        text = "C++20 makes it from operator=="
+        text = f"C++20 makes it from {simple(equal.name)}"
         yield finding("signature_compatible", was, equal, difference=text)
     elif still_called(was, overloads):
         yield finding("signature_compatible", was, None, difference="an overload is gone")
+    elif simple(was.name) == "operator!=" and not _opposite(was, sides.before):
+        return  # made from an operator== that is a friend, and those are not read
     else:
         yield finding(f"{was.kind}_removed", was, None)
 
@@ -100,6 +110,7 @@ def changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Findin
     if _gained("final", was, now):
         yield finding("made_final", was, now, what="overriding it")
     yield from _defaults_changed(was, now, sides)
+    yield from _values_changed(was, now)
     if _gained("explicit", was, now):
         yield finding("made_explicit", was, now)
 
@@ -113,8 +124,14 @@ def renamed(was: Declaration, now: Declaration) -> Finding:
 def template_changed(was: Declaration, now: Declaration) -> Finding:
     """A class, function or alias with other template parameters."""
     old, new = (str(d.facts.get("template", "")) for d in (was, now))
-    rule = "template_extended" if old and extends(old, new) else "template_changed"
-    return finding(rule, was, now, was_template=old or "none", now_template=new or "none")
+    words = {"was_template": old or "none", "now_template": new or "none"}
+    if old and extends(old, new):
+        return finding("template_extended", was, now, **words)
+    if was.kind in KINDS and without_defaults(old) == without_defaults(new) != "":
+        # Nobody passes what only switches it on or off.
+        text = f"template `{old}` became `{new}`"
+        return finding("template_compatible", was, now, difference=text)
+    return finding("template_changed", was, now, **words)
 
 
 def _sealed(now: Declaration, sides: Sides) -> bool:
@@ -167,6 +184,8 @@ def _virtual_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding("made_pure", was, now)
     elif _lost("pure", was, now):
         yield finding("no_longer_pure", was, now)
+    elif _facts_differ("body", was, now):
+        yield finding("default_implementation_changed", was, now)
 
 
 def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iterator[Finding]:
@@ -181,12 +200,16 @@ def _signature_changed(was: Declaration, now: Declaration, sides: Sides) -> Iter
         yield template_changed(was, now)
     elif not _called_alike(was, now, sides):
         yield finding(f"{was.kind}_signature_changed", was, now, difference=text)
+    elif same_but_for_sizes(old, new):
+        yield finding("size_in_type_changed", was, now, was_type=old, now_type=new)
     elif not gives(old, new):
         yield finding("return_type_changed", was, now, was_type=old, now_type=new)
     elif len(types(now)) > len(types(was)):
         yield finding("parameter_added_with_default", was, now, difference=text)
     elif _form(was, now) != _form(now, was):
-        yield finding("signature_compatible", was, now, difference=text)
+        template = was.facts.get("template") and now.facts.get("template")
+        rule = "template_compatible" if template else "signature_compatible"
+        yield finding(rule, was, now, difference=text)
 
 
 def _called_alike(was: Declaration, now: Declaration, sides: Sides) -> bool:
@@ -206,15 +229,40 @@ def _form(function: Declaration, other: Declaration) -> tuple[object, ...]:
 
 
 def _ref_lost(was: Declaration, now: Declaration) -> bool:
-    return bool(now.facts.get("ref")) and was.facts.get("ref") != now.facts.get("ref")
+    """`const &` takes every object; `&` and `&&` do not."""
+    takes_all = now.facts.get("ref") == "&" and now.facts.get("const") and not was.facts.get("ref")
+    differs = was.facts.get("ref") != now.facts.get("ref")
+    return bool(now.facts.get("ref")) and differs and not takes_all
 
 
 def _opposite(was: Declaration, after: Hierarchy) -> Declaration | None:
-    """The operator== that does for an operator!=."""
-    if simple(was.name) != "operator!=":
-        return None
-    overloads = after.named.get(f"{scope(was.name)}::operator==".removeprefix("::"), ())
-    return next((f for f in overloads if types(f) == types(was)), None)
+    """The comparison from which C++20 makes the one that is gone, also with its sides exchanged."""
+    sources = _REWRITTEN.get(simple(was.name), ())
+    names = (f"{scope(was.name)}::{source}".removeprefix("::") for source in sources)
+    overloads = [f for name in names for f in after.named.get(name, ())]
+    ways = (_anonymous(types(was)), _anonymous(types(was)[::-1]))
+    return next((f for f in overloads if any(_takes(f, way) for way in ways)), None)
+
+
+def _takes(function: Declaration, arguments: tuple[str, ...]) -> bool:
+    parameters = _anonymous(types(function))
+    return len(parameters) == len(arguments) and all(map(passes, arguments, parameters))
+
+
+def _anonymous(types_: tuple[str, ...]) -> tuple[str, ...]:
+    """Types in which the parameters of templates have no numbers."""
+    return tuple(re.sub(r"type-parameter-\d+-\d+", "T", type_) for type_ in types_)
+
+
+def _was_deleted(now: Declaration, before: Hierarchy) -> bool:
+    """Whether there was no copying before either: a class that says how it is moved has none."""
+    owner = scope(now.name)
+    own = simple(owner)
+    if types(now) != (f"const {owner} &",):
+        return False
+    moved = (f"{owner} &&",)
+    members = (f"{owner}::{own}", f"{owner}::operator=")
+    return any(types(f) == moved for name in members for f in before.named.get(name, ()))
 
 
 def _implicit(was: Declaration, constructors: list[Declaration]) -> bool:
@@ -236,6 +284,23 @@ def _defaults_changed(was: Declaration, now: Declaration, sides: Sides) -> Itera
         parameters = now.facts["parameters"][required(was) : required(now)]
         text = ", ".join(f"`{p['type']}`" for p in parameters)
         yield finding("default_removed", was, now, difference=text)
+
+
+def _values_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
+    """Defaults that are others now."""
+    if types(was) != types(now):
+        return
+    pairs = zip(was.facts.get("parameters", ()), now.facts.get("parameters", ()), strict=True)
+    for place, (old, new) in enumerate(pairs, start=1):
+        if old.get("value") and new.get("value") and old["value"] != new["value"]:
+            words = {"was_value": old["value"], "now_value": new["value"]}
+            yield finding("default_changed", was, now, parameter=place, **words)
+
+
+def _facts_differ(fact: str, was: Declaration, now: Declaration) -> bool:
+    """Whether both say it, and not the same."""
+    old, new = was.facts.get(fact), now.facts.get(fact)
+    return bool(old and new and old != new)
 
 
 def _gained(fact: str, was: Declaration, now: Declaration) -> bool:

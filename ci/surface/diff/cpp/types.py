@@ -7,6 +7,10 @@ import re
 
 CONST_REFERENCE = re.compile(r"const (.+?) ?&")
 ENABLE_IF = re.compile(r"(?:typename )?(?:std::)?enable_if(?:_t)?<(.*)>(?:::type)?")
+_DEDUCED = re.compile(r"type-parameter-\d+-\d+(?: &&)?")
+_QUALIFIED = re.compile(r"(?:\w+ :: )+")
+_NUMBER = re.compile(r"\b\d+\b")
+_SIZE = re.compile(r"(?:typename )?.+::(?:size_type|difference_type)")
 DEPENDENT = "type-parameter-"
 
 
@@ -26,9 +30,13 @@ def passes(argument: str, parameter: str) -> bool:
     """Whether what was passed as the one type can be passed as the other, and means the same.
 
     By value or by reference to const: an argument for the one does for the other. An optional takes
-    its value.
+    its value, a pointer to const any pointer of its type, a value what moves into it; a parameter
+    of a template takes anything.
     """
-    return _value(argument) in (_value(parameter), _optional(_value(parameter)))
+    given, taken = _value(argument), _value(parameter)
+    same = given in (taken, _optional(taken)) or _to_const(given, taken)
+    same = same or given == f"{parameter} &&" or _DEDUCED.fullmatch(taken) is not None
+    return same or (_is_size(given) and _is_size(taken))
 
 
 def gives(was: str, now: str) -> bool:
@@ -43,14 +51,43 @@ def unconditional(template: str) -> str:
 
 
 def extends(was: str, now: str) -> bool:
-    """Whether the second list of template parameters only has some with defaults in addition."""
+    """Whether the second list of template parameters only has some with defaults in addition, or
+    takes any number of what it took one of."""
     old, new = arguments(was), arguments(now)
-    return new[: len(old)] == old and all(p.endswith("=") for p in new[len(old) :])
+    kept = [n if o == n else n.removesuffix("...") for o, n in zip(old, new, strict=False)]
+    return kept == old and all(p.endswith("=") for p in new[len(old) :])
+
+
+def without_defaults(template: str) -> str:
+    """Template parameters that have to be given or deduced."""
+    return ", ".join(p for p in arguments(template) if not p.endswith("="))
+
+
+def same_but_for_sizes(was: str, now: str) -> bool:
+    """Whether two types differ only in the numbers in them: the length of an array, say."""
+    return was != now and _NUMBER.sub("0", was) == _NUMBER.sub("0", now)
+
+
+def unqualified(value: object) -> object:
+    """A value as it is written, whatever namespaces its names are qualified with."""
+    return _QUALIFIED.sub("", value) if isinstance(value, str) else value
 
 
 def without_const(type_: str) -> str:
     """A type that may be assigned to."""
     return type_.removeprefix("const ")
+
+
+def _is_size(type_: str) -> bool:
+    """A size or a difference of sizes: they convert into each other."""
+    return type_ in ("long", "unsigned long") or _SIZE.fullmatch(type_) is not None
+
+
+def _to_const(argument: str, parameter: str) -> bool:
+    """Whether the one is `T *` and the other `const T *`."""
+    return (
+        argument.endswith("*") and not argument.endswith("**") and parameter == f"const {argument}"
+    )
 
 
 def _value(type_: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ci.surface.diff.cpp.functions import template_changed
-from ci.surface.diff.cpp.types import without_const
+from ci.surface.diff.cpp.types import same_but_for_sizes, unqualified, without_const
 from ci.surface.diff.rules import finding
 from ci.surface.model import Declaration, Finding
 
@@ -24,7 +24,9 @@ def field(was: Declaration, now: Declaration) -> Iterator[Finding]:
 def constant(was: Declaration, now: Declaration) -> Iterator[Finding]:
     """A constant or variable of a namespace."""
     old, new = was.facts.get("type"), now.facts.get("type")
-    if old != new:
+    if same_but_for_sizes(str(old), str(new)):
+        yield finding("size_in_type_changed", was, now, was_type=old, now_type=new)
+    elif old != new:
         yield finding("constant_type_changed", was, now, was_type=old, now_type=new)
     yield from _value_changed(was, now)
 
@@ -51,7 +53,7 @@ def macro(was: Declaration, now: Declaration) -> Iterator[Finding]:
 def _value_changed(was: Declaration, now: Declaration) -> Iterator[Finding]:
     if was.facts.get("constexpr") and not now.facts.get("constexpr"):
         yield finding("no_longer_constexpr", was, now)
-    elif was.facts.get("value") != now.facts.get("value"):
+    elif unqualified(was.facts.get("value")) != unqualified(now.facts.get("value")):
         old, new = (d.facts.get("value", "not known") for d in (was, now))
         yield finding("constant_changed", was, now, was_value=old, now_value=new)
 

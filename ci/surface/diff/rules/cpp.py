@@ -22,6 +22,12 @@ CLASSES = (
         "{name} is gone, with its {members} members.",
     ),
     Rule(
+        "specialization_removed",
+        Severity.SEMANTIC,
+        (CALLERS,),
+        "{name}, a specialization, is gone: what named it gets the template itself.",
+    ),
+    Rule(
         "class_renamed",
         Severity.COMPILE_BREAK,
         (OVERRIDERS, CALLERS),
@@ -66,6 +72,14 @@ CLASSES = (
         (OVERRIDERS, CALLERS),
         "An object of {name} takes {now_size} bytes instead of {was_size}.",
         "Nothing to do in the source; the backend must be rebuilt.",
+    ),
+    Rule(
+        "members_reordered",
+        Severity.REBUILD,
+        (OVERRIDERS, CALLERS),
+        "The data members of {name} stand in another order: {was_order} became {now_order}.",
+        "Nothing to do in the source, unless the object is initialized member by member; the "
+        "backend must be rebuilt.",
     ),
     Rule(
         "template_changed",
@@ -165,6 +179,13 @@ VIRTUALS = (
         "Change the overrider likewise. " + BY_VERSION,
     ),
     Rule(
+        "default_implementation_changed",
+        Severity.SEMANTIC,
+        (OVERRIDERS, CALLERS),
+        "{name} does something else where a class derived from {scope} does not override it.",
+        "Compare the two implementations.",
+    ),
+    Rule(
         "noexcept_dropped",
         Severity.SEMANTIC,
         (OVERRIDERS, CALLERS),
@@ -244,6 +265,14 @@ FUNCTIONS = (
         "{name} returns `{now_type}` instead of `{was_type}`.",
     ),
     Rule(
+        "size_in_type_changed",
+        Severity.REBUILD,
+        (CALLERS,),
+        "{name} is or returns `{now_type}` instead of `{was_type}`: only a number in the type "
+        "differs.",
+        "Nothing to do in the source, unless it names the number; the backend must be rebuilt.",
+    ),
+    Rule(
         "parameter_added_with_default",
         Severity.REBUILD,
         (CALLERS,),
@@ -260,11 +289,24 @@ FUNCTIONS = (
         "Nothing to do in the source, unless its address is taken; the backend must be rebuilt.",
     ),
     Rule(
+        "template_compatible",
+        Severity.COSMETIC,
+        (CALLERS,),
+        "{name}, a template, has another signature ({difference}) that takes the same calls.",
+    ),
+    Rule(
         "default_removed",
         Severity.COMPILE_BREAK,
         (CALLERS,),
         "{name} needs arguments that had a default: {difference}.",
         "Pass the argument; older versions take it too.",
+    ),
+    Rule(
+        "default_changed",
+        Severity.SEMANTIC,
+        (CALLERS,),
+        "{name}: the default of parameter {parameter} is `{now_value}` now, it was `{was_value}`.",
+        "Pass the argument where the old value is meant.",
     ),
     Rule(
         "default_added", Severity.COSMETIC, (CALLERS,), "{name} has a default for more parameters."

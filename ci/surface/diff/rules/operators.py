@@ -41,6 +41,14 @@ RULES = table(
         "{name} is new and made of other operators.",
     ),
     Rule(
+        "device_check_changed",
+        Severity.SEMANTIC,
+        (REGISTRARS,),
+        "{name}: that all its tensors are on one device is {now_check} now before the kernel of a "
+        "backend is called; it was {was_check}.",
+        "A kernel that relied on the check has to check itself.",
+    ),
+    Rule(
         "generated_operator_removed",
         Severity.COMPILE_BREAK,
         _BOTH,

@@ -22,6 +22,19 @@ RULES = table(
         "The module {name} is gone: importing it fails.",
         _OTHER_NAME,
     ),
+    Rule(
+        "exports_removed",
+        Severity.SEMANTIC,
+        (USERS,),
+        "{names}: no longer in `{name}.__all__`, so `from {name} import *` does not bring it.",
+        "Import the name itself.",
+    ),
+    Rule(
+        "exports_added",
+        Severity.COSMETIC,
+        (USERS,),
+        "{names}: in `{name}.__all__` now.",
+    ),
     Rule("module_added", Severity.COSMETIC, (USERS,), "The module {name} is new."),
     Rule(
         "class_removed",

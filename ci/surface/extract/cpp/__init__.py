@@ -55,13 +55,11 @@ def extract(
 def _concerned(unit: Unit, founds: Sequence[Found], profile: Profile) -> Sequence[str]:
     """The headers that a profile may read differently: those that ask for its macros.
 
-    If a file asks that declares something and is not one of the headers, it may be all of them.
+    Those that the unit does not include itself come last, and are includable by their names too.
     """
     listed = {f"{INCLUDE}/{header}": header for header in unit.headers}
-    asked = {file for file in {*listed, *(f.file for f in founds)} if _asks(unit, file, profile)}
-    if not asked <= listed.keys():
-        return unit.headers
-    return [header for file, header in listed.items() if file in asked]
+    files = dict.fromkeys((*listed, *sorted({f.file for f in founds})))
+    return [file.removeprefix(f"{INCLUDE}/") for file in files if _asks(unit, file, profile)]
 
 
 def _asks(unit: Unit, file: str, profile: Profile) -> bool:

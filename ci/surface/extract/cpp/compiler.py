@@ -17,6 +17,12 @@ from ci.torch_tree import TorchTree
 
 COMPILER = "g++"
 
+# gcc's headers of intrinsics define functions that clang has built in: they count as included.
+_WITHOUT_INTRINSICS = tuple(
+    f"-D_{name}_INCLUDED"
+    for name in ("X86INTRIN_H", "IMMINTRIN_H", "EMMINTRIN_H", "XMMINTRIN_H", "X86GPRINTRIN_H")
+)
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -56,7 +62,7 @@ def include_folders(tree: TorchTree) -> list[Path]:
 def system_flags() -> tuple[str, ...]:
     """libclang comes without a C++ library: the one of the machine's gcc, and nothing else."""
     folders = (word for folder in _gcc_folders() for word in ("-isystem", folder))
-    return ("-nostdinc", "-nostdinc++", *folders)
+    return ("-nostdinc", "-nostdinc++", *_WITHOUT_INTRINSICS, *folders)
 
 
 def _gcc_folders() -> list[str]:

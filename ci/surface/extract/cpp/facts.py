@@ -11,7 +11,7 @@ from ci.surface.extract.cpp import libclang
 from ci.surface.extract.cpp.canonical import Types
 from ci.surface.extract.cpp.libclang import Cursor, Kind, TypeKind, cindex
 from ci.surface.extract.cpp.sources import Sources
-from ci.surface.extract.cpp.tokens import declaration_text, initializer, tokens
+from ci.surface.extract.cpp.tokens import declaration_text, digest, initializer, tokens
 
 Facts = dict[str, Any]
 
@@ -91,6 +91,7 @@ class Reader:
             final=_has(children, Kind.CXX_FINAL_ATTR),
             abstract=bool(cursor.is_abstract_record()),
             union=cursor.kind == Kind.UNION_DECL,
+            fields=_names_of_fields(children),
             template=self._template(children),
             size=max(cursor.type.get_size(), 0),
             deprecated=libclang.deprecation(cursor),
@@ -106,7 +107,9 @@ class Reader:
         return _without_empty(
             template=self._template(children),
             parameters=[
-                _without_empty(type=self.types.spelling(t), default=_has_default(p))
+                _without_empty(
+                    type=self.types.spelling(t), default=_has_default(p), value=self._default(p)
+                )
                 for t, p in zip(types, written, strict=False)
             ],
             returns="" if special else self.types.spelling(type_.get_result()),
@@ -122,9 +125,21 @@ class Reader:
             deleted=cursor.is_deleted_method()
             or cursor.availability == cindex.AvailabilityKind.NOT_AVAILABLE,
             variadic=type_.kind == TypeKind.FUNCTIONPROTO and type_.is_function_variadic(),
+            body=self._body(cursor) if cursor.is_virtual_method() and not special else "",
             deprecated=libclang.deprecation(cursor),
             access=_HIDDEN.get(cursor.access_specifier),
         )
+
+    def _default(self, parameter: Cursor) -> str:
+        """The tokens of a default argument."""
+        return initializer(self._source(parameter)) if _has_default(parameter) else ""
+
+    def _body(self, method: Cursor) -> str:
+        """A digest of the body that stands in the class."""
+        place = method.extent
+        if place.start.file is None:
+            return ""
+        return digest(self.sources.body(place.start.file.name, place.start.offset))
 
     def field(self, cursor: Cursor) -> Facts:
         return _without_empty(
@@ -221,6 +236,12 @@ def _has_default(parameter: Cursor) -> bool:
         child.kind.is_expression() and child.extent.start.offset > name
         for child in parameter.get_children()
     )
+
+
+def _names_of_fields(children: Iterable[Cursor]) -> list[str]:
+    """The data members in their order, if there is one: of a single member there is none."""
+    names = [child.spelling for child in children if child.kind == Kind.FIELD_DECL]
+    return names if len(names) > 1 else []
 
 
 def _noexcept(cursor: Cursor) -> bool | str:

@@ -17,16 +17,24 @@ def moved_names(top: Sequence[Cursor], catalogue: Catalogue) -> dict[str, str]:
     """Own name -> the name it is known under, from using-declarations in other namespaces.
 
     A name that the catalogue has stays. One of the new home, or one whose other name the
-    catalogue has, goes by that: PyTorch moves a declaration and leaves `using` behind.
+    catalogue has, goes by that: PyTorch moves a declaration and leaves `using` behind. Names in
+    further namespaces do not count: which ones there are depends on the headers that are read.
     """
     moved: dict[str, str] = {}
     for own, exposed in sorted(set(_using(top, ""))):
         if own == exposed or catalogue.surface_of_symbol(own):
             continue
-        if own.startswith(NEW_HOME + "::") or catalogue.surface_of_symbol(exposed):
+        old_home = exposed.startswith(("c10::", "at::", "caffe2::"))
+        moved_here = own.startswith(NEW_HOME + "::") and old_home
+        if moved_here or catalogue.surface_of_symbol(exposed):
             known = moved.get(own)
             moved[own] = min(filter(None, (known, exposed)), key=lambda n: _rank(n, catalogue))
     return moved
+
+
+def home_of(name: str) -> str:
+    """The name of a thing of torch::headeronly where no using-declaration gives another."""
+    return name.replace(f"{NEW_HOME}::", "c10::", 1) if name.startswith(f"{NEW_HOME}::") else name
 
 
 def _rank(name: str, catalogue: Catalogue) -> tuple[bool, bool, str]:

@@ -14,6 +14,10 @@ from ci.surface.extract.cpp.libclang import Diagnostic, TranslationUnit, cindex
 from ci.surface.extract.cpp.sources import INCLUDE, Sources
 from ci.torch_tree import TorchTree
 
+_LOCAL = re.compile(
+    r"does not override any member|marked 'override' hides|abstract (?:class|type)|hides overload"
+)
+_FOREIGN = re.compile(rb"#\s*include\s*<(?:nlohmann|llvm|gloo|tensorpipe|oneapi|cuda|xnnpack)")
 _NOT_FOUND = re.compile(r"'(.+)' file not found")
 # What must be there: files of torch itself, and of the Python that this runs in.
 _OWN = ("c10/", "ATen/", "torch/", "caffe2/", "torchgen/", "Python.h")
@@ -52,16 +56,19 @@ def parse(
     is not there is left out; one that compiles only behind others is parsed behind them. What is
     wrong beyond that is wrong with the tree, and CiError.
     """
-    order = [header for header in headers if _has(tree, header, overlay)]
+    there = [header for header in headers if _has(tree, header, overlay)]
+    order = sorted(there, key=lambda header: not _asks_others(tree, header))
     if not order:
         raise CiError(f"{tree.root}: has none of the headers asked for: {', '.join(headers[:3])}")
     sources = Sources(tree, overlay)
     faults: dict[str, str] = {}
     while order:
         unit = _parse(tree, order, profile, sources, bodies)
-        errors = _errors(unit)
+        every = _errors(unit)
+        errors = [error for error in every if not _is_local(error)]
         if not errors:
-            return Unit(tree, tuple(order), unit, sources, faults)
+            local = _local_faults(unit, every, order, sources)
+            return Unit(tree, tuple(order), unit, sources, {**local, **faults})
         header = order[_included_when(unit, errors[0]) - 1]
         missing = _NOT_FOUND.search(errors[0].spelling)
         elsewhere = missing is not None and not missing[1].startswith(_OWN)
@@ -72,6 +79,13 @@ def parse(
         if not elsewhere:
             order.append(header)
     raise CiError(f"{tree.root}: no header compiles; the first: {next(iter(faults.values()))}")
+
+
+def _asks_others(tree: TorchTree, header: str) -> bool:
+    """Whether the header includes what may not be there. Such ones go first: the parser stops at a
+    file that it does not find, and has not much to do again."""
+    place = next((f / header for f in tree.include if (f / header).is_file()), None)
+    return place is not None and _FOREIGN.search(place.read_bytes()) is not None
 
 
 def _may_move(header: str, order: Sequence[str], faults: Mapping[str, str]) -> bool:
@@ -100,6 +114,22 @@ def _parse(
         )
     except cindex.TranslationUnitLoadError as error:
         raise CiError(f"{tree.root}: libclang cannot parse the headers: {error}") from error
+
+
+def _is_local(error: Diagnostic) -> bool:
+    """Whether an error leaves all types as they are: a function that overrides nothing any more, an
+    object of a class that has become abstract."""
+    return error.severity == Diagnostic.Error and _LOCAL.search(error.spelling) is not None
+
+
+def _local_faults(
+    unit: TranslationUnit, errors: Sequence[Diagnostic], order: Sequence[str], sources: Sources
+) -> dict[str, str]:
+    """Such errors by the header whose inclusion shows them, the first of each."""
+    faults: dict[str, str] = {}
+    for error in errors:
+        faults.setdefault(order[_included_when(unit, error) - 1], _described(error, sources))
+    return faults
 
 
 def _errors(unit: TranslationUnit) -> list[Diagnostic]:

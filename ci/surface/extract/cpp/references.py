@@ -91,7 +91,7 @@ class _Reader:
                 seen.add((file, key(targets[0])))
                 name = targets[0].spelling
                 # Which of the operators is meant depends on the arguments, often on a template's.
-                if name.startswith("operator"):
+                if name.startswith(("operator", "__builtin_")):
                     continue
                 anywhere = self._anywhere(targets)
                 if anywhere and not anywhere & closure:

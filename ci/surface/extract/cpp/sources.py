@@ -6,9 +6,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from ci.surface.extract.cpp.tokens import function_body
 from ci.torch_tree import TorchTree
 
 INCLUDE = "torch/include"
+_LONGEST = 4000  # bytes of a function that are looked at
 
 
 class Sources:
@@ -49,6 +51,11 @@ class Sources:
     def text(self, path: str, start: int, end: int) -> str:
         """What stands between two offsets, which count bytes."""
         return self._bytes(path)[start:end].decode(errors="replace")
+
+    def body(self, path: str, start: int) -> str:
+        """The body of the function that is declared at an offset; "" if it has none there. (clang,
+        which skips bodies, does not say where they end.)"""
+        return function_body(self._bytes(path)[start : start + _LONGEST].decode(errors="replace"))
 
     def lines(self, path: str) -> list[str]:
         return self._bytes(path).decode(errors="replace").splitlines()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 
@@ -45,6 +46,27 @@ def initializer(text: str) -> str:
         if depth == 1 and word == "{":
             return " ".join(words[index:])
     return ""
+
+
+def function_body(text: str) -> str:
+    """The body of the function with whose declaration the text begins; "" for a declaration."""
+    depth, begin = 0, -1
+    for match in _TOKEN.finditer(text):
+        word = match["token"] or ""
+        if begin < 0 and depth == 0 and word in (";", "="):
+            return ""
+        if begin < 0 and depth == 0 and word == "{":
+            begin = match.start()
+        depth += (word in _OPENING) - (word in _CLOSING)
+        if begin >= 0 and depth == 0:
+            return text[begin : match.end()]
+    return ""
+
+
+def digest(text: str) -> str:
+    """A short name for the tokens; "" for none."""
+    words = tokens(text)
+    return hashlib.sha256("\0".join(words).encode()).hexdigest()[:12] if words else ""
 
 
 def _without_comments(text: str) -> str:

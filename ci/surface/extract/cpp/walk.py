@@ -24,7 +24,7 @@ from ci.surface.extract.cpp.facts import (
     template_parameters,
 )
 from ci.surface.extract.cpp.libclang import Cursor, Kind
-from ci.surface.extract.cpp.moved import moved_names
+from ci.surface.extract.cpp.moved import home_of, moved_names
 from ci.surface.extract.cpp.parse import Unit
 from ci.surface.extract.cpp.sources import Sources
 from ci.surface.model import Declaration, Domain
@@ -74,13 +74,42 @@ class _Walker:
         self._reader = Reader(Types(self._moved), unit.sources)
         self._found: dict[Any, Found] = {}
         self._lines: dict[str, list[str]] = {}
+        self._texts: dict[str, str] = {}
+        self._surfaces: dict[str, str] = {}  # of files
+        self._surface = ""  # of all that the file of the cursor declares
+        self._visited: set[Any] = set()  # classes
+        self._of_class: dict[str, str] = {}  # their surfaces
+        self._bases: list[tuple[Cursor, str]] = []  # of what was found, each with who derives
 
     def run(self) -> None:
         for cursor in self._top:
+            self._surface = self._surface_of_file(cursor)
             if cursor.kind == Kind.MACRO_DEFINITION:
                 self._macro(cursor)
             else:
                 self._visit(cursor, "")
+        while self._bases:
+            self._base(*self._bases.pop())
+
+    def _base(self, specifier: Cursor, derived: str) -> None:
+        """A base class belongs to the surface of the class, wherever it is declared: a member that
+        moves into one is still there."""
+        cursor = specifier.type.get_declaration().get_definition()
+        surface = self._catalogue.surface_of_symbol(_plain(derived)) or self._of_class.get(derived)
+        known = cursor is None or libclang.key(cursor) in self._visited
+        # What a template is instantiated for depends on who derives.
+        known = known or cursor.get_num_template_arguments() > 0
+        if known or not surface or not _is_own(cursor, self._sources):
+            return
+        self._surface = surface
+        self._record(cursor, _outer_scope(cursor))
+
+    def _surface_of_file(self, cursor: Cursor) -> str:
+        path = cursor.location.file.name
+        if path not in self._surfaces:
+            name = self._sources.name(path)
+            self._surfaces[path] = self._catalogue.surface_of_file(name) if name else ""
+        return self._surfaces[path]
 
     def found(self) -> list[Found]:
         return list(self._found.values())
@@ -112,22 +141,25 @@ class _Walker:
         name = cursor.spelling
         transparent = not name or "(" in name or libclang.is_inline_namespace(cursor)
         inner = scope if transparent else _join(scope, name)
-        if self._catalogue.reaches(inner) or any(n.startswith(inner + "::") for n in self._moved):
+        listed = self._surface or self._catalogue.reaches(inner)
+        if listed or any(n.startswith(inner + "::") for n in self._moved):
             self._scope(_list(cursor), inner)
 
     def _record(self, cursor: Cursor, scope: str) -> None:
         if not cursor.is_definition() or _private(cursor):
             return
         children = _list(cursor)
+        self._visited.add(libclang.key(cursor))
         if libclang.is_anonymous_record(cursor) or not cursor.spelling or "(" in cursor.spelling:
             self._scope(children, scope)
             return
         name = self._name(cursor, _semantic_scope(cursor, scope))
-        if not self._catalogue.reaches(_plain(name)):
+        if not self._surface and not self._catalogue.reaches(_plain(name)):
             return
         with self._reader.types.within(template_parameters(children)):
             self._emit("class", cursor, scope, lambda: self._reader.record(cursor, children), name)
             self._scope(children, name)
+        self._bases += ((base, name) for base in children if base.kind == Kind.CXX_BASE_SPECIFIER)
 
     def _function(self, cursor: Cursor, scope: str) -> None:
         member = cursor.semantic_parent.kind in RECORDS
@@ -173,12 +205,16 @@ class _Walker:
         self._emit(kind, cursor, scope, lambda: self._reader.variable(cursor, member=member))
 
     def _macro(self, cursor: Cursor) -> None:
-        surface = self._catalogue.surface_of_macro(cursor.spelling)
-        if surface is None:
+        surface = self._catalogue.surface_of_macro(cursor.spelling) or self._surface
+        if not surface:
             return
         extent = cursor.extent
         path = extent.start.file.name
         text = self._sources.text(path, extent.start.offset, extent.end.offset)
+        if text == cursor.spelling and not self._catalogue.surface_of_macro(text):
+            return  # says that the header was included
+        if re.search(rf"^\s*#\s*undef\s+{cursor.spelling}\b", self._text_of(path), re.MULTILINE):
+            return  # for use within the header
         shown = " ".join(text.replace("\\\n", " ").split())
         shown = shown if len(shown) <= _LONGEST_MACRO else shown[: _LONGEST_MACRO - 4] + " ..."
         # A macro that is defined again is what the last definition says.
@@ -186,12 +222,17 @@ class _Walker:
             "macro", cursor, cursor.spelling, surface, f"#define {shown}", macros.facts(text)
         )
 
+    def _text_of(self, path: str) -> str:
+        if path not in self._texts:
+            self._texts[path] = "\n".join(self._sources.lines(path))
+        return self._texts[path]
+
     def _name(self, cursor: Cursor, scope: str) -> str:
         spelling = cursor.spelling
         if cursor.kind in RECORDS and cursor.get_num_template_arguments() > 0:
             spelling += self._reader.specialization(cursor)
         own = _join(scope, spelling)
-        return self._moved.get(own, own)
+        return self._moved.get(own) or home_of(own)
 
     def _emit(
         self,
@@ -202,9 +243,11 @@ class _Walker:
         name: str | None = None,
     ) -> None:
         name = name or self._name(cursor, scope)
-        surface = self._catalogue.surface_of_symbol(_plain(name))
-        if surface is None:
+        surface = self._catalogue.surface_of_symbol(_plain(name)) or self._surface
+        if not surface:
             return
+        if kind == "class":
+            self._of_class[name] = surface
         known = facts()
         key = (kind, name, _signature(known))
         new = self._at(kind, cursor, name, surface, self._reader.text(cursor), known)
@@ -255,6 +298,12 @@ def _semantic_scope(cursor: Cursor, scope: str) -> str:
     parent = cursor.semantic_parent
     if parent is None or parent == cursor.lexical_parent:
         return scope
+    return _outer_scope(cursor)
+
+
+def _outer_scope(cursor: Cursor) -> str:
+    """The qualified name of what a cursor stands in."""
+    parent = cursor.semantic_parent
     names: list[str] = []
     while parent is not None and parent.kind != Kind.TRANSLATION_UNIT:
         if parent.spelling and not libclang.is_inline_namespace(parent):
