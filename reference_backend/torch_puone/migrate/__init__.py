@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From `torch.cuda` to any accelerator: run a CUDA script unchanged, list what to change, change it.
+"""From `torch.cuda` to any accelerator: run a CUDA script unchanged, list or make the changes.
 
-    python -m torch_puone.migrate train.py --epochs 1     runs it; each use warns once
-    python -m torch_puone.migrate --report train.py       lists the uses, without a device
-    python -m torch_puone.migrate --fix train.py          shows what it would change; --write does it
+    python -m torch_puone.migrate train.py --epochs 1    runs it; each use warns once
+    python -m torch_puone.migrate --report train.py      lists the uses, without a device
+    python -m torch_puone.migrate --fix train.py         shows the changes; --write makes them
 
 In a program of your own, `with cuda_as("puone"):` gives a block the same environment.
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import argparse
-import atexit
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from .places import Place
@@ -63,17 +62,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(device: str | None, program: Sequence[str], parser: argparse.ArgumentParser) -> int:
-    from .run import run_module, run_script, show_uses
-    from .scope import cuda_as
+    from .run import run_module, run_script
+    from .scope import enter_for_process
 
-    scope = cuda_as(device)
     try:
-        scope.__enter__()
+        enter_for_process(device)
     except RuntimeError as error:
         parser.error(str(error))
-    # Python ends threads, then runs what the program has registered for its end, then this.
-    atexit.register(scope.__exit__, None, None, None)
-    show_uses()
     if program[0] == "-m":
         run_module(program[1], program[2:])
         return 0
@@ -106,7 +101,6 @@ def _on_files(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
                 failed = True
     except FileNotFoundError as error:
         parser.error(str(error))
-    work: Callable[[argparse.Namespace, Path, bytes, str, list[Place]], bool]
     if options.report:
         changed = _report(options.format, [(path, places) for path, _, _, places in found])
     else:
@@ -189,7 +183,7 @@ def _parser() -> argparse.ArgumentParser:
     prog = f"python -m {package}"
     parser = argparse.ArgumentParser(
         prog=prog,
-        usage="%(prog)s [options] script.py ... | -m module ... | --report PATH ... | --fix PATH ...",
+        usage="%(prog)s [options] script.py ... | -m module ... | --report PATH ...|--fix PATH ...",
         description=DESCRIPTION % {"prog": prog, "package": package},
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

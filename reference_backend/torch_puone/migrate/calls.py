@@ -113,24 +113,19 @@ def load(real: Any, target: Target, notices: Notices) -> Any:
     def to_target(storage: Any, location: str) -> Any:
         return restore(storage, target.translated(location))
 
+    def placed(places: dict[str, Any], storage: Any, location: str) -> Any:
+        return to_target(storage, places.get(location, location))
+
     @functools.wraps(real)
     def call(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(map_location, dict):
-            asked = {key: target.translated(value) for key, value in map_location.items()}
-        else:
-            asked = target.translated(map_location)
+        asked: Any = target.translated(map_location)
+        if isinstance(asked, dict):
+            asked = {key: target.translated(value) for key, value in asked.items()}
         if asked != map_location:
             notices.use('the device "cuda" given to load', f"write {table.TYPE}")
-        if asked is None:
-            asked = to_target
-        elif isinstance(asked, dict):
-            places = asked
-
-            def placed(storage: Any, location: str) -> Any:
-                return to_target(storage, places.get(location, location))
-
-            asked = placed
-        return real(f, asked, *args, **kwargs)
+        if isinstance(asked, dict):
+            asked = functools.partial(placed, asked)
+        return real(f, to_target if asked is None else asked, *args, **kwargs)
 
     return call
 
@@ -142,14 +137,14 @@ def set_default_tensor_type(real: Any, target: Target, notices: Notices) -> Any:
     def call(t: Any) -> None:
         dtype = tensor_dtype(t)
         if dtype is None:
-            return real(t)
+            real(t)
+            return
         notices.use(
             "set_default_tensor_type of CUDA",
             f"write torch.set_default_device({table.TYPE}) and torch.set_default_dtype(dtype)",
         )
         torch.set_default_dtype(dtype)
         torch.set_default_device(target.type)
-        return None
 
     return call
 
@@ -187,10 +182,15 @@ def process_group(real: Any, target: Target, notices: Notices) -> Any:
 
 
 def _group_backend(asked: Any, target: Target, notices: Notices) -> Any:
-    """What takes the place of a backend's name such as "nccl" or "cpu:gloo,cuda:nccl"."""
+    """What takes the place of a backend's name such as "nccl" or "cpu:gloo,cuda:nccl".
+
+    "gloo" also serves CUDA devices, and only these: the target's tensors go to the target's backend.
+    """
+    backend = default_group_backend(target)
+    if isinstance(asked, str) and asked.lower() == "gloo" and backend not in (None, "gloo"):
+        return f"cpu:gloo,{target.type}:{backend}"
     if not isinstance(asked, str) or "nccl" not in asked.lower():
         return asked
-    backend = default_group_backend(target)
     if backend is None:
         raise NoEquivalent(
             f'the process group backend "nccl" has no equivalent on {target.type}: no backend is '

@@ -105,7 +105,7 @@ def _event_class(target: Target) -> Any:
 
 
 def _graph_class(target: Target) -> Any:
-    """The class of graphs with CUDA's methods, by the convention for its name; else the neutral one."""
+    """The class of graphs with CUDA's methods, by the usual name; else the neutral one."""
     vendors = getattr(target.module, f"{target.type.upper()}Graph", None)
     return vendors if hasattr(target.module, "graph") and vendors else torch.accelerator.Graph
 

@@ -56,6 +56,12 @@ class Proxy(ModuleType):
         else:
             vars(self)[name] = value  # what a program replaces there is its own, and ends with it
 
+    def __delattr__(self, name: str) -> None:
+        if name in vars(self):
+            del vars(self)[name]
+        else:
+            delattr(self._real, name)
+
     def __dir__(self) -> list[str]:
         return dir(self._real)
 

@@ -1,24 +1,42 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who uses CUDA, and what that person reads: a warning per line, an error where nothing replaces it.
+"""Who uses CUDA, and what is reported: a warning per line, an error where nothing replaces it.
 
-PyTorch's own code, the target's and this package's are not users. The module of the frame decides,
-by its name.
+PyTorch's own code, the target's and this package's are not users; the module of a frame decides, by
+its name. Python's library acts for the code that calls it.
 """
 
 from __future__ import annotations
 
+import functools
+import os
 import sys
+import sysconfig
 import threading
 import warnings
 from collections.abc import Iterable
 from types import FrameType
 
-#: Code between a user and what the user calls: this package, and the machinery of imports.
-_BETWEEN = (__package__, "importlib", "_frozen_importlib", "contextlib", "functools")
+import torch
+
+_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 
 
 class CudaUse(DeprecationWarning):
     """A line uses CUDA by name; the message says what to write for it."""
+
+
+def show_uses() -> None:
+    """Show every `CudaUse`, unless the person who started Python has chosen otherwise (-W).
+
+    Python hides DeprecationWarnings of imported modules.
+    """
+    if not sys.warnoptions:
+        warnings.simplefilter("always", CudaUse)
+
+
+def uses_are_shown() -> bool:
+    """Whether `show_uses` is in effect."""
+    return any(category is CudaUse for _, _, category, _, _ in warnings.filters)
 
 
 class NoEquivalent(AttributeError):
@@ -38,12 +56,22 @@ class Notices:
         self._lock = threading.Lock()
 
     def from_user(self) -> bool:
-        """Whether the code that called this package is a user's."""
+        """Whether the code that called this package is a user's.
+
+        What torch.compile traces is: nothing can be asked there.
+        """
+        if torch.compiler.is_dynamo_compiling():
+            return True
         frame = _outside(sys._getframe(1))
         return frame is not None and not self._is_own(frame)
 
     def use(self, what: str, advice: str) -> None:
-        """Warn the innermost user on the stack, if this line has not been warned of `what`."""
+        """Warn the innermost user on the stack, if this line has not been warned of `what`.
+
+        Nothing is reported of code that torch.compile traces.
+        """
+        if torch.compiler.is_dynamo_compiling():
+            return
         frame = _outside(sys._getframe(1))
         while frame is not None and (self._is_own(frame) or _is_between(frame)):
             frame = frame.f_back
@@ -67,12 +95,21 @@ def _name(frame: FrameType) -> str:
 
 
 def _is_between(frame: FrameType) -> bool:
+    """Whether this package or Python's library runs."""
     name = _name(frame)
-    return any(name == package or name.startswith(f"{package}.") for package in _BETWEEN)
+    ours = name == __package__ or name.startswith(f"{__package__}.")
+    return ours or _is_library(frame.f_code.co_filename)
+
+
+@functools.cache
+def _is_library(file: str) -> bool:
+    # By the file: programs have modules with names such as "test", too.
+    in_library = file.startswith(_LIBRARY) and "site-packages" not in file
+    return in_library or file.startswith("<frozen ")
 
 
 def _outside(frame: FrameType | None) -> FrameType | None:
-    """The first frame outside of this package."""
+    """The first frame outside of this package and of Python's library."""
     while frame is not None and _is_between(frame):
         frame = frame.f_back
     return frame

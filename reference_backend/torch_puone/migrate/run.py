@@ -6,10 +6,7 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-import warnings
 from collections.abc import Sequence
-
-from .notices import CudaUse
 
 
 def run_script(script: str, arguments: Sequence[str]) -> None:
@@ -29,12 +26,3 @@ def run_module(module: str, arguments: Sequence[str]) -> None:
     sys.argv = [module, *arguments]
     sys.path[0] = os.getcwd()
     runpy.run_module(module, run_name="__main__", alter_sys=True)
-
-
-def show_uses() -> None:
-    """Show every `CudaUse`, unless the person who started Python has chosen otherwise (-W).
-
-    Python hides DeprecationWarnings of imported modules.
-    """
-    if not sys.warnoptions:
-        warnings.simplefilter("always", CudaUse)

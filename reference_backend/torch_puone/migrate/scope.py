@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import importlib
 import sys
 import threading
 from collections.abc import Iterator
-from multiprocessing.process import BaseProcess
+from multiprocessing import spawn
 from typing import Any
 
 import torch
 
 from . import calls
 from .modules import PROXIED, Names
-from .notices import Notices
+from .notices import Notices, show_uses, uses_are_shown
 from .target import Target
-from .tensors import CudaMode
-from .workers import process_start, thread_start
+from .tensors import CudaMode, backward_function
+from .workers import preparation_data, thread_start
 
 _MISSING = object()
 _lock = threading.RLock()
@@ -48,6 +50,24 @@ def cuda_as(device: str | None = None) -> Iterator[None]:
             yield
     finally:
         scope.leave()
+
+
+def enter_for_process(device: str | None = None, show: bool = True, backend: str = "torch") -> None:
+    """Enter a block for the rest of this process. RuntimeError as from `cuda_as`.
+
+    It ends behind what the program registers for its end, which may still use the names.
+
+    Args:
+        device: as for `cuda_as`.
+        show: whether each `CudaUse` is shown (`show_uses`).
+        backend: a module to import first, of a backend that `import torch` may not load.
+    """
+    importlib.import_module(backend)
+    if show:
+        show_uses()
+    block = cuda_as(device)
+    block.__enter__()
+    atexit.register(block.__exit__, None, None, None)
 
 
 def _entered(device: str | None) -> _Scope:
@@ -107,10 +127,20 @@ class _Scope:
             real = getattr(owner, attribute)
             new = replace(real, self.target, self._notices)
             _substitute(undo, owner, attribute, new)
+        backward = torch.autograd.function.BackwardCFunction
+        _substitute(undo, backward, "apply", backward_function(backward.apply, self.mode()))
         start = thread_start(threading.Thread.start, self._in_thread)
         _substitute(undo, threading.Thread, "start", start)
-        spawn = process_start(BaseProcess.start, cuda_as, self.target.type)
-        _substitute(undo, BaseProcess, "start", spawn)
+        data = preparation_data(
+            spawn.get_preparation_data,
+            lambda: (
+                enter_for_process,
+                self.target.type,
+                uses_are_shown(),
+                self.target.import_name,
+            ),
+        )
+        _substitute(undo, spawn, "get_preparation_data", data)
 
     @contextlib.contextmanager
     def _in_thread(self) -> Iterator[None]:

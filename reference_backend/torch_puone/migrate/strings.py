@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -40,13 +40,14 @@ Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
 class Use:
     """A string in a place that makes it a device (or a process group backend)."""
 
-    what: str
     #: The argument of this call that it is, if it is one.
     call: cst.Call | None = None
     argument: cst.Arg | None = None
     compared: bool = False
-    #: Whether it is chosen by a conditional expression.
+    #: The innermost conditional expression that chooses it, if one does.
     conditional: cst.IfExp | None = None
+    #: Whether the string is what that expression has before its `if`.
+    is_first_choice: bool = False
 
 
 def device_use(node: cst.CSTNode, parent: Parent) -> Use | None:
@@ -61,34 +62,33 @@ def backend_use(node: cst.CSTNode, parent: Parent) -> Use | None:
 
 def _use(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Use | None:
     conditional: cst.IfExp | None = None
+    is_first = False
     child, above = node, parent(node)
     while isinstance(above, (cst.IfExp, cst.BooleanOperation, cst.BinaryOperation)):
         if isinstance(above, cst.IfExp):
             if child is above.test:
                 return None
-            conditional = conditional or above
+            if conditional is None:
+                conditional, is_first = above, child is above.body
         child, above = above, parent(above)
     chosen = conditional is not None and _offers_cpu(conditional)
+    found = Use(conditional=conditional, is_first_choice=is_first)
     if isinstance(above, cst.Arg):
-        return _argument(above, parent, names, conditional, chosen)
+        return _argument(found, above, parent, names, chosen)
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         return _comparison(above, parent, names)
     if chosen or names.search(_named_by(child, above, parent)):
-        return Use("assigned", conditional=conditional)
+        return found
     return None
 
 
 def _argument(
-    argument: cst.Arg,
-    parent: Parent,
-    names: re.Pattern[str],
-    conditional: cst.IfExp | None,
-    chosen: bool,
+    use: Use, argument: cst.Arg, parent: Parent, names: re.Pattern[str], chosen: bool
 ) -> Use | None:
     call = parent(argument)
     if not isinstance(call, cst.Call):
         return None
-    found = Use("argument", call, argument, conditional=conditional)
+    found = replace(use, call=call, argument=argument)
     callee = _last_name(call.func)
     if argument.keyword is not None:
         keyword = argument.keyword.value
@@ -101,7 +101,7 @@ def _argument(
     if callee == "startswith":
         receiver = call.func.value if isinstance(call.func, cst.Attribute) else None
         named = receiver is not None and names.search(_last_name(receiver) or "")
-        return Use("compared", compared=True) if named or _is_type(receiver) else None
+        return Use(compared=True) if named or _is_type(receiver) else None
     if callee in _OTHER_CALLS:
         return None
     if names is _BACKEND_NAME:
@@ -117,7 +117,7 @@ def _comparison(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Us
         if isinstance(side, cst.SimpleString):
             continue
         if _is_type(side) or names.search(cst.Module([]).code_for_node(side)):
-            return Use("compared", compared=True)
+            return Use(compared=True)
     return None
 
 
@@ -140,8 +140,9 @@ def _named_by(child: cst.CSTNode, above: cst.CSTNode | None, parent: Parent) -> 
         return code(above.key)
     if isinstance(above, cst.Arg):
         call = parent(above)
-        is_option = isinstance(call, cst.Call) and _last_name(call.func) == "add_argument"
-        return " ".join(code(arg) for arg in call.args if not arg.keyword) if is_option else ""
+        if not isinstance(call, cst.Call) or _last_name(call.func) != "add_argument":
+            return ""
+        return " ".join(code(arg) for arg in call.args if not arg.keyword)
     if isinstance(above, cst.Return):
         function: cst.CSTNode | None = above
         while function is not None and not isinstance(function, cst.FunctionDef):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What takes the place of each name of `torch.cuda` and its neighbours: data, read by all commands.
+"""What takes the place of each name of `torch.cuda` and its neighbours: data for all commands.
 
-A row names what to write instead, best first. `torch.accelerator.X` counts where the installed torch
-has it; `torch.get_device_module().X` is the module of the current accelerator, as `torch.cuda` is
-that of CUDA devices. A row without a replacement says why there is none.
+A row names what to write instead, best first. `torch.accelerator.X` counts where the installed
+torch has it; `torch.get_device_module().X` is the module of the current accelerator, as
+`torch.cuda` is that of CUDA devices. A row without a replacement says why there is none.
 """
 
 from __future__ import annotations
@@ -179,13 +179,15 @@ ROWS = (
         "cuda.cudart cuda.cudaStatus cuda.check_error cuda.current_blas_handle"
         " cuda.current_solver_handle cuda.get_arch_list cuda.get_gencode_flags cuda.profiler"
         " cuda.set_sync_debug_mode cuda.get_sync_debug_mode cuda.GreenContext"
-        " cuda.green_contexts cuda.gds cuda.tunable cuda.jiterator",
+        " cuda.green_contexts cuda.gds cuda.tunable cuda.jiterator cuda.has_magma cuda.sparse"
+        " cuda.DeferredCudaCallError",
     ),
     *_absent(
         "the allocator of a device is its backend's affair",
         "cuda.CUDAPluggableAllocator cuda.change_current_allocator cuda.get_allocator_backend"
         " cuda.MemPool cuda.use_mem_pool cuda.caching_allocator_alloc"
         " cuda.caching_allocator_delete cuda.caching_allocator_enable"
+        " cuda.caching_allocator_disabled"
         " cuda.list_gpu_processes cuda.reset_peak_host_memory_stats"
         " cuda.reset_accumulated_host_memory_stats",
     ),
@@ -270,7 +272,7 @@ def canonical(name: str) -> str:
 
 
 def find(name: str) -> Row | None:
-    """The row of a full name such as "torch.cuda.memory.memory_allocated"; None if there is none."""
+    """The row of a full name such as "torch.cuda.memory.memory_allocated", if there is one."""
     return _rows().get(canonical(name))
 
 

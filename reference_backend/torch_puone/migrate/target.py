@@ -32,7 +32,14 @@ class Target:
     @property
     def packages(self) -> set[str]:
         """The root package of the backend's own code."""
-        return {self.module.__name__.partition(".")[0]}
+        return {self.import_name.partition(".")[0]}
+
+    @property
+    def import_name(self) -> str:
+        """The module whose import makes the device known."""
+        # The module may be an object of another class.
+        is_module = isinstance(self.module, ModuleType)
+        return self.module.__name__ if is_module else self.module.__module__
 
     def translated(self, value: Any) -> Any:
         """The same value, or for a CUDA device - string or torch.device - the target's."""

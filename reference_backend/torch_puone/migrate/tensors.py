@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tensors, devices and factories: a mode that PyTorch offers each of its functions first.
 
-A mode belongs to a thread. PyTorch hands it on to the threads of a backward pass.
+A mode belongs to a thread, and PyTorch leaves it out of backward passes. So what is written in
+Python there, functions and the hooks of tensors, gets it back.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +18,9 @@ from . import table
 from .cuda_names import tensor_dtype
 from .notices import Notices
 from .target import Target
+
+#: What users know functions by that have other names in PyTorch.
+_NAMES = {"_parse_to": "Module.to"}
 
 
 class CudaMode(TorchFunctionMode):
@@ -29,7 +34,7 @@ class CudaMode(TorchFunctionMode):
             torch.Tensor.cuda: self._cuda,
             torch.Tensor.is_cuda.__get__: self._is_cuda,  # type: ignore[attr-defined]
             torch.Tensor.type: self._type,
-            torch.Tensor.backward: self._backward,
+            torch.Tensor.register_hook: self._register_hook,
         }
 
     def __torch_function__(
@@ -50,6 +55,7 @@ class CudaMode(TorchFunctionMode):
             new is not kwargs[name] for name, new in named.items()
         ):
             name = getattr(func, "__name__", "a function")
+            name = _NAMES.get(name, name)
             self._notices.use(f'the device "cuda" given to {name}', f"write {table.TYPE}")
         return func(*values, **named)
 
@@ -80,14 +86,20 @@ class CudaMode(TorchFunctionMode):
         self._notices.use("Tensor.type() of CUDA", f"write .to({table.DEVICE}, dtype)")
         return tensor.to(self._target.type, wanted, non_blocking=non_blocking)
 
-    def _backward(
-        self,
-        tensor: torch.Tensor,
-        gradient: Any = None,
-        retain_graph: bool | None = None,
-        create_graph: bool = False,
-        inputs: Any = None,
-    ) -> None:
-        # The function of a mode runs without it; hooks and functions written in Python need it.
-        with self:
-            torch.autograd.backward(tensor, gradient, retain_graph, create_graph, inputs=inputs)
+    def _register_hook(self, tensor: torch.Tensor, hook: Callable[[torch.Tensor], Any]) -> Any:
+        def inside(gradient: torch.Tensor) -> Any:
+            with self:
+                return hook(gradient)
+
+        return tensor.register_hook(inside)
+
+
+def backward_function(real: Any, mode: TorchFunctionMode) -> Any:
+    """`BackwardCFunction.apply`, which calls the backward of a function written in Python."""
+
+    @functools.wraps(real)
+    def apply(self: Any, *args: Any) -> Any:
+        with mode:
+            return real(self, *args)
+
+    return apply

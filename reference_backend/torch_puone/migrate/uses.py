@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Find every use of CUDA in a source file, without running it: names by their imports and scopes."""
+"""Find every use of CUDA in a source file, without running it: names by imports and scopes."""
 
 from __future__ import annotations
 
+import io
+import tokenize
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,16 +24,27 @@ def uses(source: bytes) -> tuple[str, list[Place]]:
     SyntaxError if it is not Python, with line and column.
     """
     try:
-        module = cst.parse_module(source)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        text = source.decode(encoding)
+        module = cst.parse_module(text)
+    except UnicodeDecodeError as error:
+        raise SyntaxError(str(error)) from error
     except cst.ParserSyntaxError as error:
+        _explain(source)
         where = ("", error.raw_line, error.raw_column + 1, None)
         raise SyntaxError(error.message, where) from error
-    except (UnicodeDecodeError, LookupError) as error:
-        raise SyntaxError(str(error)) from error
     wrapper = meta.MetadataWrapper(module, unsafe_skip_copy=True)
     finder = _Finder(_own_methods(module))
     wrapper.visit(finder)
-    return module.code, sorted(finder.places, key=lambda place: (place.start, place.what))
+    return text, sorted(finder.places, key=lambda place: (place.start, place.what))
+
+
+def _explain(source: bytes) -> None:
+    """Raise Python's own SyntaxError, which says more, if this Python finds one."""
+    try:
+        compile(source, "", "exec", dont_inherit=True)
+    except ValueError as error:  # a null byte
+        raise SyntaxError(str(error)) from error
 
 
 def _own_methods(module: cst.Module) -> set[str]:
@@ -102,7 +115,7 @@ class _Finder(cst.CSTVisitor):
         if short in ("torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler"):
             return self._amp_edits(node, short, call)
         replacement = row.replacement
-        if not row.drop_in or row.setting or replacement.startswith(table.MODULE):
+        if not row.drop_in or not replacement or replacement.startswith(table.MODULE):
             return ()  # the module of a machine without an accelerator is another one
         if call is not None and any(arg.keyword or arg.star for arg in call.args):
             return ()  # parameters have other names
@@ -193,8 +206,8 @@ class _Finder(cst.CSTVisitor):
             return
         owner, part = node.args[0].value, node.args[1].value.evaluated_value
         start = self._imported(owner)
-        name = f"{start}.{part}"
-        if start is not None and table.concerns(name):
+        name = f"{start}.{part!s}"
+        if start is not None and isinstance(part, str) and table.concerns(name):
             self._done.add(owner)
             row = table.find(name)
             self._add(node, name, row.advice if row else f"write {table.MODULE}")
@@ -220,10 +233,10 @@ class _Finder(cst.CSTVisitor):
             self._add(node, f'"{text}"', row.advice)
 
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:  # noqa: N802
-        first = node.parts[0] if node.parts else None
-        if isinstance(first, cst.FormattedStringText) and len(node.parts) == 2:
-            if strings.PREFIX.fullmatch(first.value):
-                self._add(node, 'the device "cuda:..."', _TYPED)
+        first = next(iter(node.parts), None)
+        text = first.value if isinstance(first, cst.FormattedStringText) else ""
+        if strings.PREFIX.fullmatch(text) and len(node.parts) == 2:
+            self._add(node, 'the device "cuda:..."', _TYPED)
         return True
 
     def _device(self, node: cst.SimpleString, text: str) -> None:
@@ -238,11 +251,16 @@ class _Finder(cst.CSTVisitor):
     ) -> tuple[Edit, ...]:
         if use.compared or not self._torch_is_bound(node):
             return ()
-        guarded = use.conditional is not None and _CODE(use.conditional.test) in _AVAILABLE
-        if not (guarded or self._goes_to_torch(use)):
+        if not (self._is_guarded(use) or self._goes_to_torch(use)):
             return ()  # a default may be evaluated where there is no accelerator
         index = text.removeprefix("cuda")
         return (self._over(node, f'f"{{{table.TYPE}}}{index}"' if index else table.TYPE),)
+
+    def _is_guarded(self, use: strings.Use) -> bool:
+        """Whether it is the first choice of `"cuda" if torch.cuda.is_available() else "cpu"`."""
+        if use.conditional is None or not use.is_first_choice:
+            return False
+        return _CODE(use.conditional.test) in _AVAILABLE
 
     def _goes_to_torch(self, use: strings.Use) -> bool:
         """Whether the string is an argument of torch's, which without CUDA would refuse it."""

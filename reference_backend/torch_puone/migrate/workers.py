@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Threads and processes that a program starts in a scope are in it, too.
 
-A forked process is anyway. A process that is spawned enters a scope of its own before it runs its
-target, but after it has imported the main module.
+A forked process is anyway: it is a copy.
 """
 
 from __future__ import annotations
@@ -13,10 +12,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-Scope = Callable[[], AbstractContextManager[Any]]
 
-
-def thread_start(real: Any, enter: Scope) -> Any:
+def thread_start(real: Any, enter: Callable[[], AbstractContextManager[Any]]) -> Any:
     """`threading.Thread.start`: the thread's `run` is inside of `enter()`."""
 
     @functools.wraps(real)
@@ -33,25 +30,26 @@ def thread_start(real: Any, enter: Scope) -> Any:
     return start
 
 
-class SpawnedTarget:
-    """The target of a process, in a scope. Pickled into the process that runs it."""
+class _Call:
+    """Calls a function with its arguments in the process that unpickles it, and is the result."""
 
-    def __init__(self, target: Callable[..., Any], scope: Callable[..., Any], device: str) -> None:
-        self._target, self._scope, self._device = target, scope, device
+    def __init__(self, function: Callable[..., Any], *arguments: object) -> None:
+        self._call = function, arguments
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        with self._scope(self._device):
-            return self._target(*args, **kwargs)
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return self._call
 
 
-def process_start(real: Any, scope: Callable[..., Any], device: str) -> Any:
-    """`multiprocessing.Process.start`: the target of the process is in `scope(device)`."""
+def preparation_data(real: Any, first: Callable[[], tuple[Any, ...]]) -> Any:
+    """`multiprocessing.spawn.get_preparation_data`: a spawned process makes the call `first()`,
+    (function, argument...), before anything else.
+
+    The data is the first thing that such a process reads. It imports the main module of the program
+    when it has read it; what that module imports by name must be substituted by then.
+    """
 
     @functools.wraps(real)
-    def start(self: Any) -> None:
-        target = getattr(self, "_target", None)
-        if target is not None and not isinstance(target, SpawnedTarget):
-            self._target = SpawnedTarget(target, scope, device)
-        real(self)
+    def data(name: str) -> dict[str, Any]:
+        return {**real(name), "cuda_as": _Call(*first())}
 
-    return start
+    return data
