@@ -164,6 +164,29 @@ def test_a_backend_in_other_words_is_left_out() -> None:
     assert names("import torch\nprint('nccl')\nlibrary = 'nccl'\nload('nccl')\n") == []
 
 
+def test_what_a_function_of_cuda_returns_is_not_a_name_of_cuda() -> None:
+    assert names("import torch\ntorch.cuda.current_stream().wait_stream(s)\n") == [
+        "torch.cuda.current_stream"
+    ]
+    assert names("import torch\nn = torch.cuda.get_device_properties(0).total_memory\n") == [
+        "torch.cuda.get_device_properties"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (
+            "torch.backends.cudnn.flags()",
+            "has no effect on other devices; it has the settings of cuDNN",
+        ),
+        ("torch.cuda._sleep(1)", "look whether torch.get_device_module() has it"),
+    ],
+)
+def test_names_without_a_row_have_advice(code: str, expected: str) -> None:
+    assert advice(f"import torch\n{code}\n") == expected
+
+
 def test_the_advice_says_when_there_is_no_equivalent() -> None:
     text = advice("import torch\ntorch.cuda.utilization()\n")
     assert text.startswith("has no equivalent: ")

@@ -184,7 +184,7 @@ def process_group(real: Any, target: Target, notices: Notices) -> Any:
 def _group_backend(asked: Any, target: Target, notices: Notices) -> Any:
     """What takes the place of a backend's name such as "nccl" or "cpu:gloo,cuda:nccl".
 
-    "gloo" also serves CUDA devices, and only these: the target's tensors go to the target's backend.
+    "gloo" also serves CUDA devices; the tensors of the target go to the target's backend.
     """
     backend = default_group_backend(target)
     if isinstance(asked, str) and asked.lower() == "gloo" and backend not in (None, "gloo"):

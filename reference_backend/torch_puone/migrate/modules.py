@@ -93,8 +93,7 @@ class Names:
         return (row is not None and row.setting) or name.startswith("torch.backends.")
 
     def warn(self, name: str) -> None:
-        row = table.find(name) or table.find(name.rpartition(".")[0])
-        self._notices.use(name, row.advice if row else f"write {table.MODULE}")
+        self._notices.use(name, table.advice(name))
 
     def get(self, real: ModuleType, name: str) -> Any:
         """What a user gets for `real.name`. AttributeError if the target has no such thing."""

@@ -29,7 +29,8 @@ class Row:
     instead: tuple[str, ...] = ()
     #: Why there is no replacement, or what differs.
     note: str = ""
-    #: Whether writing the replacement for the name is all there is to do.
+    #: Whether writing the replacement for the name is all there is to do, also for machines
+    #: without an accelerator, where parts of torch.cuda do nothing and torch.accelerator raises.
     drop_in: bool = True
     #: Whether the name is a setting of CUDA's libraries: accepted elsewhere, without effect.
     setting: bool = False
@@ -63,16 +64,18 @@ def _module(name: str) -> str:
     return f"{MODULE}.{name}"
 
 
-def _accelerated(names: str) -> Iterable[Row]:
+def _accelerated(names: str, drop_in: bool = True) -> Iterable[Row]:
     """Names that `torch.accelerator` has, or will have."""
     for name in names.split():
-        yield Row(f"torch.cuda.{name}", (f"torch.accelerator.{name}", _module(name)))
+        instead = (f"torch.accelerator.{name}", _module(name))
+        yield Row(f"torch.cuda.{name}", instead, drop_in=drop_in)
 
 
-def _renamed(**names: str) -> Iterable[Row]:
+def _renamed(drop_in: bool = True, **names: str) -> Iterable[Row]:
     """Names that `torch.accelerator` has under another one."""
     for name, other in names.items():
-        yield Row(f"torch.cuda.{name}", (f"torch.accelerator.{other}", _module(name)))
+        instead = (f"torch.accelerator.{other}", _module(name))
+        yield Row(f"torch.cuda.{name}", instead, drop_in=drop_in)
 
 
 def _of_the_module(names: str) -> Iterable[Row]:
@@ -96,20 +99,26 @@ _TENSORS = "BFloat16 Bool Byte Char Double Float Half Int Long Short"
 ROWS = (
     Row("torch.cuda", (MODULE,), "the module itself; its functions are listed by name"),
     *_accelerated(
-        "is_available device_count synchronize current_stream set_stream empty_cache"
-        " memory_allocated max_memory_allocated memory_reserved max_memory_reserved memory_stats"
+        "is_available device_count synchronize current_stream set_stream"
         " reset_accumulated_memory_stats reset_peak_memory_stats"
-        " manual_seed manual_seed_all seed seed_all initial_seed"
-        " get_rng_state get_rng_state_all set_rng_state set_rng_state_all"
+    ),
+    *_accelerated(
+        "empty_cache memory_allocated max_memory_allocated memory_reserved max_memory_reserved"
+        " memory_stats manual_seed manual_seed_all seed seed_all initial_seed"
+        " get_rng_state get_rng_state_all set_rng_state set_rng_state_all",
+        drop_in=False,
     ),
     *_renamed(
         current_device="current_device_index",
         set_device="set_device_index",
         mem_get_info="get_memory_info",
-        memory_cached="memory_reserved",
-        max_memory_cached="max_memory_reserved",
         reset_max_memory_allocated="reset_peak_memory_stats",
         reset_max_memory_cached="reset_peak_memory_stats",
+    ),
+    *_renamed(
+        drop_in=False,
+        memory_cached="memory_reserved",
+        max_memory_cached="max_memory_reserved",
     ),
     Row(
         "torch.cuda.device",
@@ -274,6 +283,15 @@ def canonical(name: str) -> str:
 def find(name: str) -> Row | None:
     """The row of a full name such as "torch.cuda.memory.memory_allocated", if there is one."""
     return _rows().get(canonical(name))
+
+
+def advice(name: str) -> str:
+    """What a person reads behind any name of CUDA, also one without a row."""
+    row = find(name)
+    while row is None and name.startswith("torch.backends."):
+        name = name.rpartition(".")[0]
+        row = find(name)
+    return row.advice if row else f"look whether {MODULE} has it"
 
 
 def concerns(name: str) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from libcst import metadata as meta
 from . import strings, table
 from .places import Edit, Place, Position
 
+#: What each file with a use of CUDA has somewhere.
+_MENTIONED = re.compile("cuda|cudnn|nccl|NCCL|CUDA|CUBLAS")
 _TYPED = f"write {table.TYPE}"
 _CODE = cst.Module([]).code_for_node
 
@@ -33,6 +36,8 @@ def uses(source: bytes) -> tuple[str, list[Place]]:
         _explain(source)
         where = ("", error.raw_line, error.raw_column + 1, None)
         raise SyntaxError(error.message, where) from error
+    if not _MENTIONED.search(text):
+        return text, []  # spares resolving its names
     wrapper = meta.MetadataWrapper(module, unsafe_skip_copy=True)
     finder = _Finder(_own_methods(module))
     wrapper.visit(finder)
@@ -102,36 +107,20 @@ class _Finder(cst.CSTVisitor):
         call = self._parent(node)
         if not (isinstance(call, cst.Call) and call.func is node):
             call = None
-        row = table.find(name)
-        advice = row.advice if row else f"write {table.MODULE}.{name.removeprefix('torch.cuda.')}"
-        self._add(node, name, advice, self._name_edits(node, name, row, call))
+        edits = self._name_edits(node, name, table.find(name), call)
+        self._add(node, name, table.advice(name), edits)
 
     def _name_edits(
         self, node: cst.Attribute | cst.Name, name: str, row: table.Row | None, call: Any
     ) -> tuple[Edit, ...]:
         if row is None or not self._torch_is_bound(node) or not self._is_read(node):
             return ()
-        short = table.canonical(name)
-        if short in ("torch.cuda.amp.autocast", "torch.cuda.amp.GradScaler"):
-            return self._amp_edits(node, short, call)
         replacement = row.replacement
         if not row.drop_in or not replacement or replacement.startswith(table.MODULE):
             return ()  # the module of a machine without an accelerator is another one
         if call is not None and any(arg.keyword or arg.star for arg in call.args):
             return ()  # parameters have other names
         return (self._over(node, replacement),)
-
-    def _amp_edits(self, node: cst.CSTNode, name: str, call: Any) -> tuple[Edit, ...]:
-        if call is None:
-            return ()
-        if name.endswith("autocast") and any(not arg.keyword or arg.star for arg in call.args):
-            return ()  # the order of parameters differs
-        comma = ", " if call.args else ""
-        start = self._start(call.args[0]) if call.args else self._before_close(call)
-        return (
-            self._over(node, name.replace("torch.cuda.amp", "torch.amp")),
-            Edit(start, start, f"{table.TYPE}{comma}"),
-        )
 
     # Imports
 
@@ -157,9 +146,7 @@ class _Finder(cst.CSTVisitor):
         return False
 
     def _imports(self, node: cst.ImportAlias, name: str) -> None:
-        row = table.find(name)
-        advice = row.advice if row else f"write {table.MODULE} where it is used"
-        self._add(node, f"import of {name}", advice)
+        self._add(node, f"import of {name}", table.advice(name))
 
     # Calls
 
@@ -209,8 +196,7 @@ class _Finder(cst.CSTVisitor):
         name = f"{start}.{part!s}"
         if start is not None and isinstance(part, str) and table.concerns(name):
             self._done.add(owner)
-            row = table.find(name)
-            self._add(node, name, row.advice if row else f"write {table.MODULE}")
+            self._add(node, name, table.advice(name))
 
     # Strings
 
@@ -270,7 +256,7 @@ class _Finder(cst.CSTVisitor):
         if isinstance(function, cst.Attribute) and function.attr.value == "to":
             return use.argument is use.call.args[0] or use.argument.keyword is not None
         name = self._imported(function)
-        return name is not None and name.startswith("torch.")
+        return name is not None and not _LENIENT.search(name)
 
     def _is_torch_device(self, call: cst.Call | None) -> bool:
         return call is not None and self._imported(call.func) == "torch.device"
@@ -279,6 +265,11 @@ class _Finder(cst.CSTVisitor):
 
     def _imported(self, node: cst.CSTNode) -> str | None:
         """The full name of what was imported from torch under this name."""
+        part = node
+        while isinstance(part, cst.Attribute):
+            part = part.value
+        if not isinstance(part, cst.Name):
+            return None  # libcst names an attribute of what a call returns, too
         names = self.get_metadata(meta.QualifiedNameProvider, node, None) or ()
         for name in names:
             if name.source is meta.QualifiedNameSource.IMPORT and name.name.startswith("torch."):
@@ -325,6 +316,8 @@ class _Finder(cst.CSTVisitor):
         self.places.append(Place(self._start(node), what, advice, edits))
 
 
+#: What takes "cuda" on a machine without CUDA, too.
+_LENIENT = re.compile(r"autocast|\.amp\.|\.DataLoader$|\.fork_rng$|\.profiler\.")
 _AVAILABLE = ("torch.cuda.is_available()", "torch.accelerator.is_available()")
 _GROUP_BACKEND = (
     "leave the backend out, or write"
