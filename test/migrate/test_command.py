@@ -6,20 +6,23 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 import torch_puone
-from torch_puone.migrate import cuda_as
+from torch_puone.migrate import CudaUse, NoEquivalent, cuda_as
 from torch_puone.migrate.__main__ import _divided, main
-from torch_puone.migrate.run import run_script
+from torch_puone.migrate.run import run_module, run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def migrate(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def migrate(*arguments: str) -> subprocess.CompletedProcess[str]:
     paths = [str(ROOT / "reference_backend"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run(
         [sys.executable, "-m", "torch_puone.migrate", *arguments],
@@ -28,7 +31,6 @@ def migrate(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
             "PYTHONPATH": os.pathsep.join(paths),
             "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
             "PUONE_DRIVER": "sim",
-            **environment,
         },
         capture_output=True,
         text=True,
@@ -88,50 +90,55 @@ def test_a_program_runs_with_its_arguments_helpers_processes_and_exit_code(tmp_p
     assert any(line.startswith(f"{script}:8: CudaUse: the device") for line in warnings)
 
 
-def test_an_error_of_the_program_is_shown_with_its_line(tmp_path: Path) -> None:
+@contextmanager
+def here() -> Iterator[None]:
+    """A block in this process, whose arguments and path stay."""
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(), cuda_as("puone"):
+        warnings.simplefilter("ignore", CudaUse)
+        patch.setattr(sys, "argv", list(sys.argv))
+        patch.setattr(sys, "path", list(sys.path))
+        yield
+
+
+def test_an_error_of_the_program_is_its_own(tmp_path: Path) -> None:
     script = write(tmp_path / "program.py", "import torch\ntorch.cuda.utilization()\n")
-    done = migrate(script, PYTHONWARNINGS="ignore")
-    assert done.returncode == 1
-    assert f'File "{script}", line 2, in <module>' in done.stderr
-    assert "NoEquivalent: torch.cuda.utilization has no equivalent on puone: " in done.stderr
-    assert "CudaUse" not in done.stderr
+    with pytest.raises(NoEquivalent, match="utilization has no equivalent") as caught, here():
+        run_script(script, [])
+    assert 2 in [entry.lineno + 1 for entry in caught.traceback if str(entry.path) == script]
 
 
-def test_a_module_runs_as_with_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(
-        tmp_path / "program.py",
-        "import sys, torch\nprint(sys.argv[1:], torch.ones(1).cuda().device)\n",
-    )
+def test_a_module_runs_as_with_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "import sys, torch\nprint(sys.argv[1:], __name__, torch.ones(1).cuda().device)\n"
+    write(tmp_path / "migrated_program.py", code)
     monkeypatch.chdir(tmp_path)
-    done = migrate("-m", "program", "--epochs", "1")
-    assert done.stdout == "['--epochs', '1'] puone:0\n", done.stderr
+    with here():
+        run_module("migrated_program", ["--epochs", "1"])
+    assert capsys.readouterr().out == "['--epochs', '1'] __main__ puone:0\n"
 
 
 def test_a_program_with_a_syntax_error_says_so(tmp_path: Path) -> None:
     script = write(tmp_path / "program.py", "x = (\n")
-    with pytest.raises(SyntaxError, match="was never closed"), cuda_as("puone"):
-        run(script)
-
-
-def run(script: str) -> None:
-    """Run in this process, whose arguments and path stay."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", list(sys.argv))
-        patch.setattr(sys, "path", list(sys.path))
+    with pytest.raises(SyntaxError, match="was never closed"), here():
         run_script(script, [])
 
 
-def test_a_program_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    done = migrate("no/such/program.py")
-    assert done.returncode == 2
-    assert "no/such/program.py: No such file or directory" in done.stderr
-
-
-def test_an_unknown_device_is_wrong_usage(tmp_path: Path) -> None:
-    script = write(tmp_path / "program.py", "print('ran')\n")
-    done = migrate("--device", "nochip", script)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no device type 'nochip' here" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["no/such/program.py"], "no/such/program.py: No such file or directory"),
+        (["-m"], "argument -m: expected the name of a module"),
+        (["--device", "nochip", __file__], "there is no device type 'nochip' here"),
+    ],
+)
+def test_a_program_that_cannot_run_is_wrong_usage(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

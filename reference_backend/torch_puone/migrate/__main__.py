@@ -61,22 +61,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _run(options.device, program, parser)
 
 
-def _run(device: str | None, program: Sequence[str], parser: argparse.ArgumentParser) -> int:
+def _run(device: str | None, program: list[str], parser: argparse.ArgumentParser) -> int:
     from .run import run_module, run_script
     from .scope import enter_for_process
 
+    is_module = program[0] == "-m"
+    try:
+        if is_module:
+            del program[0]
+        else:
+            open(program[0]).close()  # runpy would say less
+        name = program[0]
+    except OSError as error:
+        parser.error(f"{program[0]}: {error.strerror}")
+    except IndexError:
+        parser.error("argument -m: expected the name of a module")
     try:
         enter_for_process(device)
     except RuntimeError as error:
         parser.error(str(error))
-    if program[0] == "-m":
-        run_module(program[1], program[2:])
-        return 0
-    try:
-        open(program[0]).close()
-    except OSError as error:
-        parser.error(f"{program[0]}: {error.strerror}")
-    run_script(program[0], program[1:])
+    run = run_module if is_module else run_script
+    run(name, program[1:])
     return 0
 
 

@@ -12,10 +12,8 @@ from collections.abc import Sequence
 def run_script(script: str, arguments: Sequence[str]) -> None:
     """`python script arguments`: the same `sys.argv`, `sys.path[0]` and `__main__`.
 
-    Raises what the script raises, SystemExit included; OSError if it cannot be read.
+    Raises what the script raises, SystemExit included.
     """
-    with open(script, "rb"):
-        pass  # runpy would look for a package in its place, and say less
     sys.argv = [script, *arguments]
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
