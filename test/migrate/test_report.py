@@ -129,6 +129,8 @@ def test_a_string_that_is_a_device_is_found(use: str) -> None:
         "f'on cuda:{rank}'",
         "device = 'cudnn'",
         "device = b'cuda'",
+        "torch.autograd.profiler.profile(use_cuda=False)",
+        "train(use_cuda=True)",
     ],
 )
 def test_a_string_that_only_looks_like_a_device_is_left_out(code: str) -> None:
@@ -149,6 +151,7 @@ def test_a_string_that_only_looks_like_a_device_is_left_out(code: str) -> None:
         ("getattr(torch.cuda, 'synchronize')()", "torch.cuda.synchronize"),
         ("use = torch.cuda", "torch.cuda"),
         ("torch.version.cuda", "torch.version.cuda"),
+        ("torch.autograd.profiler.profile(use_cuda=True)", "profile(use_cuda=True)"),
         ("torch.cuda.memory.memory_allocated()", "torch.cuda.memory.memory_allocated"),
         (
             "activities = [torch.profiler.ProfilerActivity.CUDA]",

@@ -514,6 +514,13 @@ def test_the_profiler_records_the_device_for_cuda() -> None:
     assert any("supported_activities" in text for text in messages)
 
 
+def test_the_older_profiler_records_the_device_for_cuda() -> None:
+    with migrated() as messages:
+        assert torch.autograd.profiler.profile(use_cuda=True).use_device == "puone"
+        assert torch.autograd.profiler.profile().use_device is None
+    assert len([text for text in messages if text.startswith("profile(use_cuda=True)")]) == 1
+
+
 def test_the_default_tensor_type_is_the_device_and_dtype() -> None:
     with migrated():
         try:

@@ -168,6 +168,19 @@ def profile(real: Any, target: Target, notices: Notices) -> Any:
     return init
 
 
+def autograd_profile(real: Any, target: Target, notices: Notices) -> Any:
+    """`torch.autograd.profiler.profile.__init__`, which has an argument for CUDA."""
+
+    @functools.wraps(real)
+    def init(self: Any, *args: Any, use_cuda: bool = False, **kwargs: Any) -> None:
+        if use_cuda:
+            notices.use("profile(use_cuda=True)", f"write use_device={table.TYPE}")
+            kwargs["use_device"] = None if target.type == "cpu" else target.type
+        real(self, *args, **kwargs)
+
+    return init
+
+
 def process_group(real: Any, target: Target, notices: Notices) -> Any:
     """`init_process_group` and `new_group`: the target's backend for "nccl"."""
 

@@ -126,8 +126,7 @@ class Names:
             if value is not None:
                 advice = row.advice if row else f"write {expression}"
                 return advice, self._announced(full, advice, value)
-        real_value = getattr(real, name)  # AttributeError: CUDA has no such thing, either
-        del real_value
+        getattr(real, name)  # AttributeError: CUDA has no such thing, either
         why = f": {row.note}" if row and row.note else ""
         return f"has no equivalent on {self._target.type}{why}", _NOTHING
 

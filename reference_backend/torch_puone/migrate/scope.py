@@ -168,6 +168,7 @@ def _substitutions() -> Iterator[tuple[Any, str, calls.Replace]]:
     yield torch.amp.GradScaler, "__init__", calls.grad_scaler
     yield torch.utils.data.DataLoader, "__init__", calls.method
     yield torch.profiler.profile, "__init__", calls.profile
+    yield torch.autograd.profiler.profile, "__init__", calls.autograd_profile
     for name in ("Generator", "Stream", "Event"):
         yield torch, name, calls.device_class
     for owner in (torch, torch.serialization):

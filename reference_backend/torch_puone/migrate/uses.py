@@ -152,12 +152,21 @@ class _Finder(cst.CSTVisitor):
 
     def visit_Call(self, node: cst.Call) -> None:  # noqa: N802
         function = node.func
+        self._profile(node)
         if not isinstance(function, cst.Attribute):
             self._getattr(node)
             return
         name = self._imported(function)
         if function.attr.value == "cuda" and (name is None or not table.concerns(name)):
             self._moved(node, function)
+
+    def _profile(self, node: cst.Call) -> None:
+        """`torch.autograd.profiler.profile(use_cuda=True)`."""
+        if self._imported(node.func) != "torch.autograd.profiler.profile":
+            return
+        for arg in node.args:
+            if arg.keyword and arg.keyword.value == "use_cuda" and _CODE(arg.value) == "True":
+                self._add(arg, "profile(use_cuda=True)", f"write use_device={table.TYPE}")
 
     def _moved(self, node: cst.Call, function: cst.Attribute) -> None:
         """`.cuda()` of a tensor or module."""
