@@ -125,6 +125,7 @@ def test_a_string_that_is_a_device_is_found(use: str) -> None:
         "raise ValueError('cuda')",
         "mode == 'cuda'",
         "'cuda' if 'cuda' == mode else 1",
+        "device = 'a' if 'cuda' else 'cpu'",
         "name = 'cuda'",
         "f'on cuda:{rank}'",
         "device = 'cudnn'",

@@ -165,6 +165,26 @@ def test_a_graph_is_captured_and_replayed() -> None:
         assert value.item() == 2
 
 
+def test_the_neutral_graph_is_captured_where_the_backend_has_no_class_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(torch_puone, "PUONEGraph")
+    with migrated():
+        value = torch.zeros(1, device="cuda")
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph, stream=torch.cuda.Stream()):
+            value += 1
+        graph.replay()
+        torch.cuda.synchronize()
+        assert value.item() == 1
+        of_a_pool: Any = {"pool": (0, 1)}
+        with (
+            pytest.raises(NoEquivalent, match="graph with a pool or options has no equivalent"),
+            torch.cuda.graph(graph, **of_a_pool),
+        ):
+            pass
+
+
 def test_mixed_precision_runs_by_all_its_names() -> None:
     model, x = torch.nn.Linear(2, 1), torch.ones(1, 2)
     with migrated():
@@ -541,6 +561,8 @@ def test_another_device_type_takes_the_place_of_cuda_too() -> None:
         torch.cuda.synchronize()
         with torch.cuda.stream(torch.cuda.current_stream()):
             pass
+        for name in ("CUDAGraph", "graph", "memory_allocated", "get_device_name"):
+            assert not hasattr(torch.cuda, name)
         with torch.cuda.amp.autocast(dtype=torch.bfloat16):
             assert (x.view(1, 2) @ x.view(2, 1)).dtype is torch.bfloat16
 

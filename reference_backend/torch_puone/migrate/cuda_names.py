@@ -107,10 +107,16 @@ def _event_class(target: Target) -> Any:
 def _graph_class(target: Target) -> Any:
     """The class of graphs with CUDA's methods, by the usual name; else the neutral one."""
     vendors = getattr(target.module, f"{target.type.upper()}Graph", None)
-    return vendors if hasattr(target.module, "graph") and vendors else torch.accelerator.Graph
+    if vendors and hasattr(target.module, "graph"):
+        return vendors
+    return target.resolve("torch.accelerator.Graph")  # PyTorch 2.11 has none
 
 
 def _graph(target: Target) -> Any:
+    graph_class = _graph_class(target)
+    if graph_class is None:
+        return None
+
     @contextlib.contextmanager
     def neutral(
         cuda_graph: Any, pool: Any = None, stream: Any = None, **options: Any
@@ -124,8 +130,8 @@ def _graph(target: Target) -> Any:
             yield
 
     def graph(cuda_graph: Any, *args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
-        neutral_graph = _graph_class(target) is torch.accelerator.Graph
-        make = neutral if neutral_graph else target.module.graph
+        is_vendors = graph_class is not target.resolve("torch.accelerator.Graph")
+        make = target.module.graph if is_vendors else neutral
         return make(cuda_graph, *args, **kwargs)
 
     return graph
@@ -246,7 +252,7 @@ def _mark(target: Target) -> Any:
     return mark
 
 
-#: Name -> what makes it for a target.
+#: Name -> what makes it for a target; None if this torch cannot.
 ADAPTERS: dict[str, Callable[[Target], Any]] = {
     "torch.cuda.device": _device,
     "torch.cuda.stream": _stream,

@@ -116,9 +116,9 @@ class Names:
         full = f"{real.__name__}.{name}"
         short = table.canonical(full)
         row = table.find(full)
-        if short in ADAPTERS:
-            assert row is not None
-            return row.advice, self._announced(full, row.advice, ADAPTERS[short](self._target))
+        adapter = ADAPTERS.get(short)
+        if row is not None and adapter is not None and (value := adapter(self._target)) is not None:
+            return row.advice, self._announced(full, row.advice, value)
         path = full.removeprefix("torch.cuda.")
         candidates = row.instead if row else (f"{table.MODULE}.{path}",)
         for expression in candidates:

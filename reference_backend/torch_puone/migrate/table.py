@@ -189,6 +189,7 @@ ROWS = (
         " cuda.current_solver_handle cuda.get_arch_list cuda.get_gencode_flags cuda.profiler"
         " cuda.set_sync_debug_mode cuda.get_sync_debug_mode cuda.GreenContext"
         " cuda.green_contexts cuda.gds cuda.tunable cuda.jiterator cuda.has_magma cuda.sparse"
+        " cuda.export_dot cuda.export_graph_data cuda.graph_annotations"
         " cuda.DeferredCudaCallError",
     ),
     *_absent(
