@@ -131,6 +131,18 @@ def test_functions_of_torch_cuda_are_those_of_the_device() -> None:
     assert "torch.cuda.get_device_name: write torch.get_device_module().get_device_name" in messages
 
 
+def test_functions_are_the_same_each_time_and_values_are_those_of_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with migrated():
+        assert torch.cuda.synchronize is torch.cuda.synchronize
+        assert torch.cuda.Stream is torch.cuda.Stream
+        pair: list[Any] = [(1,), (1, 2)]
+        for generators in pair:
+            monkeypatch.setattr(torch_puone, "default_generators", generators)
+            assert torch.cuda.default_generators == generators
+
+
 def test_streams_and_events_order_work() -> None:
     with migrated():
         stream = torch.cuda.Stream()

@@ -77,7 +77,7 @@ class Names:
         self._target = target
         self._notices = notices
         self._proxies: dict[ModuleType, Proxy] = {}
-        self._found: dict[str, Any] = {}
+        self._found: dict[str, tuple[str, Any]] = {}
         self.open = True
 
     def for_user(self) -> bool:
@@ -104,9 +104,9 @@ class Names:
             value = getattr(real, name)
             self.warn(full)
             return value
-        if full not in self._found:
-            self._found[full] = self._find(real, name)
-        advice, value = self._found[full]
+        advice, value = self._found.get(full) or self._find(real, name)
+        if callable(value):
+            self._found[full] = advice, value  # the same each time; values may change
         self._notices.use(full, advice)
         if value is _NOTHING:
             raise NoEquivalent(f"{full} {advice}", name=name, obj=real)
