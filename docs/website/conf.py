@@ -33,8 +33,8 @@ source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 nitpicky = True
 # Types of others, of which there is no inventory without a network; those of ours must be found.
 nitpick_ignore_regex = [
-    (r"py:.*", r"(?!torch\.puone|torch_puone|torch_conformance\.authoring\.api).*|.*\._[a-z]\w*.*"),
-    (r"(c|cpp):.*", r"(?!puone).*|puone_\w+_s"),
+    (r"py:.*", r"(?!torch\.puone|torch_puone|torch_conformance\.authoring\.api).*|.*\._[A-Za-z]\w*"),
+    (r"(c|cpp):.*", r"(?!puone).*|puone_\w+_s|puone_dtype"),
 ]
 
 myst_enable_extensions = ["html_image"]

@@ -80,12 +80,15 @@ def _page(surface: str) -> str:
     return f"{requirements.DIRECTORY}/{surface}.rst"
 
 
-def _focusable(
+def _accessible(
     app: Sphinx, pagename: str, template: str, context: dict[str, Any], doctree: nodes.document
 ) -> None:
-    """Code that is wider than the page can be scrolled with the keyboard, too."""
-    if "body" in context:
-        context["body"] = context["body"].replace("<pre>", '<pre tabindex="0">')
+    """Complete what the theme leaves out for readers without a mouse or a screen."""
+    # Code that is wider than the page is scrolled with the keyboard, too.
+    context["body"] = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
+    context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
 
 
 _REQUIREMENTS = catalogue.load()
@@ -95,5 +98,5 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     """What Sphinx calls."""
     app.add_post_transform(RequirementIds)
     app.add_post_transform(Chapters)
-    app.connect("html-page-context", _focusable)
+    app.connect("html-page-context", _accessible, priority=900)  # after the theme
     return {"parallel_read_safe": True, "parallel_write_safe": False}
