@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import re
 import subprocess
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,8 +100,7 @@ def pages() -> Iterator[tuple[str, str]]:
 def entities(header: str) -> list[Entity]:
     """What a header declares for others; raises HeaderError."""
     text = (ROOT / header).read_text()
-    cursors = [each for each in _parsed(header).cursor.get_children() if _in_file(each, header)]
-    return _grouped([each for cursor in cursors for each in _unwrapped(cursor)], text)
+    return _grouped([each for cursor in _cursors(header) for each in _unwrapped(cursor)], text)
 
 
 def introduction(header: str) -> str:
@@ -135,20 +135,33 @@ def _directive(entity: Entity, indent: str = "") -> str:
 
 
 @functools.cache
-def _parsed(header: str) -> TranslationUnit:
+def _cursors(header: str) -> list[Cursor]:
+    """What a header has at its top; the headers of a page are parsed together."""
+    page = next((page.headers for page in listed() if header in page.headers), (header,))
+    found = defaultdict(list)
+    for cursor in _parsed(page).cursor.get_children():
+        if cursor.location.file is not None:
+            found[cursor.location.file.name].append(cursor)
+    return found[str(ROOT / header)]
+
+
+@functools.cache
+def _parsed(included: tuple[str, ...]) -> TranslationUnit:
+    main = str(ROOT / "page.cpp")  # never written
     unit = cindex.Index.create().parse(
-        str(ROOT / header),
+        main,
         [
             *("-xc++", "-std=c++20", "-fparse-all-comments", "-nostdinc"),
             *(f"-I{ROOT / directory}" for directory in INCLUDE),
             *(f"-isystem{directory}" for directory in _system()),
         ],
+        unsaved_files=[(main, "".join(f'#include "{ROOT / name}"\n' for name in included))],
         options=TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
         | TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD,
     )
     for diagnostic in unit.diagnostics:
         if diagnostic.severity >= cindex.Diagnostic.Error:
-            raise HeaderError(f"{header}: {diagnostic}")
+            raise HeaderError(str(diagnostic))
     return unit
 
 
@@ -159,10 +172,6 @@ def _system() -> list[str]:
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
     listed = said.partition("#include <...> search starts here:")[2].partition("End of")[0]
     return [*torch.utils.cpp_extension.include_paths(), *listed.split()]
-
-
-def _in_file(cursor: Cursor, header: str) -> bool:
-    return cursor.location.file is not None and cursor.location.file.name == str(ROOT / header)
 
 
 def _unwrapped(cursor: Cursor) -> Iterator[Cursor]:

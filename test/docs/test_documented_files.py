@@ -47,6 +47,7 @@ def test_the_lie_of_the_example_can_be_planted(tmp_path: Path) -> None:
     example = block("test/liars/README.md", "guard_does_not_restore:")
     (tmp_path / "guards.yaml").write_text(example)
     (lie,) = load_lies(tmp_path).values()
-    assert lie.requirements == tuple(yaml.safe_load(example)["guard_does_not_restore"]["requirements"])
+    assert lie.requirements == tuple(yaml.safe_load(example)[lie.id]["requirements"])
     source = (ROOT / "csrc/runtime/guard.cpp").read_text()
-    assert source != source[: lie.spot(source)[0]]
+    begin, end = lie.spot(source)
+    assert source[begin:end] == "restoreCurrentDevice(device.index());"
