@@ -7,14 +7,16 @@ from collections import defaultdict
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.typing import ExtensionMetadata
-from website import requirements
-from website.sources import reference
 
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.chapters import chapters
+from website import requirements
+from website.sources import reference
+
 
 class RequirementIds(SphinxPostTransform):
     """An id of a requirement in backticks is a link to it."""
@@ -70,7 +72,7 @@ def _section(document: nodes.document, anchor: str) -> nodes.section | None:
 
 def _linked(node: nodes.Node) -> bool:
     while node is not None and not isinstance(node, nodes.document):
-        if isinstance(node, (nodes.reference, nodes.title)) or node.tagname == "pending_xref":
+        if isinstance(node, (nodes.reference, nodes.title, pending_xref)):
             return True
         node = node.parent
     return False

@@ -22,6 +22,7 @@ import yaml
 from clang import cindex
 from clang.cindex import AccessSpecifier, Cursor, TranslationUnit
 from clang.cindex import CursorKind as Kind
+
 from website.restructured import escaped, heading
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,7 +115,9 @@ def introduction(header: str) -> str:
 
 def _header(header: str) -> str:
     include = re.sub(r"^csrc/(extension/include/)?", "", header)
-    listed = [f"{heading(include, '-')}\n{_prose(introduction(header))}\n\n:File: :source:`{header}`\n"]
+    listed = [
+        f"{heading(include, '-')}\n{_prose(introduction(header))}\n\n:File: :source:`{header}`\n"
+    ]
     scope = None
     for entity in entities(header):
         if entity.scope != scope:
@@ -259,7 +262,9 @@ def _comment(cursor: Cursor, text: str) -> str:
     if cursor.kind != Kind.MACRO_DEFINITION:
         return _plain(cursor.raw_comment or "")
     above = text[: text.rfind("\n", 0, cursor.extent.start.offset) + 1]
-    comment = re.search(r"(?:/\*(?:(?!\*/).)*\*/\n|(?://[^\n]*\n)+)(?:#if[^\n]*\n)?\Z", above, re.DOTALL)
+    comment = re.search(
+        r"(?:/\*(?:(?!\*/).)*\*/\n|(?://[^\n]*\n)+)(?:#if[^\n]*\n)?\Z", above, re.DOTALL
+    )
     return _plain(comment[0]) if comment else ""
 
 
@@ -291,7 +296,9 @@ def _head(written: str) -> str:
     for index, character in enumerate(written):
         depth += (character in "(<[") - (character in ")>]")
         colon = character == ":" and ":" not in (written[index - 1], written[index + 1 : index + 2])
-        if depth == 0 and (character == "{" or (colon and written[:index].endswith((") ", " noexcept ")))):
+        if depth == 0 and (
+            character == "{" or (colon and written[:index].endswith((") ", " noexcept ")))
+        ):
             return written[:index].strip()
     return written.strip()
 
@@ -316,5 +323,7 @@ def _prose(comment: str) -> str:
         if item and lines and lines[-1] and not lines[-1].startswith(("- ", "  ")):
             lines.append("")
         inside = bool(lines) and lines[-1].startswith(("- ", "  "))
-        lines.append(("  " if inside and text and not item else "") + escaped(" ".join(text.split())))
+        lines.append(
+            ("  " if inside and text and not item else "") + escaped(" ".join(text.split()))
+        )
     return "\n".join(lines)

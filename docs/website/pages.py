@@ -51,9 +51,9 @@ def lay_out(directory: Path) -> None:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, directory / name)
     _write(directory / "index.md", (ROOT / "README.md").read_text() + NAVIGATION.read_text())
-    for name, text in (*requirements.pages(), *python.pages(), *headers.pages()):
-        kept.add(directory / name)
-        _write(directory / name, text)
+    for page, text in (*requirements.pages(), *python.pages(), *headers.pages()):
+        kept.add(directory / page)
+        _write(directory / page, text)
     for file in directory.rglob("*"):
         if file.is_file() and file not in kept:
             file.unlink()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The pages of the Python interface: which names each has is in python.yaml, the rest is autodoc's."""
+"""The pages of the Python interface: python.yaml says which names, autodoc does the rest."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+
 from website.restructured import heading
 
 DIRECTORY = "python"

@@ -84,12 +84,12 @@ def _index() -> str:
     toctree = "\n".join(f"   {surface}" for surface in chapters())
     return f"""\
 {heading("Requirements", "=")}
-This part lists every requirement of the suite: what it demands, why, where PyTorch says so, and which
-checks verify it. There are {count}, in {len(chapters())} chapters, in the order in which a new backend
-meets them.
+This page lists the chapters of the suite, in the order in which a new backend meets them. Their
+pages list all {count} requirements: what each demands, why, where PyTorch says so, and which
+checks verify it.
 
-A requirement has a :doc:`keyword and a tier </docs/glossary>`. Its checks run only on a backend that has
-the :doc:`capabilities <{MANUAL}>` that it needs.
+A requirement has a :doc:`keyword and a tier </docs/glossary>`. Its checks run only on a backend
+that has the :doc:`capabilities <{MANUAL}>` that it needs.
 
 .. list-table::
    :header-rows: 1
@@ -112,9 +112,12 @@ def _chapter(chapter: Chapter) -> str:
     file = (FOLDER / f"{surface}.yaml").relative_to(ROOT).as_posix()
     return f"""\
 {heading(f"Requirements: {chapter.title}", "=")}
-This page lists what the suite requires of a backend in the chapter ``{surface}``. {escaped(chapter.summary)}
+This page lists what the suite requires of a backend in the chapter ``{surface}``.
+{escaped(chapter.summary)}
 
-To run only these checks: ``pytest --pyargs torch_conformance --backend=NAME --check '{surface}/*'``.
+To run only these checks::
+
+    pytest --pyargs torch_conformance --backend=NAME --check '{surface}/*'
 
 :In the guide: {", ".join(map(linked, guides()[surface]))}
 :Catalogue: :source:`{file}`

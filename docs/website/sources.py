@@ -62,9 +62,9 @@ class NamedFiles(SphinxPostTransform):
                 literal.replace_self(reference(path, literal.deepcopy(), self.env.docname))
         for link in list(self.document.findall(pending_xref)):
             # MyST asks nobody else about a path that is not a page.
-            if link["reftype"] == "myst" and link["refdomain"] is None:
-                found = _resolve(self.app, self.env, link, link.next_node())
-                link.replace_self(found if found is not None else link)
+            content = link.next_node()
+            if link["reftype"] == "myst" and link["refdomain"] is None and content is not None:
+                link.replace_self(_resolve(self.app, self.env, link, content) or link)
         for link in self.document.findall(nodes.reference):
             if link.get("refuri", "").startswith(SCHEME):
                 path = link["refuri"].removeprefix(SCHEME)

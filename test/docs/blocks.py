@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The fenced blocks of the documents, and what is noted above each.
 
-    <!-- run: test/docs/test_cpp_example.py -->      the test that runs the block
-    <!-- not run: gdb waits for input -->            why no test does
-    <!-- quote: csrc/hal/hal.h#NAME -->              what it quotes: quotes.py
+<!-- run: test/docs/test_cpp_example.py -->      the test that runs the block
+<!-- not run: gdb waits for input -->            why no test does
+<!-- quote: csrc/hal/hal.h#NAME -->              what it quotes: quotes.py
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ class Block:
     def runs_by_itself(self) -> bool:
         """Whether a test runs it for what it is: programs, and the walkthrough."""
         walkthrough = self.document.startswith("docs/walkthrough/")
-        return walkthrough or (self.info == "python" and self.document.startswith(("docs/", "README")))
+        return walkthrough or (
+            self.info == "python" and self.document.startswith(("docs/", "README"))
+        )
 
 
 def blocks() -> Iterator[Block]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples of files and declarations in the documents are what the readers of such files take."""
+"""Examples of files in the documents are what the readers of such files take."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the documentation site is made from: its pages, its navigation, and the links between them."""
+"""What the documentation site is made from: pages, navigation, and links between them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def anchors(page: Path) -> set[str]:
 def navigation() -> list[str]:
     """The entries of the navigation, in their order; patterns are written out."""
     generated = {
-        name.rpartition(".")[0]
-        for name, _ in (*python.pages(), *headers.pages(), ("requirements/index.rst", ""))
+        f"{requirements.DIRECTORY}/index",
+        *(f"{python.DIRECTORY}/{page.page}" for page in python.listed()),
+        *(f"{headers.DIRECTORY}/{page.page}" for page in headers.listed()),
     }
     there = {name.as_posix().rpartition(".")[0] for name in PAGES} | generated
     found: list[str] = []
@@ -79,8 +80,9 @@ def test_a_page_first_says_what_it_is_for(page: Path) -> None:
 
 
 def test_generated_pages_first_say_what_they_are_for() -> None:
-    for name, text in (*python.pages(), *headers.pages(), *requirements.pages()):
-        assert re.search(r"^[=]+\n\nThis (page|part) [a-z]", text, re.MULTILINE), name
+    purposes = [page.purpose for page in python.listed()]
+    purposes += [page.purpose for page in headers.listed()]
+    assert [purpose for purpose in purposes if not PURPOSE.match(purpose)] == []
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=str)
@@ -114,10 +116,10 @@ def test_every_chapter_has_a_guide_and_every_guide_exists() -> None:
 
 
 def test_every_integration_page_leads_to_requirements() -> None:
-    linked_from = {p.partition("#")[0] for places in requirements.guides().values() for p in places}
-    steps = [f"docs/walkthrough/{name.name}" for name in (ROOT / "docs/walkthrough").glob("0[1-6]*")]
-    pages = [f"docs/integration/{name.name}" for name in (ROOT / "docs/integration").glob("*.md")]
-    assert set(steps + pages) <= linked_from
+    guides = {place.partition("#")[0] for each in requirements.guides().values() for place in each}
+    docs = ROOT / "docs"
+    pages = [*docs.glob("walkthrough/0[1-6]*.md"), *docs.glob("integration/*.md")]
+    assert {page.relative_to(ROOT).as_posix() for page in pages} <= guides
 
 
 def test_code_in_prose_is_kept_and_nothing_else_has_a_meaning() -> None:
