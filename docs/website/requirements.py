@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import yaml
 
-from torch_conformance.authoring.discovery import all_checks
+from torch_conformance.authoring.discovery import OPINFO, all_checks
 from torch_conformance.spec import capabilities, catalogue
 from torch_conformance.spec.catalogue import Requirement
 from torch_conformance.spec.chapters import FOLDER, Chapter, chapters
@@ -28,6 +28,7 @@ class Verification(NamedTuple):
 
     file: str
     line: int
+    """0 for a topic of OpInfo, which is a whole file."""
     title: str
     ids: tuple[str, ...]
 
@@ -62,11 +63,12 @@ def verifications() -> dict[str, list[Verification]]:
     """What verifies each requirement, by the requirement's id."""
     ids: dict[tuple[str, str, int, str], list[str]] = defaultdict(list)
     for check in all_checks():
-        # A topic of OpInfo has one function for all operators; its checks differ in their titles.
-        title = "" if check.surface == "opinfo" else check.title
+        # A topic is a file with one class for all operators; its checks differ in their titles.
+        of_topic = Path(check.file).parent == OPINFO
+        title, line = ("", 0) if of_topic else (check.title, check.line)
         file = Path(check.file).relative_to(ROOT).as_posix()
         for requirement in check.requirements:
-            ids[requirement, file, check.line, title].append(check.id)
+            ids[requirement, file, line, title].append(check.id)
     found: dict[str, list[Verification]] = defaultdict(list)
     for (requirement, file, line, title), of in ids.items():
         found[requirement].append(Verification(file, line, title, tuple(of)))
@@ -159,7 +161,8 @@ def _verification(one: Verification) -> str:
         shared = _common(one.ids) if one.title else one.ids[0].partition(":")[0]
         name = f"``{shared}`` ({len(one.ids)} checks)"
     says = f" {escaped(one.title)}" if one.title else ""
-    return f"   * {name}{says} :source:`{one.file}#L{one.line}`"
+    line = f"#L{one.line}" if one.line else ""
+    return f"   * {name}{says} :source:`{one.file}{line}`"
 
 
 def _common(ids: tuple[str, ...]) -> str:

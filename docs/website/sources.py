@@ -60,11 +60,11 @@ class NamedFiles(SphinxPostTransform):
             path = literal.astext()
             if isinstance(literal.parent, nodes.TextElement) and _is_named(literal, path):
                 literal.replace_self(reference(path, literal.deepcopy(), self.env.docname))
-        for link in list(self.document.findall(pending_xref)):
+        for xref in list(self.document.findall(pending_xref)):
             # MyST asks nobody else about a path that is not a page.
-            content = link.next_node()
-            if link["reftype"] == "myst" and link["refdomain"] is None and content is not None:
-                link.replace_self(_resolve(self.app, self.env, link, content) or link)
+            content = xref.next_node()
+            if xref["reftype"] == "myst" and xref["refdomain"] is None and content is not None:
+                xref.replace_self(_resolve(self.app, self.env, xref, content) or xref)
         for link in self.document.findall(nodes.reference):
             if link.get("refuri", "").startswith(SCHEME):
                 path = link["refuri"].removeprefix(SCHEME)
