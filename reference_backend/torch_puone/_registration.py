@@ -20,7 +20,16 @@ NAME = "puone"
 UNCLAIMED = "privateuseone"
 PROCESS_GROUP = "pccl"
 PACKAGE = __package__ or "torch_puone"
-PUBLIC_SUBMODULES = ("amp", "interop", "memory", "random", "streams")
+PUBLIC_SUBMODULES = (
+    "amp",
+    "graphs",
+    "interop",
+    "memory",
+    "random",
+    "sanitizer",
+    "streams",
+    "tensor_tags",
+)
 
 
 def claim_name() -> None:

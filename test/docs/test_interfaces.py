@@ -62,6 +62,13 @@ def test_every_public_name_is_on_a_page_once() -> None:
     assert missing == []
 
 
+def test_the_parts_of_the_module_are_the_same_under_both_names() -> None:
+    for name in torch_puone.__all__:
+        if inspect.ismodule(getattr(torch_puone, name)):
+            part = importlib.import_module(f"torch.puone.{name}")
+            assert part is importlib.import_module(f"torch_puone.{name}"), name
+
+
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_public_name_has_a_docstring_and_types(name: str) -> None:
     assert problems(name, OBJECTS[name]) == []
