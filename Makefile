@@ -41,12 +41,13 @@ GPU_PYTHON := $(or $(PYTHON),python3)
 GPU_ARGS ?=
 
 # What is installed, by purpose: the tools of ci/; a torch and what builds the backend and runs the
-# suite; what the tests need besides; what lint needs besides.
+# suite; what the tests need besides; what lint needs besides; what makes the documentation site.
 ifdef PYTHON
   TOOLS :=
   SUITE := build/.python
   TESTS := $(SUITE)
   LINT := $(SUITE)
+  DOCS := $(SUITE)
 else
   PYTHON := $(CURDIR)/$(VENV)/bin/python
   # By what they are made from: times say nothing where a cache or a checkout brought the files.
@@ -54,7 +55,8 @@ else
   TOOLS := $(VENV)/.tools-$(call digest,base ci)
   SUITE := $(VENV)/.suite-$(PIN)-$(call digest,base torch build run,ci/pins/$(PIN).yaml)
   TESTS := $(VENV)/.tests-$(call digest,base build run ci test)
-  LINT := $(VENV)/.lint-$(call digest,base build run ci test lint)
+  LINT := $(VENV)/.lint-$(call digest,base build run ci test docs lint)
+  DOCS := $(VENV)/.docs-$(call digest,base ci docs)
   export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
   export NINJA_STATUS ?= [%f/%t, %w, about %W left]$() $()
 endif
@@ -129,7 +131,7 @@ test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own 
 	$(PYTHON) -m pytest test -m "not nightly" -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: test-all
-test-all: $(TESTS) build-all-tests $(NODE_MODULES) $(CHROMIUM) ## run those that CI runs at night, too (the first time: an hour and a half)
+test-all: $(TESTS) $(DOCS) build-all-tests $(NODE_MODULES) $(CHROMIUM) ## run those that CI runs at night, too (the first time: an hour and a half)
 	@echo "running all tests: about 40 min on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
@@ -190,6 +192,14 @@ BACKENDS ?=
 .PHONY: usage
 usage: $(SUITE) $(TOOLS) ## collect what this backend, and others that are given, use of PyTorch
 	$(PYTHON) -m ci surface usage --torch 2.13.0 puone=csrc puone=reference_backend $(BACKENDS)
+
+SITE := build/site
+.PHONY: docs
+docs: build $(DOCS) ## build the documentation site, build/site/html, from documents, headers and docstrings
+	@rm -rf $(SITE)/html
+	@$(PYTHON) docs/website/pages.py $(SITE)/source
+	@$(PYTHON) -m sphinx -W --keep-going -E -q -b html -c docs/website $(SITE)/source $(SITE)/html
+	@echo "open $(SITE)/html/index.html"
 
 .PHONY: dashboard
 dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, and serve it on this machine
@@ -299,7 +309,7 @@ build/.compiler:
 
 # torch alone is large, so this is done once per change of the pins.
 .PHONY: environment
-environment: $(SUITE) $(TESTS) $(LINT) ## install everything into .venv, 2.7 GB (PIN=name for another torch)
+environment: $(SUITE) $(TESTS) $(LINT) $(DOCS) ## install everything into .venv, 2.7 GB (PIN=name for another torch)
 
 .PHONY: suite-environment
 suite-environment: $(SUITE) ## install into .venv only what building puone and running the suite need, 1.2 GB
@@ -347,6 +357,12 @@ $(VENV)/.tests-%: | $(SUITE)
 	@echo "install what the tests need into $(VENV): about 1 min and 1.4 GB more"
 	@$(INSTALL) --requirement requirements/test.txt
 	@rm -f $(VENV)/.tests-*
+	@touch $@
+
+$(VENV)/.docs-%: | $(SUITE)
+	@echo "install what makes the documentation site into $(VENV): 60 MB more"
+	@$(INSTALL) --requirement requirements/docs.txt
+	@rm -f $(VENV)/.docs-*
 	@touch $@
 
 $(VENV)/.lint-%: | $(TESTS)

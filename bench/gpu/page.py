@@ -54,7 +54,8 @@ def index(results: dict[Path, dict[str, Any]]) -> str:
         [
             "# Results on real hardware",
             "",
-            "Written by `make gpu`; [how to run and read it](../gpu.md).",
+            "This page lists what was measured on real hardware. `make gpu` writes it: [how to run "
+            "and read it](../gpu.md).",
             "",
             *_table(header, rows or [(NOT_YET, *[""] * (len(header) - 1))]),
             "",

@@ -11,14 +11,26 @@ namespace py = pybind11;
 namespace puone {
 
 void bindDevice(py::module_& m) {
-  py::class_<puone_device_properties>(m, "DeviceProperties")
+  py::class_<puone_device_properties>(
+      m, "DeviceProperties", "What a device is. Values are the driver's and never change.")
       .def_property_readonly(
-          "name", [](const puone_device_properties& self) { return std::string(self.name); })
-      .def_readonly("total_memory", &puone_device_properties::total_memory)
-      .def_readonly("major", &puone_device_properties::major)
-      .def_readonly("minor", &puone_device_properties::minor)
-      .def_readonly("multi_processor_count", &puone_device_properties::multiprocessor_count)
-      .def_readonly("warp_size", &puone_device_properties::warp_size)
+          "name",
+          [](const puone_device_properties& self) { return std::string(self.name); },
+          "Name, for people.")
+      .def_readonly("total_memory", &puone_device_properties::total_memory, "Memory in bytes.")
+      .def_readonly(
+          "major",
+          &puone_device_properties::major,
+          "Major compute capability; 0 where the idea has no meaning.")
+      .def_readonly("minor", &puone_device_properties::minor, "Minor compute capability.")
+      .def_readonly(
+          "multi_processor_count",
+          &puone_device_properties::multiprocessor_count,
+          "Number of units that run blocks in parallel; at least 1.")
+      .def_readonly(
+          "warp_size",
+          &puone_device_properties::warp_size,
+          "Number of threads that run in lock step; 1 where there are none.")
       .def("__repr__", [](const puone_device_properties& self) {
         return "DeviceProperties(name='" + std::string(self.name) +
                "', major=" + std::to_string(self.major) + ", minor=" + std::to_string(self.minor) +

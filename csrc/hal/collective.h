@@ -9,18 +9,19 @@
 extern "C" {
 #endif
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_COLLECTIVE_EXTENSION "collective"
 #define PUONE_COLLECTIVE_VERSION 1u
 
 /* Names one communicator to all of its ranks. Plain bytes that any channel may carry; each one is
  * used once. */
 typedef struct puone_collective_id {
-  uint8_t bytes[128];
+  uint8_t bytes[128]; /* the driver's; compared and copied only */
 } puone_collective_id;
 
 /* Names a device to all processes of all machines. */
 typedef struct puone_device_identity {
-  uint8_t bytes[16];
+  uint8_t bytes[16]; /* the driver's; compared and copied only */
 } puone_device_identity;
 
 /* One rank's end of a communicator: ranks 0 to size - 1, each a process with a device. */
@@ -28,6 +29,7 @@ typedef struct puone_communicator_s* puone_communicator;
 
 /* How a collective combines the elements of the ranks. */
 PUONE_ENUM(puone_collective_reduction, int32_t){
+    /* by the names */
     PUONE_COLLECTIVE_SUM = 0,
     PUONE_COLLECTIVE_PRODUCT = 1,
     PUONE_COLLECTIVE_MIN = 2,

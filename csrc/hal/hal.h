@@ -57,6 +57,7 @@
 extern "C" {
 #endif
 
+/* The version of this header's ABI. */
 #define PUONE_HAL_ABI_MAJOR 2u
 #define PUONE_HAL_ABI_MINOR 0u
 
@@ -72,6 +73,7 @@ extern "C" {
 
 /* Result of a call. The values are ABI. */
 PUONE_ENUM(puone_status, int32_t){
+    /* The call did what it was asked for. */
     PUONE_OK = 0,
     /* stream_query/event_query only: work is still pending. Not an error. */
     PUONE_NOT_READY = 1,
@@ -120,6 +122,8 @@ PUONE_ENUM(puone_capability, uint64_t){
     /* no entry: misuse is refused, not undefined */
     PUONE_CAP_VALIDATION = 1u << 10};
 
+/* A queue of device work, and a mark in such a queue. Owned by the driver; the caller creates and
+ * destroys them. */
 typedef struct puone_stream_s* puone_stream;
 typedef struct puone_event_s* puone_event;
 /* A kernel handle is valid until shutdown() and never destroyed; that of a module's kernel
@@ -140,6 +144,7 @@ typedef struct puone_driver_info {
   uint64_t capabilities;       /* puone_capability bits */
 } puone_driver_info;
 
+/* Bytes of a name, with the NUL at its end. */
 #define PUONE_NAME_MAX 128
 
 /* Filled by device_properties(). */
@@ -164,15 +169,17 @@ PUONE_ENUM(puone_memory_kind, int32_t){
 /* Filled by pointer_attributes(). */
 typedef struct puone_pointer_attributes {
   uint32_t struct_size;
-  puone_memory_kind kind;
-  int32_t device; /* owner of DEVICE memory, -1 otherwise */
+  puone_memory_kind kind; /* where the pointer lives */
+  int32_t device;         /* owner of DEVICE memory, -1 otherwise */
   int32_t reserved;
   void* base;  /* start of the block; the pointer itself for memory of another library; NULL when
                 * UNREGISTERED */
   size_t size; /* bytes of the block; 0 when UNREGISTERED or memory of another library */
 } puone_pointer_attributes;
 
+/* Between which memory a copy goes. */
 PUONE_ENUM(puone_memcpy_kind, int32_t){
+    /* by the names */
     PUONE_MEMCPY_HOST_TO_HOST = 0,
     PUONE_MEMCPY_HOST_TO_DEVICE = 1,
     PUONE_MEMCPY_DEVICE_TO_HOST = 2,
@@ -181,7 +188,7 @@ PUONE_ENUM(puone_memcpy_kind, int32_t){
 
 /* Flags of event_create(). */
 PUONE_ENUM(puone_event_flags, uint32_t){
-    PUONE_EVENT_DEFAULT = 0,
+    PUONE_EVENT_DEFAULT = 0,            /* no timing; event_synchronize may spin */
     PUONE_EVENT_TIMING = 1u << 0,       /* event_elapsed_ms may be asked of it */
     PUONE_EVENT_BLOCKING_SYNC = 1u << 1 /* event_synchronize sleeps rather than spins */
 };
@@ -212,11 +219,12 @@ typedef struct puone_launch_context {
   void* user;
 } puone_launch_context;
 
+/* The table of a driver. The caller never changes it; it lives as long as the library. */
 typedef struct puone_hal_api {
   /* ---- header: first, for ever ---- */
   uint32_t struct_size; /* bytes of this table as the driver was built */
-  uint16_t abi_major;
-  uint16_t abi_minor;
+  uint16_t abi_major;   /* PUONE_HAL_ABI_MAJOR that the driver was built with */
+  uint16_t abi_minor;   /* the same for PUONE_HAL_ABI_MINOR */
 
   /* ---- driver (4) ---- */
 
@@ -395,14 +403,18 @@ typedef struct puone_hal_api {
 /* The one exported symbol. Errors: UNSUPPORTED if abi_major is not the driver's. The table is
  * static and lives as long as the library. Usable before init(), from any thread. */
 puone_status puone_hal_get(uint32_t abi_major, const puone_hal_api** out);
+/* Type of that symbol, for dlsym(). */
 typedef puone_status (*puone_hal_get_fn)(uint32_t abi_major, const puone_hal_api** out);
+/* Its name. */
 #define PUONE_HAL_GET_SYMBOL "puone_hal_get"
 
 /* ---- extension "fault": injected faults, for tests (simulated drivers only) ---- */
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_FAULT_EXTENSION "fault"
 #define PUONE_FAULT_VERSION 1u
 
+/* All entries are thread-safe, and undone by reset(). */
 typedef struct puone_fault_api {
   uint32_t struct_size;
   uint32_t version;
@@ -427,6 +439,7 @@ typedef struct puone_fault_api {
 
 /* ---- extension "dlpack": the names of memory and streams among other libraries ---- */
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_DLPACK_EXTENSION "dlpack"
 #define PUONE_DLPACK_VERSION 1u
 
@@ -456,9 +469,11 @@ typedef struct puone_dlpack_api {
 
 /* ---- extension "graph": work captured from streams, to be launched again and again ---- */
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_GRAPH_EXTENSION "graph"
 #define PUONE_GRAPH_VERSION 1u
 
+/* Captured work. The caller owns it. */
 typedef struct puone_graph_s* puone_graph;
 
 /* Between capture_begin and capture_end, memcpy_async, memset_async, kernel_launch,
@@ -504,15 +519,17 @@ typedef struct puone_graph_api {
 
 /* ---- extension "trace": what the device did, and when ---- */
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_TRACE_EXTENSION "trace"
 #define PUONE_TRACE_VERSION 1u
 
+/* What a piece of work is. */
 PUONE_ENUM(puone_trace_kind, int32_t){
-    PUONE_TRACE_COPY = 0,
-    PUONE_TRACE_FILL = 1,
-    PUONE_TRACE_KERNEL = 2,
-    PUONE_TRACE_HOST_FUNC = 3,
-    PUONE_TRACE_GRAPH = 4 /* one launch of a graph */
+    PUONE_TRACE_COPY = 0,      /* memcpy_async */
+    PUONE_TRACE_FILL = 1,      /* memset_async */
+    PUONE_TRACE_KERNEL = 2,    /* kernel_launch */
+    PUONE_TRACE_HOST_FUNC = 3, /* stream_host_func */
+    PUONE_TRACE_GRAPH = 4      /* one launch of a graph */
 };
 
 /* One piece of work that was queued while tracing was on. */
@@ -527,6 +544,7 @@ typedef struct puone_trace_record {
   int32_t device;       /* the stream's */
 } puone_trace_record;
 
+/* One trace at a time, of all devices. All entries are thread-safe. */
 typedef struct puone_trace_api {
   uint32_t struct_size;
   uint32_t version;

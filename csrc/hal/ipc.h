@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_IPC_EXTENSION "ipc"
 #define PUONE_IPC_VERSION 1u
 
@@ -16,7 +17,7 @@ extern "C" {
  * bytes that any channel may carry; two handles of one block are equal. It names the block until
  * the block is freed or the process that exported it ends, and never another one. */
 typedef struct puone_ipc_memory_handle {
-  uint8_t bytes[64];
+  uint8_t bytes[64]; /* the driver's; compared and copied only */
 } puone_ipc_memory_handle;
 
 /* All entries are thread-safe. They order nothing between processes: the exporting process waits

@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_MODULE_EXTENSION "module"
 #define PUONE_MODULE_VERSION 1u
 
@@ -29,11 +30,14 @@ typedef struct puone_module_target {
                                   * dialect. A part of the key of every cache of images. */
 } puone_module_target;
 
+/* Flags of puone_module_options. */
 PUONE_ENUM(puone_module_flags, uint32_t){
+    /* The compiler may contract a * b + c into one rounding. */
     PUONE_MODULE_DEFAULT = 0,
     /* a * b + c is rounded twice, so that all targets give equal bits. */
     PUONE_MODULE_UNCONTRACTED = 1u << 0};
 
+/* How compile() makes an image. */
 typedef struct puone_module_options {
   uint32_t struct_size;
   uint32_t flags;     /* puone_module_flags */
@@ -54,17 +58,19 @@ typedef struct puone_module_arguments {
 /* A number of a declaration: `value`, or, if `argument` is not 0, what the launch's arguments have
  * there: an int64_t, `argument` bytes from their start. */
 typedef struct puone_module_number {
-  int64_t value;
-  uint64_t argument;
+  int64_t value;     /* the number, if `argument` is 0 */
+  uint64_t argument; /* bytes from the start of the launch's arguments, or 0 */
 } puone_module_number;
 
 /* One dimension of the elements of an operand. */
 typedef struct puone_module_step {
-  puone_module_number size;
+  puone_module_number size;   /* elements */
   puone_module_number stride; /* bytes; may be 0 or negative */
 } puone_module_step;
 
+/* Flags of puone_module_access. */
 PUONE_ENUM(puone_module_access_flags, uint32_t){
+    /* The kernel reads, or writes, the elements. */
     PUONE_MODULE_READ = 1u << 0,
     PUONE_MODULE_WRITE = 1u << 1,
     /* A part of the elements, and only the kernel knows which. */
@@ -72,11 +78,11 @@ PUONE_ENUM(puone_module_access_flags, uint32_t){
 
 /* What a kernel does with one address among its arguments. */
 typedef struct puone_module_access {
-  const char* name; /* of the operand, for people */
-  uint64_t pointer; /* where the address is in the arguments, in bytes: a multiple of 8 */
-  uint32_t flags;   /* puone_module_access_flags */
-  uint32_t element; /* bytes of an element */
-  uint64_t step_count;
+  const char* name;    /* of the operand, for people */
+  uint64_t pointer;    /* where the address is in the arguments, in bytes: a multiple of 8 */
+  uint32_t flags;      /* puone_module_access_flags */
+  uint32_t element;    /* bytes of an element */
+  uint64_t step_count; /* of `steps` */
   const puone_module_step* steps; /* of no steps there is one element */
 } puone_module_access;
 
@@ -89,7 +95,7 @@ typedef struct puone_module_kernel {
   uint64_t access_count; /* every address among the arguments has an access; a kernel may not use
                           * one that has none. An address may be NULL where the kernel does not
                           * use it. */
-  const puone_module_access* accesses;
+  const puone_module_access* accesses; /* `access_count` of them */
   const char* const* errors; /* texts of the errors 0, 1, ... that the kernel raises; up to two "{}"
                               * are replaced by the numbers that it raises with them */
 } puone_module_kernel;

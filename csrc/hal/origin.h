@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* Name and version of the extension, for get_extension(). */
 #define PUONE_ORIGIN_EXTENSION "origin"
 #define PUONE_ORIGIN_VERSION 1u
 

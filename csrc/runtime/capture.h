@@ -22,8 +22,10 @@ namespace puone {
 class GeneratorImpl;
 struct PhiloxPosition;
 
+// What a graph needs of its capture. Implemented in csrc/graph.
 class Capture {
  public:
+  // `mempool`: of the memory that is allocated meanwhile.
   explicit Capture(c10::MempoolId_t mempool) : pool(mempool) {}
   virtual ~Capture() = default;
   Capture(const Capture&) = delete;
@@ -66,6 +68,7 @@ inline std::shared_ptr<Capture> captureOf(const Stream& stream) {
   return detail::findCapture(stream);
 }
 
+// Whether work queued on the stream becomes part of a graph.
 inline bool isCapturing(const Stream& stream) {
   return captureOf(stream) != nullptr;
 }

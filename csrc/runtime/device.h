@@ -9,6 +9,7 @@
 
 namespace puone {
 
+// The device type of all devices of this backend.
 constexpr c10::DeviceType kDeviceType = c10::DeviceType::PrivateUse1;
 
 // Number of devices; 0 without a driver. Never throws, creates nothing.
@@ -32,18 +33,23 @@ c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index);
 // `index` itself if it names a device, the current device if it is -1; throws otherwise.
 c10::DeviceIndex resolveDevice(c10::DeviceIndex index);
 
+// What the driver says of a device. Throws for an index that is not a device.
 puone_device_properties deviceProperties(c10::DeviceIndex index);
 
+// Memory of a device.
 struct MemoryInfo {
   uint64_t free;  // bytes the driver can still give out
   uint64_t total; // bytes of the device
 };
 
+// The memory of a device now. Throws for an index that is not a device.
 MemoryInfo memoryInfo(c10::DeviceIndex index);
 
 // Where a pointer lives; any address may be asked about.
 puone_pointer_attributes pointerAttributes(const void* pointer);
 
+// Whether kernels and copies on `device` may address memory of `peer`. Throws for an index that is
+// not a device.
 bool canAccessPeer(c10::DeviceIndex device, c10::DeviceIndex peer);
 
 // True once something was allocated on, or queued to, the device by this process.
@@ -52,6 +58,7 @@ bool hasPrimaryContext(c10::DeviceIndex index) noexcept;
 // Sets the current device for a scope.
 class DeviceScope {
  public:
+  // A negative index changes nothing. Throws for an index that is not a device.
   explicit DeviceScope(c10::DeviceIndex index)
       : previous_(maybeExchangeDevice(index)), changed_(index >= 0 && index != previous_) {}
   ~DeviceScope() {

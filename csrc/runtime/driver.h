@@ -16,19 +16,21 @@ namespace puone {
 // device, else `sim`. Never throws: a driver that cannot be loaded is an available() == false with
 // the reason in `error`. Thread-safe.
 struct DriverState {
-  bool loaded = false;
-  int device_count = 0;
-  std::string name;
-  std::string path;
-  std::string error;
-  std::string passed_over; // why the driver for real hardware was there and not taken
-  uint64_t capabilities = 0;
+  bool loaded = false;       // whether the driver's table is there, perhaps without a device
+  int device_count = 0;      // usable devices
+  std::string name;          // as the driver describes itself: "sim"
+  std::string path;          // of the library
+  std::string error;         // why there is no device; empty if there is one
+  std::string passed_over;   // why the driver for real hardware was there and not taken
+  uint64_t capabilities = 0; // bits of puone_capability; 0 while nothing is loaded
 
+  // Whether there is a device.
   bool available() const noexcept {
     return device_count > 0;
   }
 };
 
+// The state of this process, which never changes once it is known. Loads the driver on first use.
 const DriverState& driverState() noexcept;
 
 // The driver's table. Entries the driver lacks return PUONE_UNSUPPORTED, none is NULL. Throws
@@ -41,7 +43,8 @@ const puone_hal_api& hal();
 // count as use.
 const puone_hal_api& halWithoutDevice();
 
-// The same as hal(), but NULL where that throws: for destructors and other functions that must not throw.
+// The same as hal(), but NULL where that throws: for destructors and other functions that must not
+// throw.
 const puone_hal_api* halOrNull() noexcept;
 
 // What the result of the HAL's stream_query or event_query says: true if the work is done, false if

@@ -8,9 +8,10 @@ namespace puone {
 
 // What may be over the driver, from the driver outwards.
 enum class TableLayer {
-  Sanitizer,
-  Observer
+  Sanitizer, // checks that accesses to memory are ordered
+  Observer   // sees every call; outermost
 };
+// Number of layers.
 constexpr int kTableLayers = 2;
 
 // Makes a layer's table of the one underneath, whose entries it keeps where it has none of its own.

@@ -15,8 +15,10 @@ namespace puone {
 // events of its BACKEND_DEFAULT alone, so events with timing always sleep.
 constexpr auto kBlockingEvent = static_cast<c10::EventFlag>(16);
 
+// Owns the driver's event. May be moved, not copied. Not thread-safe.
 class Event {
  public:
+  // `flags`: puone_event_flags. Creates nothing yet.
   explicit Event(uint32_t flags = PUONE_EVENT_DEFAULT) noexcept : flags_(flags) {}
   ~Event();
   Event(Event&& other) noexcept
@@ -38,6 +40,7 @@ class Event {
 
   // True if the last record has completed or there was none.
   bool query() const;
+  // Waits until the last record has completed. Throws the error of work that failed.
   void synchronize() const;
 
   // The driver's event; NULL before the first record.

@@ -17,13 +17,16 @@ class Stream;
 
 // Where a kernel finds its random numbers: kernels/args/random.h says what the fields mean.
 struct PhiloxPosition {
-  uint64_t seed;
-  uint64_t offset;
-  void* state; // of a captured launch, else NULL
+  uint64_t seed;   // key of Philox
+  uint64_t offset; // numbers that were drawn before
+  void* state;     // of a captured launch, else NULL
 };
 
+// The random numbers of one device: a seed and an offset into its sequence. Thread-safe where
+// c10::GeneratorImpl is with its mutex held, and where a member says so.
 class GeneratorImpl final : public c10::GeneratorImpl {
  public:
+  // Seeded with PyTorch's default seed.
   explicit GeneratorImpl(c10::DeviceIndex device);
 
   // Neither the seed nor the offset can be set or read while the device's current stream is being
@@ -50,6 +53,7 @@ class GeneratorImpl final : public c10::GeneratorImpl {
   // at each launch of the graph, and none now.
   PhiloxPosition draw(uint64_t numbers, const Stream& stream);
 
+  // The next multiple of 4.
   static uint64_t rounded(uint64_t numbers) noexcept {
     return (numbers + 3) / 4 * 4;
   }
@@ -72,6 +76,7 @@ const at::Generator& defaultGenerator(c10::DeviceIndex device);
 const at::Generator& generatorOrDefault(
     const std::optional<at::Generator>& generator, c10::DeviceIndex device);
 
+// A generator of its own for the device, which the caller shares.
 at::Generator newGenerator(c10::DeviceIndex device);
 
 } // namespace puone

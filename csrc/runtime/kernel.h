@@ -28,6 +28,7 @@ class KernelBase {
   KernelBase(const KernelBase&) = delete;
   KernelBase& operator=(const KernelBase&) = delete;
 
+  // As in the kernel contract.
   const char* name() const noexcept {
     return name_;
   }

@@ -19,6 +19,7 @@
 
 namespace puone {
 
+// The stack of a call that queued work; NULL if there is none.
 using LaunchStack = std::shared_ptr<c10::GatheredContext>;
 
 // Who gathers the stack of the calling thread, and makes text of one. Before that, and in a process
@@ -36,6 +37,7 @@ std::string launchStack();
 // that reads errors with a lock that a thread with the GIL may want.
 class WithoutLaunchStacks {
  public:
+  // Scopes may nest.
   WithoutLaunchStacks() noexcept;
   ~WithoutLaunchStacks();
   WithoutLaunchStacks(const WithoutLaunchStacks&) = delete;

@@ -27,14 +27,15 @@ std::string compileModule(const std::string& source, const std::string& target, 
 // One argument of a module's kernel: 8 bytes behind those before it, the first one behind
 // puone_module_arguments.
 struct ModuleParameter {
+  // What kind of argument it is.
   enum class Kind : uint8_t {
     kBuffer,  // an address. Its extent, the number of elements from the first to past the last, is
               // an int64_t behind all parameters, in their order
     kInteger, // int64_t
     kReal,    // double
   };
-  std::string name;
-  Kind kind;
+  std::string name;     // for people
+  Kind kind;            // decides what the 8 bytes are
   uint32_t access = 0;  // of a buffer: puone_module_access_flags
   uint32_t element = 0; // of a buffer: bytes of an element
 };
@@ -51,9 +52,11 @@ class ModuleKernel {
   ModuleKernel(const ModuleKernel&) = delete;
   ModuleKernel& operator=(const ModuleKernel&) = delete;
 
+  // As in the source.
   const std::string& name() const {
     return name_;
   }
+  // In the order of the argument struct.
   c10::ArrayRef<ModuleParameter> parameters() const {
     return parameters_;
   }

@@ -19,10 +19,11 @@ namespace puone {
 // may be destroyed on any thread, with or without the GIL.
 using PythonStack = std::shared_ptr<c10::GatheredContext>;
 
+// One frame of a stack.
 struct PythonFrame {
-  std::string file;
-  std::string function;
-  uint64_t line;
+  std::string file;     // its path
+  std::string function; // its name
+  uint64_t line;        // from 1
 };
 
 // The stack as it is now, about a microsecond for ten frames. It takes the GIL where the thread

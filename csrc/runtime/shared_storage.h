@@ -18,15 +18,16 @@ namespace puone {
 
 // Plain data. Two messages about one storage have equal places.
 struct StoragePlace {
-  puone_ipc_memory_handle segment;
-  uint64_t offset; // from the segment's start
-  uint64_t bytes;
-  uint64_t device;
+  puone_ipc_memory_handle segment; // the block of device memory
+  uint64_t offset;                 // from the segment's start, in bytes
+  uint64_t bytes;                  // of the storage
+  uint64_t device;                 // index
 };
 
+// What one process sends another about a storage; good for one receiveStorage().
 struct StorageMessage {
-  StoragePlace place;
-  ReferenceSlots::Ticket ticket;
+  StoragePlace place;            // where it is
+  ReferenceSlots::Ticket ticket; // the receiver's reference, which keeps the storage alive
 };
 
 // Thread-safe, as all functions below. Waits for the device; call without the GIL. The storage has

@@ -13,10 +13,13 @@
 
 namespace puone {
 
+// Names one stream: a plain value, which any thread may copy and use.
 class Stream {
  public:
+  // Throws c10::Error for a stream of another device type.
   explicit Stream(c10::Stream stream);
 
+  // The stream as PyTorch knows it.
   c10::Stream unwrap() const noexcept {
     return stream_;
   }
@@ -24,12 +27,15 @@ class Stream {
   operator c10::Stream() const noexcept {
     return stream_;
   }
+  // Unique among the streams of a device; 0 is the default stream.
   c10::StreamId id() const noexcept {
     return stream_.id();
   }
+  // The device that runs the stream.
   c10::Device device() const noexcept {
     return stream_.device();
   }
+  // Its index, from 0.
   c10::DeviceIndex deviceIndex() const noexcept {
     return stream_.device_index();
   }
@@ -39,8 +45,11 @@ class Stream {
   // The same, or NULL if nothing has used the stream yet.
   puone_stream handleIfCreated() const noexcept;
 
+  // Whether everything queued so far is done. Throws the error of work that failed.
   bool query() const;
+  // Waits until everything queued so far is done. Throws the error of work that failed.
   void synchronize() const;
+  // Lower is more urgent; 0 is the default.
   int priority() const;
 
   friend bool operator==(const Stream& a, const Stream& b) noexcept {

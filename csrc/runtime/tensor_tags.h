@@ -12,6 +12,7 @@
 
 namespace puone {
 
+// The tags of one tensor.
 using TensorTags = std::set<std::string>;
 
 // The tags of a tensor; none for a tensor of another device.

@@ -17,11 +17,13 @@ namespace puone {
 // the launch was queued: later work of the stream may use them, since it runs behind the launch.
 class Workspace {
  public:
+  // For a launch on `stream`, which must outlive this.
   explicit Workspace(const Stream& stream) noexcept
       : stream_(stream), context_{sizeof(puone_launch_context), 0, &allocate, this} {}
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
 
+  // What kernel_launch() takes; valid as long as this.
   const puone_launch_context* context() const noexcept {
     return &context_;
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import re
 import sys
 
 import torch
@@ -20,10 +21,6 @@ NAME = "puone"
 UNCLAIMED = "privateuseone"
 PROCESS_GROUP = "pccl"
 PACKAGE = __package__ or "torch_puone"
-PUBLIC_SUBMODULES = (
-    *("amp", "faults", "graphs", "interop", "memory", "random", "sanitizer", "streams"),
-    "tensor_tags",
-)
 
 
 def claim_name() -> None:
@@ -80,8 +77,9 @@ def register() -> None:
     torch._register_device_module(NAME, package)
     # torch registers the package's name but not its parts: `import torch.puone.amp` would load a
     # second copy of each, with state of its own.
-    for part in PUBLIC_SUBMODULES:
-        sys.modules[f"torch.{NAME}.{part}"] = sys.modules[f"{PACKAGE}.{part}"]
+    for name, module in list(sys.modules.items()):
+        if re.fullmatch(rf"{PACKAGE}\.[a-z]\w*", name):
+            sys.modules[name.replace(PACKAGE, f"torch.{NAME}")] = module
     generate_methods_for_privateuse1_backend(
         for_tensor=True, for_module=True, for_packed_sequence=True, for_storage=True
     )

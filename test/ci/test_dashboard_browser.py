@@ -4,25 +4,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dashboard_sample import BROKEN
-from dashboard_site import KINDS, ROOT, files, of_kind, opened, some, telling
-from playwright.sync_api import Browser, Page
+from dashboard_site import KINDS, files, of_kind, opened, some, telling
+from page_rules import TOO_WIDE, violations
+from playwright.sync_api import Browser
 
-AXE = ROOT / "test" / "ci" / "node" / "node_modules" / "axe-core" / "axe.min.js"
-SERIOUS = ("serious", "critical")
-#: Elements that reach out of the window, and are not in something that scrolls or is cut off.
-TOO_WIDE = """() => {
-  const width = document.documentElement.clientWidth;
-  const cut = (node) =>
-    node && (getComputedStyle(node).overflowX !== "visible" || cut(node.parentElement));
-  return Array.from(document.querySelectorAll("main *, header *, footer *"))
-    .filter((node) => node.getBoundingClientRect().right > width + 1 && !cut(node.parentElement))
-    .map((node) => `${node.localName}.${node.getAttribute("class")}: ${node.textContent.trim()}`)
-    .map((told) => told.slice(0, 60)).slice(0, 5);
-}"""
 #: Takes away what is there to be used with scripts only.
 ADDED = "for (const it of document.querySelectorAll('main form, .filter')) it.remove()"
 
@@ -56,21 +44,6 @@ def test_pages_can_be_used_by_everybody(
             assert violations(seen.page) == [], path
             seen.page.emulate_media(color_scheme="dark")
             assert violations(seen.page, "color-contrast") == [], f"{path} in the dark"
-
-
-def violations(page: Page, *rules: str) -> list[str]:
-    """What axe-core finds serious, by all rules or some: rule, place, and what it says of it."""
-    if not AXE.is_file():
-        pytest.fail(f"{AXE} is missing: `make test` installs it")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    options = {"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})}
-    found: dict[str, Any] = page.evaluate("options => axe.run(options)", options)
-    return [
-        f"{rule['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
-        for rule in found["violations"]
-        if rule["impact"] in SERIOUS
-        for node in rule["nodes"]
-    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)

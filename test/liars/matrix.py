@@ -123,7 +123,8 @@ def _row(liar: Liar, verdict: Verdict) -> str:
     elif not verdict.intended:
         caught += f", and is caught by accident; missed {' '.join(verdict.missed)}"
     named = " ".join((*liar.requirements, *liar.hal))
-    cells = (f"`{liar.id}`", liar.layer, liar.lie, named, caught)
+    # `torch.<type>` is not an element of HTML.
+    cells = (f"`{liar.id}`", liar.layer, liar.lie.replace("<", "&lt;"), named, caught)
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

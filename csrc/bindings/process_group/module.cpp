@@ -21,7 +21,13 @@ using puone::distributed::ProcessGroup;
 
 PYBIND11_MODULE(_distributed, m) {
   py::module_::import("torch.distributed");
-  py::class_<GroupOptions, c10::intrusive_ptr<GroupOptions>, c10d::Backend::Options>(m, "Options")
+  py::class_<GroupOptions, c10::intrusive_ptr<GroupOptions>, c10d::Backend::Options>(
+      m,
+      "Options",
+      "Options of a process group of pccl, for init_process_group and new_group (pg_options=).\n\n"
+      "`timeout` bounds each call of the group. `transport` is \"native\", \"staged\", or \"\" "
+      "for\n"
+      "native where all ranks can and PUONE_PCCL does not say; anything else raises ValueError.")
       .def(
           py::init([](std::chrono::milliseconds timeout, std::string transport) {
             puone::distributed::transportOf(transport); // says so if it is none
@@ -31,7 +37,7 @@ PYBIND11_MODULE(_distributed, m) {
           }),
           py::arg("timeout"),
           py::arg("transport") = "")
-      .def_readonly("transport", &GroupOptions::transport)
+      .def_readonly("transport", &GroupOptions::transport, "The transport that was asked for.")
       .def(
           "__copy__",
           [](const GroupOptions& self) { return c10::make_intrusive<GroupOptions>(self); })

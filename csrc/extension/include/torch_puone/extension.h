@@ -23,38 +23,46 @@ extern const char* const kDeviceSource __attribute__((visibility("hidden")));
 // What a kernel does with a tensor: with all of its elements, for the sanitizer. Of a larger
 // tensor, pass the part that the kernel uses.
 enum class Access : uint8_t {
-  kRead = 1,
-  kWrite = 2,
-  kReadWrite = 3
+  kRead = 1,     // it only reads
+  kWrite = 2,    // it writes without reading first
+  kReadWrite = 3 // both
 };
 
 // An argument of a launch: a tensor, which is an address in the argument struct, a whole number,
 // which is an int64_t, or another one, which is a double.
 class Argument {
  public:
+  // A number; implicit.
   template <class T, std::enable_if_t<std::is_arithmetic_v<T>, bool> = true>
   Argument(T value) // NOLINT(google-explicit-constructor): numbers are arguments
       : is_real_(std::is_floating_point_v<T>),
         integer_(static_cast<int64_t>(std::is_floating_point_v<T> ? 0 : value)),
         real_(static_cast<double>(value)) {}
+  // A tensor, which this keeps alive.
   Argument(at::Tensor tensor, Access access)
       : is_tensor_(true), tensor_(std::move(tensor)), access_(access) {}
 
+  // Whether it is a tensor.
   bool isTensor() const {
     return is_tensor_;
   }
+  // The tensor; undefined for a number.
   const at::Tensor& tensor() const {
     return tensor_;
   }
+  // What the kernel does with the tensor.
   Access access() const {
     return access_;
   }
+  // Whether it is a number of a floating type.
   bool isReal() const {
     return is_real_;
   }
+  // A whole number; 0 for anything else.
   int64_t integer() const {
     return integer_;
   }
+  // The number as a double; 0 for a tensor.
   double real() const {
     return real_;
   }
@@ -68,12 +76,15 @@ class Argument {
   double real_ = 0;
 };
 
+// An argument that the kernel reads.
 inline Argument read(const at::Tensor& tensor) {
   return {tensor, Access::kRead};
 }
+// An argument that the kernel writes without reading it first.
 inline Argument write(const at::Tensor& tensor) {
   return {tensor, Access::kWrite};
 }
+// An argument that the kernel reads and writes.
 inline Argument readWrite(const at::Tensor& tensor) {
   return {tensor, Access::kReadWrite};
 }

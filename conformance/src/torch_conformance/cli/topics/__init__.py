@@ -17,8 +17,8 @@ _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)
 
 def topics() -> dict[str, str]:
     """The text of each topic, by name, in the order of the documents."""
-    documents = {_name(file): file.read_text(encoding="utf-8") for file in _documents()}
-    return {**_sections(README.read_text(encoding="utf-8")), **documents}
+    documents = {_name(file): _text(file) for file in _documents()}
+    return {**_sections(_text(README)), **documents}
 
 
 def find(name: str) -> list[str]:
@@ -34,6 +34,11 @@ def _sections(text: str) -> dict[str, str]:
         _slug(title): f"## {title}{body}".rstrip()
         for title, body in zip(titles, bodies, strict=True)
     }
+
+
+def _text(document: Path) -> str:
+    """A document without the comments that only its tests read."""
+    return re.sub(r"^<!-- .* -->\n", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def _documents() -> list[Path]:
