@@ -12,16 +12,16 @@
 namespace puone {
 
 // Which driver is in use and why not, if none. Chosen on first use by PUONE_DRIVER: the name of a
-// bundled driver (`sim`) or a path; unset: the one for real hardware if it is there and has a
-// device, else `sim`. Never throws: a driver that cannot be loaded is an available() == false with
-// the reason in `error`. Thread-safe.
+// bundled driver or a path; unset: the first with a device among those that the build prefers
+// (cmake/backend.cmake). Never throws: a driver that cannot be loaded is an available() == false
+// with the reason in `error`. Thread-safe.
 struct DriverState {
   bool loaded = false;
   int device_count = 0;
   std::string name;
   std::string path;
   std::string error;
-  std::string passed_over; // why the driver for real hardware was there and not taken
+  std::string passed_over; // why a driver that is preferred was there and not taken
   uint64_t capabilities = 0;
 
   bool available() const noexcept {
