@@ -72,18 +72,19 @@ function(puone_add_extension)
   cmake_parse_arguments(PARSE_ARGV 0 extension "DERIVES_FROM_TORCH" "NAME;BACKEND" "SOURCES")
   puone_check_arguments(puone_add_extension extension NAME BACKEND SOURCES)
   set(target ${extension_NAME})
+  set(unity)
   if(extension_DERIVES_FROM_TORCH)
     # Only the pybind11 that PyTorch was compiled with sees its classes: the copy beside its headers.
     python_add_library(${target} MODULE WITH_SOABI ${extension_SOURCES})
   else()
     puone_find_pybind11()
     pybind11_add_module(${target} MODULE NO_EXTRAS ${extension_SOURCES})
-    set_target_properties(${target} PROPERTIES ${PUONE_UNITY})
+    set(unity ${PUONE_UNITY})
   endif()
   target_link_libraries(${target} PRIVATE ${extension_BACKEND} torch::torch_python)
   # Nothing in it is called per operator, and pybind11's templates take a third less time so.
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  set_target_properties(${target} PROPERTIES
+  set_target_properties(${target} PROPERTIES ${unity}
     LIBRARY_OUTPUT_DIRECTORY "${PUONE_EXTENSION_DIR}" INSTALL_RPATH "$ORIGIN/lib")
 endfunction()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`python -m torch_puone.new`; `python reference_backend/torch_puone/new` in an unbuilt checkout."""
+"""`python -m torch_puone.new`; in a checkout that is not built, `python .../torch_puone/new`."""
 
 import importlib.util
 import sys

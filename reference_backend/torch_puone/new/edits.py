@@ -83,13 +83,14 @@ ALWAYS = (
     ),
     Edit(
         "csrc/hal/hal.h",
-        "It\n *            is always around sim; the runtime's loader puts it around any other driver if\n",
+        "It\n *            is always around sim; "
+        "the runtime's loader puts it around any other driver if\n",
         "The\n *            runtime's loader puts it around a driver if\n",
     ),
     Edit(
         "csrc/hal/validation.h",
-        "// It is always on over sim. The loader puts it around every other driver if PUONE_VALIDATE=1.",
-        "// The loader puts it around a driver if PUONE_VALIDATE=1.",
+        "// It is always on over sim. The loader puts it around every other driver if",
+        "// The loader puts it around a driver if",
     ),
     Edit(
         "csrc/hal/generate_kernels.py",
@@ -97,7 +98,8 @@ ALWAYS = (
     ),
     Edit(
         "csrc/hal/generate_kernels.py",
-        "    hal_conformance/src/hal_conformance/kernels.yaml      the HAL suite's copy of the contract\n",
+        "    hal_conformance/src/hal_conformance/kernels.yaml      "
+        "the HAL suite's copy of the contract\n",
     ),
     Edit(
         "csrc/hal/kernels.yaml",

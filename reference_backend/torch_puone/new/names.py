@@ -3,31 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import keyword
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 #: What all names in this project are made from.
 OURS = "puone"
 LONGEST = 32
 
-# c10/core/DeviceType.h, and the names that PyTorch gives to devices without a type of their own.
-DEVICES = frozenset(
-    "cpu cuda mkldnn opengl opencl ideep hip ve fpga maia ort xla lazy vulkan mps meta hpu mtia xpu "
-    "ipu privateuseone accelerator auto all".split()
-)
-CPP_KEYWORDS = frozenset(
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await "
-    "co_return co_yield compl concept const const_cast consteval constexpr constinit continue "
-    "decltype default delete do double dynamic_cast else enum explicit export extern false float for "
-    "friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or "
-    "or_eq private protected public register reinterpret_cast requires return short signed sizeof "
-    "static static_assert static_cast struct switch template this thread_local throw true try "
-    "typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
-    "xor_eq".split()
-)
-# Namespaces and packages that the sources name, or that the name of a package is built from.
-TAKEN = frozenset("torch at c10 caffe std aten pybind test tests torchgen linux unix".split())
+#: Words that are no names, by the reason: devices (c10/core/DeviceType.h), keywords, namespaces.
+RESERVED: dict[str, list[str]] = json.loads(Path(__file__).with_name("reserved.json").read_text())
 
 
 class BadName(ValueError):
@@ -54,12 +41,11 @@ def _reason_against(name: str) -> str | None:
         )
     if not 2 <= len(name) <= LONGEST:
         return f"it must have 2 to {LONGEST} letters"
-    if name in DEVICES:
-        return "PyTorch has a device of this name"
-    if name in CPP_KEYWORDS or keyword.iskeyword(name) or keyword.issoftkeyword(name):
-        return "it is a keyword of C++ or Python"
-    if name in TAKEN:
-        return "it is the name of a library or namespace that the sources use"
+    for reason, words in RESERVED.items():
+        if name in words:
+            return reason
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        return "it is a keyword of Python"
     if OURS in name:
         return f"{OURS} is the backend that yours is made from"
     return None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which files of this project a backend starts from, and where they are.
 
-They are the skeleton of docs/copying.md with a driver over host memory. A checkout has them in their
-places; a wheel carries them beside this file, in the same places.
+They are the skeleton of docs/copying.md with a driver over host memory. A checkout has them in
+their places; a wheel carries them beside this file, in the same places.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class Backend:
 def write(backend: Backend, directory: Path, version: str) -> list[str]:
     """Write the repository into `directory` and return its files, sorted.
 
-    The directory must be empty or not be there; otherwise TargetError is raised and nothing changes.
+    The directory must be empty or not be there; else TargetError is raised and nothing changes.
     `version` is that of this project, for the note of where the sources are from. The files are
     written beside the directory and moved there in one step, so that there is all or nothing.
     """
@@ -114,7 +114,9 @@ def _provenance(backend: Backend, notice: str, version: str) -> str:
 # Where these sources are from
 
 `python -m torch_{OURS}.new {backend.name}{without}{license}` of torch-{OURS} {version} made this
-repository from torch-{OURS}'s own sources, with other names. They are under the following licence.
+repository from torch-{OURS}'s own sources, with other names. Where a comment names a file of
+`csrc/kernels/` or `docs/` that is not here, it is one of that project. Its conformance suites are
+`conformance/` and `hal_conformance/`. The sources are under the following licence.
 
     {notice.strip().replace(chr(10), chr(10) + "    ")}
 """.replace("    \n", "\n")

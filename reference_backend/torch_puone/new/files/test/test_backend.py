@@ -28,9 +28,9 @@ def test_it_computes_what_the_cpu_computes() -> None:
 
 def test_a_model_learns() -> None:
     torch.manual_seed(0)
-    model = torch.nn.Sequential(
-        torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)
-    ).to(DEVICE)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).to(
+        DEVICE
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     inputs = torch.randn(64, 8, device=DEVICE)
     targets = inputs.sum(1, keepdim=True)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The documented commands, run by themselves, lead from a checkout to level Core.
+
+Minutes to a quarter of an hour, and the same with each torch: for the nightly workflow.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sysconfig
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scaffolding import ROOT
+
+DOCUMENT = (ROOT / "docs/own-backend.md").read_text()
+# The environment is that of the tests, whose packages are linked: nothing is downloaded.
+PREPARED = ("python3 -m venv ", ". venv/", "pip install ")
+# What must not be there beside the new backend, or is installed here as a vendor installs it.
+OURS = re.compile(r".*puone.*|.*conformance.*|__editable__.*|__pycache__")
+
+
+def commands() -> Iterator[str]:
+    """Those of the first block of the document."""
+    (block, *_) = re.findall(r"^```console\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
+    for line in block.splitlines():
+        assert line.startswith("$ ")
+        yield line[2:]
+
+
+def environment(directory: Path) -> Path:
+    """A virtual environment with the packages of this one except those of this project."""
+    venv.create(directory, with_pip=False)
+    base = {"base": str(directory), "platbase": str(directory)}
+    packages = Path(sysconfig.get_path("purelib", vars=base))
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        if not OURS.fullmatch(path.name):
+            (packages / path.name).symlink_to(path)
+    return directory
+
+
+@pytest.mark.nightly
+def test_the_documented_commands_lead_to_level_core(tmp_path: Path) -> None:
+    (tmp_path / "torch-puone").symlink_to(ROOT)
+    tools = environment(tmp_path / "venv") / "bin"
+    variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    variables["PATH"] = f"{tools}:{sysconfig.get_path('scripts')}:{os.environ['PATH']}"
+
+    def run(command: str, where: Path) -> str:
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=where, env=variables, capture_output=True, text=True
+        )
+        assert done.returncode == 0, f"$ {command}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+        return done.stdout
+
+    for suite in ("conformance", "hal_conformance"):
+        options = "--quiet --no-deps --no-build-isolation"
+        run(f"python -m pip install {options} ./torch-puone/{suite}", tmp_path)
+    where, output = tmp_path, ""
+    for command in commands():
+        if command.startswith("cd "):
+            where /= command[3:]
+        elif not command.startswith(PREPARED):
+            output = run(command, where)
+    assert "level of mychip: Core" in output
+    report = json.loads((where / "build/conformance/mychip.core.json").read_text())
+    assert len(report["checks"]) > 1500
+    run("make driver", where)
