@@ -105,6 +105,18 @@ def test_every_module_that_is_imported_is_there(variant: tuple[Path, tuple[str, 
     assert missing == set()
 
 
+def test_no_name_is_left_without_a_use_or_a_definition(
+    variant: tuple[Path, tuple[str, ...]],
+) -> None:
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--select=F", "--ignore=F403", "--quiet"]
+    done = subprocess.run(
+        [*command, str(variant[0] / "python"), str(variant[0] / "test")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
 def test_every_header_that_is_included_is_there(variant: tuple[Path, tuple[str, ...]]) -> None:
     directory, _ = variant
     generated = re.compile(r"kernels/args(/\w+)?\.h|runtime/kernels\.h|aten/\w+/\w+_ops\.h")
