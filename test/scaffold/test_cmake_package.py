@@ -48,6 +48,7 @@ def test_a_wheel_writes_the_same_repository_as_the_checkout(wheel: Path, tmp_pat
     assert contents(tmp_path / "mychip") == contents(written(tmp_path / "other"))
 
 
+@pytest.mark.nightly
 def test_the_directory_is_printed() -> None:
     command = [sys.executable, "-m", "torch_puone.cmake_dir"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -72,6 +73,7 @@ def built(source: Path, where: Path, target: str) -> subprocess.CompletedProcess
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.nightly
 def test_the_documented_project_builds_with_the_package_of_a_wheel(
     wheel: Path, tmp_path: Path
 ) -> None:
@@ -97,6 +99,7 @@ print(torch._C._get_privateuse1_backend_name())
     assert loaded.stdout == "mychip\n", loaded.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("call", "said"),
     [
