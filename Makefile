@@ -135,6 +135,10 @@ test-all: $(TESTS) $(DOCS) build-all-tests $(NODE_MODULES) $(CHROMIUM) ## run th
 	@echo "running all tests: about 40 min on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
+.PHONY: scaffold
+scaffold: $(TESTS) ## write a backend's repository, build it and run the suite on it, 20 min on 2 cores
+	$(PYTHON) -m pytest test/scaffold/test_to_core.py $(PYTEST_ARGS)
+
 .PHONY: liars
 liars: build-all build-liars ## try every planted defect on the suite; write docs/liars.md
 	$(PYTHON) test/liars/judge.py $(LIARS_ARGS)

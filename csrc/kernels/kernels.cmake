@@ -14,7 +14,7 @@
 # `driver_sets` in csrc/hal/kernels.yaml: all; basic, which is what a driver by itself is tested
 # with: copies, fills and delays; none.
 set(PUONE_KERNELS_DIR "${CMAKE_CURRENT_LIST_DIR}")
-include("${CMAKE_CURRENT_LIST_DIR}/../hal/kernels.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/../../cmake/driver.cmake")
 include("${PUONE_GENERATED_DIR}/kernels/sources.cmake")
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(PUONE_KERNEL_LEVELS baseline v3 v4 CACHE STRING "Instruction sets of the host kernels")
@@ -22,8 +22,6 @@ else()
   set(PUONE_KERNEL_LEVELS baseline CACHE STRING "Instruction sets of the host kernels")
 endif()
 set(PUONE_KERNELS all CACHE STRING "Which kernels: all, basic or none")
-# Kernels touch no errno and no floating-point traps; knowing that, the compiler can vectorise.
-set(PUONE_KERNEL_OPTIONS -fno-math-errno -fno-trapping-math)
 
 # The best level of the processor that builds, by what the driver itself asks (variants.cpp).
 function(puone_native_level result)
@@ -86,16 +84,12 @@ function(puone_add_host_kernels target)
     COMPILE_DEFINITIONS "${definitions}")
   foreach(level IN LISTS levels)
     set(objects ${target}_kernels_${level})
-    add_library(${objects} OBJECT ${sources})
-    target_link_libraries(${objects} PRIVATE puone_driver_options)
-    target_compile_definitions(${objects} PRIVATE PUONE_ISA=${level})
-    target_compile_options(${objects} PRIVATE ${PUONE_KERNEL_OPTIONS})
-    if(NOT PUONE_SANITIZE)
-      target_compile_options(${objects} PRIVATE -O3)
-    endif()
+    set(options)
     if(NOT level STREQUAL baseline)
-      target_compile_options(${objects} PRIVATE -march=x86-64-${level} -mprefer-vector-width=512)
+      set(options OPTIONS -march=x86-64-${level} -mprefer-vector-width=512)
     endif()
+    puone_add_kernels(NAME ${objects}
+      SOURCES ${sources} DEFINITIONS PUONE_ISA=${level} ${options})
     target_link_libraries(${target} PRIVATE ${objects})
   endforeach()
 endfunction()

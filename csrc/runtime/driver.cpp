@@ -86,15 +86,17 @@ struct ChosenDriver {
       load(choice);
       return;
     }
-    // Unset: the accelerator that is really there, else the simulated one.
-    const auto hardware = bundledDriver("cuda");
-    if (exists(hardware)) {
-      tryLoad(hardware);
-    }
-    if (!state.available()) {
-      const auto why = std::move(state.error);
-      tryLoad(bundledDriver("sim"));
+    // Unset: the first with a device, in the order that the build says. The last one is tried
+    // whether its file is there or not, so that there is an error to report.
+    const auto names = c10::split(PUONE_PREFERRED_DRIVERS, ',');
+    std::string why;
+    for (const auto& name : names) {
+      const auto path = bundledDriver(name);
+      if (!exists(path) && name != names.back()) continue;
+      tryLoad(path);
       state.passed_over = why;
+      if (state.available()) return;
+      why = state.error;
     }
   }
 

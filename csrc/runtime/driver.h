@@ -12,16 +12,16 @@
 namespace puone {
 
 // Which driver is in use and why not, if none. Chosen on first use by PUONE_DRIVER: the name of a
-// bundled driver (`sim`) or a path; unset: the one for real hardware if it is there and has a
-// device, else `sim`. Never throws: a driver that cannot be loaded is an available() == false with
-// the reason in `error`. Thread-safe.
+// bundled driver or a path; unset: the first with a device among those that the build prefers
+// (cmake/backend.cmake). Never throws: a driver that cannot be loaded is an available() == false
+// with the reason in `error`. Thread-safe.
 struct DriverState {
   bool loaded = false;       // whether the driver's table is there, perhaps without a device
   int device_count = 0;      // usable devices
   std::string name;          // as the driver describes itself: "sim"
   std::string path;          // of the library
   std::string error;         // why there is no device; empty if there is one
-  std::string passed_over;   // why the driver for real hardware was there and not taken
+  std::string passed_over;   // why a driver that is preferred was there and not taken
   uint64_t capabilities = 0; // bits of puone_capability; 0 while nothing is loaded
 
   // Whether there is a device.

@@ -35,7 +35,7 @@ __all__ = [
 #: The suffix of device sources.
 DEVICE_SUFFIX = ".pu"
 _HERE = Path(__file__).parent
-_DELIMITER = "puone_source"  # at most 16 characters
+_DELIMITER = "device_source"  # at most 16 characters
 
 
 def include_paths() -> list[str]:

@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from torch_puone.new import sources
+
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "copying.md").read_text()
 
@@ -24,6 +26,10 @@ TEXT = (ROOT / "docs" / "copying.md").read_text()
 BUILD = {
     "CMakeLists.txt",
     "cmake/_build.py.in",
+    "cmake/backend.cmake",
+    "cmake/driver.cmake",
+    "cmake/driver.map",
+    "cmake/puone-config.cmake",
     "cmake/torch.cmake",
     "csrc/aten/generate_operators.py",
     "csrc/aten/operators.cmake",
@@ -41,6 +47,12 @@ OBJECTS = (
 )
 FOLDERS = ("csrc/runtime", "csrc/aten/core", "csrc/autocast", "csrc/bindings", "csrc/hal")
 PACKAGE = ("reference_backend/torch_puone", "reference_backend/torch-stubs")
+# What makes a copy, and what finds its CMake package: no part of one.
+SCAFFOLD = ROOT / "reference_backend/torch_puone/new"
+TOOLS = {"reference_backend/torch_puone/cmake_dir.py"}
+# What the scaffold leaves out, because it is about the simulator; and what no step is about.
+NOT_COPIED = {"reference_backend/torch_puone/schedules.py"}
+OF_NO_STEP = {"LICENSE", "pyproject.toml"}
 # Headers that are generated when the project is configured.
 GENERATED = re.compile(r"kernels/args(/\w+)?\.h|runtime/kernels\.h|aten/\w+/\w+_ops\.h")
 # How far the lines may be from what is stated: not every change has to be one of the guide, too.
@@ -131,6 +143,7 @@ def skeleton(compiled: set[str]) -> set[str]:
         for folder in PACKAGE
         for path in (ROOT / folder).rglob("*")
         if path.suffix in {".py", ".pyi", ".typed"} and path.name != "_build.py"
+        if path.relative_to(ROOT).as_posix() not in TOOLS and SCAFFOLD not in path.parents
     }
     return found | BUILD | python
 
@@ -138,6 +151,12 @@ def skeleton(compiled: set[str]) -> set[str]:
 def test_the_guide_names_what_the_build_of_the_core_consists_of(compiled: set[str]) -> None:
     assert len(compiled) > 50
     assert set(STEP_OF) == skeleton(compiled)
+
+
+def test_the_scaffold_copies_what_the_guide_names() -> None:
+    of_a_driver = ("csrc/drivers/", "csrc/kernels/")
+    copied = {path for path in sources.paths(ROOT) if not path.startswith(of_a_driver)}
+    assert copied - OF_NO_STEP == set(STEP_OF) - NOT_COPIED
 
 
 def test_a_file_is_in_one_step() -> None:

@@ -16,6 +16,7 @@ from sanitizers import KERNELS, NOT_OFFERED, SANITIZED, build
 from suites import CUDA, LIBRARIES, NO_GPU, ROOT, SIM, needs_cuda_driver, run_pytest
 
 TEMPLATE = LIBRARIES / "libpuone_template.so"
+HOST = LIBRARIES / "libpuone_host.so"
 
 
 KNOWN_ANSWERS = "src/hal_conformance/test_known_answers.py"  # as pytest names it
@@ -126,6 +127,24 @@ def test_template_satisfies_what_applies_to_it(tmp_path: Path) -> None:
     assert verdicts.count("passed") > 15
     reasons = {verdict for verdict in verdicts if verdict != "passed"}
     assert all(reason.startswith("skipped: not ") for reason in reasons), reasons
+
+
+def assert_host_satisfies(*options: str) -> None:
+    """What applies to the driver over host memory passes, but that the host cannot read it."""
+    arguments = ["hal_conformance", f"--driver={HOST}", "--tb=short", *options]
+    done = run_pytest(arguments)
+    assert done.returncode == 0, done.stdout
+    assert int(re.findall(r"(\d+) passed", done.stdout)[0]) > 15
+
+
+@pytest.mark.parametrize("module", ["event", "memory"])
+def test_the_driver_over_host_memory_orders_its_work(module: str) -> None:
+    assert_host_satisfies("-k", f"test_{module}.py")
+
+
+@pytest.mark.nightly
+def test_the_driver_over_host_memory_satisfies_what_applies_to_it() -> None:
+    assert_host_satisfies()
 
 
 @pytest.mark.nightly

@@ -83,8 +83,12 @@ VENDOR_HOMES = (
     "reference_backend/torch_puone/migrate",  # what it takes the place of
 )
 WRAPPER = "reference_backend/torch_puone/_inductor/wrapper.py"
+SCAFFOLD = "reference_backend/torch_puone/new/"
 VENDOR_ALLOWED = {
-    ("csrc/runtime/driver.cpp", 'bundledDriver("cuda")'): "the driver's name, as default choice",
+    (SCAFFOLD + "edits.py", "DRIVER cuda sim"): "a line of CMakeLists.txt that is replaced",
+    (SCAFFOLD + "edits.py", "sim cuda template host"): "a line of CMakeLists.txt that is replaced",
+    (SCAFFOLD + "edits.py", "PUONE_CUDA"): "a line of pyproject.toml that is left out",
+    (SCAFFOLD + "sources.py", "cmake/cuda"): "a file that is left out",
     (WRAPPER, "codegen_cuda_stream_enter"): "inductor's name for streams of any device",
 }
 

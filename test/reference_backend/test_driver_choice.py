@@ -43,6 +43,12 @@ def test_sim_is_chosen_by_name_and_by_path(python: Python) -> None:
     assert report(python, by_name["path"]) == by_name
 
 
+def test_the_driver_over_host_memory_has_a_device(python: Python) -> None:
+    info = report(python, "host")
+    assert (info["name"], info["available"], info["error"]) == ("host", True, "")
+    assert {"streams", "events", "memory", "kernels"} <= set(info["capabilities"])
+
+
 def test_without_a_choice_there_is_a_device_on_every_machine(python: Python) -> None:
     assert report(python)["available"]
 
@@ -191,7 +197,7 @@ def test_a_wrong_value_of_validation_is_named(python: Python) -> None:
 # ---- without a choice, in a package that is installed ----------------------------------------
 
 HARDWARE = "libpuone_cuda.so"
-DRIVERS = ("cuda", "sim", "template")
+DRIVERS = ("cuda", "host", "sim", "template")
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +209,7 @@ def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     package = root / "reference_backend" / "torch_puone"
     for module in package.rglob("*.py"):
         copy = folder / "torch_puone" / module.relative_to(package)
-        copy.parent.mkdir(exist_ok=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(module, copy)
     return folder
 

@@ -197,7 +197,12 @@ class Entries {
   }
 
   static puone_status streamFromNative(int32_t device, void* native, puone_stream* out) {
-    return entry("stream_from_native", [=](Driver& d) { *out = d.wrapStream(device, native); });
+    constexpr auto name = "stream_from_native";
+    if constexpr ((Traits::kDescription.capabilities & PUONE_CAP_EXTERNAL_STREAMS) != 0) {
+      return entry(name, [=](Driver& d) { *out = d.wrapStream(device, native); });
+    } else {
+      return guarded(name, [] { fail(PUONE_UNSUPPORTED, "this driver wraps no native streams"); });
+    }
   }
 
   static puone_status streamDestroy(puone_stream stream) {

@@ -112,15 +112,18 @@ class Workspace:
 class Driver:
     """One loaded driver library. `api` is its table; the methods assert that a call succeeds."""
 
+    #: What the library exports: another name where the contract has other names (--driver-symbol).
+    symbol = abi.GET_SYMBOL
+
     def __init__(self, path: str | Path, runs_at_once: bool = False) -> None:
         self.path = Path(path)
         self._runs_at_once = runs_at_once
         library = ctypes.CDLL(str(path))
-        self.get = abi.Get((abi.GET_SYMBOL, library))
+        self.get = abi.Get((self.symbol, library))
         table = ctypes.POINTER(abi.HalApi)()
         status = Status(self.get(abi.ABI_MAJOR, byref(table)))
-        assert status is Status.OK, f"{abi.GET_SYMBOL}({abi.ABI_MAJOR}) returned {status.name}"
-        assert table, f"{abi.GET_SYMBOL} returned OK and no table"
+        assert status is Status.OK, f"{self.symbol}({abi.ABI_MAJOR}) returned {status.name}"
+        assert table, f"{self.symbol} returned OK and no table"
         self.api = table.contents
         # What the driver may still use at shutdown: gates, callbacks, host memory of copies.
         self._kept: list[Any] = []

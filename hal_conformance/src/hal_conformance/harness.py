@@ -47,6 +47,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="driver library to test; repeatable",
     )
     group.addoption(
+        "--driver-symbol",
+        default=Driver.symbol,
+        metavar="NAME",
+        help="what the library exports, for a contract whose names were changed "
+        "(default: %(default)s)",
+    )
+    group.addoption(
         "--driver-deadline",
         type=float,
         default=5.0,
@@ -86,6 +93,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "must: checks a requirement of level must")
     config.addinivalue_line("markers", "should: checks only requirements of level should")
+    Driver.symbol = str(config.getoption("driver_symbol"))
     for path in _drivers(config):
         if not path.is_file():
             raise pytest.UsageError(f"--driver: no such file: {path}")
