@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 #include "floats.h"
@@ -16,7 +17,7 @@ namespace {
 
 using Bytes = std::array<std::byte, 32>;
 
-std::byte* local(Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes, Access how) {
+std::byte* local(Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes) {
   demandAligned(address, bytes);
   const uint64_t size = warp.block.grid.program.local_bytes;
   if (address > size || bytes > size - address) {
@@ -25,17 +26,7 @@ std::byte* local(Warp& warp, uint32_t lane, uint64_t address, uint32_t bytes, Ac
         std::to_string(bytes) + " bytes at " + std::to_string(address) + " of local memory, of " +
             std::to_string(size));
   }
-  const uint64_t at = lane * size + address;
-  for (uint32_t i = 0; i < bytes; ++i) {
-    if (writesOnly(how)) {
-      warp.local_written[at + i] = 1;
-    } else if (warp.local_written[at + i] == 0) {
-      throw Violation(
-          Kind::kUninitialised,
-          "local memory at " + std::to_string(address + i) + " was never written");
-    }
-  }
-  return warp.local.data() + at;
+  return warp.local.data() + lane * size + address;
 }
 
 std::byte* parameter(Warp& warp, uint64_t address, uint32_t bytes, Access how) {
@@ -82,7 +73,7 @@ std::byte* locate(
   }
   switch (space) {
     case Space::kLocal:
-      return local(warp, lane, address, bytes, how);
+      return local(warp, lane, address, bytes);
     case Space::kParameter:
       return parameter(warp, address, bytes, how);
     case Space::kShared:
@@ -93,9 +84,17 @@ std::byte* locate(
   }
 }
 
+/// Which bytes of local memory have values, from one on; NULL where the byte is in another space.
+uint8_t* localWritten(Warp& warp, const std::byte* at) {
+  const std::byte* const begin = warp.local.data();
+  const bool is_local = at >= begin && at < begin + warp.local.size();
+  return is_local ? warp.local_written.data() + (at - begin) : nullptr;
+}
+
 /// Runs `body(lane, address)` for the lanes; a violation names the lane.
 template <class Body>
 void atAddresses(Warp& warp, const Instruction& in, uint32_t mask, const Body& body) {
+  warp.demand(in.source(0), mask);
   forLanes(mask, [&](uint32_t lane) {
     const uint64_t base = warp.get(in.source(0), lane);
     try {
@@ -121,9 +120,15 @@ void load(Warp& warp, const Instruction& in, uint32_t mask) {
   const Access how = in.strong ? Access::kStrongRead : Access::kRead;
   Bytes found;
   atAddresses(warp, in, mask, [&](uint32_t lane, uint64_t address) {
-    std::memcpy(found.data(), locate(warp, in, lane, address, bytes, how, nullptr), bytes);
+    const std::byte* const at = locate(warp, in, lane, address, bytes, how, nullptr);
+    const uint8_t* const written = localWritten(warp, at);
+    std::memcpy(found.data(), at, bytes);
     for (uint32_t i = 0; i < in.dests; ++i) {
-      warp.set(in.operand[i], lane, element(found.data() + size_t{i} * in.bytes, in));
+      const size_t begin = size_t{i} * in.bytes;
+      warp.set(in.operand[i], lane, element(found.data() + begin, in));
+      const bool known = written == nullptr ||
+                         std::all_of(written + begin, written + begin + in.bytes, std::identity{});
+      warp.define(in.operand[i], lane, known);
     }
   });
 }
@@ -138,8 +143,17 @@ void store(Warp& warp, const Instruction& in, uint32_t mask) {
       const uint64_t bits = warp.get(in.source(1 + i), lane);
       std::memcpy(value.data() + size_t{i} * in.bytes, &bits, in.bytes);
     }
-    std::memcpy(
-        locate(warp, in, lane, address, bytes, how, value.data()), value.data(), bytes);
+    std::byte* const at = locate(warp, in, lane, address, bytes, how, value.data());
+    std::memcpy(at, value.data(), bytes);
+    uint8_t* const written = localWritten(warp, at);
+    for (uint32_t i = 0; i < elements; ++i) {
+      const Operand& from = in.source(1 + i);
+      if (written == nullptr) {
+        warp.demand(from, 1u << lane);
+      } else {
+        std::fill_n(written + size_t{i} * in.bytes, in.bytes, warp.isDefined(from, lane));
+      }
+    }
   });
 }
 
@@ -211,6 +225,7 @@ std::optional<Update> updateOf(const std::string& name, const std::string& type)
 
 void update(Warp& warp, const Instruction& in, uint32_t mask) {
   const auto function = reinterpret_cast<Update>(in.option);
+  for (uint32_t i = 1; i + in.dests < in.operands; ++i) warp.demand(in.source(i), mask);
   atAddresses(warp, in, mask, [&](uint32_t lane, uint64_t address) {
     std::byte* const at = locate(warp, in, lane, address, in.bytes, Access::kAtomic, nullptr);
     uint64_t old = 0;
@@ -219,7 +234,9 @@ void update(Warp& warp, const Instruction& in, uint32_t mask) {
     const uint64_t b = in.operands - in.dests > 2 ? warp.get(in.source(2), lane) : 0;
     const uint64_t value = function(old, a, b);
     std::memcpy(at, &value, in.bytes);
-    if (in.dests > 0) warp.set(in.operand[0], lane, old);
+    if (in.dests == 0) return;
+    warp.set(in.operand[0], lane, old);
+    warp.define(in.operand[0], lane, true);
   });
 }
 
@@ -285,6 +302,7 @@ bool decodeAccess(const std::string& word, Instruction& in, AccessName& name) {
   } else {
     return false;
   }
+  in.known = Known::kItself;
   const bool atomic = in.run == update;
   const std::string& type = words.back();
   in.bytes = static_cast<uint8_t>(typeBytes(type));

@@ -114,7 +114,8 @@ void addOfWidth(Operations& table, const std::string& bits) {
   table["shr.b" + bits] = table["shr.u" + bits] = lanewise<shiftedRight<T>>();
   table["shr.s" + bits] = lanewise<shiftedRight<Signed>>();
   for (const char* kind : {"b", "u", "s", "f"}) {
-    table["selp." + (kind + bits)] = lanewise<selected<T>>();
+    Operation& select = table["selp." + (kind + bits)] = lanewise<selected<T>>();
+    select.known = Known::kIfChosen;
     table["mov." + (kind + bits)] = lanewise<copied<T>>();
   }
 }
@@ -144,6 +145,8 @@ void addFields(Operations& table, const std::string& bits) {
 
 void addBits(Operations& table) {
   addLogic<bool>(table, "pred");
+  table["and.pred"].known = Known::kAnd;
+  table["or.pred"].known = Known::kOr;
   table["mov.pred"] = lanewise<copied<bool>>();
   addOfWidth<uint16_t>(table, "16");
   addOfWidth<uint32_t>(table, "32");

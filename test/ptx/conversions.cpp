@@ -226,7 +226,7 @@ void addPair(Operations& table, const std::string& to, const std::string& from) 
         how.saturate = saturate;
         Operation& made = table["cvt" + mode + (flush ? ".ftz" : "") + (saturate ? ".sat" : "") +
                                 "." + to + "." + from];
-        made = {convert<D, S>, Flow::kNext, "x:x", 0, how.packed()};
+        made = {convert<D, S>, Flow::kNext, "x:x", how.packed()};
       }
     }
   };

@@ -24,6 +24,8 @@ void shuffle(Warp& warp, const Instruction& in, uint32_t mask) {
   const auto a = warp.lanes<uint32_t>(in.source(0));
   const auto b = warp.lanes<uint32_t>(in.source(1));
   const auto c = warp.lanes<uint32_t>(in.source(2));
+  for (uint32_t i = 1; i < 4; ++i) warp.demand(in.source(i), mask);
+  const uint32_t known = warp.defined[in.source(0).number];
   std::array<uint32_t, 32> before;
   forLanes(mask, [&](uint32_t lane) { before[lane] = a.get(lane); });
   forLanes(mask, [&](uint32_t lane) {
@@ -58,7 +60,10 @@ void shuffle(Warp& warp, const Instruction& in, uint32_t mask) {
           static_cast<int32_t>(lane));
     }
     warp.lanes<uint32_t>(in.operand[0]).set(lane, before[static_cast<size_t>(from)]);
-    if (in.dests > 1) warp.lanes<bool>(in.operand[1]).set(lane, inside);
+    warp.define(in.operand[0], lane, (known >> from & 1) != 0);
+    if (in.dests < 2) return;
+    warp.lanes<bool>(in.operand[1]).set(lane, inside);
+    warp.define(in.operand[1], lane, true);
   });
 }
 
@@ -71,6 +76,7 @@ enum class Vote {
 
 template <Vote kVote>
 void vote(Warp& warp, const Instruction& in, uint32_t mask) {
+  warp.demand(in.source(0), mask);
   const uint32_t yes = *warp.lanes<bool>(in.source(0)).values & mask;
   forLanes(mask, [&](uint32_t lane) {
     if constexpr (kVote == Vote::kBallot) {
@@ -86,6 +92,7 @@ void vote(Warp& warp, const Instruction& in, uint32_t mask) {
 
 template <class T, auto kFunction>
 void reduce(Warp& warp, const Instruction& in, uint32_t mask) {
+  warp.demand(in.source(0), mask);
   const auto values = warp.lanes<T>(in.source(0));
   const auto first = static_cast<uint32_t>(std::countr_zero(mask));
   T all = values.get(first);
@@ -134,17 +141,17 @@ void addAddresses(Operations& table, const std::string& space, uint64_t window) 
       warp.set(in.operand[0], lane, address & ~in.option);
     });
   };
-  table["cvta." + space + ".u64"] = {into, Flow::kNext, "d:d", 0, window};
-  table["cvta.to." + space + ".u64"] = {out, Flow::kNext, "d:d", 0, window};
+  table["cvta." + space + ".u64"] = {into, Flow::kNext, "d:d", window};
+  table["cvta.to." + space + ".u64"] = {out, Flow::kNext, "d:d", window};
 }
 
 } // namespace
 
 void addExchanges(Operations& table) {
-  table["shfl.sync.up.b32"] = {shuffle<Shuffle::kUp>, Flow::kExchange, "wp:wwww"};
-  table["shfl.sync.down.b32"] = {shuffle<Shuffle::kDown>, Flow::kExchange, "wp:wwww"};
-  table["shfl.sync.bfly.b32"] = {shuffle<Shuffle::kButterfly>, Flow::kExchange, "wp:wwww"};
-  table["shfl.sync.idx.b32"] = {shuffle<Shuffle::kIndex>, Flow::kExchange, "wp:wwww"};
+  table["shfl.sync.up.b32"] = {shuffle<Shuffle::kUp>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.down.b32"] = {shuffle<Shuffle::kDown>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.bfly.b32"] = {shuffle<Shuffle::kButterfly>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.idx.b32"] = {shuffle<Shuffle::kIndex>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
   table["vote.sync.all.pred"] = {vote<Vote::kAll>, Flow::kExchange, "p:pw"};
   table["vote.sync.any.pred"] = {vote<Vote::kAny>, Flow::kExchange, "p:pw"};
   table["vote.sync.uni.pred"] = {vote<Vote::kUniform>, Flow::kExchange, "p:pw"};

@@ -146,7 +146,7 @@ struct WithCarry<kFunction, kTakes, kGives> {
     each(warp, in, mask, std::index_sequence_for<A...>{});
   }
   static Operation made() {
-    return {run, Flow::kNext, {widthOf<T>(), ':', widthOf<A>()...}, 0};
+    return {run, Flow::kNext, {widthOf<T>(), ':', widthOf<A>()...}};
   }
 };
 

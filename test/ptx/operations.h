@@ -19,9 +19,8 @@ struct Operation {
   /// Widths of destinations, ':' and those of sources: p predicate, h 16 bits, w 32, d 64;
   /// x: any width.
   std::string widths;
-  /// Sources that may be left out, from the end.
-  int optional = 0;
   uint64_t option = 0; // for Instruction::option
+  Known known = Known::kIfAll;
 };
 
 using Operations = std::unordered_map<std::string, Operation>;

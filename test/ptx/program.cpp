@@ -353,6 +353,7 @@ class Decoder {
     in.run = operation.run;
     in.flow = operation.flow;
     in.option = operation.option;
+    in.known = operation.known;
     const size_t colon = operation.widths.find(':');
     std::vector<const Term*> terms;
     for (const Term& term : statement.terms) terms.push_back(&term);

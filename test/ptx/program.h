@@ -48,6 +48,16 @@ enum class Flow : uint8_t {
   kTrap
 };
 
+/// Whether a result has a value. Compilers let threads compute with registers that have none, as
+/// long as nobody asks for the results.
+enum class Known : uint8_t {
+  kIfAll,    // its operands have
+  kIfChosen, // selp: the condition, and the operand that it chooses
+  kAnd,      // and.pred: a false that is known decides
+  kOr,       // or.pred: a true that is known decides
+  kItself    // the instruction itself says so, and asks for its operands
+};
+
 enum class Space : uint8_t {
   kGeneric,
   kGlobal,
@@ -64,6 +74,7 @@ constexpr uint64_t kSharedWindow = 0xc000'0000'0000'0000;
 struct Instruction {
   Run run = nullptr;
   Flow flow = Flow::kNext;
+  Known known = Known::kIfAll;
   bool guarded = false;
   bool unless = false;
   uint8_t dests = 0; // the first of the operands

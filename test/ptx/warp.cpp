@@ -39,6 +39,13 @@ void Warp::set(const Operand& operand, uint32_t lane, uint64_t value) const {
   }
 }
 
+void Warp::demand(const Operand& operand, uint32_t mask) const {
+  const uint32_t missing = mask & ~defined[operand.number];
+  if (missing == 0) return;
+  throw Violation(
+      Kind::kUninitialised, "a register without a value", std::countr_zero(missing));
+}
+
 Dim3 Warp::thread(uint32_t lane) const {
   const uint32_t number = first_thread + lane;
   const Dim3& size = block.grid.threads;
@@ -51,31 +58,37 @@ int32_t lowest(uint32_t lanes) {
   return lanes == 0 ? -1 : std::countr_zero(lanes);
 }
 
-void demandDefined(const Warp& warp, const Instruction& in, uint32_t lanes) {
-  for (uint32_t i = in.dests; i < in.operands; ++i) {
-    const uint32_t missing = lanes & ~warp.defined[in.operand[i].number];
-    if (missing != 0) {
-      throw Violation(
-          Kind::kUninitialised,
-          "operand " + std::to_string(i - in.dests + 1) + " is a register without a value",
-          lowest(missing));
-    }
+/// The lanes in which the results of an instruction have values.
+uint32_t knownLanes(const Warp& warp, const Instruction& in, uint32_t lanes) {
+  const auto known = [&](uint32_t i) { return warp.defined[in.source(i).number]; };
+  const auto bits = [&](uint32_t i) { return *warp.lanes<bool>(in.source(i)).values; };
+  switch (in.known) {
+    case Known::kIfChosen:
+      return lanes & known(2) & ((bits(2) & known(0)) | (~bits(2) & known(1)));
+    case Known::kAnd:
+      return lanes & ((known(0) & known(1)) | (known(0) & ~bits(0)) | (known(1) & ~bits(1)));
+    case Known::kOr:
+      return lanes & ((known(0) & known(1)) | (known(0) & bits(0)) | (known(1) & bits(1)));
+    default:
+      for (uint32_t i = 0; i + in.dests < in.operands; ++i) lanes &= known(i);
+      return lanes;
   }
 }
 
 void execute(Warp& warp, const Instruction& in, uint32_t lanes) {
-  demandDefined(warp, in, lanes);
+  if (in.known == Known::kItself) return in.run(warp, in, lanes);
+  const uint32_t known = knownLanes(warp, in, lanes);
   in.run(warp, in, lanes);
-  for (uint32_t i = 0; i < in.dests; ++i) warp.defined[in.operand[i].number] |= lanes;
+  for (uint32_t i = 0; i < in.dests; ++i) {
+    uint32_t& defined = warp.defined[in.operand[i].number];
+    defined = (defined & ~lanes) | known;
+  }
 }
 
 /// The lanes of `group` for which the instruction's guard holds.
 uint32_t guarded(const Warp& warp, const Instruction& in, uint32_t lanes) {
   if (!in.guarded) return lanes;
-  const uint32_t missing = lanes & ~warp.defined[in.guard.number];
-  if (missing != 0) {
-    throw Violation(Kind::kUninitialised, "the guard has no value", lowest(missing));
-  }
+  warp.demand(in.guard, lanes);
   const uint32_t holds = *warp.lanes<bool>(in.guard).values;
   return lanes & (in.unless ? ~holds : holds);
 }
@@ -83,10 +96,7 @@ uint32_t guarded(const Warp& warp, const Instruction& in, uint32_t lanes) {
 /// Whether all lanes are there that the exchange names; else the group has to wait.
 bool isComplete(const Warp& warp, const Instruction& in, uint32_t lanes) {
   const Operand& named = in.operand[in.operands - 1u];
-  const uint32_t missing = lanes & ~warp.defined[named.number];
-  if (missing != 0) {
-    throw Violation(Kind::kUninitialised, "the mask of lanes has no value", lowest(missing));
-  }
+  warp.demand(named, lanes);
   const auto masks = warp.lanes<uint32_t>(named);
   uint32_t all = 0;
   forLanes(lanes, [&](uint32_t lane) {

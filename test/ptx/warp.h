@@ -94,6 +94,15 @@ struct Warp {
   uint64_t get(const Operand& operand, uint32_t lane) const;
   void set(const Operand& operand, uint32_t lane, uint64_t value) const;
 
+  /// Throws Violation(kUninitialised) unless the operand has a value in these lanes.
+  void demand(const Operand& operand, uint32_t mask) const;
+  bool isDefined(const Operand& operand, uint32_t lane) const {
+    return (defined[operand.number] >> lane & 1) != 0;
+  }
+  void define(const Operand& operand, uint32_t lane, bool known) const {
+    Lanes<bool>{&defined[operand.number]}.set(lane, known);
+  }
+
   Dim3 thread(uint32_t lane) const;
   Accessor accessor(uint32_t lane) const {
     return {
