@@ -1,64 +1,59 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "coverage.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 namespace puone::ptx {
+namespace {
 
-Coverage& Coverage::instance() {
-  static auto* const one = [] {
-    std::atexit([] {
-      Coverage& all = instance();
-      const std::lock_guard guard(all.mutex_);
-      for (const Module* module : all.modules_) all.write(*module);
-    });
-    return new Coverage;
-  }();
-  return *one;
-}
-
-void Coverage::add(const Module& module) {
-  const std::lock_guard guard(mutex_);
-  modules_.insert(&module);
-}
-
-void Coverage::remove(const Module& module) {
-  const std::lock_guard guard(mutex_);
-  if (modules_.erase(&module) != 0) write(module);
-}
-
-void Coverage::write(const Module& module) {
-  const char* const directory = std::getenv("PUONE_PTX_COVERAGE");
-  if (directory == nullptr || module.launches.empty()) return;
-  const std::string stem = std::string(directory) + "/" + module.id();
-  if (!std::filesystem::exists(stem + ".ptx")) std::ofstream(stem + ".ptx") << module.text();
-  std::ofstream counts(
-      stem + "." + std::to_string(getpid()) + "." + std::to_string(++serial_) + ".counts");
-  for (size_t line = 1; line < module.counts.size(); ++line) {
-    if (module.counts[line] > 0) counts << "line " << line << ' ' << module.counts[line] << '\n';
+/// A file of zeros in memory; NULL if that is not possible.
+uint64_t* mapped(const std::string& path, size_t bytes) {
+  const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
+  if (file < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   }
-  for (const auto& [entry, times] : module.launches) {
-    counts << "grid " << times << ' ' << entry << '\n';
+  close(file);
+  return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
+}
+
+void write(const Module& module, const std::string& path) {
+  if (std::filesystem::exists(path)) return;
+  const std::string fresh = path + "." + std::to_string(getpid());
+  std::ofstream(fresh) << module.text();
+  std::filesystem::rename(fresh, path);
+}
+
+} // namespace
+
+Coverage::Coverage(const Module& module) : bytes_((module.lines() + 1) * sizeof(uint64_t)) {
+  static std::atomic<unsigned> serial = 0;
+  if (const char* const directory = std::getenv("PUONE_PTX_COVERAGE")) {
+    const std::string path = std::string(directory) + "/" + module.id();
+    write(module, path + ".ptx");
+    stem_ = path + "." + std::to_string(getpid()) + "." + std::to_string(++serial);
+    counts_ = mapped(stem_ + ".counts", bytes_);
+  }
+  if (counts_ == nullptr) {
+    own_.resize(module.lines() + 1);
+    counts_ = own_.data();
   }
 }
 
-std::string Coverage::patched(std::string text) const {
-  const char* const change = std::getenv("PUONE_PTX_CHANGE");
-  if (change == nullptr) return text;
-  std::istringstream words(change);
-  std::string id, line_text;
-  uint32_t line = 0;
-  words >> id >> line;
-  std::getline(words >> std::ws, line_text);
-  if (textId(text) != id) return text;
-  size_t begin = 0;
-  for (uint32_t i = 1; i < line; ++i) begin = text.find('\n', begin) + 1;
-  return text.replace(begin, text.find('\n', begin) - begin, line_text);
+Coverage::~Coverage() {
+  if (own_.empty()) munmap(counts_, bytes_);
+}
+
+void Coverage::noteEntry(const std::string& name) const {
+  if (!stem_.empty()) std::ofstream(stem_ + ".entries", std::ios::app) << name << '\n';
 }
 
 } // namespace puone::ptx

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the environment asks of the executor for its own tests.
+// What was executed. Where PUONE_PTX_COVERAGE names a directory, that is left in its files, whatever
+// way the process ends: ID.ptx has the module's text, ID.PID.N.counts by line how many instructions
+// warps executed (uint64_t each, from line 0), ID.PID.N.entries the kernels that were launched.
 #pragma once
 
-#include <mutex>
-#include <set>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "source.h"
 
@@ -12,24 +15,21 @@ namespace puone::ptx {
 
 class Coverage {
  public:
-  static Coverage& instance();
+  explicit Coverage(const Module& module);
+  ~Coverage();
+  Coverage(const Coverage&) = delete;
+  Coverage& operator=(const Coverage&) = delete;
 
-  /// Modules whose counts are written when the process ends, or when they are unloaded, if
-  /// PUONE_PTX_COVERAGE names a directory: ID.ptx has the module's text, ID.PID.SERIAL.counts the
-  /// lines that were executed ("line NUMBER COUNT") and the grids ("grid COUNT ENTRY").
-  void add(const Module& module);
-  void remove(const Module& module);
-
-  /// The text with the line that PUONE_PTX_CHANGE ("ID LINE NEW TEXT OF THE LINE") changes, if it
-  /// is the text named.
-  std::string patched(std::string text) const;
+  uint64_t* counts() {
+    return counts_;
+  }
+  void noteEntry(const std::string& name) const;
 
  private:
-  void write(const Module& module);
-
-  std::mutex mutex_;
-  std::set<const Module*> modules_;
-  unsigned serial_ = 0;
+  std::string stem_; // empty: nothing is kept
+  size_t bytes_;
+  uint64_t* counts_ = nullptr;
+  std::vector<uint64_t> own_;
 };
 
 } // namespace puone::ptx

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "coverage.h"
+#include "changes.h"
 
 namespace puone::ptx {
 namespace {
@@ -37,13 +37,10 @@ Report reportOf(
   return {violation.kind, all};
 }
 
-std::string changed(std::string source) {
-  return Coverage::instance().patched(std::move(source));
-}
-
 } // namespace
 
-Loaded::Loaded(std::string text) try : module(changed(std::move(text))) {
+Loaded::Loaded(std::string text) try
+    : module(changed(std::move(text))), coverage_(module) {
   for (const Variable& variable : module.variables()) {
     if (variable.space != "global" && variable.space != "const") continue;
     const uint64_t align = std::max(variable.align, 16u);
@@ -56,13 +53,8 @@ Loaded::Loaded(std::string text) try : module(changed(std::move(text))) {
     buffers_.push_back({std::move(memory), begin, variable.bytes, constant});
     Executor::instance().written(begin, variable.bytes); // zeros, where nothing is said
   }
-  Coverage::instance().add(module);
 } catch (const Violation& violation) {
   throw reportOf(violation, "", nullptr, "");
-}
-
-Loaded::~Loaded() {
-  Coverage::instance().remove(module);
 }
 
 Executor::Executor() {
@@ -93,7 +85,9 @@ const Program& Executor::program(Loaded& loaded, const std::string& entry) {
   auto& found = loaded.programs_[entry];
   if (found == nullptr) {
     try {
-      found = std::make_unique<Program>(loaded.module, entry, loaded.globals_);
+      found = std::make_unique<Program>(
+          loaded.module, entry, loaded.globals_, loaded.coverage_.counts());
+      loaded.coverage_.noteEntry(entry);
     } catch (const Violation& violation) {
       throw reportOf(violation, entry, nullptr, "");
     }
@@ -145,7 +139,6 @@ void Executor::run(
   for (const auto& buffer : loaded.buffers_) {
     memory.push_back({buffer.begin, buffer.begin + buffer.bytes, buffer.constant});
   }
-  ++loaded.module.launches[entry];
   const std::vector<GlobalMemory::Range> ranges = std::move(memory);
   memory_.setRanges(ranges);
   const auto sleep = [&](uint64_t ns) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "coverage.h"
 #include "memory.h"
 #include "program.h"
 #include "source.h"
@@ -31,11 +32,10 @@ class Loaded {
  public:
   /// Throws Report.
   explicit Loaded(std::string text);
-  ~Loaded();
   Loaded(const Loaded&) = delete;
   Loaded& operator=(const Loaded&) = delete;
 
-  Module module;
+  const Module module;
 
  private:
   friend class Executor;
@@ -47,6 +47,7 @@ class Loaded {
   std::vector<Buffer> buffers_;
   std::map<std::string, uint64_t> globals_;
   std::map<std::string, std::unique_ptr<Program>> programs_;
+  Coverage coverage_;
 };
 
 class Executor {

@@ -129,7 +129,7 @@ int direction() {
 
 float approximately(double exact) {
   const auto nearest = static_cast<float>(exact);
-  if (direction() == 0 || !std::isfinite(nearest) || nearest == 0) return canonical(nearest);
+  if (direction() == 0 || !std::isnormal(nearest)) return canonical(nearest); // bounds are relative
   return std::nextafter(nearest, direction() * std::numeric_limits<float>::infinity());
 }
 

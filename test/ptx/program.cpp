@@ -141,7 +141,7 @@ class Decoder {
   Instruction& emit() {
     Instruction& in = program_.code.emplace_back();
     in.line = line_;
-    in.count = &program_.module.counts[line_];
+    in.count = &program_.counts[line_];
     return in;
   }
 
@@ -307,7 +307,7 @@ class Decoder {
     if (word == "call" || word == "call.uni") return call(statement, depth);
     Instruction in;
     in.line = line_;
-    in.count = &program_.module.counts[line_];
+    in.count = &program_.counts[line_];
     in.used = used;
     if (!statement.guard.empty()) {
       in.guarded = true;
@@ -547,8 +547,11 @@ class Decoder {
 } // namespace
 
 Program::Program(
-    Module& from, const std::string& entry, const std::map<std::string, uint64_t>& globals)
-    : module(from), name(entry) {
+    const Module& from,
+    const std::string& entry,
+    const std::map<std::string, uint64_t>& globals,
+    uint64_t* counted)
+    : module(from), name(entry), counts(counted) {
   const Function* const function = module.find(entry);
   if (function == nullptr || !function->is_entry) {
     throw Violation(Kind::kSyntax, "the module has no entry " + entry);

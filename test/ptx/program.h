@@ -100,10 +100,16 @@ struct Instruction {
 
 struct Program {
   /// Decodes a module's entry. `globals`: where its variables are. Throws Violation.
-  Program(Module& module, const std::string& entry, const std::map<std::string, uint64_t>& globals);
+  /// `counts`: by line, what executed instructions count in.
+  Program(
+      const Module& module,
+      const std::string& entry,
+      const std::map<std::string, uint64_t>& globals,
+      uint64_t* counts);
 
-  Module& module;
+  const Module& module;
   std::string name;
+  uint64_t* counts;
   std::vector<Instruction> code;
   std::vector<std::byte> constants;
   uint32_t register_bytes = 0; // of a warp

@@ -389,7 +389,6 @@ Module::Module(std::string text) : text_(std::move(text)), id_(textId(text_)) {
   for (size_t i = 0; i < text_.size(); ++i) {
     if (text_[i] == '\n') starts_.push_back(i + 1);
   }
-  counts.resize(starts_.size() + 1);
   Lexer lexer(text_, 1);
   while (!lexer.atEnd()) {
     if (lexer.accept(".version") || lexer.accept(".target") || lexer.accept(".address_size")) {

@@ -105,11 +105,6 @@ class Module {
   const std::vector<Variable>& variables() const {
     return variables_;
   }
-  /// How often a warp executed each line; line 0 is unused.
-  std::vector<uint64_t> counts;
-  /// Grids that ran, by entry.
-  std::map<std::string, uint64_t> launches;
-
  private:
   const std::string text_;
   const std::string id_;
