@@ -116,8 +116,15 @@ void GlobalMemory::mark(uint64_t begin, uint64_t bytes, bool written) {
   }
 }
 
+/// Pages that nobody knows are without values: of a block of which little is used, a few are known.
 void GlobalMemory::forget(uint64_t begin, uint64_t bytes) {
-  mark(begin, bytes, false);
+  if (bytes / kPage <= pages_.size()) return mark(begin, bytes, false);
+  const uint64_t end = begin + bytes;
+  for (auto& [number, page] : pages_) {
+    const uint64_t from = std::max(begin, number * kPage);
+    const uint64_t to = std::min(end, (number + 1) * kPage);
+    if (from < to) mark(from, to - from, false);
+  }
 }
 
 void GlobalMemory::written(uint64_t begin, uint64_t bytes) {
@@ -125,8 +132,17 @@ void GlobalMemory::written(uint64_t begin, uint64_t bytes) {
 }
 
 void GlobalMemory::copied(uint64_t to, uint64_t from, uint64_t bytes) {
-  for (uint64_t i = 0; i < bytes; ++i) {
-    mark(to + i, 1, page(from + i).isWritten((from + i) % kPage));
+  while (bytes > 0) {
+    const Page& source = page(from);
+    const uint64_t at = from % kPage;
+    uint64_t n = 1; // bytes that are alike
+    if (source.all || source.some == nullptr) {
+      n = std::min(bytes, kPage - at);
+    }
+    mark(to, n, source.isWritten(at));
+    to += n;
+    from += n;
+    bytes -= n;
   }
 }
 
