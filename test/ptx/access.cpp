@@ -184,14 +184,12 @@ std::optional<Update> updateOf(const std::string& name) {
   }
   if constexpr (std::is_integral_v<T>) {
     if (name == "min") {
-      return [](uint64_t old, uint64_t a, uint64_t) {
-        return bitsOf(std::min(as<T>(old), as<T>(a)));
-      };
+      return
+          [](uint64_t old, uint64_t a, uint64_t) { return bitsOf(std::min(as<T>(old), as<T>(a))); };
     }
     if (name == "max") {
-      return [](uint64_t old, uint64_t a, uint64_t) {
-        return bitsOf(std::max(as<T>(old), as<T>(a)));
-      };
+      return
+          [](uint64_t old, uint64_t a, uint64_t) { return bitsOf(std::max(as<T>(old), as<T>(a))); };
     }
     if (name == "and") return [](uint64_t old, uint64_t a, uint64_t) { return old & a; };
     if (name == "or") return [](uint64_t old, uint64_t a, uint64_t) { return old | a; };

@@ -143,8 +143,8 @@ D convertedInteger(S value, const Options& how) {
     return result;
   } else {
     if (!how.saturate) return static_cast<D>(value);
-    return static_cast<D>(std::clamp<__int128>(
-        value, std::numeric_limits<D>::min(), std::numeric_limits<D>::max()));
+    return static_cast<D>(
+        std::clamp<__int128>(value, std::numeric_limits<D>::min(), std::numeric_limits<D>::max()));
   }
 }
 
@@ -224,8 +224,9 @@ void addPair(Operations& table, const std::string& to, const std::string& from) 
         if (saturate && isSmall<D>) continue;
         how.flush = flush;
         how.saturate = saturate;
-        Operation& made = table["cvt" + mode + (flush ? ".ftz" : "") + (saturate ? ".sat" : "") +
-                                "." + to + "." + from];
+        Operation& made = table
+            ["cvt" + mode + (flush ? ".ftz" : "") + (saturate ? ".sat" : "") + "." + to + "." +
+             from];
         made = {convert<D, S>, Flow::kNext, "x:x", how.packed()};
       }
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was executed. Where PUONE_PTX_COVERAGE names a directory, that is left in its files, whatever
-// way the process ends: ID.ptx has the module's text, ID.PID.N.counts by line how many instructions
-// warps executed (uint64_t each, from line 0), ID.PID.N.entries the kernels that were launched.
+// What was executed. Where PUONE_PTX_COVERAGE names a directory, that is left in its files,
+// whatever way the process ends: ID.ptx has the module's text, ID.PID.N.counts by line how many
+// instructions warps executed (uint64_t each, from line 0), ID.PID.N.entries the kernels that were
+// launched.
 #pragma once
 
 #include <cstddef>

@@ -148,10 +148,14 @@ void addAddresses(Operations& table, const std::string& space, uint64_t window) 
 } // namespace
 
 void addExchanges(Operations& table) {
-  table["shfl.sync.up.b32"] = {shuffle<Shuffle::kUp>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
-  table["shfl.sync.down.b32"] = {shuffle<Shuffle::kDown>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
-  table["shfl.sync.bfly.b32"] = {shuffle<Shuffle::kButterfly>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
-  table["shfl.sync.idx.b32"] = {shuffle<Shuffle::kIndex>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.up.b32"] = {
+      shuffle<Shuffle::kUp>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.down.b32"] = {
+      shuffle<Shuffle::kDown>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.bfly.b32"] = {
+      shuffle<Shuffle::kButterfly>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
+  table["shfl.sync.idx.b32"] = {
+      shuffle<Shuffle::kIndex>, Flow::kExchange, "wp:wwww", 0, Known::kItself};
   table["vote.sync.all.pred"] = {vote<Vote::kAll>, Flow::kExchange, "p:pw"};
   table["vote.sync.any.pred"] = {vote<Vote::kAny>, Flow::kExchange, "p:pw"};
   table["vote.sync.uni.pred"] = {vote<Vote::kUniform>, Flow::kExchange, "p:pw"};
@@ -166,8 +170,8 @@ void addExchanges(Operations& table) {
   add_logic("or", reduce<U, [](U a, U b) { return a | b; }>);
   add_logic("xor", reduce<U, [](U a, U b) { return a ^ b; }>);
   table["bar.warp.sync"] = {orderWarp, Flow::kExchange, ":w"};
-  table["bar.sync"] = table["barrier.sync"] = table["barrier.sync.aligned"] = {
-      nothing, Flow::kBarrier, ":w"};
+  table["bar.sync"] = table["barrier.sync"] =
+      table["barrier.sync.aligned"] = {nothing, Flow::kBarrier, ":w"};
   table["activemask.b32"] = {activeLanes, Flow::kNext, "w:"};
   table["nanosleep.u32"] = {sleep, Flow::kNext, ":w"};
   // Blocks run one after another and warps in turns: what is written is seen at once. Only races

@@ -26,7 +26,10 @@ std::string lineText(const Module& module, uint32_t line) {
 }
 
 Report reportOf(
-    const Violation& violation, const std::string& kernel, const Warp* warp, const std::string& at) {
+    const Violation& violation,
+    const std::string& kernel,
+    const Warp* warp,
+    const std::string& at) {
   std::string all = std::string(kindName(violation.kind)) + ": " + violation.what();
   if (!kernel.empty()) all += "; kernel " + kernel;
   if (warp != nullptr) {
@@ -39,15 +42,13 @@ Report reportOf(
 
 } // namespace
 
-Loaded::Loaded(std::string text) try
-    : module(changed(std::move(text))), coverage_(module) {
+Loaded::Loaded(std::string text) try : module(changed(std::move(text))), coverage_(module) {
   for (const Variable& variable : module.variables()) {
     if (variable.space != "global" && variable.space != "const") continue;
     const uint64_t align = std::max(variable.align, 16u);
     auto memory = std::make_unique<std::byte[]>(variable.bytes + align);
     const uint64_t begin = (reinterpret_cast<uint64_t>(memory.get()) + align - 1) / align * align;
-    std::memcpy(
-        reinterpret_cast<void*>(begin), variable.initial.data(), variable.initial.size());
+    std::memcpy(reinterpret_cast<void*>(begin), variable.initial.data(), variable.initial.size());
     globals_[variable.name] = begin;
     const bool constant = variable.space == "const";
     buffers_.push_back({std::move(memory), begin, variable.bytes, constant});
@@ -96,8 +97,7 @@ const Program& Executor::program(Loaded& loaded, const std::string& entry) {
 }
 
 /// Runs the warps in turns, from barrier to barrier.
-void Executor::runBlock(
-    Block& block, std::vector<Warp>& warps, const Instruction*& at, Warp*& of) {
+void Executor::runBlock(Block& block, std::vector<Warp>& warps, const Instruction*& at, Warp*& of) {
   for (;;) {
     const Warp* first = nullptr; // of those that wait
     const Warp* ended = nullptr;

@@ -71,8 +71,7 @@ std::string ptxOf(const void* fatbin) {
   const Entry* newest = nullptr;
   while (at < end) {
     const auto* const entry = reinterpret_cast<const Entry*>(at);
-    const bool is_newer =
-        newest == nullptr || entry->architecture > newest->architecture;
+    const bool is_newer = newest == nullptr || entry->architecture > newest->architecture;
     if (entry->kind == kPtx && is_newer) newest = entry;
     at += entry->header + entry->size;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What nvcc embeds in host code: device code for several architectures, PTX among it. Not documented
-// by NVIDIA; the layout is that of nvcc 13.
+// What nvcc embeds in host code: device code for several architectures, PTX among it. Not
+// documented by NVIDIA; the layout is that of nvcc 13.
 #pragma once
 
 #include <string>

@@ -82,8 +82,8 @@ T remainder(T a, T b) {
 
 template <class T>
 T saturated(__int128 value) {
-  return static_cast<T>(std::clamp<__int128>(
-      value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+  return static_cast<T>(
+      std::clamp<__int128>(value, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
 }
 
 template <class T>
@@ -92,10 +92,8 @@ void addArithmetic(Operations& table, const std::string& type) {
   table["sub." + type] = lanewise<difference<T>>();
   table["mul.lo." + type] = lanewise<low<T>>();
   table["mul.hi." + type] = lanewise<high<T>>();
-  table["mad.lo." + type] =
-      lanewise<[](T a, T b, T c) -> T { return sum(low(a, b), c); }>();
-  table["mad.hi." + type] =
-      lanewise<[](T a, T b, T c) -> T { return sum(high(a, b), c); }>();
+  table["mad.lo." + type] = lanewise<[](T a, T b, T c) -> T { return sum(low(a, b), c); }>();
+  table["mad.hi." + type] = lanewise<[](T a, T b, T c) -> T { return sum(high(a, b), c); }>();
   table["div." + type] = lanewise<quotient<T>>();
   table["rem." + type] = lanewise<remainder<T>>();
   table["min." + type] = lanewise<[](T a, T b) -> T { return std::min(a, b); }>();

@@ -132,8 +132,7 @@ struct Wrapper {
 
 void** __cudaRegisterFatBinary(void* wrapper) {
   const auto& given = *static_cast<const Wrapper*>(wrapper);
-  return reinterpret_cast<void**>(
-      new std::shared_ptr<Image>(std::make_shared<Image>(given.data)));
+  return reinterpret_cast<void**>(new std::shared_ptr<Image>(std::make_shared<Image>(given.data)));
 }
 
 void __cudaRegisterFatBinaryEnd(void**) {}
@@ -145,7 +144,16 @@ void __cudaUnregisterFatBinary(void** handle) {
 }
 
 void __cudaRegisterFunction(
-    void** handle, const char* host, char*, const char* name, int, void*, void*, void*, void*, int*) {
+    void** handle,
+    const char* host,
+    char*,
+    const char* name,
+    int,
+    void*,
+    void*,
+    void*,
+    void*,
+    int*) {
   const auto& image = *reinterpret_cast<std::shared_ptr<Image>*>(handle);
   Kernels::instance().add(host, {image, name});
 }
@@ -218,8 +226,8 @@ cudaError_t cudaLibraryLoadData(
     const std::string text(static_cast<const char*>(code));
     if (text.find(".version") == std::string::npos) return cudaErrorInvalidKernelImage;
     try {
-      *library =
-          reinterpret_cast<cudaLibrary_t>(new std::shared_ptr<Image>(std::make_shared<Image>(text)));
+      *library = reinterpret_cast<cudaLibrary_t>(
+          new std::shared_ptr<Image>(std::make_shared<Image>(text)));
     } catch (const std::exception& error) {
       complain(error);
       return cudaErrorInvalidPtx;

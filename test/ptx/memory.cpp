@@ -63,8 +63,7 @@ void Track::note(const Accessor& who, Access how, bool same) {
   }
   if (writes(how) && read_.grid == who.grid && !(atomic && read_.atomic)) {
     const bool others = read_.of_blocks || read_.block != who.block ||
-                        (read_.epoch == who.epoch &&
-                         (read_.of_threads || !ordered(read_, who)));
+                        (read_.epoch == who.epoch && (read_.of_threads || !ordered(read_, who)));
     if (others) {
       throw Violation(
           Kind::kRace, "written while " + threadText(read_.block, read_.thread) + " reads it");
@@ -229,9 +228,8 @@ std::byte* SharedMemory::access(
       throw Violation(
           Kind::kUninitialised, "shared memory at " + hex(address + i) + " was never written");
     }
-    const bool same =
-        writesOnly(how) && track.isWrittenIn(block_) &&
-        data[i] == static_cast<const std::byte*>(value)[i];
+    const bool same = writesOnly(how) && track.isWrittenIn(block_) &&
+                      data[i] == static_cast<const std::byte*>(value)[i];
     track.note(who, how, same);
   }
   return data;

@@ -99,8 +99,8 @@ class GlobalMemory {
  private:
   static constexpr uint64_t kPage = 4096;
   struct Page {
-    bool all = false;                                    // every byte is written
-    std::unique_ptr<std::array<bool, kPage>> some;       // else: which
+    bool all = false;                              // every byte is written
+    std::unique_ptr<std::array<bool, kPage>> some; // else: which
     std::unique_ptr<std::array<Track, kPage>> tracks;
     bool isWritten(uint64_t at) const {
       return all || (some != nullptr && (*some)[at]);

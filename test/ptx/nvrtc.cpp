@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVRTC that gives PTX where device code is asked for: the functions of drivers/cuda/nvrtc.h, by the
-// real library, whose path PUONE_PTX_NVRTC is.
+// NVRTC that gives PTX where device code is asked for: the functions of drivers/cuda/nvrtc.h, by
+// the real library, whose path PUONE_PTX_NVRTC is.
 #include <dlfcn.h>
 
 #include <cstdlib>

@@ -341,9 +341,10 @@ class Decoder {
   }
 
   static Width widthOfLetter(char letter) {
-    return letter == 'p' ? Width::kPredicate : letter == 'h' ? Width::k16
-           : letter == 'w'                                   ? Width::k32
-                                                             : Width::k64;
+    return letter == 'p'   ? Width::kPredicate
+           : letter == 'h' ? Width::k16
+           : letter == 'w' ? Width::k32
+                           : Width::k64;
   }
 
   void plain(const Statement& statement, Instruction& in) {
@@ -441,9 +442,7 @@ class Decoder {
       for (const Term& part : term.parts) all.push_back(&part);
       return all;
     };
-    const Width least = in.bytes <= 2   ? Width::k16
-                        : in.bytes == 4 ? Width::k32
-                                        : Width::k64;
+    const Width least = in.bytes <= 2 ? Width::k16 : in.bytes == 4 ? Width::k32 : Width::k64;
     const auto fitting = [&](const Term& term) {
       // Registers may be wider than the type.
       const bool number = term.kind == Term::Kind::kNumber || term.name == "_";
@@ -465,7 +464,8 @@ class Decoder {
     address(*terms[next++], in);
     if (name.verb == Verb::kStore) {
       const auto values = list(*terms[next]);
-      if (values.size() != name.elements) throw Violation(Kind::kSyntax, "a vector of another size");
+      if (values.size() != name.elements)
+        throw Violation(Kind::kSyntax, "a vector of another size");
       for (const Term* value : values) push(in, fitting(*value));
     } else {
       while (next < terms.size()) push(in, fitting(*terms[next++]));

@@ -57,10 +57,10 @@ struct Item {
   };
   Kind kind = Kind::kStatement;
   Statement statement;
-  std::string name;    // of a label; the stem of registers
-  std::string type;    // of registers: "b32", "pred" ...
-  uint32_t count = 0;  // of registers: stem0 ... ; 0: the stem itself is the register
-  uint64_t mask = 0;   // of kUsedBytes
+  std::string name;   // of a label; the stem of registers
+  std::string type;   // of registers: "b32", "pred" ...
+  uint32_t count = 0; // of registers: stem0 ... ; 0: the stem itself is the register
+  uint64_t mask = 0;  // of kUsedBytes
   Variable variable;
 };
 
@@ -105,6 +105,7 @@ class Module {
   const std::vector<Variable>& variables() const {
     return variables_;
   }
+
  private:
   const std::string text_;
   const std::string id_;

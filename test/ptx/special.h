@@ -11,7 +11,8 @@ namespace puone::ptx {
 /// What reads it, for mov; NULL if there is none of this name.
 Run specialRegister(const std::string& name);
 
-/// mov d, {a, b}: the first piece is the lowest; and mov {a, b}, d. Instruction::bytes is a piece's.
+/// mov d, {a, b}: the first piece is the lowest; and mov {a, b}, d. Instruction::bytes is a
+/// piece's.
 void packPieces(Warp& warp, const Instruction& in, uint32_t mask);
 void unpackPieces(Warp& warp, const Instruction& in, uint32_t mask);
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from executor import CUDA_PTX, needs_ptx
-from kernels import ENVIRONMENT
+from ptx_executor import CUDA_PTX, needs_ptx
+from ptx_kernels import ENVIRONMENT
 from suites import ROOT, SIM
 
 pytestmark = needs_ptx

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
-from executor import HEADER, DeviceCodeError, Memory, Module, kernel, needs_ptx
+from ptx_executor import HEADER, DeviceCodeError, Memory, Module, kernel, needs_ptx
 
 pytestmark = needs_ptx
 
@@ -204,8 +208,7 @@ def test_an_exchange_needs_the_lanes_that_it_names() -> None:
 
 def test_an_exchange_gives_no_value_of_a_lane_that_takes_no_part() -> None:
     text = kernel(
-        "setp.lt.u32 %p1, %r0, 8;\n@!%p1 bra END;\n"
-        "shfl.sync.idx.b32 %r1, %r0, {}, 31, 255;\nEND:"
+        "setp.lt.u32 %p1, %r0, 8;\n@!%p1 bra END;\nshfl.sync.idx.b32 %r1, %r0, {}, 31, 255;\nEND:"
     )
     assert failure(text.replace("{}", "8"), ints(1), threads=32).kind == "uninitialised"
     Module(text.replace("{}", "7")).run(ints(1), threads=(32, 1, 1))
@@ -254,15 +257,13 @@ def test_recursion_is_refused() -> None:
 
 def test_a_loop_without_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is read once in a process."""
-    import subprocess
-    import sys
-    from pathlib import Path
-
-    program = "import executor; executor.Module(executor.kernel('A:\\nbra A;', 0)).run()"
+    program = "import ptx_executor as p; p.Module(p.kernel('A:\\nbra A;', 0)).run()"
     monkeypatch.setenv("PUONE_PTX_LIMIT", "1000")
     here = Path(__file__).parent
     monkeypatch.setenv("PYTHONPATH", f"{here}:{here.parent}")
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert "too many instructions: 1000" in done.stderr
 
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
-from executor import needs_ptx
-from kernels import SHOWN, ExactLaunch, families, in_child, wrong_answers
+from ptx_executor import needs_ptx
+from ptx_kernels import SHOWN, ExactLaunch, families, in_child, wrong_answers
 
-from hal_conformance.answers import STORAGE, Case, In, InOut, Out, Placement, encode
+from hal_conformance.answers import STORAGE, Case, In, InOut, Out, Placement
 from hal_conformance.known_answers import known_answers
 
 pytestmark = needs_ptx
@@ -81,10 +82,11 @@ class FarLaunch(ExactLaunch):
             yield index, block.address + block.placement.offset + at
 
     def _write(self, block: Any, elements: Any) -> None:
-        if not isinstance(block.operand.layout, Far):
-            return super()._write(block, elements)
-        for index, address in self._addresses(block):
-            self._driver.write(address, elements[index].tobytes(), self._stream)
+        if isinstance(block.operand.layout, Far):
+            for index, address in self._addresses(block):
+                self._driver.write(address, elements[index].tobytes(), self._stream)
+        else:
+            super()._write(block, elements)
 
     def _read(self, block: Any) -> Any:
         if not isinstance(block.operand.layout, Far):
@@ -116,10 +118,14 @@ def far_cases(kernel: str) -> Iterator[Case]:
     yield from islice(found, 0, None, max(1, len(found) // CASES))
 
 
+def far_answers_of(kernel: str) -> tuple[int, list[str]]:
+    return wrong_answers(far_cases(kernel), FarLaunch)
+
+
 def check(kernels: list[str]) -> None:
     wrong = []
     for name in kernels:
-        _, found = in_child(lambda name=name: wrong_answers(far_cases(name), FarLaunch))
+        _, found = in_child(partial(far_answers_of, name))
         wrong += found[:SHOWN]
     assert not wrong, "\n".join(wrong)
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from executor import Memory, Module, kernel, needs_ptx
+from ptx_executor import Memory, Module, kernel, needs_ptx
 
 pytestmark = needs_ptx
 
@@ -138,7 +138,11 @@ APPROXIMATE = [name for name in ENTRIES if ".approx" in name or ".full" in name]
 @pytest.mark.parametrize("direction", [-1, 1])
 def test_approximations_reach_their_bounds_and_keep_them(direction: int) -> None:
     """The direction is read once in a process."""
-    script = "import test_instructions as t\nfor name in t.APPROXIMATE: print(t.wrong(name, t.ENTRIES[name]), t.results(name, t.ENTRIES[name]))"
+    script = """
+import test_instructions as t
+for name in t.APPROXIMATE:
+    print(t.wrong(name, t.ENTRIES[name]), t.results(name, t.ENTRIES[name]))
+"""
 
     def run(chosen: int) -> list[str]:
         environment = {
@@ -147,7 +151,11 @@ def test_approximations_reach_their_bounds_and_keep_them(direction: int) -> None
             "PYTHONPATH": f"{HERE}:{HERE.parent}",
         }
         done = subprocess.run(
-            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", script],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         return done.stdout.splitlines()
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from executor import CUDA_PTX, PTX_NVRTC, needs_ptx
-from kernels import ENVIRONMENT
 from nvrtc import NVRTC, needs_nvrtc
+from ptx_executor import CUDA_PTX, PTX_NVRTC, needs_ptx
+from ptx_kernels import ENVIRONMENT
 from suites import run_pytest
 
 pytestmark = [needs_ptx, needs_nvrtc]

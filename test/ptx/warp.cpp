@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The scheduler of a warp: of the lanes that can go on, those with the lowest program counter do, so
-// that lanes which took different ways meet where the ways do. Lanes at an exchange or a barrier
+// The scheduler of a warp: of the lanes that can go on, those with the lowest program counter do,
+// so that lanes which took different ways meet where the ways do. Lanes at an exchange or a barrier
 // wait for those that it names.
 #include "warp.h"
 
@@ -42,8 +42,7 @@ void Warp::set(const Operand& operand, uint32_t lane, uint64_t value) const {
 void Warp::demand(const Operand& operand, uint32_t mask) const {
   const uint32_t missing = mask & ~defined[operand.number];
   if (missing == 0) return;
-  throw Violation(
-      Kind::kUninitialised, "a register without a value", std::countr_zero(missing));
+  throw Violation(Kind::kUninitialised, "a register without a value", std::countr_zero(missing));
 }
 
 Dim3 Warp::thread(uint32_t lane) const {
@@ -115,7 +114,8 @@ bool isComplete(const Warp& warp, const Instruction& in, uint32_t lanes) {
   if ((all & ~lanes) != 0) return false;
   forLanes(lanes, [&](uint32_t lane) {
     if (masks.get(lane) != lanes) {
-      throw Violation(Kind::kBarrier, "lanes that are together name different masks", int32_t(lane));
+      throw Violation(
+          Kind::kBarrier, "lanes that are together name different masks", int32_t(lane));
     }
   });
   return true;
@@ -199,7 +199,8 @@ void run(Warp& warp, Group group, const Instruction*& at) {
         break;
       case Flow::kBarrier:
         if (lanes != group.lanes) {
-          throw Violation(Kind::kBarrier, "not all threads take part", lowest(group.lanes & ~lanes));
+          throw Violation(
+              Kind::kBarrier, "not all threads take part", lowest(group.lanes & ~lanes));
         }
         group.waiting = true;
         return groups.push_back(group);

@@ -27,10 +27,10 @@ struct Grid {
   Dim3 blocks, threads;
   const std::byte* parameters;
   GlobalMemory& memory;
-  uint32_t number;                               // unlike any other grid's or block's
-  std::function<void(uint64_t)> sleep;           // ns
-  uint64_t limit;                                // of instructions
-  uint64_t steps = 0;                            // so far
+  uint32_t number;                     // unlike any other grid's or block's
+  std::function<void(uint64_t)> sleep; // ns
+  uint64_t limit;                      // of instructions
+  uint64_t steps = 0;                  // so far
 };
 
 struct Block {
@@ -82,7 +82,7 @@ struct Warp {
   uint32_t carry = 0;
   uint16_t epoch = 0; // bar.warp.sync so far
   std::vector<Group> groups;
-  std::vector<std::byte> local;     // local_bytes per lane
+  std::vector<std::byte> local;       // local_bytes per lane
   std::vector<uint8_t> local_written; // a byte says whether that of `local` has a value
 
   template <class T>

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a run of the tests executed, from the directory that PUONE_PTX_COVERAGE named:
 
-python test/ptx/coverage.py build/ptx
+python test/ptx/ptx_coverage.py build/ptx
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def instructions(text: str) -> dict[int, str]:
         match = INSTRUCTION.match(stripped)
         if match is None or stripped.endswith(":"):
             continue
-        if match[1].startswith("call"): # what is called is counted there
+        if match[1].startswith("call"):  # what is called is counted there
             in_call = not stripped.endswith(";")
             continue
         found[number] = match[1]
