@@ -71,6 +71,13 @@ class ExactLaunch(answering._Launch):
         return _view(block, np.frombuffer(raw, np.uint8).copy())
 
     def judge(self) -> None:
+        try:
+            self._judge()
+        finally:
+            for block in self._blocks:
+                self._driver.free(block.address)
+
+    def _judge(self) -> None:
         unchecked = {}
         for block in self._blocks:
             if not isinstance(block.operand, Out | InOut):

@@ -240,7 +240,7 @@ class Redrawn(ExactLaunch):
     def _write(self, block: Any, elements: Any) -> None:
         super()._write(block, np.broadcast_to(getattr(self, "_bits", elements), block.shape))
 
-    def judge(self) -> None:
+    def _judge(self) -> None:
         for block in self._blocks:
             if isinstance(block.operand, Out | InOut):
                 raw = np.ascontiguousarray(self._read(block)).tobytes()

@@ -98,13 +98,6 @@ class FarLaunch(ExactLaunch):
             elements[index] = np.frombuffer(raw, dtype)[0]
         return elements
 
-    def judge(self) -> None:
-        try:
-            super().judge()
-        finally:
-            for block in self._blocks:
-                self._driver.free(block.address)
-
 
 def has_far(value: Any) -> bool:
     if isinstance(value, dict | list):
