@@ -91,9 +91,24 @@ uint8_t* localWritten(Warp& warp, const std::byte* at) {
   return is_local ? warp.local_written.data() + (at - begin) : nullptr;
 }
 
+/// Counts what the instruction moves.
+void note(const Warp& warp, const Instruction& in, uint32_t mask) {
+  Traffic& traffic = *warp.block.grid.traffic;
+  const bool stores = in.dests == 0;
+  const uint32_t bytes = in.bytes * (stores ? in.operands - 1u : uint32_t{in.dests});
+  traffic.begin();
+  forLanes(mask, [&](uint32_t lane) {
+    const uint64_t address = warp.get(in.source(0), lane) + static_cast<uint64_t>(in.offset);
+    const bool elsewhere = in.space != Space::kGlobal && in.space != Space::kGeneric;
+    if (!elsewhere && address < kSharedWindow) traffic.note(address, bytes);
+  });
+  traffic.end(stores ? traffic.stored : traffic.loaded);
+}
+
 /// Runs `body(lane, address)` for the lanes; a violation names the lane.
 template <class Body>
 void atAddresses(Warp& warp, const Instruction& in, uint32_t mask, const Body& body) {
+  if (warp.block.grid.traffic != nullptr) note(warp, in, mask);
   warp.demand(in.source(0), mask);
   forLanes(mask, [&](uint32_t lane) {
     const uint64_t base = warp.get(in.source(0), lane);

@@ -148,6 +148,8 @@ void Executor::run(
     memory_.setRanges(ranges);
   };
   Grid grid{program, blocks, threads, parameters, memory_, ++grids_, sleep, limit_};
+  Traffic traffic;
+  if (Traffic::isWanted()) grid.traffic = &traffic;
   SharedMemory shared(program.shared);
   Block block{grid, shared, 0, {}};
 
@@ -191,6 +193,7 @@ void Executor::run(
         }
       }
     }
+    if (grid.traffic != nullptr) traffic.write(entry, grid.steps);
   } catch (const Violation& violation) {
     throw reportOf(violation, entry, of, at == nullptr ? "" : lineText(loaded.module, at->line));
   }

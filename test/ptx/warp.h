@@ -11,6 +11,7 @@
 
 #include "memory.h"
 #include "program.h"
+#include "traffic.h"
 
 namespace puone::ptx {
 
@@ -31,6 +32,7 @@ struct Grid {
   std::function<void(uint64_t)> sleep; // ns
   uint64_t limit;                      // of instructions
   uint64_t steps = 0;                  // so far
+  Traffic* traffic = nullptr;          // if somebody asks for it
 };
 
 struct Block {
