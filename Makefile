@@ -147,6 +147,13 @@ liars: build-all build-liars ## try every planted defect on the suite; write doc
 sanitizers: $(TESTS) build-all ## run the HAL suite on sim and the stand-in with all kernels under ASan and UBSan, an hour
 	PUONE_SANITIZED_KERNELS=all $(PYTHON) -m pytest test/hal -k sanitizers $(PYTEST_ARGS)
 
+.PHONY: ptx
+ptx: $(TESTS) build-tests ## run the kernels as nvcc made them on an executor of PTX (docs/ptx.md), 10 min
+	rm -rf build/ptx
+	mkdir -p build/ptx
+	PUONE_PTX_COVERAGE=$(CURDIR)/build/ptx $(PYTHON) -m pytest test/ptx -n $(TEST_WORKERS) $(PYTEST_ARGS)
+	$(PYTHON) test/ptx/ptx_coverage.py build/ptx
+
 .PHONY: subjects
 subjects: $(TESTS) build-all ## run the core tier on unusual but correct backends, all of which must stay green
 	$(PYTHON) -m pytest test/subjects/core_tier.py $(PYTEST_ARGS)

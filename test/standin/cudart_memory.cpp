@@ -107,6 +107,9 @@ cudaError_t copy(
     if (onDevice(target)) demandLife(all, "cudaMemcpyAsync", to);
     if (onDevice(source)) demandLife(all, "cudaMemcpyAsync", from);
     std::memcpy(to, staged != nullptr ? staged->data() : from, bytes);
+    if (watcher == nullptr || !onDevice(target)) return;
+    if (onDevice(source)) return watcher->copied(to, from, bytes);
+    watcher->written(to, bytes);
   };
   all.submit(stream, {Work::Kind::kDevice, run, nullptr});
   const bool wait =
@@ -341,6 +344,7 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t on) 
     const auto run = [&all, to, value, bytes, target] {
       if (onDevice(target)) demandLife(all, "cudaMemsetAsync", to);
       std::memset(to, value, bytes);
+      if (watcher != nullptr) watcher->written(to, bytes);
     };
     all.submit(stream, {Work::Kind::kDevice, run, nullptr});
     return cudaSuccess;

@@ -17,6 +17,9 @@
 #endif
 
 namespace puone::standin {
+
+const StandinWatcher* watcher = nullptr;
+
 namespace {
 
 constexpr size_t kAlignment = 512;
@@ -101,6 +104,7 @@ void Memory::enliven(void* base) {
   found.block->live = true;
   ASAN_UNPOISON_MEMORY_REGION(base, found.block->bytes);
   fill(base, found.block->bytes, kFresh);
+  if (watcher != nullptr) watcher->forgotten(base, found.block->bytes);
 }
 
 void Memory::kill(void* base) {
@@ -161,6 +165,7 @@ void* Memory::takePinned(size_t bytes, int device) {
   void* base = nullptr;
   if (posix_memalign(&base, kAlignment, bytes) != 0) return nullptr;
   pinned_.emplace(address(base), Pinned{bytes, device});
+  if (watcher != nullptr) watcher->written(base, bytes); // the host writes when it likes
   return base;
 }
 
@@ -180,6 +185,17 @@ const std::pair<const uintptr_t, Memory::Pinned>* Memory::findPinned(const void*
   return address(p) - found.first < found.second.bytes ? &found : nullptr;
 }
 
+std::vector<StandinRange> Memory::ranges() const {
+  std::vector<StandinRange> all;
+  for (const Arena& arena : arenas_) {
+    for (const auto& [base, block] : arena.blocks) {
+      if (block.live) all.push_back({pointer(base), block.bytes});
+    }
+  }
+  for (const auto& [base, block] : pinned_) all.push_back({pointer(base), block.bytes});
+  return all;
+}
+
 void Memory::open() {
   if (users_++ == 0) protect(PROT_READ | PROT_WRITE);
 }
@@ -196,3 +212,7 @@ void Memory::protect(int protection) {
 }
 
 } // namespace puone::standin
+
+void standinWatch(const StandinWatcher* watcher) {
+  puone::standin::watcher = watcher;
+}

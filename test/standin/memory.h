@@ -13,7 +13,12 @@
 #include <map>
 #include <vector>
 
+#include "standin.h"
+
 namespace puone::standin {
+
+/// NULL: nobody watches.
+extern const StandinWatcher* watcher;
 
 struct Block {
   int device;
@@ -66,6 +71,8 @@ class Memory {
   size_t pinnedBlocks() const {
     return pinned_.size();
   }
+  /// All blocks that are live.
+  std::vector<StandinRange> ranges() const;
 
   /// Device work begins and ends.
   void open();

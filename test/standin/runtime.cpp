@@ -276,6 +276,12 @@ cudaError_t standinEnqueue(cudaStream_t stream, std::function<void()> work) {
   });
 }
 
+std::vector<StandinRange> standinRanges() {
+  Runtime& all = runtime();
+  const Runtime::Lock lock(all.mutex);
+  return all.memory.ranges();
+}
+
 void standinLoseDevice(int device, cudaError_t error) {
   Runtime& all = runtime();
   const Runtime::Lock lock(all.mutex);

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 /// What a kernel launch is to the stand-in: queues `work`, which may dereference device addresses,
 /// on the stream, whose device must be current. A captured graph may run it any number of times.
@@ -22,6 +23,23 @@ struct StandinServices {
   cudaError_t (*enqueue)(cudaStream_t, std::function<void()>); // standinEnqueue()
   cudaError_t (*getDevice)(int*);                              // cudaGetDevice()
 };
+
+/// Blocks of memory that device code may touch now: live device memory, and pinned memory.
+struct StandinRange {
+  void* begin;
+  size_t bytes;
+};
+std::vector<StandinRange> standinRanges();
+
+/// What an executor of device code is told of memory: its contents are undefined from now on; they
+/// were written; they were copied. In the order of the work, on any thread.
+struct StandinWatcher {
+  void (*forgotten)(const void* begin, size_t bytes);
+  void (*written)(const void* begin, size_t bytes);
+  void (*copied)(const void* to, const void* from, size_t bytes);
+};
+/// From now on; NULL: nobody. The functions call none of CUDA's.
+void standinWatch(const StandinWatcher* watcher);
 
 /// The device is lost from now on, with this sticky error; what is queued on it is dropped.
 void standinLoseDevice(int device, cudaError_t error);

@@ -131,7 +131,7 @@ PUONE_DEVICE void loadVectors(
     int64_t step,
     int64_t left) {
   using In = AlignedVector<Stored, kElements>;
-  In loaded[kVectors];
+  In loaded[kVectors] = {}; // the functor is applied behind the end, too: to zeros
   PUONE_UNROLL
   for (int p = 0; p < kVectors; ++p) {
     if (p * step >= left) break;

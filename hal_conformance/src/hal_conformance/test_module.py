@@ -249,6 +249,8 @@ def test_a_launch_is_in_its_streams_order(hal: Driver) -> None:
 def test_a_launch_is_traced_by_its_name_after_its_module_is_gone(hal: Driver) -> None:
     module = loaded(hal, compiled(hal))
     kernel, stream, block = found(hal, module, "scale"), hal.stream(), hal.malloc(len(ONES))
+    hal.write(block, ONES, stream)
+    hal.synchronize(stream)
     hal.ok(hal.trace().start())
     launch(hal, kernel, args(COUNT, block, block), stream)
     hal.ok(hal.module().unload(module))

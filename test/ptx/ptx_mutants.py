@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many changed instructions the tests of `make ptx` notice.
+
+python test/ptx/ptx_mutants.py COVERAGE [--seed N] [--count N]
+
+COVERAGE is a directory that PUONE_PTX_COVERAGE named, for the modules' texts. One instruction is
+changed at a time, anywhere in the kernels, such that the module is still understood. The known
+answers of the kernels of that source, and their far addresses, should notice it. Of a change that
+they do not notice, other inputs of the same launches decide whether it changes any result: one that
+does not is not counted, and another takes its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import numpy as np
+from ptx_coverage import Module as Covered
+from ptx_coverage import read
+from ptx_executor import DeviceCodeError, Module
+from ptx_kernels import ExactLaunch, families, in_child, wrong_answers
+from test_far_addresses import FarLaunch, far_cases
+
+from hal_conformance.answers import INTEGERS, STORAGE, In, InOut, Out, encode
+from hal_conformance.known_answers import known_answers
+
+#: Instructions of a grid of which those of the known answers have a tenth.
+LIMIT = 300_000_000
+SECONDS = 900
+
+NAMES = [
+    (r"add\.(cc\.)?([suf]\d+)", r"sub.\1\2"),
+    (r"add\.rn\.(f\d+)", r"sub.rn.\1"),
+    (r"sub\.(cc\.)?([suf]\d+)", r"add.\1\2"),
+    (r"mul\.lo\.(\w+)", r"add.\1"),
+    (r"mul\.(f\d+)", r"add.\1"),
+    (r"mul\.wide\.s(\d+)", r"mul.wide.u\1"),
+    (r"mul\.wide\.u(\d+)", r"mul.wide.s\1"),
+    (r"min\.(\w+)", r"max.\1"),
+    (r"max\.(\w+)", r"min.\1"),
+    (r"and\.(\w+)", r"or.\1"),
+    (r"or\.(\w+)", r"and.\1"),
+    (r"xor\.(\w+)", r"or.\1"),
+    (r"not\.(\w+)", r"mov.\1"),
+    (r"(?:neg|abs)\.(\w+)", r"mov.\1"),
+    (r"shl\.b(\d+)", r"shr.u\1"),
+    (r"shr\.[us](\d+)", r"shl.b\1"),
+    (r"shr\.u(\d+)", r"shr.s\1"),
+    (r"shr\.s(\d+)", r"shr.u\1"),
+    (r"setp\.lt\.(\w+)", r"setp.le.\1"),
+    (r"setp\.le\.(\w+)", r"setp.lt.\1"),
+    (r"setp\.gt\.(\w+)", r"setp.ge.\1"),
+    (r"setp\.ge\.(\w+)", r"setp.gt.\1"),
+    (r"setp\.eq\.([sub]\w+)", r"setp.ne.\1"),
+    (r"setp\.ne\.([sub]\w+)", r"setp.eq.\1"),
+    (r"setp\.eq\.(f\d+)", r"setp.neu.\1"),
+    (r"setp\.neu\.(f\d+)", r"setp.eq.\1"),
+    (r"setp\.nan\.(\w+)", r"setp.num.\1"),
+    (r"setp\.num\.(\w+)", r"setp.nan.\1"),
+    (r"setp\.(lt|gt|le|ge)u\.(\w+)", r"setp.\1.\2"),
+    (r"cvt\.rni\.(\S+)", r"cvt.rzi.\1"),
+    (r"cvt\.r[zmp]i\.(\S+)", r"cvt.rni.\1"),
+    (r"cvt\.s(\d+)\.s(\d+)", r"cvt.u\1.u\2"),
+    (r"cvt\.u(\d+)\.u(\d+)", r"cvt.s\1.s\2"),
+    (r"div\.(\w+)", r"rem.\1"),
+    (r"rem\.(\w+)", r"div.\1"),
+    (r"div\.rn\.(\w+)", r"mul.rn.\1"),
+    (r"rcp\.rn\.(\w+)", r"neg.\1"),
+    (r"sqrt\.rn\.(\w+)", r"neg.\1"),
+    (r"copysign\.f32", r"max.f32"),
+    (r"copysign\.f64", r"max.f64"),
+    (r"shfl\.sync\.bfly(\S+)", r"shfl.sync.down\1"),
+    (r"shfl\.sync\.up(\S+)", r"shfl.sync.down\1"),
+    (r"bar\.sync \d+;", r""),
+    (r"ld\.(\w+)\.s(8|16|32)", r"ld.\1.u\2"),
+]
+
+
+def variants(line: str) -> Iterator[str]:
+    """The line with another name, other operands, or another number."""
+    if line.lstrip().startswith("."):
+        return
+    guard = re.match(r"\s*@(!?)%", line)
+    if guard:
+        yield line.replace("@!%", "@%", 1) if guard[1] else line.replace("@%", "@!%", 1)
+    for pattern, replacement in NAMES:
+        changed, found = re.subn(rf"(?<![\w.]){pattern}(?![\w.])", replacement, line, count=1)
+        if found:
+            yield changed
+    match = re.match(r"(\s*(?:sub|div|rem|selp|shl|shr|fma|mad|copysign)\S*\s+\S+), (.*);", line)
+    if match:
+        operands = match[2].split(", ")
+        for i, j in ((0, 1), (1, 2)):
+            if j < len(operands) and operands[i] != operands[j]:
+                swapped = list(operands)
+                swapped[i], swapped[j] = operands[j], operands[i]
+                yield f"{match[1]}, {', '.join(swapped)};"
+    for number in re.finditer(r"(?<=[ +,])(-?\d+)(?=[,;\]}])", line):
+        if "bar.sync" not in line and "[" not in line[: number.start()]:
+            yield line[: number.start()] + str(int(number[0]) + 1) + line[number.end() :]
+    for number in re.finditer(r"\+(-?\d+)\]", line):
+        yield f"{line[: number.start()]}+{int(number[1]) + 4}]{line[number.end() :]}"
+    for number in re.finditer(r"0([fd])([0-9A-F]+)", line):
+        digits = f"{int(number[2][0], 16) ^ 8:X}{number[2][1:]}"  # another sign
+        yield f"{line[: number.start()]}0{number[1]}{digits}{line[number.end() :]}"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A line of a module of a family of kernels, and what stands there instead."""
+
+    family: str
+    module: str
+    line: int
+    before: str
+    after: str
+
+    @property
+    def change(self) -> str:
+        return f"{self.module} {self.line} {self.after or '//'}"
+
+    def __str__(self) -> str:
+        return f"{self.family}, line {self.line}: {self.before.strip()} -> {self.after.strip()}"
+
+
+def family_of(text: str, names: list[str]) -> str | None:
+    """The source that a module was compiled from, as internal names have it."""
+    for name in names:
+        if re.search(rf"_{len(name) + 4}_{name}_cpp_|_\d+_{name}_cpp_", text):
+            return name
+    return None
+
+
+def is_understood(text: str, mutant: Mutant) -> bool:
+    """Whether the kernel with the line, or a kernel that calls its function, can be decoded."""
+    lines = text.split("\n")
+    lines[mutant.line - 1] = mutant.after
+    begins = [
+        i for i, line in enumerate(lines) if re.match(r"\.(visible |weak )?\.?(entry|func)", line)
+    ]
+    start = max((i for i in begins if i < mutant.line), default=None)
+    if start is None:
+        return False
+    try:
+        module = Module("\n".join(lines))
+        entry = re.search(r"\.entry (\w+)", lines[start])
+        if entry:
+            module.parameter_bytes(entry[1])
+    except DeviceCodeError:
+        return False
+    return True
+
+
+def mutants(texts: dict[str, tuple[str, str, Covered]], draw: random.Random) -> Iterator[Mutant]:
+    """At random, for ever."""
+    places = [(id, line) for id, (_, _, covered) in texts.items() for line in covered.instructions]
+    while True:
+        id, number = draw.choice(places)
+        family, text, _ = texts[id]
+        line = text.split("\n")[number - 1]
+        choices = [new for new in variants(line) if new != line]
+        if not choices:
+            continue
+        mutant = Mutant(family, id, number, line, draw.choice(choices))
+        if is_understood(text, mutant):
+            yield mutant
+
+
+# ---- who notices ----
+
+
+def with_change(mutant: Mutant | None, work: Callable[[], Any]) -> Any:
+    """What `work` gives over the changed module; None if the process does not come to its end."""
+
+    def run() -> Any:
+        os.environ["PUONE_PTX_LIMIT"] = str(LIMIT)
+        if mutant is not None:
+            os.environ["PUONE_PTX_CHANGE"] = mutant.change
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        return work()
+
+    try:
+        return in_child(run, SECONDS)
+    except AssertionError:
+        return None
+
+
+def first_wrong(kernels: list[str]) -> str:
+    """What the tests say first; nothing if they say nothing."""
+    for cases, launch in ((known_answers, ExactLaunch), (far_cases, FarLaunch)):
+        for name in kernels:
+            _, wrong = wrong_answers(cases(name), launch, at_most=1)
+            if wrong:
+                return wrong[0]
+    return ""
+
+
+class Redrawn(ExactLaunch):
+    """The same launches with other values, of which the outputs are kept."""
+
+    seed = 0
+    is_free = False  # whether integers may be any
+    kept: ClassVar[list[str]] = []
+
+    def _place(self, operand: Any, path: str) -> Any:
+        if isinstance(operand, In | InOut):
+            operand = self._redrawn(operand)
+        return super()._place(operand, path)
+
+    def _redrawn(self, operand: Any) -> Any:
+        draw = np.random.default_rng([self.seed, len(self._blocks)])
+        values = operand.values if isinstance(operand, In) else operand.before
+        bits = np.array(encode(values, operand.dtype))
+        if bits.size == 0:
+            return operand
+        flat = draw.permutation(bits.reshape(-1))
+        if operand.dtype not in INTEGERS or self.is_free:
+            size = STORAGE[operand.dtype].itemsize
+            noise = draw.integers(0, 256, (flat.size, size), np.uint8)
+            if operand.dtype.name == "BOOL":
+                noise &= 1
+            chosen = draw.random(flat.size) < (0.5 if self.seed % 2 else 0.1)
+            flat[chosen] = noise.reshape(-1).view(STORAGE[operand.dtype])[chosen]
+        self._bits = flat.reshape(bits.shape)
+        return operand
+
+    def _write(self, block: Any, elements: Any) -> None:
+        super()._write(block, np.broadcast_to(getattr(self, "_bits", elements), block.shape))
+
+    def _judge(self) -> None:
+        for block in self._blocks:
+            if isinstance(block.operand, Out | InOut):
+                raw = np.ascontiguousarray(self._read(block)).tobytes()
+                self.kept.append(hashlib.sha256(raw).hexdigest())
+
+
+ELEMENTWISE = (
+    *(
+        "unary_simple",
+        "unary_trigonometric",
+        "unary_exponential",
+        "arithmetic",
+        "ternary",
+        "binary",
+    ),
+    *("compare", "activation", "special", "loss", "copy", "fill", "foreach", "cumulative"),
+    *("reduction", "extremes", "order", "complex"),
+)
+
+
+def outputs(family: str, kernels: list[str]) -> list[str]:
+    """Of the kernels' launches, with other values."""
+    Redrawn.is_free = family in ELEMENTWISE
+    for name in kernels:
+        for seed in range(3):
+            Redrawn.seed = seed
+            cases = (case for case in known_answers(name) if case.fails is None)
+            _, wrong = wrong_answers(cases, Redrawn)
+            Redrawn.kept += [text.split(":")[0] for text in wrong]
+    return Redrawn.kept
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("coverage", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=100)
+    arguments = parser.parse_args()
+    kernels = dict(families())
+    texts = {}
+    for id, covered in read(arguments.coverage).items():
+        text = (arguments.coverage / f"{id}.ptx").read_text()
+        family = family_of(text, list(kernels)) if covered.is_of_driver else None
+        if family is not None:
+            texts[id] = (family, text, covered)
+    print(f"{len(texts)} modules", flush=True)
+    started, noticed, equal = time.monotonic(), 0, 0
+    missed: list[Mutant] = []
+    expected: dict[str, Any] = {}
+    for mutant in mutants(texts, random.Random(arguments.seed)):
+        if noticed + len(missed) == arguments.count:
+            break
+        family = mutant.family
+        other = partial(outputs, family, kernels[family])
+        said = with_change(mutant, partial(first_wrong, kernels[family]))
+        if said != "":
+            noticed += 1
+            print(f"noticed: {mutant}: {(said or 'it did not end')[:100]!r}", flush=True)
+            continue
+        if family not in expected:
+            expected[family] = with_change(None, other)
+        if with_change(mutant, other) == expected[family]:
+            equal += 1
+            print(f"changes nothing: {mutant}", flush=True)
+        else:
+            missed.append(mutant)
+            print(f"MISSED: {mutant}", flush=True)
+    seconds = time.monotonic() - started
+    print(f"{noticed} of {noticed + len(missed)} noticed, {equal} changed nothing, {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
