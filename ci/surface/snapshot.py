@@ -93,19 +93,18 @@ def tasks(
     catalogue: Catalogue,
     domains: Collection[Domain],
     alone: Sequence[str] | None = None,
-    headers_read: Sequence[str] | None = None,
     *,
     plain: bool = False,
 ) -> dict[str, Callable[[], Part]]:
     """What there is to do for the `domains`, the longest first.
 
-    If they are given, only the headers `alone` are tried alone, and only what `headers_read` bring
-    along is read of C++; if `plain`, by the plain profile only.
+    If they are given, only the headers `alone` are tried alone; C++ is read, if `plain`, by the
+    plain profile only.
     """
     from ci.surface.extract import cpp, device_module, headers, operators, python_api, symbols
 
     profiles = cpp.PROFILES[:1] if plain else cpp.PROFILES
-    of_cpp = partial(cpp.extract, tree, catalogue, headers=headers_read, profiles=profiles)
+    of_cpp = partial(cpp.extract, tree, catalogue, profiles=profiles)
     every: dict[str, Task] = {
         "headers": ({Domain.HEADER}, partial(headers.extract, tree, catalogue, headers=alone)),
         "Python": ({Domain.PYTHON}, partial(python_api.extract, tree, catalogue)),

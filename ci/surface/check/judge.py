@@ -17,7 +17,6 @@ from ci.surface.check.reading import (
     Reading,
     still_read,
     unconfirmed,
-    worth_reading,
     worth_trying,
 )
 from ci.surface.check.wrapping import lines_before
@@ -67,10 +66,9 @@ def judge(
         moved = reach.rearranged(base.tree, change.files)
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
-        read = worth_reading(change.files, graph, catalogue.chosen)
         plain = not reach.asks(base.tree, change.files, PROFILES[1:])
         reader = Reader(
-            *(tree, catalogue, graph, alone, read, bool(moved), plain),
+            *(tree, catalogue, graph, alone, bool(moved), plain),
             frozenset(change.files),
             progress,
         )

@@ -45,7 +45,6 @@ class Reader:
     catalogue: Catalogue
     graph: Includes
     alone: frozenset[str]  # the headers to try alone
-    read_headers: frozenset[str]  # the headers whose declarations, and whose includes', are read
     language: bool  # whether they tell all of the language
     plain: bool  # whether no changed file asks for what only another profile defines
     changed: frozenset[str]  # the changed files
@@ -74,11 +73,7 @@ class Reader:
     def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
         catalogue = _without(self.catalogue, reading.left_out)
         alone = [header for header in sorted(self.alone - reading.left_out) if self._has(header)]
-        wanted = self.read_headers - reading.left_out
-        read = [header for header in catalogue.headers if header in wanted]
-        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, read, plain=self.plain)
-        if not any(map(self._has, read)):
-            tasks.pop("C++", None)
+        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, plain=self.plain)
         return tasks if alone else {n: task for n, task in tasks.items() if n != "headers"}
 
     def _has(self, header: str) -> bool:
@@ -111,7 +106,7 @@ class Reader:
                 continue
             reading.parts = {n: p for n, p in reading.parts.items() if not _of_headers(n)}
             reading.left_out |= self.graph.including(fault.file for fault in faults)
-            rest = self.read_headers - reading.left_out
+            rest = self.graph.listed.keys() - reading.left_out
             if not reading.left_out or not any(map(self._has, rest)):
                 reading.lost |= HEADERS
 
@@ -137,7 +132,7 @@ def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
     # Where an #include stands in a file does not say that it is followed: what was read is what
     # declares something now, and of the changed files those that still compile.
     files = {d.file for d in reading.declarations if d.domain is Domain.CPP}
-    files |= reader.changed & reader.graph.reached(reader.read_headers - reading.left_out)
+    files |= reader.changed & reader.graph.reached(reader.graph.listed.keys() - reading.left_out)
 
     def is_read(declaration: Declaration) -> bool:
         if declaration.domain in reading.lost:
@@ -154,16 +149,6 @@ def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
 
     kept = tuple(d for d in before.declarations if is_read(d))
     return replace(before, domains=before.domains - reading.lost, declarations=kept)
-
-
-def worth_reading(
-    changed: Collection[str], graph: Includes, chosen: Collection[str]
-) -> frozenset[str]:
-    """The headers to read for a change: the changed ones, and of those that include one the ones
-    that were chosen by hand. What the others only pass on is reported where it was made."""
-    itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
-    including = graph.including(changed)
-    return frozenset(itself | (including & set(chosen) or including))
 
 
 def worth_trying(

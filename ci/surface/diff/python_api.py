@@ -204,7 +204,7 @@ def _class(was: Declaration, now: Declaration) -> Iterator[Finding]:
 
 
 def _module(was: Declaration, now: Declaration, after: Declarations) -> Iterator[Finding]:
-    """What `from module import *` brings, where both have `__all__`; a name that is gone is reported
+    """What `from module import *` brings, where both have `__all__`; what is gone is reported
     itself."""
     old, new = (set(d.facts.get("exports", ())) for d in (was, now))
     if not old or not new:

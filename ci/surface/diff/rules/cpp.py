@@ -26,6 +26,7 @@ CLASSES = (
         Severity.SEMANTIC,
         (CALLERS,),
         "{name}, a specialization, is gone: what named it gets the template itself.",
+        "Compare the template with the specialization.",
     ),
     Rule(
         "class_renamed",
