@@ -13,6 +13,8 @@ from ci.surface.model import Domain
 
 # Names from before the oldest snapshot: a rename back to them would be told as one.
 HISTORICAL = {"c10d::parseEnvVar*", "at::getAccelerator", "at::isAccelerator"}
+# A macro that its own header undefines somewhere is not read.
+UNDEFINED = {"C10_EXPORT"}
 
 
 def catalogue(**symbols: tuple[str, ...]) -> Catalogue:
@@ -67,12 +69,12 @@ def test_every_pattern_and_header_is_there_in_some_torch() -> None:
         pattern
         for surface in load().surfaces
         for pattern in (
-            *(p for p in surface.headers if p not in headers),
+            *(p for p in surface.headers if p not in headers and p in load().chosen),
             *(p for p in surface.symbols if not _hit(Surface("x", "x", symbols=(p,)), cpp)),
             *(p for p in surface.macros if not _hit(Surface("x", "x", macros=(p,)), macros)),
         )
     ]
-    assert set(unused) == HISTORICAL
+    assert set(unused) == HISTORICAL | UNDEFINED
 
 
 def _hit(surface: Surface, names: set[str]) -> bool:

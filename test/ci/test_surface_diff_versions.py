@@ -107,7 +107,7 @@ def test_real_changes_of_virtual_functions_and_new_names_are_found() -> None:
     assert rules(*between, cow) == ["method_renamed"]
     old = next(f for f in findings(*between) if f.name.endswith("cow::materialize_cow_storage"))
     assert old.message.endswith("c10::impl::cow::materialize_cow is new beside it.")
-    assert rules(*between, "c10d::ProcessGroup::_allgather_base") == ["deprecated"]
+    assert "deprecated" in rules(*between, "c10d::ProcessGroup::_allgather_base")
 
 
 def test_a_type_that_was_added_moves_the_count_of_types_and_c20_is_asked_for() -> None:
