@@ -77,7 +77,7 @@ def built(source: Path, where: Path, target: str) -> subprocess.CompletedProcess
 def test_the_documented_project_builds_with_the_package_of_a_wheel(
     wheel: Path, tmp_path: Path
 ) -> None:
-    (block,) = re.findall(r"<!-- run: test/scaffold/test_cmake_package.py -->\n```cmake\n(.*?)^```", DOCUMENT, re.S | re.M)
+    (block,) = re.findall(r"^```cmake\n(.*?)^```", DOCUMENT, re.S | re.M)
     (tmp_path / "CMakeLists.txt").write_text(block)
     shutil.copy(ROOT / "csrc/drivers/template/template.c", tmp_path / "driver.c")
     (tmp_path / "backend.cpp").write_text(BACKEND)
