@@ -172,7 +172,7 @@ def _parameter(operator: str, argument: Argument, by_name: bool = False) -> Para
         raise SkeletonError(
             f"{operator} takes {written} {argument.name}, which is not a parameter of a kernel as "
             "it is: write a class with impl() that computes the parameters of it, as `Clamp` in "
-            "csrc/aten/pointwise/ternary.cpp does, a row with `class:` and the kernel"
+            "pointwise/ternary.cpp does, a row with `class:` and the kernel"
         )
     return Parameter(argument.name, written, by_name)
 
