@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many changed instructions the tests of `make ptx` notice.
 
-python test/ptx/ptx_mutants.py COVERAGE [--seed N] [--count N]
+python test/ptx/ptx_mutants.py [--seed N] [--count N] [--family NAME]
 
-COVERAGE is a directory that PUONE_PTX_COVERAGE named, for the modules' texts. One instruction is
-changed at a time, anywhere in the kernels, such that the module is still understood. The known
+One instruction is changed at a time, anywhere in the kernels, such that the module is still understood. The known
 answers of the kernels of that source, and their far addresses, should notice it. Of a change that
 they do not notice, other inputs of the same launches decide whether it changes any result: one that
 does not is not counted, and another takes its place.
@@ -18,18 +17,19 @@ import os
 import random
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from ptx_coverage import Module as Covered
-from ptx_coverage import read
+from ptx_coverage import instructions
 from ptx_executor import DeviceCodeError, Module
 from ptx_kernels import ExactLaunch, families, in_child, wrong_answers
 from test_far_addresses import FarLaunch, far_cases
@@ -136,12 +136,21 @@ class Mutant:
         return f"{self.family}, line {self.line}: {self.before.strip()} -> {self.after.strip()}"
 
 
-def family_of(text: str, names: list[str]) -> str | None:
-    """The source that a module was compiled from, as internal names have it."""
-    for name in names:
-        if re.search(rf"_{len(name) + 4}_{name}_cpp_|_\d+_{name}_cpp_", text):
-            return name
-    return None
+def modules() -> dict[str, tuple[str, str]]:
+    """By name of a module: the family of kernels that it was compiled from, and its text."""
+    found: dict[str, tuple[str, str]] = {}
+    for family, kernels in families():
+        with tempfile.TemporaryDirectory() as directory:
+            in_child(partial(_launch_one, kernels, directory))
+            for path in Path(directory).glob("*.ptx"):
+                found.setdefault(path.stem, (family, path.read_text()))
+    return found
+
+
+def _launch_one(kernels: list[str], directory: str) -> None:
+    os.environ["PUONE_PTX_COVERAGE"] = directory
+    for name in kernels[:2]:
+        wrong_answers(islice(known_answers(name), 5))
 
 
 def is_understood(text: str, mutant: Mutant) -> bool:
@@ -164,12 +173,12 @@ def is_understood(text: str, mutant: Mutant) -> bool:
     return True
 
 
-def mutants(texts: dict[str, tuple[str, str, Covered]], draw: random.Random) -> Iterator[Mutant]:
+def mutants(texts: dict[str, tuple[str, str]], draw: random.Random) -> Iterator[Mutant]:
     """At random, for ever."""
-    places = [(id, line) for id, (_, _, covered) in texts.items() for line in covered.instructions]
+    places = [(id, line) for id, (_, text) in sorted(texts.items()) for line in instructions(text)]
     while True:
         id, number = draw.choice(places)
-        family, text, _ = texts[id]
+        family, text = texts[id]
         line = text.split("\n")[number - 1]
         choices = [new for new in variants(line) if new != line]
         if not choices:
@@ -277,17 +286,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("coverage", type=Path)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--family", action="append", help="only this one; repeatable")
     arguments = parser.parse_args()
     kernels = dict(families())
-    texts = {}
-    for id, covered in read(arguments.coverage).items():
-        text = (arguments.coverage / f"{id}.ptx").read_text()
-        family = family_of(text, list(kernels)) if covered.is_of_driver else None
-        if family is not None:
-            texts[id] = (family, text, covered)
+    chosen = arguments.family or list(kernels)
+    texts = {id: found for id, found in modules().items() if found[0] in chosen}
     print(f"{len(texts)} modules", flush=True)
     started, noticed, equal = time.monotonic(), 0, 0
     missed: list[Mutant] = []
