@@ -3,10 +3,10 @@
 
 python test/ptx/ptx_mutants.py [--seed N] [--count N] [--family NAME]
 
-One instruction is changed at a time, anywhere in the kernels, such that the module is still understood. The known
-answers of the kernels of that source, and their far addresses, should notice it. Of a change that
-they do not notice, other inputs of the same launches decide whether it changes any result: one that
-does not is not counted, and another takes its place.
+One instruction is changed at a time, anywhere in the kernels, such that the module is still
+understood. The known answers of the kernels of that source, and their far addresses, should notice
+it. Of a change that they do not notice, other inputs of the same launches decide whether it changes
+any result: one that does not is not counted, and another takes its place.
 """
 
 from __future__ import annotations
