@@ -24,4 +24,6 @@ def installed_tree() -> TorchTree:
     distribution = importlib.metadata.distribution("torch")
     root = Path(str(distribution.locate_file("")))
     version = distribution.version.partition("+")[0]
-    return TorchTree(root, version, None, (root / "torch" / "include",), root / "torch" / "lib")
+    include = root / "torch" / "include"
+    folders = (include, include / "torch" / "csrc" / "api" / "include")
+    return TorchTree(root, version, None, folders, root / "torch" / "lib")
