@@ -163,18 +163,22 @@ def test_a_version_nobody_wrote_a_probe_for_is_refused() -> None:
         probe.run(torch(), written_for="3.1")
 
 
-def test_every_virtual_that_the_surface_introduces_is_overridden() -> None:
+def test_every_virtual_that_a_surface_names_is_overridden() -> None:
+    """Of the classes that are watched because a header is listed, few are for backends."""
     covers = clean().covers
+    rules = catalogue.load()
     virtuals = {
         declaration.name
         for declaration in installed_snapshot().declarations
         if declaration.domain == Domain.CPP
+        and rules.surface_of_symbol(declaration.name)
         and declaration.kind == "method"
         and declaration.facts.get("virtual")
         and not declaration.facts.get("override")
         and not declaration.facts.get("final")
         and not declaration.name.startswith(CONCRETE)
     }
+    assert len(virtuals) > 250
     missing = {name for name in virtuals if Use.OVERRIDES not in covers.get(name, ())}
     assert not missing
 
