@@ -163,6 +163,7 @@ def test_a_version_nobody_wrote_a_probe_for_is_refused() -> None:
         probe.run(torch(), written_for="3.1")
 
 
+@pytest.mark.nightly
 def test_every_virtual_that_a_surface_names_is_overridden() -> None:
     """Of the classes that are watched because a header is listed, few are for backends."""
     covers = clean().covers

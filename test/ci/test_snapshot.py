@@ -296,6 +296,7 @@ def test_a_committed_snapshot_follows_the_schema(path: Path) -> None:
     assert data["torch"]["version"] == path.name.removesuffix(".json.gz")
 
 
+@pytest.mark.nightly
 def test_the_committed_snapshot_of_2_13_is_what_the_installed_torch_gives() -> None:
     committed = snapshot_file.read(next(path for path in COMMITTED if "2.13.0" in path.name))
     installed = installed_snapshot()
@@ -312,6 +313,7 @@ def _facts(declarations: Any) -> list[str]:
     ]
 
 
+@pytest.mark.nightly
 def test_every_surface_with_headers_has_declarations_and_all_headers_stand_alone() -> None:
     declarations = installed_snapshot().declarations
     found = {d.surface for d in declarations if d.domain is Domain.CPP}
@@ -321,6 +323,7 @@ def test_every_surface_with_headers_has_declarations_and_all_headers_stand_alone
     assert [d.name for d in tried if not d.facts.get("alone")] == []
 
 
+@pytest.mark.nightly
 def test_what_a_torch_exports_of_the_surface_is_what_its_headers_declare() -> None:
     declarations = installed_snapshot().declarations
     names = {d.name for d in declarations if d.domain is Domain.SYMBOL}
