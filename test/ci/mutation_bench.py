@@ -117,7 +117,7 @@ class Bench:
     @contextlib.contextmanager
     def _tree(self, edits: Iterable[Edit]) -> Iterator[TorchTree]:
         with self.mirror.edited(edits) as root:
-            include = (root / "torch" / "include",)
+            include = tuple(root / path.relative_to(self.tree.root) for path in self.tree.include)
             yield replace(self.tree, root=root, include=include, libraries=None)
 
     def _mislabelled(self, mutation: Mutation, findings: Sequence[Finding]) -> str:

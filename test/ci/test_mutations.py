@@ -55,6 +55,7 @@ def test_what_becomes_of_a_whole_header_is_told_of_the_header(
     assert_right(bench, [[mutation]])
 
 
+@pytest.mark.nightly
 def test_mutations_that_are_judged_together_are_about_different_things(bench: Bench) -> None:
     for group in batches(bench.tree.root, MUTATIONS, bench.classes):
         for one, other in combinations(group, 2):
