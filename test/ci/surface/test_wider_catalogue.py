@@ -96,3 +96,12 @@ def test_headers_that_are_not_listed_are_known_to_be_there_but_for_those_of_vend
     assert [d.domain for d in headers.extract(tree, LISTED, headers=["c10/core/A.h"])] == [
         Domain.HEADER
     ]
+
+
+def test_a_declaration_that_both_profiles_see_is_there_once(tmp_path: Path) -> None:
+    text = (
+        "namespace c10 {\n#ifdef USE_CUDA\nstruct Vendor {};\nint operator*(Vendor);\n#endif\n"
+        "template <class T> T& some();\n"
+        "template <class T> using Value = decltype(*some<T>()); }\n"
+    )
+    assert [d.name for d in extract(tmp_path, text)].count("c10::Value") == 1
