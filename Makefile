@@ -440,5 +440,6 @@ build/.python:
 build/.installed: pyproject.toml conformance/pyproject.toml hal_conformance/pyproject.toml
 	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable . \
 	  --config-settings=editable.mode=inplace --config-settings=wheel.cmake=false
+	@$(PYTHON) requirements/paths_only.py
 	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable ./conformance --editable ./hal_conformance
 	@touch $@

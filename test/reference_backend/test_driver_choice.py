@@ -97,7 +97,9 @@ def test_a_driver_that_is_not_there_is_named_with_those_that_are(
     assert info["error"].startswith(reason)
     assert f"(PUONE_DRIVER={choice}; it is a path, or the name of one of: " in info["error"]
     names = info["error"].rpartition("one of: ")[2].rstrip(")").split(", ")
-    assert {"sim", "template"} <= set(names) <= {"cuda", "host", "sim", "template"}, "others are for tests"
+    assert {"sim", "template"} <= set(names) <= {"cuda", "host", "sim", "template"}, (
+        "others are for tests"
+    )
     assert info["error"] in info["raised"]
 
 
