@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the link to this checkout one of paths only: see build/.installed in the Makefile.
 
-A link by scikit-build-core is a list of paths and a module that is imported at every start. pytest
-warns in every run that it cannot rewrite that module, because the distribution has a plugin of pytest.
+A link by scikit-build-core is a list of paths and a module that is imported at every start. The
+distribution has a plugin of pytest, so pytest warns in every run that it cannot rewrite that module.
 """
 
 from __future__ import annotations
