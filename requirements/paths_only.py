@@ -2,7 +2,7 @@
 """Makes the link to this checkout one of paths only: see build/.installed in the Makefile.
 
 A link by scikit-build-core is a list of paths and a module that is imported at every start. The
-distribution has a plugin of pytest, so pytest warns in every run that it cannot rewrite that module.
+distribution has a plugin of pytest, which warns in every run that it cannot rewrite that module.
 """
 
 from __future__ import annotations
