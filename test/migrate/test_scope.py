@@ -286,7 +286,12 @@ def test_a_data_loader_pins_for_the_device() -> None:
         assert loader.pin_memory_device == "puone"
 
 
-def test_settings_of_cuda_libraries_are_accepted_and_reported() -> None:
+def test_settings_of_cuda_libraries_are_accepted_and_reported(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # PyTorch's own test utilities, which another test may have imported, forbid to set these.
+    flags = torch.backends.flags_frozen.__globals__
+    monkeypatch.setitem(flags, "__allow_nonbracketed_mutation_flag", True)
     before = torch.backends.cudnn.benchmark
     with migrated() as messages:
         torch.backends.cudnn.benchmark = True
