@@ -126,8 +126,8 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `python
 IN_FILES := --dist loadfile --no-loadscope-reorder
 
 .PHONY: test
-test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: half an hour on 2 cores)
-	@echo "running the tests: about 15 min on 2 cores"
+test: $(TESTS) build-tests $(NODE_MODULES) $(CHROMIUM) ## run the project's own tests (the first time: 40 min on 2 cores)
+	@echo "running the tests: about 25 min on 2 cores"
 	$(PYTHON) -m pytest test -m "not nightly" -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
 .PHONY: test-all
