@@ -7,6 +7,7 @@ and the links of the Python API lead to these pages, which have an anchor for ea
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import posixpath
 from collections.abc import Iterator
@@ -91,7 +92,7 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
     """Where linkcode finds the source of a Python object: a link that NamedFiles completes."""
     if domain != "py" or not info["module"]:
         return None
-    found: Any = inspect.importlib.import_module(info["module"])  # type: ignore[attr-defined]
+    found: Any = importlib.import_module(info["module"])
     for name in info["fullname"].split("."):
         found = getattr(found, name, None)
     found = found.fget if isinstance(found, property) else found

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whoever changes a declaration that the rules name changes a file that is labelled with it.
+"""A change of a declaration that the rules name changes a file that has the surface's label.
 
 What is watched because it is used, and no rule names it, is labelled by its findings.
 """

@@ -29,7 +29,7 @@ CHANGES: dict[str, tuple[str, str]] = {
         "struct SomeThing { void f(int); int g; long h; };",
         "struct SomeThings { void f(int); int g; long h; };",
     ),
-    # A base of PyTorch is in the snapshot itself, and is what is told of.
+    # The base is not of PyTorch: one of PyTorch is in the snapshot, and the finding is about it.
     "made_abstract": ("struct Derived {};", "struct Derived : std::pmr::memory_resource {};"),
     "base_removed": (
         "struct Base {}; struct Class : Base { int a; };",

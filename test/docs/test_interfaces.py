@@ -115,6 +115,7 @@ def untyped(name: str, function: Any) -> list[str]:
 
 
 def test_what_is_not_documented_is_found() -> None:
+    # What is to be found: no types.
     def bare(a, b: int): ...  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
 
     class Holder:

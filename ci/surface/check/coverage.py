@@ -137,5 +137,6 @@ class _Bodiless(ast.NodeTransformer):
 
 
 def _is_text(node: ast.stmt) -> bool:
-    constant = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return constant and isinstance(node.value.value, str)  # type: ignore[attr-defined]
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+        return False
+    return isinstance(node.value.value, str)

@@ -195,7 +195,7 @@ def _tensor_class(name: str) -> Callable[[Target], Any]:
             )
 
         made = stand_in(object, construct, is_instance)
-        made.cuda_dtype = dtype  # type: ignore[attr-defined]
+        made.cuda_dtype = dtype  # type: ignore[attr-defined]  # the class was made above
         return made
 
     return make

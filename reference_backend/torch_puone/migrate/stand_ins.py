@@ -18,7 +18,7 @@ def stand_in(
     derives from it are ordinary subclasses of `real`.
     """
 
-    class Meta(type(real)):  # type: ignore[misc]
+    class Meta(type(real)):  # type: ignore[misc]  # a base of run time
         def __call__(cls, *args: Any, **kwargs: Any) -> Any:
             return construct(*args, **kwargs) if cls is made else super().__call__(*args, **kwargs)
 

@@ -32,7 +32,7 @@ class CudaMode(TorchFunctionMode):
         self._notices = notices
         self._special: dict[Any, Callable[..., Any]] = {
             torch.Tensor.cuda: self._cuda,
-            torch.Tensor.is_cuda.__get__: self._is_cuda,  # type: ignore[attr-defined]
+            torch.Tensor.is_cuda.__get__: self._is_cuda,  # type: ignore[attr-defined]  # a getset
             torch.Tensor.type: self._type,
             torch.Tensor.register_hook: self._register_hook,
         }

@@ -83,10 +83,10 @@ class _Finder(cst.CSTVisitor):
 
     # Names
 
-    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: N802
+    def visit_Attribute(self, node: cst.Attribute) -> bool:  # noqa: N802 - libcst's name
         return self._name(node)
 
-    def visit_Name(self, node: cst.Name) -> bool:  # noqa: N802
+    def visit_Name(self, node: cst.Name) -> bool:  # noqa: N802 - libcst's name
         parent = self._parent(node)
         if isinstance(parent, (cst.Param, cst.Arg)) and getattr(parent, "keyword", None) is node:
             return False
@@ -124,14 +124,14 @@ class _Finder(cst.CSTVisitor):
 
     # Imports
 
-    def visit_Import(self, node: cst.Import) -> bool:  # noqa: N802
+    def visit_Import(self, node: cst.Import) -> bool:  # noqa: N802 - libcst's name
         for alias in node.names:
             name = _CODE(alias.name)
             if table.concerns(name):
                 self._imports(alias, name)
         return False
 
-    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:  # noqa: N802
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:  # noqa: N802 - libcst's name
         if node.module is None or node.relative:
             return False
         module = _CODE(node.module)
@@ -150,7 +150,7 @@ class _Finder(cst.CSTVisitor):
 
     # Calls
 
-    def visit_Call(self, node: cst.Call) -> None:  # noqa: N802
+    def visit_Call(self, node: cst.Call) -> None:  # noqa: N802 - libcst's name
         function = node.func
         self._profile(node)
         if not isinstance(function, cst.Attribute):
@@ -209,7 +209,7 @@ class _Finder(cst.CSTVisitor):
 
     # Strings
 
-    def visit_SimpleString(self, node: cst.SimpleString) -> None:  # noqa: N802
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:  # noqa: N802 - libcst's name
         text = node.evaluated_value
         if not isinstance(text, str) or "f" in node.prefix:
             return
@@ -227,7 +227,7 @@ class _Finder(cst.CSTVisitor):
         elif text.startswith("torch.cuda.") and (row := table.find(text)):
             self._add(node, f'"{text}"', row.advice)
 
-    def visit_FormattedString(self, node: cst.FormattedString) -> bool:  # noqa: N802
+    def visit_FormattedString(self, node: cst.FormattedString) -> bool:  # noqa: N802 - libcst's name
         first = next(iter(node.parts), None)
         text = first.value if isinstance(first, cst.FormattedStringText) else ""
         if strings.PREFIX.fullmatch(text) and len(node.parts) == 2:

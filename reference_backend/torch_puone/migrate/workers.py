@@ -24,7 +24,7 @@ def thread_start(real: Any, enter: Callable[[], AbstractContextManager[Any]]) ->
             with enter():
                 run()
 
-        self.run = inside  # type: ignore[method-assign]
+        self.run = inside  # type: ignore[method-assign]  # of this thread only
         real(self)
 
     return start
