@@ -31,8 +31,8 @@ struct StandinRange {
 };
 std::vector<StandinRange> standinRanges();
 
-/// Calls by which an executor of device code follows memory: its contents are undefined from now on;
-/// they were written; they were copied. They come in the order of the work, on any thread.
+/// Calls by which an executor of device code follows memory: its contents are undefined from now
+/// on; they were written; they were copied. They come in the order of the work, on any thread.
 struct StandinWatcher {
   void (*forgotten)(const void* begin, size_t bytes);
   void (*written)(const void* begin, size_t bytes);
