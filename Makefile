@@ -294,23 +294,23 @@ clean: ## remove everything that was built (the virtual environment stays)
 	rm -rf .mypy_cache .ruff_cache .pytest_cache
 
 # Object files stay when the configuration changes: it only has more or fewer of them.
-$(BUILD_DIR)/.configured-suite: build/.compiler $(SUITE)
+# $(call configure,CUDA: ON or OFF,the instruction sets); the newest configuration is the one that holds.
+define configure
 	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
-	  -DPUONE_CUDA=OFF -DPUONE_NVCC= -DPUONE_KERNEL_LEVELS=native $(CMAKE_ARGS)
+	  -DPUONE_CUDA=$(1) $(if $(filter ON,$(1)),-UPUONE_NVCC,-DPUONE_NVCC=) $(2) $(CMAKE_ARGS)
+	@rm -f $(BUILD_DIR)/.configured-*
 	@touch $@
+endef
+ONE_LEVEL := -DPUONE_KERNEL_LEVELS=native
+ALL_LEVELS := -UPUONE_KERNEL_LEVELS
 
 $(BUILD_DIR)/.configured-drivers-ON $(BUILD_DIR)/.configured-all-ON: build/.cuda
+$(BUILD_DIR)/.configured-suite: build/.compiler $(SUITE)
+	$(call configure,OFF,$(ONE_LEVEL))
 $(BUILD_DIR)/.configured-drivers-%: build/.compiler $(SUITE)
-	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
-	  -DPUONE_CUDA=$* $(if $(filter ON,$*),-UPUONE_NVCC,-DPUONE_NVCC=) -DPUONE_KERNEL_LEVELS=native $(CMAKE_ARGS)
-	@rm -f $(BUILD_DIR)/.configured-*
-	@touch $@
-
+	$(call configure,$*,$(ONE_LEVEL))
 $(BUILD_DIR)/.configured-all-%: build/.compiler $(SUITE)
-	@cmake -S . -B $(BUILD_DIR) -G Ninja -DPython_EXECUTABLE=$(PYTHON) \
-	  -DPUONE_CUDA=$* $(if $(filter ON,$*),-UPUONE_NVCC,-DPUONE_NVCC=) -UPUONE_KERNEL_LEVELS $(CMAKE_ARGS)
-	@rm -f $(BUILD_DIR)/.configured-*
-	@touch $@
+	$(call configure,$*,$(ALL_LEVELS))
 
 # Said before a minute is spent on installing.
 build/.compiler:
