@@ -17,6 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 # The files whose tests take longest, longest first: each goes to one process, which must not begin
 # with it when the others are about to end.
 LONGEST = [
+    "inductor/test_cases.py",
+    "ptx/test_kernels.py",
+    "ptx/test_far_addresses.py",
+    "ptx/test_against_sim.py",
     "hal/test_hal_over_standin.py",
     "subjects/test_truth_tellers.py",
     "hal/test_hal_suite.py",
