@@ -61,7 +61,8 @@ def driver(
         patch.setenv("PUONE_SIM_ISA", request.param)
         status = driver.api.init()
     if status != Status.OK and "PUONE_SIM_ISA" in driver.message():
-        pytest.skip(f"this processor has no {request.param}: {driver.message()}")
+        # `make test` compiles for this processor alone, `make test-all` for each.
+        pytest.skip(f"not in this build, or not of this processor: {driver.message()}")
     driver.ok(status)
     yield driver
     driver.ok(driver.api.shutdown())
