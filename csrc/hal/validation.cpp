@@ -331,9 +331,35 @@ class Extent {
 Extent device_extent;
 Extent pinned_extent;
 
+/// Increases before memory ends.
+std::atomic<uint64_t> memory_version{1};
+
+void announceEndOfMemory() noexcept {
+  memory_version.fetch_add(1, std::memory_order_acq_rel);
+}
+
+/// The block of device memory in which this thread's last range was. The next one is usually in it
+/// too, and needs no question to the driver while no memory has ended.
+struct LastBlock {
+  uint64_t version = 0; // of the memory, from before the driver was asked
+  uintptr_t start = 0;
+  uintptr_t end = 0;
+  int32_t device = -1;
+
+  bool holds(const void* pointer, size_t bytes) const noexcept {
+    return version == memory_version.load(std::memory_order_acquire) && address(pointer) >= start &&
+           address(pointer) < end && bytes <= end - address(pointer);
+  }
+};
+thread_local LastBlock last_block;
+
 /// A range of device memory that work of `stream_device` may address.
 puone_status checkDeviceRange(
     const char* entry, const char* what, const void* pointer, size_t bytes, int32_t stream_device) {
+  LastBlock& last = last_block;
+  if (last.device == stream_device && last.holds(pointer, bytes)) [[likely]]
+    return PUONE_OK;
+  const uint64_t version = memory_version.load(std::memory_order_acquire);
   puone_pointer_attributes block;
   CHECKED(attributesOf(entry, pointer, block));
   if (block.kind != PUONE_MEMORY_DEVICE) {
@@ -358,7 +384,12 @@ puone_status checkDeviceRange(
         block.size,
         block.device);
   }
-  if (block.device == stream_device) return PUONE_OK;
+  if (block.device == stream_device) {
+    if (knows_own_memory_only && block.size != 0) {
+      last = {version, address(block.base), address(block.base) + block.size, block.device};
+    }
+    return PUONE_OK;
+  }
   int32_t can = 0;
   if (has(PUONE_CAP_PEER_ACCESS)) {
     CHECKED(passedOn(driver->device_can_access_peer(stream_device, block.device, &can), entry));
@@ -493,6 +524,7 @@ puone_status release(
     return refuse(PUONE_INVALID_ARGUMENT, entry, "%p is being freed on another thread", pointer);
   }
   if (has(PUONE_CAP_MEMORY)) CHECKED(checkBlock(entry, pointer, kind));
+  announceEndOfMemory();
   return answered(inner(pointer));
 }
 
@@ -520,6 +552,7 @@ puone_status init() {
 
 puone_status shutdown() {
   running.store(false, std::memory_order_release);
+  announceEndOfMemory();
   const puone_status status = answered(driver->shutdown());
   if (status != PUONE_OK) { // it refuses, for example from within a host function, and stays in use
     running.store(true, std::memory_order_release);
@@ -1036,6 +1069,7 @@ puone_status openMemory(int32_t device, const puone_ipc_memory_handle* handle, v
 }
 
 puone_status closeMemory(void* ptr) {
+  announceEndOfMemory();
   return destroy("ipc.close_memory", "mapping", live().mappings, ptr, ipc->close_memory);
 }
 

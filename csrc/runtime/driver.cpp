@@ -29,6 +29,14 @@ std::atomic<bool> forked_after_use{false};
 std::atomic<bool> driver_down{false};
 std::array<std::atomic<const puone_hal_api*>, kTableLayers> layers{};
 std::atomic<const puone_hal_api*> other_table{nullptr}; // the outermost of them
+// What hal() gives, once it has given it; NULL again in a forked child, after shutdown, and while
+// another table is put over the driver's. Set under the mutex.
+std::atomic<const puone_hal_api*> table_in_use{nullptr};
+
+std::mutex& tableMutex() noexcept {
+  static auto* const only = new std::mutex(); // leaked: threads may use it while the process exits
+  return *only;
+}
 
 constexpr std::string_view kPrefix = "libpuone_";
 constexpr std::string_view kSuffix = ".so";
@@ -144,7 +152,10 @@ struct ChosenDriver {
 ChosenDriver*& choice() noexcept {
   // Leaked: deleters of device memory may run during static destruction.
   static auto* instance = [] {
-    pthread_atfork(nullptr, nullptr, [] { forked_after_use = device_used.load(); });
+    pthread_atfork(nullptr, nullptr, [] {
+      forked_after_use = device_used.load();
+      table_in_use = nullptr;
+    });
     return new ChosenDriver();
   }();
   return instance;
@@ -163,6 +174,17 @@ ChosenDriver& chosen() noexcept {
   TORCH_CHECK(false, "puone has no usable driver: ", chosen().state.error);
 }
 
+C10_NOINLINE const puone_hal_api& findTable() {
+  // Before the lock, which another thread may have held when this process was forked.
+  if (inBadFork()) throwUnusable();
+  const std::lock_guard lock(tableMutex());
+  const puone_hal_api* api = halOrNull();
+  if (api == nullptr) throwUnusable();
+  device_used.store(true);
+  table_in_use.store(api, std::memory_order_release);
+  return *api;
+}
+
 } // namespace
 
 const DriverState& driverState() noexcept {
@@ -179,15 +201,8 @@ bool driverIsDown() noexcept {
 
 // [quote: table]
 const puone_hal_api& hal() {
-  const puone_hal_api* api = halOrNull();
-  if (C10_UNLIKELY(api == nullptr)) {
-    throwUnusable();
-  }
-  // A load first: the flag's cache line stays shared once it is set.
-  if (C10_UNLIKELY(!device_used.load(std::memory_order_relaxed))) {
-    device_used.store(true);
-  }
-  return *api;
+  const puone_hal_api* api = table_in_use.load(std::memory_order_acquire);
+  return C10_LIKELY(api != nullptr) ? *api : findTable();
 }
 
 const puone_hal_api* halOrNull() noexcept {
@@ -207,9 +222,8 @@ const puone_hal_api& halWithoutDevice() {
 }
 
 void useTable(TableLayer layer, TableOver over) noexcept {
-  static std::mutex mutex;
   static std::array<TableOver, kTableLayers> makers{};
-  const std::lock_guard guard(mutex);
+  const std::lock_guard guard(tableMutex());
   makers[static_cast<size_t>(layer)] = over;
   const puone_hal_api* outermost = nullptr;
   for (size_t i = 0; i < layers.size(); ++i) {
@@ -219,6 +233,7 @@ void useTable(TableLayer layer, TableOver over) noexcept {
     if (table != nullptr) outermost = table;
   }
   other_table.store(outermost, std::memory_order_release);
+  table_in_use.store(nullptr, std::memory_order_release);
 }
 
 const puone_hal_api& tableUnder(TableLayer layer) noexcept {
@@ -243,9 +258,12 @@ void shutdownDriver() noexcept {
   if (!chosen().driver || driver_down.exchange(true)) {
     return;
   }
-  if (!inBadFork()) {
-    chosen().driver->api.shutdown();
+  if (inBadFork()) return;
+  {
+    const std::lock_guard lock(tableMutex());
+    table_in_use.store(nullptr, std::memory_order_release);
   }
+  chosen().driver->api.shutdown();
 }
 
 namespace detail {

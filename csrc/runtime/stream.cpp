@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "runtime/capture.h"
@@ -47,8 +49,13 @@ struct DeviceStreams {
 
 DeviceStreams& deviceStreams(c10::DeviceIndex device) {
   // Leaked, with the streams in it: the driver releases them at shutdown.
-  static auto* all = new std::vector<DeviceStreams>(static_cast<size_t>(deviceCount()));
-  return all->at(static_cast<size_t>(device));
+  static const std::span<DeviceStreams> all = [] {
+    const auto count = static_cast<size_t>(deviceCount());
+    return std::span(new DeviceStreams[count], count);
+  }();
+  const auto index = static_cast<size_t>(device);
+  TORCH_CHECK(index < all.size(), "there is no device puone:", static_cast<int>(device));
+  return all[index];
 }
 
 int poolCount() {
@@ -59,13 +66,13 @@ int poolCount() {
   return count;
 }
 
-// Per thread: the current stream of each device, the default stream where nothing was set.
+// Of the calling thread. `device` is valid.
 c10::StreamId& currentStreamId(c10::DeviceIndex device) {
-  thread_local std::vector<c10::StreamId> ids;
-  if (C10_UNLIKELY(ids.empty())) {
-    ids.assign(static_cast<size_t>(deviceCount()), kDefaultStreamId);
-  }
-  return ids.at(static_cast<size_t>(device));
+  static_assert(kDefaultStreamId == 0, "what a thread begins with");
+  // Of a fixed size, because a vector would be checked at each access for having been constructed.
+  thread_local std::array<c10::StreamId, size_t{std::numeric_limits<c10::DeviceIndex>::max()} + 1>
+      ids{};
+  return ids[static_cast<size_t>(device)];
 }
 
 Stream makeStream(c10::DeviceIndex device, c10::StreamId id) {

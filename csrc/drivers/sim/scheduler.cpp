@@ -97,8 +97,8 @@ Scheduler::~Scheduler() {
 }
 
 Scheduler::Lock Scheduler::lock() {
-  Lock lock(mutex_, std::defer_lock);
-  acquire(lock);
+  Lock lock(mutex_, std::try_to_lock);
+  if (!lock) acquire(lock);
   return lock;
 }
 

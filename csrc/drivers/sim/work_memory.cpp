@@ -33,23 +33,37 @@ std::atomic<size_t> freed_count{0};
 struct Own {
   Header* first = nullptr;
   size_t freed_here = 0;
+  bool is_usable = false; // between the construction of its owner and the end of the thread
 
-  ~Own() {
-    while (first != nullptr) std::free(std::exchange(first, first->next));
-    freed_here = kOwn; // a later destructor of this thread keeps nothing
-  }
   Header* take() {
     if (freed_here > 0) --freed_here;
     return std::exchange(first, first->next);
   }
   bool keep(Header* chunk) {
-    if (freed_here >= kOwn) return false;
+    if (!is_usable || freed_here >= kOwn) return false;
     ++freed_here;
     chunk->next = std::exchange(first, chunk);
     return true;
   }
 };
+/// Without a constructor or a destructor, so that an access is one address and no check.
 thread_local Own own;
+
+/// Frees the chunks at the end of the thread.
+struct Owner {
+  explicit Owner(Own& mine) : mine_(mine) {
+    mine.is_usable = true;
+  }
+  ~Owner() {
+    mine_.is_usable = false;
+    while (mine_.first != nullptr) std::free(std::exchange(mine_.first, mine_.first->next));
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+
+ private:
+  Own& mine_;
+};
 
 Header* newChunk(size_t bytes) {
   void* memory = std::malloc(bytes);
@@ -57,12 +71,15 @@ Header* newChunk(size_t bytes) {
   return static_cast<Header*>(memory);
 }
 
+__attribute__((noinline)) void takeShared(Own& mine) {
+  thread_local const Owner owner(mine);
+  mine.first = freed.exchange(nullptr, std::memory_order_acquire);
+  freed_count.store(0, std::memory_order_relaxed);
+}
+
 Header* recycledChunk() {
   Own& mine = own;
-  if (mine.first == nullptr) {
-    mine.first = freed.exchange(nullptr, std::memory_order_acquire);
-    freed_count.store(0, std::memory_order_relaxed);
-  }
+  if (mine.first == nullptr) takeShared(mine);
   return mine.first == nullptr ? newChunk(kChunk) : mine.take();
 }
 

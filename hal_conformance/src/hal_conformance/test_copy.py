@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -231,6 +232,26 @@ def test_a_freed_block_is_refused(hal: Driver) -> None:
         hal.api.memset_async(block, 0, 64, stream),
     ]
     assert answers == [Status.INVALID_ARGUMENT] * len(answers)
+
+
+@covers("HAL-065", needs=("validation",))
+@pytest.mark.parametrize("by_another_thread", [False, True])
+def test_a_block_that_was_freed_after_a_copy_is_refused(
+    hal: Driver, by_another_thread: bool
+) -> None:
+    """A driver that remembers which block it has checked must forget it with the block."""
+    stream, memory = hal.stream(), host(hal, bytes(SIZE))
+    block = hal.malloc(SIZE)
+    assert hal.api.memcpy_async(block, memory, 64, H2D, stream) == Status.OK
+    hal.synchronize(stream)
+    if by_another_thread:
+        with ThreadPoolExecutor(1) as other:
+            other.submit(hal.free, block).result()
+    else:
+        hal.free(block)
+    assert hal.api.memcpy_async(block, memory, 64, H2D, stream) == Status.INVALID_ARGUMENT
+    smaller = hal.malloc(64)  # at the same address, perhaps
+    assert hal.api.memcpy_async(smaller, memory, SIZE, H2D, stream) == Status.INVALID_ARGUMENT
 
 
 @covers("HAL-065", needs=("validation",))
