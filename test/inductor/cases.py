@@ -302,6 +302,19 @@ CASES: dict[str, Case] = {
         lambda x: (x.cumsum(0) * 2, x.sort(0).values, torch.lgamma(x) + 1, torch.digamma(x) * 2),
         lambda: (torch.rand(50) + 1,),
     ),
+    # operators instead of kernels
+    "power_of_integers": (
+        lambda x, number: (torch.pow(x, number), torch.pow(number, x) + 1),
+        lambda: (torch.arange(1, 9), torch.tensor(3)),
+    ),
+    "float8": (
+        lambda x, w: (
+            (w.float() * x).to(torch.float8_e5m2),
+            w[1:].clone(),
+            w.view(torch.uint8) + 1,
+        ),
+        lambda: (_normal(40), _normal(40).to(torch.float8_e4m3fn)),
+    ),
 }
 #: For devices that are slow to simulate: one of each layout.
 FEW = (

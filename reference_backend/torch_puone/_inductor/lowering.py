@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch._inductor import ir
+from torch._inductor import lowering as inductor_lowering
 from torch._inductor.codegen.common import pointwise_overrides_data
 from torch._inductor.graph import GraphLowering
 from torch._inductor.lowering import fallback_handler, lowerings
@@ -16,6 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from .overrides import FUNCTIONS
 from .runtime import blocks_use_all_cores
+from .types import STORED
 
 _ATEN = torch.ops.aten
 #: Operations without a function, besides inductor's own table of special functions.
@@ -58,6 +60,38 @@ def leave_to_operators(device: str) -> None:
     for overload in _overloads(missing):
         if overload in lowerings:
             lowerings[overload] = _or_called(device, overload, lowerings[overload])
+
+
+def leave_types_to_operators(device: str) -> None:
+    """Graphs call operators for element types that the dialect does not have, such as float8."""
+    is_unsupported = inductor_lowering.unsupported_input_tensor
+
+    @functools.wraps(is_unsupported)
+    def decided(t: torch.Tensor, node: Any = None) -> Any:
+        foreign = t.device.type == device and t.dtype not in STORED
+        return foreign or is_unsupported(t, node)
+
+    # Inductor has a list for Triton only; its own functions look this one up by its name.
+    inductor_lowering.unsupported_input_tensor = decided
+
+
+def call_pow_with_numbers(device: str) -> None:
+    """Powers of integers, one of which is a number of the CPU, keep it as it is.
+
+    Inductor calls the operator for integers, but expands the number to the other's shape before,
+    and no operator takes a tensor of another device then.
+    """
+    overload = _ATEN.pow.Tensor_Tensor
+    lowering = lowerings[overload]
+    called = fallback_handler(overload, add_to_fallback_set=False)
+
+    @functools.wraps(lowering)
+    def lowered(base: Any, exponent: Any) -> Any:
+        devices = {ir.get_device_type(operand) for operand in (base, exponent)}
+        real = any(operand.get_dtype().is_floating_point for operand in (base, exponent))
+        return (called if devices == {device, "cpu"} and not real else lowering)(base, exponent)
+
+    lowerings[overload] = lowered
 
 
 def keep_layouts(device: str) -> None:

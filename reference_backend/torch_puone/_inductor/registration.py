@@ -30,6 +30,8 @@ def register() -> None:
         device_custom_pass=Identity(),
     )
     lowering.leave_to_operators(device)
+    lowering.leave_types_to_operators(device)
+    lowering.call_pow_with_numbers(device)
     lowering.keep_layouts(device)
     lowering.count_positions_in_order(device)
     lowering.store_what_is_costly(device)
