@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ci.errors import CiError, Exit
-from ci.gate import inputs, policy, runs, verdict
+from ci.gate import asked, inputs, policy, runs, verdict
+from ci.gate.asked import Asked
 from ci.gate.judge import judge
 from ci.gate.policy import Limits, Policy
 from ci.gate.report import annotate, junit, markdown, sarif, text
@@ -39,7 +40,8 @@ example:
   python -m ci gate --candidate reports --baseline baseline --findings findings.json -o verdict.json
 
 Exit status: 0 no regression; 1 regression; 2 no usable result: a required configuration is missing,
-incomplete, contradicts itself or mixes several runs. The verdict is written in all three cases.
+incomplete, contradicts itself, mixes several runs, or has run another torch, backend or driver than
+it must. The verdict is written in all three cases.
 """
 
 
@@ -57,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head-sha", type=_sha, metavar="SHA", help="the commit under test, for the verdict")
     add("--suite-commit", type=_sha, metavar="SHA", help="the commit that was checked out: reports "
         "of another commit are rejected")  # fmt: skip
+    add("--ask", action="append", default=[], metavar="LANE.KEY=VALUE", help="what a lane must "
+        "have run, beside what the policy says: KEY is pin (a name in ci/pins), backend, driver or "
+        "descriptor (the file)")  # fmt: skip
     add("-o", "--output", type=Path, metavar="F", help="the verdict as JSON")
     add("--summary", type=Path, metavar="F", help="the verdict as Markdown (on GitHub: "
         "$GITHUB_STEP_SUMMARY)")  # fmt: skip
@@ -71,12 +76,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, judge, write."""
     rules = policy.load(args.policy)
-    candidate, problems = _runs(args.candidate, rules, args.suite_commit)
+    wanted_runs = asked.of(rules, args.ask)
+    candidate, problems = _runs(args.candidate, rules, args.suite_commit, wanted_runs)
     baseline: dict[str, Run] | None = None
     of_baseline: list[str] = []
     if args.baseline is not None:
         wanted = {*candidate, *filter(rules.requires, rules.lanes)}
-        baseline, of_baseline = _runs(args.baseline, rules, wanted=wanted)
+        baseline, of_baseline = _runs(args.baseline, rules, only=wanted)
     findings, of_findings = _findings(args.findings)
     problems += [f"the runs to compare with: {problem}" for problem in of_baseline]
     made = judge(rules, candidate, baseline, findings, args.head_sha, problems + of_findings)
@@ -91,16 +97,23 @@ def _runs(
     paths: list[Path],
     rules: Policy,
     commit: str | None = None,
-    wanted: Collection[str] | None = None,
+    must_have_run: Mapping[str, Asked] | None = None,
+    only: Collection[str] | None = None,
 ) -> tuple[dict[str, Run], list[str]]:
-    """The runs of all (wanted) lanes below some paths, and what is wrong with the paths."""
+    """The runs of all lanes below some paths, or of some, and what is wrong with the paths."""
     found = inputs.find(paths, rules.limits)
     made = {}
     for lane in sorted(found.lanes):
-        if wanted is None or lane in wanted:
-            say(f"reading {lane}: {len(found.lanes[lane].files)} reports")
-            made[lane] = runs.gather(found.lanes[lane], rules.limits, commit)
+        if only is None or lane in only:
+            files = found.lanes[lane]
+            say(f"reading {lane}: {_counted(len(files.files))}")
+            must = (must_have_run or {}).get(lane, runs.ANYTHING)
+            made[lane] = runs.gather(files, rules.limits, commit, must)
     return made, found.problems
+
+
+def _counted(reports: int) -> str:
+    return f"{reports} report{'s' * (reports != 1)}"
 
 
 def _findings(file: Path | None) -> tuple[Findings, list[str]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -110,7 +111,7 @@ def _lane(
         for id, kind in kinds.items()
         if kind is not Class.UNCHANGED
     ]
-    problems = _texts([*run.problems, *_of_torch(policy, name, run), *compared.problems])
+    problems = _texts([*run.problems, *compared.problems, *_without_result(checks)])
     means = Counter(check.means.value for check in checks)
     return _Judged(
         Lane(
@@ -218,11 +219,18 @@ def _order(check: Check) -> tuple[object, ...]:
     return check.means.rank, list(Class).index(check.kind), check.lane, check.id
 
 
-def _of_torch(policy: Policy, name: str, run: Run) -> Iterator[str]:
-    wanted = policy.torch(name)
-    torch = _torch_of(run) or "an unknown torch"
-    if wanted and run.example and torch.partition("+")[0] != wanted:
-        yield f"run with {torch}, where the policy asks for {wanted}"
+def _without_result(checks: Iterable[Check]) -> Iterator[str]:
+    """Which checks make the result of a configuration unusable, by what happened to them."""
+    found = sorted(
+        (check for check in checks if check.means is Means.INFRASTRUCTURE), key=lambda c: c.kind
+    )
+    for kind, group in itertools.groupby(found, key=lambda check: check.kind):
+        ids = [check.id for check in group]
+        named = ", ".join(ids[:MOST]) + (" and others" if len(ids) > MOST else "")
+        yield f"{_WITHOUT_RESULT.get(kind, kind.value)}: {len(ids)}: {named}"
+
+
+_WITHOUT_RESULT = {Class.MISSING: "checks of the run before that have no result now"}
 
 
 def _mixed(policy: Policy, candidate: Mapping[str, Run]) -> Iterator[str]:

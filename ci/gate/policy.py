@@ -52,10 +52,25 @@ class LanePolicy(Part, frozen=True):
     """What is asked of one configuration."""
 
     required: bool
+    pin: Annotated[
+        Text | UnsetType,
+        Meta(description="The pin (ci/pins) whose torch it must have run, to the commit."),
+    ] = UNSET
     torch: Annotated[
         Text | UnsetType,
-        Meta(description="The version that it must have run, without its local part (+cpu)."),
+        Meta(
+            description="Without a pin: the version that it must have run, without its local part "
+            "(+cpu)."
+        ),
     ] = UNSET
+    backend: Annotated[Text | UnsetType, Meta(description="The backend, by its name.")] = UNSET
+    driver: Annotated[
+        Text | UnsetType, Meta(description="What the backend must call the driver in use.")
+    ] = UNSET
+
+    def __post_init__(self) -> None:
+        if self.pin is not UNSET and self.torch is not UNSET:
+            raise ValueError("either `pin` or `torch`")
 
 
 class MissingAfterChange(Part, frozen=True):
@@ -85,10 +100,6 @@ class Policy(Part, frozen=True):
     def requires(self, lane: str) -> bool:
         """Whether a configuration decides."""
         return lane in self.lanes and self.lanes[lane].required
-
-    def torch(self, lane: str) -> str | None:
-        """The version that a configuration must have run, if one is asked for."""
-        return (self.lanes[lane].torch or None) if lane in self.lanes else None
 
     def means(self, kind: Class) -> Means:
         """What a class of checks means."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ci.gate import foreign
+from ci.gate.asked import Asked
 from ci.gate.inputs import File, LaneFiles, content
 from ci.gate.policy import Limits
 from ci.gate.verdict import Shard
@@ -18,6 +19,7 @@ from torch_conformance.spec import strict
 from torch_conformance.spec.result import CheckResult
 
 MERGED = "merged"
+ANYTHING = Asked()
 
 
 @dataclass
@@ -47,8 +49,11 @@ class Run:
         return tuple(shard for part in self.parts for shard in _shards(part))
 
 
-def gather(files: LaneFiles, limits: Limits, commit: str | None = None) -> Run:
-    """Read the reports of a configuration and merge them; all must be of this suite commit."""
+def gather(
+    files: LaneFiles, limits: Limits, commit: str | None = None, asked: Asked = ANYTHING
+) -> Run:
+    """Read the reports of a configuration and merge them; all must be of this suite commit, and
+    have run what is asked."""
     run = Run(problems=list(files.problems))
     for file in files.files:
         try:
@@ -59,6 +64,7 @@ def gather(files: LaneFiles, limits: Limits, commit: str | None = None) -> Run:
             run.problems.append(str(error))
     if commit:
         run.problems += _of_others(run.parts, commit)
+    run.problems += asked.problems(run.parts)
     if not run.problems and not run.parts:
         run.problems.append("no report arrived")
     if not run.problems:

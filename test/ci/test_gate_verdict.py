@@ -200,7 +200,7 @@ def test_a_lane_must_have_run_the_torch_that_the_policy_names(gate: Gate) -> Non
     gate.after(torch={"version": "2.13.0+cpu", "git": None})
     assert gate.run()[0] == Exit.OK
     gate.after(torch={"version": "2.13.1", "git": None})
-    assert "run with 2.13.1, where the policy asks for 2.13.0" in gate.refused()
+    assert "torch is 2.13.1, the policy asks for 2.13.0" in gate.refused()
 
 
 def test_a_policy_that_requires_nothing_is_never_green(gate: Gate) -> None:

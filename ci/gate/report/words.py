@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Verdict
+from ci.github.markdown import shorten
+
+LONGEST_REASON = 200  # bytes, in the headline
 
 #: A class of checks: of one check, and of several.
 TITLES = {
@@ -46,8 +49,7 @@ def changes(lane: Lane) -> str:
 def headline(verdict: Verdict) -> str:
     """The verdict in a sentence."""
     if verdict.outcome is Outcome.INFRASTRUCTURE:
-        lanes = [lane.name for lane in verdict.lanes if lane.required and _is_broken(lane.outcome)]
-        return f"No usable result{of(lanes)}; the change is not to blame."
+        return f"No usable result{_why(verdict)}."
     if verdict.outcome is Outcome.REGRESSION:
         checks = _deciding(verdict, Means.REGRESSION)
         kinds = sorted({check.kind for check in checks}, key=list(Class).index)
@@ -103,8 +105,21 @@ def of(lanes: list[str]) -> str:
     return f" on {', '.join(lanes)}" if lanes else ""
 
 
-def _is_broken(outcome: Outcome) -> bool:
-    return outcome is Outcome.INFRASTRUCTURE
+def _why(verdict: Verdict) -> str:
+    """ " on a, b: reason; on c: reason": the first reason of each configuration."""
+    lanes: defaultdict[str, list[str]] = defaultdict(list)
+    for lane in verdict.lanes:
+        if lane.required and lane.outcome is Outcome.INFRASTRUCTURE:
+            lanes[_reason(lane.problems)].append(lane.name)
+    said = [f"{of(names)}: {reason}" for reason, names in lanes.items()]
+    if verdict.problems:
+        said.append(f": {_reason(verdict.problems)}")
+    return ";".join(said)
+
+
+def _reason(problems: Sequence[str]) -> str:
+    reason = first_line(problems[0]).rstrip(".:") if problems else "a verdict without a reason"
+    return shorten(reason, LONGEST_REASON)
 
 
 def _deciding(verdict: Verdict, means: Means) -> list[Check]:

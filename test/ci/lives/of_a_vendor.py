@@ -39,6 +39,7 @@ def play(expressions: Expressions, folder: Path) -> Life:
         ours = scene.repository
         workflow = _documented().replace("OWNER/REPOSITORY", ours.full_name)
         workflow = re.sub(r"@[0-9a-f]{40}", f"@{scene.main}", workflow)
+        workflow += "      torch: development\n"  # the one that the machines have
         files = {".github/workflows/conformance.yml": workflow, **BACKEND}
         scene.fake.repository = scene.fake.world.add_repository(NAME, files)
         return Life(

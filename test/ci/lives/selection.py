@@ -12,7 +12,8 @@ Changes = dict[str, tuple[str, str]]
 ONE_LANE: Changes = {
     ".github/workflows/pr.yml": ("pin: [development, oldest, newest]", "pin: [development]"),
     "ci/gate/policy.yaml": (
-        "  oldest-sim: {required: true}\n  newest-sim: {required: true}\n",
+        "  oldest-sim: {required: true, pin: oldest, backend: puone, driver: sim}\n"
+        "  newest-sim: {required: true, pin: newest, backend: puone, driver: sim}\n",
         "",
     ),
 }
