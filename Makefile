@@ -21,6 +21,8 @@ TIER ?= pr
 BACKEND_FILE ?=
 # Offered to pip beside its own index, for a torch without CUDA; empty where its own has one.
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+# `cpu`: of the torch of a pin its build for CPUs, a tenth of the size; empty: the very files of the pin.
+TORCH_BUILD ?=
 # OFF spares the compiler of the cuda driver and the driver.
 CUDA ?= ON
 # More options for cmake, where the build directory is configured: -DCMAKE_UNITY_BUILD=OFF compiles each
@@ -44,6 +46,7 @@ GPU_ARGS ?=
 # suite; what the tests need besides; what lint needs besides; what makes the documentation site.
 ifdef PYTHON
   TOOLS :=
+  GITHUB_TOOLS :=
   SUITE := build/.python
   TESTS := $(SUITE)
   LINT := $(SUITE)
@@ -52,11 +55,12 @@ else
   PYTHON := $(CURDIR)/$(VENV)/bin/python
   # By what they are made from: times say nothing where a cache or a checkout brought the files.
   digest = $(shell cat $(1:%=requirements/%.txt) $(2) | sha256sum | cut -c1-16)
-  TOOLS := $(VENV)/.tools-$(call digest,base ci)
+  TOOLS := $(VENV)/.tools-$(call digest,locked/ci)
+  GITHUB_TOOLS := $(VENV)/.github-$(call digest,locked/github)
   SUITE := $(VENV)/.suite-$(PIN)-$(call digest,base torch build run,ci/pins/$(PIN).yaml)
-  TESTS := $(VENV)/.tests-$(call digest,base build run ci test)
-  LINT := $(VENV)/.lint-$(call digest,base build run ci test docs lint)
-  DOCS := $(VENV)/.docs-$(call digest,base ci docs)
+  TESTS := $(VENV)/.tests-$(call digest,base build run github ci test)
+  LINT := $(VENV)/.lint-$(call digest,base build run github ci test docs lint)
+  DOCS := $(VENV)/.docs-$(call digest,base github ci docs)
   export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
   export NINJA_STATUS ?= [%f/%t, %w, about %W left]$() $()
 endif
@@ -242,8 +246,8 @@ lint: $(SUITE) $(LINT) ## check style, types, imports and workflows: ruff, mypy,
 	$(PYTHON) -m mypy
 	PYTHONPATH=conformance/src:hal_conformance/src:. $(BIN)lint-imports
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format --dry-run -Werror
-	$(BIN)zizmor --offline --persona auditor --quiet .github
-	$(BIN)check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)zizmor --offline --persona auditor --quiet .github examples/vendor/.github
+	$(BIN)check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/vendor/.github/workflows/*.yml
 	$(BIN)check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
 	$(BIN)check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
@@ -326,7 +330,20 @@ environment: $(SUITE) $(TESTS) $(LINT) $(DOCS) ## install everything into .venv,
 suite-environment: $(SUITE) ## install into .venv only what building puone and running the suite need, 1.2 GB
 
 .PHONY: tools
-tools: $(TOOLS) ## install into .venv only what `python -m ci` needs
+tools: $(TOOLS) ## install into .venv only what `python -m ci` needs, by the hashes of its files
+
+.PHONY: github-tools
+github-tools: $(GITHUB_TOOLS) ## install even less: what its verbs need that only talk to GitHub
+
+# For every Python and machine, so that one file is enough.
+LOCKED := github ci
+.PHONY: locked
+locked: $(LINT) ## write requirements/locked: each file that pip may install for the tools, by its hash
+	@mkdir -p requirements/locked
+	for name in $(LOCKED); do \
+	  $(BIN)uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	    --no-annotate requirements/$$name.txt -o requirements/locked/$$name.txt; \
+	done
 
 # A stamp is made when all of its files are installed.
 INSTALL := $(PYTHON) requirements/install.py
@@ -337,8 +354,14 @@ endef
 
 $(VENV)/.tools-%:
 	$(virtual_environment)
-	@$(INSTALL) --requirement requirements/ci.txt
+	@$(INSTALL) --require-hashes --requirement requirements/locked/ci.txt
 	@rm -f $(VENV)/.tools-*
+	@touch $@
+
+$(VENV)/.github-%:
+	$(virtual_environment)
+	@$(INSTALL) --require-hashes --requirement requirements/locked/github.txt
+	@rm -f $(VENV)/.github-*
 	@touch $@
 
 # torch by itself: its index has no other package, and where it cannot be reached, or is not needed,
@@ -356,7 +379,7 @@ $(VENV)/.suite-development-%:
 $(VENV)/.suite-%: | $(TOOLS)
 	@echo "install the torch of ci/pins/$(PIN).yaml and what the suite needs into $(VENV): about 1 min and 1.2 GB"
 	@rm -f $(VENV)/.suite-*
-	@$(PYTHON) -m ci pin show $(PIN) --format requirements > $(VENV)/torch.txt
+	@$(PYTHON) -m ci pin show $(PIN) --format requirements $(addprefix --build=,$(TORCH_BUILD)) > $(VENV)/torch.txt
 	@$(INSTALL) --no-deps --requirement $(VENV)/torch.txt
 	@sed '/^torch==/d' requirements/torch.txt > $(VENV)/beside-torch.txt
 	@$(INSTALL) --requirement $(VENV)/beside-torch.txt \

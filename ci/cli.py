@@ -38,6 +38,7 @@ VERBS = {
     "results": Verb("ci.results.cli", "store reports and findings; list and export them"),
     "feed": Verb("ci.feed.cli", "announce merged changes to out-of-tree backends"),
     "publish": Verb("ci.publish", "commit files to a branch that contains only data"),
+    "patch": Verb("ci.patch", "write what the event of a workflow has changed, as a patch"),
     "dashboard": Verb("ci.dashboard.cli", "build a website from stored results"),
 }
 

@@ -67,6 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "$GITHUB_STEP_SUMMARY)")  # fmt: skip
     add("--junit", type=Path, metavar="F", help="the verdict as JUnit")
     add("--sarif", type=Path, metavar="F", help="the verdict as SARIF")
+    add("--sarif-root", type=Path, metavar="DIR", help="the repository that the SARIF is shown in: "
+        "only files in it are named, without it none")  # fmt: skip
     add("--annotations", action="store_true", help="print workflow commands of GitHub")
     add("--merged", type=Path, metavar="DIR", help="write each complete configuration to "
         "DIR, as a baseline for later runs")  # fmt: skip
@@ -137,7 +139,7 @@ def _write(args: argparse.Namespace, candidate: Mapping[str, Run], made: Verdict
     renderers: list[tuple[Path | None, Callable[[Verdict], str]]] = [
         (args.summary, markdown.render),
         (args.junit, junit.render),
-        (args.sarif, sarif.render),
+        (args.sarif, lambda made: sarif.render(made, args.sarif_root)),
         (args.output, verdict.render),
     ]
     for path, render in renderers:

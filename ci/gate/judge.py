@@ -201,6 +201,7 @@ def _check(
         means=_means(policy, id, kind, compared),
         before=before.outcome if before else None,
         after=result.outcome if result else None,
+        duration_s=result.duration_s if result else None,
         requirements=known.requirements,
         surface=known.surface,
         message=_cut(result.text if result else ""),

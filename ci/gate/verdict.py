@@ -96,6 +96,9 @@ class Check(Part, frozen=True):
     means: Means
     before: Ended | None
     after: Ended | None
+    duration_s: Annotated[
+        Annotated[float, Meta(ge=0)] | None, Meta(description="Null for a check that is gone.")
+    ]
     requirements: Annotated[tuple[RequirementId, ...], Meta(max_length=100)]
     surface: Short
     message: Long

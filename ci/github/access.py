@@ -71,6 +71,13 @@ def repository(args: argparse.Namespace) -> Repository:
     name = args.repo or os.environ.get("GITHUB_REPOSITORY", "")
     if not _REPOSITORY.fullmatch(name):
         raise CiError(f"--repo must be OWNER/NAME (or set GITHUB_REPOSITORY), not {name!r}")
+    return opened(name)
+
+
+def opened(name: str) -> Repository:
+    """The repository OWNER/NAME."""
+    if not _REPOSITORY.fullmatch(name):
+        raise CiError(f"{name!r} is not the name of a repository: OWNER/NAME")
     api = api_url()
     client = github.Github(
         auth=github.Auth.Token(_token()),

@@ -15,6 +15,11 @@ from collections.abc import Iterable, Sequence
 
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # categories of Unicode
 _BREAK = "&#8203;"  # a zero-width space: what stands on both sides of it is no longer one word
+# What means something wherever it stands; "_" but within a word; the name of an emoji; what begins
+# a list or a heading, at the beginning. All else is left: a summary is also read in mails.
+_MEANS = re.compile(
+    r"[#$&*<>@\[\\\]^`{|}~]|(?<![^\W_])_|_(?![^\W_])|:(?=[a-z0-9_+-]+:)|\A[-+=]|(?<=\A\0)[.)]"
+)
 _MORE_LINES = 40  # bytes kept free for saying how many lines are left out
 
 
@@ -116,8 +121,10 @@ def cut(markdown: str, limit: int) -> str:
 def _inert(shown: str) -> str:
     """No character that means anything, no two together that GitHub makes a link of."""
     apart = re.sub(r"(?<=[@#])|(?<=:)(?=//)|(?<=www)(?=\.)|(?<=gh-)", "\0", shown, flags=re.I)
-    encoded = re.sub(r"""[!-+\-.:<=>@\[-`{-~]""", lambda mark: f"&#{ord(mark[0])};", apart)
-    return encoded.replace("\0", _BREAK)
+    number = re.match(r"\d{1,9}(?=[.)](?:\s|\Z))", apart)
+    digits, rest = (number[0], "\0" + apart[number.end() :]) if number else ("", apart)
+    encoded = _MEANS.sub(lambda mark: f"&#{ord(mark[0])};", rest)
+    return digits + (encoded[1:] if number else encoded).replace("\0", _BREAK)
 
 
 def _more(count: int, noun: str) -> str:

@@ -52,16 +52,29 @@ def as_json(pins: Sequence[Pin]) -> str:
     return document.dumps(Pins(tuple(map(file.as_file, pins))), indent=2)
 
 
-def requirements(pins: Sequence[Pin]) -> str:
-    """What `pip install --no-deps -r` takes, of one pin: a wheel with another hash is refused."""
+def requirements(pins: Sequence[Pin], build: str | None = None) -> str:
+    """What `pip install --no-deps -r` takes, of one pin: a wheel with another hash is refused.
+
+    `build` is the local part of another build of the same version and commit (`cpu`), of which the
+    pin has no hashes.
+    """
     if len(pins) != 1:
         raise CiError("requirements are those of one pin: name it")
     torch = resolved(pins[0])
+    if build and INDEXES[pins[0].index].local != build:
+        return _of_build(torch, build)
     hashes = [f" --hash=sha256:{w.sha256}" for w in torch.wheels if w.sha256]
     if len(hashes) != len(torch.wheels):
         hashes = ["  # not hashed: the index publishes no hash of some of its wheels"]
     url = INDEXES[pins[0].index].url
     return (f"--index-url {url}\n" if url else "") + f"torch=={torch.version}{''.join(hashes)}\n"
+
+
+def _of_build(torch: Torch, build: str) -> str:
+    kinds = [kind for kind in INDEXES.values() if kind.local == build and kind.url]
+    if not kinds or torch.public.is_devrelease:
+        raise CiError(f"there is no index of builds {build!r} of torch {torch.version}")
+    return f"--index-url {kinds[0].url}\ntorch=={torch.public}+{build}\n"
 
 
 def matrix(pins: Sequence[Pin], drivers: Sequence[str], shards: int) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
@@ -20,9 +20,14 @@ from ci.relay.results import Results
 
 STATUSES = IN_PROGRESS, COMPLETED = ("in_progress", "completed")
 SUCCESS, FAILURE, CANCELLED, TIMED_OUT = ("success", "failure", "cancelled", "timed_out")
+#: For how long the relay waits for the end of a job. It then ends it itself, as timed out.
+PATIENCE = timedelta(hours=6)
 # What a workflow knows of a job; a skipped one has no result, which is not a success.
 SAID = (SUCCESS, FAILURE, CANCELLED, TIMED_OUT, "skipped")
 
+# The relay makes keys of names with ":" and "/" between them, and takes one apart at the last ":",
+# where a number is an attempt and no name.
+_NAME = re.compile(r"(?=.*[A-Za-z])[A-Za-z0-9][A-Za-z0-9 ._,()+=-]{0,99}", re.ASCII)
 _Name = Annotated[str, Meta(min_length=1, max_length=200)]
 _Number = Annotated[str, Meta(pattern="^[1-9][0-9]*$", max_length=20)]
 _Url = Annotated[str, Meta(pattern="^https?://[!-~]+$", max_length=2000)]
@@ -61,7 +66,10 @@ class Completed(_Job, kw_only=True, tag_field="status", tag="completed", frozen=
     """A job that has ended."""
 
     conclusion: Annotated[str, one_of(SUCCESS, FAILURE, CANCELLED, TIMED_OUT)]
-    started_at: None
+    started_at: Annotated[
+        Time | None,
+        Meta(description="Of a run that is reported once; else the beginning said it."),
+    ]
     completed_at: Time
     test_results: TestResults | UnsetType = UNSET
     artifact_url: _Url | UnsetType = UNSET
@@ -102,9 +110,17 @@ class Job:
             raise CiError(f"{missing.args[0]} is not set: is this a job of a workflow?") from None
         url = f"{server}/{repository}/actions/runs/{run_id}"
         name = name or key
-        if not name.isprintable():
-            raise CiError(f"--job-name has characters that cannot be shown: {name!r}")
+        _check_name(name, "--job-name")
+        _check_name(workflow, "the name of the workflow")
         return cls(workflow, url, run_id, attempt, name, check_run_id or f"{run_id}-{attempt}")
+
+
+def _check_name(name: str, what: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise CiError(
+            f"{what} is {name[:100]!r}, which the relay cannot take apart: up to 100 letters, "
+            "digits, blanks and ._,()+=- of ASCII, at least one letter, a letter or digit first"
+        )
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,8 @@ class Ending:
     """How the job ended."""
 
     conclusion: str
+    started: datetime
+    """When the job began."""
     results: Results | None = None
     artifact_url: str | None = None
 
@@ -131,17 +149,40 @@ def artifact_url(text: str) -> str:
     return text
 
 
-def body(dispatch: Dispatch, job: Job, now: datetime, ending: Ending | None) -> dict[str, Any]:
-    """The callback; without an ending, that it has begun. CiError if the relay would refuse it."""
-    callback = Callback(**dispatch.envelope, workflow=_workflow(job, now, ending))
-    body = document.plain(callback)
+def begun(dispatch: Dispatch, job: Job, started: datetime) -> dict[str, Any]:
+    """The callback that says that a job has begun. CiError if the relay would refuse it."""
+    workflow = InProgress(
+        **_known(job), conclusion=None, started_at=stamp(started), completed_at=None
+    )
+    return _body(dispatch, workflow)
+
+
+def ended(dispatch: Dispatch, job: Job, now: datetime, ending: Ending) -> dict[str, Any]:
+    """The callback that says how a job has ended. CiError if the relay would refuse it."""
+    workflow = Completed(
+        **_known(job),
+        conclusion=ending.conclusion,
+        started_at=stamp(ending.started) if dispatch.is_told_once else None,
+        completed_at=stamp(now),
+        test_results=_counted(ending.results) if ending.results else UNSET,
+        artifact_url=ending.artifact_url or UNSET,
+    )
+    return _body(dispatch, workflow)
+
+
+def stamp(time: datetime) -> str:
+    """A time in UTC as the relay writes it, in whole seconds."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _body(dispatch: Dispatch, workflow: InProgress | Completed) -> dict[str, Any]:
+    body = document.plain(Callback(**dispatch.envelope, workflow=workflow))
     document.convert(body, Callback, "the callback would be malformed")
     return dict(body)
 
 
-def _workflow(job: Job, now: datetime, ending: Ending | None) -> InProgress | Completed:
-    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
-    known: dict[str, Any] = {
+def _known(job: Job) -> dict[str, Any]:
+    return {
         "schema_version": "1",
         "name": job.workflow,
         "url": job.url,
@@ -150,16 +191,6 @@ def _workflow(job: Job, now: datetime, ending: Ending | None) -> InProgress | Co
         "job_name": job.name,
         "check_run_id": job.check_run_id,
     }
-    if ending is None:
-        return InProgress(**known, conclusion=None, started_at=stamp, completed_at=None)
-    return Completed(
-        **known,
-        conclusion=ending.conclusion,
-        started_at=None,
-        completed_at=stamp,
-        test_results=_counted(ending.results) if ending.results else UNSET,
-        artifact_url=ending.artifact_url or UNSET,
-    )
 
 
 def _counted(found: Results) -> TestResults:

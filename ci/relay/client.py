@@ -19,6 +19,7 @@ from ci.relay.http import Answer
 
 DEFAULT_URL = "https://gwuj7w5coh4y4l66urspge6mnm0pwaxq.lambda-url.us-east-1.on.aws/github/callback"
 DELIVERED, ALREADY, IGNORED = "delivered", "already reported", "ignored"
+ENDED = "ended before"
 
 _MAX_BODY = (2 << 20) - (64 << 10)  # bytes; behind the relay 2 MB with its own words are taken
 _OUT_OF_ORDER = "invalid state transition"
@@ -46,7 +47,9 @@ class Relay:
         self._token: str | None = None
 
     def tell(self, body: Body, before: Body | None = None) -> str:
-        """Tell it `body`, and first what comes `before` it where the relay does not know that yet;
+        """Tell it `body`, and first what comes `before` it where the relay does not know that yet.
+
+        ENDED if for the relay the job has ended: somebody told it, or it has waited too long.
         CiError if it does not take it.
         """
         answer = self._send(body)
@@ -56,7 +59,7 @@ class Relay:
             return ALREADY
         first = self._send(before)
         if _is_out_of_order(first):
-            return ALREADY
+            return ENDED
         self._judged(first)
         return self._judged(self._send(body))
 

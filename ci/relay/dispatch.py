@@ -140,7 +140,7 @@ class Dispatch:
     @property
     def torch(self) -> str:
         """Where a torch with this commit comes from: `source` (built) or the `nightly` wheel."""
-        return "nightly" if self.is_told_once else "source"
+        return "nightly" if self.event_type == NIGHTLY else "source"
 
     @property
     def is_told_once(self) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 from ci.errors import CiError
@@ -28,6 +29,8 @@ class Results:
     """Whether all of it was run and nothing is as it should not be."""
     torch: frozenset[str]
     """The commits of PyTorch that it was run with."""
+    started: datetime | None
+    """When the first of the runs began, in UTC, if a report says so."""
 
 
 def read(paths: Sequence[Path]) -> Results:
@@ -67,4 +70,14 @@ def _results(documents: Sequence[Document]) -> Results:
         len(results) - passed - failed,
         all(document.state == "green" for document in documents),
         frozenset(git for d in documents if (git := d.run.torch.git)),
+        min((at for d in documents if (at := _time(d.run.started))), default=None),
     )
+
+
+def _time(text: str) -> datetime | None:
+    """None if it is none, or one without a zone."""
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(timezone.utc) if at.tzinfo else None
+    except (ValueError, OverflowError):
+        return None

@@ -220,8 +220,11 @@ def test_a_given_python_is_used_as_it_is(checkout: Checkout) -> None:
 
 
 def test_lint_and_tools_compile_nothing(checkout: Checkout) -> None:
+    made = checkout.make("github-tools")
+    assert made.installed == {"locked/github.txt"} and not made.configured
     made = checkout.make("tools")
-    assert made.installed == {"ci.txt"} and not made.configured
+    assert made.installed == {"locked/ci.txt"} and not made.configured
+    assert "--require-hashes" in made.calls
     made = checkout.make("environment")
     everything = {"torch.txt", "build.txt", "run.txt", "test.txt", "docs.txt", "lint.txt"}
     assert made.installed == everything

@@ -3,13 +3,16 @@
 
 It refuses what the real ones refuse, in their words and order (pytorch/test-infra,
 aws/lambda/cross_repo_ci_relay and torchci/lib/crcr): signature, audience and age of the token, the
-allowlist's levels, the rate, the state machine, the size. Beyond that it notes as violations what
-the real one would swallow, and its owner would not have meant.
+allowlist's levels, the rate, the state machine, the size. It ends jobs that it has waited for too
+long (`sweep`), says what a person runs again who presses the button of a check (`rerequested`), and
+shows what the dashboard's queries find (`shown`). Beyond that it notes as violations what the real
+one would swallow, and its owner would not have meant.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import signal
@@ -17,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import Any
 
@@ -31,6 +35,7 @@ ISSUER = "https://token.actions.githubusercontent.com"
 CALLBACK, TOKENS = "/github/callback", "/oidc/token"
 MAX_HUD = 2 << 20  # bytes
 NIGHTLY = ("nightly", "periodic")
+ZOMBIE_TIMEOUT = 21_600.0  # seconds; a sweep comes every ten minutes
 SHA = "5" * 40
 
 Key = tuple[str, str, int, int, str | None]
@@ -81,6 +86,12 @@ class RelayFake:
     """The rows of the dashboard, by their key."""
     check_runs: list[tuple[str, str, str | None]] = field(default_factory=list)
     """Of the upstream PR: name, status, conclusion."""
+    external_ids: dict[str, str] = field(default_factory=dict)
+    """The run downstream that a check run of this name stands for."""
+    waiting: dict[str, float] = field(default_factory=dict)
+    """By a key that is taken apart later: until when the end of a job is waited for."""
+    heard: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    """What was said when a job began."""
     callbacks: list[dict[str, Any]] = field(default_factory=list)
     """All that were authenticated, whatever became of them."""
     tokens: list[str] = field(default_factory=list)
@@ -153,6 +164,46 @@ class RelayFake:
     def jobs(self) -> dict[str, str]:
         """How far each job is, by its name."""
         return {str(key[4]): state for key, state in self.state.items() if key[2]}
+
+    # --- what happens without a callback
+
+    def sweep(self) -> list[Key]:
+        """End the jobs that were waited for too long, as timed out; which these are."""
+        ended = []
+        for member in [m for m, until in self.waiting.items() if until <= self.clock()]:
+            del self.waiting[member]
+            key = _taken_apart(member)
+            if self.state.get(key) == "in_progress":
+                self._time_out(key)
+                ended.append(key)
+        return ended
+
+    def _time_out(self, key: Key) -> None:
+        body = copy.deepcopy(self.heard[key])
+        at = datetime.fromtimestamp(self.clock(), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        body["workflow"] |= {"status": "completed", "conclusion": "timed_out", "completed_at": at}
+        self._check_run(body, key[1])
+        self._forward(body, key[1])
+        self.state[key] = "completed"
+
+    def rerequested(self, name: str) -> tuple[str, int]:
+        """Somebody presses "re-run" at a check of the PR: the repository and the run of which the
+        failed jobs are run again."""
+        prefix, owner, repository, workflow, job = name.split("/")
+        if prefix != "crcr" or not workflow or not job:
+            raise Refused(400, f"not a check of the relay: {name}")
+        return f"{owner}/{repository}", int(self.external_ids[name])
+
+    def shown(self, event_type: str, days: int = 7) -> list[dict[str, Any]]:
+        """The rows that a page of the dashboard has: those that began in the last days."""
+        since = datetime.fromtimestamp(self.clock(), timezone.utc) - timedelta(days=days)
+        return [
+            row
+            for row in self.hud.values()
+            if row["event_type"] == event_type
+            and row["started_at"]
+            and datetime.strptime(row["started_at"], "%Y-%m-%dT%H:%M:%S%z") > since
+        ]
 
     # --- what it answers
 
@@ -266,7 +317,7 @@ class RelayFake:
     def _handle(self, body: dict[str, Any], repository: str) -> dict[str, Any]:
         try:
             delivery, workflow = body["delivery_id"], body["workflow"]
-            status, name = workflow["status"], workflow["name"]
+            status = workflow["status"]
             run, attempt = int(workflow["run_id"]), int(workflow.get("run_attempt", 1))
             job = workflow.get("job_name")
         except (KeyError, TypeError) as error:
@@ -278,9 +329,19 @@ class RelayFake:
             return self._forward(body, repository)
         if (delivery, repository, 0, 0, None) not in self.state:
             raise Refused(400, "callback rejected: no matching dispatch record")
-        self._advance((delivery, repository, run, attempt, job), status)
-        self._check_run(body, f"crcr/{repository}/{name}/{job}")
+        key = (delivery, repository, run, attempt, job)
+        self._advance(key, status)
+        self._track(key, status, body)
+        self._check_run(body, repository)
         return self._forward(body, repository)
+
+    def _track(self, key: Key, status: str, body: dict[str, Any]) -> None:
+        member = ":".join(map(str, key))
+        if status == "in_progress":
+            self.waiting[member] = self.clock() + ZOMBIE_TIMEOUT
+            self.heard[key] = body
+        else:
+            self.waiting.pop(member, None)
 
     def _advance(self, key: Key, status: str) -> None:
         if status not in ("in_progress", "completed"):
@@ -291,13 +352,15 @@ class RelayFake:
             raise Refused(400, f"{said} delivery_id={key[0]} repo={key[1]} status={status}")
         self.state[key] = status
 
-    def _check_run(self, body: dict[str, Any], name: str) -> None:
+    def _check_run(self, body: dict[str, Any], repository: str) -> None:
         pull = body["payload"].get("pull_request") or {}
         labels = {label["name"] for label in pull.get("labels", [])}
         wanted = self.level == 4 or (self.level == 3 and "ciflow/crcr/puone" in labels)
         if wanted and pull.get("head", {}).get("sha"):
             workflow = body["workflow"]
+            name = f"crcr/{repository}/{workflow['name']}/{workflow['job_name']}"
             self.check_runs.append((name, workflow["status"], workflow["conclusion"]))
+            self.external_ids[name] = workflow["run_id"]
 
     # --- the dashboard
 
@@ -321,7 +384,10 @@ class RelayFake:
         if self.hud.get(key, {}).get("status") == "completed":
             return {"ok": True, "status": "duplicate"}
         pull = body["payload"].get("pull_request") or {}
+        began = self.hud.get(key, {}).get("started_at")
         self.hud[key] = {
+            "event_type": body["event_type"],
+            "started_at": workflow.get("started_at") or began,
             "status": workflow["status"],
             "conclusion": workflow["conclusion"],
             "pull": pull.get("number", 0),
@@ -346,12 +412,29 @@ class RelayFake:
             wrong.append("conclusion")
         if bool(workflow.get("completed_at")) != is_completed:
             wrong.append("completed_at")
-        if bool(workflow.get("started_at")) == is_completed:
+        # Only what is told once says both.
+        is_told_once = is_completed and body.get("event_type") in NIGHTLY
+        if bool(workflow.get("started_at")) == (is_completed and not is_told_once):
             wrong.append("started_at")
         counts = workflow.get("test_results")
         if counts and counts["total"] != sum(v for k, v in counts.items() if k != "total"):
             wrong.append("test_results")
         self.violations += [f"callback: {name}" for name in wrong]
+
+
+def _taken_apart(member: str) -> Key:
+    """The key of a job; a last part that is a number is taken for the attempt, and no name."""
+    delivery, *middle = member.split(":")
+    job: str | None = None
+    try:
+        int(middle[-1])
+    except ValueError:
+        job = middle.pop()
+    *repository, run, attempt = middle
+    try:
+        return delivery, ":".join(repository), int(run), int(attempt), job
+    except ValueError:
+        return delivery, "", 0, 0, None  # it is dropped
 
 
 class _Quiet(WSGIRequestHandler):

@@ -57,6 +57,7 @@ def a_verdict(sha: str, *failing: str, message: str = "it raised", repro: str = 
             means=Means.REGRESSION,
             before=Ended.PASS,
             after=Ended.FAIL,
+            duration_s=0.1,
             requirements=(),
             surface="allocator",
             message=message,

@@ -55,7 +55,7 @@ def test_a_cell_has_level_requirements_and_bad_checks(made: str) -> None:
     nightly, _, of_2_12 = cells(made, "puone-sim")
     assert of_2_12 == "**Training**<br>must 9 of 9, bad 0 of 23"
     assert nightly == "no level<br>must 8 of 9, bad 1 of 23"
-    assert "\n- `puone-sim`, nightly: no level, as STREAM&#45;001 is broken\n" in made
+    assert "\n- `puone-sim`, nightly: no level, as STREAM-001 is broken\n" in made
     assert f"as of {dashboard_sample.NIGHTS[3]}" in made
 
 
@@ -63,8 +63,8 @@ def test_an_old_column_has_its_age_and_the_reason_below(made: str) -> None:
     nightly, of_2_13, _ = cells(made, "hostile")
     assert ", 1 day old<br>" in of_2_13
     assert ", 3 days old<br>" in nightly
-    assert "\n- `hostile`, torch 2.13: 1 day old&#58; the run is incomplete\n" in made
-    assert "\n- `hostile`, nightly: 3 days old&#58; the backend cannot be loaded" in made
+    assert "\n- `hostile`, torch 2.13: 1 day old: the run is incomplete\n" in made
+    assert "\n- `hostile`, nightly: 3 days old: the backend cannot be loaded" in made
 
 
 def test_a_backend_without_a_whole_run_has_no_counts_but_a_reason(made: str) -> None:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import defusedxml.ElementTree
 import pytest
+import synthetic
 from gating import LANE, Gate, finding, write_findings
 from synthetic import record
 
@@ -137,7 +138,100 @@ def test_nothing_leaves_its_place_in_sarif(hostile: Verdict) -> None:
     for result in run["results"]:
         assert result["message"]["text"].isprintable()
         rule = run["tool"]["driver"]["rules"][result["ruleIndex"]]
-        assert rule["id"] == result["ruleId"] == "new_failure"
+        assert rule["id"] == result["ruleId"]
+
+
+def sarif_of(gate: Gate, *words: str) -> Any:
+    """The one run of the log."""
+    file = gate.root / "gate.sarif"
+    gate.run("--sarif", str(file), *words)
+    (run,) = json.loads(file.read_text())["runs"]
+    return run
+
+
+ALL_KINDS = (
+    ("fail", "pass"),
+    ("pass", "fail"),
+    ("pass", "xfail"),
+    ("pass", "blocked_upstream"),
+    ("pass", "unsupported"),
+    ("xfail", "xpass"),
+    ("pass", "flaky"),
+    ("fail", "fail"),
+)
+
+
+def test_sarif_has_no_result_for_a_check_that_is_well(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before(*(record("COPY-002", old, n) for n, (old, _) in enumerate(ALL_KINDS)))
+    new = [record("COPY-002", new, n) for n, (_, new) in enumerate(ALL_KINDS)]
+    gate.after(*new, record("COPY-003"))
+    run = sarif_of(gate)
+    found = {result["properties"]["class"]: result["level"] for result in run["results"]}
+    assert found == {
+        **dict.fromkeys(("new_failure", "withdrawn", "unexpected_pass"), "error"),
+        **dict.fromkeys(("flaky", "broken_trunk"), "note"),
+    }
+
+
+def test_a_rule_of_sarif_is_a_requirement_and_leads_to_its_source(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before()
+    gate.after(record("COPY-001", "fail"), record("DEV-001", "fail"))
+    run = sarif_of(gate)
+    rules = {rule["id"]: rule for rule in run["tool"]["driver"]["rules"]}
+    assert rules.keys() == {"COPY-001", "DEV-001"}
+    assert "MUST come back" in rules["COPY-001"]["shortDescription"]["text"]
+    assert all(rule["helpUri"].startswith("https://") for rule in rules.values())
+
+
+def test_sarif_names_only_files_of_the_repository_that_it_is_shown_in(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before()
+    gate.after(record("COPY-001", "fail"))
+    here = Path(__file__).parents[2]
+    for words in ((), ("--sarif-root", str(tmp_path)), ("--sarif-root", str(tmp_path / "none"))):
+        (result,) = sarif_of(gate, *words)["results"]
+        (location,) = result["locations"]
+        assert location.keys() == {"logicalLocations"}
+    (result,) = sarif_of(gate, "--sarif-root", str(here))["results"]
+    place = result["locations"][0]["physicalLocation"]
+    lines = (here / place["artifactLocation"]["uri"]).read_text().splitlines()
+    assert lines[place["region"]["startLine"] - 1].strip() == "COPY-001:"
+
+
+def test_a_result_of_another_runner_has_what_happened_for_a_rule(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    case = '<testcase classname="a" name="{}" time="0.1">{}</testcase>'
+    failing = case.format("f", "<failure/>")
+    (gate.candidate / f"{LANE}.xml").write_text(f"<testsuite>{failing}</testsuite>")
+    run = sarif_of(gate)
+    assert [result["ruleId"] for result in run["results"]] == ["new_failure"]
+    assert run["tool"]["driver"]["rules"][0]["id"] == "new_failure"
+
+
+def test_junit_has_the_times_of_the_runs_and_the_durations_of_the_checks(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before()
+    gate.after(record("COPY-001", "fail", duration_s=2.5), shards=2)
+    file = tmp_path / "gate.xml"
+    gate.run("--junit", str(file))
+    (suite,) = defusedxml.ElementTree.parse(file).getroot()
+    cases = {case.get("name"): float(case.get("time")) for case in suite.iter("testcase")}
+    assert cases == {"the result is usable": 3.0, synthetic.check_id("COPY-001"): 2.5}
+    assert suite.get("timestamp") == "2026-11-20T12:00:00+00:00"
+    assert float(suite.get("time")) == 5.5
+
+
+def test_a_summary_is_readable_without_github(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.before(torch={"version": "2.13.0+cpu", "git": None})
+    gate.after(torch={"version": "2.13.0+cpu", "git": None}, shards=2)[0].unlink()
+    summary = tmp_path / "summary.md"
+    gate.run("--summary", str(summary))
+    said = summary.read_text()
+    assert "2.13.0+cpu" in said and "these are not the shards of one run" in said
+    assert "&#" not in said
 
 
 def test_a_verdict_is_the_same_after_a_journey(hostile: Verdict) -> None:

@@ -393,7 +393,7 @@ def test_a_reader_is_told_what_changed_for_backends(
     index.add("2.14.0")
     assert run("newest").status == 0
     body = pulls(github_fake)[0].body or ""
-    assert "newest&#58; torch 2&#46;13&#46;0" in body
+    assert "newest: torch 2.13.0 -&#62; 2.14.0" in body
     assert "## PyTorch 2.13.0 -&gt; 2.14.0" in body
 
 

@@ -7,19 +7,20 @@ import json
 import os
 import time
 from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import synthetic
-from relay_fake import CALLBACK, MAX_HUD, SHA, TOKENS, RelayFake, serving
+from relay_fake import CALLBACK, MAX_HUD, SHA, TOKENS, ZOMBIE_TIMEOUT, RelayFake, serving
 from relay_fake import relay as relay  # the fixture
 from synthetic import record, replaced
 
 from ci.cli import main
 from ci.errors import CiError
-from ci.relay import client, http
+from ci.relay import cli, client, http
 
 JOB = {
     "GITHUB_ACTIONS": "true",
@@ -61,11 +62,17 @@ def in_job(
     return lambda *options: main(["relay", "callback", *options])
 
 
+def ago(**how_long: float) -> datetime:
+    """A time in the past, in whole seconds."""
+    return datetime.now(timezone.utc).replace(microsecond=0) - timedelta(**how_long)
+
+
 @pytest.fixture
 def green(tmp_path: Path) -> str:
     """A report with some of every harmless outcome."""
     records = replaced(record("COPY-001", "unsupported"), record("COPY-002", "xfail"))
     records["run"]["torch"]["git"] = SHA
+    records["run"]["started"] = ago(minutes=10).isoformat()
     return str(synthetic.write(tmp_path / "green.json", records))
 
 
@@ -105,7 +112,10 @@ def test_a_job_is_told_begun_and_then_ended_with_its_counts(
     url = "https://github.com/octo-org/puone/actions/runs/12345/artifacts/7"
     assert job("--status=completed", f"--report={green}", f"--artifact-url={url}") == 0
     assert relay.jobs() == {"suite": "completed"}
+    (began,) = (c["workflow"]["started_at"] for c in relay.callbacks[:1])
     assert row(relay) == {
+        "event_type": "pull_request",
+        "started_at": began,
         "status": "completed",
         "conclusion": "success",
         "pull": 42,
@@ -208,6 +218,7 @@ def test_a_nightly_is_told_once_with_the_commit_of_its_torch(
     assert relay.callbacks == []
     assert job("--status=completed", f"--event-type={kind}", f"--report={green}") == 0
     assert row(relay)["sha"] == SHA
+    assert relay.shown(kind) == [row(relay)]
     assert relay.callbacks[0]["payload"] == {
         "repository": {"full_name": "pytorch/pytorch"},
         "head_sha": SHA,
@@ -372,7 +383,12 @@ def test_killed_at_any_call_and_run_again_it_ends_in_the_same_state(
             job = in_job(relay, tmp_path, monkeypatch)
             assert killed(relay, partial(tell, job), call, before)
             tell(job)
-        assert (relay.jobs(), relay.hud) == (undisturbed.jobs(), undisturbed.hud), call
+        assert (relay.jobs(), timeless(relay)) == (undisturbed.jobs(), timeless(undisturbed)), call
+
+
+def timeless(relay: RelayFake) -> dict[str, Any]:
+    """The rows of the dashboard, but for when the jobs began."""
+    return {key: row | {"started_at": None} for key, row in relay.hud.items()}
 
 
 def killed(relay: RelayFake, run: Callable[[], None], call: int, before: bool) -> bool:
@@ -392,6 +408,121 @@ def killed(relay: RelayFake, run: Callable[[], None], call: int, before: bool) -
     os.close(ready)
     os.close(go)
     return os.WIFSIGNALED(status)
+
+
+# --- when it began, and when that was too long ago
+
+
+@pytest.mark.parametrize("kind", ["nightly", "periodic"])
+@pytest.mark.parametrize(
+    ("attempt", "expected"),
+    [("1", "what is said"), ("2", "the report")],
+)
+def test_a_run_that_is_told_once_says_when_it_began(
+    relay: RelayFake,
+    job: Run,
+    green: str,
+    kind: str,
+    attempt: str,
+    expected: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A second attempt gets from jobs that are not run again what they said in the first."""
+    monkeypatch.setenv("GITHUB_RUN_ATTEMPT", attempt)
+    said = f"{ago(hours=2):%Y-%m-%dT%H:%M:%SZ}"
+    options = (f"--event-type={kind}", f"--report={green}", f"--started-at={said}")
+    assert job("--status=completed", *options) == 0
+    workflow = relay.callbacks[0]["workflow"]
+    assert (workflow["started_at"] == said) == (expected == "what is said")
+    assert workflow["started_at"] < workflow["completed_at"]
+    assert relay.shown(kind) == [row(relay)]
+
+
+def test_a_nightly_that_never_began_is_shown_as_a_failure(relay: RelayFake, job: Run) -> None:
+    assert job("--status=completed", "--event-type=nightly", f"--sha={SHA}") == 0
+    (shown,) = relay.shown("nightly")
+    assert shown["conclusion"] == "failure"
+
+
+@pytest.mark.parametrize("started", ["2999-01-01T00:00:00+00:00", "yesterday", "", "2026-11-20"])
+def test_a_report_that_says_a_time_that_is_none_gives_no_time(
+    relay: RelayFake, job: Run, tmp_path: Path, started: str
+) -> None:
+    made = synthetic.content()
+    made["run"]["started"] = started
+    report = synthetic.write(tmp_path / "report.json", made)
+    job("--status=completed", "--event-type=nightly", f"--sha={SHA}", f"--report={report}")
+    (shown,) = relay.shown("nightly")
+    assert ago(minutes=5) < datetime.strptime(shown["started_at"], "%Y-%m-%dT%H:%M:%S%z")
+
+
+def test_a_result_that_comes_after_the_relay_gave_up_is_an_error(
+    relay: RelayFake, job: Run, green: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert job("--status=in_progress") == 0
+    began = f"{ago(seconds=1):%Y-%m-%dT%H:%M:%SZ}"
+    now = relay.clock()
+    relay.clock = lambda: now + ZOMBIE_TIMEOUT - 60
+    assert relay.sweep() == []
+    relay.clock = lambda: now + ZOMBIE_TIMEOUT + 600
+    assert len(relay.sweep()) == 1
+    assert row(relay)["conclusion"] == "timed_out"
+    assert relay.check_runs[-1][1:] == ("completed", "timed_out")
+    relay.clock = time.time
+    with pytest.MonkeyPatch.context() as patch:
+        later = datetime.now(timezone.utc) + timedelta(hours=6, minutes=10)
+        patch.setattr(cli, "_now", lambda: later)
+        options = (f"--report={green}", f"--started-at={began}")
+        assert job("--status=completed", *options) == 2
+    assert "the result came too late" in capsys.readouterr().err
+    assert row(relay)["conclusion"] == "timed_out"
+
+
+def test_a_result_just_before_the_relay_gives_up_is_taken(
+    relay: RelayFake, job: Run, green: str
+) -> None:
+    assert job("--status=in_progress") == 0
+    assert job("--status=completed", f"--report={green}") == 0
+    now = relay.clock()
+    relay.clock = lambda: now + 2 * ZOMBIE_TIMEOUT
+    assert relay.sweep() == []
+    assert row(relay)["conclusion"] == "success"
+
+
+# --- names, which the relay takes apart
+
+
+NAMES = [
+    *("suite", "development-sim 1 of 2", "build (cpu, 3.12)", "a", "nightly_sim.x", "1a", "2e5"),
+    *("1", "42", "1_000", "٤٢", "a:b", "suite:1", ":", "a/b", "/", "*", "", " ", " a", "-a", ".a"),
+    *("a\nb", "a\x00b", "\u202ea", "ä", "x" * 101, "0x1f", "+1", "1 ", "a b", "a+b=c"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=ascii)
+def test_a_name_is_refused_or_the_relay_can_take_it_apart(
+    relay: RelayFake, job: Run, name: str
+) -> None:
+    if job("--status=in_progress", f"--job-name={name}") == 2:
+        assert relay.callbacks == []
+        return
+    kept = name or "suite"
+    now = relay.clock()
+    relay.clock = lambda: now + ZOMBIE_TIMEOUT + 1
+    assert [key[-1] for key in relay.sweep()] == [kept]
+    check = f"crcr/octo-org/puone/relay/{kept}"
+    assert relay.rerequested(check) == ("octo-org/puone", 12345)
+
+
+@pytest.mark.parametrize(
+    "name", ["42", "1_000", "a:b", "a/b", "*", "two\nlines", "x" * 101, "\u202ea"]
+)
+def test_a_name_that_the_relay_would_lose_is_refused(
+    relay: RelayFake, job: Run, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert job("--status=in_progress", f"--job-name={name}") == 2
+    assert "--job-name is" in capsys.readouterr().err
+    assert relay.answers == []
 
 
 # --- refusals
@@ -665,8 +796,9 @@ def test_a_netrc_does_not_take_the_token_s_place(
         (("--artifact-url=https://me:secret@x.example/",), "--artifact-url"),
         (("--artifact-url=https://x.example/a b",), "--artifact-url"),
         (("--artifact-url=https://x.example/" + "a" * 2000,), "--artifact-url"),
-        (("--job-name=two\nlines",), "--job-name"),
-        (("--job-name=" + "x" * 201,), "job_name"),
+        (("--started-at=2026-11-26",), "not a time"),
+        (("--started-at=2026-11-26T04:23:00+00:00",), "not a time"),
+        (("--started-at=2999-01-01T00:00:00Z",), "is not over yet"),
         (("--check-run-id=1;2",), "check_run_id"),
         (("--event-type=nightly", "--sha=main"), "--sha must be"),
         (("--event-type=nightly", "--sha=" + "A" * 40), "--sha must be"),
@@ -689,7 +821,13 @@ def test_wrong_use_is_refused_before_anything_is_sent(
     assert relay.answers == []
 
 
-@pytest.mark.parametrize("option", ["--report=x.json", "--conclusion=success", "--artifact-url=x"])
+@pytest.mark.parametrize(
+    "option",
+    [
+        *("--report=x.json", "--conclusion=success", "--artifact-url=x"),
+        "--started-at=2026-11-26T04:23:00Z",
+    ],
+)
 def test_an_ending_is_not_told_with_a_beginning(relay: RelayFake, job: Run, option: str) -> None:
     assert job("--status=in_progress", option) == 2
     assert relay.answers == []
@@ -702,6 +840,8 @@ def test_an_ending_is_not_told_with_a_beginning(relay: RelayFake, job: Run, opti
         ("GITHUB_RUN_ID", "12; true"),
         ("GITHUB_RUN_ATTEMPT", "0"),
         ("GITHUB_WORKFLOW", "x" * 300),
+        ("GITHUB_WORKFLOW", "of/the/relay"),
+        ("GITHUB_JOB", "42"),
     ],
 )
 def test_an_environment_that_is_no_job_s_is_refused(

@@ -7,19 +7,24 @@ import copy
 import json
 import re
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from github_fake import GitHubFake
 from github_fake.payloads import all_examples
 from relay_fake import SHA, RelayFake
 
 from ci.cli import main
 from ci.errors import CiError
 from ci.github.event import DispatchEvent
+from ci.pin import file as pins
+from ci.relay import cli
 from ci.relay.dispatch import parse
 
 Event = dict[str, Any]
+NOW = datetime(2026, 11, 26, 4, 23, tzinfo=timezone.utc)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +43,7 @@ def step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple
         monkeypatch.setenv("GITHUB_EVENT_PATH", str(file))
         monkeypatch.setenv("GITHUB_EVENT_NAME", name)
         monkeypatch.setenv("GITHUB_OUTPUT", str(outputs))
+        monkeypatch.setattr(cli, "_now", lambda: NOW)
         return main(["relay", "payload", *options]), outputs
 
     return run
@@ -64,6 +70,7 @@ def test_a_pull_request_names_its_head_and_number(
         "pull": "42",
         "torch": "source",
         "delivery_id": event["client_payload"]["delivery_id"],
+        "started_at": "2026-11-26T04:23:00Z",
     }
     assert f"sha={SHA}\n" in capsys.readouterr().out
 
@@ -103,9 +110,9 @@ def test_a_push_names_what_was_pushed_and_the_pull_request_of_a_ciflow_tag(
     assert (found["event"], found["sha"], found["pull"]) == ("push", SHA, pull)
 
 
-@pytest.mark.parametrize("kind", ["nightly", "periodic"])
+@pytest.mark.parametrize(("kind", "torch"), [("nightly", "nightly"), ("periodic", "source")])
 def test_a_nightly_is_known_by_its_commit_and_has_a_wheel(
-    step: Callable[..., tuple[int, Path]], kind: str
+    step: Callable[..., tuple[int, Path]], kind: str, torch: str
 ) -> None:
     event = RelayFake().dispatch(kind, {"head_sha": SHA})
     event["client_payload"]["delivery_id"] = SHA
@@ -113,8 +120,44 @@ def test_a_nightly_is_known_by_its_commit_and_has_a_wheel(
     assert status == 0
     found = outputs(file)
     assert (found["event"], found["sha"], found["torch"], found["run"]) == (
-        *(kind, SHA, "nightly", "true"),
+        *(kind, SHA, torch, "true"),
     )
+
+
+def test_a_nightly_that_nobody_dispatched_is_of_the_commit_of_the_pin(
+    step: Callable[..., tuple[int, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    development = pins.read("development")
+    monkeypatch.setattr(pins, "read", {"nightly": development}.__getitem__)
+    status, file = step({"schedule": "37 7 * * *"}, "--event-type=nightly", name="schedule")
+    assert status == 0
+    found = outputs(file)
+    assert development.torch
+    assert (found["event"], found["sha"], found["torch"], found["run"]) == (
+        *("nightly", development.torch.git_version, "nightly", "true"),
+    )
+
+
+def test_a_day_without_a_nightly_has_nothing_to_report(
+    step: Callable[..., tuple[int, Path]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, file = step({}, "--event-type=nightly", name="schedule")
+    assert (status, outputs(file)) == (2, {})
+    assert "there is no nightly to test" in capsys.readouterr().err
+
+
+def test_a_periodic_run_is_of_the_last_good_commit_of_pytorch(
+    step: Callable[..., tuple[int, Path]], github_fake: GitHubFake
+) -> None:
+    upstream = github_fake.world.add_repository("pytorch/pytorch", {"a": "b"})
+    main_ = upstream.refs["refs/heads/main"]
+    upstream.refs["refs/heads/viable/strict"] = main_
+    status, file = step({}, "--event-type=periodic", name="schedule")
+    assert status == 0
+    found = outputs(file)
+    assert (found["event"], found["sha"], found["torch"]) == ("periodic", main_, "source")
+    del upstream.refs["refs/heads/viable/strict"]
+    assert step({}, "--event-type=periodic", name="schedule")[0] == 2
 
 
 @pytest.mark.parametrize("kind", ["pull_request", "push"])

@@ -8,7 +8,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from workflow_rules import COMMANDS, RIGHTS, ROOT, SECRETS, SELF_HOSTED, check, check_action
+from workflow_rules import (
+    CLOSURES,
+    COMMANDS,
+    RIGHTS,
+    ROOT,
+    SECRETS,
+    SELF_HOSTED,
+    check,
+    check_action,
+)
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS = sorted((ROOT / ".github" / "actions").glob("*/action.yml"))
@@ -38,6 +47,8 @@ def test_no_exception_is_left_over() -> None:
         assert given == scopes, name
     for name, secrets in SECRETS.items():
         assert all(f"secrets.{secret}" in str(jobs[name]) for secret in secrets), name
+    assert set(CLOSURES) <= set(RIGHTS)
+    assert all("github-tools" not in str(jobs[name]) for name in CLOSURES)
     hosts = {name for (name, _), job in jobs.items() if "self-hosted" in str(job.get("runs-on"))}
     assert hosts == SELF_HOSTED
     text = "".join(file.read_text() for file in (*WORKFLOWS, *ACTIONS))
@@ -71,6 +82,16 @@ def test_the_documented_call_asks_for_inputs_that_exist() -> None:
     assert inputs.keys() <= explained | call["with"].keys() | {"backend"}
 
 
+@pytest.mark.parametrize("job", ["conformance", "keep"])
+def test_the_example_of_a_vendor_asks_for_inputs_that_exist(job: str) -> None:
+    file = ROOT / "examples" / "vendor" / ".github" / "workflows" / "conformance.yml"
+    call = yaml.safe_load(file.read_text())["jobs"][job]
+    path = call["uses"].partition("@")[0].removeprefix("OWNER/REPOSITORY/")
+    inputs = yaml.safe_load((ROOT / path).read_text())[True]["workflow_call"]["inputs"]
+    required = {name for name, described in inputs.items() if described.get("required")}
+    assert required <= call["with"].keys() <= inputs.keys()
+
+
 def test_every_workflow_is_in_the_table_of_the_documents() -> None:
     document = (ROOT / "docs" / "ci" / "workflows.md").read_text()
     rows = set(re.findall(r"^\| `([a-z-]+)\.yml` \|", document, re.MULTILINE))
@@ -91,6 +112,7 @@ GOOD = f"""
 name: label
 on: [push]
 permissions: {{}}
+cache-mode: none
 concurrency: {{group: label}}
 jobs:
   sync:
@@ -101,6 +123,7 @@ jobs:
       - uses: actions/checkout@{SHA} # v6.0.2
         with: {{persist-credentials: false}}
       - uses: $/.github/actions/set-up
+        with: {{target: github-tools}}
       - run: python -m ci label sync
         env: {{TOKEN: "${{{{ github.token }}}}"}}
 """
@@ -128,6 +151,15 @@ PLANTED = {
     "another repository": (
         ((CHECKOUT, f"{CHECKOUT}, repository: somebody/else"),),
         "a job with rights checks out somebody/else",
+    ),
+    "another commit of its own repository": (
+        (
+            (
+                CHECKOUT,
+                f"{CHECKOUT}, repository: '${{{{ job.workflow_repository }}}}', ref: main",
+            ),
+        ),
+        "a job with rights checks out main",
     ),
     "a data branch in the place of the code": (
         ((CHECKOUT, f"{CHECKOUT}, ref: results"),),
@@ -157,14 +189,31 @@ PLANTED = {
         "has to do with a cache",
     ),
     "a cache by way of the set-up": (
-        (("set-up\n", "set-up\n        with: {pin: development}\n"),),
+        (("{target: github-tools}", "{pin: development}"),),
         "has to do with a cache",
+    ),
+    "caches within reach": ((("cache-mode: none\n", ""),), "can reach caches"),
+    "caches to be read": (
+        (("cache-mode: none", "cache-mode: read"),),
+        "can reach caches",
+    ),
+    "caches within reach of a job": (
+        (("    timeout-minutes: 10", "    cache-mode: write\n    timeout-minutes: 10"),),
+        "can reach caches",
+    ),
+    "all of the tools": (
+        (("github-tools", "tools"),),
+        "installs more than `target: github-tools`",
+    ),
+    "what the set-up installs by itself": (
+        (("        with: {target: github-tools}\n", ""),),
+        "installs more than `target: github-tools`",
     ),
     "main's cache for code from elsewhere": (
         (
             ("[push]", "repository_dispatch"),
             (", issues: write", ""),
-            ("set-up\n", "set-up\n        with: {pin: development}\n"),
+            ("{target: github-tools}", "{pin: development}"),
         ),
         "has to do with a cache",
     ),

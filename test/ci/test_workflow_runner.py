@@ -566,6 +566,44 @@ def test_a_cache_gives_back_what_an_earlier_run_left(play: Play) -> None:
     assert "hit=true" in log(again)
 
 
+@pytest.mark.parametrize(
+    ("mode", "restores", "saves"),
+    [
+        ("none", False, False),
+        ("read", True, False),
+        ("write-only", False, True),
+        ("write", True, True),
+    ],
+)
+@pytest.mark.parametrize("place", ["workflow", "job"])
+def test_a_job_does_with_caches_what_its_cache_mode_allows(
+    play: Play, mode: str, restores: bool, saves: bool, place: str
+) -> None:
+    def job(key: str) -> str:
+        return steps(
+            f"uses: actions/cache@1\n  with: {{path: kept, key: {key}}}",
+            "run: cat kept/f || true; mkdir -p kept; echo $((40 + 2)) > kept/f",
+        )
+
+    def held(key: str) -> WorkflowRun:
+        head, text = "permissions: {}", job(key)
+        if place == "workflow":
+            head += f"\ncache-mode: {mode}"
+        else:
+            text = text.replace("a:\n", f"a:\n  cache-mode: {mode}\n")
+        return play(text, head=head)
+
+    play(job("there"))
+    assert ("42\n" in log(held("there"))) == restores
+    held("new")
+    assert ("42\n" in log(play(job("new")))) == saves
+
+
+def test_a_cache_mode_that_there_is_not_is_a_mistake(play: Play) -> None:
+    with pytest.raises(Mistake, match="cache-mode: all is not one of"):
+        play(steps('run: "true"'), head="permissions: {}\ncache-mode: all")
+
+
 # ---- reusable workflows --------------------------------------------------------------------
 
 CALLED = """
@@ -729,3 +767,46 @@ def test_the_record_knows_which_steps_were_played(play: Play, runner: Runner) ->
 def test_git_of_the_hub_is_left_as_it_was(play: Play, hub: SmallHub) -> None:
     play(steps(f"uses: {CHECKOUT}\n  with: {{fetch-depth: 0}}", "run: touch new; git status -s"))
     assert git(hub.folder / "org/repo", "status", "--short") == ""
+
+
+# ---- again -----------------------------------------------------------------------------------
+
+AGAIN = """
+    first:
+      runs-on: ubuntu-24.04
+      outputs: {said: "${{ steps.s.outputs.said }}"}
+      steps:
+      - id: s
+        run: echo said=$GITHUB_RUN_ATTEMPT >> "$GITHUB_OUTPUT"
+    second:
+      needs: first
+      runs-on: ubuntu-24.04
+      steps:
+      - run: test "$GITHUB_RUN_ATTEMPT" = 2
+    third:
+      needs: [first, second]
+      if: ${{ always() }}
+      runs-on: ubuntu-24.04
+      steps:
+      - run: echo "first in ${{ needs.first.outputs.said }}, second ${{ needs.second.result }}"
+    fourth:
+      needs: first
+      runs-on: ubuntu-24.04
+      steps:
+      - run: "true"
+"""
+
+
+def test_a_re_run_plays_what_failed_and_what_needs_it(play: Play, runner: Runner) -> None:
+    run = play(AGAIN)
+    assert "first in 1, second failure" in run.leg("third").log
+    again = runner.rerun_failed(run)
+    assert (again.attempt, again.number, again.conclusion) == (2, run.number, "success")
+    assert "first in 1, second success" in again.leg("third").log
+    assert again.jobs["fourth"] is run.jobs["fourth"]
+
+
+def test_a_run_without_a_failed_job_has_nothing_to_run_again(play: Play, runner: Runner) -> None:
+    run = play(steps('run: "true"'))
+    with pytest.raises(Mistake, match="no failed jobs"):
+        runner.rerun_failed(run)

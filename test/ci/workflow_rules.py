@@ -34,6 +34,7 @@ PROPOSAL_EVENTS = {"merge_group", "pull_request", "pull_request_review"}
 # Who may write what. A new right is a change of this table, with its reason in the workflow.
 RIGHTS: Mapping[tuple[str, str], set[str]] = {
     ("feed", "add"): {"contents", "issues", "pull-requests"},
+    ("keep-baseline", "keep"): {"contents"},
     ("label", "apply"): {"issues", "pull-requests"},
     ("label", "sync"): {"issues"},
     ("nightly", "deploy"): {"id-token", "pages"},
@@ -51,9 +52,15 @@ SECRETS = {("update-pins", "open-pr"): {"PINS_TOKEN"}}
 # Workflows whose jobs may run on machines that outlive them.
 SELF_HOSTED = {"gpu"}
 
+# Jobs with rights that need more than talking to GitHub, each with its reason.
+CLOSURES = {
+    ("nightly", "store"): "puts reports into the store, by a database",
+    ("update-pins", "open-pr"): "compares the headers of two torches for the text of a PR",
+}
+
 # One command, nothing behind it, no shell in its words.
 COMMAND = re.compile(
-    r"(make|python -m ci|mkdir -p|git diff --output=change\.patch)"
+    r"(make|python -m ci|mkdir -p)"
     r"( ([^;&|<>`$]|\$(?!\())*)?"
 )
 # Other commands, each with its reason.
@@ -73,6 +80,8 @@ class Job:
     id: str
     events: frozenset[str]
     content: Mapping[str, Any]
+    cache_mode: str | None = None
+    """What it may do to caches; None: what the event says."""
 
     @property
     def name(self) -> tuple[str, str]:
@@ -106,7 +115,11 @@ def check(name: str, text: str) -> list[str]:
     """What is wrong with a workflow."""
     document = yaml.safe_load(text)
     events = _events(document)
-    jobs = [Job(name, id, events, job) for id, job in document["jobs"].items()]
+    of_all = document.get("cache-mode")
+    jobs = [
+        Job(name, id, events, job, job.get("cache-mode", of_all))
+        for id, job in document["jobs"].items()
+    ]
     found = [f"{name}: {said}" for rule in OF_WORKFLOWS for said in rule(document, events)]
     found += [f"{name}: {said}" for said in _pins(text)]
     for job in jobs:
@@ -161,6 +174,8 @@ def no_untrusted_checkout(job: Job) -> Iterator[str]:
         given = step.get("with", {})
         if _action(step) == "actions/checkout":
             ref = given.get("ref")
+            if (given.get("repository"), ref) == OWN_CODE:
+                continue
             if ref and (ref not in DATA_BRANCHES or "path" not in given):
                 yield f"a job with rights checks out {ref}"
             if repository := given.get("repository"):
@@ -174,6 +189,8 @@ def no_untrusted_checkout(job: Job) -> Iterator[str]:
                 yield f"a job with rights runs more than `python -m ci`: {command}"
 
 
+# Of a reusable workflow: the repository that it is in, at its own commit.
+OWN_CODE = ("${{ job.workflow_repository }}", "${{ job.workflow_sha }}")
 DATA_BRANCHES = {"results"}  # only written by this repository's own jobs, and not run
 
 
@@ -188,6 +205,21 @@ def no_foreign_caches(job: Job) -> Iterator[str]:
         cached = step.get("uses") == SET_UP and given.get("pin") and given.get("cache") is not False
         if cached or "cache" in (_action(step) or "") or "cache" in given.keys() - {"cache"}:
             yield "a job with rights, of a release or sent from elsewhere has to do with a cache"
+
+
+def caches_are_out_of_reach(job: Job) -> Iterator[str]:
+    """GitHub enforces it, whatever the code in the job tries."""
+    dispatched = "repository_dispatch" in job.events
+    kept_apart = job.cache_mode == "none"
+    if (job.trusted or dispatched or "release" in job.workflow) and not kept_apart:
+        yield "a job with rights, of a release or sent from elsewhere can reach caches"
+
+
+def tools_are_few_and_hashed(job: Job) -> Iterator[str]:
+    for step in job.steps if job.trusted else ():
+        target = step.get("with", {}).get("target")
+        if step.get("uses") == SET_UP and target != "github-tools" and job.name not in CLOSURES:
+            yield "a job with rights installs more than `target: github-tools`"
 
 
 def proposals_have_no_rights(job: Job) -> Iterator[str]:
@@ -249,6 +281,8 @@ OF_WORKFLOWS: tuple[Callable[[Mapping[Any, Any], frozenset[str]], Iterator[str]]
 OF_JOBS: tuple[Callable[[Job], Iterator[str]], ...] = (
     no_untrusted_checkout,
     no_foreign_caches,
+    caches_are_out_of_reach,
+    tools_are_few_and_hashed,
     proposals_have_no_rights,
     rights_are_listed,
     tokens_go_to_steps,

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict as JUnit: a suite and a case for each configuration, a case for each listed check."""
+"""The verdict as JUnit: a suite for each configuration, with a case for each listed check, and one
+for whether its result is usable at all."""
 
 from __future__ import annotations
 
@@ -17,12 +18,16 @@ def render(verdict: Verdict) -> str:
     """As XML; a regression is a failure, and an unusable configuration is an error."""
     root = JUnitXml("gate")
     if verdict.problems:
-        root.add_testsuite(_suite("gate", [_case("gate", "input", error=verdict.problems)]))
+        case = _case("gate", "the input is usable", 0.0, verdict.problems)
+        root.add_testsuite(_suite("gate", [case]))
     by_lane = itertools.groupby(sorted(verdict.checks, key=_lane_of), _lane_of)
     checks = {lane: list(group) for lane, group in by_lane}
     for lane in verdict.lanes:
         cases = [_of_lane(lane), *(_of_check(verdict, c) for c in checks.get(lane.name, ()))]
-        root.add_testsuite(_suite(lane.name, cases))
+        suite = _suite(lane.name, cases)
+        if started := _started(lane):
+            suite.timestamp = started
+        root.add_testsuite(suite)
     stream = io.BytesIO()
     root.write(stream)
     return stream.getvalue().decode() + "\n"
@@ -39,11 +44,18 @@ def _lane_of(check: Check) -> str:
 
 
 def _of_lane(lane: Lane) -> TestCase:
-    return _case(lane.name, "run", error=lane.problems)
+    lasted = sum(shard.duration_s for shard in lane.shards)
+    return _case(lane.name, "the result is usable", lasted, lane.problems)
+
+
+def _started(lane: Lane) -> str | None:
+    """When the first of its runs began, as the reports say it."""
+    said = [shard.started for shard in lane.shards if shard.started]
+    return _printable(min(said)) if said else None
 
 
 def _of_check(verdict: Verdict, check: Check) -> TestCase:
-    case = _case(check.lane, check.id)
+    case = _case(check.lane, check.id, check.duration_s or 0.0)
     case.system_out = _printable(f"{check.kind.value}: {change(check)}\n{check.message}")
     said = f"{check.kind.value}: {change(check)}"
     since = "".join(f"{w} {c.name} {about(c)}\n" for w, c in causes(verdict, check))
@@ -55,8 +67,8 @@ def _of_check(verdict: Verdict, check: Check) -> TestCase:
     return case
 
 
-def _case(lane: str, name: str, error: tuple[str, ...] = ()) -> TestCase:
-    case = TestCase(_printable(name), classname=lane, time=0.0)
+def _case(lane: str, name: str, time: float, error: tuple[str, ...] = ()) -> TestCase:
+    case = TestCase(_printable(name), classname=lane, time=round(time, 6))
     if error:
         case.result = [Error(_printable("\n".join(error)), "infrastructure")]
     return case

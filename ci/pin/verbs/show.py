@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ci.errors import Exit
+from ci.errors import CiError, Exit
 from ci.pin import file, show
 
 EXAMPLES = """\
@@ -14,18 +14,33 @@ examples:
   python -m ci pin show                                   all, as text
   python -m ci pin show newest --format json              as ci/pin/schema/pins.schema.json says
   python -m ci pin show newest --format requirements      for `pip install --no-deps -r`
+  python -m ci pin show newest --format requirements --build cpu
 
 Exit status: 0 the pins are printed; 2 a pin cannot be read.
 """
-FORMATS = {"text": show.text, "json": show.as_json, "requirements": show.requirements}
+FORMATS = {"text": show.text, "json": show.as_json}
+REQUIREMENTS = "requirements"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """--format."""
-    parser.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    """--format, --build."""
+    choices = (*FORMATS, REQUIREMENTS)
+    parser.add_argument("--format", choices=choices, default="text", help="default: text")
+    parser.add_argument(
+        "--build",
+        choices=["cpu"],
+        help="with --format requirements: the build for CPUs of this version, without CUDA's "
+        "libraries; the pin has no hash of it, its commit is in the reports",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print them."""
-    sys.stdout.write(FORMATS[args.format](file.read_all(args.pins, args.root)))
+    pins = file.read_all(args.pins, args.root)
+    if args.format == REQUIREMENTS:
+        sys.stdout.write(show.requirements(pins, args.build))
+    elif args.build:
+        raise CiError("--build goes with --format requirements")
+    else:
+        sys.stdout.write(FORMATS[args.format](pins))
     return Exit.OK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The repository of a backend that calls the suite in ten lines, as the documents have it."""
+"""The repository of a backend that has the suite in its CI: examples/vendor, as it is copied."""
 
 from __future__ import annotations
 
@@ -11,51 +11,82 @@ from stage.acts import Runs, Stage, stage
 from stage.machine import ROOT
 from workflow_runner.expressions import Expressions
 
-PLAYS = {"conformance"}
+PLAYS = {"conformance", "keep-baseline"}
 NAME = "mychip-org/torch-mychip"
 SUITE = {"PYTEST_ADDOPTS": "--check=view/conti* --check=view/resize* --check=view/expanded*"}
-
-# A backend for a device type that torch knows, so that no compiler is needed.
-BACKEND = {
-    "torch-mychip/pyproject.toml": '[project]\nname = "torch-mychip"\nversion = "1.0"\n',
-    "torch-mychip/torch_mychip.py": "import torch\n",
-    "ci/mychip.yaml": "device_type: cpu\nimport: {after_torch: [torch_mychip]}\n",
-}
+EXAMPLE = ROOT / "examples" / "vendor"
+WORKFLOW = ".github/workflows/conformance.yml"
+MODULE = "torch-mychip/torch_mychip.py"
 BROKEN = "import torch\n\ntorch.Tensor.contiguous = torch.Tensor.clone\n"
+# Its commands change what is tested, where the reviewed descriptor says something else.
+INSTALL = "install: pip install --no-build-isolation ./torch-mychip"
+CHANGED = "install: \"echo '# another' >> ci/mychip.yaml; pip install ./torch-mychip\""
 
 
 @dataclass
 class Life:
-    """A PR that changes nothing that matters, and one that breaks the backend."""
+    """Pushes to main, PRs that change nothing that matters, and others."""
 
+    first: Runs
+    """The first push to main: there is nothing to compare with."""
     good: Runs
     bad: Runs
+    changed: Runs
+    """A PR that exchanges the descriptor behind the back of the gate."""
+    merged: Runs
+    """The bad PR, merged all the same."""
+    later: Runs
+    """A PR to main as it is then."""
     stage: Stage
+
+    def baseline(self, runs: Runs) -> bytes:
+        """What a push to main has kept."""
+        return self.kept[id(runs)]
+
+    kept: dict[int, bytes]
 
 
 def play(expressions: Expressions, folder: Path) -> Life:
     """Their repository is on the same fake as ours."""
     with stage(expressions, folder, env=SUITE) as scene:
-        ours = scene.repository
-        workflow = _documented().replace("OWNER/REPOSITORY", ours.full_name)
-        workflow = re.sub(r"@[0-9a-f]{40}", f"@{scene.main}", workflow)
-        workflow += "      torch: development\n"  # the one that the machines have
-        files = {".github/workflows/conformance.yml": workflow, **BACKEND}
+        files = _files(scene)
         scene.fake.repository = scene.fake.world.add_repository(NAME, files)
-        return Life(
-            _proposed(scene, "good", "import torch  # as before\n"),
-            _proposed(scene, "bad", BROKEN),
-            scene,
-        )
+        kept: dict[int, bytes] = {}
+        first = _kept(scene, scene.pushed(), kept)
+        workflow = files[WORKFLOW]
+        assert INSTALL in workflow
+        good = _proposed(scene, "good", {MODULE: "import torch  # as before\n"})
+        bad = _proposed(scene, "bad", {MODULE: BROKEN})
+        changed = _proposed(scene, "changed", {WORKFLOW: workflow.replace(INSTALL, CHANGED)})
+        merged = _kept(scene, scene.pushes({MODULE: BROKEN}), kept)
+        later = _proposed(scene, "later", {MODULE: f"{BROKEN}# later\n"})
+        return Life(first, good, bad, changed, merged, later, scene, kept)
 
 
-def _proposed(scene: Stage, branch: str, module: str) -> Runs:
-    files = {"torch-mychip/torch_mychip.py": module}
+def _files(scene: Stage) -> dict[str, str]:
+    """The example, with our repository and its main in the place of what is to be filled in."""
+    files = {
+        str(path.relative_to(EXAMPLE)): path.read_text()
+        for path in sorted(EXAMPLE.rglob("*"))
+        if path.is_file()
+    }
+    ours = scene.repository.full_name
+    workflow = re.sub(
+        r"OWNER/REPOSITORY/(\S+)@[0-9a-f]{40}", rf"{ours}/\1@{scene.main}", files[WORKFLOW]
+    )
+    assert f"uses: {ours}/" in workflow
+    # The one torch that the machines have.
+    with_ = "      backend-file: ci/mychip.yaml\n"
+    files[WORKFLOW] = workflow.replace(with_, f"{with_}      torch: development\n")
+    return files
+
+
+def _kept(scene: Stage, runs: Runs, kept: dict[int, bytes]) -> Runs:
+    path = "baseline/backend.json.gz"
+    kept[id(runs)] = scene.fake.world.file(scene.repository, "conformance", path) or b""
+    return runs
+
+
+def _proposed(scene: Stage, branch: str, files: dict[str, str]) -> Runs:
     number = scene.fake.open_pull(files, branch=branch, author="colleague", fork=False).number
     return scene.pull_request(number, "opened")
-
-
-def _documented() -> str:
-    document = (ROOT / "docs/ci/workflows.md").read_text()
-    (example,) = re.findall(r"^```yaml\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
-    return str(example)

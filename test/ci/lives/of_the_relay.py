@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What PyTorch's relay sends: a PR is opened and later closed, and a nightly is out."""
+"""What PyTorch's relay sends: a PR is opened, pushed to and later closed; a push breaks what is
+tested, and somebody presses "re-run"; and what nobody sends: a nightly and a periodic run."""
 
 from __future__ import annotations
 
@@ -14,10 +15,13 @@ from relay_fake import serving as serving_relay
 from stage.acts import Runs, Stage, stage
 from wheel_server import Behaviour, serving
 from workflow_runner.expressions import Expressions
+from workflow_runner.results import WorkflowRun
 
 from lives.selection import SUITE
 
-NIGHTLY = "cf30153c4c131c8164ee7798e5022d810682e2cb"  # the commit of the torch that is here
+NIGHTLY, PERIODIC = "37 7 * * *", "37 13 * * 1,4"
+BACKEND = "reference_backend/torch_puone/memory.py"
+BROKEN = ('"reserved_bytes.all.current"', '"allocated_bytes.all.current"')
 PLAYS = {"relay"}
 UPSTREAM = "pytorch/pytorch"
 # A checkout of PyTorch, as far as building one by pip looks at it.
@@ -33,8 +37,16 @@ class Life:
 
     opened: Runs
     closed: Runs
+    unlisted: Runs
+    """The clock of the nightly run, before the relay lists the repository."""
     nightly: Runs
+    periodic: Runs
+    red: Runs
+    again: WorkflowRun
+    """The second attempt of `red`."""
     relay: RelayFake
+    viable: str
+    """PyTorch's last good commit."""
     stage: Stage
 
 
@@ -54,13 +66,36 @@ def play(expressions: Expressions, folder: Path) -> Life:
             scene.hub.issuer = here
             upstream = scene.fake.world.add_repository(UPSTREAM, PYTORCH)
             head = {"sha": upstream.refs["refs/heads/main"], "ref": "patch-1"}
-            pull = {"number": 42, "head": head, "labels": [], "title": "$(reboot)"}
+            labels = [{"name": "ciflow/crcr/puone"}]
+            pull = {"number": 42, "head": head, "labels": labels, "title": "$(reboot)"}
             opened = _sent(scene, relay.dispatch_pull_request(pull_request=pull))
             closed = _sent(scene, relay.dispatch_pull_request("closed", pull_request=pull))
-            about = {"event_type": "nightly", "delivery_id": NIGHTLY, "payload": {}}
-            nightly = _sent(scene, {"action": "nightly", "client_payload": about})
+            unlisted = scene.clock(NIGHTLY)
+            scene.hub.kept_variables = {"RELAY": "true"}
+            nightly = scene.clock(NIGHTLY)
+            upstream.refs["refs/heads/viable/strict"] = viable = head["sha"]
+            periodic = scene.clock(PERIODIC)
+            _break(scene)
+            pushed = relay.dispatch_pull_request("synchronize", pull_request=pull)
+            red = _sent(scene, pushed)
+            again = _rerun(scene, relay, red["relay"])
         assert not relay.violations, "\n".join(relay.violations)
-    return Life(opened, closed, nightly, relay, scene)
+    runs = (opened, closed, unlisted, nightly, periodic, red, again)
+    return Life(*runs, relay=relay, viable=viable, stage=scene)
+
+
+def _break(scene: Stage) -> None:
+    module = scene.fake.world.file(scene.repository, "main", BACKEND) or b""
+    broken = module.decode().replace(*BROKEN)
+    scene.fake.person("maintainer").pushes({BACKEND: broken})
+
+
+def _rerun(scene: Stage, relay: RelayFake, run: WorkflowRun) -> WorkflowRun:
+    """Somebody presses the button at the check of PyTorch's PR."""
+    name, _, conclusion = relay.check_runs[-1]
+    assert conclusion == "failure"
+    assert relay.rerequested(name) == (scene.repository.full_name, run.number)
+    return scene.runner.rerun_failed(run)
 
 
 def _sent(scene: Stage, event: Mapping[str, Any]) -> Runs:

@@ -54,8 +54,9 @@ def test_without_a_mistake_it_is_well(play: Play) -> None:
         (LABEL, "          NUMBER: ${{ github.event.pull_request.number }}\n"
          "          GITHUB_TOKEN: ${{ github.token }}\n",
          "          NUMBER: ${{ github.event.pull_request.number }}\n", "GITHUB_TOKEN"),
-        (ACTION, " tools\n", " tolls\n", "No rule to make target 'tolls'"),
-        ("Makefile", "requirements/ci.txt\n\t@rm", "requirements/cl.txt\n\t@rm", "cl.txt"),
+        (LABEL, "target: github-tools", "target: gitlab-tools",
+         "No rule to make target 'gitlab-tools'"),
+        ("Makefile", "locked/github.txt\n\t@rm", "locked/gitlab.txt\n\t@rm", "gitlab.txt"),
     ],
     ids=["verb", "option", "field", "permission", "token", "target", "file"],
 )  # fmt: skip

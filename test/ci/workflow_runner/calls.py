@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workflow_runner.cache_mode import Access
 from workflow_runner.mistakes import Mistake
 from workflow_runner.permissions import Permissions
 
@@ -18,6 +19,7 @@ class Called:
     inputs: Mapping[str, Any]
     secrets: Mapping[str, str]
     permissions: Permissions
+    caches: Access
 
 
 def inputs(declared: Mapping[str, Any], given: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -62,6 +62,7 @@ class WorkflowRun:
     event: Event
     jobs: dict[str, JobResult] = field(default_factory=dict)
     concurrency: str = ""
+    attempt: int = 1
 
     @property
     def conclusion(self) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from workflow_runner import calls
+from workflow_runner import cache_mode, calls
 from workflow_runner import permissions as rights
 from workflow_runner.calls import Called
 from workflow_runner.events import Event, starts
@@ -70,6 +70,25 @@ class Runner:
         self.hub.end(run.number, run.conclusion)
         return run
 
+    def rerun_failed(self, run: WorkflowRun) -> WorkflowRun:
+        """The failed jobs again, and those that need them, as another attempt; a run without a
+        failed job has nothing to run again."""
+        failed = {name for name, job in run.jobs.items() if job.result in ("failure", "cancelled")}
+        if not failed:
+            raise Mistake(f"run {run.number} has no failed jobs to run again")
+        source = self._source(run.event.repository, run.event.sha)
+        content = self._parsed(source, run.path)
+        again = WorkflowRun(run.number, run.path, run.name, run.event, attempt=run.attempt + 1)
+        playing = _Playing(self, again, source, run.path, content)
+        kept = {
+            name: run.jobs[name]
+            for name, job in content["jobs"].items()
+            if not failed & {name, *playing._ancestors(job)}
+        }
+        playing.play(kept)
+        self.hub.end(again.number, again.conclusion)
+        return again
+
     def _source(self, repository: str, commit: str) -> Source:
         return Source.at(repository, self.hub.git(repository), commit)
 
@@ -81,7 +100,8 @@ class Runner:
                 raise Mistake(f"there is no workflow {path}")
             called = {uses: self._referenced(uses) for uses in _FOREIGN.findall(files[path])}
             foreign = {uses: other.read(inside) for uses, (other, inside) in called.items()}
-            parsed = self.expressions.parse("workflow", path, {**files, **foreign})
+            texts = {name: cache_mode.without(t) for name, t in {**files, **foreign}.items()}
+            parsed = self.expressions.parse("workflow", path, texts)
             self._known[source, path] = parsed
         return self._known[source, path]
 
@@ -117,12 +137,14 @@ class _Playing:
     called: Called | None = None
     jobs: dict[str, JobResult] = field(default_factory=dict)
 
-    def play(self) -> None:
+    def play(self, kept: Mapping[str, JobResult] | None = None) -> None:
+        """All jobs but those of an earlier attempt whose results are kept."""
         group = self._evaluate(self.content.get("concurrency", ""), {}, "concurrency")
         if not self.called:
             self.run.concurrency = group["group"] if isinstance(group, Mapping) else group
             self.jobs = self.run.jobs
-        waiting = dict(self.content["jobs"])
+        self.jobs.update(kept or {})
+        waiting = {n: job for n, job in self.content["jobs"].items() if n not in self.jobs}
         while waiting:
             ready = [n for n, job in waiting.items() if self.jobs.keys() >= set(_needs(job))]
             if not ready:
@@ -293,13 +315,19 @@ class _Playing:
             env,
             machine,
             secrets={value for value in secrets.values() if value},
+            caches=self._caches(name),
         )
+
+    def _caches(self, job: str) -> cache_mode.Access:
+        text = self.runner._files(self.source)[self.path]
+        access = cache_mode.of(text, job, self.run.event.name)
+        return access.within(self.called.caches if self.called else None)
 
     def _job_context(self) -> dict[str, Any]:
         """The workflow's file is that of the called one; all of `github` is the caller's."""
         return {
             "status": "success",
-            "check_run_id": self.run.number * 100 + len(self.jobs),
+            "check_run_id": self.run.number * 1000 + self.run.attempt * 100 + len(self.jobs),
             "workflow_repository": self.source.repository,
             "workflow_sha": self.source.sha,
             "workflow_file_path": self.path,
@@ -349,6 +377,7 @@ class _Playing:
             calls.inputs(declared, given, where),
             calls.secrets(about.get("secrets") or {}, passed, where, secrets == "inherit"),
             permissions,
+            self._caches(name),
         )
         inner.play()
         self.run.jobs |= {f"{name} / {called}": job for called, job in inner.jobs.items()}
@@ -389,7 +418,7 @@ class _Playing:
             "ref_type": "tag" if kind == "tags" else "branch",
             "repository": event.repository,
             "repository_owner": event.repository.partition("/")[0],
-            "run_attempt": "1",
+            "run_attempt": str(run.attempt),
             "run_id": str(run.number),
             "run_number": "1",
             "server_url": hub.server_url,

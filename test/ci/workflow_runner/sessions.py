@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_runner import commands
+from workflow_runner.cache_mode import MODES, Access
 from workflow_runner.events import Event
 from workflow_runner.expressions import Expressions, Scope
 from workflow_runner.hub import Hub
@@ -53,6 +54,7 @@ class Session:
     results: list[StepResult] = field(default_factory=list)
     afterwards: list[Callable[[], None]] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)
+    caches: Access = MODES["write"]
     scripts: int = 0
 
     @property

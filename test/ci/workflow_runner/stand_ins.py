@@ -309,6 +309,8 @@ def _restore(call: Call) -> dict[str, str]:
     """The exact key, or else the newest that begins with one of the others. What the machine has
     in that place stays."""
     key = call.inputs["key"]
+    if not call.session.caches.restore:
+        return {"cache-hit": "", "cache-primary-key": key, "cache-matched-key": ""}
     shelf = _shelf(call)
     others = [name for prefix in call.paths("restore-keys") for name in _newest(shelf, prefix)]
     found = next((name for name in [key, *others] if (shelf / _file(name)).is_dir()), "")
@@ -321,6 +323,8 @@ def _restore(call: Call) -> dict[str, str]:
 
 
 def _save(call: Call) -> None:
+    if not call.session.caches.save:
+        return
     kept = _shelf(call) / _file(call.inputs["key"])
     for number, path in enumerate(call.paths()) if not kept.exists() else ():
         if call.place(path).exists():

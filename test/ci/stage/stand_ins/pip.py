@@ -66,8 +66,9 @@ def _project(folder: Path, wheels: Path | None) -> None:
         wheels.mkdir(parents=True, exist_ok=True)
         (wheels / f"{name}-{version}-py3-none-any.whl").touch()
     else:
-        source = _source(folder.resolve(), document.get("tool", {}))
-        _install(source, name, version, project)
+        tool = document.get("tool", {})
+        link = f"_editable_skbc_{name}" if "scikit-build" in tool else name
+        _install(_source(folder.resolve(), tool), link, name, version, project)
 
 
 def _source(folder: Path, tool: dict[str, Any]) -> Path:
@@ -77,9 +78,9 @@ def _source(folder: Path, tool: dict[str, Any]) -> Path:
     return folder / "src" if (folder / "src").is_dir() else folder
 
 
-def _install(source: Path, name: str, version: str, project: dict[str, Any]) -> None:
+def _install(source: Path, link: str, name: str, version: str, project: dict[str, Any]) -> None:
     packages = Path(sysconfig.get_paths()["purelib"])
-    (packages / f"{name}.pth").write_text(f"{source}\n")
+    (packages / f"{link}.pth").write_text(f"{source}\n")
     about = packages / f"{name}-{version}.dist-info"
     about.mkdir(exist_ok=True)
     (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
