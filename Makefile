@@ -208,6 +208,22 @@ BACKENDS ?=
 usage: $(SUITE) $(TOOLS) ## collect what this backend, and others that are given, use of PyTorch
 	$(PYTHON) -m ci surface usage --torch 2.13.0 puone=csrc puone=reference_backend $(BACKENDS)
 
+# Each schedule and each program has its own seed, counted from this one.
+ENDURANCE_RUNS ?= 500
+FIRST_SEED = $(shell echo $$(( $(FUZZ_SEED) % 1000000000 )))
+.PHONY: endurance
+endurance: $(TESTS) build ## run random programs, killed processes and training, under schedules that no run had
+	@echo "FUZZ_SEED=$(FUZZ_SEED) ENDURANCE_RUNS=$(ENDURANCE_RUNS) repeats these programs"
+	$(PYTHON) test/endurance/random_collectives.py --runs $(ENDURANCE_RUNS) --first $(FIRST_SEED)
+	$(PYTHON) test/endurance/shared_tensors.py --seeds $$(( $(ENDURANCE_RUNS) / 10 + 1 )) --first $(FIRST_SEED)
+	$(PYTHON) -m pytest test/endurance $(PYTEST_ARGS)
+
+# The documents whose numbers a target writes, and README.md, which repeats them.
+.PHONY: numbers
+numbers: ## fail if a target has written other numbers into docs than those that are committed
+	@git diff --exit-code --stat -- docs README.md \
+	  || { echo "error: commit these documents: their numbers are those of this run" >&2; exit 1; }
+
 SITE := build/site
 .PHONY: docs
 docs: build $(DOCS) ## build the documentation site, build/site/html, from documents, headers and docstrings

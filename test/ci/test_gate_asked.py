@@ -23,6 +23,7 @@ from torch_conformance.results import junit, reader
 POLICIES = sorted((pins.ROOT / "ci" / "gate").glob("*.yaml"))
 LANE = "development-sim"
 OTHER = "0" * 40
+Run = dict[str, Any]
 
 
 def torch_of(pin: str) -> Torch:
@@ -78,7 +79,7 @@ def hand_in(gate: Gate, form: str, **run: Any) -> None:
 def test_only_a_run_of_the_right_torch_backend_and_driver_is_green(gate: Gate, torch: str) -> None:
     wrong = []
     for backend, driver, form, before in itertools.product(BACKENDS, DRIVERS, FORMS, BASELINES):
-        run = {"torch": TORCHES[torch], "backend": backend, "driver": DRIVERS[driver]}
+        run: Run = {"torch": TORCHES[torch], "backend": backend, "driver": DRIVERS[driver]}
         for folder in (gate.baseline, gate.candidate / LANE):
             for old in folder.glob("*"):
                 old.unlink()
@@ -120,7 +121,7 @@ def test_reports_that_came_to_each_others_configuration_are_not_green(
 
 
 def test_a_shard_of_another_torch_is_found_among_right_ones(gate: Gate) -> None:
-    run = {"backend": "puone", "driver": {"name": "sim"}}
+    run: Run = {"backend": "puone", "driver": {"name": "sim"}}
     files = gate.after(lane=LANE, shards=3, torch=TORCHES["the pinned one"], **run)
     wrong = content(records(), torch=TORCHES["another version"], **run)
     synthetic.write(files[1], synthetic.shards(wrong, 3)[1])
@@ -140,7 +141,7 @@ def test_the_headline_says_why_there_is_no_usable_result(
 
 
 def test_the_headline_names_what_was_lost(gate: Gate, capsys: pytest.CaptureFixture[str]) -> None:
-    run = {"torch": TORCHES["the pinned one"], "backend": "puone", "driver": {"name": "sim"}}
+    run: Run = {"torch": TORCHES["the pinned one"], "backend": "puone", "driver": {"name": "sim"}}
     gate.before(lane=LANE, **run)
     gate.after(lane=LANE, without=synthetic.check_id("COPY-001"), **run)
     assert gate.run()[0] == Exit.UNUSABLE

@@ -243,6 +243,40 @@ def test_requirements_name_the_index_that_is_not_pips_own(
     )
 
 
+def test_the_build_for_cpus_has_the_version_of_the_pin_and_an_index_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    put(tmp_path, PIN)
+    options = ["--format", "requirements", "--build", "cpu", "--root", str(tmp_path)]
+    assert main(["pin", "show", "newest", *options]) == 0
+    assert capsys.readouterr().out == (
+        "--index-url https://download.pytorch.org/whl/cpu\ntorch==2.13.0+cpu\n"
+    )
+
+
+def test_a_pin_that_is_a_build_for_cpus_is_shown_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wheel = "torch-2.13.0+cpu-cp311-cp311-manylinux_2_28_x86_64.whl"
+    cpu = Torch("2.13.0+cpu", "c" * 40, (Wheel(wheel, "a" * 64),))
+    put(tmp_path, replace(PIN, torch=cpu, index="pytorch-cpu"))
+    options = ["--format", "requirements", "--build", "cpu", "--root", str(tmp_path)]
+    assert main(["pin", "show", "newest", *options]) == 0
+    assert f"torch==2.13.0+cpu --hash=sha256:{'a' * 64}" in capsys.readouterr().out
+
+
+def test_a_build_is_of_requirements_and_of_a_release(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pin", "show", "newest", "--build", "cpu"]) == 2
+    wheel = "torch-2.16.0.dev20261120-cp311-cp311-manylinux_2_28_x86_64.whl"
+    nightly = Torch("2.16.0.dev20261120", "c" * 40, (Wheel(wheel, "a" * 64),))
+    put(tmp_path, replace(PIN, torch=nightly))
+    options = ["--format", "requirements", "--build", "cpu", "--root", str(tmp_path)]
+    assert main(["pin", "show", "newest", *options]) == 2
+    assert "no index of builds 'cpu' of torch 2.16.0.dev20261120" in capsys.readouterr().err
+
+
 def test_there_are_no_requirements_without_a_version_nor_of_two_pins(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

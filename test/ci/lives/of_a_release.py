@@ -9,9 +9,10 @@ from pathlib import Path
 from stage.acts import Runs, Stage, stage
 from workflow_runner.expressions import Expressions
 
-PLAYS = {"release", "gpu", "mutants"}
+PLAYS = {"release", "gpu", "claims", "mutants"}
 CARD = "7 6 * * 6"
 MUTANTS = "41 1 * * *"
+CLAIMS = "11 2 * * *"
 
 
 @dataclass
@@ -21,6 +22,7 @@ class Life:
     release: Runs
     card: Runs
     mutants: Runs
+    claims: Runs
     stage: Stage
 
 
@@ -29,6 +31,6 @@ def play(expressions: Expressions, folder: Path) -> Life:
     with stage(expressions, folder) as scene:
         scene.hub.issuer = {"ACTIONS_ID_TOKEN_REQUEST_URL": "http://issuer.invalid/?v=1"}
         scene.repository.refs["refs/tags/v0.1.0"] = scene.main
-        scene.runner.dry = {"mutants"}
+        scene.runner.dry = {"mutants", "claims"}
         tagged, card = scene.pushed("refs/tags/v0.1.0"), scene.clock(CARD)
-        return Life(tagged, card, scene.clock(MUTANTS), scene)
+        return Life(tagged, card, scene.clock(MUTANTS), scene.clock(CLAIMS), scene)

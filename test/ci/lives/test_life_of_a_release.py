@@ -43,5 +43,17 @@ def test_every_night_has_mutants_of_its_own(release: Life) -> None:
     assert f"-m mutants --seed {run.number} --summary" in run.log
 
 
+def test_every_night_runs_each_claim_of_the_readme_with_a_new_seed(release: Life) -> None:
+    run = release.claims["claims"]
+    claims = {leg.matrix["claim"]: leg.log for leg in run.jobs["claim"].legs}
+    assert set(claims) == {"liars", "subjects", "fuzz", "header-edits", "endurance"}
+    assert "test/liars/judge.py" in claims["liars"]
+    assert f"--hypothesis-seed={run.number}" in claims["fuzz"]
+    assert f"FUZZ_SEED={run.number} " in claims["endurance"]
+    assert "-DPUONE_CUDA=OFF" in claims["subjects"]
+    assert "-DCMAKE_UNITY_BUILD=OFF" in claims["subjects"]
+    assert all("git diff --exit-code" in log for log in claims.values())
+
+
 def test_every_step_of_its_workflows_is_played(release: Life) -> None:
     assert left(PLAYS, release.stage) == set()
