@@ -13,8 +13,8 @@ from ci.output import printable, say, write
 
 DESCRIPTION = """
 Write the change that this workflow runs for, as `git diff` has it. Of a pull request it is what its
-merge changes in the base. Of a push it is what lies between the commit before and the one after; of
-the first push to a branch, and of a forced one whose past is not in the checkout, it is the last
+merge changes in the base. Of a push it is the difference of the commits before and after it; of the
+first push to a branch, and of a forced one whose past is not in the checkout, it is the last
 commit. The commit that it is a change of is the output `base` of the step.
 """
 EXAMPLES = """

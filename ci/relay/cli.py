@@ -207,8 +207,8 @@ def _callback(args: argparse.Namespace) -> int:
 
 
 def _started(said: datetime | None, found: Results | None, job: Job, now: datetime) -> datetime:
-    """When the job began. What is said may be of the first attempt, whose jobs are not all run
-    again."""
+    """When the job began. The given time may be that of the first attempt, whose jobs are not all
+    run again."""
     if said and said > now:
         raise CiError(f"--started-at {callback.stamp(said)} is not over yet")
     first = said if job.run_attempt == "1" else None
@@ -251,7 +251,7 @@ def _results(reports: Sequence[Path]) -> tuple[Results | None, str | None]:
 
 
 def _tell(args: argparse.Namespace, what: str, body: Body, before: Body | None) -> str | None:
-    """What became of it; None if nothing is sent."""
+    """The relay's answer, as `Relay.tell` gives it; None if nothing is sent."""
     if args.dry_run:
         show(f"would POST to {args.url}\n{json.dumps(body, indent=1)}\n", None)
         return None

@@ -49,7 +49,7 @@ class Relay:
     def tell(self, body: Body, before: Body | None = None) -> str:
         """Tell it `body`, and first what comes `before` it where the relay does not know that yet.
 
-        ENDED if for the relay the job has ended: somebody told it, or it has waited too long.
+        ENDED if for the relay the job has ended: somebody reported it, or it has waited too long.
         CiError if it does not take it.
         """
         answer = self._send(body)

@@ -20,6 +20,7 @@ from ci.github.markdown import visible
 from ci.surface.report.sarif import SCHEMA
 from torch_conformance.spec import catalogue
 from torch_conformance.spec.catalogue import Requirement
+from torch_conformance.spec.chapters import FOLDER
 
 FINGERPRINT = "gateCheck/v1"  # raised whenever lane, id or class mean something else
 LEVELS = {Means.INFRASTRUCTURE: "error", Means.REGRESSION: "error", Means.NOTE: "note"}
@@ -107,7 +108,7 @@ def _place(root: Path | None, requirement: Requirement) -> dict[str, Any] | None
     """Where the requirement stands in the repository; None if that has no such file."""
     if root is None:
         return None
-    path = catalogue.FOLDER / f"{requirement.surface}.yaml"
+    path = FOLDER / f"{requirement.surface}.yaml"
     try:
         inside = path.resolve().relative_to(root.resolve())
         lines = path.read_text(encoding="utf-8").splitlines()
