@@ -59,9 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--head-sha", type=_sha, metavar="SHA", help="the commit under test, for the verdict")
     add("--suite-commit", type=_sha, metavar="SHA", help="the commit that was checked out: reports "
         "of another commit are rejected")  # fmt: skip
-    add("--ask", action="append", default=[], metavar="LANE.KEY=VALUE", help="what a "
-        "configuration must have run, beside what the policy says: KEY is pin (a name in ci/pins), backend, driver or "
-        "descriptor (the file)")  # fmt: skip
+    add("--ask", action="append", default=[], metavar="LANE.KEY=VALUE", help="what a configuration "
+        "must have run, beside what the policy says: KEY is pin (a name in ci/pins), backend, "
+        "driver or descriptor (the file)")  # fmt: skip
     add("-o", "--output", type=Path, metavar="F", help="the verdict as JSON")
     add("--summary", type=Path, metavar="F", help="the verdict as Markdown (on GitHub: "
         "$GITHUB_STEP_SUMMARY)")  # fmt: skip
