@@ -35,6 +35,8 @@ SELECT
         WHEN 'xfail' THEN 'known: rounding of halves, see issue ' || h % 300
         WHEN 'unsupported' THEN 'needs capability ''peer_copy'''
         WHEN 'not_run' THEN 'the run ended before' END AS reason,
+    NULL AS issue,
+    CASE outcome WHEN 'fail' THEN 'some_values' END AS mismatch,
     CASE WHEN outcome IN ('fail', 'error') THEN E'import torch\nx = torch.randn(64, 64, device="chip")\n'
         || 'torch.testing.assert_close(x.op_' || h % 700 || '(), x.cpu())' END AS repro,
     CASE WHEN evidence = 'fallback' THEN ['aten::op_' || h % 700] ELSE [] END AS fallbacks,

@@ -17,11 +17,15 @@ from ci.dashboard.page import File, Lasting, Page
 from ci.dashboard.read import Model, in_series
 from ci.dashboard.render import render
 from ci.dashboard.site import Site
+from ci.dashboard.stems import topic_of
 from ci.dashboard.workers import Workers
 from ci.output import say
+from ci.results import layout
 from ci.results.store import Store, VanishedError
 
 STATIC = Path(__file__).parent / "static"
+CHECKS = 500
+"""Checks whose histories are in memory at once."""
 BATCH = 200
 """Runs whose bad results are read at once."""
 ATTEMPTS = 3
@@ -49,8 +53,11 @@ def build(store: Path, output: Path, jobs: int | None = None) -> int:
 
 def _build(store: Store, site: Site, workers: Workers) -> int:
     model, history = read(store, site.state, workers)
-    tasks, known = list(_tasks(model, history)), Lasted(site)
-    made = workers.map(lambda task: _write(site, known, tasks[task]), range(len(tasks)), "pages")
+    notice = layout.notice(store.path)
+    tasks, known = list(_tasks(model, history)), Lasted(site, notice)
+    made = workers.map(
+        lambda task: _write(site, known, notice, tasks[task]), range(len(tasks)), "pages"
+    )
     known.keep({path: entry for _, lasting in made for path, entry in lasting.items()})
     return sum(count for count, _ in made)
 
@@ -77,8 +84,8 @@ def _tasks(model: Model, history: Stored) -> Iterator[Task]:
     """What can be made apart from each other, the longest first."""
     for maker in pages.makers():
         yield functools.partial(maker, model)
-    for number in range(len(history.state.files)):
-        yield functools.partial(_of_checks, model, history, number)
+    for topics in _batches(model):
+        yield functools.partial(_of_topics, model, history, topics)
     every = [run for series in model.series.values() for run in (*series.runs, *series.others)]
     for _, of_month in groupby(sorted(every, key=_month), _month):
         mine = list(of_month)
@@ -92,9 +99,28 @@ def _month(run: Run) -> str:
     return run.started.strftime("%Y-%m")
 
 
-def _of_checks(model: Model, history: Stored, number: int) -> Iterator[Page]:
-    for check in history.checks_of(number):
-        yield from (make(check, model) for make in pages.of_checks())
+def _batches(model: Model) -> Iterator[dict[str, list[str]]]:
+    """Topics with the ids of their checks, about as many checks in each batch."""
+    batch: dict[str, list[str]] = {}
+    for topic, ids in groupby(sorted(model.check_ids(), key=_place), topic_of):
+        batch[topic] = list(ids)
+        if sum(map(len, batch.values())) >= CHECKS:
+            yield batch
+            batch = {}
+    if batch:
+        yield batch
+
+
+def _place(id: str) -> tuple[str, str]:
+    """A topic stays together: the sorted ids alone would mix `a/b-c` into `a/b:`."""
+    return topic_of(id), id
+
+
+def _of_topics(model: Model, history: Stored, topics: Mapping[str, list[str]]) -> Iterator[File]:
+    found = {check.id: check for check in history.checks_among(topics)}
+    for topic, ids in topics.items():
+        mine = [found[id] for id in ids]
+        yield from (make(topic, mine, model) for make in pages.of_topics())
 
 
 def _of_runs(model: Model, history: Stored, mine: Sequence[Run]) -> Iterator[Lasting]:
@@ -116,15 +142,17 @@ def _static() -> Iterator[File]:
         yield File(f"static/{file.name}", file.read_bytes())
 
 
-def _write(site: Site, known: Lasted, task: Task) -> tuple[int, dict[str, Entry]]:
+def _write(
+    site: Site, known: Lasted, notice: str | None, task: Task
+) -> tuple[int, dict[str, Entry]]:
     """Returns how many files it made, and what has to be known to spare some the next time."""
     count, lasting = 0, {}
     for page in task():
         if isinstance(page, Lasting):
-            files = known.files(page) or list(render(page.make()))
+            files = known.files(page) or list(render(page.make(), notice))
             lasting[page.path] = known.entry(page, files)
         else:
-            files = list(render(page))
+            files = list(render(page, notice))
         for file in files:
             _put(site, file)
         count += len(files)

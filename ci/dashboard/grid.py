@@ -115,7 +115,7 @@ def _title(run: Run) -> str:
 
 def _counts(run: Run) -> str:
     must = f"must {tally.verified(run)} of {tally.must(run)}"
-    return f"{must}, bad {tally.bad(run):,} of {sum(run.totals.values()):,}"
+    return f"{must}, bad {run.bad:,} of {sum(run.totals.values()):,}"
 
 
 def _reservations(all_series: Mapping[Key, Series]) -> Iterator[str]:

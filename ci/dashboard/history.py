@@ -9,6 +9,7 @@ from datetime import datetime
 from ci.dashboard import track
 from ci.dashboard.model import Change, Check, Course, Key, Result, Run, Series
 from ci.dashboard.state import State
+from ci.dashboard.stems import topic_of
 from ci.dashboard.summary import RESULT, result
 from ci.dashboard.track import Track
 from ci.dashboard.workers import Workers
@@ -63,13 +64,20 @@ class Stored:
     def checks(self) -> Iterator[Check]:
         """Every check, sorted by id, in one pass over the state."""
         for number in range(len(self.state.files)):
-            yield from self.checks_of(number)
+            for id, tracks in self.state.checks(number):
+                yield self._with_courses(id, tracks)
 
-    def checks_of(self, number: int) -> Iterator[Check]:
-        """The checks in one file of the state."""
-        for id, tracks in self.state.checks(number):
-            courses = {key: one.course(len(self._series[key].runs)) for key, one in tracks.items()}
-            yield self._check(id, tracks, courses)
+    def checks_among(self, topics: Mapping[str, Sequence[str]]) -> Iterator[Check]:
+        """The checks of some topics, which are given with all their ids."""
+        ids = [id for mine in topics.values() for id in mine]
+        for number in self.state.files_with(min(ids), max(ids)):
+            for id, tracks in self.state.checks(number):
+                if topic_of(id) in topics:
+                    yield self._with_courses(id, tracks)
+
+    def _with_courses(self, id: str, tracks: Mapping[Key, Track]) -> Check:
+        courses = {key: one.course(len(self._series[key].runs)) for key, one in tracks.items()}
+        return self._check(id, tracks, courses)
 
     def _check(self, id: str, tracks: Mapping[Key, Track], courses: Mapping[Key, Course]) -> Check:
         """The newest run that had it says what it is about."""

@@ -21,12 +21,14 @@ Entry = tuple[str, str]
 class Lasted:
     """The lasting pages of a site, as the build before said. A cache: it may be lost or wrong."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, notice: str | None) -> None:
+        """`notice` is what every page says, and so a part of what they are made by."""
         self._site = site
+        self._by = f"{code.digest()} {notice or ''}"
         self._file = site.hidden / FILE
         try:
             found = json.loads(self._file.read_text(encoding="utf-8"))
-            self._known = found["pages"] if found["code"] == code.digest() else {}
+            self._known = found["pages"] if found["code"] == self._by else {}
         except (OSError, ValueError, LookupError, TypeError):
             self._known = {}
 
@@ -51,7 +53,7 @@ class Lasted:
 
     def keep(self, entries: Mapping[str, Entry]) -> None:
         """For the next build. If this one ends before the site is there, nothing will match."""
-        replace(self._file, json.dumps({"code": code.digest(), "pages": entries}))
+        replace(self._file, json.dumps({"code": self._by, "pages": entries}))
 
 
 def _digest(files: Iterable[File]) -> str:

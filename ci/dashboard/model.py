@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from torch_conformance.spec.outcome import Outcome, is_unexpected
 
 NIGHTLY = "nightly"
+REFERENCE = "cpu"
+"""The device type that is no accelerator, and so has no level to reach."""
 
 
 class Key(NamedTuple):
@@ -85,6 +87,8 @@ class Run:
     """Those that a probe found broken, with what it saw."""
     totals: Mapping[str, int]
     """How many checks had each outcome."""
+    bad: int
+    """How many of them make the run red: what is unexpected."""
     evidence: Mapping[str, int]
     """How many checks had evidence `native`, `composite`, `fallback`."""
     surfaces: Mapping[str, Mapping[str, int]]
@@ -95,6 +99,11 @@ class Run:
     """Of the report's `run`, what torch_conformance.results.comparison goes by."""
     kept: bool = True
     """Whether the store keeps its results; past their retention only the run itself is known."""
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is of PyTorch's own CPU, which others are compared with."""
+        return self.device_type == REFERENCE
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ class Page:
     """A page for people and, under `api/`, the same as JSON."""
 
     path: str
-    """In the site, with `/`: `check/memory/empty_cache.html`."""
+    """In the site, with `/`: `requirement/MEM-003.html`."""
     title: str
     template: str
     """In ci/dashboard/templates."""
     context: Mapping[str, Any]
-    """What the template needs besides `title`, `path`, `root` and `api` (whether there is data)."""
+    """What the template needs besides what `render` gives all: `title`, `path`, `root`, ..."""
     data: Part | None = None
-    """The document `api/check/memory/empty_cache.json`; None for pages of words only."""
+    """The document `api/requirement/MEM-003.json`; None for pages of words only."""
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-import posixpath
+from urllib.parse import quote
 
 from ci.dashboard.model import Key, Run
 
 OVERVIEW = "index.html"
 REQUIREMENTS = "requirement/index.html"
 CHECKS = "checks.html"
+CHECK = "check.html"
+"""Shows any check; see of_check."""
 COMPARE = "compare/index.html"
 UPSTREAM = "upstream/index.html"
 BLOCKED = "upstream/blocked.html"
@@ -51,9 +53,13 @@ def of_topic(topic: str) -> str:
 
 
 def of_check(id: str) -> str:
-    """The page of a check. Not every system allows a colon in a file name."""
-    surface, _, rest = id.partition("/")
-    return f"check/{surface}/{rest.replace(':', '.')}.html"
+    """Where a check is shown: one page for all, which a browser fills in."""
+    return f"{CHECK}?id={quote(id, safe='/:')}"
+
+
+def of_topic_document(topic: str) -> str:
+    """How the checks whose ids begin so came out in every run, and what they said."""
+    return f"api/check/{topic}.json"
 
 
 def of_run(run: Run) -> str:
@@ -106,8 +112,3 @@ def api(path: str) -> str:
 def root(path: str) -> str:
     """The way up from a page to the root of the site: links are relative, so it may be anywhere."""
     return "../" * path.count("/")
-
-
-def way(path: str, target: str) -> str:
-    """The shortest way from a page to a file, for lists of thousands."""
-    return posixpath.relpath(target, posixpath.dirname(path) or ".")

@@ -34,8 +34,11 @@ _PLAIN = re.compile(r"[\t\n -~]*")
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
-def render(page: Page | File) -> Iterator[File]:
-    """The files that a page becomes; ValueError if its path leads anywhere but into the site."""
+def render(page: Page | File, notice: str | None = None) -> Iterator[File]:
+    """The files that a page becomes; `notice` is what every page of the site says.
+
+    ValueError if the page's path leads anywhere but into the site.
+    """
     if isinstance(page, File):
         _checked(page.path)
         yield page
@@ -47,6 +50,7 @@ def render(page: Page | File) -> Iterator[File]:
         path=page.path,
         root=paths.root(page.path),
         api=page.data is not None,
+        notice=notice,
     )
     yield File(_checked(page.path), _with_glyphs(html).encode())
     if page.data is not None:

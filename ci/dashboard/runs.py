@@ -56,6 +56,7 @@ def _run(row: Mapping[str, Any]) -> Run:
         without=tuple(row["without"]),
         broken=_parsed(row["broken"]),
         totals=_parsed(row["totals"]),
+        bad=row["bad"],
         evidence=_parsed(row["evidence"]),
         surfaces=_parsed(row["surfaces"]),
         standings=_parsed(row["standings"]),

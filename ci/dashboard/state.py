@@ -45,6 +45,12 @@ class State:
     keys: tuple[Key, ...]
     files: tuple[tuple[Span, str], ...]
 
+    def files_with(self, first: str, last: str) -> Iterator[int]:
+        """The numbers of the files that may have checks from one id to another."""
+        for number, (span, _) in enumerate(self.files):
+            if span.first <= last and (span.end is None or span.end > first):
+                yield number
+
     def checks(self, number: int) -> Iterator[tuple[str, dict[Key, Track]]]:
         """The checks of a file with their tracks, sorted by id."""
         with open(self.folder / self.files[number][1], encoding="utf-8") as lines:

@@ -44,6 +44,8 @@ class Failing:
     """Identities of the findings that its message names: it fails perhaps since these."""
     parts: tuple[str, ...]
     """If it names none, the parts of PyTorch that it stands on and that changed: where to look."""
+    is_mended: bool
+    """Whether the newest run with the newer torch does not say it any more."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,11 @@ class OnBackend:
     besides: tuple[str, ...]
     """What differs besides torch and may, by the names of comparison.NOTED."""
     failing: tuple[Failing, ...]
+
+    @property
+    def lasting(self) -> int:
+        """How many are bad in the newest run, too."""
+        return sum(not one.is_mended for one in self.failing)
 
     @property
     def naming(self) -> int:
@@ -185,8 +192,10 @@ def _on_backend(model: Model, pair: Pair, findings: since.Findings | None) -> On
     compared = pairs.compared(model, pair, across)
     results = model.results(pair.new)
     suspects = None if across else findings
+    column = model.series[pair.new.key].column
+    still = model.bad(column) if column else {}
     failing = (
-        _failing(change, results[change.id], suspects)
+        _failing(change, results[change.id], suspects, change.id not in still)
         for change in compared.regressions
         if _began(change, results[change.id])
     )
@@ -204,10 +213,12 @@ def _began(change: Change, result: Result) -> bool:
     return result.unexpected and change.old != "new" and change.new == result.outcome
 
 
-def _failing(change: Change, result: Result, findings: since.Findings | None) -> Failing:
+def _failing(
+    change: Change, result: Result, findings: since.Findings | None, is_mended: bool
+) -> Failing:
     if findings is None:
-        return Failing(change, result, (), ())
+        return Failing(change, result, (), (), is_mended)
     surface = change.id.partition("/")[0]
     causes = findings.since(surface, result.text)
     named = tuple(cause.finding for cause in causes if cause.by == "name")
-    return Failing(change, result, named, () if named else findings.parts(surface))
+    return Failing(change, result, named, () if named else findings.parts(surface), is_mended)

@@ -4,12 +4,6 @@
 from __future__ import annotations
 
 from ci.dashboard.model import Run
-from torch_conformance.spec.outcome import BAD
-
-
-def bad(run: Run) -> int:
-    """How many checks had an outcome that is always bad; flaky ones may be expected."""
-    return sum(run.totals.get(outcome.value, 0) for outcome in BAD)
 
 
 def verified(run: Run) -> int:

@@ -79,3 +79,10 @@ KINDS = {
     "improvement": Word("good", "improvement", "It moved up in the order of outcomes."),
     "other": Word("mute", "other change", "It is neither better nor worse than before."),
 }
+
+#: How a series did in a night.
+NIGHTS = {
+    "fine": Word("good", "nothing unexpected", "A whole run without an unexpected result."),
+    "bad": Word("bad", "unexpected results", "A whole run with unexpected results."),
+    "cut": Word("warn", "no whole run", "Runs were made, and none was whole."),
+}

@@ -79,8 +79,18 @@ def require(store: Path) -> None:
     raise CiError(f"{store / MARK} is of no store of results: its schema is {str(schema)[:80]!r}")
 
 
-def create(store: Path) -> None:
-    """Make it a store; one that is there is left as it is. CiError if it is something else."""
+def notice(store: Path) -> str | None:
+    """What the site of a store says on every page, if its mark says so: that it is synthetic."""
+    require(store)
+    told = json.loads((store / MARK).read_text(encoding="utf-8")).get("notice")
+    return told if isinstance(told, str) else None
+
+
+def create(store: Path, notice: str | None = None) -> None:
+    """Make it a store; one that is there is left as it is. CiError if it is something else.
+
+    `notice` is what its site says on every page.
+    """
     if (store / MARK).exists():
         require(store)
         return
@@ -93,7 +103,7 @@ def create(store: Path) -> None:
                 )
             require(store)  # another writer was quicker: its mark comes before all else
             return
-        put(store / MARK, lambda part: part.write_text(_mark(), encoding="utf-8"))
+        put(store / MARK, lambda part: part.write_text(_mark(notice), encoding="utf-8"))
     except OSError as error:
         raise CiError(f"cannot make the store {store}: {error.strerror or error}") from error
 
@@ -168,8 +178,8 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _mark() -> str:
-    return json.dumps({"schema": SCHEMA}) + "\n"
+def _mark(notice: str | None = None) -> str:
+    return json.dumps({"schema": SCHEMA} | ({"notice": notice} if notice else {})) + "\n"
 
 
 def _no_store(store: Path) -> str:

@@ -76,6 +76,7 @@ def run_of(document: Document) -> Run:
         without=verdict.without,
         broken={name: entry.broken for name, entry in said.capabilities.items() if entry.broken},
         totals={outcome.value: n for outcome, n in document.report.totals.items()},
+        bad=sum(r.unexpected for r in document.checks),
         evidence=_counted(r.evidence for r in document.checks),
         surfaces=_by_surface(document.checks),
         standings=_standings(document),

@@ -15,9 +15,20 @@ from typing import Any
 
 import pytest
 from dashboard_findings import between, finding
-from dashboard_sample import HOSTILE, NOW, TORCHES, sample_store
+from dashboard_sample import (
+    BLOCKED,
+    BROKEN,
+    CRASHED,
+    HOSTILE,
+    NOW,
+    RENAMED,
+    SLOWED,
+    TORCHES,
+    sample_store,
+)
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
+from ci.dashboard import paths
 from ci.dashboard.build import build
 from ci.dashboard.serve import HOST, server
 from ci.results.add import Fate, add
@@ -33,7 +44,7 @@ KINDS = {
     "requirement": r"requirement/[A-Z]+(?:-[A-Z]+)?-\d+\.html",
     "checks": r"checks\.html",
     "surface": r"check/[^/]+\.html",
-    "check": r"check/[^/]+/[^/]+\.html",
+    "check": r"check\.html",
     "run": r"run/[0-9a-f]{12}\.html",
     "compare": r"compare/index\.html",
     "comparison": r"compare/[0-9a-f]{12}-[0-9a-f]{12}\.html",
@@ -54,8 +65,10 @@ class Seen:
     problems: list[str] = field(default_factory=list)
 
     def go(self, path: str) -> None:
-        """To a page of the site."""
+        """To a page of the site; a check is waited for."""
         self.page.goto(self.base + path)
+        if path.startswith(f"{paths.CHECK}?"):
+            expect(self.page.locator("#check")).to_be_visible()
 
     def listen(self) -> None:
         """From now on, everything that should not happen is a problem."""
@@ -133,12 +146,19 @@ def of_kind(site: Path, kind: str) -> list[str]:
     return found
 
 
-def some(paths: Sequence[str]) -> list[str]:
+def addresses(site: Path, kind: str) -> list[str]:
+    """Where pages of a kind are: as `of_kind`, but one page shows all checks."""
+    if kind == "check":
+        return [paths.of_check(id) for id in (BROKEN, SLOWED, BLOCKED, CRASHED, RENAMED)]
+    return of_kind(site, kind)
+
+
+def some(places: Sequence[str]) -> list[str]:
     """The first and the last."""
-    return list(dict.fromkeys([paths[0], paths[-1]]))
+    return list(dict.fromkeys([places[0], places[-1]]))
 
 
-def telling(site: Path, paths: Sequence[str]) -> list[str]:
+def telling(site: Path, places: Sequence[str]) -> list[str]:
     """Those, and the pages that show what the hostile backend says."""
-    hostile = [path for path in paths if b"alert(1)" in (site / path).read_bytes()]
-    return list(dict.fromkeys([*some(paths), *hostile]))
+    hostile = [path for path in places if "?" in path or b"alert(1)" in (site / path).read_bytes()]
+    return list(dict.fromkeys([*some(places), *hostile]))

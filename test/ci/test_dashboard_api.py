@@ -99,11 +99,9 @@ def test_the_templates_of_the_list_are_the_addresses_of_runs_and_checks() -> Non
     made = model([report()])
     (run,) = made.series[next(iter(made.series))].runs
     told = api.index(made).templates
-    surface, _, rest = BROKEN.partition("/")
     assert told.run.format(id=run.id[:12]) == paths.api(paths.of_run(run))
-    assert told.check.format(surface=surface, rest=rest.replace(":", ".")) == paths.api(
-        paths.of_check(BROKEN)
-    )
+    topic = BROKEN.partition(":")[0]
+    assert told.topic.format(topic=topic) == paths.of_topic_document(topic)
 
 
 def test_an_empty_store_has_a_list_too() -> None:

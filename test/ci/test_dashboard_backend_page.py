@@ -90,7 +90,7 @@ def test_the_history_of_levels_tells_when_one_was_lost_and_reached() -> None:
 def test_charts_need_two_runs() -> None:
     assert "figure" not in made(night(1)).tags
     page = made(night(1), night(2, outcomes={BROKEN: FAILED}))
-    assert "Bad checks in 2 runs: 0 on 2026-11-01, 1 on 2026-11-02" in page.text
+    assert "Unexpected results in 2 runs: 0 on 2026-11-01, 1 on 2026-11-02" in page.text
 
 
 def test_an_old_column_tells_its_age_and_what_became_of_the_runs_since() -> None:

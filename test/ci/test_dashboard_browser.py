@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from dashboard_sample import BROKEN
-from dashboard_site import KINDS, files, of_kind, opened, some, telling
+from dashboard_site import KINDS, addresses, files, of_kind, opened, some, telling
 from page_rules import TOO_WIDE, violations
 from playwright.sync_api import Browser
+
+from ci.dashboard import paths
 
 #: Takes away what is there to be used with scripts only.
 ADDED = "for (const it of document.querySelectorAll('main form, .filter')) it.remove()"
@@ -20,7 +22,7 @@ def test_pages_load_without_a_complaint(
     kind: str, site: Path, chromium: Browser, served: str
 ) -> None:
     with opened(chromium, served) as seen:
-        for path in telling(site, of_kind(site, kind)):
+        for path in telling(site, addresses(site, kind)):
             seen.go(path)
             assert seen.page.locator("main h1").count() == 1, path
         assert seen.problems == []
@@ -36,7 +38,7 @@ def test_pages_can_be_used_by_everybody(
     kind: str, site: Path, chromium: Browser, served: str
 ) -> None:
     with opened(chromium, served) as seen:
-        for path in some(of_kind(site, kind)):
+        for path in some(addresses(site, kind)):
             seen.go(path)
             seen.page.evaluate(
                 "for (const it of document.querySelectorAll('details')) it.open = true"
@@ -51,7 +53,7 @@ def test_pages_fit_a_telephone_and_a_wide_screen(
     kind: str, site: Path, chromium: Browser, served: str
 ) -> None:
     with opened(chromium, served) as seen:
-        for path in some(of_kind(site, kind)):
+        for path in some(addresses(site, kind)):
             seen.go(path)
             for width in (360, 1920):
                 seen.page.set_viewport_size({"width": width, "height": 800})
@@ -79,15 +81,18 @@ def test_pages_say_the_same_without_scripts(
         assert off.problems == []
 
 
-def test_without_scripts_one_comes_from_the_overview_to_a_check(
+def test_without_scripts_one_comes_from_the_overview_to_what_a_check_said(
     chromium: Browser, served: str
 ) -> None:
     with opened(chromium, served, java_script_enabled=False) as seen:
         seen.go("index.html")
+        seen.page.click("main a[href='backend/hostile/index.html']")
+        seen.page.click("details:has-text('Causes of what is bad') > summary >> nth=0")
+        assert "alert(1)" in seen.page.locator("main").inner_text()
         seen.page.click("header nav >> text=Checks")
         seen.page.click("main a[href='check/memory.html']")
-        seen.page.click("main a[href$='memory/mem_003.c0.html'] >> visible=true")
-        assert seen.page.locator("main h1").inner_text() == BROKEN
+        seen.page.click(f"main a[href$='{paths.of_check(BROKEN)}'] >> visible=true")
+        assert "needs scripts" in seen.page.locator("main").inner_text()
         assert seen.problems == []
 
 
@@ -96,7 +101,7 @@ def test_pages_are_printed_black_on_white_and_without_what_is_to_be_clicked(
     kind: str, site: Path, chromium: Browser, served: str
 ) -> None:
     with opened(chromium, served, color_scheme="dark") as seen:
-        seen.go(of_kind(site, kind)[0])
+        seen.go(addresses(site, kind)[0])
         seen.page.emulate_media(media="print", color_scheme="dark")
         style = "getComputedStyle(document.body)"
         assert seen.page.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"

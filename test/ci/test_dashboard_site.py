@@ -12,7 +12,7 @@ import time
 import traceback
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from threading import Thread
@@ -56,11 +56,11 @@ def few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         runs = [run.id for series in model.series.values() for run in series.runs]
         yield File("index.html", " ".join(runs).encode())
 
-    def of_check(check: Check, model: Model) -> Page:
-        return Page(f"check/{check.id.replace(':', '.')}.html", check.id, "base.html", {})
+    def of_topic(topic: str, checks: Sequence[Check], model: Model) -> File:
+        return File(f"check/{topic}.txt", " ".join(check.id for check in checks).encode())
 
     monkeypatch.setattr(pages, "makers", lambda: [once])
-    monkeypatch.setattr(pages, "of_checks", lambda: [of_check])
+    monkeypatch.setattr(pages, "of_topics", lambda: [of_topic])
     monkeypatch.setattr(pages, "of_runs", list)
 
 

@@ -307,3 +307,17 @@ def test_pages_are_made_of_the_model_alone() -> None:
         return list(upstream.pages(model(sample().values(), STEP)))
 
     assert [shown(page).html for page in all_pages()] == [shown(page).html for page in all_pages()]
+
+
+def test_what_began_to_fail_and_is_mended_since_is_told_so() -> None:
+    first = (before(**of_suite("1")), after(outcomes={BROKEN: WRONG}, **of_suite("1")))
+    assert on_cpu(*first).lasting == 1
+    made = model([*first, after("21", **of_suite("2"))], STEP)
+    (one,) = the_step(made).backends
+    assert (len(one.failing), one.lasting) == (1, 0)
+    pages = rendered(made)
+    page = pages[paths.of_step("2.12.1", "2.13.0")]
+    assert "1 check began to fail, all mended since" in page.text
+    assert page.data["backends"][0]["failing"][0]["mended"]
+    (step,) = pages[paths.UPSTREAM].data["steps"]
+    assert (step["backends"][0]["began_to_fail"], step["backends"][0]["lasting"]) == (1, 0)

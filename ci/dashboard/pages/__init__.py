@@ -4,7 +4,8 @@
 A module has one or several of these functions, which depend on their arguments alone:
 
     def pages(model: Model) -> Iterator[Page | File | Lasting]     what there is once
-    def page_of_check(check: Check, model: Model) -> Page          one for each check, in parallel
+    def file_of_topic(topic: str, checks: Sequence[Check], model: Model) -> File
+                                                                   one for each topic, in parallel
     def page_of_run(run: Run, model: Model) -> Page                one for each run, in parallel
 
 The page of a run depends on the run, its bad results, the aligned run before it and the changes
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 Maker = Callable[["Model"], Iterator[Page | File | Lasting]]
-OfCheck = Callable[[Check, "Model"], Page]
+OfTopic = Callable[[str, Sequence[Check], "Model"], File]
 OfRun = Callable[[Run, "Model"], Page]
 
 
@@ -37,9 +38,9 @@ def makers() -> list[Maker]:
     return _all("pages")
 
 
-def of_checks() -> list[OfCheck]:
-    """The functions that make a page of a check."""
-    return _all("page_of_check")
+def of_topics() -> list[OfTopic]:
+    """The functions that make a file of the checks of a topic."""
+    return _all("file_of_topic")
 
 
 def of_runs() -> list[OfRun]:

@@ -59,11 +59,11 @@ class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
 class TemplatesPart(Part, frozen=True):
     """Documents of what there is too much of to be listed.
 
-    Put in the id of a run, or the surface and the rest of the id of a check with dots for colons.
+    Put in the id of a run, or the topic of a check: its id up to the first colon.
     """
 
     run: str
-    check: str
+    topic: str
 
 
 class StepPart(Part, frozen=True):
@@ -123,7 +123,7 @@ def index(model: Model) -> Document:
         documents={name: paths.api(path) for name, path in SINGLE.items()},
         backends=tuple(map(_backend, model.backends)),
         series=tuple(map(_series, model.series.values())),
-        templates=TemplatesPart(run="api/run/{id}.json", check="api/check/{surface}/{rest}.json"),
+        templates=TemplatesPart(run="api/run/{id}.json", topic=paths.of_topic_document("{topic}")),
         requirements={id: paths.api(paths.of_requirement(id)) for id in model.requirements},
         surfaces={name: paths.api(paths.of_surface(name)) for name in _surfaces(model)},
         steps=tuple(_step(one.before, one.after) for one in model.findings),

@@ -144,7 +144,6 @@ def _page(model: Model, name: str, series: Sequence[Series]) -> Page:
             "views": views,
             "known": model.requirements,
             "most": MAX_RUNS,
-            "bad": tally.bad,
             "verified": tally.verified,
             "must": tally.must,
             "surfaces": _surfaces(views),
@@ -169,10 +168,10 @@ def _view(model: Model, series: Series) -> View:
 def _charts(runs: Sequence[Run]) -> tuple[Chart, ...]:
     if len(runs) < 2:
         return ()
-    verified, bad = map(tally.verified, runs), map(tally.bad, runs)
+    verified, bad = map(tally.verified, runs), [run.bad for run in runs]
     return (
         trend("MUST requirements verified", "good", runs, list(verified)),
-        trend("Bad checks", "bad", runs, list(bad)),
+        trend("Unexpected results", "bad", runs, bad),
     )
 
 
@@ -238,7 +237,7 @@ def _run(run: Run) -> RunPart:
         suite=run.suite,
         level=run.level,
         verified=tally.verified(run),
-        bad=tally.bad(run),
+        bad=run.bad,
     )
 
 

@@ -1,226 +1,202 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a check: how it comes out everywhere, since when, and what it said where it was bad.
+"""The page of a check, which a browser fills in, and the documents from which it does.
 
-There are as many of these as checks, so they are cheap: what takes a loop is worked out here, in a
-dozen short functions, and the template only shows it.
+One document tells all checks of a topic (the words before the first colon): how each came out in
+every series, since when, and what it said. static/check.js shows one of them. A page of its own for
+each check would be nine tenths of a site.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import UNSET, Meta, UnsetType
 
-from ci.dashboard import documents, lanes, paths
-from ci.dashboard.courses import Streak, streak
-from ci.dashboard.lanes import Lane
-from ci.dashboard.model import Check, Course, Key, Result, Run
-from ci.dashboard.page import Page
-from ci.dashboard.render import plural, seconds
-from ci.dashboard.texts import Said, gathered
-from ci.document import Part, Positive, Time
-from torch_conformance.spec.outcome import RANKS
+from ci.dashboard import documents, paths
+from ci.dashboard.letters import Letters, StatePart
+from ci.dashboard.model import Check, Course, Key, Result
+from ci.dashboard.page import File, Page
+from ci.dashboard.pages.search import EVIDENCE
+from ci.dashboard.render import encode
+from ci.document import Natural, Part
+from torch_conformance.spec.outcome import Outcome
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-#: Instead of an outcome, where a series had the check and its column does not.
-GONE = "gone"
+#: Characters of a message, a reason or a repro; the report has all of it.
+MAX_TEXT = 2_400
+DIGITS = 3
+"""Of a duration."""
 
 
-class ResultPart(documents.ResultPart, kw_only=True, frozen=True):
-    """What a run says of the check."""
+class SaidPart(Part, kw_only=True, frozen=True):
+    """What a result says besides its outcome; what it does not say is left out."""
 
-    run: Annotated[documents.RunPart | UnsetType, Meta(description="Left out: the column.")] = UNSET
+    message: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    repro: str | UnsetType = UNSET
+    fallbacks: tuple[str, ...] | UnsetType = UNSET
+    waiver: Annotated[
+        str | UnsetType, Meta(description="LIST: ID of the expectation that decided.")
+    ] = UNSET
+    left_out: Annotated[
+        Natural | UnsetType, Meta(description="Characters of its texts that are not here.")
+    ] = UNSET
 
 
-class SegmentPart(Part, frozen=True):
-    """Consecutive runs that came out alike."""
+class LastBadPart(Part, kw_only=True, frozen=True):
+    """The newest bad result of a check that is not bad now."""
 
+    run: Annotated[Natural, Meta(description="Index into the runs of the series.")]
     outcome: str
-    evidence: documents.Evidence | None
-    runs: Positive
-    first: Time
-    last: Time
+    said: Annotated[Natural | UnsetType, Meta(description="Index into `said`.")] = UNSET
 
 
-class SeriesPart(documents.KeyPart, kw_only=True, frozen=True):
-    """The check in one series."""
+class CoursePart(Part, kw_only=True, frozen=True):
+    """A check in one series."""
 
-    column: Annotated[documents.RunPart, Meta(description="The newest complete run.")]
-    now: Annotated[
-        ResultPart | None,
-        Meta(description="What the column says; null: it does not have the check any more."),
-    ]
-    bad: Annotated[bool, Meta(description="Whether that makes the run red.")]
-    since: Annotated[documents.RunPart, Meta(description="The first run of what is now.")]
-    was: Annotated[str | None, Meta(description="The outcome before it; null: there was no other.")]
-    last_bad: Annotated[
-        ResultPart | None,
-        Meta(description="The newest bad result, if the check is not bad now."),
-    ]
+    series: Annotated[Natural, Meta(description="Index into `series`.")]
     history: Annotated[
-        tuple[SegmentPart, ...],
-        Meta(min_length=1, description="Consecutive runs that came out alike, oldest first."),
+        str,
+        Meta(
+            description="Of each stretch of runs that came out alike the letter of `states` and "
+            "the index of its first run, oldest first; `-`: these runs do not have the check."
+        ),
     ]
-    durations_s: Annotated[
-        tuple[documents.Seconds, ...],
-        Meta(description="In the newest runs that had the check, oldest first."),
-    ]
+    bad: Annotated[
+        bool | UnsetType, Meta(description="True if it makes the newest run red, or left out.")
+    ] = UNSET
+    said: Annotated[
+        Natural | UnsetType, Meta(description="By the newest run: index into `said`.")
+    ] = UNSET
+    last_bad: LastBadPart | UnsetType = UNSET
+    seconds: Annotated[documents.Seconds, Meta(description="The median of the newest runs.")]
 
 
-class Document(Part, tag_field="schema", tag=documents.schema("check"), frozen=True):
-    """One check on every backend: api/check/SURFACE/NAME.json."""
+class CheckPart(Part, kw_only=True, frozen=True):
+    """One check."""
 
-    id: str
-    surface: str
+    name: Annotated[str, Meta(description="What follows the topic in its id.")]
+    courses: tuple[CoursePart, ...]
+
+
+class GroupPart(Part, kw_only=True, frozen=True):
+    """Checks that ask alike."""
+
     tier: str
     level: documents.Level
     requirements: tuple[str, ...]
-    series: Annotated[
-        tuple[SeriesPart, ...],
-        Meta(description="Every series of which a complete run had the check."),
-    ]
+    checks: tuple[CheckPart, ...]
 
 
-class Row(NamedTuple):
-    """The check in one series."""
+class Document(Part, tag_field="schema", tag=documents.schema("topic"), frozen=True):
+    """Every check of a topic in every series: api/check/SURFACE/TOPIC.json."""
 
-    key: Key
-    lane: Lane
-    course: Course
-    streak: Streak
-    gone_since: int | None
-    """Index of the first run without the check, if the column does not have it."""
-    is_bad: bool
-    """Whether the check makes the column red."""
-    median_s: float | None
-    spread: str
-    """What the durations are, in words."""
-
-    @property
-    def now(self) -> str | None:
-        """The outcome in the column."""
-        return self.streak.outcome if self.gone_since is None else None
-
-    @property
-    def since(self) -> int:
-        """Index of the first run of what is now."""
-        return self.streak.since if self.gone_since is None else self.gone_since
-
-    @property
-    def was(self) -> str | None:
-        """The outcome before."""
-        return self.streak.was if self.gone_since is None else self.streak.outcome
-
-    @property
-    def comparison(self) -> str:
-        """Where the run that it changed in is compared with the newest one before."""
-        runs, before = self.lane.series.runs, self.streak.before
-        return "" if before is None else paths.of_choice(runs[before], runs[self.streak.since])
+    topic: Annotated[str, Meta(description="What the ids of the checks begin with.")]
+    runs: Annotated[str, Meta(description="The document that lists the runs of each series.")]
+    series: Annotated[tuple[documents.KeyPart, ...], Meta(description="Those with complete runs.")]
+    states: tuple[StatePart, ...]
+    statements: Annotated[Mapping[str, str], Meta(description="Of the requirements, by id.")]
+    said: Annotated[tuple[SaidPart, ...], Meta(description="Each once, however many say it.")]
+    groups: tuple[GroupPart, ...]
 
 
-def page_of_check(check: Check, model: Model) -> Page:
-    """The page of one check."""
-    known = lanes.of(model)
-    rows = [_row(key, known[key], course) for key, course in check.courses.items()]
-    context = {
-        "check": check,
-        "rows": rows,
-        "counts": _counts(rows),
-        "without": [
-            key for key, it in model.series.items() if it.runs and key not in check.courses
-        ],
-        "said": _said(rows),
-        "last_bad": _last_bad(rows),
-        "requirements": [(id, model.requirements.get(id)) for id in check.requirements],
-    }
-    return Page(paths.of_check(check.id), check.id, "check.html", context, _document(check, rows))
+class _Shared(NamedTuple):
+    """What checks that ask alike have in common."""
+
+    tier: str
+    level: str
+    requirements: tuple[str, ...]
 
 
-def _row(key: Key, lane: Lane, course: Course) -> Row:
-    after = course.spells[-1].last + 1
-    ordered = sorted(course.durations)
-    return Row(
-        key,
-        lane,
-        course,
-        streak(course.spells),
-        after if after < len(lane.series.runs) else None,
-        course.latest is not None and course.latest.unexpected,
-        ordered[len(ordered) // 2] if ordered else None,
-        _spread(ordered),
-    )
+def pages(model: Model) -> Iterator[Page]:
+    """The page that shows any check."""
+    context = {"outcomes": [str(outcome) for outcome in Outcome], "evidence": EVIDENCE}
+    yield Page(paths.CHECK, "A check", "check.html", context)
 
 
-def _spread(ordered: Sequence[float]) -> str:
-    if not ordered:
-        return ""
-    least, most = seconds(ordered[0]), seconds(ordered[-1])
-    runs = f"in the newest {plural(len(ordered), 'run')}"
-    return f"{least} {runs}" if least == most else f"{least} to {most} {runs}"
+def file_of_topic(topic: str, checks: Sequence[Check], model: Model) -> File:
+    """The document of a topic, whose checks are sorted by id."""
+    return File(paths.of_topic_document(topic), encode(document(topic, checks, model)))
 
 
-def _counts(rows: Sequence[Row]) -> list[tuple[str, int]]:
-    """How many columns have which outcome, the worst first; `gone` is last."""
-    found = Counter(row.now or GONE for row in rows)
-    return sorted(found.items(), key=lambda entry: RANKS.get(entry[0], len(RANKS)))
-
-
-def _said(rows: Sequence[Row]) -> list[Said]:
-    """What the columns say, bad ones first."""
-    latest = [(row, row.course.latest) for row in sorted(rows, key=lambda row: not row.is_bad)]
-    return gathered((row.key, row.lane.series.runs[-1], result) for row, result in latest if result)
-
-
-def _last_bad(rows: Sequence[Row]) -> list[Said]:
-    """The last message of a check that was bad and is not bad now; newest first."""
-    found: list[tuple[Key, Run, Result]] = []
-    for row in rows:
-        if row.course.last_bad:
-            index, result = row.course.last_bad
-            found.append((row.key, row.lane.series.runs[index], result))
-    return gathered(sorted(found, key=lambda entry: entry[1].started, reverse=True))
-
-
-def _document(check: Check, rows: Sequence[Row]) -> Document:
+def document(topic: str, checks: Sequence[Check], model: Model) -> Document:
+    """How every check of a topic came out, and what it said."""
+    keys = {key: place for place, key in enumerate(k for k, s in model.series.items() if s.runs)}
+    letters, said = Letters(), _Said()
+    groups = []
+    for shared, alike in groupby(checks, _shared):
+        mine = [_check(topic, check, model, keys, letters, said) for check in alike]
+        groups.append(GroupPart(**shared._asdict(), checks=tuple(mine)))
+    asked = sorted({id for check in checks for id in check.requirements})
+    known = model.requirements
     return Document(
-        id=check.id,
-        surface=check.surface,
-        tier=check.tier,
-        level=check.level,
-        requirements=tuple(check.requirements),
-        series=tuple(map(_series, rows)),
+        topic=topic,
+        runs=paths.api(paths.COMPARE),
+        series=tuple(documents.KeyPart(**documents.of_key(key)) for key in keys),
+        states=letters.states,
+        statements={id: known[id].statement for id in asked if id in known},
+        said=tuple(said.parts),
+        groups=tuple(groups),
     )
 
 
-def _series(row: Row) -> SeriesPart:
-    runs, moments = row.lane.series.runs, row.lane.moments
-    course = row.course
-    assert row.lane.column
-    return SeriesPart(
-        **documents.of_key(row.key),
-        column=row.lane.column,
-        now=ResultPart(**documents.of_result(course.latest)) if course.latest else None,
-        bad=row.is_bad,
-        since=documents.of_run(runs[row.since]),
-        was=row.was,
-        last_bad=_when_bad(*course.last_bad, runs) if course.last_bad else None,
-        history=tuple(
-            SegmentPart(
-                spell.outcome,
-                spell.evidence,
-                spell.last - spell.first + 1,
-                moments[spell.first],
-                moments[spell.last],
-            )
-            for spell in course.spells
-        ),
-        durations_s=tuple(course.durations),
+def _shared(check: Check) -> _Shared:
+    return _Shared(check.tier, check.level, check.requirements)
+
+
+def _check(
+    topic: str, check: Check, model: Model, keys: Mapping[Key, int], letters: Letters, said: _Said
+) -> CheckPart:
+    courses = tuple(
+        _course(place, check.courses[key], len(model.series[key].runs), letters, said)
+        for key, place in keys.items()
+        if key in check.courses
+    )
+    return CheckPart(name=check.id.removeprefix(topic).removeprefix(":"), courses=courses)
+
+
+def _course(series: int, course: Course, runs: int, letters: Letters, said: _Said) -> CoursePart:
+    latest = course.latest
+    return CoursePart(
+        series=series,
+        history=letters.history(course.spells, runs),
+        bad=True if latest and latest.unexpected else UNSET,
+        said=said.place(latest) if latest else UNSET,
+        last_bad=_last_bad(*course.last_bad, said) if course.last_bad else UNSET,
+        seconds=float(f"{statistics.median(course.durations):.{DIGITS}g}"),
     )
 
 
-def _when_bad(index: int, result: Result, runs: Sequence[Run]) -> ResultPart:
-    return ResultPart(run=documents.of_run(runs[index]), **documents.of_result(result))
+def _last_bad(run: int, result: Result, said: _Said) -> LastBadPart:
+    return LastBadPart(run=run, outcome=result.outcome, said=said.place(result))
+
+
+class _Said:
+    """What results say, each once."""
+
+    def __init__(self) -> None:
+        self.parts: list[SaidPart] = []
+        self._places: dict[SaidPart, int] = {}
+
+    def place(self, result: Result) -> int | UnsetType:
+        """Where it stands what a result says; UNSET if it says nothing."""
+        part = _said(result)
+        if part == SaidPart():
+            return UNSET
+        if part not in self._places:
+            self._places[part] = len(self.parts)
+            self.parts.append(part)
+        return self._places[part]
+
+
+def _said(result: Result) -> SaidPart:
+    texts = {name: getattr(result, name) or "" for name in ("message", "reason", "repro")}
+    left_out = sum(max(len(text) - MAX_TEXT, 0) for text in texts.values())
+    found: dict[str, Any] = {name: text[:MAX_TEXT] for name, text in texts.items()}
+    found |= {"fallbacks": result.fallbacks, "waiver": result.waiver, "left_out": left_out}
+    return SaidPart(**{name: value for name, value in found.items() if value})

@@ -8,7 +8,6 @@ static/index.js unpacks them.
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta
 
 from ci.dashboard import documents, paths
+from ci.dashboard.letters import ABSENT, Letters, StatePart
 from ci.dashboard.model import Check, Course, Key, Series
 from ci.dashboard.page import File, Page
 from ci.dashboard.render import encode
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 EVIDENCE = ("native", "composite", "fallback")
-LETTERS = string.ascii_uppercase + string.ascii_lowercase
-ABSENT = "-"
 
 
 class OutcomePart(Part, frozen=True):
@@ -70,11 +68,7 @@ class Document(Part, tag_field="schema", tag=documents.schema("search"), frozen=
     ]
     evidence: Annotated[tuple[str, ...], Meta(description="Every kind of it.")]
     states: Annotated[
-        tuple[tuple[str, str | None], ...],
-        Meta(
-            description="What the letters of the files of series mean, A first: outcome and "
-            "evidence."
-        ),
+        tuple[StatePart, ...], Meta(description="What the letters of the files of series mean.")
     ]
     groups: Annotated[
         tuple[GroupPart, ...],
@@ -88,8 +82,7 @@ class _Index:
     """The files, while checks come by."""
 
     series: Mapping[Key, Series]
-    states: dict[tuple[str, str | None], str] = field(default_factory=dict)
-    """The letter of each pair of outcome and evidence that there is."""
+    letters: Letters = field(default_factory=Letters)
     groups: list[GroupPart] = field(default_factory=list)
     now: dict[Key, list[str]] = field(default_factory=dict)
     spells: dict[Key, dict[str, str]] = field(default_factory=dict)
@@ -109,24 +102,10 @@ class _Index:
             self.groups.append(GroupPart(prefix, tuple(cases), tier, level, requirements))
 
     def _place(self, key: Key, place: str, course: Course | None, runs: int) -> None:
-        told = self._told(course, runs) if course else [(ABSENT, 0)]
-        self.now[key].append(told[-1][0])
+        told = self.letters.stretches(course.spells if course else (), runs)
+        self.now[key].append(told[-1][0] if told else ABSENT)
         if len(told) > 1:
             self.spells[key][place] = "".join(f"{letter}{first}" for letter, first in told)
-
-    def _told(self, course: Course, runs: int) -> list[tuple[str, int]]:
-        """The letters, each with the run from which it holds, gaps included."""
-        told: list[tuple[str, int]] = []
-        end = 0
-        for spell in course.spells:
-            if spell.first > end:
-                told.append((ABSENT, end))
-            told.append((self._letter(spell.outcome, spell.evidence), spell.first))
-            end = spell.last + 1
-        return [*told, (ABSENT, end)] if end < runs else told
-
-    def _letter(self, outcome: str, evidence: str | None) -> str:
-        return self.states.setdefault((outcome, evidence), LETTERS[len(self.states)])
 
 
 def _shared(check: Check) -> tuple[str, str, str, tuple[str, ...]]:
@@ -155,7 +134,7 @@ def pages(model: Model) -> Iterator[Page | File]:
             outcomes=ranked(),
             moves=comparison.table(),
             evidence=EVIDENCE,
-            states=tuple(index.states),
+            states=index.letters.states,
             groups=tuple(index.groups),
             series=tuple(map(_of_series, model.series.values())),
         ),

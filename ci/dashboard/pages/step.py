@@ -74,6 +74,9 @@ class FailingPart(Part, frozen=True):
             description="If it names none: the parts of PyTorch that it stands on and that changed."
         ),
     ]
+    mended: Annotated[
+        bool, Meta(description="Whether it is not bad in the newest run with the newer torch.")
+    ]
 
 
 class BackendPart(Part, frozen=True):
@@ -237,6 +240,7 @@ def _backend(one: OnBackend) -> BackendPart:
                 detail=failing.change.detail,
                 named=tuple(failing.named),
                 parts=tuple(failing.parts),
+                mended=failing.is_mended,
             )
             for failing in one.failing
         ),

@@ -33,6 +33,9 @@ class BackendPart(Part, frozen=True):
             description="Checks that were not bad with the older torch and are with the newer one."
         ),
     ]
+    lasting: Annotated[
+        Natural, Meta(description="How many of these are bad in the newest run, too.")
+    ]
     naming: Annotated[Natural, Meta(description="How many of these name a finding.")]
     standing: Annotated[
         Natural,
@@ -112,4 +115,5 @@ def _document(row: Row) -> StepPart:
 
 def _of_backend(one: OnBackend) -> BackendPart:
     unlike = tuple(one.unlike)
-    return BackendPart(one.backend, len(one.failing), one.naming, one.standing, unlike)
+    counts = (len(one.failing), one.lasting, one.naming, one.standing)
+    return BackendPart(one.backend, *counts, unlike)

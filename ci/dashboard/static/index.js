@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // api/search.json and api/search/BACKEND/LINE.json, unpacked (ci/dashboard/pages/search.py packs them).
 
-const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+export const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const ABSENT = "-";
+
+// "A0B5" as [["A", 0], ["B", 5]]: a letter, and the run from which it holds.
+export function stretches(told) {
+  return Array.from(told.matchAll(/(\D)(\d+)/g), ([, letter, first]) => [letter, Number(first)]);
+}
 
 // One series: how each check came out in its aligned runs.
 class Series {
@@ -25,7 +30,7 @@ class Series {
   spells(check) {
     const told = this.packed.spells[check.place];
     if (told === undefined) return [[this.now(check), 0]];
-    return Array.from(told.matchAll(/(\D)(\d+)/g), ([, letter, first]) => [letter, Number(first)]);
+    return stretches(told);
   }
 
   // A letter for each run, oldest first.

@@ -16,10 +16,23 @@ export function copy(id) {
   return document.getElementById(id).content.cloneNode(true);
 }
 
+// A link to a page of the site.
+export function link(path, text, class_ = "") {
+  return element("a", { href: new URL(path, ROOT), class: class_ }, visible(text));
+}
+
 export function checkLink(id) {
   // As in ci/dashboard/paths.py.
-  const href = new URL(`check/${id.replaceAll(":", ".")}.html`, ROOT);
-  return element("a", { href, class: "id" }, id);
+  return link(`check.html?id=${encodeURIComponent(id)}`, id, "id");
+}
+
+// Characters that one would not see, or that reorder others, as escapes: \u202e.
+export function visible(text) {
+  return text.replace(/[^\P{C}\t\n]|[\p{Zl}\p{Zp}]/gu, (char) => {
+    const code = char.codePointAt(0).toString(16);
+    if (code.length < 3) return `\\x${code.padStart(2, "0")}`;
+    return code.length < 5 ? `\\u${code.padStart(4, "0")}` : `\\U${code.padStart(8, "0")}`;
+  });
 }
 
 export async function load(path) {
