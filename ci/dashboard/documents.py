@@ -6,12 +6,12 @@ A page declares its document as the class `Document`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
-from ci.dashboard.model import Key, Result, Run, Series, Step
+from ci.dashboard.model import Blocker, Key, Result, Run, Series, Step
 from ci.document import Natural, Part, Positive, Time, one_of
 
 NAMESPACE = "urn:torch-conformance:dashboard"
@@ -145,6 +145,10 @@ def of_column(series: Series) -> dict[str, Any]:
 
 def of_level(step: Step) -> dict[str, Any]:
     """How far a run is with a level, for a LevelPart."""
-    blockers = tuple(BlockerPart(b.what, b.why, b.checks, b.example) for b in step.blockers)
     names = ("name", "verified", "must", "should_verified", "should")
-    return {**{name: getattr(step, name) for name in names}, "blockers": blockers}
+    return {**{name: getattr(step, name) for name in names}, "blockers": of_blockers(step.blockers)}
+
+
+def of_blockers(blockers: Iterable[Blocker]) -> tuple[BlockerPart, ...]:
+    """What stands between a run and a level."""
+    return tuple(BlockerPart(b.what, b.why, b.checks, b.example) for b in blockers)

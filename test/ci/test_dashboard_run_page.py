@@ -10,7 +10,7 @@ from typing import Any
 import dashboard_oracle
 import pytest
 from dashboard_pages import Shown, shown
-from dashboard_sample import BROKEN, CHECKS, RENAMED, SLOWED, report, sample
+from dashboard_sample import BROKEN, CHECKS, CRASHED, RENAMED, SLOWED, report, sample
 
 from ci.dashboard import paths
 from ci.dashboard.model import Key, Run
@@ -66,7 +66,7 @@ def test_the_first_run_of_a_series_has_none_before_it(model: Model) -> None:
 def test_a_run_like_the_one_before_says_so(model: Model) -> None:
     page = of(model, night(model, Key("cpu", "2.13"), 1))
     assert "No check came out otherwise." in page.text
-    assert "No check is." in page.text
+    assert "None is." in page.text
 
 
 def test_bad_checks_are_told_by_cause_with_message_and_repro(model: Model) -> None:
@@ -77,11 +77,13 @@ def test_bad_checks_are_told_by_cause_with_message_and_repro(model: Model) -> No
     assert [entry["id"] for entry in page.data["bad"]] == [BROKEN]
 
 
-def test_every_level_tells_what_is_in_its_way(model: Model) -> None:
+def test_the_lowest_level_that_is_not_reached_tells_what_is_in_its_way(model: Model) -> None:
     page = of(model, night(model, Key("puone-sim", "2.13"), 2))
     assert "MEM-003 broken : Live blocks MUST NOT overlap" in page.text
     core = next(step for step in page.data["steps"] if step["name"] == "core")
-    assert [one["what"] for one in core["blockers"]] == ["MEM-003"]
+    assert core["blockers"] == 1
+    assert [one["what"] for one in page.data["in_the_way"]] == ["MEM-003"]
+    assert "verified" not in page.data["standings"]
     assert page.data["standings"]["broken"] == ["MEM-003"]
 
 
@@ -89,7 +91,7 @@ def test_a_run_that_does_not_count_says_why_and_links_no_check() -> None:
     page = of(*single(outcomes={BROKEN: WRONG}, complete=False))
     assert "This run does not count: the run is incomplete" in page.text
     assert not page.data["aligned"]
-    assert not [link for link in page.links if link.startswith("check/")]
+    assert not [link for link in page.links if link.startswith(paths.CHECK)]
     assert f"1 check: fail: N of N elements differ in memory/mem_003 {BROKEN}" in page.text
 
 
@@ -98,6 +100,23 @@ def test_a_backend_that_could_not_be_loaded_has_a_page(model: Model) -> None:
         page = of(model, run)
         assert "The backend did not come up: <script>alert(1)</script>" in page.text
         assert page.data["bad"] == []
+
+
+def test_what_was_bad_in_the_run_before_is_named_and_not_told_again() -> None:
+    nights = [
+        report(outcomes=outcomes, started=f"2026-11-0{day}T02:00:00+00:00")
+        for day, outcomes in enumerate(({BROKEN: WRONG}, {BROKEN: WRONG, CRASHED: "crash"}), 1)
+    ]
+    model = dashboard_oracle.model(nights)
+    first, second = (of(model, night(model, Key("cpu", "2.13"), n)).data for n in range(2))
+    assert ([one["id"] for one in first["bad"]], first["still_bad"]) == ([BROKEN], [])
+    assert ([one["id"] for one in second["bad"]], second["still_bad"]) == ([CRASHED], [BROKEN])
+
+
+def test_the_run_of_the_cpu_is_the_reference() -> None:
+    page = of(*single())
+    assert "The reference that others are compared with" in page.text
+    assert "No level" not in page.text
 
 
 def test_hostile_texts_are_text(model: Model) -> None:
@@ -113,7 +132,7 @@ def test_results_that_are_not_kept_any_more_are_not_said_to_be_good() -> None:
     model, run = single()
     page = shown(page_of_run(replace(run, kept=False), model))
     assert "not kept" in page.text
-    assert "No check is." not in page.text
+    assert "None is." not in page.text
 
 
 def test_a_run_of_which_all_is_bad_stays_small() -> None:

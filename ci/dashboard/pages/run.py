@@ -9,27 +9,28 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from msgspec import Meta
 
 from ci.dashboard import documents, paths
 from ci.dashboard.causes import Failure
-from ci.dashboard.model import Change, Result, Run
+from ci.dashboard.model import Change, Result, Run, Step
 from ci.dashboard.page import Page
 from ci.dashboard.render import seconds
 from ci.dashboard.texts import Cut, cut
+from ci.dashboard.words import OUTCOMES
 from ci.document import Natural, Part, Sha256, Time, one_of
 from torch_conformance.results.causes import grouped
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-#: Limits: causes of a run, checks of a cause, changes of a kind.
-MAX_CAUSES, MAX_NAMED, MAX_CHANGES = 40, 24, 50
+#: Limits: causes of a run, checks of a cause, changes of a kind, blockers of the next level.
+MAX_CAUSES, MAX_NAMED, MAX_CHANGES, MAX_BLOCKERS = 20, 8, 50, 20
 #: Characters of all messages and repros of the page, and the least and the most of one of them.
-ROOM, LEAST, MOST = 30_000, 300, 4_000
+ROOM, LEAST, MOST = 8_000, 300, 4_000
 #: Bad checks in the document, and characters of each of their texts.
 MAX_BAD, MAX_TEXT = 1000, 600
 #: Defaults of the suite: a command that repeats a run leaves these options out.
@@ -44,10 +45,16 @@ DEFAULTS = {
 REPEATED = ("tier", "dtypes", "fallback", "isolate", "chunk", "rerun_limit", "verify", "shard")
 
 
-class LevelPart(documents.LevelPart, kw_only=True, frozen=True):
+class LevelPart(Part, kw_only=True, frozen=True):
     """How far the run is with one level."""
 
+    name: str
     title: str
+    verified: Natural
+    must: Natural
+    should_verified: Natural
+    should: Natural
+    blockers: Annotated[Natural, Meta(description="How many stand between the run and the level.")]
 
 
 class ChangePart(Part, frozen=True):
@@ -86,13 +93,20 @@ class Document(
         tuple[LevelPart, ...],
         Meta(description="For each level, the lowest first; none if the run is not aligned."),
     ]
+    in_the_way: Annotated[
+        tuple[documents.BlockerPart, ...],
+        Meta(
+            max_length=MAX_BLOCKERS,
+            description="Of the lowest level that is not reached: its first blockers.",
+        ),
+    ]
     without: Annotated[tuple[str, ...], Meta(description="Capabilities that the backend lacks.")]
     totals: Annotated[documents.Counts, Meta(description="How many checks had each outcome.")]
     evidence: documents.Counts
     surfaces: Mapping[str, documents.Counts]
     standings: Annotated[
         Mapping[documents.Standing, tuple[str, ...]],
-        Meta(description="Requirements by what the run says of them."),
+        Meta(description="Requirements by what the run says of them; the verified ones left out."),
     ]
     before: Annotated[
         documents.RunPart | None, Meta(description="The aligned run before it in its series.")
@@ -102,9 +116,21 @@ class Document(
     ]
     bad: Annotated[
         tuple[ResultPart, ...],
-        Meta(max_length=MAX_BAD, description=f"Their texts are cut to {MAX_TEXT} characters."),
+        Meta(
+            max_length=MAX_BAD,
+            description="Those that were not so in the run before; "
+            f"their texts are cut to {MAX_TEXT} characters.",
+        ),
     ]
-    bad_left_out: Annotated[Natural, Meta(description="How many bad checks are not in `bad`.")]
+    still_bad: Annotated[
+        tuple[str, ...],
+        Meta(
+            max_length=MAX_BAD,
+            description="Checks that came out as badly in the run before: what they say is in the "
+            "document of the first such run.",
+        ),
+    ]
+    bad_left_out: Annotated[Natural, Meta(description="How many bad checks are in neither.")]
 
 
 class Cause(NamedTuple):
@@ -133,12 +159,20 @@ def page_of_run(run: Run, model: Model) -> Page:
         "known": model.requirements,
         "commands": commands(run),
         "facts": list(facts(run).items()),
+        "next": _next(run),
+        "outcomes": [name for name in OUTCOMES if run.totals.get(name)],
         "named": MAX_NAMED,
         "most": MAX_CHANGES,
+        "room": MAX_BLOCKERS,
     }
     title = f"{run.key.backend} with torch {run.torch}, {run.started:%Y-%m-%d %H:%M}"
     document = _document(run, before, changes, wrong)
     return Page(paths.of_run(run), title, "run.html", context, document)
+
+
+def _next(run: Run) -> Step | None:
+    """The lowest level that is not reached."""
+    return next((step for step in run.steps if step.blockers), None)
 
 
 def _before(run: Run, model: Model) -> tuple[Run | None, list[Change]]:
@@ -211,8 +245,12 @@ def commands(run: Run) -> list[str]:
 
 
 def _document(
-    run: Run, before: Run | None, changes: Iterable[Change], wrong: Mapping[str, Result]
+    run: Run, before: Run | None, changes: Sequence[Change], wrong: Mapping[str, Result]
 ) -> Document:
+    step = _next(run)
+    changed = {one.check for one in changes}
+    still = [id for id in wrong if before and before.kept and id not in changed]
+    new = {id: wrong[id] for id in wrong.keys() - set(still)}
     return Document(
         **documents.of_key(run.key),
         id=run.id,
@@ -223,7 +261,8 @@ def _document(
         told=dict(run.told),
         level=run.level,
         title=run.title,
-        steps=tuple(LevelPart(title=s.title, **documents.of_level(s)) for s in run.steps),
+        steps=tuple(map(_level, run.steps)),
+        in_the_way=documents.of_blockers(step.blockers[:MAX_BLOCKERS]) if step else (),
         without=tuple(run.without),
         totals=dict(run.totals),
         evidence=dict(run.evidence),
@@ -235,10 +274,16 @@ def _document(
         ),
         bad=tuple(
             ResultPart(id=id, **documents.of_result(result, MAX_TEXT))
-            for id, result in list(wrong.items())[:MAX_BAD]
+            for id, result in sorted(new.items())[:MAX_BAD]
         ),
-        bad_left_out=max(len(wrong) - MAX_BAD, 0),
+        still_bad=tuple(still[:MAX_BAD]),
+        bad_left_out=max(len(new) - MAX_BAD, 0) + max(len(still) - MAX_BAD, 0),
     )
+
+
+def _level(step: Step) -> LevelPart:
+    told = {**documents.of_level(step), "blockers": len(step.blockers)}
+    return LevelPart(title=step.title, **told)
 
 
 def _by_standing(
@@ -246,5 +291,6 @@ def _by_standing(
 ) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
     for id, standing in sorted(standings.items()):
-        found[standing].append(id)
+        if standing != "verified":
+            found[standing].append(id)
     return {standing: tuple(ids) for standing, ids in found.items()}
