@@ -237,14 +237,24 @@ dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, 
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
 	$(PYTHON) -m ci dashboard serve build/dashboard
 
+.PHONY: dashboard-synthetic
+dashboard-synthetic: $(or $(TOOLS),$(SUITE)) ## the same of a made-up store of 60 nights: regressions, growth, missing runs
+	@rm -rf build/synthetic-store
+	PYTHONPATH=. $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
+	$(PYTHON) -m ci dashboard build --store build/synthetic-store -o build/dashboard-synthetic
+	$(PYTHON) -m ci dashboard serve build/dashboard-synthetic
+
 .PHONY: grid
 grid: $(or $(TOOLS),$(SUITE)) ## write the compatibility grid of README.md from the example store
 	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
 
 .PHONY: screenshots
 screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from the example store again
+	@rm -rf build/synthetic-store
+	PYTHONPATH=. $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
 	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
-	$(PYTHON) docs/dashboard/screenshots.py build/dashboard
+	$(PYTHON) -m ci dashboard build --store build/synthetic-store -o build/dashboard-synthetic
+	PYTHONPATH=. $(PYTHON) docs/dashboard/screenshots.py build/dashboard build/dashboard-synthetic
 
 .PHONY: timeline
 timeline: build ## draw docs/timeline.svg, the profile of a training loop on two streams, again

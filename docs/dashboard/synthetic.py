@@ -40,7 +40,10 @@ NOTICE = (
 #: Nights from which a line of torch is tested.
 LINES = {"2.13.0": 0, "2.14.0": 20, "nightly": 0}
 #: Capabilities that a backend lacks.
-LACKS = {"cedar": ("peer_copy", "graphs", "memory_history"), "cpu": ("accelerator", "privateuse1")}#: Nights after which a growing backend passes all checks of a tier.
+LACKS = {
+    "cedar": ("peer_copy", "graphs", "memory_history"),
+    "cpu": ("accelerator", "privateuse1"),
+}  #: Nights after which a growing backend passes all checks of a tier.
 GROWN = {"smoke": 20, "core": 45, "inference": 60}
 
 Record = dict[str, Any]
