@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ci.dashboard import paths, runs, tally
+from ci.dashboard import paths, runs
 from ci.dashboard.model import NIGHTLY, Key, Run, Series
 from ci.dashboard.read import in_series, line_order
 from ci.errors import CiError, Exit
@@ -22,7 +22,7 @@ BEGIN = "<!-- grid: made by `python -m ci dashboard grid`, not by hand -->"
 END = "<!-- grid: end -->"
 DESCRIPTION = f"""
 Write a Markdown table of backends and release lines of PyTorch: the level of the newest complete
-run, how many must requirements it verified, and how many checks have an unexpected outcome. A list
+run, and how many checks have an unexpected outcome. PyTorch's own CPU is the reference. A list
 below the table names runs that are older than the newest nightly run, with the reason. With
 --readme the table replaces the text between these two lines
 
@@ -86,14 +86,20 @@ def render(every: Sequence[Run], site: str = "") -> str:
     lines = sorted({key.line for key in series}, key=line_order, reverse=True)
     rows = [
         [code(backend), *(_cell(series, Key(backend, line), site) for line in lines)]
-        for backend in dict.fromkeys(key.backend for key in series)
+        for backend in _backends(series)
     ]
     said = (
         f"The newest whole run of each, as of {every[-1].started:%Y-%m-%d}: the level it reached, "
-        "the must-level requirements it verified, the checks that are bad."
+        "the checks that came out otherwise than they should."
     )
     grid = table(["backend", *map(_torch, lines)], rows)
     return "\n".join([grid, "", said, *_reservations(series), ""])
+
+
+def _backends(series: Mapping[Key, Series]) -> list[str]:
+    """By their names, references last."""
+    found = {key.backend: (one.runs or one.others)[-1].is_reference for key, one in series.items()}
+    return sorted(found, key=lambda backend: (found[backend], backend))
 
 
 def _cell(all_series: Mapping[Key, Series], key: Key, site: str) -> str:
@@ -102,20 +108,21 @@ def _cell(all_series: Mapping[Key, Series], key: Key, site: str) -> str:
         return "not run"
     if series.column is None:
         return "no whole run"
-    level = f"**{_title(series.column)}**" if series.column.level else "no level"
+    level = _level(series.column)
     said = link(level, f"{site.rstrip('/')}/{paths.of_series(key)}") if site else level
     age = f", {_days(series.stale.days)} old" if series.stale else ""
-    return f"{said}{age}<br>{_counts(series.column)}"
+    return f"{said}{age}<br>{series.column.bad:,} unexpected"
+
+
+def _level(run: Run) -> str:
+    if run.is_reference:
+        return "reference"
+    return f"**{_title(run)}**" if run.level else "no level"
 
 
 def _title(run: Run) -> str:
     known = {level.name: level.title for level in levels.every()}
     return known.get(run.level or "") or text(run.title)
-
-
-def _counts(run: Run) -> str:
-    must = f"must {tally.verified(run)} of {tally.must(run)}"
-    return f"{must}, bad {run.bad:,} of {sum(run.totals.values()):,}"
 
 
 def _reservations(all_series: Mapping[Key, Series]) -> Iterator[str]:
@@ -133,7 +140,9 @@ def _reason(series: Series) -> str:
         return f"{_days(series.stale.days)} old: {series.stale.reason}"
     if series.column is None:
         return series.others[-1].why_not or ""
-    return "" if series.column.level else f"no level, as {_blocker(series.column)}"
+    if series.column.level or series.column.is_reference:
+        return ""
+    return f"no level, as {_blocker(series.column)}"
 
 
 def _blocker(run: Run) -> str:

@@ -3,8 +3,8 @@
 
     python docs/dashboard/screenshots.py SITE SYNTHETIC
 
-with the sites of the example store and of the synthetic one. The browser is $CHROMIUM; in that of `make chromium`, equal
-sites give equal pictures.
+with the sites of the example store and of the synthetic one. The browser is $CHROMIUM; in that of
+`make chromium`, equal sites give equal pictures.
 """
 
 from __future__ import annotations

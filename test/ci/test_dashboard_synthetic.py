@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from bench.dashboard_store import Size, make
 
+from bench.dashboard_store import Size, make
 from ci.dashboard import runs
 from ci.dashboard.build import build
 from ci.results import layout
