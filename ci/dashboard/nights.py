@@ -15,8 +15,8 @@ from ci.dashboard.model import Key, Run, Series, Spell
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
-MOST = 60
-"""Nights that are shown."""
+FEWEST, MOST = 14, 60
+"""Nights that are shown; a store with fewer has its first ones empty."""
 
 
 class Night(NamedTuple):
@@ -40,7 +40,8 @@ def calendar(model: Model) -> Calendar:
     if not every:
         return Calendar((), {})
     newest = max(every)
-    first = max(min(every), newest - timedelta(days=MOST - 1))
+    earliest = min(min(every), newest - timedelta(days=FEWEST - 1))
+    first = max(earliest, newest - timedelta(days=MOST - 1))
     days = [first + timedelta(days=n) for n in range((newest - first).days + 1)]
     return Calendar(
         tuple(Night(datetime.combine(day, time(), timezone.utc)) for day in days),

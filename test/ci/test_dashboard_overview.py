@@ -90,7 +90,7 @@ def test_runs_of_one_night_are_told_apart_by_time_torch_and_suite() -> None:
 
 def test_every_series_has_its_nights_on_one_axis_of_time() -> None:
     page = made(night(1), night(3, outcomes={BROKEN: FAILED}), night(4, complete=False))
-    assert "Series 2026-11-01 2026-11-03 2026-11-04" in page.text
+    assert "Series 2026-10-22 2026-10-29 2026-11-04" in page.text
     assert "Now no whole run, 1 run: 2026-11-04; before that unexpected results" in page.text
 
 

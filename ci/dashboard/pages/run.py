@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ci.dashboard.read import Model
 
 #: Limits: causes of a run, checks of a cause, changes of a kind, blockers of the next level.
-MAX_CAUSES, MAX_NAMED, MAX_CHANGES, MAX_BLOCKERS = 20, 8, 50, 20
+MAX_CAUSES, MAX_NAMED, MAX_CHANGES, MAX_BLOCKERS = 20, 5, 50, 10
 #: Characters of all messages and repros of the page, and the least and the most of one of them.
 ROOM, LEAST, MOST = 8_000, 300, 4_000
 #: Bad checks in the document, and characters of each of their texts.
