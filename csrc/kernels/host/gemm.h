@@ -82,6 +82,27 @@ struct Gemm {
       int64_t pitch,
       bool add,
       Scratch& scratch);
+
+  /// Factors that are read where they are: element (i, p) of the left one is
+  /// left[i * left_row + p * left_depth], element (p, j) of the right one right[p * right_depth +
+  /// j]. Rows of the right one are readable up to a multiple of kLanes columns.
+  struct InPlace {
+    const T* left;
+    int64_t left_row;
+    int64_t left_depth;
+    const T* right;
+    int64_t right_depth;
+  };
+
+  /// As multiply(), without packing: for factors that a core has just written.
+  static void multiplyInPlace(
+      const InPlace& factors,
+      int64_t rows,
+      int64_t columns,
+      int64_t depth,
+      T* out,
+      int64_t pitch,
+      bool add);
 };
 
 /// A factor in memory with constant strides, in any storage type.

@@ -237,6 +237,37 @@ void Gemm<T>::multiply(
   }
 }
 
+template <class T>
+void Gemm<T>::multiplyInPlace(
+    const InPlace& factors,
+    int64_t rows,
+    int64_t columns,
+    int64_t depth,
+    T* out,
+    int64_t pitch,
+    bool add) {
+  Step<T> step;
+  step.left_row = factors.left_row;
+  step.left_depth = factors.left_depth;
+  step.right_depth = factors.right_depth;
+  step.depth = depth;
+  step.pitch = pitch;
+  step.add = add;
+  const bool dense = factors.left_row == 1; // as a packed factor is
+  for (int64_t j = 0; j < columns; j += kPanelColumns) {
+    step.columns = static_cast<int>(std::min<int64_t>(kPanelColumns, columns - j));
+    const int vectors = step.columns > kLanes ? 2 : 1;
+    step.right = factors.right + j;
+    for (int64_t i = 0; i < rows;) {
+      const int row_step = rowStep(rows - i);
+      step.left = factors.left + i * factors.left_row;
+      step.out = out + i * pitch + j;
+      kSteps<T>[row_step][vectors - 1][dense](step);
+      i += kRowSteps[row_step];
+    }
+  }
+}
+
 template struct Gemm<float>;
 template struct Gemm<double>;
 template struct Gemm<uint32_t>;

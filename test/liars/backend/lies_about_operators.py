@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from lies import BACKEND, Call, lie, plant
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 #: The operators that checks define.
 _LIBRARY = "conformance_check::"
@@ -210,28 +211,96 @@ def the_cell_has_no_gradient(name: str, call: Call, args: Any, kwargs: Any) -> A
     return call(*args, **kwargs)
 
 
+_FUSED = "_scaled_dot_product_fused_attention_overrideable"
+
+
 @lie("OP-012", "operator/attention:causal")
 def causal_masks_end_at_the_corner(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A causal mask that is not square is aligned with its lower right corner."""
-    if name == "tril" and args[0].dtype == torch.bool and len(args) == 1:
-        args = (args[0], args[0].size(1) - args[0].size(0))
+    if name == _FUSED and args[5]:
+        queries, keys = args[0].size(2), args[1].size(2)
+        mask = torch.ones(queries, keys, dtype=torch.bool, device=args[0].device)
+        args = (*args[:3], mask.tril(keys - queries), args[4], False, *args[6:])
     return call(*args, **kwargs)
 
 
 @lie("OP-012", "operator/attention:empty_row")
 def attention_to_nothing_is_nan(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """A row of which everything is masked gives NaN instead of zeros."""
-    if name == "_safe_softmax":
-        return torch.softmax(*args[:2])
-    return call(*args, **kwargs)
+    result = call(*args, **kwargs)
+    if name == _FUSED:
+        masked = torch.isneginf(result[1])[..., None]
+        return (result[0].masked_fill(masked, float("nan")), *result[1:])
+    return result
 
 
 @lie("OP-012", "operator/attention:long")
 def blocks_of_keys_are_not_joined(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """Attention normalises each block of 128 keys by itself."""
-    if name == "_safe_softmax":
-        blocks = [call(block, *args[1:], **kwargs) for block in args[0].split(128, -1)]
-        return torch.cat(blocks, -1) / len(blocks)
+    if name == _FUSED:
+        blocks = zip(args[1].split(128, 2), args[2].split(128, 2), strict=True)
+        results = [call(args[0], k, v, *args[3:], **kwargs) for k, v in blocks]
+        mean = torch.stack([result[0] for result in results]).mean(0)
+        return (mean, *results[-1][1:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-012", "operator/attention:grouped_query")
+def groups_of_heads_are_interleaved(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Query head h has the keys of head h modulo their number; neighbours should share them."""
+    if name == _FUSED and args[1].size(1) < args[0].size(1):
+        times = (1, args[0].size(1) // args[1].size(1), 1, 1)
+        args = (args[0], args[1].repeat(times), args[2].repeat(times), *args[3:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-040", "operator/attention_form:flash_attention", planted=True)
+def any_form_of_attention_is_math() -> None:
+    """Attention in a form that was forced is computed by its composite form, without a word."""
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def composite(*args: Any, **kwargs: Any) -> torch.Tensor:
+        with sdpa_kernel(SDPBackend.MATH):
+            return attention(*args, **kwargs)
+
+    plant(torch.nn.functional, "scaled_dot_product_attention", composite)
+
+
+@lie("OP-041", "operator/attention_dropout_again operator/attention_dropout_gradient:*")
+def attention_draws_again_for_its_gradient(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The backward pass of attention with dropout drops other weights than the forward pass."""
+    if name == f"{_FUSED}_backward" and args[12] > 0:
+        args = (*args[:14], args[14] + 1, *args[15:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-041", "operator/attention_dropout:tenth")
+def attention_keeps_what_it_should_drop(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """dropout_p of attention is taken for the share of the weights that are kept."""
+    if name == _FUSED and args[4] > 0:
+        p = args[4]
+        result = call(*args[:4], 1 - p, *args[5:], **kwargs)
+        return (result[0] * (p / (1 - p)), *result[1:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-041", "operator/attention_dropout_rows")
+def queries_lose_the_same_keys(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """Dropout in attention draws for the first query, and takes that for all."""
+    if name == _FUSED and args[4] > 0:
+        result = call(*args, **kwargs)
+        return (result[0][:, :, :1].expand_as(result[0]).contiguous(), *result[1:])
+    return call(*args, **kwargs)
+
+
+@lie("OP-042", "operator/attention_memory")
+def fused_attention_makes_the_scores(name: str, call: Call, args: Any, kwargs: Any) -> Any:
+    """The kernel of attention has its matrix of scores in a workspace."""
+    if name == _FUSED:
+        scores = args[0] @ args[1].mT
+        result = call(*args, **kwargs)
+        del scores
+        return result
     return call(*args, **kwargs)
 
 

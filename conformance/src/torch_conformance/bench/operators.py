@@ -69,6 +69,7 @@ def measure(dev: Device, rounds: int) -> Iterator[Row | Summary]:
     yield from _group("pointwise, 1M elements", _large(dev, rounds))
     yield from _group("reductions, 1M elements", _reductions(dev, rounds))
     yield _matmul(dev, rounds)
+    yield from _attention(dev, rounds)
     yield _transformer(dev, rounds)
 
 
@@ -131,6 +132,30 @@ def _matmul(dev: Device, rounds: int) -> Row:
     there = cpu.to(dev.device())
     name = f"matmul, {MATRIX} x {MATRIX}"
     return alternate(name, lambda: there @ there, lambda: cpu @ cpu, dev.synchronize, rounds)
+
+
+def _attention(dev: Device, rounds: int) -> Iterator[Row]:
+    """8 heads of 64 columns, length 1024: the forward pass, with a causal mask, and both passes."""
+
+    def forward(causal: bool, q: Tensor) -> Tensor:
+        return nn.functional.scaled_dot_product_attention(q, q, q, is_causal=causal)
+
+    def both(q: Tensor) -> Tensor:
+        return torch.autograd.grad(forward(False, q), q, grad_outputs=q)[0]
+
+    torch.manual_seed(0)
+    cpu = torch.randn(1, 8, 1024, 64)
+    there = cpu.to(dev.device())
+    functions = {
+        "attention": partial(forward, False),
+        "causal attention": partial(forward, True),
+        "attention, forward and backward": both,
+    }
+    for name, function in functions.items():
+        here, away = (x.requires_grad_(function is both) for x in (cpu, there))
+        yield alternate(
+            name, partial(function, away), partial(function, here), dev.synchronize, rounds
+        )
 
 
 def _transformer(dev: Device, rounds: int) -> Row:

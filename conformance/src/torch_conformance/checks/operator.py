@@ -7,6 +7,7 @@ within the tolerance of their data type, shape, data type, and that results live
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_conformance.authoring.api import (
     Device,
@@ -1027,6 +1030,170 @@ def attention_works_in_other_dtypes(dev: Device, dtype: torch.dtype) -> None:
     assert actual.dtype == dtype
     slack = {torch.float16: 1e-2, torch.bfloat16: 5e-2}.get(dtype, 1e-6)
     dev.assert_close(actual.cpu().double(), expected, rtol=slack, atol=slack)
+
+
+#: How the names of the operators begin that each form of attention runs as.
+_FORMS = {
+    SDPBackend.MATH: ("aten::_safe_softmax", "aten::_scaled_dot_product_attention_math"),
+    SDPBackend.FLASH_ATTENTION: ("aten::_scaled_dot_product_flash_attention",),
+    SDPBackend.EFFICIENT_ATTENTION: ("aten::_scaled_dot_product_efficient_attention",),
+    SDPBackend.CUDNN_ATTENTION: ("aten::_scaled_dot_product_cudnn_attention",),
+    SDPBackend.OVERRIDEABLE: ("aten::_scaled_dot_product_fused_attention_overrideable",),
+}
+_BY_NAME = {form.name.lower(): form for form in _FORMS}
+_NO_FORM = r"No (available kernel|viable backend)"
+
+
+class _Called(TorchDispatchMode):
+    """The names of the operators that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def _forced(form: SDPBackend, q: Tensor, k: Tensor, v: Tensor) -> Tensor | None:
+    """Attention in that form; nothing if PyTorch's error says that there is no such kernel."""
+    with warnings.catch_warnings(), sdpa_kernel(form), _Called() as called:
+        warnings.simplefilter("ignore")  # these say why a kernel is not used
+        try:
+            out = functional.scaled_dot_product_attention(q, k, v)
+        except RuntimeError as error:
+            if re.match(_NO_FORM, str(error)):
+                return None
+            raise
+    ran = any(name.startswith(_FORMS[form]) for name in called.names)
+    assert ran, f"{form.name} was forced, but {', '.join(called.names) or 'nothing'} ran"
+    return out
+
+
+def _sequences(dev: Device, length: int, size: int = 8) -> list[Tensor]:
+    """Query, key and value."""
+    return [_leaf(dev.device(), 1, 2, length, size, seed=i) for i in range(3)]
+
+
+@check("operator/attention_form", "OP-040", cases=tuple(_BY_NAME))
+def forced_forms_of_attention_run_or_raise(dev: Device, case: str) -> None:
+    """Attention that is forced into this form runs in it, right, or raises PyTorch's error."""
+    inputs = _sequences(dev, 5)
+    out = _forced(_BY_NAME[case], *inputs)
+    if out is None:
+        return
+    q, k, v = (x.detach().cpu().double() for x in inputs)
+    expected = functional.scaled_dot_product_attention(q, k, v)
+    dev.assert_close(out.cpu().double(), expected, rtol=1e-4, atol=1e-5)
+
+
+@check("operator/attention_form_refused", "OP-040")
+def forced_forms_of_attention_refuse_other_shapes(dev: Device) -> None:
+    """A fused form that is forced for batches that are broadcast is right or raises.
+
+    Fused kernels take equal batches only, MATH takes all.
+    """
+    q, k, v = (x.detach() for x in _sequences(dev, 5))
+    q = torch.cat([q, -q])
+    expected = functional.scaled_dot_product_attention(
+        q.cpu().double(), k.cpu().double(), v.cpu().double()
+    )
+    for form in _FORMS:
+        out = _forced(form, q, k, v)
+        if out is not None:
+            dev.assert_close(out.cpu().double(), expected, rtol=1e-4, atol=1e-5)
+
+
+def _dropped(dev: Device, p: float, n: int = 64) -> tuple[Tensor, Tensor]:
+    """The weights of attention to n equal keys after dropout, [4, n, n], and what the gradient of
+    the values says of their sums over queries, [4, n]."""
+    zero = torch.zeros(1, 4, n, n, device=dev.device())
+    value = torch.eye(n, device=dev.device()).expand(1, 4, n, n).clone().requires_grad_()
+    out = functional.scaled_dot_product_attention(zero, zero, value, dropout_p=p)
+    (gradient,) = torch.autograd.grad(out.sum(), value)
+    return out.detach().cpu()[0], gradient.cpu()[0, :, :, 0]
+
+
+_SHARES = {"none": 0.0, "tenth": 0.1, "half": 0.5, "all": 1.0}
+
+
+@check("operator/attention_dropout", "OP-041", cases=tuple(_SHARES))
+def attention_drops_a_share_of_the_weights(dev: Device, case: str) -> None:
+    """Attention drops the share of the weights that it is asked for, and divides the others by
+    the rest of it."""
+    p = _SHARES[case]
+    torch.manual_seed(3)
+    weights, _ = _dropped(dev, p)
+    kept = 1 / (64 * (1 - p)) if p < 1 else 0.0
+    gone = weights.abs() <= 1e-6
+    wrong = weights[~gone & ((weights - kept).abs() > 1e-6)]
+    assert not len(wrong), f"weights are {kept} or 0, but one is {wrong[0]}"
+    share = gone.double().mean().item()
+    # Six standard deviations.
+    slack = 6 * (p * (1 - p) / weights.numel()) ** 0.5
+    assert abs(share - p) <= slack, f"dropout_p={p} drops a share of {share:.4f}"
+
+
+@check("operator/attention_dropout_rows", "OP-041")
+def attention_drops_other_weights_each_time(dev: Device) -> None:
+    """No two queries lose the same keys, nor do two calls lose the same weights."""
+    torch.manual_seed(3)
+    (first, _), (second, _) = _dropped(dev, 0.25), _dropped(dev, 0.25)
+    assert not torch.equal(first, second), "two calls drop the same weights"
+    rows = first.view(-1, 64)
+    assert len(torch.unique(rows, dim=0)) == len(rows), "two queries drop the same keys"
+
+
+@check("operator/attention_dropout_again", "OP-041")
+def attention_drops_the_same_weights_in_its_gradient(dev: Device) -> None:
+    """The gradient of the values is made of the weights that the forward pass has left."""
+    torch.manual_seed(3)
+    weights, sums = _dropped(dev, 0.25)
+    dev.assert_close(sums, weights.sum(1), rtol=1e-4, atol=1e-5)
+
+
+@check("operator/attention_dropout_gradient", "OP-041", cases=("query", "key", "value"))
+def gradients_of_attention_with_dropout_agree(dev: Device, case: str) -> None:
+    """The gradient of attention with dropout is that of the function it has just computed.
+
+    The function is known by its values: the same seed gives the same weights.
+    """
+    names = ("query", "key", "value")
+    inputs = dict(zip(names, (x.detach() for x in _sequences(dev, 6, 4)), strict=True))
+    direction = noise((1, 2, 6, 4), seed=7).to(dev.device())
+    weight = noise((1, 2, 6, 4), seed=8).to(dev.device())
+
+    def value(x: Tensor) -> Tensor:
+        torch.manual_seed(9)
+        given: dict[str, Any] = {**inputs, case: x}
+        return (functional.scaled_dot_product_attention(**given, dropout_p=0.5) * weight).sum()
+
+    x = inputs[case].clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(value(x), x)
+    step = 0.01
+    ahead, back = (value(inputs[case] + way * step * direction) for way in (1, -1))
+    slope = (ahead - back) / (2 * step)
+    dev.assert_close((gradient * direction).sum().cpu(), slope.cpu(), rtol=1e-2, atol=1e-3)
+
+
+@check("operator/attention_memory", "OP-042")
+def fused_attention_does_not_hold_the_scores(dev: Device) -> None:
+    """A fused form of attention, forward and backward, takes less memory than its scores."""
+    length = 2048
+    inputs = _sequences(dev, length)
+    scores = 2 * length * length * 4
+    for form in _FORMS:
+        if form is SDPBackend.MATH:
+            continue
+        torch.accelerator.reset_peak_memory_stats()
+        before = torch.accelerator.memory_allocated()
+        out = _forced(form, *inputs)
+        if out is None:
+            continue
+        torch.autograd.grad(out.sum(), inputs)
+        taken = torch.accelerator.max_memory_allocated() - before
+        assert taken < scores // 4, f"{form.name} took {taken} bytes; its scores have {scores}"
 
 
 def _bag(device: torch.device, mode: str, **options: Any) -> list[Tensor]:
