@@ -13,6 +13,12 @@
 #include "kernels/stored.h"
 #include "kernels/target.h"
 
+#ifdef PUONE_SIMT
+#include "kernels/simt/resample.h"
+#else
+#include "kernels/host/resample.h"
+#endif
+
 namespace puone::kernels::PUONE_ISA {
 namespace {
 
@@ -257,6 +263,7 @@ PUONE_FN Sum weighted(Sum value, Weight<Sum> weight) {
 template <class S, class Axis, class Gather>
 struct RowSums {
   using Sum = typename S::Value;
+  using Factor = Weight<Sum>;
 
   PUONE_DEVICE auto operator()(const Row& row) const {
     return [=, *this](int64_t at_x) {
@@ -307,7 +314,6 @@ struct FromUsers {
 template <bool kBackward, template <class> class AxisOf, class S>
 void resampleAlong(Launch& launch, const puone_resample_args& args, S stored) {
   using Axis = AxisOf<Weight<typename S::Value>>;
-  constexpr int64_t kWork = 8;
   const std::array<Axis, 3> axes{
       Axis(args.axes[0], args.mode), Axis(args.axes[1], args.mode), Axis(args.axes[2], args.mode)};
   const Extent source{args.axes[0].source, args.axes[1].source, args.axes[2].source};
@@ -317,11 +323,11 @@ void resampleAlong(Launch& launch, const puone_resample_args& args, S stored) {
   if constexpr (kBackward) {
     const RowSums<S, Axis, FromUsers> sums{
         stored, axes, source, source_data, result, result_data, {}};
-    forPlanes(launch, args.planes, source, kWork, sums);
+    resampling::sumRows(launch, args.planes, sums);
   } else {
     const RowSums<S, Axis, FromSources> sums{
         stored, axes, result, result_data, source, source_data, {}};
-    forPlanes(launch, args.planes, result, kWork, sums);
+    resampling::sumRows(launch, args.planes, sums);
   }
 }
 

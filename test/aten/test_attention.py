@@ -45,10 +45,9 @@ def run(device: str, dtype: torch.dtype, options: dict[str, Any], form: SDPBacke
     options = dict(options)
     lengths = options.pop("lengths", (70, 45))
     key_heads, value_size = options.pop("key_heads", 6), options.pop("value_size", 24)
-    shapes = (2, lengths[0], 6, 24), (2, lengths[1], key_heads, 24)
-    shapes = (*shapes, (2, lengths[1], key_heads, value_size))
+    shapes = [(lengths[0], 6, 24), (lengths[1], key_heads, 24), (lengths[1], key_heads, value_size)]
     torch.manual_seed(2)
-    numbers = [torch.randn(shape, dtype=torch.float64).to(dtype) for shape in shapes]
+    numbers = [torch.randn(2, *shape, dtype=torch.float64).to(dtype) for shape in shapes]
     wide = torch.float64 if device == "cpu" else dtype
     # As a layer projects them: heads are inside of rows.
     q, k, v = leaves = [x.to(wide).to(device).transpose(1, 2).requires_grad_() for x in numbers]
@@ -128,7 +127,8 @@ def test_what_the_kernels_do_not_compute_is_refused_with_a_reason(kind: str) -> 
     there = [x.to("puone") for x in inputs]
     if "attn_mask" in options:
         options = {"attn_mask": options["attn_mask"].detach().to("puone").requires_grad_()}
-    assert torch._fused_sdp_choice(*there, **options) == SDPBackend.MATH.value
+    chosen: Any = torch._fused_sdp_choice
+    assert chosen(*there, **options) == SDPBackend.MATH.value
     with warnings.catch_warnings(record=True) as said, sdpa_kernel(SDPBackend.OVERRIDEABLE):
         warnings.simplefilter("always")
         with pytest.raises(RuntimeError, match="No available kernel"):

@@ -154,7 +154,8 @@ def both(
     if causal:
         bias = bias + np.where(np.tri(queries, keys), 0, -inf)
     factors = kept(sizes, dropout) if dropout else np.ones(())
-    answer = attend(*(wide(x, dtype) for x in (q, k, v, grad)), bias, scale, factors)
+    exact = [wide(x, dtype) for x in (q, k, v, grad)]
+    answer = attend(exact[0], exact[1], exact[2], exact[3], bias, scale, factors)
     # Backwards the kernel reads the rounded result.
     saved = rounded(answer.out, dtype)
     largest = float(np.max(np.abs(v), initial=0)) * float(np.max(factors, initial=1))
