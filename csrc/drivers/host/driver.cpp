@@ -6,7 +6,6 @@
 #include <cstring>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "drivers/host/kernels.h"
 
@@ -77,13 +76,17 @@ void Driver::copy(
     void* to, const void* from, size_t bytes, puone_memcpy_kind /*kind*/, puone_stream stream) {
   if (bytes == 0) return;
   queues_.submit(
-      of(stream), {.name = "memcpy_async", .body = [=] { std::memcpy(to, from, bytes); }});
+      of(stream), {.name = "memcpy_async", .kind = PUONE_TRACE_COPY, .bytes = bytes, .body = [=] {
+                     std::memcpy(to, from, bytes);
+                   }});
 }
 
 void Driver::set(void* to, int32_t value, size_t bytes, puone_stream stream) {
   if (bytes == 0) return;
   queues_.submit(
-      of(stream), {.name = "memset_async", .body = [=] { std::memset(to, value, bytes); }});
+      of(stream), {.name = "memset_async", .kind = PUONE_TRACE_FILL, .bytes = bytes, .body = [=] {
+                     std::memset(to, value, bytes);
+                   }});
 }
 
 // ---- stream ----
@@ -111,7 +114,10 @@ void Driver::waitEvent(puone_stream stream, puone_event event) {
 }
 
 void Driver::hostFunction(puone_stream stream, puone_host_func function, void* user_data) {
-  queues_.submit(of(stream), {.name = "stream_host_func", .body = [=] { function(user_data); }});
+  queues_.submit(
+      of(stream), {.name = "stream_host_func", .kind = PUONE_TRACE_HOST_FUNC, .body = [=] {
+                     function(user_data);
+                   }});
 }
 
 void* Driver::nativeStream(puone_stream stream) {
@@ -188,9 +194,21 @@ void Driver::launch(
   const auto& kernel = *reinterpret_cast<const Kernel*>(handle);
   const auto* begin = static_cast<const std::byte*>(args);
   std::vector<std::byte> copy(begin, begin + kernel.args_size);
-  queues_.submit(of(stream), {.name = kernel.name, .body = [&kernel, copy = std::move(copy)] {
-                                kernel.run(copy.data());
-                              }});
+  queues_.submit(
+      of(stream),
+      {.name = kernel.name, .kind = PUONE_TRACE_KERNEL, .body = [&kernel, copy = std::move(copy)] {
+         kernel.run(copy.data());
+       }});
+}
+
+// ---- trace ----
+
+void Driver::startTrace() {
+  queues_.startTrace();
+}
+
+const std::vector<puone_trace_record>& Driver::stopTrace() {
+  return queues_.stopTrace();
 }
 
 // ---- life ----

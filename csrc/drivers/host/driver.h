@@ -17,6 +17,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "drivers/host/memory.h"
 #include "drivers/host/queue.h"
@@ -117,6 +118,14 @@ class Driver {
       const void* args,
       puone_stream stream,
       const puone_launch_context* context);
+
+  // ---- trace: optional, for torch.profiler ----
+
+  /// Records all work that is queued from now on.
+  void startTrace();
+  /// Waits for the work recorded, and returns when each piece of it ran. The records live until the
+  /// next startTrace().
+  const std::vector<puone_trace_record>& stopTrace();
 
   // ---- life ----
 

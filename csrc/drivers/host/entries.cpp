@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What this driver is called and can do, and the one symbol that it exports.
 #include "drivers/common/entries.h"
+#include "drivers/common/extensions.h"
 
 #include "drivers/host/driver.h"
 
@@ -38,12 +39,18 @@ struct Host {
   static bool hasKernels() {
     return true;
   }
-  /// Optional tables, of which hal.h declares "graph" and "trace": a name, a version and a table of
-  /// functions for each.
-  static std::span<const Extension> extensions() {
-    return {};
-  }
+  static std::span<const Extension> extensions();
 };
+
+/// Optional tables, of which hal.h declares more, such as "graph": a name, a version and a table of
+/// functions for each.
+constexpr Extension kExtensions[] = {
+    {PUONE_TRACE_EXTENSION, PUONE_TRACE_VERSION, &TraceEntries<Host>::kTable},
+};
+
+std::span<const Extension> Host::extensions() {
+  return kExtensions;
+}
 
 } // namespace
 } // namespace puone::host

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The first kernels: they move elements and cast them, so that copies and fills stay on the device.
-// An operator whose kernel is missing runs on the CPU; add others in the order in which the suite
-// asks for them. The comment of an argument struct in kernels/args.h says what its kernel computes.
+// The first kernels: they move elements and cast them, so that copies and fills stay on the device;
+// and `add`, to show how one that computes is written. An operator whose kernel is missing runs on
+// the CPU; add others in the order in which the suite asks for them. csrc/hal/kernels.yaml says
+// what each computes, and of which types.
 #include "drivers/host/kernels.h"
 
 #include <array>
@@ -11,41 +12,16 @@
 #include <utility>
 
 #include "drivers/common/error.h"
+#include "drivers/host/elementwise.h"
+#include "drivers/host/strided.h"
 #include "kernels/args.h"
+#include "kernels/arithmetic.h"
 #include "kernels/cast.h"
 
 namespace puone::host {
 namespace {
 
 constexpr uint64_t kAnyType = ~uint64_t{0};
-
-/// Calls `visit` with the byte offset of each element in each of N operands.
-template <size_t N, class Visit>
-void forEach(
-    int32_t ndim,
-    const int64_t* sizes,
-    const std::array<const puone_operand*, N>& operands,
-    const Visit& visit) {
-  for (int32_t d = 0; d < ndim; ++d) {
-    if (sizes[d] == 0) return;
-  }
-  std::array<int64_t, PUONE_MAX_DIMS> index{};
-  std::array<int64_t, N> offsets{};
-  while (true) {
-    visit(offsets);
-    int32_t d = 0;
-    for (; d < ndim; ++d) {
-      const bool carries = ++index[d] == sizes[d];
-      for (size_t i = 0; i < N; ++i) {
-        const int64_t stride = operands[i]->strides[d];
-        offsets[i] += carries ? -stride * (sizes[d] - 1) : stride;
-      }
-      if (!carries) break;
-      index[d] = 0;
-    }
-    if (d == ndim) return;
-  }
-}
 
 void fill(const void* args) {
   const auto& a = *static_cast<const puone_fill_args*>(args);
@@ -55,15 +31,14 @@ void fill(const void* args) {
   });
 }
 
-using kernels::PUONE_ISA::kTypes;
-using kernels::PUONE_ISA::Types;
+using types::kTypes;
+using types::Types;
 
 /// One element of "copy".
 using Cast = void (*)(std::byte* out, const std::byte* in, bool conj, bool neg);
 
 template <size_t kOut, size_t kIn>
 void castElement(std::byte* out, const std::byte* in, bool conj, bool neg) {
-  namespace types = kernels::PUONE_ISA;
   auto value = types::load<std::tuple_element_t<kIn, Types>>(in);
   if (conj) value = types::conjugated(value);
   if (neg) value = types::negated(value);
@@ -108,11 +83,16 @@ void delay(const void* args) {
   std::this_thread::sleep_for(std::chrono::nanoseconds(a.ns));
 }
 
+constexpr auto kAdd = [](auto a, auto b, auto alpha) {
+  return types::plus(a, types::times(alpha, b));
+};
+
 constexpr Kernel kKernels[] = {
     {"fill", 1, kAnyType, sizeof(puone_fill_args), fill},
     {"copy", 1, kAnyType, sizeof(puone_copy_args), copy},
     {"copy_bits", 1, kAnyType, sizeof(puone_copy_bits_args), copyBits},
     {"delay", 1, kAnyType, sizeof(puone_delay_args), delay},
+    elementwiseKernel<kAdd, kNumbers, 2, 1>("add"),
 };
 
 } // namespace

@@ -4,12 +4,19 @@
 #include <algorithm>
 #include <exception>
 #include <utility>
-#include <vector>
+
+#include "drivers/common/correlation.h"
 
 namespace puone::host {
 namespace {
 
 thread_local const char* running_work = nullptr;
+
+/// On CLOCK_MONOTONIC, as traces have it.
+uint64_t now() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::nanoseconds(time).count());
+}
 
 } // namespace
 
@@ -53,12 +60,43 @@ std::shared_ptr<Record> Queues::record(Queue* queue) {
 }
 
 void Queues::push(const std::shared_ptr<Queue>& queue, Work work) {
+  if (tracing_ == Tracing::kOn && work.body) trace(*queue, work);
   queue->waiting.push_back(std::move(work));
   ++queue->submitted;
   if (!queue->thread.joinable()) {
     queue->thread = std::thread([this, held = queue] { run(*held); });
   }
   queue->more.notify_one();
+}
+
+void Queues::trace(const Queue& queue, Work& work) {
+  puone_trace_record record{};
+  record.name = work.name;
+  record.stream = reinterpret_cast<puone_stream>(const_cast<Queue*>(&queue));
+  record.bytes = work.bytes;
+  record.correlation = Correlation::next();
+  record.kind = static_cast<int32_t>(work.kind);
+  work.traced = &traced_.emplace_back(record);
+  ++unfinished_;
+}
+
+void Queues::startTrace() {
+  const Lock lock(mutex_);
+  if (tracing_ != Tracing::kOff) fail(PUONE_INVALID_ARGUMENT, "tracing is on already");
+  tracing_ = Tracing::kOn;
+}
+
+const std::vector<puone_trace_record>& Queues::stopTrace() {
+  Lock lock(mutex_);
+  if (tracing_ != Tracing::kOn) fail(PUONE_INVALID_ARGUMENT, "tracing is off");
+  tracing_ = Tracing::kStopping;
+  progress_.wait(lock, [&] { return unfinished_ == 0; });
+  records_.clear();
+  for (const puone_trace_record& record : std::exchange(traced_, {})) {
+    if (record.end_ns != 0) records_.push_back(record); // else a failure before it had it skipped
+  }
+  tracing_ = Tracing::kOff;
+  return records_;
 }
 
 void Queues::run(Queue& queue) {
@@ -73,6 +111,7 @@ void Queues::run(Queue& queue) {
       lock.unlock();
       std::optional<Error> failure;
       running_work = work.name;
+      const uint64_t begin = now();
       try {
         work.body();
       } catch (const Error& error) {
@@ -81,13 +120,19 @@ void Queues::run(Queue& queue) {
         failure = Error{PUONE_INTERNAL, std::string(work.name) + ": " + error.what()};
       }
       running_work = nullptr;
+      const uint64_t end = now();
       lock.lock();
+      if (work.traced != nullptr) {
+        work.traced->begin_ns = begin;
+        work.traced->end_ns = end;
+      }
       if (failure) {
         queue.failure = std::move(failure);
         queue.failed_at = queue.done + 1;
       }
     }
     ++queue.done;
+    if (work.traced != nullptr) --unfinished_;
     if (work.completes) {
       work.completes->complete = true;
       work.completes->time = std::chrono::steady_clock::now();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What hardware does by itself and this driver by threads: each stream is a queue with a thread
-// that takes its work in order, started by its first work. One lock guards all queues.
+// that takes its work in order, started by its first work. One lock guards all queues and the trace
+// of what they did.
 #pragma once
 
 #include <chrono>
@@ -13,8 +14,10 @@
 #include <optional>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "drivers/common/error.h"
+#include "hal/hal.h"
 
 namespace puone::host {
 
@@ -32,8 +35,11 @@ struct Record {
 struct Work {
   std::shared_ptr<Record> waits_for{};
   const char* name = nullptr;
+  puone_trace_kind kind{}; // of the body, for a trace
+  uint64_t bytes = 0;
   std::function<void()> body{}; // skipped behind a failure; it throws Error to fail
   std::shared_ptr<Record> completes{};
+  puone_trace_record* traced = nullptr; // where the times of the body go; set by Queues
 };
 
 /// The object of a puone_stream. Guarded by the lock of Queues.
@@ -74,6 +80,12 @@ class Queues {
   bool complete(const std::shared_ptr<Record>& record);
   void finish(const std::shared_ptr<Record>& record);
 
+  /// Records every body that is submitted from now on.
+  void startTrace();
+  /// Waits for the bodies recorded, and returns the records of those that ran, in the order of
+  /// submission. They live until the next startTrace().
+  const std::vector<puone_trace_record>& stopTrace();
+
   /// What the calling thread runs, if it is a thread of a queue; else NULL.
   static const char* runningWork();
   bool hasThreads() const;
@@ -86,7 +98,14 @@ class Queues {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
+  enum class Tracing {
+    kOff,
+    kOn,
+    kStopping
+  };
+
   void push(const std::shared_ptr<Queue>& queue, Work work);
+  void trace(const Queue& queue, Work& work);
   void run(Queue& queue);
   void waitUntil(Lock& lock, const Queue& queue, uint64_t done);
   static void throwFailure(Queue& queue, uint64_t position);
@@ -94,6 +113,10 @@ class Queues {
   mutable std::mutex mutex_;
   std::condition_variable progress_; // something was completed
   std::unordered_map<const Queue*, std::shared_ptr<Queue>> queues_;
+  Tracing tracing_ = Tracing::kOff;
+  std::deque<puone_trace_record> traced_; // queued work points into it
+  size_t unfinished_ = 0;                 // of these
+  std::vector<puone_trace_record> records_;
 };
 
 } // namespace puone::host
