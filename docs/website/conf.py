@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "website.sources",
     "website.crossings",
+    "website.glossary",
 ]
 smartquotes = False
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}

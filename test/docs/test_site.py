@@ -15,7 +15,7 @@ import pytest
 from dashboard_site import chromium
 from page_rules import TOO_WIDE, broken, complaints, places, violations
 from playwright.sync_api import Browser, Page
-from website import requirements
+from website import glossary, requirements
 from website.pages import ROOT
 
 from torch_conformance.spec.chapters import chapters
@@ -102,6 +102,19 @@ def test_guides_link_to_their_requirements(site: Path) -> None:
             path, _, _ = place.partition("#")
             text = (site / path.replace(".md", ".html")).read_text()
             assert f"requirements/{surface}.html" in text, place
+
+
+def test_every_word_of_the_glossary_has_an_anchor(site: Path) -> None:
+    ids = places(site / f"{glossary.PAGE}.html").ids
+    assert [word for word in glossary.words() if glossary.anchor(word) not in ids] == []
+
+
+def test_the_first_use_of_a_word_links_to_the_glossary_and_later_ones_do_not(site: Path) -> None:
+    text = (site / "docs/ci/gate.html").read_text()
+    assert text.count('href="../glossary.html#term-baseline"') == 1
+    before, _, behind = text.partition('href="../glossary.html#term-baseline"')
+    assert "baseline" in behind
+    assert not re.search(r"<p>[^<]*\bbaseline", before)
 
 
 @contextlib.contextmanager

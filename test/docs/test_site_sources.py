@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from website import headers, python, requirements
+from website import glossary, headers, python, requirements
 from website.pages import NAVIGATION, ROOT, documents
 from website.restructured import escaped, linked, slug
 
@@ -133,3 +133,22 @@ def test_code_in_prose_is_kept_and_nothing_else_has_a_meaning() -> None:
 )
 def test_anchors_are_those_of_github(title: str, anchor: str) -> None:
     assert slug(title) == anchor
+
+
+def test_words_that_are_no_links_are_words_of_the_glossary() -> None:
+    assert set(glossary.words()) >= glossary.ORDINARY
+    assert len(set(glossary.words())) == len(glossary.words()) > 40
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Capabilities are probed", ["capability"]),
+        ("a nightly\nrun of test subjects", ["nightly run", "test subject"]),
+        ("a level, a module and a check", []),  # of any program
+        ("the descriptors of subcapabilities", ["descriptor"]),
+    ],
+)
+def test_words_of_the_glossary_are_found_in_every_form(text: str, found: list[str]) -> None:
+    matches = glossary.pattern().findall(text)
+    assert [glossary.defined(match) for match in matches] == found
