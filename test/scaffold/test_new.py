@@ -105,6 +105,26 @@ def test_every_module_that_is_imported_is_there(variant: tuple[Path, tuple[str, 
     assert missing == set()
 
 
+def test_every_package_and_entry_point_of_the_distribution_is_there(
+    variant: tuple[Path, tuple[str, ...]],
+) -> None:
+    """One that is missing ends every run of pytest, or every `import torch`, with an error."""
+    directory, _ = variant
+    text = (directory / "pyproject.toml").read_text()
+    packages = re.findall(r'^  "(python/[\w-]+)",$', text, re.MULTILINE)
+    assert "python/torch_mychip" in packages
+    assert [path for path in packages if not (directory / path).is_dir()] == []
+    entries = re.findall(r'^\w+ = "([\w.]+)(?::\w+)?"$', text, re.MULTILINE)
+    points = [module for module in entries if "mychip" in module]
+    assert "torch_mychip" in points
+    assert [point for point in points if not _is_module(directory / "python", point)] == []
+
+
+def _is_module(directory: Path, name: str) -> bool:
+    path = directory / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
 def test_no_name_is_left_without_a_use_or_a_definition(
     variant: tuple[Path, tuple[str, ...]],
 ) -> None:

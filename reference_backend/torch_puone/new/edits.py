@@ -123,6 +123,11 @@ ALWAYS = (
         "# The driver for hardware belongs into a wheel wherever its compiler is there.\n"
         'cmake.define.PUONE_CUDA = "ON"\n',
     ),
+    # The plugin for tests of applications: its schedules and faults are those of the simulator.
+    Cut(
+        "pyproject.toml", "# It adds nothing to runs of pytest", 'pytest_puone = "pytest_puone"\n\n'
+    ),
+    Edit("pyproject.toml", '  "reference_backend/pytest_puone",\n'),
     # The tests of this project, and its tools.
     Cut("CMakeLists.txt", "if(NOT SKBUILD) # for the tests only\n", "endif()\n\n"),
     Cut("CMakeLists.txt", "# What torch_puone.new makes", "endforeach()\n\n"),
