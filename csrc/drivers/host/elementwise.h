@@ -6,6 +6,7 @@
 //   elementwiseKernel<kRelu, kOrdered, 1>("relu")
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -47,20 +48,35 @@ constexpr uint64_t kNumbers = kOrdered | bits({PUONE_COMPLEX32, PUONE_COMPLEX64,
 
 namespace detail {
 
-/// Per element type, a function that reads such an element as a T.
+/// So many elements are converted at a time: for each type of memory there is one loop.
+constexpr int64_t kChunk = 256;
+template <class T>
+using Chunk = std::array<T, kChunk>;
+
+/// Per element type, a function that reads elements, `stride` bytes apart, as T.
 template <class T, size_t... kType>
 constexpr auto readers(std::index_sequence<kType...> /*all*/) {
-  return std::array<T (*)(const void*), sizeof...(kType)>{[](const void* from) {
-    return types::cast<T>(types::load<std::tuple_element_t<kType, types::Types>>(from));
-  }...};
+  using Read = void (*)(T*, const std::byte*, int64_t, int64_t);
+  return std::array<Read, sizeof...(kType)>{
+      [](T* to, const std::byte* from, int64_t stride, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          using Element = std::tuple_element_t<kType, types::Types>;
+          to[i] = types::cast<T>(types::load<Element>(from + i * stride));
+        }
+      }...};
 }
 
-/// Per element type, a function that writes a T as such an element.
+/// Per element type, a function that writes elements of T as such.
 template <class T, size_t... kType>
 constexpr auto writers(std::index_sequence<kType...> /*all*/) {
-  return std::array<void (*)(void*, T), sizeof...(kType)>{[](void* to, T value) {
-    types::store(to, types::cast<std::tuple_element_t<kType, types::Types>>(value));
-  }...};
+  using Write = void (*)(std::byte*, int64_t, const T*, int64_t);
+  return std::array<Write, sizeof...(kType)>{
+      [](std::byte* to, int64_t stride, const T* from, int64_t n) {
+        for (int64_t i = 0; i < n; ++i) {
+          using Element = std::tuple_element_t<kType, types::Types>;
+          types::store(to + i * stride, types::cast<Element>(from[i]));
+        }
+      }...};
 }
 
 /// The operands of one launch, as elements of T, which the kernel computes in.
@@ -69,17 +85,26 @@ class Elements {
  public:
   explicit Elements(const puone_elementwise_args& args) : args_(args) {}
 
-  /// The element of operand `i` at a byte offset.
-  T read(size_t i, int64_t offset) const {
-    const bool immediate = (args_.immediate >> i & 1) != 0;
-    const void* from = immediate ? static_cast<const void*>(args_.immediates[i])
-                                 : static_cast<const std::byte*>(args_.operands[i].data) + offset;
-    return promoted(kReaders[static_cast<size_t>(args_.dtypes[i])](from));
+  /// `n` elements of operand `i`: of the row at a byte offset, from the element `first`.
+  void read(Chunk<T>& to, size_t i, int64_t offset, int64_t first, int64_t n) const {
+    const auto type = static_cast<size_t>(args_.dtypes[i]);
+    if ((args_.immediate >> i & 1) != 0) {
+      const auto* value = reinterpret_cast<const std::byte*>(args_.immediates[i]);
+      kReaders[type](to.data(), value, 0, n);
+    } else {
+      const int64_t stride = args_.operands[i].strides[0];
+      const auto* row = static_cast<const std::byte*>(args_.operands[i].data) + offset;
+      kReaders[type](to.data(), row + first * stride, stride, n);
+    }
+    promote(to, n);
   }
-  /// Writes an element of operand 0, the output.
-  void write(int64_t offset, T value) const {
-    auto* to = static_cast<std::byte*>(args_.operands[0].data) + offset;
-    kWriters[static_cast<size_t>(args_.dtypes[0])](to, promoted(value));
+  /// Writes elements of operand 0, the output.
+  void write(Chunk<T>& from, int64_t offset, int64_t first, int64_t n) const {
+    promote(from, n);
+    const int64_t stride = args_.operands[0].strides[0];
+    auto* row = static_cast<std::byte*>(args_.operands[0].data) + offset;
+    const auto type = static_cast<size_t>(args_.dtypes[0]);
+    kWriters[type](row + first * stride, stride, from.data(), n);
   }
   /// A scalar of the operator.
   T parameter(size_t i) const {
@@ -91,12 +116,13 @@ class Elements {
   static constexpr auto kReaders = readers<T>(kAll);
   static constexpr auto kWriters = writers<T>(kAll);
 
-  /// The value in the type that the operands are promoted to, where that is narrower than T.
-  T promoted(T value) const {
-    if (args_.common == args_.compute) return value;
-    std::array<std::byte, 16> element;
-    kWriters[static_cast<size_t>(args_.common)](element.data(), value);
-    return kReaders[static_cast<size_t>(args_.common)](element.data());
+  /// Rounds to the type that the operands are promoted to, where that is narrower than T.
+  void promote(Chunk<T>& elements, int64_t n) const {
+    if (args_.common == args_.compute) return;
+    const auto type = static_cast<size_t>(args_.common);
+    std::array<std::byte, kChunk * sizeof(T)> narrow;
+    kWriters[type](narrow.data(), sizeof(T), elements.data(), n);
+    kReaders[type](elements.data(), narrow.data(), sizeof(T), n);
   }
 
   const puone_elementwise_args& args_;
@@ -111,10 +137,16 @@ void run(
   constexpr size_t kOperands = sizeof...(kInput) + 1;
   std::array<const puone_operand*, kOperands> operands{};
   for (size_t i = 0; i < kOperands; ++i) operands[i] = &args.operands[i];
-  forEach<kOperands>(args.ndim, args.sizes, operands, [&](const auto& offsets) {
-    const T result = kFunction(
-        elements.read(kInput + 1, offsets[kInput + 1])..., elements.parameter(kParameter)...);
-    elements.write(offsets[0], result);
+  std::array<Chunk<T>, kOperands> chunks;
+  forEachRow<kOperands>(args.ndim, args.sizes, operands, [&](const auto& offsets, int64_t length) {
+    for (int64_t first = 0; first < length; first += kChunk) {
+      const int64_t n = std::min(kChunk, length - first);
+      (elements.read(chunks[kInput + 1], kInput + 1, offsets[kInput + 1], first, n), ...);
+      for (size_t i = 0; i < static_cast<size_t>(n); ++i) {
+        chunks[0][i] = kFunction(chunks[kInput + 1][i]..., elements.parameter(kParameter)...);
+      }
+      elements.write(chunks[0], offsets[0], first, n);
+    }
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The elements of operands with strides.
+// The elements of operands with strides, row by row: a row is what lies along dimension 0.
 #pragma once
 
 #include <array>
@@ -10,9 +10,10 @@
 
 namespace puone::host {
 
-/// Calls `visit` with the byte offset of each element in each of N operands.
+/// Calls `visit` with the byte offset of each row in each of N operands, and its number of
+/// elements. Within a row, elements are strides[0] apart.
 template <size_t N, class Visit>
-void forEach(
+void forEachRow(
     int32_t ndim,
     const int64_t* sizes,
     const std::array<const puone_operand*, N>& operands,
@@ -20,11 +21,12 @@ void forEach(
   for (int32_t d = 0; d < ndim; ++d) {
     if (sizes[d] == 0) return;
   }
+  const int64_t length = ndim == 0 ? 1 : sizes[0];
   std::array<int64_t, PUONE_MAX_DIMS> index{};
   std::array<int64_t, N> offsets{};
   while (true) {
-    visit(offsets);
-    int32_t d = 0;
+    visit(offsets, length);
+    int32_t d = 1;
     for (; d < ndim; ++d) {
       const bool carries = ++index[d] == sizes[d];
       for (size_t i = 0; i < N; ++i) {
@@ -34,7 +36,7 @@ void forEach(
       if (!carries) break;
       index[d] = 0;
     }
-    if (d == ndim) return;
+    if (d >= ndim) return;
   }
 }
 
