@@ -83,6 +83,11 @@ class Checkout:
         """Whether the table has a row for it."""
         return operator.name in self.rows
 
+    def kernels(self, name: str) -> list[str]:
+        """The kernels that the row of an overload launches."""
+        _, row = self.rows[name]
+        return [row["kernel"]] if "kernel" in row else list(row.get("kernels", []))
+
     def model(self, operator: Operator) -> Model:
         """What the row of an existing operator says. Raises SkeletonError if it is no model."""
         if not self.has(operator):

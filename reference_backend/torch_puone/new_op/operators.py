@@ -115,6 +115,12 @@ def find(name: str) -> Operator:
     return _operator(name, wanted[0])
 
 
+def forms(name: str) -> list[str]:
+    """The overloads of one operator: functional, in-place and out. Empty if aten has no `name`."""
+    groups = (_names(group) for group in _table().groups)
+    return next((sorted(names) for names in groups if name in names), [])
+
+
 def _members(group: NativeFunction | NativeFunctionsGroup) -> list[NativeFunction]:
     return [group] if isinstance(group, NativeFunction) else list(group.functions())
 

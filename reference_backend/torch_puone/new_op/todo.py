@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .checkout import Checkout
-from .operators import SkeletonError, find
+from .operators import SkeletonError, find, forms
 
 _MOST = 1_000_000
 
@@ -33,10 +33,16 @@ def missing(report: Path) -> list[str]:
 
 
 def _what_to_do(name: str, checkout: Checkout | None) -> str:
+    if checkout is not None:
+        for form in forms(name):
+            if form in checkout.rows:
+                return _row_is_there(checkout.kernels(form))
     try:
-        operator = find(name)
+        return f"python -m torch_puone.new_op aten::{find(name).functional}"
     except SkeletonError as error:
         return str(error)
-    if checkout is not None and checkout.has(operator):
-        return "has a row already; see why it is not used"
-    return f"python -m torch_puone.new_op aten::{operator.functional}"
+
+
+def _row_is_there(kernels: list[str]) -> str:
+    write = f"write {' and '.join(kernels)} in the driver, or " if kernels else ""
+    return f"has a row already; {write}see why it is not used"
