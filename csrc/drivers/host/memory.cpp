@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "drivers/host/memory.h"
 
+#include <sys/mman.h>
+
 #include <cstdlib>
 #include <iterator>
 
 #include "drivers/common/error.h"
 
 namespace puone::host {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+} // namespace
 
 Memory::~Memory() {
   for (const auto& [address, block] : blocks_) std::free(reinterpret_cast<void*>(address));
@@ -22,10 +29,13 @@ void* Memory::allocate(puone_memory_kind kind, size_t bytes) {
         humanBytes(bytes).c_str(),
         humanBytes(kTotal - used_).c_str());
   }
+  // The first access to each page of a large block costs more than the work on it.
+  const size_t alignment = bytes < kHugePage ? kAlignment : kHugePage;
   void* block = nullptr;
-  if (bytes > SIZE_MAX - kAlignment || posix_memalign(&block, kAlignment, bytes) != 0) {
+  if (bytes > SIZE_MAX - alignment || posix_memalign(&block, alignment, bytes) != 0) {
     fail(PUONE_OUT_OF_MEMORY, "the host has not %s left", humanBytes(bytes).c_str());
   }
+  if (alignment == kHugePage) madvise(block, bytes, MADV_HUGEPAGE); // as a wish: it may fail
   blocks_.emplace(reinterpret_cast<uintptr_t>(block), Block{bytes, kind});
   if (on_device) used_ += bytes;
   return block;
