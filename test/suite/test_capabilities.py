@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from inspect import getsource
 from typing import NoReturn
 
 import pytest
@@ -230,3 +231,13 @@ def test_a_broken_capability_excuses_nothing_and_blocks_the_level_that_demands_i
     assert [str(blocker) for blocker in core.blockers] == [
         "capability generator is broken, and the level demands it: its probe hung"
     ]
+
+
+def test_a_probe_that_waits_for_loading_has_the_time_for_it() -> None:
+    """Else it is killed, and the capability called broken, while it waits as it may."""
+    waiting = {
+        name for name, probe in PROBES.items() if "deadlines.startup" in getsource(probe.body)
+    }
+    assert waiting >= {"collectives", "ipc"}
+    assert {name for name in waiting if not PROBES[name].loads} == set()
+    assert probes.check_of("collectives", 60).deadline == probes.PROBE_DEADLINE + 60

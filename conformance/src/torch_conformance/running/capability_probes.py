@@ -49,7 +49,8 @@ class Probe:
     """A pattern of messages that mean absent, besides those of any refusal."""
     attempts: int = 1
     loads: bool = False
-    """Whether it starts a process that loads the backend, which takes as long as loading does."""
+    """Whether it starts a process that loads the backend, or loads as much itself: it may take as
+    much longer as the descriptor gives to loading."""
 
     @property
     def file(self) -> str:
@@ -547,7 +548,7 @@ def _backend_meta(dev: Device) -> bool:
     return True
 
 
-@probe("collectives")
+@probe("collectives", loads=True)
 def _collectives(dev: Device) -> bool:
     import torch.distributed as dist
 
@@ -577,7 +578,7 @@ def _sum_of_ranks(rank: Rank) -> float:
         return tensor.item()
 
 
-@probe("ipc", refusals=r"_share_fd_: only available on CPU")
+@probe("ipc", refusals=r"_share_fd_: only available on CPU", loads=True)
 def _ipc(dev: Device) -> bool:
     if dev.descriptor.single_process:
         return False
@@ -654,7 +655,7 @@ def _graphs(dev: Device) -> bool:
 
 
 # Inductor asks a table for the device type; what a backend raises instead names a reason.
-@probe("compile", refusals=r"KeyError: '\w+'|NotImplementedError: ")
+@probe("compile", refusals=r"KeyError: '\w+'|NotImplementedError: ", loads=True)
 def _compile(dev: Device) -> bool:
     import torch
 
