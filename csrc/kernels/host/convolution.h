@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <numeric>
+#include <type_traits>
+#include <vector>
 
 #include "kernels/args/convolution.h"
 #include "kernels/compute.h"
@@ -308,32 +310,109 @@ class Convolution {
     Gemm<T>::multiply(left, right, tile, depth, rows.sums, rows.pitch, true, scratch);
   }
 
-  /// Adds the taps one after the other, each along whole runs of positions.
+  /// Adds kTaps taps, from `from` on, to `count` positions.
+  template <int kTaps, class Step>
+  static void addTaps(
+      T* to,
+      int64_t count,
+      const unsigned char* from,
+      Step step,
+      int64_t tap_step,
+      const T* weights) {
+    T weight[kTaps];
+    std::copy_n(weights, kTaps, weight);
+#pragma GCC ivdep
+    for (int64_t x = 0; x < count; ++x) {
+      T sum = to[x];
+      for (int t = 0; t < kTaps; ++t) {
+        sum += weight[t] * valueAt<T, E>(from + t * tap_step * kSize, x * step);
+      }
+      to[x] = sum;
+    }
+  }
+
+  /// Adds the taps along x to positions that have all of them. `from` is the first one's source.
+  template <class Step>
+  void addInner(
+      T* to, int64_t count, const unsigned char* from, Step step, const T* weights) const {
+    const int64_t taps = args_.window.taps[2], tap_step = args_.window.tap_step[2];
+    int64_t t = 0;
+    for (; t + 3 <= taps; t += 3) {
+      addTaps<3>(to, count, from + t * tap_step * kSize, step, tap_step, weights + t);
+    }
+    for (; t < taps; ++t) {
+      addTaps<1>(to, count, from + t * tap_step * kSize, step, tap_step, weights + t);
+    }
+  }
+
+  /// Adds the taps along x to the positions from `first` on in a row, of a row of the source.
+  void addRow(
+      T* to, int64_t count, int64_t first, const unsigned char* source, const T* weights) const {
+    const puone_window& window = args_.window;
+    const int64_t step = window.position_step[2], tap_step = window.tap_step[2];
+    const int64_t size = window.source[2];
+    const int64_t start = first * step + window.offset[2];
+    const int64_t reach = (window.taps[2] - 1) * tap_step;
+    const int64_t lowest = start + std::min<int64_t>(0, reach);
+    const int64_t highest = start + std::max<int64_t>(0, reach);
+    const int64_t begin = std::min(count, lowest < 0 ? (step - 1 - lowest) / step : int64_t{0});
+    const int64_t end =
+        highest >= size ? begin : std::clamp((size - 1 - highest) / step + 1, begin, count);
+    const auto edge = [&](int64_t from, int64_t until) {
+      for (int64_t x = from; x < until; ++x) {
+        for (int64_t t = 0; t < window.taps[2]; ++t) {
+          const int64_t at = start + x * step + t * tap_step;
+          if (at >= 0 && at < size) to[x] += weights[t] * valueAt<T, E>(source, at);
+        }
+      }
+    };
+    edge(0, begin);
+    const unsigned char* const inner = source + (start + begin * step) * kSize;
+    // Known steps make vectors.
+    if (step == 1) {
+      addInner(to + begin, end - begin, inner, std::integral_constant<int64_t, 1>(), weights);
+    } else if (step == 2) {
+      addInner(to + begin, end - begin, inner, std::integral_constant<int64_t, 2>(), weights);
+    } else {
+      addInner(to + begin, end - begin, inner, step, weights);
+    }
+    edge(end, count);
+  }
+
+  /// Adds the taps row by row, each along all of a row's positions.
   void slide(Rows<E>& rows, const Tile& tile, int64_t image) const {
-    const unsigned char* source = sourceOf(image);
-    const int64_t stride = args_.window.position_step[2];
-    const Index position(tile.column, args_.window.positions);
+    const puone_window& window = args_.window;
+    const unsigned char* const source = sourceOf(image);
+    std::vector<T> weights(static_cast<size_t>(taps_));
     for (int64_t i = 0; i < tile.rows; ++i) {
-      T* sums = rows.sums + i * rows.pitch;
       for (int64_t t = 0; t < taps_; ++t) {
-        const Index tap(t, args_.window.taps);
-        const T weight = valueAt<T, E>(
+        weights[static_cast<size_t>(t)] = valueAt<T, E>(
             weightOf(image),
-            (tile.row + i) * args_.weight_row_stride + dot(tap, args_.weight_tap_strides));
-        forRuns(args_.window, tap, position, tile.columns, [&](const Run& run) {
-          T* to = sums + run.first;
-          if (stride == 1) {
-            for (int64_t x = 0; x < run.count; ++x) {
-              to[x] += weight * valueAt<T, E>(source, run.source + x);
-            }
-          } else {
-            for (int64_t x = 0; x < run.count; ++x) {
-              to[x] += weight * valueAt<T, E>(source, run.source + x * stride);
-            }
+            (tile.row + i) * args_.weight_row_stride +
+                dot(Index(t, window.taps), args_.weight_tap_strides));
+      }
+      T* const sums = rows.sums + i * rows.pitch;
+      Index position(tile.column, window.positions);
+      for (int64_t done = 0; done < tile.columns; position.nextRow(window.positions)) {
+        const int64_t count = std::min(tile.columns - done, window.positions[2] - position.x);
+        const T* along_x = weights.data();
+        for (int64_t tz = 0; tz < window.taps[0]; ++tz) {
+          const int64_t z = sourceAt(0, position.z, tz);
+          for (int64_t ty = 0; ty < window.taps[1]; ++ty, along_x += window.taps[2]) {
+            const int64_t y = sourceAt(1, position.y, ty);
+            if (z < 0 || z >= window.source[0] || y < 0 || y >= window.source[1]) continue;
+            const int64_t row = (z * window.source[1] + y) * window.source[2];
+            addRow(sums + done, count, position.x, source + row * kSize, along_x);
           }
-        });
+        }
+        done += count;
       }
     }
+  }
+
+  int64_t sourceAt(int d, int64_t position, int64_t tap) const {
+    const puone_window& window = args_.window;
+    return position * window.position_step[d] + window.offset[d] + tap * window.tap_step[d];
   }
 
   const puone_convolution_args& args_;
