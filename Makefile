@@ -139,6 +139,10 @@ test-all: $(TESTS) $(DOCS) build-all-tests $(NODE_MODULES) $(CHROMIUM) ## run th
 	@echo "running all tests: about 40 min on 2 cores"
 	$(PYTHON) -m pytest test -n $(TEST_WORKERS) $(IN_FILES) $(PYTEST_ARGS)
 
+.PHONY: demo
+demo: build/.compiler $(SUITE) ## write a backend, build it, run the suite's first checks, add kernels, compile a model: minutes
+	$(PYTHON) examples/demo/demo.py
+
 .PHONY: scaffold
 scaffold: $(TESTS) ## write a backend's repository, build it and run the suite on it, 20 min on 2 cores
 	$(PYTHON) -m pytest test/scaffold/test_to_core.py $(PYTEST_ARGS)

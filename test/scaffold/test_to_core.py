@@ -11,19 +11,17 @@ import os
 import re
 import subprocess
 import sysconfig
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from demo import environment
 from scaffolding import ROOT
 
 DOCUMENT = (ROOT / "docs/own-backend.md").read_text()
 # The environment is that of the tests, whose packages are linked: nothing is downloaded.
 PREPARED = ("python3 -m venv ", ". venv/", "pip install ")
 CORE_OR_MORE = ("Core", "Inference", "Training", "Multi-device", "Distributed training", "Compile")
-# What must not be there beside the new backend, or is installed here as a vendor installs it.
-OURS = re.compile(r".*puone.*|.*conformance.*|__editable__.*|__pycache__")
 
 
 def commands() -> Iterator[str]:
@@ -32,17 +30,6 @@ def commands() -> Iterator[str]:
     for line in block.splitlines():
         assert line.startswith("$ ")
         yield line[2:]
-
-
-def environment(directory: Path) -> Path:
-    """A virtual environment with the packages of this one except those of this project."""
-    venv.create(directory, with_pip=False)
-    base = {"base": str(directory), "platbase": str(directory)}
-    packages = Path(sysconfig.get_path("purelib", vars=base))
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        if not OURS.fullmatch(path.name):
-            (packages / path.name).symlink_to(path)
-    return directory
 
 
 class Shell:
