@@ -103,9 +103,13 @@ def test_a_backend_that_could_not_be_loaded_has_a_page(model: Model) -> None:
 
 
 def test_what_was_bad_in_the_run_before_is_named_and_not_told_again() -> None:
+    told: list[dict[str, str | dict[str, Any]]] = [
+        {BROKEN: WRONG},
+        {BROKEN: WRONG, CRASHED: "crash"},
+    ]
     nights = [
         report(outcomes=outcomes, started=f"2026-11-0{day}T02:00:00+00:00")
-        for day, outcomes in enumerate(({BROKEN: WRONG}, {BROKEN: WRONG, CRASHED: "crash"}), 1)
+        for day, outcomes in enumerate(told, 1)
     ]
     model = dashboard_oracle.model(nights)
     first, second = (of(model, night(model, Key("cpu", "2.13"), n)).data for n in range(2))

@@ -23,6 +23,7 @@ from torch._inductor.codegen.common import (
     TensorArg,
 )
 from torch._inductor.codegen.simd import IterationRangesEntry, IterationRangesRoot, SIMDKernel
+from torch._inductor.utils import prefix_is_reduction
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 from torch.utils._sympy.printers import CppPrinter
@@ -306,7 +307,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
             of = computed(src_dtype if kind in ("max", "min") else dtype)
             reduction = _fold(kind, of, names, value)
         elif kind in ("argmax", "argmin"):
-            (tree,) = (tree for tree in self.range_trees if tree.is_reduction)
+            (tree,) = (tree for tree in self.range_trees if prefix_is_reduction(tree.prefix))
             reduction = _position(kind, computed(src_dtype), names, value, tree.name)
         elif kind in ("welford_reduce", "welford_combine"):
             reduction = _moments(kind, computed(dtype), names, value)
@@ -427,7 +428,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
 
     def _outer_trees(self) -> list[IterationRangesRoot]:
         """Innermost first."""
-        return [tree for tree in self.range_trees if not tree.is_reduction]
+        return [tree for tree in self.range_trees if not prefix_is_reduction(tree.prefix)]
 
     def _inner(self) -> tuple[list[IterationRangesEntry], int | None]:
         """The variables of the innermost tree, and the length of the rows that fit them."""
@@ -464,7 +465,9 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
     def _grid(self, name: str) -> list[str]:
         """What a launch of the kernel that Python calls so says of the grid."""
         outer = [self._numel_in_python(name, tree) for tree in self._outer_trees()]
-        reduced = [tree for tree in self.range_trees if tree.is_reduction and self.reduces]
+        reduced = [
+            tree for tree in self.range_trees if prefix_is_reduction(tree.prefix) and self.reduces
+        ]
         work = [self._numel_in_python(name, tree) for tree in reduced]
         numbers = {"count": " * ".join(outer) or "1", "work": " * ".join(work) or "0"}
         return [each.format(**numbers) for each in self.grid]
@@ -519,7 +522,7 @@ class PuoneKernel(SIMDKernel[CSEVariable]):
         reduced = [
             each.symbol()
             for each in self.range_tree_nodes.values()
-            if each.is_reduction and each.divisor == 1
+            if prefix_is_reduction(each.prefix) and each.divisor == 1
         ]
 
         def dense(symbols: list[sympy.Symbol]) -> int:

@@ -146,7 +146,7 @@ def _attention(dev: Device, rounds: int) -> Iterator[Row]:
     torch.manual_seed(0)
     cpu = torch.randn(1, 8, 1024, 64)
     there = cpu.to(dev.device())
-    functions = {
+    functions: dict[str, Callable[[Tensor], Tensor]] = {
         "attention": partial(forward, False),
         "causal attention": partial(forward, True),
         "attention, forward and backward": both,
