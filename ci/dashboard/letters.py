@@ -47,7 +47,7 @@ class Letters:
             if spell.first > end:
                 told.append((ABSENT, end))
             letter = self._letter(spell.outcome, spell.evidence)
-            if not told or told[-1][0] != letter:  # as bad or not makes another spell
+            if not told or told[-1][0] != letter:  # what is bad is not said here
                 told.append((letter, spell.first))
             end = spell.last + 1
         return [*told, (ABSENT, end)] if end < runs else told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The newest nights of a series, for the time axis of the first page."""
+"""The newest days of a series, for the time axis of the first page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Night(NamedTuple):
 
 @dataclass(frozen=True)
 class Calendar:
-    """The nights from the first to the newest one that is shown, and how each series did."""
+    """The days from the first to the newest one that is shown, and how each series did."""
 
     nights: tuple[Night, ...]
     series: Mapping[Key, tuple[Spell, ...]]
@@ -35,7 +35,7 @@ class Calendar:
 
 
 def calendar(model: Model) -> Calendar:
-    """The newest nights of every series; empty without runs."""
+    """The newest days of every series; empty without runs."""
     every = [run.started.date() for s in model.series.values() for run in (*s.runs, *s.others)]
     if not every:
         return Calendar((), {})

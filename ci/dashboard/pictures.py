@@ -20,7 +20,7 @@ Words = Mapping[str, Word] | Mapping[str, Standing]
 
 
 class Dated(Protocol):
-    """What a cell of a strip stands for: a run, or a night."""
+    """What a cell of a strip stands for: a run, or a day."""
 
     @property
     def started(self) -> datetime:
@@ -34,7 +34,7 @@ CELL, LONGEST = 12, 480
 
 
 def strip(runs: Sequence[Dated], spells: Sequence[Spell], words: Words = OUTCOMES) -> Markup:
-    """How something came out in every run of a series or in every night, oldest left.
+    """How something came out in every run of a series or on every day, oldest left.
 
     Good is a low line, bad as high as the strip, what was not asked a thin line; a line below it
     says CPU fallback. Few runs are cells, many run together.

@@ -80,7 +80,7 @@ KINDS = {
     "other": Word("mute", "other change", "It is neither better nor worse than before."),
 }
 
-#: How a series did in a night.
+#: How a series did on a day.
 NIGHTS = {
     "fine": Word("good", "nothing unexpected", "A whole run without an unexpected result."),
     "bad": Word("bad", "unexpected results", "A whole run with unexpected results."),

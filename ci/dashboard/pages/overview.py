@@ -194,7 +194,7 @@ def _entry(model: Model, series: Series, run: Run) -> Entry:
 
 
 def worse(model: Model) -> dict[Key, int]:
-    """How many checks got worse in the column of a series, if that is of the newest night."""
+    """How many checks got worse in the column of a series, if that is of the newest nightly run."""
     return {
         key: sum(
             change.kind == "regression" and change.run == len(series.runs) - 1
