@@ -412,7 +412,7 @@ class RelayFake:
             wrong.append("conclusion")
         if bool(workflow.get("completed_at")) != is_completed:
             wrong.append("completed_at")
-        # Only what is told once says both.
+        # A nightly run sends one report, at its end, with both times.
         is_told_once = is_completed and body.get("event_type") in NIGHTLY
         if bool(workflow.get("started_at")) == (is_completed and not is_told_once):
             wrong.append("started_at")

@@ -46,7 +46,8 @@ def document(model: Model, id: str) -> dict[str, Any]:
 
 
 def courses(told: dict[str, Any], id: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """What is told of a check in each series, with texts and letters put in."""
+    """What the document says of a check in each series, with texts and outcomes in place of
+    indices and letters."""
     named = {
         ":".join(filter(None, (told["topic"], one["name"]))): one
         for group in told["groups"]

@@ -13,7 +13,8 @@ import yaml
 
 from workflow_runner.mistakes import Mistake
 
-# Whoever causes these has no right to write: they read unless the workflow says something else.
+# Events that people without write access can cause: their jobs may only read caches, unless the
+# workflow says otherwise.
 LOW_TRUST = {"issue_comment", "issues", "pull_request_target", "workflow_run"}
 _LINE = re.compile(r"^ *cache-mode:.*\n", re.MULTILINE)
 
