@@ -59,6 +59,27 @@ PUONE_FN T biasOf(const unsigned char* element) {
   }
 }
 
+/// Calls f(Type<E>()) with a type of query, key and value. False if `dtype` is none of these.
+template <class F>
+PUONE_FN bool visitFloats(int32_t dtype, const F& f) {
+  switch (dtype) {
+    case PUONE_FLOAT16:
+      f(Type<Half>());
+      return true;
+    case PUONE_BFLOAT16:
+      f(Type<BFloat16>());
+      return true;
+    case PUONE_FLOAT32:
+      f(Type<float>());
+      return true;
+    case PUONE_FLOAT64:
+      f(Type<double>());
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// The mask of one head; there is none if `data` is null.
 struct Mask {
   const unsigned char* data;
@@ -73,17 +94,10 @@ struct Mask {
   /// Calls f(Type<M>()) with the type of the elements.
   template <class F>
   PUONE_FN void visit(const F& f) const {
-    switch (dtype) {
-      case PUONE_BOOL:
-        return f(Type<Bool>());
-      case PUONE_FLOAT16:
-        return f(Type<Half>());
-      case PUONE_BFLOAT16:
-        return f(Type<BFloat16>());
-      case PUONE_FLOAT32:
-        return f(Type<float>());
-      default:
-        return f(Type<double>());
+    if (dtype == PUONE_BOOL) {
+      f(Type<Bool>());
+    } else {
+      visitFloats(dtype, f);
     }
   }
 };
@@ -209,17 +223,9 @@ void withAttentionType(const puone_attention_args& args, const Body& body) {
     throw std::invalid_argument("attention's mask is bool, float32 or of the queries' type");
   }
   if (args.batch == 0 || args.heads == 0) return;
-  switch (args.dtype) {
-    case PUONE_FLOAT16:
-      return body(Type<Half>());
-    case PUONE_BFLOAT16:
-      return body(Type<BFloat16>());
-    case PUONE_FLOAT32:
-      return body(Type<float>());
-    case PUONE_FLOAT64:
-      return body(Type<double>());
+  if (!visitFloats(args.dtype, body)) {
+    throw std::invalid_argument("attention does not compute in this dtype");
   }
-  throw std::invalid_argument("attention does not compute in this dtype");
 }
 
 } // namespace puone::kernels::PUONE_ISA::attending

@@ -21,6 +21,7 @@ from ci.dashboard.model import Check, Course, Key, Result
 from ci.dashboard.page import File, Page
 from ci.dashboard.pages.search import EVIDENCE
 from ci.dashboard.render import encode
+from ci.dashboard.texts import cut
 from ci.document import Natural, Part
 from torch_conformance.spec.outcome import Outcome
 
@@ -195,8 +196,9 @@ class _Said:
 
 
 def _said(result: Result) -> SaidPart:
-    texts = {name: getattr(result, name) or "" for name in ("message", "reason", "repro")}
-    left_out = sum(max(len(text) - MAX_TEXT, 0) for text in texts.values())
-    found: dict[str, Any] = {name: text[:MAX_TEXT] for name, text in texts.items()}
-    found |= {"fallbacks": result.fallbacks, "waiver": result.waiver, "left_out": left_out}
+    names = ("message", "reason", "repro")
+    cuts = {name: one for name in names if (one := cut(getattr(result, name), MAX_TEXT))}
+    found: dict[str, Any] = {name: one.text for name, one in cuts.items()}
+    found |= {"fallbacks": result.fallbacks, "waiver": result.waiver}
+    found["left_out"] = sum(one.left_out for one in cuts.values())
     return SaidPart(**{name: value for name, value in found.items() if value})

@@ -7,6 +7,7 @@ from; of a check without one it is what happened to it.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -111,11 +112,17 @@ def _place(root: Path | None, requirement: Requirement) -> dict[str, Any] | None
     path = FOLDER / f"{requirement.surface}.yaml"
     try:
         inside = path.resolve().relative_to(root.resolve())
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = _lines(path)
     except (OSError, ValueError):
         return None
-    found = (n for n, line in enumerate(lines, 1) if line.strip() == f"{requirement.id}:")
     return {
         "artifactLocation": {"uri": quote(inside.as_posix())},
-        "region": {"startLine": next(found, 1)},
+        "region": {"startLine": lines.get(f"{requirement.id}:", 1)},
     }
+
+
+@functools.cache
+def _lines(path: Path) -> dict[str, int]:
+    """The number of the first line with each text, for a chapter of which many results are."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return {line.strip(): number for number, line in reversed(list(enumerate(lines, 1)))}

@@ -437,17 +437,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> differentiableBackward(
     const Tensor& query,
     const Tensor& key,
     const Tensor& value,
-    const Tensor& attn_bias,
+    const AttentionInputs& inputs,
     const Tensor& logsumexp,
-    double dropout_p,
-    bool is_causal,
     const Tensor& philox_seed,
-    const Tensor& philox_offset,
-    std::optional<double> scale) {
+    const Tensor& philox_offset) {
   Tensor factors;
-  AttentionInputs inputs(query, key, value, attn_bias, dropout_p, is_causal, scale);
   const puone_attention_args& args = inputs.args;
-  if (dropout_p > 0) {
+  if (args.dropout > 0) {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
     factors = dropoutFactors(inputs, philox_seed, philox_offset);
   }
@@ -469,7 +465,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> differentiableBackward(
                  ? scores.masked_fill(inputs.bias.logical_not(), kNothing)
                  : scores.add(inputs.bias);
   }
-  if (is_causal) {
+  if (args.causal != 0) {
     const Tensor seen = query.new_ones({args.queries, args.keys}, ScalarType::Bool).tril();
     scores = scores.masked_fill(seen.logical_not(), kNothing);
   }
@@ -515,13 +511,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> fusedAttentionBackwardWithAutograd(
         query,
         key,
         value,
-        attn_bias,
+        {query, key, value, attn_bias, dropout_p, is_causal, scale},
         logsumexp,
-        dropout_p,
-        is_causal,
         philox_seed,
-        philox_offset,
-        scale);
+        philox_offset);
   }
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   return at::_ops::_scaled_dot_product_fused_attention_overrideable_backward::call(

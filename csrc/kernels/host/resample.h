@@ -84,26 +84,17 @@ class Rows {
     const int64_t in = plane * sums_.from_extent.plane();
     const auto stored = sums_.stored;
     const unsigned char* const from = sums_.from;
-    bool first = true;
+    std::fill_n(added, width, Sum{});
     for (auto tap_z = z_.begin(z); tap_z != z_.end(z); ++tap_z) {
       for (auto tap_y = y_.begin(y); tap_y != y_.end(y); ++tap_y) {
         const int64_t row = in + (tap_z->index * sums_.from_extent.y + tap_y->index) * width;
         const auto weight = static_cast<W>(tap_z->weight * tap_y->weight);
-        if (first) {
 #pragma GCC ivdep
-          for (int64_t i = 0; i < width; ++i) {
-            added[i] = addedTo(Sum{}, stored.load(from, row + i), weight);
-          }
-        } else {
-#pragma GCC ivdep
-          for (int64_t i = 0; i < width; ++i) {
-            added[i] = addedTo(added[i], stored.load(from, row + i), weight);
-          }
+        for (int64_t i = 0; i < width; ++i) {
+          added[i] = addedTo(added[i], stored.load(from, row + i), weight);
         }
-        first = false;
       }
     }
-    if (first) std::fill_n(added, width, Sum{});
     const int64_t done = x_.width == 1   ? uniform<1>(index, added)
                          : x_.width == 2 ? uniform<2>(index, added)
                          : x_.width == 4 ? uniform<4>(index, added)
