@@ -41,16 +41,16 @@ def _is_on(device: str, args: Any) -> bool:
     )
 
 
-def _or_called(
-    device: str, overload: torch._ops.OpOverload, lowering: Callable[..., Any]
-) -> Callable[..., Any]:
+def _call_where(overload: torch._ops.OpOverload, when: Callable[..., bool]) -> None:
+    """Where `when` holds for the arguments, graphs call the operator, which is not lowered."""
+    lowering = lowerings[overload]
     called = fallback_handler(overload, add_to_fallback_set=False)
 
     @functools.wraps(lowering)
     def lowered(*args: Any, **kwargs: Any) -> Any:
-        return (called if _is_on(device, (args, kwargs)) else lowering)(*args, **kwargs)
+        return (called if when(*args, **kwargs) else lowering)(*args, **kwargs)
 
-    return lowered
+    lowerings[overload] = lowered
 
 
 def leave_to_operators(device: str) -> None:
@@ -59,7 +59,7 @@ def leave_to_operators(device: str) -> None:
     missing = [name for name in (*names, *OTHERS) if name not in FUNCTIONS]
     for overload in _overloads(missing):
         if overload in lowerings:
-            lowerings[overload] = _or_called(device, overload, lowerings[overload])
+            _call_where(overload, lambda *args, **kwargs: _is_on(device, (args, kwargs)))
 
 
 def leave_types_to_operators(device: str) -> None:
@@ -81,17 +81,13 @@ def call_pow_with_numbers(device: str) -> None:
     Inductor calls the operator for integers, but expands the number to the other's shape before,
     and no operator takes a tensor of another device then.
     """
-    overload = _ATEN.pow.Tensor_Tensor
-    lowering = lowerings[overload]
-    called = fallback_handler(overload, add_to_fallback_set=False)
 
-    @functools.wraps(lowering)
-    def lowered(base: Any, exponent: Any) -> Any:
+    def is_mixed(base: Any, exponent: Any) -> bool:
         devices = {ir.get_device_type(operand) for operand in (base, exponent)}
         real = any(operand.get_dtype().is_floating_point for operand in (base, exponent))
-        return (called if devices == {device, "cpu"} and not real else lowering)(base, exponent)
+        return devices == {device, "cpu"} and not real
 
-    lowerings[overload] = lowered
+    _call_where(_ATEN.pow.Tensor_Tensor, is_mixed)
 
 
 def keep_layouts(device: str) -> None:

@@ -266,7 +266,7 @@ def any_form_of_attention_is_math() -> None:
     plant(torch.nn.functional, "scaled_dot_product_attention", composite)
 
 
-@lie("OP-041", "operator/attention_dropout_again operator/attention_dropout_gradient:*")
+@lie("OP-043", "operator/attention_dropout_again operator/attention_dropout_gradient:*")
 def attention_draws_again_for_its_gradient(name: str, call: Call, args: Any, kwargs: Any) -> Any:
     """The backward pass of attention with dropout drops other weights than the forward pass."""
     if name == f"{_FUSED}_backward" and args[12] > 0:

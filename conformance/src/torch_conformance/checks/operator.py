@@ -1145,7 +1145,7 @@ def attention_drops_other_weights_each_time(dev: Device) -> None:
     assert len(torch.unique(rows, dim=0)) == len(rows), "two queries drop the same keys"
 
 
-@check("operator/attention_dropout_again", "OP-041")
+@check("operator/attention_dropout_again", "OP-043")
 def attention_drops_the_same_weights_in_its_gradient(dev: Device) -> None:
     """The gradient of the values is made of the weights that the forward pass has left."""
     torch.manual_seed(3)
@@ -1153,7 +1153,7 @@ def attention_drops_the_same_weights_in_its_gradient(dev: Device) -> None:
     dev.assert_close(sums, weights.sum(1), rtol=1e-4, atol=1e-5)
 
 
-@check("operator/attention_dropout_gradient", "OP-041", cases=("query", "key", "value"))
+@check("operator/attention_dropout_gradient", "OP-043", cases=("query", "key", "value"))
 def gradients_of_attention_with_dropout_agree(dev: Device, case: str) -> None:
     """The gradient of attention with dropout is that of the function it has just computed.
 
