@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Hashable, Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -45,10 +46,16 @@ Time = Annotated[
         description="In UTC.",
     ),
 ]
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 #: True, or left out; the class must call `only_true`.
 Flag = Annotated[bool, msgspec.Meta(extra_json_schema={"const": True})] | msgspec.UnsetType
 #: For an array in which nothing stands twice; the class must call `once`.
 UNIQUE = msgspec.Meta(extra_json_schema={"uniqueItems": True})
+
+
+def stamp(moment: datetime) -> str:
+    """A time in UTC as a `Time`, in whole seconds."""
+    return moment.strftime(TIME_FORMAT)
 
 
 def one_of(*words: str) -> msgspec.Meta:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from ci.dashboard.model import Blocker, Key, Result, Run, Series, Step
-from ci.document import Natural, Part, Positive, Time, one_of
+from ci.document import Natural, Part, Positive, Time, one_of, stamp
 
 NAMESPACE = "urn:torch-conformance:dashboard"
 
@@ -120,7 +120,7 @@ def of_run(run: Run) -> RunPart:
 
 def moment(run: Run) -> str:
     """When it started."""
-    return run.started.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return stamp(run.started)
 
 
 def of_result(result: Result, limit: int | None = None) -> dict[str, Any]:

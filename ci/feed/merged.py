@@ -19,6 +19,7 @@ from github.PullRequest import PullRequest
 from github.Repository import Repository
 
 from ci import changed_files
+from ci.document import stamp
 from ci.feed.entry import Merged
 from ci.github.event import PushEvent
 from ci.github.pull_request import files_of
@@ -63,13 +64,14 @@ def _changes(repo: Repository, commit: Commit) -> Iterator[Merged]:
     message = commit.commit.message
     pulls = [pull for pull in commit.get_pulls() if _merged_here(repo, pull)]
     for pull in pulls:
-        merged_at = f"{pull.merged_at:%Y-%m-%dT%H:%M:%SZ}"
+        assert pull.merged_at is not None  # _merged_here()
+        merged_at = stamp(pull.merged_at)
         changed = files_of(pull).files
         sha = pull.merge_commit_sha or commit.sha
         reverts = _reverts(message)
         yield Merged(pull.number, pull.title, pull.html_url, sha, merged_at, reverts, changed)
     if not pulls and (claimed := _claimed(repo, message)):
-        committed = f"{commit.commit.committer.date:%Y-%m-%dT%H:%M:%SZ}"
+        committed = stamp(commit.commit.committer.date)
         changed = changed_files.from_rest([file.raw_data for file in commit.files])
         title = message.split("\n", 1)[0].strip() or claimed.title
         reverts = _reverts(message)

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import UNSET, Meta, UnsetType
 
 from ci import document
-from ci.document import Natural, Part, Time, one_of
+from ci.document import Natural, Part, Time, one_of, stamp
 from ci.errors import CiError
 from ci.relay.dispatch import Dispatch
 from ci.relay.results import Results
@@ -168,11 +168,6 @@ def ended(dispatch: Dispatch, job: Job, now: datetime, ending: Ending) -> dict[s
         artifact_url=ending.artifact_url or UNSET,
     )
     return _body(dispatch, workflow)
-
-
-def stamp(time: datetime) -> str:
-    """A time in UTC as the relay writes it, in whole seconds."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _body(dispatch: Dispatch, workflow: InProgress | Completed) -> dict[str, Any]:

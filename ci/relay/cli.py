@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from ci.document import TIME_FORMAT, stamp
 from ci.errors import CiError, Exit
 from ci.github import access, actions, event
 from ci.output import say, show
@@ -161,7 +162,7 @@ def _payload(args: argparse.Namespace) -> int:
         "pull": str(found.pull or ""),
         "torch": found.torch,
         "delivery_id": found.delivery_id,
-        "started_at": callback.stamp(_now()),
+        "started_at": stamp(_now()),
     }
     for name, value in outputs.items():
         actions.set_output(name, value)
@@ -198,7 +199,7 @@ def _callback(args: argparse.Namespace) -> int:
     if told == client.ENDED and now - started >= callback.PATIENCE:
         raise CiError(
             f"{job.name}: the result came too late: the relay had ended the job, most likely as "
-            f"timed out {callback.PATIENCE.seconds // 3600} hours after {callback.stamp(started)}; "
+            f"timed out {callback.PATIENCE.seconds // 3600} hours after {stamp(started)}; "
             "run the job again"
         )
     if problem:
@@ -210,7 +211,7 @@ def _started(said: datetime | None, found: Results | None, job: Job, now: dateti
     """When the job began. The given time may be that of the first attempt, whose jobs are not all
     run again."""
     if said and said > now:
-        raise CiError(f"--started-at {callback.stamp(said)} is not over yet")
+        raise CiError(f"--started-at {stamp(said)} is not over yet")
     first = said if job.run_attempt == "1" else None
     of_reports = found.started if found and found.started and found.started <= now else None
     return first or of_reports or now
@@ -270,7 +271,7 @@ def _now() -> datetime:
 
 def _time(text: str) -> datetime:
     try:
-        at = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+        at = datetime.strptime(text, TIME_FORMAT)
     except ValueError:
         raise CiError(
             f"--started-at {text[:40]!r} is not a time like 2026-11-26T04:23:00Z"

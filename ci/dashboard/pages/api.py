@@ -15,7 +15,7 @@ from ci.dashboard.page import File
 from ci.dashboard.pages import compare
 from ci.dashboard.pairs import Pair
 from ci.dashboard.render import encode
-from ci.document import Part, Time
+from ci.document import Part, Time, stamp
 
 if TYPE_CHECKING:
     from ci.dashboard.read import Model
@@ -119,7 +119,7 @@ def kinds() -> list[str]:
 def index(model: Model) -> Document:
     """What there is; paths are from the root of the site."""
     return Document(
-        newest=f"{model.newest:%Y-%m-%dT%H:%M:%SZ}" if model.newest else None,
+        newest=stamp(model.newest) if model.newest else None,
         documents={name: paths.api(path) for name, path in SINGLE.items()},
         backends=tuple(map(_backend, model.backends)),
         series=tuple(map(_series, model.series.values())),

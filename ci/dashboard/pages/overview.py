@@ -20,7 +20,7 @@ from ci.dashboard.causes import Cause
 from ci.dashboard.model import Key, Run, Series, Step
 from ci.dashboard.page import Page
 from ci.dashboard.read import Model
-from ci.document import Natural, Part, Time
+from ci.document import Natural, Part, Time, stamp
 from torch_conformance.results import levels
 
 MAX_GROUPS = 5
@@ -214,7 +214,7 @@ def silent(model: Model) -> list[Series]:
 
 def _document(model: Model) -> Document:
     return Document(
-        newest=f"{model.newest:%Y-%m-%dT%H:%M:%SZ}" if model.newest else None,
+        newest=stamp(model.newest) if model.newest else None,
         columns=tuple(map(_column, model.series.values())),
     )
 
