@@ -27,7 +27,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "website.sources",
     "website.crossings",
-    "website.glossary",
+    "website.terms",
 ]
 smartquotes = False
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
