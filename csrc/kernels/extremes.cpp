@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "kernels/families/extremes.h"
+#include "kernels/operations.h"
 #include "kernels/reduce.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -41,7 +42,7 @@ struct Maximum {
     return kLowest<T>;
   }
   PUONE_FN T step(T lane, T x) const {
-    return (x > lane) | (x != x) ? x : lane;
+    return ops::maximum(x, lane);
   }
   PUONE_FN T combine(T a, T b) const {
     return step(a, b);
@@ -61,7 +62,7 @@ struct Minimum {
     return kHighest<T>;
   }
   PUONE_FN T step(T lane, T x) const {
-    return (x < lane) | (x != x) ? x : lane;
+    return ops::minimum(x, lane);
   }
   PUONE_FN T combine(T a, T b) const {
     return step(a, b);
