@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Iterator
 from inspect import getsource
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 import synthetic
 import torch
+from suites import run_pytest
 from torch.testing._internal.two_tensor import TwoTensor
 
 from torch_conformance.authoring.check import Check
@@ -25,7 +28,7 @@ from torch_conformance.running.execute import execute
 from torch_conformance.running.pool import Pool
 from torch_conformance.running.result import Result
 from torch_conformance.spec import capabilities, catalogue
-from torch_conformance.spec.capabilities import Capabilities, State
+from torch_conformance.spec.capabilities import COSTLY, Capabilities, State
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.reason import MissingCapability, Stated, Unsupported
 
@@ -205,6 +208,35 @@ def test_a_running_check_fails_where_it_asks_for_a_broken_capability() -> None:
     result = execute(Check("a/b", (), lambda dev: dev.require(NAME)), dev)
     assert result.outcome == "fail"
     assert result.message == "capability 'streams' is broken: its probe crashed: SIGSEGV"
+
+
+def test_what_takes_seconds_is_only_probed_where_it_is_needed() -> None:
+    everything = {check.id for check in probes.to_probe(CPU)}
+    assert {check.id for check in probes.to_probe(CPU, {"streams"})} == everything - {
+        f"probe/{name}" for name in COSTLY
+    }
+    assert "probe/profiler" in {check.id for check in probes.to_probe(CPU, {"profiler"})}
+    assert capabilities.MEANING.keys() - probes.capabilities(CPU, []).keys() == COSTLY
+
+
+@pytest.mark.parametrize("name", sorted(COSTLY))
+def test_a_running_check_cannot_ask_for_what_may_not_have_been_probed(name: str) -> None:
+    dev = Device(CPU)
+    for ask in (dev.has, dev.require):
+        with pytest.raises(ValueError, match="add it to `needs` of @check"):
+            ask(name)
+
+
+def test_a_run_probes_what_its_checks_need_those_of_other_shards_too(tmp_path: Path) -> None:
+    def probed(*options: str) -> set[str]:
+        report = tmp_path / "report.json"
+        done = run_pytest(["conformance", "--backend=cpu", f"--report={report}", *options])
+        assert done.returncode in (0, 65), done.stdout  # 65: all of a shard was unsupported
+        return COSTLY & json.loads(report.read_text())["run"]["capabilities"].keys()
+
+    some = ("--check=profiler/sessions", "--check=smoke/descriptor_names")
+    assert probed(some[1]) == set()
+    assert probed(*some, "--shard=1/2") == probed(*some, "--shard=2/2") == {"profiler"}
 
 
 def test_every_capability_with_a_key_of_the_descriptor_exists() -> None:

@@ -21,7 +21,7 @@ import torch
 from torch_conformance.authoring import backend, compare
 from torch_conformance.authoring.device_module import DeviceModule
 from torch_conformance.authoring.journal import Journal
-from torch_conformance.spec.capabilities import describe_broken
+from torch_conformance.spec.capabilities import COSTLY, describe_broken
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.reason import MissingCapability, Reason, Stated, Unsupported
 
@@ -34,6 +34,14 @@ DTYPES["all"] = (*DTYPES["floating"], *DTYPES["integral"], *DTYPES["complex"], t
 
 # A delay lasts longer than asked for by this factor: an observation must not race with its end.
 DELAY_MARGIN = 1.25
+
+
+def _refuse_costly(capability: str) -> None:
+    if capability in COSTLY:
+        raise ValueError(
+            f"{capability!r} is probed only if a check declares that it needs it: add it to "
+            f"`needs` of @check"
+        )
 
 
 class Device:
@@ -246,7 +254,11 @@ class Device:
     # Capabilities
 
     def has(self, capability: str) -> bool:
-        """Whether the backend has a capability (see spec/capabilities.py)."""
+        """Whether the backend has a capability (see spec/capabilities.py).
+
+        Raises ValueError for a costly one, which is only known where a check declares its need.
+        """
+        _refuse_costly(capability)
         return capability in self.capabilities
 
     def require(self, *capabilities: str) -> None:
@@ -255,6 +267,7 @@ class Device:
         It is unsupported if one is absent, and fails if one is broken.
         """
         for name in capabilities:
+            _refuse_costly(name)
             if name in self.broken:
                 raise AssertionError(describe_broken(name, self.broken[name]))
             if name not in self.capabilities:

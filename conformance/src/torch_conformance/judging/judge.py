@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -87,6 +87,14 @@ class Plan:
     decided: list[Result] = field(default_factory=list)
 
 
+def needs(check: Check, catalogue: Mapping[str, Requirement]) -> list[str]:
+    """The capabilities that a check needs."""
+    requirements = [catalogue[id] for id in check.requirements]
+    needed = [*check.needs, *(need for r in requirements for need in r.needs)]
+    dtype = dict(check.arguments).get("dtype")
+    return list(dict.fromkeys([*needed, *([dtype] if dtype in MEANING else [])]))
+
+
 class Judge:
     """Turns raw results into results: requirements, upstream issues and expectations applied."""
 
@@ -125,18 +133,11 @@ class Judge:
         reason = self._why_unsupported(check, capabilities)
         if reason is not None:
             return Result(check.id, Outcome.UNSUPPORTED, reason=reason)
-        broken = [name for name in self._needs(check) if name in capabilities.broken]
+        broken = [name for name in needs(check, self._catalogue) if name in capabilities.broken]
         if broken:
             text = "; ".join(describe_broken(name, capabilities.broken[name]) for name in broken)
             return Result(check.id, Outcome.FAIL, text)
         return None
-
-    def _needs(self, check: Check) -> list[str]:
-        """The capabilities that a check needs."""
-        requirements = [self._catalogue[id] for id in check.requirements]
-        needs = [*check.needs, *(need for r in requirements for need in r.needs)]
-        dtype = dict(check.arguments).get("dtype")
-        return list(dict.fromkeys([*needs, *([dtype] if dtype in MEANING else [])]))
 
     def judge(self, check: Check, raw: Result) -> Judged:
         """The result of one check; called once for each time that a check ran."""
@@ -191,7 +192,8 @@ class Judge:
     def _why_unsupported(self, check: Check, capabilities: Capabilities) -> Reason | None:
         requirements = [self._catalogue[id] for id in check.requirements]
         dtype = dict(check.arguments).get("dtype")
-        missing = tuple(n for n in self._needs(check) if capabilities.state(n) is State.ABSENT)
+        needed = needs(check, self._catalogue)
+        missing = tuple(n for n in needed if capabilities.state(n) is State.ABSENT)
         if missing:
             return MissingCapability(names=missing)
         for requirement in requirements:

@@ -76,7 +76,7 @@ def with_reruns(session: Session, runner: Pool | InProcess, options: Options) ->
 def probe(session: Session, runner: Pool | InProcess) -> Capabilities:
     """Find out the capabilities that the descriptor leaves open, and note all in the report."""
     found: list[Result] = []
-    runner.run(probes.to_probe(session.descriptor), found.append)
+    runner.run(probes.to_probe(session.descriptor, session.needed), found.append)
     session.capabilities = table = probes.capabilities(session.descriptor, found)
     if session.report is not None:
         session.report.note(capabilities=table)

@@ -21,7 +21,7 @@ from torch_conformance.authoring import discovery
 from torch_conformance.authoring.backend import prepare_parent
 from torch_conformance.bringup import todo
 from torch_conformance.expectations import ExpectationsError
-from torch_conformance.judging.judge import Judged
+from torch_conformance.judging.judge import Judged, needs
 from torch_conformance.pytest_plugin import closing, nodes, progress, selected
 from torch_conformance.pytest_plugin.emit import (
     Recorder,
@@ -214,8 +214,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             dropped += [item for item in mine if item.check.id not in kept]
         if name in suite.sessions:
             chosen = selected.make(suite, ids, kept)
-            suite.sessions[name].selection = chosen
-            suite.place_report(suite.sessions[name], chosen.differs_by)
+            backend = suite.sessions[name]
+            backend.selection = chosen
+            backend.needed = {need for i in mine for need in needs(i.check, suite.catalogue)}
+            suite.place_report(backend, chosen.differs_by)
     _deselect(session.config, session.items, dropped)
 
 

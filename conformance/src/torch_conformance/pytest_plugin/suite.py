@@ -68,6 +68,8 @@ class Session:
     judge: Judge | None = None
     selected: set[str] = field(default_factory=set)
     selection: Selection | None = None
+    needed: set[str] = field(default_factory=set)
+    """The capabilities that checks of the selection need, also those of other shards."""
     capabilities: dict[str, Capability] = field(default_factory=dict)
     cannot_load: str | None = None
     load_problem: LoadProblem | None = None

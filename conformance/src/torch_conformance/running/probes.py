@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING
 
 from torch_conformance.authoring.check import Check
 from torch_conformance.results.report import Capability
 from torch_conformance.running.capability_probes import PROBES, dtype_probe
 from torch_conformance.running.result import Result
-from torch_conformance.spec.capabilities import MEANING
+from torch_conformance.spec.capabilities import COSTLY, MEANING
 from torch_conformance.spec.descriptor import Descriptor
 from torch_conformance.spec.outcome import Outcome
 
@@ -31,11 +31,14 @@ _BROKEN = {
 }
 
 
-def to_probe(descriptor: Descriptor) -> list[Check]:
-    """One check for each capability that the descriptor leaves open; it passes if it is there."""
-    declared = declarations(descriptor)
+def to_probe(descriptor: Descriptor, needed: Container[str] = COSTLY) -> list[Check]:
+    """One check for each capability that the descriptor leaves open; it passes if it is there.
+
+    Of the costly capabilities there are only those `needed`.
+    """
+    known = declarations(descriptor).keys() | {name for name in COSTLY if name not in needed}
     startup = descriptor.deadlines.startup
-    return [check_of(name, startup) for name in MEANING if name in PROBES and name not in declared]
+    return [check_of(name, startup) for name in MEANING if name in PROBES and name not in known]
 
 
 def declarations(descriptor: Descriptor) -> dict[str, bool]:
@@ -61,10 +64,17 @@ def check_of(name: str, startup: float = 0.0) -> Check:
 
 
 def capabilities(descriptor: Descriptor, results: Iterable[Result]) -> dict[str, Capability]:
-    """The table of the report, from what was declared and what was found."""
+    """The table of the report, from what was declared and what was found.
+
+    A costly capability that nothing needed is not in it.
+    """
     found = {r.id.removeprefix(PREFIX): r for r in results}
     declared = declarations(descriptor)
-    return {name: _entry(declared.get(name), found.get(name)) for name in MEANING}
+    return {
+        name: _entry(declared.get(name), found.get(name))
+        for name in MEANING
+        if name not in COSTLY or name in declared or name in found
+    }
 
 
 def _entry(declared: bool | None, result: Result | None) -> Capability:
