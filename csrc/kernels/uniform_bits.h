@@ -35,11 +35,21 @@ PUONE_FN double openUnit(uint64_t bits) {
   return u < 1 - 0x1p-53 ? u : 1 - 0x1p-53;
 }
 
-/// The high 64 bits of a * b: with random bits `a`, an integer of [0, b).
-PUONE_FN uint64_t highProduct(uint64_t a, uint64_t b) {
+/// The high 64 bits of a * b, without integers of 128 bits.
+PUONE_FN uint64_t highProductOfHalves(uint64_t a, uint64_t b) {
   const uint64_t a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
   const uint64_t middle = a1 * b0 + (a0 * b0 >> 32);
   return a1 * b1 + (middle >> 32) + (((middle & 0xffffffff) + a0 * b1) >> 32);
+}
+
+/// The high 64 bits of a * b: with random bits `a`, an integer of [0, b).
+PUONE_FN uint64_t highProduct(uint64_t a, uint64_t b) {
+#ifdef PUONE_SIMT
+  return highProductOfHalves(a, b);
+#else
+  __extension__ using Product = unsigned __int128;
+  return static_cast<uint64_t>(static_cast<Product>(a) * b >> 64);
+#endif
 }
 
 /// A point of the unit circle. Neither coordinate is ever zero.

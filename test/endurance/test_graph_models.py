@@ -14,12 +14,10 @@ PROGRAM = Path(__file__).with_name("graph_models.py")
 SEEDS = 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "driver",
-    [
-        pytest.param(SIM, id="sim"),
-        pytest.param(STANDIN, id="standin", marks=[needs_standin, pytest.mark.nightly]),
-    ],
+    [pytest.param(SIM, id="sim"), pytest.param(STANDIN, id="standin", marks=needs_standin)],
 )
 def test_replays_of_all_models_equal_ordinary_calls_to_the_bit(driver: Path) -> None:
     done = run(PROGRAM, "--seeds", str(SEEDS), driver=driver, timeout=900)

@@ -179,6 +179,7 @@ def test_a_mistake_in_device_sources_has_its_file_and_line(python: Python, tmp_p
     assert "bad.pu:2" in done.stderr and "nothing" in done.stderr
 
 
+@pytest.mark.nightly
 def test_setuptools_builds_an_extension(tmp_path: Path, python: Python) -> None:
     (tmp_path / "one.pu").write_text(
         "struct One { Arguments arguments; float* out; int64_t extents[1]; };\n"

@@ -534,6 +534,7 @@ else:
     )
 
 
+@pytest.mark.nightly
 def test_the_suites_chapter_passes() -> None:
     """But for what backends MAY do: a rank waits for the others in the first call of a group."""
     chapter = ["--check", "process_group/*", "-k", "not two_groups"]

@@ -91,6 +91,8 @@ def random_numbers() -> Iterator[torch.Tensor]:
     for dtype in (torch.uint8, torch.int32, torch.int64, torch.bool):
         for x in layouts(dtype):
             yield x.random_(generator=generator())
+    for end in (7, 100, 1 << 40):
+        yield torch.randint(3, end, (5_001,), device=DEVICE, generator=generator())
     weights = torch.linspace(0.1, 1, 60_000, device=DEVICE).reshape(3, 20_000)
     yield torch.multinomial(weights, 5000, replacement=True, generator=generator())
     for count in (2, 3, 300, 70_001):
