@@ -38,6 +38,9 @@ NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 # The browser for the tests of the dashboard's pages. Yours: CHROMIUM=/path/to/chromium
 export CHROMIUM ?= $(CURDIR)/build/chromium/chromium.sh
 
+# `torch-backend-ci` of this checkout, which needs no link to it.
+TOOL = PYTHONPATH=ci/src:conformance/src $(PYTHON) -m torch_backend_ci
+
 # make gpu takes the machine's own Python, with the torch that is there.
 GPU_PYTHON := $(or $(PYTHON),python3)
 GPU_ARGS ?=
@@ -120,7 +123,7 @@ plan:
 # nothing to build here.
 OF_OTHERS := $(BACKEND_FILE)$(filter-out puone,$(BACKEND))
 .PHONY: shard
-shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `python -m ci gate` (SHARD=1/2, TIER=pr)
+shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `torch-backend-ci gate` (SHARD=1/2, TIER=pr)
 	$(PYTHON) -m pytest conformance --shard=$(SHARD) $(addprefix --tier=,$(TIER)) \
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
@@ -188,7 +191,7 @@ mutants: $(TESTS) build ## change the backend at random places and run the suite
 
 .PHONY: header-edits
 header-edits: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must report each
-	PYTHONPATH=. $(PYTHON) test/ci/mutation_bench.py $(HEADER_EDITS_ARGS)
+	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) test/ci/mutation_bench.py $(HEADER_EDITS_ARGS)
 
 .PHONY: fuzz
 fuzz: $(TESTS) build-all $(NODE_MODULES) ## run the tests with hostile input on many more cases
@@ -200,8 +203,8 @@ SNAPSHOTS := 2.9.1 2.11.0 2.13.0 2.15.0
 .PHONY: surface
 surface: $(SUITE) $(TOOLS) ## take the committed snapshots of PyTorch, and their reports, again
 	before=; for v in $(SNAPSHOTS); do \
-	  $(PYTHON) -m ci surface snapshot --libraries --torch $$v -o ci/surface/snapshots/$$v.json.gz; \
-	  test -z "$$before" || $(PYTHON) -m ci surface diff $$before $$v --format markdown --whole \
+	  $(TOOL) surface snapshot --libraries --torch $$v -o ci/src/torch_backend_ci/surface/snapshots/$$v.json.gz; \
+	  test -z "$$before" || $(TOOL) surface diff $$before $$v --format markdown --whole \
 	    -o docs/surface/examples/diff-$$before-$$v.md; \
 	  before=$$v; \
 	done
@@ -210,7 +213,7 @@ surface: $(SUITE) $(TOOLS) ## take the committed snapshots of PyTorch, and their
 BACKENDS ?=
 .PHONY: usage
 usage: $(SUITE) $(TOOLS) ## collect what this backend, and others that are given, use of PyTorch
-	$(PYTHON) -m ci surface usage --torch 2.13.0 puone=csrc puone=reference_backend $(BACKENDS)
+	$(TOOL) surface usage --torch 2.13.0 puone=csrc puone=reference_backend $(BACKENDS)
 
 # Each schedule and each program has its own seed, counted from this one.
 ENDURANCE_RUNS ?= 500
@@ -238,27 +241,27 @@ docs: build $(DOCS) ## build the documentation site, build/site/html, from docum
 
 .PHONY: dashboard
 dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, and serve it on this machine
-	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
-	$(PYTHON) -m ci dashboard serve build/dashboard
+	$(TOOL) dashboard build --store docs/dashboard/store -o build/dashboard
+	$(TOOL) dashboard serve build/dashboard
 
 .PHONY: dashboard-synthetic
 dashboard-synthetic: $(or $(TOOLS),$(SUITE)) ## the same of a made-up store of 60 nights: regressions, growth, missing runs
 	@rm -rf build/synthetic-store
-	PYTHONPATH=. $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
-	$(PYTHON) -m ci dashboard build --store build/synthetic-store -o build/dashboard-synthetic
-	$(PYTHON) -m ci dashboard serve build/dashboard-synthetic
+	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
+	$(TOOL) dashboard build --store build/synthetic-store -o build/dashboard-synthetic
+	$(TOOL) dashboard serve build/dashboard-synthetic
 
 .PHONY: grid
 grid: $(or $(TOOLS),$(SUITE)) ## write the compatibility grid of README.md from the example store
-	$(PYTHON) -m ci dashboard grid --store docs/dashboard/store --readme README.md
+	$(TOOL) dashboard grid --store docs/dashboard/store --readme README.md
 
 .PHONY: screenshots
 screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from the example store again
 	@rm -rf build/synthetic-store
-	PYTHONPATH=. $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
-	$(PYTHON) -m ci dashboard build --store docs/dashboard/store -o build/dashboard
-	$(PYTHON) -m ci dashboard build --store build/synthetic-store -o build/dashboard-synthetic
-	PYTHONPATH=. $(PYTHON) docs/dashboard/screenshots.py build/dashboard build/dashboard-synthetic
+	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
+	$(TOOL) dashboard build --store docs/dashboard/store -o build/dashboard
+	$(TOOL) dashboard build --store build/synthetic-store -o build/dashboard-synthetic
+	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/screenshots.py build/dashboard build/dashboard-synthetic
 
 .PHONY: timeline
 timeline: build ## draw docs/timeline.svg, the profile of a training loop on two streams, again
@@ -266,7 +269,7 @@ timeline: build ## draw docs/timeline.svg, the profile of a training loop on two
 
 .PHONY: schemas
 schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
-	$(PYTHON) -m ci.schemas
+	$(TOOL).schemas
 	$(PYTHON) -m torch_conformance.schemas
 
 .PHONY: lint
@@ -274,7 +277,7 @@ lint: $(SUITE) $(LINT) ## check style, types, imports and workflows: ruff, mypy,
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	PYTHONPATH=conformance/src:hal_conformance/src:. $(BIN)lint-imports
+	PYTHONPATH=ci/src:conformance/src:hal_conformance/src:. $(BIN)lint-imports
 	git ls-files '*.h' '*.c' '*.cpp' '*.cu' '*.cuh' | xargs -r $(BIN)clang-format --dry-run -Werror
 	$(BIN)zizmor --offline --persona auditor --quiet .github examples/vendor/.github
 	$(BIN)check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/vendor/.github/workflows/*.yml
@@ -312,9 +315,10 @@ build-all: build ## compile every driver for every instruction set (with nvcc, f
 
 # What fits one torch only is no package for PyPI: of the backend that is its source.
 .PHONY: dist
-dist: $(SUITE) ## build what is released: the suite's wheel, the backend's source, a wheel of it for this torch
+dist: $(SUITE) ## build what is released: wheels of suites and tools; the backend as source and wheel
 	rm -rf dist
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-conformance ./conformance
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/torch-backend-ci ./ci
 	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir dist/puone-hal-conformance ./hal_conformance
 	$(PYTHON) -c 'from scikit_build_core.build import build_sdist as sdist; sdist("dist/torch-puone")'
 	$(PYTHON) -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist/wheels . \
@@ -360,7 +364,7 @@ environment: $(SUITE) $(TESTS) $(LINT) $(DOCS) ## install everything into .venv,
 suite-environment: $(SUITE) ## install into .venv only what building puone and running the suite need, 1.2 GB
 
 .PHONY: tools
-tools: $(TOOLS) ## install into .venv only what `python -m ci` needs, by the hashes of its files
+tools: $(TOOLS) ## install into .venv only what `torch-backend-ci` needs, by the hashes of its files
 
 .PHONY: github-tools
 github-tools: $(GITHUB_TOOLS) ## install even less: what its verbs need that only talk to GitHub
@@ -409,7 +413,7 @@ $(VENV)/.suite-development-%:
 $(VENV)/.suite-%: | $(TOOLS)
 	@echo "install the torch of ci/pins/$(PIN).yaml and what the suite needs into $(VENV): about 1 min and 1.2 GB"
 	@rm -f $(VENV)/.suite-*
-	@$(PYTHON) -m ci pin show $(PIN) --format requirements $(addprefix --build=,$(TORCH_BUILD)) > $(VENV)/torch.txt
+	@$(TOOL) pin show $(PIN) --format requirements $(addprefix --build=,$(TORCH_BUILD)) > $(VENV)/torch.txt
 	@$(INSTALL) --no-deps --requirement $(VENV)/torch.txt
 	@sed '/^torch==/d' requirements/torch.txt > $(VENV)/beside-torch.txt
 	@$(INSTALL) --requirement $(VENV)/beside-torch.txt \
@@ -490,9 +494,9 @@ build/.python:
 # The entry point by which `import torch` finds the backend. The extension itself is built in place,
 # so nothing is compiled here. Last, because a registered backend that is not built yet would be
 # reported by every `import torch`.
-build/.installed: pyproject.toml conformance/pyproject.toml hal_conformance/pyproject.toml
+build/.installed: pyproject.toml ci/pyproject.toml conformance/pyproject.toml hal_conformance/pyproject.toml
 	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable . \
 	  --config-settings=editable.mode=inplace --config-settings=wheel.cmake=false
 	@$(PYTHON) requirements/paths_only.py
-	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable ./conformance --editable ./hal_conformance
+	@$(PYTHON) -m pip install --quiet --no-build-isolation --no-deps --editable ./ci --editable ./conformance --editable ./hal_conformance
 	@touch $@

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.dashboard_store import Size, make
-from ci.dashboard.serve import HOST, server
+from torch_backend_ci.dashboard.serve import HOST, server
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,9 +56,9 @@ def weighed(folder: Path) -> str:
 
 
 def measured(words: list[str]) -> str:
-    """What one `python -m ci dashboard` takes."""
+    """What one `torch-backend-ci dashboard` takes."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [sys.executable, "-m", "ci", "dashboard", *words]
+    command = [sys.executable, "-m", "torch_backend_ci", "dashboard", *words]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
         most = 0.0
         while process.poll() is None:

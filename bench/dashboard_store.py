@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import duckdb
 import msgspec
 
-from ci.results import duck, layout, rows
-from ci.results.schema import RESULTS, RUNS, Column, names
-from ci.results.segment import commit
+from torch_backend_ci.results import duck, layout, rows
+from torch_backend_ci.results.schema import RESULTS, RUNS, Column, names
+from torch_backend_ci.results.segment import commit
 from torch_conformance.results import report
 from torch_conformance.results.reader import Document
 from torch_conformance.spec import capabilities, catalogue

@@ -41,14 +41,14 @@ STEPS = (
     Step("the PR's patch", "git diff --output=change.patch HEAD^1 HEAD"),
     Step(
         "surface check",
-        "python -m ci surface check --base .venv --patch change.patch"
+        "torch-backend-ci surface check --base .venv --patch change.patch"
         " --format json -o findings.json",
     ),
     Step("suite, PR tier", "make shard"),
     Step("the gate's machine, set up", "git clone --quiet . gate && make --directory=gate tools"),
     Step(
         "gate",
-        "mkdir -p baseline && python -m ci gate --candidate reports --baseline baseline"
+        "mkdir -p baseline && torch-backend-ci gate --candidate reports --baseline baseline"
         " --policy ci/gate/vendor.yaml --findings findings.json"
         ' --head-sha "$(git rev-parse HEAD)" --summary summary.md -o verdict.json',
     ),

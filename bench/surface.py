@@ -46,9 +46,9 @@ def report(title: str, words: list[str], rounds: int) -> None:
 
 
 def run(words: list[str]) -> tuple[float, float]:
-    """Seconds and the gigabytes of the largest process of one `python -m ci surface`."""
+    """Seconds and the gigabytes of the largest process of one `torch-backend-ci surface`."""
     begun = time.monotonic()
-    command = [sys.executable, "-m", "ci", "surface", *words]
+    command = [sys.executable, "-m", "torch_backend_ci", "surface", *words]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from bench.gpu.result import SCHEMA
-from ci.document import Part, Positive
+from torch_backend_ci.document import Part, Positive
 
 _Seconds = Annotated[float, Meta(ge=0)]
 _Measure = Annotated[float, Meta(gt=0)]

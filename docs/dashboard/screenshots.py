@@ -16,8 +16,8 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-from ci.dashboard import paths
-from ci.dashboard.serve import HOST, server
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.serve import HOST, server
 
 FOLDER = Path(__file__).parent
 DESK, PHONE = (1280, 900), (390, 844)

@@ -23,8 +23,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ci.results import layout
-from ci.results.add import Fate, add
+from torch_backend_ci.results import layout
+from torch_backend_ci.results.add import Fate, add
 from torch_conformance.results import report
 from torch_conformance.selecting import selection
 from torch_conformance.spec import capabilities, catalogue

@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "ci/README.md",
     "conformance/README.md",
     "csrc/**/README.md",
     "docs/**/*.md",

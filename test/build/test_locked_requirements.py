@@ -18,7 +18,13 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "requirements"
 LOCKED = sorted((FOLDER / "locked").glob("*.txt"))
 # What jobs with `target: github-tools` run (.github/workflows).
-VERBS = ("ci.label.cli", "ci.report.cli", "ci.feed.cli", "ci.relay.cli", "ci.publish")
+VERBS = (
+    "torch_backend_ci.label.cli",
+    "torch_backend_ci.report.cli",
+    "torch_backend_ci.feed.cli",
+    "torch_backend_ci.relay.cli",
+    "torch_backend_ci.publish",
+)
 ENTRY = re.compile(r"(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+))?")
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 

@@ -40,6 +40,7 @@ class Checkout:
         for name in (
             "Makefile",
             "pyproject.toml",
+            "ci/pyproject.toml",
             "conformance/pyproject.toml",
             "hal_conformance/pyproject.toml",
             "requirements",

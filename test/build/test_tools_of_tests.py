@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = re.compile(r'"-m",\s*"(\w+)"')
-OURS = {"puone-hal-conformance", "torch-conformance", "torch-puone"}
+OURS = {"puone-hal-conformance", "torch-backend-ci", "torch-conformance", "torch-puone"}
 
 
 def required(name: str) -> set[str]:

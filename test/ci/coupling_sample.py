@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ci.surface.coupling.audit import audit
-from ci.surface.coupling.rules import Hit, load
+from torch_backend_ci.surface.coupling.audit import audit
+from torch_backend_ci.surface.coupling.rules import Hit, load
 
 SIZE = 100
 AT_LEAST = 3  # of each rule, however rare

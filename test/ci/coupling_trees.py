@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci.surface.coupling.audit import audit
-from ci.surface.coupling.rules import Hit, load
+from torch_backend_ci.surface.coupling.audit import audit
+from torch_backend_ci.surface.coupling.rules import Hit, load
 
 PACKAGE = {"torch/__init__.py": "", "torch/nn/__init__.py": ""}
 SOURCE = {**PACKAGE, "aten/src/ATen/CMakeLists.txt": "", "c10/CMakeLists.txt": ""}

@@ -9,9 +9,9 @@ from typing import Any
 
 from trees import write_tree
 
-from ci.surface.catalogue import Catalogue, Surface
-from ci.surface.extract import cpp
-from ci.surface.model import Declaration
+from torch_backend_ci.surface.catalogue import Catalogue, Surface
+from torch_backend_ci.surface.extract import cpp
+from torch_backend_ci.surface.model import Declaration
 
 HEADER = "c10/core/Allocator.h"
 CATALOGUE = Catalogue(

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 import dashboard_oracle
 from synthetic import Content
 
-from ci.dashboard.model import Findings
-from ci.dashboard.read import Model
-from ci.surface.model import Declaration, Domain, Finding, Severity, Torch
-from ci.surface.report import json as findings_json
-from ci.surface.report.report import Report
+from torch_backend_ci.dashboard.model import Findings
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity, Torch
+from torch_backend_ci.surface.report import json as findings_json
+from torch_backend_ci.surface.report.report import Report
 
 
 def finding(

@@ -16,7 +16,7 @@ import msgspec
 import synthetic
 from synthetic import Content
 
-from ci.dashboard.model import (
+from torch_backend_ci.dashboard.model import (
     DURATIONS,
     Blocker,
     Change,
@@ -29,9 +29,9 @@ from ci.dashboard.model import (
     Spell,
     Step,
 )
-from ci.dashboard.read import Model
-from ci.dashboard.track import Stay, detail, difference
-from ci.results import accept
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.track import Stay, detail, difference
+from torch_backend_ci.results import accept
 from torch_conformance.results import levels, report
 from torch_conformance.results.reader import Document
 from torch_conformance.spec.reason import Blocked

@@ -12,8 +12,8 @@ from typing import Any
 
 import schemas_of
 
-from ci.dashboard import render
-from ci.dashboard.page import Page
+from torch_backend_ci.dashboard import render
+from torch_backend_ci.dashboard.page import Page
 
 
 @dataclass
@@ -70,7 +70,7 @@ def shown(page: Page) -> Shown:
 
 
 def valid(data: dict[str, Any]) -> None:
-    """Hold a document to ci/dashboard/schema."""
+    """Hold a document to its schema in torch_backend_ci."""
     schemas_of.valid(data, data["schema"].removeprefix("urn:torch-conformance:").rpartition(":")[0])
 
 

@@ -24,7 +24,7 @@ from typing import Any
 import synthetic
 from synthetic import Content, Record
 
-from ci.results.add import Fate, add
+from torch_backend_ci.results.add import Fate, add
 
 TORCHES = ("2.12.1", "2.13.0", "2.14.0.dev20261101")
 NIGHTS = ("2026-11-17", "2026-11-18", "2026-11-19", "2026-11-20")

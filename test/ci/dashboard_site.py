@@ -28,10 +28,10 @@ from dashboard_sample import (
 )
 from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
-from ci.dashboard import paths
-from ci.dashboard.build import build
-from ci.dashboard.serve import HOST, server
-from ci.results.add import Fate, add
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.build import build
+from torch_backend_ci.dashboard.serve import HOST, server
+from torch_backend_ci.results.add import Fate, add
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSER = ROOT / "build" / "chromium" / "chromium.sh"

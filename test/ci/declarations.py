@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from ci.surface.model import Declaration, Domain, Snapshot, Torch
+from torch_backend_ci.surface.model import Declaration, Domain, Snapshot, Torch
 
 LINES = itertools.count(1)
 BRACES = str.maketrans("{}", "()")

@@ -10,13 +10,13 @@ from typing import Any
 import synthetic
 from synthetic import record
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.gate import verdict
-from ci.gate.verdict import Check, Verdict
-from ci.surface.model import Declaration, Domain, Finding, Severity, Torch
-from ci.surface.report import json as findings_json
-from ci.surface.report.report import Report
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import verdict
+from torch_backend_ci.gate.verdict import Check, Verdict
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity, Torch
+from torch_backend_ci.surface.report import json as findings_json
+from torch_backend_ci.surface.report.report import Report
 
 LANE = "development-sim"
 POLICY = f"""

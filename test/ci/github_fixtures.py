@@ -76,8 +76,8 @@ Verb = Callable[..., Ended]
 
 @pytest.fixture
 def verb(capsys: pytest.CaptureFixture[str]) -> Verb:
-    """Runs `python -m ci` in this process."""
-    from ci.cli import main
+    """Runs `torch-backend-ci` in this process."""
+    from torch_backend_ci.cli import main
 
     def run(*words: object) -> Ended:
         capsys.readouterr()

@@ -8,9 +8,9 @@ import functools
 
 from trees import installed_tree
 
-from ci.surface import snapshot
-from ci.surface.model import Snapshot
-from ci.torch_tree.cache import default_folder
+from torch_backend_ci.surface import snapshot
+from torch_backend_ci.surface.model import Snapshot
+from torch_backend_ci.torch_tree.cache import default_folder
 
 
 @functools.cache

@@ -19,15 +19,15 @@ from installed import installed_snapshot
 from mutation import Edit, Mirror, Mutation, in_repository, load
 from trees import installed_tree
 
-from ci.changed_files import ChangedFile
-from ci.label import rules as label_rules
-from ci.label.plan import plan
-from ci.surface import catalogue
-from ci.surface.diff import diff
-from ci.surface.extract import cpp, device_module, operators, python_api
-from ci.surface.extract import headers as header_extraction
-from ci.surface.model import Declaration, Domain, Finding, Snapshot
-from ci.torch_tree import TorchTree
+from torch_backend_ci.changed_files import ChangedFile
+from torch_backend_ci.label import rules as label_rules
+from torch_backend_ci.label.plan import plan
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.extract import cpp, device_module, operators, python_api
+from torch_backend_ci.surface.extract import headers as header_extraction
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Snapshot
+from torch_backend_ci.torch_tree import TorchTree
 
 READERS: Mapping[Domain, Callable[[TorchTree, catalogue.Catalogue], list[Declaration]]] = {
     Domain.CPP: cpp.extract,

@@ -13,9 +13,9 @@ import pytest
 import small_torch
 from wheel_server import Behaviour, serving
 
-from ci.pin import file
-from ci.pin.model import PYTHONS, Pin, Source, Torch, Wheel
-from ci.torch_tree import remote
+from torch_backend_ci.pin import file
+from torch_backend_ci.pin.model import PYTHONS, Pin, Source, Torch, Wheel
+from torch_backend_ci.torch_tree import remote
 
 FILE = "torch-{}-cp{}-cp{}-manylinux_2_28_x86_64.whl"
 REQUIREMENTS = "# ours\ntorch==2.13.0\nnumpy==2.4.6\n"

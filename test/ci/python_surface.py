@@ -9,10 +9,10 @@ from pathlib import Path
 
 from trees import write_tree
 
-from ci.surface.catalogue import Catalogue, Surface
-from ci.surface.diff import diff
-from ci.surface.extract import device_module, operators, python_api
-from ci.surface.model import Declaration, Domain, Finding, Snapshot, Torch
+from torch_backend_ci.surface.catalogue import Catalogue, Surface
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.extract import device_module, operators, python_api
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Snapshot, Torch
 
 TAGS = "- tag: core\n- tag: pointwise\n- tag: inplace_view\n- tag: dynamic_output_shape\n"
 

@@ -17,11 +17,11 @@ from gating import LANE
 from github_fake import GitHubFake
 from github_fake.world import Issue, Run
 
-from ci.gate import verdict
-from ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Since, Verdict
-from ci.surface.model import Finding, Severity, Torch
-from ci.surface.report import json as findings_json
-from ci.surface.report.report import Report
+from torch_backend_ci.gate import verdict
+from torch_backend_ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Since, Verdict
+from torch_backend_ci.surface.model import Finding, Severity, Torch
+from torch_backend_ci.surface.report import json as findings_json
+from torch_backend_ci.surface.report.report import Report
 from torch_conformance.spec.outcome import Outcome as Ended
 
 HEADER = "c10/core/Allocator.h"

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from ci.schemas import DOCUMENTS
+from torch_backend_ci.schemas import DOCUMENTS
 
 
 @functools.cache

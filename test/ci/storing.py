@@ -18,10 +18,10 @@ from unittest.mock import patch
 import dashboard_sample
 import synthetic
 
-from ci.results import duck
-from ci.results.add import Told, add
-from ci.results.compact import compact
-from ci.results.store import Store
+from torch_backend_ci.results import duck
+from torch_backend_ci.results.add import Told, add
+from torch_backend_ci.results.compact import compact
+from torch_backend_ci.results.store import Store
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 #: The calls that change something on disk.

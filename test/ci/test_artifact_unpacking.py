@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ci.github.artifact import Limits, Unusable, unpack
+from torch_backend_ci.github.artifact import Limits, Unusable, unpack
 
 SMALL = Limits(packed=1 << 20, unpacked=4 << 20, entries=20)
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.errors import CiError
-from ci.surface.check.apply import Conflict, applied
-from ci.surface.check.patch import BYTES_LIMIT, FilePatch, parse
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.check.apply import Conflict, applied
+from torch_backend_ci.surface.check.patch import BYTES_LIMIT, FilePatch, parse
 
 HEADER = "c10/core/Allocator.h"
 OLD = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"

@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 from coupling_trees import PACKAGE, SOURCE, write
 
-from ci import cli
-from ci.surface.coupling import audit as audits
-from ci.surface.coupling.audit import Audit
-from ci.surface.coupling.rules import load
+from torch_backend_ci import cli
+from torch_backend_ci.surface.coupling import audit as audits
+from torch_backend_ci.surface.coupling.audit import Audit
+from torch_backend_ci.surface.coupling.rules import load
 
 SCHEMA = json.loads(
     (Path(audits.__file__).parents[1] / "schema/coupling.schema.json").read_text(encoding="utf-8")

@@ -13,9 +13,9 @@ import yaml
 from coupling_sample import AT_LEAST, SIZE, draw
 from trees import installed_tree
 
-from ci.surface.coupling.audit import Audit, audit
-from ci.surface.coupling.report import as_markdown, make
-from ci.surface.coupling.rules import Hit, load
+from torch_backend_ci.surface.coupling.audit import Audit, audit
+from torch_backend_ci.surface.coupling.report import as_markdown, make
+from torch_backend_ci.surface.coupling.rules import Hit, load
 
 DOCS = Path(__file__).parents[2] / "docs/surface"
 BUILD = "2.13.0+cpu"  # what the examples were made of

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.surface.coupling.cpp_lexer import Token, tokens
+from torch_backend_ci.surface.coupling.cpp_lexer import Token, tokens
 
 
 def words(text: str) -> list[tuple[str, str]]:

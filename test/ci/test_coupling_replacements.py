@@ -12,7 +12,7 @@ from coupling_trees import found
 from packaging.version import Version
 from trees import installed_tree
 
-from ci.surface.coupling.rules import Replacement, load
+from torch_backend_ci.surface.coupling.rules import Replacement, load
 
 RULES = load()
 REPLACEMENTS = (*RULES.replacements, *RULES.rule_replacements.values())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from coupling_trees import found
 
-from ci.surface.coupling.rules import load
+from torch_backend_ci.surface.coupling.rules import load
 
 # file -> rule, or None for a generic one
 NAMES = {

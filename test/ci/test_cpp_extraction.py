@@ -10,9 +10,9 @@ import pytest
 from cpp_trees import CATALOGUE, HEADER, compared, extract, facts
 from trees import write_tree
 
-from ci.errors import CiError
-from ci.surface.extract import cpp
-from ci.surface.extract.cpp import compiler
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.extract import cpp
+from torch_backend_ci.surface.extract.cpp import compiler
 
 
 def test_a_method_is_read_with_everything_that_overriding_it_depends_on(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ from dashboard_findings import model
 from dashboard_pages import valid
 from dashboard_sample import BROKEN, report, sample_store, unloadable
 
-from ci.dashboard import build, documents, paths
-from ci.dashboard.pages import api, badge
-from ci.dashboard.read import Model
-from ci.dashboard.render import encode
+from torch_backend_ci.dashboard import build, documents, paths
+from torch_backend_ci.dashboard.pages import api, badge
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.render import encode
 
 SVG = "{http://www.w3.org/2000/svg}"
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}

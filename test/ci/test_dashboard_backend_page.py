@@ -10,11 +10,11 @@ import pytest
 from dashboard_pages import Shown, shown
 from dashboard_sample import BLOCKED, BROKEN, CHECKS, CRASHED, HOSTILE, report, sample
 
-from ci.dashboard import paths
-from ci.dashboard.chart import trend
-from ci.dashboard.model import Key
-from ci.dashboard.pages import backend
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.chart import trend
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import backend
+from torch_backend_ci.dashboard.read import Model
 
 FAILED = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}
 

@@ -10,11 +10,11 @@ from dashboard_pages import Shown, shown
 from dashboard_sample import BLOCKED, BROKEN, CHECKS, HOSTILE, report, sample
 from synthetic import Content
 
-from ci.dashboard import paths
-from ci.dashboard.model import Key
-from ci.dashboard.pages import blocked
-from ci.dashboard.pages.blocked import Issue
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import blocked
+from torch_backend_ci.dashboard.pages.blocked import Issue
+from torch_backend_ci.dashboard.read import Model
 
 ISSUE = "https://github.com/pytorch/pytorch/pull/195815"
 WAITS = {"outcome": "blocked_upstream", "reason": f"{ISSUE}; RuntimeError: no device"}

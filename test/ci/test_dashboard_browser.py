@@ -11,7 +11,7 @@ from dashboard_site import KINDS, addresses, files, of_kind, opened, some, telli
 from page_rules import TOO_WIDE, violations
 from playwright.sync_api import Browser
 
-from ci.dashboard import paths
+from torch_backend_ci.dashboard import paths
 
 #: Takes away what is there to be used with scripts only.
 ADDED = "for (const it of document.querySelectorAll('main form, .filter')) it.remove()"

@@ -12,13 +12,13 @@ import pytest
 from dashboard_sample import BROKEN, HOSTILE, report, sample, sample_store, store
 from synthetic import Content
 
-from ci.cli import main
-from ci.dashboard import build, code
-from ci.dashboard.model import Key
-from ci.dashboard.read import Model
-from ci.dashboard.workers import Workers
-from ci.errors import Exit
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.dashboard import build, code
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.workers import Workers
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.results.store import Store
 
 
 def model(folder: Path, state: Path) -> Model:
@@ -94,9 +94,10 @@ def test_the_verb_makes_a_site_and_says_where(
 def test_every_module_that_a_build_imports_is_in_the_digest_of_its_code() -> None:
     script = (
         "import sys\n"
-        "from ci.dashboard import build, pages\n"
-        "import ci.dashboard.pages.run, ci.dashboard.pages.check\n"
-        "print(*(m.__file__ for n, m in sys.modules.items() if n.partition('.')[0] == 'ci'))\n"
+        "from torch_backend_ci.dashboard import build, pages\n"
+        "import torch_backend_ci.dashboard.pages.run, torch_backend_ci.dashboard.pages.check\n"
+        "ours = [m for n, m in sys.modules.items() if n.partition('.')[0] == 'torch_backend_ci']\n"
+        "print(*(m.__file__ for m in ours))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

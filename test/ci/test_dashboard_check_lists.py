@@ -8,12 +8,12 @@ import pytest
 from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, CHECKS, CRASHED, RENAMED, report, sample
 
-from ci.dashboard import columns, paths
-from ci.dashboard.columns import Cell, Grid
-from ci.dashboard.model import Key
-from ci.dashboard.pages import checks, surface
-from ci.dashboard.read import Model
-from ci.dashboard.stems import stems
+from torch_backend_ci.dashboard import columns, paths
+from torch_backend_ci.dashboard.columns import Cell, Grid
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import checks, surface
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.stems import stems
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}
 GOOD, FAIL, CRASH = Cell("pass", False), Cell("fail", True), Cell("crash", True)

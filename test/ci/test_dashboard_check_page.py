@@ -10,7 +10,7 @@ from dashboard_sample import BLOCKED, BROKEN, CRASHED, RENAMED, SLOWED
 from dashboard_site import Seen, opened
 from playwright.sync_api import Browser, expect
 
-from ci.dashboard import paths
+from torch_backend_ci.dashboard import paths
 
 
 @pytest.fixture

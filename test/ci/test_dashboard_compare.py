@@ -14,11 +14,11 @@ from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, CHECKS, HOSTILE, RENAMED, SLOWED, report, sample
 from synthetic import Content
 
-from ci.dashboard import causes, pairs
-from ci.dashboard.model import Key
-from ci.dashboard.pages import compare
-from ci.dashboard.pairs import Pair
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import causes, pairs
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import compare
+from torch_backend_ci.dashboard.pairs import Pair
+from torch_backend_ci.dashboard.read import Model
 from torch_conformance.results import comparison
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}

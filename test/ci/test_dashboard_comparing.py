@@ -13,8 +13,8 @@ import pytest
 import synthetic
 from node_scripts import answer
 
-from ci.dashboard import model
-from ci.dashboard.pages.search import EVIDENCE
+from torch_backend_ci.dashboard import model
+from torch_backend_ci.dashboard.pages.search import EVIDENCE
 from torch_conformance.results.comparison import (
     ALIKE,
     NOTED,

@@ -15,11 +15,11 @@ from dashboard_findings import model
 from dashboard_sample import BROKEN, CHECKS, HOSTILE, SLOWED, report, sample
 from synthetic import Content
 
-from ci import atom
-from ci.dashboard import pairs, paths
-from ci.dashboard.model import Key
-from ci.dashboard.pages import compare, feed
-from ci.dashboard.read import Model
+from torch_backend_ci import atom
+from torch_backend_ci.dashboard import pairs, paths
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import compare, feed
+from torch_backend_ci.dashboard.read import Model
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ"}

@@ -12,10 +12,10 @@ from dashboard_pages import shown
 from dashboard_sample import HOSTILE, sample
 from jinja2.runtime import Macro
 
-from ci.dashboard import render
-from ci.dashboard.model import Key
-from ci.dashboard.pages import about, backend, overview
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import render
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import about, backend, overview
+from torch_backend_ci.dashboard.read import Model
 
 
 @pytest.fixture(scope="module")

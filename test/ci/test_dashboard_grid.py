@@ -8,10 +8,10 @@ from pathlib import Path
 import dashboard_sample
 import pytest
 
-from ci.cli import main
-from ci.dashboard import grid, runs
-from ci.errors import CiError, Exit
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.dashboard import grid, runs
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.results.store import Store
 
 ROOT = Path(__file__).parents[2]
 README = f"# A project\n\n{grid.BEGIN}\nold\n{grid.END}\n\nMore.\n"

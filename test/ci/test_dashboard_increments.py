@@ -13,9 +13,9 @@ from dashboard_sample import CHECKS, report, store
 from synthetic import Content, Record
 from test_dashboard_build import assert_alike, model
 
-from ci.dashboard.model import Key
-from ci.results.compact import compact
-from ci.results.store import Store
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.results.compact import compact
+from torch_backend_ci.results.store import Store
 from torch_conformance.results import comparison
 
 IDS = list(CHECKS)[:6]

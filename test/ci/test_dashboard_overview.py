@@ -11,10 +11,10 @@ import pytest
 from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, CRASHED, HOSTILE, report, sample
 
-from ci.dashboard import nights, paths, render
-from ci.dashboard.model import Key
-from ci.dashboard.pages import overview
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import nights, paths, render
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.pages import overview
+from torch_backend_ci.dashboard.read import Model
 
 NOISY = Key("puone-sim", "2.13")
 FAILED = {"outcome": "fail", "message": "3 of 8 elements differ"}
@@ -143,7 +143,7 @@ def test_first_runs_have_nothing_to_be_compared_with() -> None:
 
 def test_a_store_without_runs_says_what_to_do() -> None:
     page = made()
-    assert "python -m ci results add" in page.text
+    assert "torch-backend-ci results add" in page.text
     assert page.data["columns"] == []
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.dashboard import render, words
+from torch_backend_ci.dashboard import render, words
 
 STATIC = Path(render.__file__).parent / "static"
 

@@ -15,13 +15,14 @@ import pytest
 import yaml
 from node_scripts import answer
 
-from ci import document
-from ci.dashboard.model import Check, Course, Key, Run, Series, Spell
-from ci.dashboard.page import File
-from ci.dashboard.pages import search
+from torch_backend_ci import document
+from torch_backend_ci.dashboard import build, render
+from torch_backend_ci.dashboard.model import Check, Course, Key, Run, Series, Spell
+from torch_backend_ci.dashboard.page import File
+from torch_backend_ci.dashboard.pages import search
 
 if TYPE_CHECKING:
-    from ci.dashboard.read import Model
+    from torch_backend_ci.dashboard.read import Model
 
 HERE = Path(__file__).parent
 TOLD = yaml.safe_load((HERE / "dashboard_queries.yaml").read_text(encoding="utf-8"))
@@ -118,7 +119,7 @@ def test_the_index_says_each_id_once_and_only_what_changed_at_length() -> None:
 
 
 def test_every_term_that_the_page_explains_is_one_of_the_language() -> None:
-    fields = (HERE.parents[1] / "ci/dashboard/static/query.js").read_text(encoding="utf-8")
-    page = (HERE.parents[1] / "ci/dashboard/templates/search.html").read_text(encoding="utf-8")
+    fields = (build.STATIC / "query.js").read_text(encoding="utf-8")
+    page = (render.TEMPLATES / "search.html").read_text(encoding="utf-8")
     named = json.loads(fields.partition("const FIELDS = ")[2].partition(";")[0])
     assert [field for field in named if f"<code>{field}:" not in page] == []

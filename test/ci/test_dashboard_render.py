@@ -10,10 +10,10 @@ import jinja2
 import pytest
 from dashboard_sample import HOSTILE
 
-from ci import document
-from ci.dashboard import render
-from ci.dashboard.page import File, Page
-from ci.dashboard.pages.checks import SurfacePart
+from torch_backend_ci import document
+from torch_backend_ci.dashboard import render
+from torch_backend_ci.dashboard.page import File, Page
+from torch_backend_ci.dashboard.pages.checks import SurfacePart
 from torch_conformance.results import levels
 
 

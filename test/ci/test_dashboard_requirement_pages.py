@@ -8,9 +8,9 @@ import pytest
 from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, report, sample
 
-from ci.dashboard import paths
-from ci.dashboard.pages import requirement, requirements
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.pages import requirement, requirements
+from torch_backend_ci.dashboard.read import Model
 from torch_conformance.spec.catalogue import Blocked, Requirement, Source
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}

@@ -12,10 +12,16 @@ import pytest
 from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, CHECKS, CRASHED, RENAMED, SLOWED, report, sample
 
-from ci.dashboard import paths
-from ci.dashboard.model import Key, Run
-from ci.dashboard.pages.run import MAX_BAD, MAX_CAUSES, MAX_NAMED, commands, page_of_run
-from ci.dashboard.read import Model
+from torch_backend_ci.dashboard import paths
+from torch_backend_ci.dashboard.model import Key, Run
+from torch_backend_ci.dashboard.pages.run import (
+    MAX_BAD,
+    MAX_CAUSES,
+    MAX_NAMED,
+    commands,
+    page_of_run,
+)
+from torch_backend_ci.dashboard.read import Model
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}
 

@@ -20,13 +20,13 @@ from threading import Thread
 import pytest
 from dashboard_sample import report, store
 
-from ci.dashboard import build, pages, site
-from ci.dashboard.model import Check
-from ci.dashboard.page import File, Page
-from ci.dashboard.read import Model
-from ci.dashboard.serve import HEADERS, HOST, server
-from ci.dashboard.site import MARK, Site
-from ci.errors import CiError
+from torch_backend_ci.dashboard import build, pages, site
+from torch_backend_ci.dashboard.model import Check
+from torch_backend_ci.dashboard.page import File, Page
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.serve import HEADERS, HOST, server
+from torch_backend_ci.dashboard.site import MARK, Site
+from torch_backend_ci.errors import CiError
 
 #: Audit events of what changes something on disk, besides opening a file to write.
 CHANGES = ("os.rename", "os.link", "os.mkdir", "os.remove", "os.rmdir")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.dashboard_store import Size, make
-from ci.dashboard.build import build
+from torch_backend_ci.dashboard.build import build
 
 ROOT = Path(__file__).resolve().parents[2]
 

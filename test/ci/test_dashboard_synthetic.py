@@ -12,10 +12,10 @@ from types import ModuleType
 import pytest
 
 from bench.dashboard_store import Size, make
-from ci.dashboard import runs
-from ci.dashboard.build import build
-from ci.results import layout
-from ci.results.store import Store
+from torch_backend_ci.dashboard import runs
+from torch_backend_ci.dashboard.build import build
+from torch_backend_ci.results import layout
+from torch_backend_ci.results.store import Store
 from torch_conformance.results import reader
 
 ROOT = Path(__file__).resolve().parents[2]

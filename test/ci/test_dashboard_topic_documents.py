@@ -11,10 +11,10 @@ import pytest
 from dashboard_pages import valid
 from dashboard_sample import BLOCKED, BROKEN, CRASHED, RENAMED, SLOWED, report, sample
 
-from ci.dashboard.pages import check
-from ci.dashboard.read import Model
-from ci.dashboard.render import encode
-from ci.dashboard.stems import topic_of
+from torch_backend_ci.dashboard.pages import check
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.render import encode
+from torch_backend_ci.dashboard.stems import topic_of
 
 WRONG = {"outcome": "fail", "message": "3 of 8 elements differ", "repro": "import torch"}
 

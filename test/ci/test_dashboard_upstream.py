@@ -14,16 +14,16 @@ from dashboard_pages import Shown, shown
 from dashboard_sample import BROKEN, CHECKS, HOSTILE, SLOWED, report, sample
 from synthetic import Content
 
-from ci.dashboard import paths, steps
-from ci.dashboard.model import Key
-from ci.dashboard.page import Page
-from ci.dashboard.pages import upstream
-from ci.dashboard.read import Model
-from ci.dashboard.steps import OnBackend, TorchStep
-from ci.surface import snapshot_file
-from ci.surface.diff import diff
-from ci.surface.model import Severity
-from ci.surface.report.json import parse
+from torch_backend_ci.dashboard import paths, steps
+from torch_backend_ci.dashboard.model import Key
+from torch_backend_ci.dashboard.page import Page
+from torch_backend_ci.dashboard.pages import upstream
+from torch_backend_ci.dashboard.read import Model
+from torch_backend_ci.dashboard.steps import OnBackend, TorchStep
+from torch_backend_ci.surface import snapshot_file
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Severity
+from torch_backend_ci.surface.report.json import parse
 
 SNAPSHOTS = Path(snapshot_file.__file__).parent / "snapshots"
 FAILS = {"outcome": "fail", "message": "Allocator::copy_data: 3 of 8 elements differ"}
@@ -249,7 +249,7 @@ def test_the_newest_step_comes_first() -> None:
 def test_without_runs_and_findings_the_page_says_how_to_get_some() -> None:
     pages = rendered(model([]))
     assert list(pages) == [paths.UPSTREAM]
-    assert "python -m ci surface diff" in pages[paths.UPSTREAM].text
+    assert "torch-backend-ci surface diff" in pages[paths.UPSTREAM].text
 
 
 def test_of_5000_checks_that_began_to_fail_the_page_can_be_read() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ci.dashboard.workers import Workers
+from torch_backend_ci.dashboard.workers import Workers
 
 _after_fork: list[Callable[[], None]] = []
 os.register_at_fork(after_in_parent=lambda: [do() for do in _after_fork])

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from python_surface import device_module_snapshot, differences, rules
 
-from ci.surface.diff.rules import device_module
-from ci.surface.extract.device_module import LAZY_INIT_HEADER
-from ci.surface.model import Severity
+from torch_backend_ci.surface.diff.rules import device_module
+from torch_backend_ci.surface.extract.device_module import LAZY_INIT_HEADER
+from torch_backend_ci.surface.model import Severity
 
 READ = "torch.get_device_module().x()\n"
 CHECKED = "m = torch.get_device_module()\nif hasattr(m, 'x'):\n    m.x()\n"

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from trees import installed_tree, write_tree
 
-from ci.errors import CiError
-from ci.surface import catalogue
-from ci.surface.extract import device_module, module_reads
-from ci.surface.model import Declaration
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.extract import device_module, module_reads
+from torch_backend_ci.surface.model import Declaration
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "surface" / "python.md"
 REQUIRED, GUARDED = False, True

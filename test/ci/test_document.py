@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import pytest
 from msgspec import UNSET, Meta
 
-from ci import document
-from ci.document import DocumentError, Flag, Natural, Part, once, one_of, only_true
+from torch_backend_ci import document
+from torch_backend_ci.document import DocumentError, Flag, Natural, Part, once, one_of, only_true
 
 
 class Colour(Enum):

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from trees import installed_tree
 
-from ci.cli import main
-from ci.errors import Exit
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
 
 ROOT = Path(__file__).parents[2]
-COMMAND = "python -m ci surface check --base 2.13.0 --patch "
+COMMAND = "torch-backend-ci surface check --base 2.13.0 --patch "
 PATCH = "docs/surface/examples/const-allocate.diff"
 
 

@@ -11,10 +11,10 @@ import pytest
 from gating import Gate, finding, write_findings
 from synthetic import record
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.gate import inputs, policy
-from ci.gate.report.words import TITLES
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import inputs, policy
+from torch_backend_ci.gate.report.words import TITLES
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs" / "ci" / "gate.md").read_text()
@@ -23,7 +23,9 @@ MESSAGE = "c10::Allocator::copy_data: the copy on the device differs: 3 of 5 ele
 
 def transcripts() -> list[tuple[str, str]]:
     """Command and output of each example."""
-    found = re.findall(r"```console\n\$ (python -m ci gate .*?)\n(.*?)```\n", DOCUMENT, re.DOTALL)
+    found = re.findall(
+        r"```console\n\$ (torch-backend-ci gate .*?)\n(.*?)```\n", DOCUMENT, re.DOTALL
+    )
     return [(command.replace("\\\n", ""), output) for command, output in found]
 
 
@@ -45,10 +47,10 @@ def test_gate_prints_what_its_document_shows(
     gate: Gate, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (regressed, shown), (lost, shown_then) = transcripts()
-    assert main(shlex.split(regressed)[3:]) == Exit.FINDINGS
+    assert main(shlex.split(regressed)[1:]) == Exit.FINDINGS
     assert capsys.readouterr().out == shown
     (gate.candidate / "development-sim" / "2.json").unlink()
-    assert main(shlex.split(lost)[3:]) == Exit.UNUSABLE
+    assert main(shlex.split(lost)[1:]) == Exit.UNUSABLE
     assert capsys.readouterr().out == shown_then
 
 

@@ -11,12 +11,12 @@ from github_fake import GitHubFake
 from github_fixtures import Verb
 from reporting import PLACE, judged
 
-from ci import document
-from ci.changed_files import ChangedFile
-from ci.feed.entry import Merged, make
-from ci.label import rules
-from ci.surface.diff.rules import finding
-from ci.surface.model import Declaration, Domain
+from torch_backend_ci import document
+from torch_backend_ci.changed_files import ChangedFile
+from torch_backend_ci.feed.entry import Merged, make
+from torch_backend_ci.label import rules
+from torch_backend_ci.surface.diff.rules import finding
+from torch_backend_ci.surface.model import Declaration, Domain
 
 WAS = "virtual void copy_data(void* dest, const void* src, std::size_t count) const"
 
@@ -38,7 +38,7 @@ def test_the_page_shows_what_a_pull_request_is_told(
 ) -> None:
     command, _, shown = block(root / "docs/ci/pull-requests.md", "console").partition("\n")
     _, run = judged(github_fake, "copy/copy_001:c0", found=(MADE_PURE,))
-    words = command.removeprefix("$ python -m ci ").split()
+    words = command.removeprefix("$ torch-backend-ci ").split()
     words[words.index("--run-id") + 1] = str(run.id)
     assert verb(*words).out == re.sub(r"on [0-9a-f]{12}", f"on {run.head_sha[:12]}", shown)
 

@@ -11,10 +11,10 @@ import pytest
 import synthetic
 from storing import added, file
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.results import accept, layout, rows
-from ci.results.schema import RESULTS, RUNS, Column
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.results import accept, layout, rows
+from torch_backend_ci.results.schema import RESULTS, RUNS, Column
 from torch_conformance.spec import strict
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ def test_what_add_says_is_what_it_says(
     file(tmp_path / "nightly/shard.json", synthetic.shards(dashboard_sample.report(), 2)[0])
     added(tmp_path / "results", [puone])
     command, _, shown = block("console").partition("\n")
-    assert main(command.split()[4:]) == Exit.FINDINGS
+    assert main(command.split()[2:]) == Exit.FINDINGS
     said = capsys.readouterr().err
     # The ids are of other bytes with each version of the suite.
     id = re.compile(r"(?<=run )[0-9a-f]{12}\b")

@@ -12,14 +12,14 @@ import pytest
 from msgspec.structs import replace
 from schemas_of import valid
 
-from ci import document
-from ci.changed_files import ChangedFile
-from ci.errors import CiError
-from ci.feed import feed, hints
-from ci.feed.entry import MOST_FILES, MOST_FINDINGS, Entry, Merged, attributed, make
-from ci.label import rules
-from ci.surface.diff.rules import RULES, anywhere
-from ci.surface.model import Declaration, Domain, Finding, Severity
+from torch_backend_ci import document
+from torch_backend_ci.changed_files import ChangedFile
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.feed import feed, hints
+from torch_backend_ci.feed.entry import MOST_FILES, MOST_FINDINGS, Entry, Merged, attributed, make
+from torch_backend_ci.label import rules
+from torch_backend_ci.surface.diff.rules import RULES, anywhere
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
 
 THE_RULES = rules.load()
 HOME = "https://github.com/octo-org/puone"

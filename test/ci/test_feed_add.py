@@ -13,10 +13,10 @@ from github_fake import GitHubFake
 from github_fixtures import Verb, writes
 from reporting import HEADER, PLACE, a_pull, findings_text
 
-from ci import document
-from ci.cli import main
-from ci.feed import feed
-from ci.surface.model import Declaration, Domain, Finding, Severity
+from torch_backend_ci import document
+from torch_backend_ci.cli import main
+from torch_backend_ci.feed import feed
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
 
 Deliver = Callable[[str, dict[str, Any]], Path]
 URL = "https://github.com/octo-org/puone"

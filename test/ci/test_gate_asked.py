@@ -12,15 +12,16 @@ import pytest
 import synthetic
 from gating import Gate, content, records
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.gate import asked, policy
-from ci.gate.verdict import Outcome
-from ci.pin import file as pins
-from ci.pin.model import Torch
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import asked, policy
+from torch_backend_ci.gate.verdict import Outcome
+from torch_backend_ci.pin import file as pins
+from torch_backend_ci.pin.model import Torch
 from torch_conformance.results import junit, reader
 
-POLICIES = sorted((pins.ROOT / "ci" / "gate").glob("*.yaml"))
+POLICIES = sorted((ROOT / "ci" / "gate").glob("*.yaml"))
 LANE = "development-sim"
 OTHER = "0" * 40
 Run = dict[str, Any]

@@ -20,11 +20,11 @@ import synthetic
 from gating import LANE, Gate, content, records
 from synthetic import record
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.gate import inputs, policy
-from ci.gate.policy import Limits
-from ci.gate.verdict import Class
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import inputs, policy
+from torch_backend_ci.gate.policy import Limits
+from torch_backend_ci.gate.verdict import Class
 from torch_conformance.spec import strict
 
 HUGE = 200 << 20

@@ -10,9 +10,9 @@ import synthetic
 from gating import LANE, Gate, content, records
 from synthetic import record, typed
 
-from ci.errors import Exit
-from ci.gate import foreign
-from ci.gate.verdict import Class
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import foreign
+from torch_backend_ci.gate.verdict import Class
 from torch_conformance.results.junit import junit
 from torch_conformance.spec.outcome import Outcome
 

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from synthetic import record
 
-from ci.errors import Exit
+from torch_backend_ci.errors import Exit
 from torch_conformance.results import reader
 
 OTHER = "extra-sim"

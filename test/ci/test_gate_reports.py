@@ -15,11 +15,11 @@ import synthetic
 from gating import LANE, Gate, finding, write_findings
 from synthetic import record
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.gate import verdict
-from ci.gate.report import annotate, junit, markdown, sarif, text
-from ci.gate.verdict import Verdict
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.gate import verdict
+from torch_backend_ci.gate.report import annotate, junit, markdown, sarif, text
+from torch_backend_ci.gate.verdict import Verdict
 
 #: What a test may say, and what must not come of it.
 HOSTILE = {

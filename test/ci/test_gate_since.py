@@ -10,12 +10,12 @@ import synthetic
 from gating import Gate, finding, write_findings
 from synthetic import record
 
-from ci.errors import Exit
-from ci.gate import since
-from ci.gate.report import text
-from ci.gate.since import Findings
-from ci.surface import catalogue
-from ci.surface.model import Domain, Finding, Severity
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate import since
+from torch_backend_ci.gate.report import text
+from torch_backend_ci.gate.since import Findings
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.model import Domain, Finding, Severity
 from torch_conformance.spec.chapters import chapters
 
 PURE = finding("c10::Allocator::copy_data")

@@ -11,9 +11,9 @@ import pytest
 from gating import LANE, Gate
 from synthetic import record, typed
 
-from ci.errors import Exit
-from ci.gate.classes import classify
-from ci.gate.verdict import Class, Means, Outcome
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.gate.classes import classify
+from torch_backend_ci.gate.verdict import Class, Means, Outcome
 from torch_conformance.results import reader
 from torch_conformance.spec.outcome import RANKS
 from torch_conformance.spec.outcome import Outcome as Ended

@@ -10,8 +10,8 @@ import pytest
 import requests
 from requests.exceptions import JSONDecodeError, RetryError
 
-from ci.errors import CiError
-from ci.github import access
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import access
 
 TOKEN = "ghs_ThisIsASecret"
 

@@ -13,10 +13,10 @@ from github_fake import GitHubFake, Reply
 from github_fake.world import Run
 from reporting import zipped
 
-from ci.cli import parser
-from ci.errors import CiError
-from ci.github import access
-from ci.github.artifact import Limits, Unusable, fetch
+from torch_backend_ci.cli import parser
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import access
+from torch_backend_ci.github.artifact import Limits, Unusable, fetch
 
 LIMITS = Limits(packed=1 << 20, unpacked=2 << 20, entries=10)
 CONTENT = {"verdict.json": b"{}"}

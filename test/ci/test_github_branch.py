@@ -11,11 +11,11 @@ from github.Repository import Repository
 from github_fake import GitHubFake
 from github_fixtures import Verb, writes
 
-from ci import publish
-from ci.cli import main, parser
-from ci.errors import CiError
-from ci.github import access, branch
-from ci.github.change import perform
+from torch_backend_ci import publish
+from torch_backend_ci.cli import main, parser
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import access, branch
+from torch_backend_ci.github.change import perform
 
 BIG = bytes(range(256)) * 8192  # 2 MiB: more than the contents API gives
 

@@ -11,10 +11,10 @@ import pytest
 from github_fake import GitHubFake
 from github_fixtures import writes
 
-from ci.errors import CiError
-from ci.github import access
-from ci.github.change import perform
-from ci.github.check_run import Annotation, CheckRun, changes
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import access
+from torch_backend_ci.github.change import perform
+from torch_backend_ci.github.check_run import Annotation, CheckRun, changes
 
 
 @pytest.fixture

@@ -15,11 +15,11 @@ from reporting import findings_text, judged
 from test_github_convergence import FINDINGS, HEADER, RULES, repository
 from test_report import FAILS, a_finding
 
-from ci.cli import main
-from ci.github import access
-from ci.github.change import perform
-from ci.label import apply, sync
-from ci.surface.report import json as findings_json
+from torch_backend_ci.cli import main
+from torch_backend_ci.github import access
+from torch_backend_ci.github.change import perform
+from torch_backend_ci.label import apply, sync
+from torch_backend_ci.surface.report import json as findings_json
 
 Run = Callable[[], object]
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from github_fake import BOT, GitHubFake
 
-from ci.cli import main
-from ci.github import access
-from ci.github.change import perform
-from ci.github.check_run import Annotation, CheckRun, changes
-from ci.label import apply, rules, sync
-from ci.surface.model import Finding
-from ci.surface.report import json as findings_json
+from torch_backend_ci.cli import main
+from torch_backend_ci.github import access
+from torch_backend_ci.github.change import perform
+from torch_backend_ci.github.check_run import Annotation, CheckRun, changes
+from torch_backend_ci.label import apply, rules, sync
+from torch_backend_ci.surface.model import Finding
+from torch_backend_ci.surface.report import json as findings_json
 
 RULES = rules.load()
 FINDINGS = Path(__file__).parents[2] / "docs/surface/examples/label-findings.json"

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from github_fake.payloads import all_examples
 
-from ci.errors import CiError
-from ci.github import event
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import event
 
 SHA, OTHER = "a" * 40, "b" * 40
 REPOSITORY = {"full_name": "pytorch/pytorch", "default_branch": "main"}

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci.errors import CiError
-from ci.github import actions, markdown
-from ci.github.change import Change, perform
-from ci.output import inert, printable
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import actions, markdown
+from torch_backend_ci.github.change import Change, perform
+from torch_backend_ci.output import inert, printable
 
 HOSTILE = [
     "<script>alert(1)</script>",

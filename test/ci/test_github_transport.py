@@ -12,9 +12,9 @@ import pytest
 from github.Repository import Repository
 from github_fake import BOT, GitHubFake, Reply
 
-from ci.errors import CiError
-from ci.github import access
-from ci.github.change import Change, perform
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github import access
+from torch_backend_ci.github.change import Change, perform
 
 LABELS = "issues/list-labels-for-repo"
 MANY = 250  # three pages

@@ -11,10 +11,10 @@ import pytest
 from cpp_trees import CATALOGUE
 from trees import write_tree
 
-from ci.errors import CiError
-from ci.surface.extract import headers
-from ci.surface.extract.cpp.includes import Includes
-from ci.surface.extract.cpp.libclang import Cursor
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.extract import headers
+from torch_backend_ci.surface.extract.cpp.includes import Includes
+from torch_backend_ci.surface.extract.cpp.libclang import Cursor
 
 DEVICE = "#pragma once\nnamespace c10 { struct Device { int index; }; }\n"
 

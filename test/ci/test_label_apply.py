@@ -12,9 +12,9 @@ import pytest
 from github_fake import BOT, GitHubFake
 from github_fixtures import Verb, writes
 
-from ci.github.labels import Event
-from ci.label import rules
-from ci.label.apply import Decision, decide
+from torch_backend_ci.github.labels import Event
+from torch_backend_ci.label import rules
+from torch_backend_ci.label.apply import Decision, decide
 
 ALLOCATOR = "surface: allocator"
 BREAK, REBUILD, NONE = "impact: compile-break", "impact: rebuild", "impact: none"
@@ -313,7 +313,7 @@ def test_what_the_documents_show_is_what_is_printed(
     github_fake: GitHubFake, verb: Verb, monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     page = (root / "docs" / "ci" / "labels-and-comments.md").read_text()
-    (shown,) = re.findall(r"```console\n\$ python -m ci ([^\n]*)\n(.*?)```", page, re.DOTALL)
+    (shown,) = re.findall(r"```console\n\$ torch-backend-ci ([^\n]*)\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(root)
     assert github_fake.open_pull(HEADER).number == 1
     assert verb(*shown[0].split()).out == shown[1]

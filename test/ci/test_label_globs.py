@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from node_scripts import answer
 
-from ci.errors import CiError
-from ci.label import rules
-from ci.label.globs import Glob, compile_glob, match
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.label import rules
+from torch_backend_ci.label.globs import Glob, compile_glob, match
 
 HERE = Path(__file__).parent
 FUZZ_CASES = int(os.environ.get("PUONE_FUZZ_CASES", "60"))  # `make fuzz` takes more

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from schemas_of import valid
 
-from ci import changed_files
-from ci.changed_files import ChangedFile
-from ci.cli import main
-from ci.errors import CiError
-from ci.label import cli, rules
-from ci.label.plan import Clean, Found, NotCovered, PlannedLabel, Touched, plan
-from ci.surface.model import Domain, Finding, Severity, Torch
-from ci.surface.report import json as findings_json
-from ci.surface.report.report import Report
+from torch_backend_ci import changed_files
+from torch_backend_ci.changed_files import ChangedFile
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.label import cli, rules
+from torch_backend_ci.label.plan import Clean, Found, NotCovered, PlannedLabel, Touched, plan
+from torch_backend_ci.surface.model import Domain, Finding, Severity, Torch
+from torch_backend_ci.surface.report import json as findings_json
+from torch_backend_ci.surface.report.report import Report
 
 RULES = rules.load()
 FUZZ_CASES = int(os.environ.get("PUONE_FUZZ_CASES", "60"))  # `make fuzz` takes more
@@ -481,7 +481,7 @@ def test_the_page_shows_what_the_command_prints(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (root / "docs" / "surface" / "labels.md").read_text()
-    transcript = page.partition("```console\n$ python -m ci ")[2].partition("```")[0]
+    transcript = page.partition("```console\n$ torch-backend-ci ")[2].partition("```")[0]
     command, _, shown = transcript.partition("\n")
     monkeypatch.chdir(root)
     assert main(command.split()) == 0

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from installed import installed_snapshot
 
-from ci.label import rules
-from ci.label.globs import match
-from ci.surface import catalogue, usage
-from ci.surface.model import Declaration, Domain
+from torch_backend_ci.label import rules
+from torch_backend_ci.label.globs import match
+from torch_backend_ci.surface import catalogue, usage
+from torch_backend_ci.surface.model import Declaration, Domain
 
 NAMED = catalogue.load(known=usage.NOTHING)
 PYTHON = [entry.replace(":", ".") for s in NAMED.surfaces for entry in s.python]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""labels/: as GitHub takes them, a label for everything and nothing else, rules that hit files."""
+"""labels.yaml: as GitHub takes them, a label for everything and nothing else, rules that hit files."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import bracex
 import pytest
 import yaml
 
-from ci.errors import CiError
-from ci.label import rules
-from ci.label.globs import compile_glob, match
-from ci.label.rules import Label
-from ci.surface import catalogue
-from ci.surface.model import Severity
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.label import rules
+from torch_backend_ci.label.globs import compile_glob, match
+from torch_backend_ci.label.rules import Label
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.model import Severity
 
 ROOT = Path(__file__).parents[2]
 RULES = rules.load()

@@ -15,9 +15,9 @@ import pytest
 from mutation import Mutation, batches, edited, load, owners
 from mutation_bench import Bench
 
-from ci.surface import catalogue
-from ci.surface.diff.rules import RULES
-from ci.surface.model import Domain
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.diff.rules import RULES
+from torch_backend_ci.surface.model import Domain
 
 MUTATIONS = load()
 # What an RFC's PR does to a whole header is told end to end (test_mutations_end_to_end.py).

@@ -15,10 +15,10 @@ from mutation import Mutation, in_repository, load, patch_of
 from mutation_bench import line_of
 from trees import installed_tree
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.surface import catalogue
-from ci.surface.check import reach
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.check import reach
 
 RFC = {m.source.rpartition("/")[2]: m for m in load() if m.file == "rfc0030.yaml" and m.source}
 TOGETHER = [RFC[pr] for pr in ("120969", "119142", "113797", "107586", "117053", "113396")]

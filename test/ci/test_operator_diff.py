@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from python_surface import TAGS, differences, operator_snapshot, rules
 
-from ci.surface.diff.rules import operators
-from ci.surface.model import Severity
+from torch_backend_ci.surface.diff.rules import operators
+from torch_backend_ci.surface.model import Severity
 
 F = "- func: f(Tensor self) -> Tensor\n"
 EXPLICIT = "  dispatch:\n    CPU: f\n"

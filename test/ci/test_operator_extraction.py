@@ -14,11 +14,11 @@ from unittest.mock import ANY
 import pytest
 from trees import installed_tree, write_tree
 
-from ci.errors import CiError
-from ci.surface import catalogue
-from ci.surface.extract import operators
-from ci.surface.extract.schema_text import SchemaError, parse
-from ci.surface.model import Declaration
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue
+from torch_backend_ci.surface.extract import operators
+from torch_backend_ci.surface.extract.schema_text import SchemaError, parse
+from torch_backend_ci.surface.model import Declaration
 
 FOLDER = operators.FOLDER
 TAGS = "- tag: core\n  desc: text\n- tag: pointwise\n  desc: text\n"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ci import output
-from ci.errors import CiError
+from torch_backend_ci import output
+from torch_backend_ci.errors import CiError
 
 
 def test_the_old_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:

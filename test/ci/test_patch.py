@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ci.cli import main
-from ci.errors import Exit
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
 
 Step = Callable[..., tuple[int, str, str]]
 NOBODY = "0" * 40

@@ -15,12 +15,13 @@ import pytest
 import yaml
 from schemas_of import schema, valid
 
-from ci import document
-from ci.cli import main, parser
-from ci.errors import CiError
-from ci.pin import changes, check, file
-from ci.pin.cli import SUBVERBS
-from ci.pin.model import INDEXES, Pin, Source, Torch, Wheel, check_wheel, version
+from torch_backend_ci import document
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.cli import main, parser
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.pin import changes, check, file
+from torch_backend_ci.pin.cli import SUBVERBS
+from torch_backend_ci.pin.model import INDEXES, Pin, Source, Torch, Wheel, check_wheel, version
 
 WHEEL = "torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl"
 TORCH = Torch("2.13.0", "c" * 40, (Wheel(WHEEL, "a" * 64),))
@@ -46,12 +47,12 @@ def put(root: Path, pin: Pin) -> None:
 @pytest.mark.parametrize("name", file.names())
 def test_each_pin_of_the_repository_is_as_the_writer_writes_it(name: str) -> None:
     pin = file.read(name)
-    assert (file.ROOT / file.place(name)).read_bytes() == file.render(pin)
+    assert (ROOT / file.place(name)).read_bytes() == file.render(pin)
     assert pin.torch is not None or pin.unresolved
 
 
 def test_the_requirements_ask_for_the_torch_of_the_development_pin() -> None:
-    assert check.of_mirror(file.read("development"), changes.reader(file.ROOT)) == []
+    assert check.of_mirror(file.read("development"), changes.reader(ROOT)) == []
 
 
 def test_a_pin_comes_back_as_it_was_written() -> None:
@@ -341,7 +342,7 @@ def test_a_folder_without_pins_is_an_error(
     assert "there is no pin" in capsys.readouterr().err
 
 
-PAGE = (file.ROOT / "docs/ci/pins.md").read_text()
+PAGE = (ROOT / "docs/ci/pins.md").read_text()
 
 
 def test_the_pin_in_the_documents_is_one() -> None:
@@ -351,11 +352,11 @@ def test_the_pin_in_the_documents_is_one() -> None:
     assert found[1] in file.render(pin).decode()
 
 
-@pytest.mark.parametrize("line", re.findall(r"^python -m ci (pin .*)$", PAGE, re.MULTILINE))
+@pytest.mark.parametrize("line", re.findall(r"^torch-backend-ci (pin .*)$", PAGE, re.MULTILINE))
 def test_each_command_in_the_documents_can_be_given(line: str) -> None:
     words = shlex.split(line, comments=True)
     assert parser(["pin"]).parse_args(words).run
 
 
 def test_the_documents_show_every_verb() -> None:
-    assert set(re.findall(r"^python -m ci pin ([a-z-]+)", PAGE, re.MULTILINE)) == set(SUBVERBS)
+    assert set(re.findall(r"^torch-backend-ci pin ([a-z-]+)", PAGE, re.MULTILINE)) == set(SUBVERBS)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from ci import cli
-from ci.errors import Exit
-from ci.pin import file
-from ci.pin.verbs.findings import joined
-from ci.surface.report import json as report_json
+from torch_backend_ci import cli
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.pin import file
+from torch_backend_ci.pin.verbs.findings import joined
+from torch_backend_ci.surface.report import json as report_json
 
 
 def git(root: Path, *words: str) -> None:
@@ -26,7 +27,7 @@ def git(root: Path, *words: str) -> None:
 def root(tmp_path: Path) -> Path:
     """A checkout with the pins of this one, all committed."""
     root = tmp_path / "checkout"
-    shutil.copytree(file.ROOT / file.IN_REPOSITORY, root / file.IN_REPOSITORY)
+    shutil.copytree(ROOT / file.IN_REPOSITORY, root / file.IN_REPOSITORY)
     git(root, "init", "--quiet")
     git(root, "add", ".")
     git(root, "commit", "--quiet", "--message=pins")

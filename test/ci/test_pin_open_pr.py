@@ -18,11 +18,11 @@ from github_fake.world import Issue
 from github_fixtures import Ended, Verb, writes
 from pin_index import REQUIREMENTS, PinIndex, pin, put, serving_pins
 
-from ci.github import access, commit
-from ci.pin import file, pull_request
-from ci.pin.model import Pin, Source
-from ci.pin.show import resolved
-from ci.pin.verbs import update
+from torch_backend_ci.github import access, commit
+from torch_backend_ci.pin import file, pull_request
+from torch_backend_ci.pin.model import Pin, Source
+from torch_backend_ci.pin.show import resolved
+from torch_backend_ci.pin.verbs import update
 
 # Until pip 24, finding packages imports what setuptools calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:pkg_resources:DeprecationWarning")

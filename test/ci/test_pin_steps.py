@@ -12,17 +12,18 @@ import pytest
 from pin_index import PinIndex
 from wheel_server import Behaviour, serving
 
-from ci import cli
-from ci.errors import Exit
-from ci.pin import file
-from ci.surface.report import json as report_json
+from torch_backend_ci import cli
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.pin import file
+from torch_backend_ci.surface.report import json as report_json
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The pins of this checkout."""
     root = tmp_path / "checkout"
-    shutil.copytree(file.ROOT / file.IN_REPOSITORY, root / file.IN_REPOSITORY)
+    shutil.copytree(ROOT / file.IN_REPOSITORY, root / file.IN_REPOSITORY)
     return root
 
 

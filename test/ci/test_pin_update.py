@@ -15,10 +15,10 @@ import small_torch
 from pin_index import PinIndex, entries, files, pin, put, serving_pins
 from wheel_server import Behaviour
 
-from ci.cli import main
-from ci.pin import file
-from ci.pin.model import Pin, Source, Wheel
-from ci.pin.show import resolved
+from torch_backend_ci.cli import main
+from torch_backend_ci.pin import file
+from torch_backend_ci.pin.model import Pin, Source, Wheel
+from torch_backend_ci.pin.show import resolved
 
 # Until pip 24, finding packages imports what setuptools calls deprecated.
 pytestmark = [

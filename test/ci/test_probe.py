@@ -12,11 +12,11 @@ import pytest
 from installed import installed_snapshot
 from trees import installed_tree
 
-from ci.errors import CiError
-from ci.surface import catalogue, probe
-from ci.surface.model import Domain
-from ci.surface.probe import ProbeResult, Use, macros
-from ci.torch_tree import TorchTree, locate
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue, probe
+from torch_backend_ci.surface.model import Domain
+from torch_backend_ci.surface.probe import ProbeResult, Use, macros
+from torch_backend_ci.torch_tree import TorchTree, locate
 
 # The exceptions of PyTorch: thrown and caught, not derived from.
 CONCRETE = ("c10::Error",)

@@ -7,10 +7,10 @@ import dataclasses
 
 import pytest
 
-from ci.errors import CiError
-from ci.surface.model import Declaration, Domain, Finding, Severity
-from ci.surface.probe import Covered, Place, ProbeError, ProbeResult, Use
-from ci.surface.probe.agreement import RULE, agree
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
+from torch_backend_ci.surface.probe import Covered, Place, ProbeError, ProbeResult, Use
+from torch_backend_ci.surface.probe.agreement import RULE, agree
 
 HEADER = "torch/include/c10/core/Allocator.h"
 FILE = "surfaces/allocator.h"

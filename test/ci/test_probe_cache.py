@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import small_torch
 
-from ci.surface import probe
-from ci.surface.probe import Covered, Place, ProbeError, ProbeResult, Use, cache
-from ci.torch_tree import TorchTree
-from ci.torch_tree.locate import locate
+from torch_backend_ci.surface import probe
+from torch_backend_ci.surface.probe import Covered, Place, ProbeError, ProbeResult, Use, cache
+from torch_backend_ci.torch_tree import TorchTree
+from torch_backend_ci.torch_tree.locate import locate
 
 RESULT = ProbeResult(
     torch="2.13.0",

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from python_surface import differences, python_snapshot, rules
 
-from ci.surface.diff.rules import python_api
-from ci.surface.model import Finding, Severity, Snapshot
+from torch_backend_ci.surface.diff.rules import python_api
+from torch_backend_ci.surface.model import Finding, Severity, Snapshot
 
 CLASS = "class A:\n"
 

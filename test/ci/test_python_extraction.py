@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from trees import installed_tree, write_tree
 
-from ci.errors import CiError
-from ci.surface import catalogue, usage
-from ci.surface.catalogue import Catalogue, Surface
-from ci.surface.extract import python_api
-from ci.surface.model import Declaration
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue, usage
+from torch_backend_ci.surface.catalogue import Catalogue, Surface
+from torch_backend_ci.surface.extract import python_api
+from torch_backend_ci.surface.model import Declaration
 
 
 def extracted(root: Path, entries: tuple[str, ...], **files: str) -> dict[str, Declaration]:

@@ -18,9 +18,9 @@ from relay_fake import CALLBACK, MAX_HUD, SHA, TOKENS, ZOMBIE_TIMEOUT, RelayFake
 from relay_fake import relay as relay  # the fixture
 from synthetic import record, replaced
 
-from ci.cli import main
-from ci.errors import CiError
-from ci.relay import cli, client, http
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.relay import cli, client, http
 
 JOB = {
     "GITHUB_ACTIONS": "true",

@@ -16,12 +16,12 @@ from github_fake import GitHubFake
 from github_fake.payloads import all_examples
 from relay_fake import SHA, RelayFake
 
-from ci.cli import main
-from ci.errors import CiError
-from ci.github.event import DispatchEvent
-from ci.pin import file as pins
-from ci.relay import cli
-from ci.relay.dispatch import parse
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.github.event import DispatchEvent
+from torch_backend_ci.pin import file as pins
+from torch_backend_ci.relay import cli
+from torch_backend_ci.relay.dispatch import parse
 
 Event = dict[str, Any]
 NOW = datetime(2026, 11, 26, 4, 23, tzinfo=timezone.utc)
@@ -308,7 +308,9 @@ def test_the_documents_show_what_is_printed(
     step: Callable[..., tuple[int, Path]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = Path(__file__).parents[2] / "docs" / "ci" / "relay.md"
-    shown = re.search(r"^\$ python -m ci relay payload\n(.*?)^```", page.read_text(), re.M | re.S)
+    shown = re.search(
+        r"^\$ torch-backend-ci relay payload\n(.*?)^```", page.read_text(), re.M | re.S
+    )
     assert step(RelayFake().dispatch_pull_request())[0] == 0
     assert shown and capsys.readouterr().out == shown[1]
 

@@ -24,11 +24,11 @@ from reporting import (
     zipped,
 )
 
-from ci import document
-from ci.cli import main
-from ci.gate import verdict
-from ci.report import page
-from ci.surface.model import Declaration, Domain, Finding, Severity
+from torch_backend_ci import document
+from torch_backend_ci.cli import main
+from torch_backend_ci.gate import verdict
+from torch_backend_ci.report import page
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
 
 FAILS = "allocator/allocate:large:float32"
 

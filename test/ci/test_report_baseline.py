@@ -12,7 +12,7 @@ from github_fake import GitHubFake
 from github_fixtures import Verb, writes
 from reporting import a_pull, a_push, a_report, a_run, baseline_of, source_of, zipped
 
-from ci.cli import main
+from torch_backend_ci.cli import main
 from torch_conformance.results import reader
 
 LANE = "development-sim.json.gz"

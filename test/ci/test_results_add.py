@@ -17,12 +17,12 @@ import synthetic
 from dashboard_sample import report
 from storing import NOW, added, fates, file, relations, reports
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.results import accept, add, layout, rows
-from ci.results.accept import line
-from ci.results.schema import RESULTS, RUNS
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.results import accept, add, layout, rows
+from torch_backend_ci.results.accept import line
+from torch_backend_ci.results.schema import RESULTS, RUNS
+from torch_backend_ci.results.store import Store
 from torch_conformance.results import levels
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from storing import added, compacted, fates, relations, reports
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.results import layout
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.results import layout
+from torch_backend_ci.results.store import Store
 
 
 @pytest.fixture

@@ -16,15 +16,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from storing import Relations, added, compacted, relations, reports
 
-from ci.results import layout
-from ci.results.store import Store
+from torch_backend_ci.results import layout
+from torch_backend_ci.results.store import Store
 
 COUNT = 5
 
 
 def started(store: Path, verb: str, *files: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "ci", "results", verb, f"--store={store}", *map(str, files)],
+        [
+            sys.executable,
+            "-m",
+            "torch_backend_ci",
+            "results",
+            verb,
+            f"--store={store}",
+            *map(str, files),
+        ],
         stderr=subprocess.PIPE,
         text=True,
     )

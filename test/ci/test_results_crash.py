@@ -18,10 +18,10 @@ import duckdb
 import pytest
 from storing import Moment, added, compacted, fates, killed, relations, reports
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.results import compact, duck, layout
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.results import compact, duck, layout
+from torch_backend_ci.results.store import Store
 
 
 def copied(store: Path, to: Path) -> Path:
@@ -180,7 +180,7 @@ def test_files_that_may_not_grow_end_the_command_with_a_sentence(
     before = relations(store)
     more = reports(tmp_path / "more", 4, python="3.12")[3:]
     done = subprocess.run(
-        [sys.executable, "-m", "ci", "results", "add", f"--store={store}", *more],
+        [sys.executable, "-m", "torch_backend_ci", "results", "add", f"--store={store}", *more],
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),

@@ -23,12 +23,12 @@ import pytest
 import synthetic
 from clickhouse_oracle import Rows, ask
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.relay import callback
-from ci.relay import results as relay
-from ci.results.export import folder, tables
-from ci.results.store import Store
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.relay import callback
+from torch_backend_ci.relay import results as relay
+from torch_backend_ci.results.export import folder, tables
+from torch_backend_ci.results.store import Store
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "ci" / "results-export.md"
 REPOSITORY = "me/torch-mychip"
@@ -406,8 +406,8 @@ def test_an_export_that_fails_on_its_way_leaves_nothing(
 
 KILLED = """
 import os, signal, sys
-from ci.cli import main
-from ci.results.export import folder
+from torch_backend_ci.cli import main
+from torch_backend_ci.results.export import folder
 folder.os.rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main(sys.argv[1:])
 """

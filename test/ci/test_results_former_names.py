@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.dashboard import runs
-from ci.results import duck, former_columns, schema
-from ci.results.store import Store
+from torch_backend_ci.dashboard import runs
+from torch_backend_ci.results import duck, former_columns, schema
+from torch_backend_ci.results.store import Store
 from torch_conformance.results import levels
 from torch_conformance.spec import catalogue, former_names, operator_families
 

@@ -11,9 +11,9 @@ import dashboard_sample
 import pytest
 from storing import added
 
-from ci.cli import main
-from ci.errors import Exit
-from ci.results.schema import RUNS
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.results.schema import RUNS
 
 
 @pytest.fixture(scope="module")
@@ -99,4 +99,4 @@ def test_help_teaches_by_examples(verb: str, capsys: pytest.CaptureFixture[str])
     with pytest.raises(SystemExit):
         main(["results", verb, "--help"])
     said = capsys.readouterr().out
-    assert f"python -m ci results {verb} --store" in said and "Exit status" in said
+    assert f"torch-backend-ci results {verb} --store" in said and "Exit status" in said

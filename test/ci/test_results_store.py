@@ -14,11 +14,11 @@ import duckdb
 import pytest
 from storing import added, compacted, fates, relations, reports
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.results import duck, layout
-from ci.results.schema import RESULTS, RUNS, Column
-from ci.results.store import Store, VanishedError
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.results import duck, layout
+from torch_backend_ci.results.schema import RESULTS, RUNS, Column
+from torch_backend_ci.results.store import Store, VanishedError
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_store_that_is_not_known_is_neither_read_nor_written(
 
 
 def test_a_store_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(CiError, match=r"there is no store at .*: `python -m ci results add`"):
+    with pytest.raises(CiError, match=r"there is no store at .*: `torch-backend-ci results add`"):
         Store(tmp_path / "missing")
     with pytest.raises(CiError, match=r"is not a store of results: it has no store\.json"):
         Store(tmp_path)

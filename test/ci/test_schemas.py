@@ -8,8 +8,8 @@ import json
 import jsonschema
 import pytest
 
-from ci import schemas
-from ci.schemas import DOCUMENTS, Described
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.schemas import DOCUMENTS, Described
 
 NAMES = [one.name for one in DOCUMENTS]
 
@@ -28,10 +28,6 @@ def test_each_schema_is_one_and_has_a_name_of_its_own(one: Described) -> None:
 
 
 def test_no_schema_is_written_by_hand() -> None:
-    found = {
-        file
-        for folder in ("ci", "bench")
-        for file in (schemas.ROOT / folder).rglob("*.schema.json")
-    }
+    found = {file for folder in ("ci", "bench") for file in (ROOT / folder).rglob("*.schema.json")}
     assert found == {one.file for one in DOCUMENTS}
-    assert not (schemas.ROOT / "schema").exists()
+    assert not (ROOT / "schema").exists()

@@ -17,12 +17,12 @@ import small_torch
 from installed import installed_snapshot
 from schemas_of import valid
 
-from ci.cli import main
-from ci.errors import CiError, Exit
-from ci.surface import snapshot, snapshot_cache, snapshot_file
-from ci.surface.catalogue import load
-from ci.surface.model import Declaration, Domain, Snapshot, Torch
-from ci.torch_tree import locate
+from torch_backend_ci.cli import main
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.surface import snapshot, snapshot_cache, snapshot_file
+from torch_backend_ci.surface.catalogue import load
+from torch_backend_ci.surface.model import Declaration, Domain, Snapshot, Torch
+from torch_backend_ci.torch_tree import locate
 
 COMMITTED = sorted(Path(snapshot.__file__).parent.glob("snapshots/*.json.gz"))
 

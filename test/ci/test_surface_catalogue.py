@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""labels/surfaces.yml: what its patterns mean, and that each of them is about something."""
+"""surfaces.yaml: what its patterns mean, and that each of them is about something."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.surface import snapshot, snapshot_file
-from ci.surface.catalogue import Catalogue, Surface, load
-from ci.surface.model import Domain
+from torch_backend_ci.surface import snapshot, snapshot_file
+from torch_backend_ci.surface.catalogue import Catalogue, Surface, load
+from torch_backend_ci.surface.model import Domain
 
 # Names from before the oldest snapshot: a rename back to them would be told as one.
 HISTORICAL = {"c10d::parseEnvVar*", "at::getAccelerator", "at::isAccelerator"}

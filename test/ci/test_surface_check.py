@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 import small_torch
 
-from ci import cli
-from ci.errors import CiError, Exit
-from ci.surface import catalogue as catalogues
-from ci.surface import probe, snapshot
-from ci.surface.check import change, coverage, judge, reach
-from ci.surface.model import Domain, Severity, Torch
-from ci.surface.report import Report, markdown, sarif, text
-from ci.surface.report import json as as_json
-from ci.surface.verbs import check as verb
-from ci.surface.verbs.diff import conclude
-from ci.torch_tree import TorchTree, locate
+from torch_backend_ci import cli
+from torch_backend_ci.errors import CiError, Exit
+from torch_backend_ci.surface import catalogue as catalogues
+from torch_backend_ci.surface import probe, snapshot
+from torch_backend_ci.surface.check import change, coverage, judge, reach
+from torch_backend_ci.surface.model import Domain, Severity, Torch
+from torch_backend_ci.surface.report import Report, markdown, sarif, text
+from torch_backend_ci.surface.report import json as as_json
+from torch_backend_ci.surface.verbs import check as verb
+from torch_backend_ci.surface.verbs.diff import conclude
+from torch_backend_ci.torch_tree import TorchTree, locate
 
 SURFACES = """
 allocator:
@@ -338,7 +338,7 @@ def test_an_error_of_the_environment_stays_one(
     def no_compiler(*_: object, **__: object) -> None:
         raise CiError("reading C++ needs the standard headers of g++, and it does not run")
 
-    monkeypatch.setattr("ci.surface.extract.cpp.extract", no_compiler)
+    monkeypatch.setattr("torch_backend_ci.surface.extract.cpp.extract", no_compiler)
     with pytest.raises(CiError, match="needs the standard headers"):
         check(CONST)
 

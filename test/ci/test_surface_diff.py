@@ -23,10 +23,10 @@ from declarations import (
     virtual,
 )
 
-import ci.surface.diff
-from ci.surface.diff import diff, skipped_domains
-from ci.surface.diff.rules import RULES
-from ci.surface.model import Declaration, Domain, Severity
+import torch_backend_ci.surface.diff
+from torch_backend_ci.surface.diff import diff, skipped_domains
+from torch_backend_ci.surface.diff.rules import RULES
+from torch_backend_ci.surface.model import Declaration, Domain, Severity
 
 A, B = "c10::A", "c10::B"
 Side = list[Declaration]
@@ -275,7 +275,7 @@ def test_every_rule_that_the_code_names_is_in_a_table() -> None:
 
 def _named_in_code() -> Iterator[str]:
     """What is handed to finding() as it is written."""
-    for path in Path(ci.surface.diff.__path__[0]).rglob("*.py"):
+    for path in Path(torch_backend_ci.surface.diff.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "finding":
                 first = node.args[0]

@@ -22,8 +22,8 @@ from declarations import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci.surface.diff import diff
-from ci.surface.model import Declaration, Snapshot
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Declaration, Snapshot
 
 NAMES = ["allocate", "allocate_on", "f", "g", "record"]
 CLASSES = ["c10::A", "c10::B", "c10::Base"]

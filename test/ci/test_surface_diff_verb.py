@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from declarations import class_, cpp, snapshot, virtual
 
-from ci import cli
-from ci.errors import Exit
-from ci.surface import snapshot_file
-from ci.surface.model import Domain, Snapshot
-from ci.surface.report import json as json_report
-from ci.surface.report import rules
+from torch_backend_ci import cli
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.surface import snapshot_file
+from torch_backend_ci.surface.model import Domain, Snapshot
+from torch_backend_ci.surface.report import json as json_report
+from torch_backend_ci.surface.report import rules
 
 ROOT = Path(__file__).resolve().parents[2]
 A = "c10::Allocator"
@@ -145,5 +145,5 @@ def test_the_rules_can_be_listed_and_the_document_has_them_all(
     listed = capsys.readouterr().out
     assert listed == rules.render()
     document = (ROOT / "docs/surface/diff.md").read_text()
-    mark = "<!-- python -m ci surface diff --rules -->\n"
+    mark = "<!-- torch-backend-ci surface diff --rules -->\n"
     assert document.partition(mark)[2] == listed, f"write anew what follows {mark}"

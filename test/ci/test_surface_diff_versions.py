@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ci import cli
-from ci.errors import Exit
-from ci.surface import snapshot_file
-from ci.surface.diff import diff
-from ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
-from ci.surface.verbs.diff import COMMITTED
+from torch_backend_ci import cli
+from torch_backend_ci.errors import Exit
+from torch_backend_ci.surface import snapshot_file
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot
+from torch_backend_ci.surface.verbs.diff import COMMITTED
 
 DOCUMENTS = Path(__file__).resolve().parents[2] / "docs/surface"
 PAIRS = [("2.9.1", "2.11.0"), ("2.11.0", "2.13.0"), ("2.13.0", "2.15.0")]
@@ -48,7 +48,7 @@ def test_the_documented_report_is_the_one_of_the_committed_snapshots(
     words += ["-o", str(file)]
     assert cli.main(words) == Exit.OK
     committed = DOCUMENTS / "examples" / f"diff-{before}-{after}.md"
-    again = f"python -m ci {' '.join(words[:-1])} docs/surface/examples/{committed.name}"
+    again = f"torch-backend-ci {' '.join(words[:-1])} docs/surface/examples/{committed.name}"
     assert file.read_text() == committed.read_text(), f"to write it anew: {again}"
 
 

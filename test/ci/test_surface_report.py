@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from schemas_of import valid
 
-from ci.errors import CiError
-from ci.surface.diff import diff
-from ci.surface.model import Domain, Finding, Severity, Torch
-from ci.surface.report import Report, markdown, sarif, shown, text
-from ci.surface.report import json as json_report
-from ci.surface.report.report import by_surface
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Domain, Finding, Severity, Torch
+from torch_backend_ci.surface.report import Report, markdown, sarif, shown, text
+from torch_backend_ci.surface.report import json as json_report
+from torch_backend_ci.surface.report.report import by_surface
 
 A = "c10::Allocator"
 BEFORE = snapshot(

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from declarations import class_, cpp, declaration, header, snapshot, symbol, virtual
 
-from ci.errors import CiError
-from ci.surface import catalogue, usage
-from ci.surface.diff import diff
-from ci.surface.model import Declaration, Domain
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue, usage
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Declaration, Domain
 
 DATA = usage.load()
 SEARCHED = usage.read(usage.DATA)  # by hand, beside what is collected

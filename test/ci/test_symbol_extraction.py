@@ -11,10 +11,10 @@ import pytest
 from cpp_trees import CATALOGUE
 from trees import write_tree
 
-from ci.errors import CiError
-from ci.surface.extract import symbols
-from ci.surface.extract.elf import exported
-from ci.torch_tree import TorchTree
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface.extract import symbols
+from torch_backend_ci.surface.extract.elf import exported
+from torch_backend_ci.torch_tree import TorchTree
 
 SOURCE = """
 namespace c10 {

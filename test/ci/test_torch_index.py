@@ -15,8 +15,8 @@ import pytest
 import small_torch
 from wheel_server import Behaviour, Server, serving
 
-from ci.errors import CiError
-from ci.torch_tree import TorchTree, folders, locate, remote
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.torch_tree import TorchTree, folders, locate, remote
 
 NAME = "torch-{}-cp311-cp311-manylinux_2_28_x86_64.whl"
 BALLAST = 9 << 20  # much more than is read at the end of the file
@@ -207,19 +207,17 @@ def test_an_unbuilt_checkout_takes_generated_headers_of_the_release_before_it(
 COMMAND = [
     sys.executable,
     "-c",
-    "import sys, pathlib; from ci.torch_tree import locate; "
+    "import sys, pathlib; from torch_backend_ci.torch_tree import locate; "
     "print(locate('2.13.0', pathlib.Path(sys.argv[1])).version)",
 ]
 
 
 def _start(cache: Path) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[2]
     return subprocess.Popen(
         [*COMMAND, str(cache)],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(root)},
     )
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 import small_torch
 
-from ci.errors import CiError
-from ci.torch_tree import TorchTree, folders, layout, linked, locate, wheel
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.torch_tree import TorchTree, folders, layout, linked, locate, wheel
 
 
 def quiet(line: str) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.errors import CiError
-from ci.surface import catalogue, snapshot
-from ci.surface.model import Domain
-from ci.torch_tree import locate
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import catalogue, snapshot
+from torch_backend_ci.surface.model import Domain
+from torch_backend_ci.torch_tree import locate
 
 # Until pip 24, finding packages imports what setuptools calls deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:pkg_resources:DeprecationWarning")

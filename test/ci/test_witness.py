@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from trees import write_tree
 
-from ci.surface.catalogue import Catalogue, Surface
-from ci.surface.diff import diff
-from ci.surface.diff.rules import RULES
-from ci.surface.extract import cpp, headers
-from ci.surface.model import Domain, Finding, Severity, Snapshot, Torch
-from ci.surface.probe import trial
-from ci.surface.probe.trial import Outcome, Verdict
-from ci.torch_tree import TorchTree
+from torch_backend_ci.surface.catalogue import Catalogue, Surface
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.diff.rules import RULES
+from torch_backend_ci.surface.extract import cpp, headers
+from torch_backend_ci.surface.model import Domain, Finding, Severity, Snapshot, Torch
+from torch_backend_ci.surface.probe import trial
+from torch_backend_ci.surface.probe.trial import Outcome, Verdict
+from torch_backend_ci.torch_tree import TorchTree
 
 # Rule -> what declares it before, and after.
 CHANGES: dict[str, tuple[str, str]] = {

@@ -119,17 +119,18 @@ jobs:
     runs-on: ubuntu-24.04
     timeout-minutes: 10
     permissions: {{contents: read, issues: write}}
+    env: {{PYTHONPATH: "ci/src:conformance/src"}}
     steps:
       - uses: actions/checkout@{SHA} # v6.0.2
         with: {{persist-credentials: false}}
       - uses: $/.github/actions/set-up
         with: {{target: github-tools}}
-      - run: python -m ci label sync
+      - run: python -m torch_backend_ci label sync
         env: {{TOKEN: "${{{{ github.token }}}}"}}
 """
 CHECKOUT = f"- uses: actions/checkout@{SHA} # v6.0.2\n        with: {{persist-credentials: false"
 HEAD = '"${{ github.event.pull_request.head.sha }}"'
-STEP = "- run: python -m ci label sync"
+STEP = "- run: python -m torch_backend_ci label sync"
 
 # What somebody might write into the good one: (what, by what, a part of what is said)
 PLANTED = {
@@ -209,6 +210,18 @@ PLANTED = {
         (("        with: {target: github-tools}\n", ""),),
         "installs more than `target: github-tools`",
     ),
+    "tools of another place": (
+        (('"ci/src:conformance/src"', '"results/src:ci/src"'),),
+        "PYTHONPATH is not ci/src:conformance/src",
+    ),
+    "tools of another place in a step": (
+        (('env: {TOKEN: "', 'env: {PYTHONPATH: results/src, TOKEN: "'),),
+        "PYTHONPATH is not ci/src:conformance/src",
+    ),
+    "a path to tools that are not used": (
+        ((STEP, "- run: mkdir -p x"),),
+        "PYTHONPATH is not ci/src:conformance/src",
+    ),
     "main's cache for code from elsewhere": (
         (
             ("[push]", "repository_dispatch"),
@@ -270,7 +283,7 @@ PLANTED = {
         "a token in the environment of all jobs",
     ),
     "a token for all steps": (
-        (("    steps:", '    env: {TOKEN: "${{ github.token }}"}\n    steps:'),),
+        (("env: {PYTHONPATH", 'env: {TOKEN: "${{ github.token }}", PYTHONPATH'),),
         "a token in the environment of all steps",
     ),
     "a token left in .git": (
@@ -294,12 +307,12 @@ PLANTED = {
     ),
     "a program in a step": (
         ((STEP, "- run: |\n          for f in *; do cat $f; done"),),
-        "neither make nor python -m ci",
+        "neither make nor python -m torch_backend_ci",
     ),
     **{
         f"a second command: {words}": (
             ((STEP, f"- run: 'mkdir -p x{words}'"),),
-            "neither make nor python -m ci",
+            "neither make nor python -m torch_backend_ci",
         )
         for words in ("; ls", " && ls", " | sh", " $(ls)", " `ls`", " > y", "\n\n          ls")
     },

@@ -7,7 +7,7 @@ import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
 
-from ci.torch_tree.tree import TorchTree
+from torch_backend_ci.torch_tree.tree import TorchTree
 
 
 def write_tree(root: Path, files: Mapping[str, str], version: str = "2.13.0") -> TorchTree:

@@ -58,15 +58,18 @@ CLOSURES = {
     ("update-pins", "open-pr"): "compares the headers of two torches for the text of a PR",
 }
 
+# The tools of the checkout that a step is in, by their path: nothing of it is installed.
+TOOL = "python -m torch_backend_ci"
+SOURCES = "ci/src:conformance/src"
 # One command, nothing behind it, no shell in its words.
 COMMAND = re.compile(
-    r"(make|python -m ci|mkdir -p)"
+    rf"(make|{TOOL}|mkdir -p)"
     r"( ([^;&|<>`$]|\$(?!\())*)?"
 )
 # Other commands, each with its reason.
 COMMANDS = {
     'bash -euo pipefail -c "$INSTALL"': "the caller of conformance.yml says how to build a backend",
-    'echo "$PWD/$DIRECTORY/.venv/bin" >> "$GITHUB_PATH"': "without it there is no python -m ci",
+    'echo "$PWD/$DIRECTORY/.venv/bin" >> "$GITHUB_PATH"': "without it python is not that of .venv",
 }
 USES = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
 USES_LINE = re.compile(r"uses: (?P<uses>[^\s#]+)(?P<comment> # v\d+(\.\d+)*)?\s*$")
@@ -186,7 +189,7 @@ def no_untrusted_checkout(job: Job) -> Iterator[str]:
             if re.search(r"\b(git (fetch|pull|checkout|switch|clone)|gh pr|curl|wget)\b", command):
                 yield f"a job with rights fetches code: {command}"
             elif re.match(r"(make|bash|sh|pip|npm)\b", command):
-                yield f"a job with rights runs more than `python -m ci`: {command}"
+                yield f"a job with rights runs more than `{TOOL}`: {command}"
 
 
 # Of a reusable workflow: the repository that it is in, at its own commit.
@@ -220,6 +223,15 @@ def tools_are_few_and_hashed(job: Job) -> Iterator[str]:
         target = step.get("with", {}).get("target")
         if step.get("uses") == SET_UP and target != "github-tools" and job.name not in CLOSURES:
             yield "a job with rights installs more than `target: github-tools`"
+
+
+def tools_are_those_of_the_checkout(job: Job) -> Iterator[str]:
+    """Python looks where the job says before it looks anywhere else."""
+    uses_them = any(line.startswith(TOOL) for step in job.steps for line in _lines(step))
+    places = [part.get("env", {}) for part in (job.content, *job.steps)]
+    said = [env["PYTHONPATH"] for env in places if "PYTHONPATH" in env]
+    if said != ([SOURCES] if uses_them else []):
+        yield f"PYTHONPATH is not {SOURCES} where a job runs {TOOL}, and unset elsewhere"
 
 
 def proposals_have_no_rights(job: Job) -> Iterator[str]:
@@ -283,6 +295,7 @@ OF_JOBS: tuple[Callable[[Job], Iterator[str]], ...] = (
     no_foreign_caches,
     caches_are_out_of_reach,
     tools_are_few_and_hashed,
+    tools_are_those_of_the_checkout,
     proposals_have_no_rights,
     rights_are_listed,
     tokens_go_to_steps,
@@ -318,7 +331,7 @@ def _commands(steps: list[dict[str, Any]]) -> Iterator[str]:
             if "${{" in command:
                 yield f"an expression in a command, where it becomes code: {command}"
             elif command not in COMMANDS and not COMMAND.fullmatch(command):
-                yield f"neither make nor python -m ci: {command}"
+                yield f"neither make nor {TOOL}: {command}"
         if _action(step) == "actions/github-script":
             yield "a program in a workflow: make it a verb"
 

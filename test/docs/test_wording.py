@@ -10,7 +10,7 @@ import pytest
 import wording
 from wording import Text
 
-import ci.cli
+import torch_backend_ci.cli
 import torch_conformance.cli
 from torch_conformance.pytest_plugin.options import add_options
 
@@ -23,7 +23,7 @@ def assert_plain(texts: list[Text]) -> None:
 @pytest.fixture(scope="module")
 def helps() -> list[Text]:
     """Of every command of the two command lines."""
-    parsers = (ci.cli.parser(), torch_conformance.cli.parser())
+    parsers = (torch_backend_ci.cli.parser(), torch_conformance.cli.parser())
     return [text for parser in parsers for text in wording.helps(parser)]
 
 

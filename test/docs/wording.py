@@ -16,7 +16,7 @@ from typing import NamedTuple
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("ci", "conformance/src", "hal_conformance/src")
+SOURCES = ("ci/src", "conformance/src", "hal_conformance/src")
 #: Made by commands from data that has its own words, or about releases that are history.
 GENERATED = (
     "CHANGELOG.md",

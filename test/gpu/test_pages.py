@@ -11,7 +11,7 @@ from bench.gpu import page
 from bench.gpu.document import Results
 from bench.gpu.outcome import done, failed
 from bench.gpu.result import Result
-from ci import document
+from torch_backend_ci import document
 
 
 def a_result(folder: Path) -> Result:

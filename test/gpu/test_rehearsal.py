@@ -16,7 +16,7 @@ from suites import ROOT, SIM
 from bench.gpu import machine, page
 from bench.gpu.__main__ import NO_MACHINE, UNWRITABLE
 from bench.gpu.document import Results
-from ci import document
+from torch_backend_ci import document
 
 
 def make_gpu(*arguments: str | Path) -> subprocess.CompletedProcess[str]:

@@ -22,7 +22,7 @@ from bench.gpu.outcome import Outcome, done, failed
 from bench.gpu.result import Result, file_name
 from bench.gpu.run import Run, Step, take, take_all
 from bench.gpu.steps import benchmark, compiled, hal, parity, sanitizer
-from ci import document
+from torch_backend_ci import document
 
 
 def python(code: str) -> Step:

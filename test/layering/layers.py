@@ -66,14 +66,15 @@ PYTHON_HOME = {
     "torch_puone": "reference_backend/torch_puone",
     "torch_conformance": "conformance",
     "hal_conformance": "hal_conformance",
+    "torch_backend_ci": "ci",
 }
 # Python package -> packages it may import only lazily (inside a function), and never.
-PYTHON_LAZY = {"ci": {"torch"}}
+PYTHON_LAZY = {"torch_backend_ci": {"torch"}}
 PYTHON_NEVER = {
-    "torch_conformance": {"torch_puone", "hal_conformance", "ci", "bench"},
-    "hal_conformance": {"torch_puone", "torch_conformance", "torch", "ci", "bench"},
-    "ci": {"torch_puone", "bench"},
-    "torch_puone": {"torch_conformance", "hal_conformance", "ci", "bench"},
+    "torch_conformance": {"torch_puone", "hal_conformance", "torch_backend_ci", "bench"},
+    "hal_conformance": {"torch_puone", "torch_conformance", "torch", "torch_backend_ci", "bench"},
+    "torch_backend_ci": {"torch_puone", "bench"},
+    "torch_puone": {"torch_conformance", "hal_conformance", "torch_backend_ci", "bench"},
 }
 
 # Where a vendor's name is allowed outside its driver: file, the exact code around it, and why.

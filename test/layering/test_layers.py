@@ -91,8 +91,8 @@ FORBIDDEN_PYTHON = [
     ("conformance/a.py", 'm = importlib.import_module("torch_puone")', "must never import"),
     (
         "conformance/src/torch_conformance/checks/a.py",
-        "from ci.gate import run",
-        "must never import ci",
+        "from torch_backend_ci.gate import run",
+        "must never import torch_backend_ci",
     ),
     ("ci/a.py", "import torch", "must not import torch at start-up"),
     ("ci/a.py", "try:\n  from torch import nn\nexcept ImportError:\n  pass", "at start-up"),

@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from ci.errors import CiError
 from github_fake.server import GitHubFake
+from torch_backend_ci.errors import CiError
 
 FOR_GOOD = 10**6
 

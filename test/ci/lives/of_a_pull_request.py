@@ -22,7 +22,7 @@ from lives.selection import ONE_LANE, SUITE
 HEADER = "c10/core/Allocator.h"
 PYTHON = "torch/accelerator/memory.py"
 BACKEND = "reference_backend/torch_puone/memory.py"
-LABELS = "labels/labels.yml"
+LABELS = "ci/src/torch_backend_ci/label/labels.yaml"
 PLAYS = {"pr", "pr-report", "label", "feed", "lint", "set-up"}
 
 

@@ -13,8 +13,8 @@ from stage.acts import Runs, Stage, stage
 from wheel_server import Behaviour, serving
 from workflow_runner.expressions import Expressions
 
-from ci.pin import file
-from ci.pin.model import Source
+from torch_backend_ci.pin import file
+from torch_backend_ci.pin.model import Source
 
 PLAYS = {"update-pins"}
 CRON = "41 5 * * 1"

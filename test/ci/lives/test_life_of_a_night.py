@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.results.store import Store
 from lives.of_a_night import NIGHTLY, PLAYS, Files, Life
 from lives.steps import left
+from torch_backend_ci.results.store import Store
 
 pytestmark = pytest.mark.nightly
 

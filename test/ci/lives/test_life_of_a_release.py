@@ -13,7 +13,7 @@ from lives.steps import left
 
 pytestmark = pytest.mark.nightly
 
-PUBLISHED = {"torch-conformance", "puone-hal-conformance", "torch-puone"}
+PUBLISHED = {"torch-conformance", "puone-hal-conformance", "torch-backend-ci", "torch-puone"}
 
 
 def test_a_tag_is_built_attested_and_published(release: Life) -> None:

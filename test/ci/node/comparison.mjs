@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Asks the dashboard's own rules: { moves, cases: [[old, new, across], ...] } in, comparisons out.
 import { readFileSync } from "node:fs";
-import { compare } from "../../../ci/dashboard/static/rules.js";
+import { compare } from "../../../ci/src/torch_backend_ci/dashboard/static/rules.js";
 
 const { moves, cases } = JSON.parse(readFileSync(0, "utf8"));
 const run = ({ results, ...told }) => ({ ...told, results: new Map(Object.entries(results)) });

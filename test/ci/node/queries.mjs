@@ -2,8 +2,8 @@
 // Asks the dashboard's own scripts: { told, packed, queries } in; for each query what it finds, as
 // { id: ["backend line", ...] }, or where it is wrong, as { from, to, message }, out.
 import { readFileSync } from "node:fs";
-import { unpack } from "../../../ci/dashboard/static/index.js";
-import { QueryError, search } from "../../../ci/dashboard/static/query.js";
+import { unpack } from "../../../ci/src/torch_backend_ci/dashboard/static/index.js";
+import { QueryError, search } from "../../../ci/src/torch_backend_ci/dashboard/static/query.js";
 
 const { told, packed, queries } = JSON.parse(readFileSync(0, "utf8"));
 const index = unpack(told, packed);

@@ -62,7 +62,7 @@ def furnish(checkout: Path, programs: Path) -> None:
 
 
 def _without_main(pip: Path, here: Path) -> None:
-    """The pip that programs look into (`ci/torch_tree`), but `python -m pip` is the stand-in."""
+    """The pip that programs look into (`torch_tree`), but `python -m pip` is the stand-in."""
     here.mkdir()
     for part in pip.iterdir():
         if part.name != "__main__.py":

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -13,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.surface.check import opinion
-from ci.surface.model import Declaration, Domain, Finding, Severity
-from ci.surface.probe import agreement
+from torch_backend_ci.surface.check import opinion
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity
+from torch_backend_ci.surface.probe import agreement
 
 WAS = Declaration(Domain.CPP, "method", "c10::A::f", "allocator", "void f()", "x.h", 1)
 FOUND = Finding(
@@ -52,7 +51,7 @@ PROGRAM = """
 import sys, time
 from pathlib import Path
 from functools import partial
-from ci.surface import snapshot
+from torch_backend_ci.surface import snapshot
 
 def work(file):
     Path(file).write_text(str(__import__("os").getpid()))
@@ -67,10 +66,7 @@ if __name__ == "__main__":
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
     program, file = tmp_path / "program.py", tmp_path / "pid"
     program.write_text(PROGRAM)
-    root = Path(snapshot_root())
-    parent = subprocess.Popen(
-        [sys.executable, str(program), str(file)], env={**os.environ, "PYTHONPATH": str(root)}
-    )
+    parent = subprocess.Popen([sys.executable, str(program), str(file)])
     try:
         worker = _eventually(lambda: int(file.read_text()) if file.is_file() else 0)
         parent.send_signal(signal.SIGTERM)
@@ -78,10 +74,6 @@ def test_workers_end_with_their_parent(tmp_path: Path) -> None:
         _eventually(lambda: not _lives(worker))
     finally:
         parent.kill()
-
-
-def snapshot_root() -> Path:
-    return Path(opinion.__file__).parents[3]
 
 
 def _eventually(holds: object) -> int:

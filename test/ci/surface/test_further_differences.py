@@ -9,9 +9,9 @@ import pytest
 from declarations import class_, cpp, function, header, method, snapshot, virtual
 from python_surface import differences, operator_snapshot, python_snapshot, rules
 
-from ci.surface import usage
-from ci.surface.diff import diff
-from ci.surface.model import Declaration, Severity
+from torch_backend_ci.surface import usage
+from torch_backend_ci.surface.diff import diff
+from torch_backend_ci.surface.model import Declaration, Severity
 
 
 def with_default(value: str) -> Declaration:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from trees import write_tree
 
-from ci.surface import catalogue, usage
-from ci.surface.evidence import cpp, python
-from ci.surface.evidence.declaring import Declaring
-from ci.surface.extract.python_modules import Modules
-from ci.surface.verbs.usage import dumps
+from torch_backend_ci.checkout import ROOT
+from torch_backend_ci.surface import catalogue, usage
+from torch_backend_ci.surface.evidence import cpp, python
+from torch_backend_ci.surface.evidence.declaring import Declaring
+from torch_backend_ci.surface.extract.python_modules import Modules
+from torch_backend_ci.surface.verbs.usage import dumps
 
 KNOWN = catalogue.load()
 
@@ -85,8 +86,7 @@ def test_names_that_our_own_backend_takes_of_inductor_and_dynamo_are_watched() -
 
 def test_all_that_our_own_backend_uses_is_collected() -> None:
     """Else run `make usage`."""
-    root = Path(usage.__file__).parents[2]
-    included = {h for text in cpp.sources(root / "csrc") for h in cpp.includes(text)}
+    included = {h for text in cpp.sources(ROOT / "csrc") for h in cpp.includes(text)}
     known = usage.collected().headers
     here = {h for h in included if not h.startswith("ATen/ops/")}
     old = {"ATen/NamedTensorUtils.h"}  # of a torch that the data is not of

@@ -8,9 +8,9 @@ from pathlib import Path
 from cpp_trees import extract, facts
 from trees import write_tree
 
-from ci.surface.catalogue import Catalogue, Surface
-from ci.surface.extract import cpp, headers
-from ci.surface.model import Domain
+from torch_backend_ci.surface.catalogue import Catalogue, Surface
+from torch_backend_ci.surface.extract import cpp, headers
+from torch_backend_ci.surface.model import Domain
 
 LISTED = Catalogue((Surface("allocator", "memory", headers=("c10/core/A.h",)),))
 

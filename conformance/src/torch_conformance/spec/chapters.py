@@ -35,7 +35,7 @@ class Chapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Seconds that its part of the default selection may take on two cores that do nothing else:
     half of what its checks take one by one on the reference backend, with some room."""
     upstream: tuple[str, ...]
-    """The surfaces of PyTorch (labels/surfaces.yml) that it depends on."""
+    """The surfaces of PyTorch (`surfaces.yaml` of torch_backend_ci) that it depends on."""
 
 
 @functools.cache

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Read a changed torch, and where the change makes something unreadable, read the rest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from torch_backend_ci.errors import CiError
+from torch_backend_ci.surface import snapshot
+from torch_backend_ci.surface.catalogue import Catalogue
+from torch_backend_ci.surface.check import broken
+from torch_backend_ci.surface.check.reach import Includes
+from torch_backend_ci.surface.extract.cpp import PROFILES, parse
+from torch_backend_ci.surface.model import Declaration, Domain, Snapshot
+from torch_backend_ci.torch_tree import TorchTree
+
+Progress = Callable[[str], None]
+Tasks = Mapping[str, Callable[[], Any]]
+
+HEADERS = {Domain.CPP, Domain.HEADER}
+# Without the headers that do not compile, others may turn out not to either.
+ATTEMPTS = 3
+
+
+@dataclass
+class Reading:
+    """What could be read, and what not."""
+
+    declarations: tuple[Declaration, ...] = ()
+    faults: list[broken.Fault] = field(default_factory=list)
+    lost: set[Domain] = field(default_factory=set)  # of which nothing could be read
+    left_out: set[str] = field(default_factory=set)  # headers that do not compile any more
+    parts: dict[str, Any] = field(default_factory=dict)  # what each task gave
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads a tree that came of a change to a base that could be read."""
+
+    tree: TorchTree
+    catalogue: Catalogue
+    graph: Includes
+    alone: frozenset[str]  # the headers to try alone
+    language: bool  # whether they tell all of the language
+    plain: bool  # whether no changed file asks for what only another profile defines
+    changed: frozenset[str]  # the changed files
+    progress: Progress
+
+    def read(self, domains: Collection[Domain], beside: Tasks) -> Reading:
+        """Read some domains; `beside` is done in the same two processes, and fails if it fails."""
+        reading = Reading()
+        tasks: Tasks = {**self._tasks(domains, reading), **beside}
+        for _ in range(ATTEMPTS):
+            failed = self._run(tasks, reading)
+            self._book(failed, reading)
+            again = set(domains) & HEADERS - reading.lost if reading.left_out else set()
+            if not failed or not again:
+                break
+            tasks = self._tasks(again, reading)
+        else:
+            reading.lost |= set(domains) & HEADERS
+        read = set(domains) - reading.lost
+        names = snapshot.tasks(self.tree, self.catalogue, read).keys() & reading.parts.keys()
+        parts = {name: reading.parts[name] for name in names}
+        taken = snapshot.assemble(self.tree, read, parts).declarations
+        reading.declarations = tuple(d for d in taken if self.language or d.kind != "language")
+        return reading
+
+    def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
+        catalogue = _without(self.catalogue, reading.left_out)
+        alone = [header for header in sorted(self.alone - reading.left_out) if self._has(header)]
+        tasks = snapshot.tasks(self.tree, catalogue, domains, alone, plain=self.plain)
+        return tasks if alone else {n: task for n, task in tasks.items() if n != "headers"}
+
+    def _has(self, header: str) -> bool:
+        return any((folder / header).is_file() for folder in self.tree.include)
+
+    def _run(self, tasks: Tasks, reading: Reading) -> dict[str, CiError]:
+        """The tasks that failed; what the others gave is in the reading."""
+        failed: dict[str, CiError] = {}
+        begun = time.monotonic()
+        self.progress(f"the change on torch {self.tree.version}: reading {', '.join(tasks)}")
+        guarded = {name: partial(_attempted, task) for name, task in tasks.items()}
+        for name, part in snapshot.in_processes(guarded):
+            if isinstance(part, CiError):
+                failed[name] = part
+            else:
+                reading.parts[name] = part
+            self.progress(f"  {time.monotonic() - begun:5.1f} s  {name}")
+        return failed
+
+    def _book(self, failed: Mapping[str, CiError], reading: Reading) -> None:
+        """What failed takes its domain with it, or, of the headers, those that do not compile."""
+        for name, error in failed.items():
+            faults = broken.faults(error, self.tree)
+            if not faults:  # of the environment
+                raise error
+            reading.faults += [fault for fault in faults if fault not in reading.faults]
+            of = {d for d in Domain if name in snapshot.tasks(self.tree, self.catalogue, [d])}
+            if not of <= HEADERS:
+                reading.lost |= of
+                continue
+            reading.parts = {n: p for n, p in reading.parts.items() if not _of_headers(n)}
+            reading.left_out |= self.graph.including(fault.file for fault in faults)
+            rest = self.graph.listed.keys() - reading.left_out
+            if not reading.left_out or not any(map(self._has, rest)):
+                reading.lost |= HEADERS
+
+
+def unconfirmed(tree: TorchTree, headers: Collection[str]) -> set[str]:
+    """Of headers that seem not to compile alone those that do, tried one by one: what seems so
+    for all of them read together may be due to the company."""
+    tasks = {header: partial(_attempted, partial(_alone, tree, header)) for header in headers}
+    return {header for header, part in snapshot.in_processes(tasks) if part is True}
+
+
+def _alone(tree: TorchTree, header: str) -> bool:
+    parse.parse(tree, [header], PROFILES[0], {}, bodies=True)
+    return True
+
+
+def _of_headers(task: str) -> bool:
+    return task == "headers" or task.startswith("C++")
+
+
+def still_read(before: Snapshot, reading: Reading, reader: Reader) -> Snapshot:
+    """The base's snapshot without what was not, or could not be, read again: that is not gone."""
+    # Where an #include stands in a file does not say that it is followed: what was read is what
+    # declares something now, and of the changed files those that still compile.
+    files = {d.file for d in reading.declarations if d.domain is Domain.CPP}
+    files |= reader.changed & reader.graph.reached(reader.graph.listed.keys() - reading.left_out)
+
+    def is_read(declaration: Declaration) -> bool:
+        if declaration.domain in reading.lost:
+            return False
+        if declaration.facts.get("unread"):  # of such a header only its removal is seen
+            return not (reader.tree.root / declaration.file).exists()
+        if declaration.kind == "header":
+            return declaration.name in reader.alone - reading.left_out
+        if reader.plain and declaration.facts.get("requires"):
+            return False
+        if declaration.kind == "language":
+            return any(d.kind == "language" for d in reading.declarations)
+        return declaration.domain not in HEADERS or declaration.file in files
+
+    kept = tuple(d for d in before.declarations if is_read(d))
+    return replace(before, domains=before.domains - reading.lost, declarations=kept)
+
+
+def worth_trying(
+    before: Snapshot, changed: Collection[str], rearranged: Collection[str], graph: Includes
+) -> frozenset[str]:
+    """The headers that may not compile alone any more: the changed ones, and those that include one
+    that brings other headers along; if they did before. With
+    these one that tells the language, which nothing else can change."""
+    headers = [d for d in before.declarations if d.domain is Domain.HEADER]
+    fragile = {d.name for d in headers if d.kind == "header" and not d.facts.get("alone")}
+    itself = {h for h, paths in graph.listed.items() if not set(changed).isdisjoint(paths)}
+    tried = itself | graph.including(rearranged)
+    if rearranged:  # an #error is a directive too
+        tellers = (graph.including([d.file]) - fragile for d in headers if d.kind == "language")
+        tried |= {min(t, key=lambda h: len(graph.reached([h]))) for t in tellers if t}
+    return frozenset(tried - fragile)
+
+
+def _attempted(task: Callable[[], Any]) -> Any:
+    try:
+        return task()
+    except CiError as error:
+        return error
+
+
+def _without(catalogue: Catalogue, headers: Collection[str]) -> Catalogue:
+    surfaces = (
+        replace(surface, headers=tuple(h for h in surface.headers if h not in headers))
+        for surface in catalogue.surfaces
+    )
+    return Catalogue(tuple(surfaces)) if headers else catalogue
