@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[3]
 STAND_INS = Path(__file__).parent / "stand_ins"
 
 # Installed where the tests run, and not on a fresh machine.
-_NOT_THERE = ("pip", "torch_puone", "_editable", "__editable", "puone_", "torch_conformance")
+_NOT_THERE = (
+    *("pip", "_editable", "__editable"),
+    *("puone_", "torch_backend_ci", "torch_conformance", "torch_puone"),
+)
 
 
 def prepare(folder: Path) -> dict[str, str]:
