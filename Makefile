@@ -270,6 +270,7 @@ timeline: build ## draw docs/timeline.svg, the profile of a training loop on two
 .PHONY: schemas
 schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
 	$(TOOL).schemas
+	PYTHONPATH=ci/src:conformance/src $(PYTHON) -m bench.gpu.document
 	$(PYTHON) -m torch_conformance.schemas
 
 .PHONY: lint

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The results file as typed classes: what its schema is made from, and what reads it in tests.
 
+`python -m bench.gpu.document` writes the schema.
 `python -m bench.gpu` itself does not import this: it runs on machines that have torch and nothing
 else.
 """
@@ -8,6 +9,7 @@ else.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -15,6 +17,9 @@ from msgspec import Meta
 
 from bench.gpu.result import SCHEMA
 from torch_backend_ci.document import Part, Positive
+from torch_backend_ci.schemas import render
+
+SCHEMA_FILE = Path(__file__).with_name("gpu-results.schema.json")
 
 _Seconds = Annotated[float, Meta(ge=0)]
 _Measure = Annotated[float, Meta(gt=0)]
@@ -121,3 +126,13 @@ class Results(Part, tag_field="schema", tag=SCHEMA, frozen=True):
     source: Source
     steps: Annotated[tuple[Step, ...], Meta(min_length=1)]
     measurements: tuple[Measurement, ...]
+
+
+def schema() -> str:
+    """The text of the schema."""
+    _, _, name, version = SCHEMA.split(":")
+    return render(Results, name, int(version))
+
+
+if __name__ == "__main__":
+    SCHEMA_FILE.write_text(schema(), encoding="utf-8")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shutil
@@ -33,13 +32,16 @@ def pinned(name: str) -> Iterator[Requirement]:
             yield Requirement(text)
 
 
+def tomllib() -> Any:
+    """Python's reader of TOML, which 3.10 does not have."""
+    return pytest.importorskip("tomllib")
+
+
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
     """The project table of its pyproject.toml."""
-    if sys.version_info < (3, 11):
-        pytest.skip("Python 3.10 reads no TOML")
     text = (ROOT / "ci" / "pyproject.toml").read_text()
-    return dict(importlib.import_module("tomllib").loads(text)["project"])
+    return dict(tomllib().loads(text)["project"])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +100,7 @@ def test_it_needs_what_the_requirements_pin_and_the_suite(project: dict[str, Any
 
 def test_its_versions_are_bounded_as_those_of_the_suite(project: dict[str, Any]) -> None:
     text = (ROOT / "conformance" / "pyproject.toml").read_text()
-    suite = dict(importlib.import_module("tomllib").loads(text)["project"])["dependencies"]
+    suite = tomllib().loads(text)["project"]["dependencies"]
     shared = {canonicalize_name(r.name): r for r in map(Requirement, suite)}
     for need in map(Requirement, project["dependencies"]):
         beside = shared.get(canonicalize_name(need.name), need)
@@ -132,8 +134,10 @@ def test_labels_are_planned_by_the_data_in_the_wheel(installed: Path, tmp_path: 
 
 
 def test_the_schemas_of_documents_are_in_the_wheel(installed: Path) -> None:
-    found = {file.name for file in installed.rglob("*.schema.json")}
+    folder = installed / "torch_backend_ci" / "schema"
+    found = {file.name for file in folder.glob("*.schema.json")}
     assert {"pin.schema.json", "verdict.schema.json", "findings.schema.json"} <= found
+    assert (folder / "dashboard" / "run.schema.json").is_file()
 
 
 def test_pins_are_those_of_the_directory_in_which_it_starts(

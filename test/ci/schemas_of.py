@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import functools
-import json
 from typing import Any
 
 import jsonschema
 
-from torch_backend_ci.schemas import DOCUMENTS
+from torch_backend_ci.schema import load
 
 
 @functools.cache
 def schema(name: str) -> dict[str, Any]:
     """The committed schema of a document."""
-    (file,) = (one.file for one in DOCUMENTS if one.name == name)
-    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return found
+    return load(name)
 
 
 def valid(instance: object, name: str) -> None:

@@ -13,14 +13,12 @@ import jsonschema
 import pytest
 from coupling_trees import PACKAGE, SOURCE, write
 
-from torch_backend_ci import cli
+from torch_backend_ci import cli, schema
 from torch_backend_ci.surface.coupling import audit as audits
 from torch_backend_ci.surface.coupling.audit import Audit
 from torch_backend_ci.surface.coupling.rules import load
 
-SCHEMA = json.loads(
-    (Path(audits.__file__).parents[1] / "schema/coupling.schema.json").read_text(encoding="utf-8")
-)
+SCHEMA = schema.load("coupling")
 COUPLED = "import torch\ntorch.cuda.synchronize()\n"
 FILES = {
     "torch/version.py": f"__version__ = '2.13.0+cpu'\ngit_version = '{'ab' * 20}'\n",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""labels.yaml: as GitHub takes them, a label for everything and nothing else, rules that hit files."""
+"""labels.yaml: as GitHub takes them, one for everything and nothing else, rules that hit files."""
 
 from __future__ import annotations
 

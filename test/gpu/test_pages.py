@@ -8,7 +8,7 @@ from pathlib import Path
 from made import MACHINE, SOURCE, a_row
 
 from bench.gpu import page
-from bench.gpu.document import Results
+from bench.gpu.document import SCHEMA_FILE, Results, schema
 from bench.gpu.outcome import done, failed
 from bench.gpu.result import Result
 from torch_backend_ci import document
@@ -35,6 +35,10 @@ def test_the_folder_of_results_is_in_step_with_its_files() -> None:
 def test_committed_results_are_measurements_that_keep_the_schema() -> None:
     for file in page.FOLDER.glob("*.json"):
         assert document.read(file, Results).rehearsal is False, file
+
+
+def test_the_committed_schema_is_current() -> None:
+    assert SCHEMA_FILE.read_text(encoding="utf-8") == schema(), "run `make schemas`"
 
 
 def test_without_results_the_table_says_not_yet_measured_and_nothing_else(tmp_path: Path) -> None:

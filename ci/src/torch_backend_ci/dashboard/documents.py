@@ -104,7 +104,7 @@ class ResultPart(Part, kw_only=True, frozen=True):
 
 
 def schema(kind: str) -> str:
-    """What a document says it is; dashboard/schema has its schema."""
+    """What a document says it is; schema/dashboard has its schema."""
     return f"{NAMESPACE}:{kind}:1"
 
 

@@ -223,7 +223,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings between two torches (surface/schema/findings.schema.json), as in the store."""
+    """Findings between two torches (schema/findings.schema.json), as in the store."""
 
     id: str
     """SHA-256 of the document, in hex."""

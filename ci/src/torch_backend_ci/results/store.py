@@ -116,7 +116,7 @@ class Store:
         return again(attempt)
 
     def findings(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """The findings documents (surface/schema/findings.schema.json) by their SHA-256."""
+        """The findings documents (schema/findings.schema.json) by their SHA-256."""
         for file in layout.findings(self.path):
             digest = file.name.partition(".")[0]
             try:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
+from torch_backend_ci import schema
 from torch_backend_ci.dashboard import documents, paths
 from torch_backend_ci.dashboard.model import Series
 from torch_backend_ci.dashboard.page import File
@@ -20,8 +20,6 @@ from torch_backend_ci.document import Part, Time, stamp
 if TYPE_CHECKING:
     from torch_backend_ci.dashboard.read import Model
 
-SCHEMAS = Path(__file__).parents[1] / "schema"
-SUFFIX = ".schema.json"
 #: Of what there is one document.
 SINGLE = {
     "overview": paths.OVERVIEW,
@@ -108,12 +106,15 @@ def pages(model: Model) -> Iterator[File]:
     """The list, and the schemas."""
     yield File(paths.API, encode(index(model)))
     for kind in kinds():
-        yield File(paths.of_schema(kind), (SCHEMAS / f"{kind}{SUFFIX}").read_bytes())
+        yield File(paths.of_schema(kind), schema.file(f"dashboard:{kind}").read_bytes())
 
 
 def kinds() -> list[str]:
     """The kinds of documents that have a schema."""
-    return sorted(file.name.removesuffix(SUFFIX) for file in SCHEMAS.glob(f"*{SUFFIX}"))
+    return sorted(
+        file.name.removesuffix(schema.SUFFIX)
+        for file in (schema.FOLDER / "dashboard").glob(f"*{schema.SUFFIX}")
+    )
 
 
 def index(model: Model) -> Document:

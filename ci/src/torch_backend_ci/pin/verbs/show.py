@@ -12,7 +12,7 @@ from torch_backend_ci.pin import file, show
 EXAMPLES = """\
 examples:
   torch-backend-ci pin show                                   all, as text
-  torch-backend-ci pin show newest --format json              as pin/schema/pins.schema.json says
+  torch-backend-ci pin show newest --format json              as schema/pins.schema.json says
   torch-backend-ci pin show newest --format requirements      for `pip install --no-deps -r`
   torch-backend-ci pin show newest --format requirements --build cpu
 
