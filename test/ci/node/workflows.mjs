@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // GitHub's own parser and evaluator of workflows, as a server: on each line of stdin one question,
-// on stdout one answer to each, all JSON. test/ci/workflow_runner/expressions.py asks.
+// on stdout one answer to each, all JSON. test/support/workflow_runner/expressions.py asks.
 import { createHash } from "node:crypto";
 import { globSync, readFileSync, statSync } from "node:fs";
 import { registerHooks } from "node:module";

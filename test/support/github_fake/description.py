@@ -20,7 +20,8 @@ from referencing import Registry, Specification
 
 Json = Any
 FILE = (
-    Path(__file__).parent.parent
+    Path(__file__).parents[2]
+    / "ci"
     / "node/node_modules/@octokit/openapi/generated/api.github.com.json"
 )
 _METHODS = ("get", "post", "put", "patch", "delete")

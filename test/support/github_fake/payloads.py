@@ -16,7 +16,8 @@ from github_fake.render import Answer, Render
 from github_fake.world import Repository
 
 FILE = (
-    Path(__file__).parent.parent
+    Path(__file__).parents[2]
+    / "ci"
     / "node/node_modules/@octokit/webhooks-examples/api.github.com/index.json"
 )
 
