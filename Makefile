@@ -191,7 +191,7 @@ mutants: $(TESTS) build ## change the backend at random places and run the suite
 
 .PHONY: header-edits
 header-edits: $(SUITE) $(TESTS) ## edit the installed torch, one edit at a time; the surface tools must report each
-	PYTHONPATH=.:ci/src:conformance/src:test/support $(PYTHON) test/ci/mutation_bench.py $(HEADER_EDITS_ARGS)
+	PYTHONPATH=.:ci/src:conformance/src:test/support $(PYTHON) test/ci/surface/mutation_bench.py $(HEADER_EDITS_ARGS)
 
 .PHONY: fuzz
 fuzz: $(TESTS) build-all $(NODE_MODULES) ## run the tests with hostile input on many more cases

@@ -19,13 +19,14 @@ from github_fake.world import Issue, Run
 
 from torch_backend_ci.gate import verdict
 from torch_backend_ci.gate.verdict import Cause, Check, Class, Lane, Means, Outcome, Since, Verdict
-from torch_backend_ci.surface.model import Finding, Severity, Torch
+from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity, Torch
 from torch_backend_ci.surface.report import json as findings_json
 from torch_backend_ci.surface.report.report import Report
 from torch_conformance.spec.outcome import Outcome as Ended
 
 HEADER = "c10/core/Allocator.h"
 PLACE = f"torch/include/{HEADER}"
+FAILS = "allocator/allocate:large:float32"
 
 
 def zipped(files: Mapping[str, bytes | str]) -> bytes:
@@ -36,6 +37,22 @@ def zipped(files: Mapping[str, bytes | str]) -> bytes:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name), content)
     return stream.getvalue()
+
+
+def a_finding(
+    name: str = "c10::Allocator::x",
+    *,
+    file: str = PLACE,
+    line: int = 7,
+    severity: str = "compile_break",
+    message: str = "it has become pure virtual",
+) -> Finding:
+    """Of a method that backends override."""
+    after = Declaration(Domain.CPP, "method", name, "allocator", "virtual void x() = 0", file, line)
+    kind = Severity(severity)
+    return Finding(
+        "made_pure", kind, "allocator", Domain.CPP, name, message, None, after, ("overriders",)
+    )
 
 
 def a_verdict(sha: str, *failing: str, message: str = "it raised", repro: str = "") -> Verdict:
