@@ -226,7 +226,7 @@ _REDUCTIONS = {
 
 
 def _for_fallback(dev: Device, length: int, reduced: _Reduced) -> int:
-    """Bytes of the host that the CPU takes if it computes for the device: it adds bytes as int64."""
+    """Bytes of the host that a CPU takes which computes for the device: it adds bytes as int64."""
     if not dev.has("fallback_counter"):
         return 0
     for function, _ in reduced.values():
