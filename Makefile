@@ -38,8 +38,9 @@ NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 # The browser for the tests of the dashboard's pages. Yours: CHROMIUM=/path/to/chromium
 export CHROMIUM ?= $(CURDIR)/build/chromium/chromium.sh
 
-# `torch-backend-ci` of this checkout, which needs no link to it.
-TOOL = PYTHONPATH=ci/src:conformance/src $(PYTHON) -m torch_backend_ci
+# Python that finds the sources of this checkout, which need no link to it, and `torch-backend-ci` so.
+FROM_SOURCES = PYTHONPATH=.:ci/src:conformance/src $(PYTHON)
+TOOL = $(FROM_SOURCES) -m torch_backend_ci
 
 # make gpu takes the machine's own Python, with the torch that is there.
 GPU_PYTHON := $(or $(PYTHON),python3)
@@ -247,7 +248,7 @@ dashboard: $(or $(TOOLS),$(SUITE)) ## build the dashboard of the example store, 
 .PHONY: dashboard-synthetic
 dashboard-synthetic: $(or $(TOOLS),$(SUITE)) ## the same of a made-up store of 60 nights: regressions, growth, missing runs
 	@rm -rf build/synthetic-store
-	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
+	$(FROM_SOURCES) docs/dashboard/synthetic.py build/synthetic-store
 	$(TOOL) dashboard build --store build/synthetic-store -o build/dashboard-synthetic
 	$(TOOL) dashboard serve build/dashboard-synthetic
 
@@ -258,10 +259,10 @@ grid: $(or $(TOOLS),$(SUITE)) ## write the compatibility grid of README.md from 
 .PHONY: screenshots
 screenshots: $(TESTS) $(CHROMIUM) ## take the pictures of docs/dashboard from the example store again
 	@rm -rf build/synthetic-store
-	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/synthetic.py build/synthetic-store
+	$(FROM_SOURCES) docs/dashboard/synthetic.py build/synthetic-store
 	$(TOOL) dashboard build --store docs/dashboard/store -o build/dashboard
 	$(TOOL) dashboard build --store build/synthetic-store -o build/dashboard-synthetic
-	PYTHONPATH=.:ci/src:conformance/src $(PYTHON) docs/dashboard/screenshots.py build/dashboard build/dashboard-synthetic
+	$(FROM_SOURCES) docs/dashboard/screenshots.py build/dashboard build/dashboard-synthetic
 
 .PHONY: timeline
 timeline: build ## draw docs/timeline.svg, the profile of a training loop on two streams, again
@@ -269,8 +270,8 @@ timeline: build ## draw docs/timeline.svg, the profile of a training loop on two
 
 .PHONY: schemas
 schemas: $(or $(TOOLS),$(SUITE)) ## write the JSON Schemas of all documents from their classes
-	$(TOOL).schemas
-	PYTHONPATH=ci/src:conformance/src $(PYTHON) -m bench.gpu.document
+	$(FROM_SOURCES) -m torch_backend_ci.schemas
+	$(FROM_SOURCES) -m bench.gpu.document
 	$(PYTHON) -m torch_conformance.schemas
 
 .PHONY: lint

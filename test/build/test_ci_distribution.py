@@ -9,27 +9,17 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from requirement_files import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "ci" / "src"
 FILES = ROOT / "docs" / "surface" / "examples" / "label-files.json"
-
-
-def pinned(name: str) -> Iterator[Requirement]:
-    """What a file of requirements and those that it reads ask for; of a bare name no version."""
-    for line in (ROOT / "requirements" / name).read_text().splitlines():
-        text = line.partition("#")[0].strip()
-        if text.startswith(("-r ", "-c ")):
-            yield from pinned(text.split()[1])
-        elif text and not text.startswith("-"):
-            yield Requirement(text)
 
 
 def tomllib() -> Any:
@@ -90,12 +80,10 @@ def run(command: list[str], installed: Path, folder: Path) -> str:
 
 def test_it_needs_what_the_requirements_pin_and_the_suite(project: dict[str, Any]) -> None:
     needed = {canonicalize_name(r.name): r for r in map(Requirement, project["dependencies"])}
-    asked = [*pinned("ci.txt"), *pinned("github.txt")]
-    pins = {canonicalize_name(r.name): r for r in asked if r.specifier}
-    assert {canonicalize_name(r.name) for r in asked} == needed.keys() - {"torch-conformance"}
-    for name, pin in pins.items():
-        (version,) = (one.version for one in pin.specifier)
-        assert needed[name].specifier.contains(version), f"{needed[name]} excludes {pin}"
+    pins = dict(asked(ROOT / "requirements" / "ci.txt"))
+    assert pins.keys() == needed.keys() - {"torch-conformance"}
+    for name, version in pins.items():
+        assert needed[name].specifier.contains(version), f"{needed[name]} excludes {version}"
 
 
 def test_its_versions_are_bounded_as_those_of_the_suite(project: dict[str, Any]) -> None:

@@ -7,12 +7,12 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from requirement_files import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "requirements"
@@ -39,19 +39,6 @@ def locked(path: Path) -> dict[str, str]:
         assert found, said
         versions[found["name"]] = found["version"]
     return versions
-
-
-def asked(path: Path) -> Iterator[tuple[str, str]]:
-    """What a file of ours asks for, with its version, which another file may give."""
-    lines = [line.partition(" #")[0].strip() for line in path.read_text().splitlines()]
-    files = [line.split()[1] for line in lines if line.startswith(("-r ", "-c "))]
-    given = dict(pair for name in files for pair in asked(path.parent / name))
-    for line in filter(None, lines):
-        if line.startswith("-r "):
-            yield from asked(path.parent / line.split()[1])
-        elif not line.startswith(("-c ", "#")):
-            name, _, version = line.partition("==")
-            yield canonicalize_name(name), version or given[canonicalize_name(name)]
 
 
 @pytest.mark.parametrize("path", LOCKED, ids=lambda path: path.stem)

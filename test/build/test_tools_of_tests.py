@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from requirement_files import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN = re.compile(r'"-m",\s*"(\w+)"')
@@ -20,14 +21,7 @@ OURS = {"puone-hal-conformance", "torch-backend-ci", "torch-conformance", "torch
 
 def required(name: str) -> set[str]:
     """The distributions that a file of requirements and those that it reads name."""
-    found: set[str] = set()
-    for line in (ROOT / "requirements" / name).read_text().splitlines():
-        text = line.partition("#")[0].strip()
-        if text.startswith("-r "):
-            found |= required(text.removeprefix("-r "))
-        elif text and not text.startswith("-"):
-            found.add(canonicalize_name(Requirement(text).name))
-    return found
+    return {distribution for distribution, _ in asked(ROOT / "requirements" / name)}
 
 
 def with_dependencies(names: set[str]) -> set[str]:

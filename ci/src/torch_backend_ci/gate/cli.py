@@ -37,7 +37,8 @@ NAME. The policy says which configurations are required, and how bad each kind o
 (docs/ci/gate.md).
 
 example:
-  torch-backend-ci gate --candidate reports --baseline baseline -o verdict.json
+  torch-backend-ci gate --candidate reports --baseline baseline \\
+      --findings findings.json -o verdict.json
 
 Exit status: 0 no regression; 1 regression; 2 no usable result: a required configuration is missing,
 incomplete, contradicts itself, mixes several runs, or has run another torch, backend or driver than
