@@ -86,6 +86,45 @@ def test_depthwise_is_right(multiplier: int, stride: int) -> None:
     agree(lambda *a: conv2d(*a, groups=6, padding=1, stride=stride), x, w)
 
 
+@pytest.mark.parametrize(
+    ("source", "taps", "options"),
+    [
+        ((2, 3, 700), (7,), {"padding": 3}),  # more columns than a tile has
+        ((1, 2, 1300), (5,), {"stride": 2, "dilation": 3}),
+        ((3, 4, 9, 7), (3, 5), {"padding": (1, 2), "stride": (3, 1)}),
+        ((1, 2, 130, 60), (4, 2), {"stride": 4, "dilation": (1, 5), "padding": 1}),
+        ((1, 2, 5, 5), (1, 1), {"stride": 3}),
+        ((2, 2, 5, 6, 7), (3, 2, 3), {"padding": 1, "stride": (2, 1, 2), "dilation": (1, 2, 1)}),
+        ((1, 2, 4, 70_000), (1, 2), {"dilation": (1, 66_000)}),  # what a row reaches fits no cache
+        ((1, 2, 40, 40), (31, 31), {"padding": 15}),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_depthwise_of_any_window_is_right(
+    source: tuple[int, ...],
+    taps: tuple[int, ...],
+    options: dict[str, int | tuple[int, ...]],
+    dtype: torch.dtype,
+) -> None:
+    function = CONVOLUTIONS[len(taps), False]
+    channels = source[1]
+    x = torch.randn(source, dtype=dtype)
+    w = torch.randn(channels, 1, *taps, dtype=dtype)
+    agree(lambda *a: function(*a, groups=channels, **options), x, w)
+
+
+def test_what_no_tap_meets_is_not_in_a_depthwise_gradient() -> None:
+    """Infinite elements in the columns that lie beside the ones that a tap meets."""
+    x = torch.ones(1, 2, 9, 9)
+    x[..., 7:] = torch.inf
+    x = x.to("puone")
+    w = torch.ones(2, 1, 3, 3, device="puone", requires_grad=True)
+    conv2d(x, w, groups=2).sum().backward()
+    assert w.grad is not None
+    assert w.grad[..., 0].cpu().eq(49).all()
+    assert w.grad[..., 1:].isinf().all()
+
+
 def test_a_padding_wider_than_the_source_is_zeros() -> None:
     agree(
         lambda *a: conv2d(*a, padding=4, dilation=3),

@@ -48,6 +48,30 @@ def test_a_program_that_depends_on_its_precision_differs(dev: Device) -> None:
         agree_with_double(dev, lambda m: m.of([1.0]) + 1e-3 * (m.dtype == torch.float32))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "of_device", "is_right"),
+    [
+        (torch.bfloat16, 104.0, True),  # the tolerance of bfloat16 is 1.6 %
+        (torch.bfloat16, 105.0, False),
+        (torch.float32, 101.0, False),
+    ],
+)
+def test_a_16_bit_result_may_be_twice_as_far_off_as_that_of_the_cpu(
+    dev: Device, dtype: torch.dtype, of_device: float, is_right: bool
+) -> None:
+    """The device under test is a CPU that computes another number than the CPU."""
+    results = iter([100.0, of_device, 102.0])
+
+    def program(m: Inputs) -> torch.Tensor:
+        return m.of([1.0, next(results)])
+
+    if is_right:
+        agree_with_double(dev, program, dtype)
+    else:
+        with pytest.raises(DifferentError):
+            agree_with_double(dev, program, dtype)
+
+
 def test_slack_is_in_units_of_the_largest_element(dev: Device) -> None:
     def program(m: Inputs) -> torch.Tensor:
         return m.of([1000.0, 1.0]) + torch.tensor([0.0, 0.5 * (m.dtype == torch.float32)])

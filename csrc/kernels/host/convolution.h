@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
-#include <type_traits>
-#include <vector>
 
 #include "kernels/args/convolution.h"
 #include "kernels/compute.h"
+#include "kernels/host/depthwise.h"
 #include "kernels/host/gemm.h"
+#include "kernels/host/stored.h"
 #include "kernels/types.h"
 #include "kernels/window.h"
 
@@ -77,20 +76,16 @@ void forRuns(
   }
 }
 
-template <class T, class Storage>
-T valueAt(const unsigned char* data, int64_t index) {
-  return cast<T>(load<Storage>(data + index * static_cast<int64_t>(sizeof(Storage))));
-}
-
 /// out[i * step] = the i-th source element of the run.
 template <class T, class Storage>
 void copyRun(T* out, int64_t step, const unsigned char* data, int64_t stride, const Run& run) {
   out += run.first * step;
   if (step == 1 && stride == 1) {
-    for (int64_t i = 0; i < run.count; ++i) out[i] = valueAt<T, Storage>(data, run.source + i);
+    for (int64_t i = 0; i < run.count; ++i)
+      out[i] = Stored<Storage, T>().load(data, run.source + i);
   } else {
     for (int64_t i = 0; i < run.count; ++i) {
-      out[i * step] = valueAt<T, Storage>(data, run.source + i * stride);
+      out[i * step] = Stored<Storage, T>().load(data, run.source + i * stride);
     }
   }
 }
@@ -183,7 +178,7 @@ class WeightFactor final : public Gemm<T>::Factor {
                             p / taps_ * args_.weight_channel_stride +
                             dot(tap, args_.weight_tap_strides);
       for (int j = 0; j < rows; ++j) {
-        out[j] = valueAt<T, Storage>(data_, first + j * args_.weight_row_stride);
+        out[j] = Stored<Storage, T>().load(data_, first + j * args_.weight_row_stride);
       }
       for (int j = rows; j < width; ++j) out[j] = T(0);
     }
@@ -273,11 +268,7 @@ class Convolution {
         unsigned char* out = out_ + image * args_.rows * args_.out_row_stride * kSize;
         Rows<E> rows(tile, out, args_.out_row_stride, out_is_dense_);
         start(rows, tile, image % args_.groups);
-        if (isDepthwise(args_)) {
-          slide(rows, tile, image);
-        } else {
-          multiply(rows, tile, image, scratch);
-        }
+        multiply(rows, tile, image, scratch);
         rows.store(args_.window.positions, args_.out_position_strides);
       }
     });
@@ -295,7 +286,7 @@ class Convolution {
   void start(Rows<E>& rows, const Tile& tile, int64_t group) const {
     for (int64_t i = 0; i < tile.rows; ++i) {
       const int64_t row = group * args_.rows + tile.row + i;
-      const T value = bias_ != nullptr ? valueAt<T, E>(bias_, row) : T(0);
+      const T value = bias_ != nullptr ? Stored<E, T>().load(bias_, row) : T(0);
       std::fill_n(rows.sums + i * rows.pitch, tile.columns, value);
     }
   }
@@ -308,111 +299,6 @@ class Convolution {
     const PositionFactor<T, E> right(sourceOf(image), args_.window);
     const int64_t depth = args_.channels * taps_;
     Gemm<T>::multiply(left, right, tile, depth, rows.sums, rows.pitch, true, scratch);
-  }
-
-  /// Adds kTaps taps, from `from` on, to `count` positions.
-  template <int kTaps, class Step>
-  static void addTaps(
-      T* to,
-      int64_t count,
-      const unsigned char* from,
-      Step step,
-      int64_t tap_step,
-      const T* weights) {
-    T weight[kTaps];
-    std::copy_n(weights, kTaps, weight);
-#pragma GCC ivdep
-    for (int64_t x = 0; x < count; ++x) {
-      T sum = to[x];
-      for (int t = 0; t < kTaps; ++t) {
-        sum += weight[t] * valueAt<T, E>(from + t * tap_step * kSize, x * step);
-      }
-      to[x] = sum;
-    }
-  }
-
-  /// Adds the taps along x to positions that have all of them. `from` is the first one's source.
-  template <class Step>
-  void addInner(
-      T* to, int64_t count, const unsigned char* from, Step step, const T* weights) const {
-    const int64_t taps = args_.window.taps[2], tap_step = args_.window.tap_step[2];
-    int64_t t = 0;
-    for (; t + 3 <= taps; t += 3) {
-      addTaps<3>(to, count, from + t * tap_step * kSize, step, tap_step, weights + t);
-    }
-    for (; t < taps; ++t) {
-      addTaps<1>(to, count, from + t * tap_step * kSize, step, tap_step, weights + t);
-    }
-  }
-
-  /// Adds the taps along x to the positions from `first` on in a row, of a row of the source.
-  void addRow(
-      T* to, int64_t count, int64_t first, const unsigned char* source, const T* weights) const {
-    const puone_window& window = args_.window;
-    const int64_t step = window.position_step[2], tap_step = window.tap_step[2];
-    const int64_t size = window.source[2];
-    const int64_t start = first * step + window.offset[2];
-    const int64_t reach = (window.taps[2] - 1) * tap_step;
-    const int64_t lowest = start + std::min<int64_t>(0, reach);
-    const int64_t highest = start + std::max<int64_t>(0, reach);
-    const int64_t begin = std::min(count, lowest < 0 ? (step - 1 - lowest) / step : int64_t{0});
-    const int64_t end =
-        highest >= size ? begin : std::clamp((size - 1 - highest) / step + 1, begin, count);
-    const auto edge = [&](int64_t from, int64_t until) {
-      for (int64_t x = from; x < until; ++x) {
-        for (int64_t t = 0; t < window.taps[2]; ++t) {
-          const int64_t at = start + x * step + t * tap_step;
-          if (at >= 0 && at < size) to[x] += weights[t] * valueAt<T, E>(source, at);
-        }
-      }
-    };
-    edge(0, begin);
-    const unsigned char* const inner = source + (start + begin * step) * kSize;
-    // Known steps make vectors.
-    if (step == 1) {
-      addInner(to + begin, end - begin, inner, std::integral_constant<int64_t, 1>(), weights);
-    } else if (step == 2) {
-      addInner(to + begin, end - begin, inner, std::integral_constant<int64_t, 2>(), weights);
-    } else {
-      addInner(to + begin, end - begin, inner, step, weights);
-    }
-    edge(end, count);
-  }
-
-  /// Adds the taps row by row, each along all of a row's positions.
-  void slide(Rows<E>& rows, const Tile& tile, int64_t image) const {
-    const puone_window& window = args_.window;
-    const unsigned char* const source = sourceOf(image);
-    std::vector<T> weights(static_cast<size_t>(taps_));
-    for (int64_t i = 0; i < tile.rows; ++i) {
-      for (int64_t t = 0; t < taps_; ++t) {
-        weights[static_cast<size_t>(t)] = valueAt<T, E>(
-            weightOf(image),
-            (tile.row + i) * args_.weight_row_stride +
-                dot(Index(t, window.taps), args_.weight_tap_strides));
-      }
-      T* const sums = rows.sums + i * rows.pitch;
-      Index position(tile.column, window.positions);
-      for (int64_t done = 0; done < tile.columns; position.nextRow(window.positions)) {
-        const int64_t count = std::min(tile.columns - done, window.positions[2] - position.x);
-        const T* along_x = weights.data();
-        for (int64_t tz = 0; tz < window.taps[0]; ++tz) {
-          const int64_t z = sourceAt(0, position.z, tz);
-          for (int64_t ty = 0; ty < window.taps[1]; ++ty, along_x += window.taps[2]) {
-            const int64_t y = sourceAt(1, position.y, ty);
-            if (z < 0 || z >= window.source[0] || y < 0 || y >= window.source[1]) continue;
-            const int64_t row = (z * window.source[1] + y) * window.source[2];
-            addRow(sums + done, count, position.x, source + row * kSize, along_x);
-          }
-        }
-        done += count;
-      }
-    }
-  }
-
-  int64_t sourceAt(int d, int64_t position, int64_t tap) const {
-    const puone_window& window = args_.window;
-    return position * window.position_step[d] + window.offset[d] + tap * window.tap_step[d];
   }
 
   const puone_convolution_args& args_;
@@ -465,11 +351,7 @@ class WeightGradient {
 
   void runTile(int64_t group, const Tile& tile, typename Gemm<T>::Scratch& scratch) const {
     Rows<E> rows(tile, out_ + group * args_.rows * columns_ * kSize, columns_, true);
-    if (isDepthwise(args_)) {
-      slide(rows, tile, group);
-    } else {
-      multiply(rows, tile, group, scratch);
-    }
+    multiply(rows, tile, group, scratch);
     rows.store({1, 1, columns_}, {0, 0, 1});
   }
 
@@ -494,35 +376,6 @@ class WeightGradient {
     }
   }
 
-  /// A column is a tap: its sum over the runs of positions at which it lies inside of the source.
-  void slide(Rows<E>& rows, const Tile& tile, int64_t group) const {
-    constexpr int64_t kLanes = 16;
-    const int64_t stride = args_.window.position_step[2];
-    const Index origin(0, args_.window.positions);
-    for (int64_t i = 0; i < tile.rows * tile.columns; ++i) {
-      const int64_t row = i / tile.columns;
-      const Index tap(tile.column + i % tile.columns, args_.window.taps);
-      T lanes[kLanes] = {};
-      for (int64_t n = 0; n < args_.batch; ++n) {
-        const int64_t image = n * args_.groups + group;
-        const unsigned char* left = leftOf(image) + (tile.row + row) * positions_ * kSize;
-        const unsigned char* source = sourceOf(image);
-        forRuns(args_.window, tap, origin, positions_, [&](const Run& run) {
-          const auto product = [&](int64_t x) {
-            return valueAt<T, E>(left, run.first + x) *
-                   valueAt<T, E>(source, run.source + x * stride);
-          };
-          int64_t x = 0;
-          for (; x + kLanes <= run.count; x += kLanes) {
-            for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += product(x + lane);
-          }
-          for (; x < run.count; ++x) lanes[x % kLanes] += product(x);
-        });
-      }
-      rows.sums[row * rows.pitch + i % tile.columns] = std::accumulate(lanes, lanes + kLanes, T(0));
-    }
-  }
-
   const puone_convolution_weight_args& args_;
   unsigned char* out_;
   const unsigned char* left_;
@@ -533,12 +386,20 @@ class WeightGradient {
 
 template <class E>
 void convolve(Launch& launch, const puone_convolution_args& args) {
-  Convolution<E>(launch, args).run(launch);
+  if (isDepthwise(args) && isSmall(args.window)) {
+    Depthwise<E>(launch, args).run(launch);
+  } else {
+    Convolution<E>(launch, args).run(launch);
+  }
 }
 
 template <class E>
 void gatherWeightGradient(Launch& launch, const puone_convolution_weight_args& args) {
-  WeightGradient<E>(launch, args).run(launch);
+  if (isDepthwise(args) && isSmall(args.window)) {
+    DepthwiseWeight<E>(launch, args).run(launch);
+  } else {
+    WeightGradient<E>(launch, args).run(launch);
+  }
 }
 
 } // namespace puone::kernels::PUONE_ISA

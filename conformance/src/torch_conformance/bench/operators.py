@@ -62,12 +62,45 @@ REDUCTIONS: dict[str, Callable[[Tensor], object]] = {
     "softmax": lambda a: a.softmax(1),
 }
 
+# Images, permutations and distributions.
+SPECIAL: dict[str, tuple[tuple[int, ...], Callable[[Tensor], object]]] = {
+    "bilinear, 8 x 16 x 64 x 64": (
+        (8, 16, 64, 64),
+        lambda x: nn.functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    ),
+    "trilinear, 2 x 8 x 16 x 32 x 32": (
+        (2, 8, 16, 32, 32),
+        lambda x: nn.functional.interpolate(x, scale_factor=2, mode="trilinear"),
+    ),
+    "depthwise, 8 x 144 x 56 x 56": (
+        (8, 144, 56, 56),
+        lambda x: nn.functional.conv2d(x, _taps(x), padding=1, groups=x.size(1)),
+    ),
+    "depthwise, stride 2, 8 x 96 x 112^2": (
+        (8, 96, 112, 112),
+        lambda x: nn.functional.conv2d(x, _taps(x), stride=2, padding=1, groups=x.size(1)),
+    ),
+    "depthwise, 8 x 384 x 14 x 14": (
+        (8, 384, 14, 14),
+        lambda x: nn.functional.conv2d(x, _taps(x), padding=1, groups=x.size(1)),
+    ),
+    "gamma, 100,000": ((100_000,), lambda x: torch._standard_gamma(x.abs() + 0.5)),
+    "randperm, 10,000": ((1,), lambda x: torch.randperm(10_000, device=x.device)),
+    "randperm, 1M": ((1,), lambda x: torch.randperm(LARGE, device=x.device)),
+}
+
+
+def _taps(images: Tensor) -> Tensor:
+    """One filter of 3 x 3 for each channel."""
+    return images.view(-1)[: 9 * images.size(1)].view(-1, 1, 3, 3)
+
 
 def measure(dev: Device, rounds: int) -> Iterator[Row | Summary]:
     """Every operator, and the median of each group."""
     yield from _group("pointwise, 1 element, issue", _issue(dev, rounds))
     yield from _group("pointwise, 1M elements", _large(dev, rounds))
     yield from _group("reductions, 1M elements", _reductions(dev, rounds))
+    yield from _special(dev, rounds)
     yield _matmul(dev, rounds)
     yield from _attention(dev, rounds)
     yield _transformer(dev, rounds)
@@ -123,6 +156,16 @@ def _reductions(dev: Device, rounds: int) -> Iterator[Row]:
             partial(function, cpu),
             dev.synchronize,
             rounds,
+        )
+
+
+def _special(dev: Device, rounds: int) -> Iterator[Row]:
+    for name, (shape, function) in SPECIAL.items():
+        torch.manual_seed(0)
+        cpu = torch.randn(shape)
+        there = cpu.to(dev.device())
+        yield alternate(
+            name, partial(function, there), partial(function, cpu), dev.synchronize, rounds
         )
 
 
