@@ -138,7 +138,7 @@ class _Limits:
             dev.assert_close(got, self.wanted, rtol=self.rtol, atol=self.atol)
 
     def admit(self, peer: Tensor) -> None:
-        """Widen them to twice the largest relative error of another result, where that is finite."""
+        """Widen them to twice the largest finite relative error of another result."""
         wanted = self.wanted.double()
         errors = ((peer.double() - wanted).abs() - self.atol) / wanted.abs()
         finite = errors[errors.isfinite()]
