@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles the C++ programs that the tests run; with `--sanitizers`, those with sanitizers.
+"""Compiles the C++ programs that the tests run; with `--all`, those of the nightly tests, too: the
+planted defects of the cuda driver, and everything with sanitizers.
 
 `make test` and `make test-all` do so before the tests, which compile what has changed since: a test
 that has to compile takes minutes, while others wait for it.
@@ -20,7 +21,8 @@ SANITIZED_DRIVER = "puone_cuda_standin"
 
 def main() -> None:
     has_standin = STANDIN.exists()
-    wanted = [name for name in SANITIZERS if name] if "--sanitizers" in sys.argv else [""]
+    nightly = "--all" in sys.argv
+    wanted = SANITIZERS if nightly else [""]
     for sanitizer in wanted:
         targets = [*DRIVER_TESTS]
         if has_standin and sanitizer:
@@ -30,8 +32,9 @@ def main() -> None:
         for target in targets:
             print(f"{target} ({sanitizer or 'plain'})", flush=True)
             build(sanitizer, target=target)
-    if has_standin and "" in wanted:
-        for target in (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", "standin_liars"):
+    if has_standin:
+        of_night = ["standin_liars"] if nightly else []
+        for target in (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", *of_night):
             print(target, flush=True)
             build_target(target)
 

@@ -11,7 +11,7 @@ import pytest
 from mutate import load
 from suites import FAKE_NVRTC, LIBRARIES, OVER_FAKE_NCCL, ROOT, build_target, needs_standin
 
-pytestmark = needs_standin
+pytestmark = [needs_standin, pytest.mark.nightly]
 
 LIES = load(ROOT / "test" / "standin")
 BUILD = LIBRARIES.parent
