@@ -27,7 +27,7 @@ def play(expressions: Expressions, tmp_path: Path) -> Play:
     """A PR is opened, and labelled by a workflow with a change in this file."""
 
     def play(path: str, old: str, new: str) -> WorkflowRun:
-        with stage(expressions, tmp_path, {path: (old, new)}) as scene:
+        with stage(expressions, tmp_path, {path: [(old, new)]}) as scene:
             return labelled(scene)
 
     return play
@@ -113,6 +113,6 @@ def test_what_one_job_says_to_another_must_be_there(
     }
     with (
         pytest.raises(Mistake, match=why),
-        stage(expressions, tmp_path, {RELAY: (old, new)}) as scene,
+        stage(expressions, tmp_path, {RELAY: [(old, new)]}) as scene,
     ):
         scene.dispatch("push", sent)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +23,8 @@ from stage.machine import ROOT, prepare
 from stage.mirror import content, listed
 
 Runs = dict[str, WorkflowRun]  # by the name of the workflow
+#: Texts of files of this repository, each to be there, and what replaces them.
+Changes = Mapping[str, Sequence[tuple[str, str]]]
 
 
 @dataclass
@@ -150,7 +152,7 @@ class Stage:
 def stage(
     expressions: Expressions,
     folder: Path,
-    changes: Mapping[str, tuple[str, str]] | None = None,
+    changes: Changes | None = None,
     more: Files | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Iterator[Stage]:
@@ -169,12 +171,13 @@ def stage(
     fake.check()
 
 
-def _fill(fake: GitHubFake, changes: Mapping[str, tuple[str, str]], more: Files) -> None:
+def _fill(fake: GitHubFake, changes: Changes, more: Files) -> None:
     world, objects = fake.world, fake.world.objects
     texts = {path: (ROOT / path).read_text() for path in changes}
-    for path, (old, new) in changes.items():
-        assert old in texts[path], f"{path} has no {old!r}"
-        texts[path] = texts[path].replace(old, new)
+    for path, replacements in changes.items():
+        for old, new in replacements:
+            assert old in texts[path], f"{path} has no {old!r}"
+            texts[path] = texts[path].replace(old, new)
     entries = {
         path: Entry(mode, objects.add_blob(content(ROOT, mode, path)))
         for mode, path in listed(ROOT)
