@@ -24,6 +24,7 @@ def runs(kept: Files, folder: Path) -> frozenset[str]:
 
 
 def test_the_first_night_has_nothing_to_compare_with_and_is_kept(night: Life) -> None:
+    assert night.first["nightly"].failures == {}
     assert night.first["nightly"].conclusion == "success"
     assert "there is no run to compare with" in night.first["nightly"].log
 

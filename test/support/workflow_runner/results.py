@@ -73,5 +73,12 @@ class WorkflowRun:
         parts = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
         return "\n".join(f"=== {self.path}: {job}: {leg.name}\n{leg.log}" for job, leg in parts)
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """The ends of the logs of the legs that did not succeed."""
+        legs = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
+        failed = [(job, leg) for job, leg in legs if leg.result == "failure"]
+        return {f"{job}: {leg.name}": leg.log[-2000:] for job, leg in failed}
+
     def leg(self, job: str, index: int = 0) -> LegResult:
         return self.jobs[job].legs[index]
