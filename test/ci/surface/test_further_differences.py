@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declarations import class_, cpp, function, header, method, snapshot, virtual
+from declarations import class_, constructor, cpp, function, header, method, snapshot, virtual
 from python_surface import differences, operator_snapshot, python_snapshot, rules
 
 from torch_backend_ci.surface import usage
@@ -119,6 +119,11 @@ def test_a_member_may_come_from_a_new_base_of_which_nothing_is_known(tmp_path: P
     )
     found = diff(snapshot(class_("c10::A"), base, member), snapshot(known, base))
     assert "method_removed" in rules(found)
+    longer = constructor("c10::A", "const char *", "unsigned long")
+    shorter = constructor("c10::A", "std::string_view")
+    assert "constructor_signature_changed" not in rules(
+        diff(snapshot(class_("c10::A"), longer), snapshot(unknown, shorter))
+    )
     before = "class C:\n    def m(self): ...\n"
     after = "class C(_Made):\n    pass\n"
     sides = [

@@ -115,6 +115,11 @@ CASES: dict[str, tuple[str, str, list[str]]] = {
         "def f(a, c=2, b=1): ...",
         ["parameter_inserted"],
     ),
+    "a parameter has another name by position and its own by keyword": (
+        "def f(a, b): ...",
+        "def f(c=None, b=None, *, a=None): ...",
+        ["parameter_made_optional"],
+    ),
     "parameters change places": (
         "def f(a, b): ...",
         "def f(b, a): ...",

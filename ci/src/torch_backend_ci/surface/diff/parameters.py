@@ -28,7 +28,7 @@ def findings(was: Declaration, now: Declaration) -> Iterator[Finding]:
         yield finding(rule, was, now, parameters=", ".join(names))
     for name, parameter in old.items():
         if twin := new.get(renamed.get(name, name)):
-            yield from _same(was, now, parameter, twin)
+            yield from _same(was, now, parameter, twin, kept=name in new)
     yield from _order(was, now, old, new, renamed)
 
 
@@ -42,11 +42,12 @@ def _parameters(function: Declaration) -> dict[str, Parameter]:
 def _renamed(
     old: Mapping[str, Parameter], new: Mapping[str, Parameter]
 ) -> Iterator[tuple[str, str]]:
-    """Parameters that have another name at the same place, given by position."""
+    """Parameters that have another name at the same place, given by position; the old name may
+    be left for those who give it by keyword."""
     if len(_positional(old)) != len(_positional(new)):
         return
     for name, now_name in zip(_positional(old), _positional(new), strict=True):
-        if name not in new and now_name not in old:
+        if name not in _positional(new) and now_name not in old:
             yield name, now_name
 
 
@@ -100,11 +101,14 @@ def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def _same(was: Declaration, now: Declaration, old: Parameter, new: Parameter) -> Iterator[Finding]:
+def _same(
+    was: Declaration, now: Declaration, old: Parameter, new: Parameter, *, kept: bool
+) -> Iterator[Finding]:
+    """What differs of one parameter; `kept`: its old name can still be given by keyword."""
     name, kind, now_kind = old["name"], old.get("kind"), new.get("kind")
     if kind in _VARIADIC:
         return
-    if name != new["name"] and kind in _BY_KEYWORD and _takes_keywords(was):
+    if not kept and name != new["name"] and kind in _BY_KEYWORD and _takes_keywords(was):
         yield finding("parameter_renamed", was, now, parameter=name, now_parameter=new["name"])
     if kind in _BY_POSITION and now_kind not in _BY_POSITION:
         yield finding("parameter_made_keyword_only", was, now, parameter=name)

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from torch_backend_ci.surface.diff.cpp import classes, enums, functions, once, values
 from torch_backend_ci.surface.diff.cpp.functions import Sides
-from torch_backend_ci.surface.diff.cpp.hierarchy import Hierarchy
+from torch_backend_ci.surface.diff.cpp.hierarchy import Hierarchy, types
 from torch_backend_ci.surface.diff.pairing import (
     VERY_SIMILAR,
     Pair,
@@ -156,6 +156,10 @@ class _Comparison:
             if was.kind == "class":
                 yield from classes.changed(was, now, self.sides)
                 yield from classes.made_abstract(was, now, self.sides)
+            elif (
+                was.kind in functions.KINDS and types(was) != types(now) and self._may_be_there(was)
+            ):
+                yield from functions.added(now, self.sides)
             elif was.kind in functions.KINDS:
                 yield from functions.changed(was, now, self.sides)
             elif was.kind == "enumerator" and not self._of_enum(was):
