@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from torch_backend_ci import cli
 from torch_backend_ci.errors import CiError, Exit
 from torch_backend_ci.surface import catalogue as catalogues
 from torch_backend_ci.surface import probe, snapshot
-from torch_backend_ci.surface.check import change, coverage, judge, reach
-from torch_backend_ci.surface.model import Domain, Severity, Torch
+from torch_backend_ci.surface.check import change, coverage, judge, opinion, reach, stakes
+from torch_backend_ci.surface.model import Domain, Finding, Severity, Torch
+from torch_backend_ci.surface.probe import agreement
 from torch_backend_ci.surface.report import Report, markdown, sarif, text
 from torch_backend_ci.surface.report import json as as_json
 from torch_backend_ci.surface.verbs import check as verb
@@ -83,7 +85,7 @@ def in_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "run", _no_probe)
 
 
-def _no_probe(tree: TorchTree, *, written_for: str) -> None:
+def _no_probe(tree: TorchTree, **asked: Any) -> None:
     raise CiError("the probe is not asked here")
 
 
@@ -332,13 +334,48 @@ def test_operators_that_are_no_yaml_any_more_are_a_finding(check: Check) -> None
     assert rule == "file_unreadable" and name.endswith("native_functions.yaml")
 
 
+def test_what_was_not_at_stake_and_differs_makes_a_check_read_everything(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = check(CONST)
+    guess = stakes.Stakes(frozenset(), frozenset(), frozenset({f"torch/include/{ALLOCATOR}"}))
+    monkeypatch.setattr(stakes, "at_stake", lambda *_: guess)
+    assert check(CONST) == told and told.verdict.startswith("compile_break: 1 finding")
+
+
+def test_a_line_of_the_probe_that_no_finding_explains_makes_a_check_read_everything(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = check(CONST).findings
+    asked: list[object] = []
+
+    def weighed(found: list[Finding], parts: object) -> tuple[list[Finding], str]:
+        asked.append(parts)
+        return ([replace(told[0], rule=agreement.RULE)] if len(asked) == 1 else found), ""
+
+    monkeypatch.setattr(opinion, "weighed", weighed)
+    assert check(CONST).findings == told and len(asked) == 2
+
+
+def test_a_check_reads_all_headers_only_if_it_cannot_tell_what_is_at_stake(
+    check: Check, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "torch_backend_ci.surface.extract.cpp.extract", lambda *_, **__: pytest.fail("all read")
+    )
+    assert check(CONST).verdict.startswith("compile_break: 1 finding")
+    with pytest.raises(pytest.fail.Exception, match="all read"):
+        check(edit(DEVICE, "namespace c10 {", "namespace more {"))
+
+
 def test_an_error_of_the_environment_stays_one(
     check: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def no_compiler(*_: object, **__: object) -> None:
         raise CiError("reading C++ needs the standard headers of g++, and it does not run")
 
-    monkeypatch.setattr("torch_backend_ci.surface.extract.cpp.extract", no_compiler)
+    for name in ("extract", "extract_part"):
+        monkeypatch.setattr(f"torch_backend_ci.surface.extract.cpp.{name}", no_compiler)
     with pytest.raises(CiError, match="needs the standard headers"):
         check(CONST)
 

@@ -166,16 +166,23 @@ def former(header: str) -> str:
 def load(path: Path = RULES, known: usage.Usage | None = None) -> Catalogue:
     """Read the rules, and what the surfaces collect of what is `known` to be used (default: all
     that is, if these are the rules of this repository); CiError names the entry that is wrong."""
+    return _of_repository() if path == RULES and known is None else _read(path, known)
+
+
+@functools.cache
+def _of_repository() -> Catalogue:
+    return _read(RULES, usage.collected())
+
+
+def _read(path: Path, known: usage.Usage | None) -> Catalogue:
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+        entries = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise CiError(f"{path}: {error}") from error
     if not isinstance(entries, dict) or not all(isinstance(name, str) for name in entries):
         raise CiError(f"{path} must have the names of surfaces, and under each what belongs to it")
     surfaces = tuple(_surface(path, name, entry) for name, entry in entries.items())
-    if known is None:
-        known = usage.collected() if path == RULES else usage.NOTHING
-    return Catalogue(_collected(surfaces, known))
+    return Catalogue(_collected(surfaces, known or usage.NOTHING))
 
 
 def _collected(surfaces: tuple[Surface, ...], known: usage.Usage) -> tuple[Surface, ...]:

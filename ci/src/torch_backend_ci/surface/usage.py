@@ -96,7 +96,7 @@ def merged(
 def read(path: Path) -> Usage:
     """Read one file; CiError says what is wrong with it."""
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.load(path.read_text(encoding="utf-8"), yaml.CSafeLoader)
         usage = Usage(
             frozenset(document["backends"]),
             *(_section(document[section]) for section in ("cpp", "headers", "python")),

@@ -78,13 +78,13 @@ def _folder_of(into: Path, path: str, made: set[str]) -> None:
 
 def _link(file: str, link: str) -> None:
     """A hard link where that is possible: on some disks a symbolic one takes 50 times as long."""
-    if not os.path.islink(file):
-        try:
-            os.link(file, link)
-            return
-        except OSError:  # another disk, or another's file
-            pass
-    os.symlink(os.path.realpath(file), link)
+    if os.path.islink(file):
+        os.symlink(os.path.realpath(file), link)
+        return
+    try:
+        os.link(file, link)
+    except OSError:  # another disk, or another's file
+        os.symlink(file, link)
 
 
 def _write(path: Path, change: bytes | Path) -> None:

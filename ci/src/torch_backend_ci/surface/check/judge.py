@@ -10,7 +10,7 @@ from pathlib import Path
 from torch_backend_ci.errors import CiError
 from torch_backend_ci.surface import usage
 from torch_backend_ci.surface.catalogue import Catalogue
-from torch_backend_ci.surface.check import broken, coverage, opinion, reach
+from torch_backend_ci.surface.check import broken, coverage, opinion, reach, stakes
 from torch_backend_ci.surface.check.change import Change
 from torch_backend_ci.surface.check.reading import (
     Reader,
@@ -23,6 +23,7 @@ from torch_backend_ci.surface.check.wrapping import lines_before
 from torch_backend_ci.surface.diff import diff, order
 from torch_backend_ci.surface.extract.cpp.compiler import PROFILES
 from torch_backend_ci.surface.model import Declaration, Domain, Finding, Severity, Snapshot, Torch
+from torch_backend_ci.surface.probe import agreement
 from torch_backend_ci.surface.report import Report
 from torch_backend_ci.torch_tree import TorchTree, layout, linked
 
@@ -67,14 +68,23 @@ def judge(
         alone = worth_trying(before, change.files, moved, graph)
         tree = linked(base.tree, dict(change.files))
         plain = not reach.asks(base.tree, change.files, PROFILES[1:])
+        second = opinion.Opinion(base.tree, tree, base.cache) if Domain.CPP in domains else None
         reader = Reader(
             *(tree, catalogue, graph, alone, bool(moved), plain),
             frozenset(change.files),
             progress,
+            before,
+            second,
         )
-        beside = opinion.tasks(base.tree, tree, base.cache) if Domain.CPP in domains else {}
-        reading = reader.read(before.domains, beside)
+        at_stake = None
+        if plain and second is not None:
+            at_stake = stakes.at_stake(base.tree, change.files, moved, before, graph)
+        reading = reader.read(before.domains, at_stake)
         findings, remark = _findings(before, reading, reader)
+        if at_stake is not None and any(f.rule == agreement.RULE for f in findings):
+            progress("  a line of the probe breaks without a finding: reading all headers")
+            reading = reader.read(before.domains, None)
+            findings, remark = _findings(before, reading, reader)
         findings = [_at_lines_of_repository(finding, base.tree, tree) for finding in findings]
     judged = sum(1 for path in change.files if _shown(path) not in not_covered)
     return Report(

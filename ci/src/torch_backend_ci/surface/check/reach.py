@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,13 +38,17 @@ class Includes:
         """All files that these listed headers include, and they."""
         return _closure(self.edges, (path for header in headers for path in self.listed[header]))
 
-    def including(self, files: Iterable[str]) -> set[str]:
-        """The listed headers that include one of the files, or are one."""
+    def above(self, files: Iterable[str]) -> set[str]:
+        """All files that include one of the files, and they."""
         back: defaultdict[str, set[str]] = defaultdict(set)
         for source, targets in self.edges.items():
             for target in targets:
                 back[target].add(source)
-        found = _closure(back, files)
+        return _closure(back, files)
+
+    def including(self, files: Iterable[str]) -> set[str]:
+        """The listed headers that include one of the files, or are one."""
+        found = self.above(files)
         return {header for header, paths in self.listed.items() if not found.isdisjoint(paths)}
 
 
@@ -51,16 +56,20 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
     """Follow the listed headers through the tree."""
     roots = [folder.relative_to(tree.root).as_posix() for folder in tree.include]
     listed = {header: [f"{root}/{header}" for root in roots] for header in catalogue.headers}
-    searched = [f.relative_to(tree.root) for f in include_folders(tree) if tree.root in f.parents]
+    inside = [f.relative_to(tree.root) for f in include_folders(tree) if tree.root in f.parents]
+    searched = [folder.as_posix() for folder in inside]
+    top = f"{tree.root}/"  # Path is slow, and there are 200,000 places to look at
+    there = {entry for folder in inside for entry in _files(top, folder.as_posix())}
     edges: dict[str, set[str]] = {}
     pending = [path for paths in listed.values() for path in paths]
     while pending:
         path = pending.pop()
-        if path in edges:
+        if path in edges or not (path in there or path in changed):
             continue
-        texts = [text for text in (_before(tree.root / path), changed.get(path)) if text]
+        before = _before(Path(top + path)) if path in there else None
+        texts = [text for text in (before, changed.get(path)) if text]
         if texts or path in changed:
-            folders = (*(f.as_posix() for f in searched), path.rpartition("/")[0])
+            folders = (*searched, path.rpartition("/")[0])
             edges[path] = {
                 _normal(f"{folder}/{name.decode('utf-8', 'replace')}")
                 for text in texts
@@ -69,6 +78,13 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
             }
             pending += edges[path]
     return Includes(listed, edges)
+
+
+def _files(top: str, folder: str) -> Iterator[str]:
+    """All files below a folder, by their paths from `top`."""
+    for parent, _, names in os.walk(top + folder, followlinks=True):
+        below = parent.removeprefix(top)
+        yield from (f"{below}/{name}" for name in names)
 
 
 def rearranged(tree: TorchTree, changed: Changed) -> set[str]:
@@ -118,10 +134,12 @@ def _before(path: Path) -> bytes | None:
 
 
 def _normal(path: str) -> str:
+    if "/." not in path and "//" not in path:
+        return path
     parts: list[str] = []
     for part in path.split("/"):
         if part == "..":
             parts[-1:] = []
-        elif part != ".":
+        elif part not in {"", "."}:
             parts.append(part)
     return "/".join(parts)

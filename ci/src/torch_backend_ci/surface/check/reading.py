@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -13,7 +14,10 @@ from torch_backend_ci.errors import CiError
 from torch_backend_ci.surface import snapshot
 from torch_backend_ci.surface.catalogue import Catalogue
 from torch_backend_ci.surface.check import broken
+from torch_backend_ci.surface.check.opinion import Opinion
 from torch_backend_ci.surface.check.reach import Includes
+from torch_backend_ci.surface.check.stakes import Stakes, covering
+from torch_backend_ci.surface.extract import cpp
 from torch_backend_ci.surface.extract.cpp import PROFILES, parse
 from torch_backend_ci.surface.model import Declaration, Domain, Snapshot
 from torch_backend_ci.torch_tree import TorchTree
@@ -21,6 +25,7 @@ from torch_backend_ci.torch_tree import TorchTree
 Progress = Callable[[str], None]
 Tasks = Mapping[str, Callable[[], Any]]
 
+_CPP = "C++"  # the name of the task
 HEADERS = {Domain.CPP, Domain.HEADER}
 # Without the headers that do not compile, others may turn out not to either.
 ATTEMPTS = 3
@@ -49,11 +54,28 @@ class Reader:
     plain: bool  # whether no changed file asks for what only another profile defines
     changed: frozenset[str]  # the changed files
     progress: Progress
+    before: Snapshot  # of the base
+    opinion: Opinion | None  # the probe's, if there are changes of C++
 
-    def read(self, domains: Collection[Domain], beside: Tasks) -> Reading:
-        """Read some domains; `beside` is done in the same two processes, and fails if it fails."""
-        reading = Reading()
-        tasks: Tasks = {**self._tasks(domains, reading), **beside}
+    def read(self, domains: Collection[Domain], stakes: Stakes | None) -> Reading:
+        """Read some domains, and what the probe says beside, in the same two processes; of C++
+        only what is at stake, if that is known and turns out to be all."""
+        reading = Reading(parts=dict(self.opinion.known) if self.opinion else {})
+        if stakes is None or not self._read_part(domains, stakes, reading):
+            self._read_whole(domains, reading)
+        read = set(domains) - reading.lost
+        names = snapshot.tasks(self.tree, self.catalogue, read).keys() & reading.parts.keys()
+        parts = {name: reading.parts[name] for name in names}
+        taken = snapshot.assemble(self.tree, read, parts).declarations
+        reading.declarations = tuple(d for d in taken if self.language or d.kind != "language")
+        return reading
+
+    def _read_whole(self, domains: Collection[Domain], reading: Reading) -> None:
+        """Read what is not read yet, and without headers that turn out not to compile."""
+        tasks = self._tasks(domains, reading)
+        tasks = {name: task for name, task in tasks.items() if name not in reading.parts}
+        if self.opinion is not None:
+            tasks = {**tasks, **self.opinion.whole()}
         for _ in range(ATTEMPTS):
             failed = self._run(tasks, reading)
             self._book(failed, reading)
@@ -63,12 +85,32 @@ class Reader:
             tasks = self._tasks(again, reading)
         else:
             reading.lost |= set(domains) & HEADERS
-        read = set(domains) - reading.lost
-        names = snapshot.tasks(self.tree, self.catalogue, read).keys() & reading.parts.keys()
-        parts = {name: reading.parts[name] for name in names}
-        taken = snapshot.assemble(self.tree, read, parts).declarations
-        reading.declarations = tuple(d for d in taken if self.language or d.kind != "language")
-        return reading
+
+    def _read_part(self, domains: Collection[Domain], stakes: Stakes, reading: Reading) -> bool:
+        """Read what is at stake of C++, and all of the other domains; False if that is not enough.
+
+        It is enough if nothing fails, and nothing differs from the base that was not at stake.
+        """
+        assert self.opinion is not None
+        of_cpp = [d for d in self.before.declarations if d.domain is Domain.CPP]
+        kept = [d for d in of_cpp if not d.facts.get("requires")]
+        files = stakes.files & {d.file for d in kept}
+        headers = covering(self.graph, files, self.graph.listed)
+        read = partial(cpp.extract_part, self.tree, self.catalogue, headers, files)
+        asked, known = self.opinion.part(stakes, self.graph)
+        tasks: Tasks = {**self._tasks(domains, reading), _CPP: read, **asked}
+        failed = self._run(tasks, reading)
+        now = reading.parts.pop(_CPP, [])
+        if not failed:
+            was = [d for d in kept if d.file in files]
+            elsewhere = [d for d in kept if d.file not in files]
+            now = _without_copies(now, elsewhere, stakes)
+            if all(map(stakes.has, _different(was, now))):
+                reading.parts[_CPP] = [*elsewhere, *now]
+                reading.parts.update(known)
+                return True
+        self.progress("  more than that is different: reading all headers")
+        return False
 
     def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
         catalogue = _without(self.catalogue, reading.left_out)
@@ -109,6 +151,37 @@ class Reader:
             rest = self.graph.listed.keys() - reading.left_out
             if not reading.left_out or not any(map(self._has, rest)):
                 reading.lost |= HEADERS
+
+
+def _without_copies(
+    now: Collection[Declaration], elsewhere: Collection[Declaration], stakes: Stakes
+) -> list[Declaration]:
+    """What is not declared by a file that was not read too, and counted there when all are read:
+    the first of some declarations, the last definition of a macro."""
+    known = {_identity(d) for d in elsewhere}
+    macros = {d.name for d in elsewhere if d.kind == "macro"}
+    return [
+        d
+        for d in now
+        if _identity(d) not in known
+        and not (d.kind == "macro" and d.name in macros and not stakes.has(d))
+    ]
+
+
+def _identity(declaration: Declaration) -> tuple[str, str, str]:
+    facts = json.dumps(declaration.facts, sort_keys=True)
+    return declaration.kind, declaration.name, facts
+
+
+def _different(was: Collection[Declaration], now: Collection[Declaration]) -> Iterator[Declaration]:
+    """The declarations of one side that the other one has not, wherever in its file they stand."""
+
+    def by_text(declarations: Collection[Declaration]) -> dict[str, Declaration]:
+        return {json.dumps(vars(replace(d, line=0)), sort_keys=True): d for d in declarations}
+
+    before, after = by_text(was), by_text(now)
+    yield from (before[key] for key in before.keys() - after.keys())
+    yield from (after[key] for key in after.keys() - before.keys())
 
 
 def unconfirmed(tree: TorchTree, headers: Collection[str]) -> set[str]:

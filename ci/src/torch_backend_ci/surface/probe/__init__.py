@@ -35,27 +35,36 @@ def run(
     *,
     written_for: str | None = None,
     overlay: Mapping[str, str] | None = None,
+    part: str | None = None,
 ) -> ProbeResult:
     """Compile the probe with the headers of a torch.
 
     `written_for` is the version whose backends the probe stands for, its own if not given;
-    `overlay` replaces files of the tree in memory: file relative to the tree -> its text.
+    `overlay` replaces files of the tree in memory: file relative to the tree -> its text. `part`
+    is compiled in place of probe.cpp: some of the headers and surfaces that it includes; what it
+    uses is left out.
     """
     version = written_for or tree.version
     sources = Sources(tree, overlay or {})
-    unit = _parse(tree, version, sources)
+    unit = _parse(tree, version, sources, part)
     top = list(unit.cursor.get_children())
-    own = [c for c in top if c.location.file and str(c.location.file).startswith(str(FOLDER))]
+    own = [] if part is not None else [c for c in top if _is_own(c)]
     finder = Finder(FOLDER, sources, moved_names(top, catalogue.load()))
     return ProbeResult(
         torch=tree.version,
         written_for=version,
         errors=tuple(dict.fromkeys(errors.read(unit, finder, sources))),
-        uses=tuple(dict.fromkeys([*finder.uses(own), *macros.expanded(version)])),
+        uses=tuple(dict.fromkeys([*finder.uses(own), *macros.expanded(version)])) if own else (),
     )
 
 
-def _parse(tree: TorchTree, version: str, sources: Sources) -> cindex.TranslationUnit:
+def _is_own(cursor: cindex.Cursor) -> bool:
+    return bool(cursor.location.file) and cursor.location.file.name.startswith(str(FOLDER))
+
+
+def _parse(
+    tree: TorchTree, version: str, sources: Sources, part: str | None
+) -> cindex.TranslationUnit:
     libclang.library()
     major, minor = Version(version).release[:2]
     if not OLDEST <= Version(f"{major}.{minor}") <= NEWEST:
@@ -66,10 +75,9 @@ def _parse(tree: TorchTree, version: str, sources: Sources) -> cindex.Translatio
         f"-DPROBE_FOR={major * 100 + minor}",
         "-ferror-limit=0",
     ]
+    unsaved = sources.unsaved + ([] if part is None else [(str(UNIT), part)])
     try:
-        return cindex.TranslationUnit.from_source(
-            str(UNIT), arguments, unsaved_files=sources.unsaved
-        )
+        return cindex.TranslationUnit.from_source(str(UNIT), arguments, unsaved_files=unsaved)
     except cindex.TranslationUnitLoadError as error:
         raise CiError(f"{tree.root}: libclang cannot parse the probe: {error}") from error
 

@@ -20,17 +20,27 @@ _HERE = Path(__file__).parent
 _CODE = (*CODE, *sorted(_HERE.rglob("*.py")), *sorted(_HERE.rglob("*.h")), probe.UNIT)
 
 
+def known(tree: TorchTree, written_for: str, folder: Path) -> ProbeResult | None:
+    """What `run` kept; None for nothing."""
+    text = kept.get(_entry(tree, written_for, folder))
+    return None if text is None else loads(text)
+
+
 def run(
     tree: TorchTree, written_for: str, folder: Path, progress: Callable[[str], None]
 ) -> ProbeResult:
     """`probe.run`, or what it said when nothing of the torch and of the probe was different."""
-    key = kept.fingerprint(tree, _CODE, written_for)
-    path = folder / "probes" / f"{tree.version}-{key}.json"
-    if (text := kept.get(path)) is not None:
-        return loads(text)
+    if (result := known(tree, written_for, folder)) is not None:
+        return result
     result = probe.run(tree, written_for=written_for)
+    path = _entry(tree, written_for, folder)
     kept.put(path, dumps(result), KEPT, "what the probe said", progress)
     return result
+
+
+def _entry(tree: TorchTree, written_for: str, folder: Path) -> Path:
+    key = kept.fingerprint(tree, _CODE, written_for)
+    return folder / "probes" / f"{tree.version}-{key}.json"
 
 
 def dumps(result: ProbeResult) -> str:

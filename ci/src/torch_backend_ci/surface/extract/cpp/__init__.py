@@ -8,8 +8,9 @@ types are written. A second preprocessor profile adds what only it can see, mark
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
+from torch_backend_ci.errors import CiError
 from torch_backend_ci.surface.catalogue import Catalogue
 from torch_backend_ci.surface.extract.cpp import parse, walk
 from torch_backend_ci.surface.extract.cpp.compiler import PROFILES, Profile
@@ -20,7 +21,7 @@ from torch_backend_ci.surface.extract.cpp.walk import Found
 from torch_backend_ci.surface.model import Declaration
 from torch_backend_ci.torch_tree import TorchTree
 
-__all__ = ["PROFILES", "Profile", "extract"]
+__all__ = ["PROFILES", "Profile", "extract", "extract_part"]
 
 
 def extract(
@@ -50,6 +51,19 @@ def extract(
         known.update(found.identity for found in new)
         declarations += [f.declaration(required_macros(f.conditions, profile.defines)) for f in new]
     return declarations
+
+
+def extract_part(
+    tree: TorchTree, catalogue: Catalogue, headers: Sequence[str], files: Collection[str]
+) -> list[Declaration]:
+    """What some files declare, read by the plain profile off the few headers that include them;
+    CiError if not all of them are read."""
+    unit = parse.parse(tree, headers, PROFILES[0], {})
+    read = {unit.sources.name(inclusion.include.name) for inclusion in unit.clang.get_includes()}
+    if missing := sorted(set(files) - read):
+        raise CiError(f"{missing[0]} is not included by {', '.join(headers)}")
+    founds = walk.walk(unit, catalogue, files)  # with bases of their classes, wherever these are
+    return [found.declaration([]) for found in founds if found.file in files]
 
 
 def _concerned(unit: Unit, founds: Sequence[Found], profile: Profile) -> Sequence[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,10 +61,11 @@ class Found:
         )
 
 
-def walk(unit: Unit, catalogue: Catalogue) -> list[Found]:
-    """Everything of the catalogue that the unit declares, redeclarations merged."""
+def walk(unit: Unit, catalogue: Catalogue, files: Collection[str] | None = None) -> list[Found]:
+    """Everything of the catalogue that the unit declares, redeclarations merged; if they are given,
+    only what stands in some files of the tree."""
     walker = _Walker(unit, catalogue)
-    walker.run()
+    walker.run(files)
     return walker.found()
 
 
@@ -85,8 +86,10 @@ class _Walker:
         self._of_class: dict[str, str] = {}  # their surfaces
         self._bases: list[tuple[Cursor, str]] = []  # of what was found, each with who derives
 
-    def run(self) -> None:
+    def run(self, files: Collection[str] | None) -> None:
         for cursor in self._top:
+            if files is not None and self._sources.name(cursor.location.file.name) not in files:
+                continue
             self._surface = self._surface_of_file(cursor)
             if cursor.kind == Kind.MACRO_DEFINITION:
                 self._macro(cursor)
