@@ -23,6 +23,8 @@ DERIVED = "c10/core/Derived.h"
 FURTHER = "c10/core/Further.h"
 MACRO = "c10/core/Macro.h"
 ASIDE = "c10/core/Aside.h"
+TEMPLATE = "c10/core/Template.h"
+UNLISTED = "c10/core/Unlisted.h"
 HEADERS = {
     BASE: """#pragma once
 namespace c10 {
@@ -62,13 +64,30 @@ void call(T& base) {
 } // namespace c10
 """,
     ASIDE: """#pragma once
-#include <c10/core/Base.h>
+#include <c10/core/Unlisted.h>
 namespace c10 {
-int aside(); // never calls second()
+int aside(); // never calls first()
+Caller caller();
+} // namespace c10
+""",
+    TEMPLATE: """#pragma once
+namespace c10 {
+template <class T>
+class Holder {
+  T held_;
+};
 } // namespace c10
 """,
 }
-ALL = tuple(HEADERS)
+UNLISTED_TEXT = """#pragma once
+#include <c10/core/Base.h>
+namespace c10 {
+typedef decltype(&Base::second) Called;
+class Caller {
+  Called called;
+};
+} // namespace c10
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +95,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> TorchTree:
     root = small_torch.unpacked(tmp_path_factory.mktemp("torch"))
     for header, text in HEADERS.items():
         (root / INCLUDE / header).write_text(text)
+    (root / INCLUDE / UNLISTED).write_text(UNLISTED_TEXT)
     return locate(str(root), progress=lambda *_: None)
 
 
@@ -93,14 +113,18 @@ def before(tree: TorchTree, surfaces: catalogues.Catalogue) -> Snapshot:
 
 
 def at_stake(
-    tree: TorchTree, surfaces: catalogues.Catalogue, before: Snapshot, edits: Mapping[str, str]
+    tree: TorchTree,
+    surfaces: catalogues.Catalogue,
+    before: Snapshot,
+    edits: Mapping[str, str],
+    header: str = BASE,
 ) -> Stakes | None:
-    """What is at stake if text of Base.h is replaced."""
-    text = HEADERS[BASE]
+    """What is at stake if text of a header is replaced."""
+    text = HEADERS[header]
     for old, new in edits.items():
         assert old in text
         text = text.replace(old, new)
-    changed = {INCLUDE + BASE: text.encode()}
+    changed = {INCLUDE + header: text.encode()}
     graph = reach.includes(tree, changed, surfaces)
     moved = reach.rearranged(tree, changed)
     return stakes.at_stake(tree, changed, moved, before, graph)
@@ -128,9 +152,31 @@ def test_a_function_is_at_stake_wherever_it_is_mentioned_or_may_be_overridden(
 ) -> None:
     found = at_stake(tree, surfaces, before, {"void second();": "void second() const;"})
     assert found is not None
-    assert found.names == {"second", "CALL_SECOND", "call"}  # by a macro, and by a template
+    assert {"second", "CALL_SECOND", "call"} <= found.names  # by a macro, and by a template
     assert found.classes == {"Base", "Derived", "Further"}
-    assert headers(found) == {BASE, DERIVED, FURTHER, MACRO}  # a comment is no mention
+    assert {BASE, DERIVED, FURTHER, MACRO} <= headers(found)
+
+
+def test_the_types_of_a_file_that_no_surface_lists_hand_on_what_it_mentions(
+    tree: TorchTree, surfaces: catalogues.Catalogue, before: Snapshot
+) -> None:
+    found = at_stake(tree, surfaces, before, {"void second();": "void second() const;"})
+    assert found is not None and {"Called", "Caller"} <= found.names
+    assert {UNLISTED, ASIDE} <= headers(found)
+
+
+def test_a_comment_is_no_mention(
+    tree: TorchTree, surfaces: catalogues.Catalogue, before: Snapshot
+) -> None:
+    found = at_stake(tree, surfaces, before, {"int count);": "long count);"})
+    assert found is not None and headers(found) == {BASE, DERIVED, FURTHER}
+
+
+def test_a_template_is_at_stake_with_what_it_holds(
+    tree: TorchTree, surfaces: catalogues.Catalogue, before: Snapshot
+) -> None:
+    found = at_stake(tree, surfaces, before, {"T held_;": "T* held_;"}, TEMPLATE)
+    assert found is not None and "Holder" in found.names
 
 
 def test_a_line_of_parameters_belongs_to_its_function(

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 import small_torch
+from declarations import function
 
 from torch_backend_ci import cli
 from torch_backend_ci.errors import CiError, Exit
 from torch_backend_ci.surface import catalogue as catalogues
 from torch_backend_ci.surface import probe, snapshot
-from torch_backend_ci.surface.check import change, coverage, judge, opinion, reach, stakes
+from torch_backend_ci.surface.check import change, coverage, judge, opinion, reach, reading, stakes
 from torch_backend_ci.surface.model import Domain, Finding, Severity, Torch
 from torch_backend_ci.surface.probe import agreement
 from torch_backend_ci.surface.report import Report, markdown, sarif, text
@@ -341,6 +342,20 @@ def test_what_was_not_at_stake_and_differs_makes_a_check_read_everything(
     guess = stakes.Stakes(frozenset(), frozenset(), frozenset({f"torch/include/{ALLOCATOR}"}))
     monkeypatch.setattr(stakes, "at_stake", lambda *_: guess)
     assert check(CONST) == told and told.verdict.startswith("compile_break: 1 finding")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "anew"),
+    [
+        ("const torch::jit::List<int> &", "const c10::List<int> &", True),
+        ("const c10::ArrayRef<long> &", "const c10::ArrayRef<c10::SymInt> &", False),
+    ],
+)
+def test_a_type_of_the_same_name_in_another_scope_may_be_due_to_the_other_headers(
+    before: str, after: str, anew: bool
+) -> None:
+    found = [function("at::f", before), function("at::f", after)]
+    assert reading._resolved_anew(found) is anew
 
 
 def test_a_line_of_the_probe_that_no_finding_explains_makes_a_check_read_everything(

@@ -13,6 +13,7 @@ from torch_backend_ci.surface.catalogue import Catalogue
 from torch_backend_ci.surface.check import broken, coverage, opinion, reach, stakes
 from torch_backend_ci.surface.check.change import Change
 from torch_backend_ci.surface.check.reading import (
+    ALL_HEADERS,
     Reader,
     Reading,
     still_read,
@@ -82,7 +83,7 @@ def judge(
         reading = reader.read(before.domains, at_stake)
         findings, remark = _findings(before, reading, reader)
         if at_stake is not None and any(f.rule == agreement.RULE for f in findings):
-            progress("  a line of the probe breaks without a finding: reading all headers")
+            progress(f"  a line of the probe breaks without a finding: {ALL_HEADERS}")
             reading = reader.read(before.domains, None)
             findings, remark = _findings(before, reading, reader)
         findings = [_at_lines_of_repository(finding, base.tree, tree) for finding in findings]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ _CPP = "C++"  # the name of the task
 HEADERS = {Domain.CPP, Domain.HEADER}
 # Without the headers that do not compile, others may turn out not to either.
 ATTEMPTS = 3
+_QUALIFIED = re.compile(r"(\w+(?:::\w+)*)::(\w+)")
+ALL_HEADERS = "reading all headers"  # what progress says where the part at stake is not enough
 
 
 @dataclass
@@ -89,7 +92,9 @@ class Reader:
     def _read_part(self, domains: Collection[Domain], stakes: Stakes, reading: Reading) -> bool:
         """Read what is at stake of C++, and all of the other domains; False if that is not enough.
 
-        It is enough if nothing fails, and nothing differs from the base that was not at stake.
+        It is enough if nothing fails, and what differs from the base stands in a changed file and
+        was at stake. What a name means may depend on the headers that came before: a difference
+        elsewhere, or of scopes, may be due to the company.
         """
         assert self.opinion is not None
         of_cpp = [d for d in self.before.declarations if d.domain is Domain.CPP]
@@ -105,11 +110,13 @@ class Reader:
             was = [d for d in kept if d.file in files]
             elsewhere = [d for d in kept if d.file not in files]
             now = _without_copies(now, elsewhere, stakes)
-            if all(map(stakes.has, _different(was, now))):
+            different = list(_different(was, now))
+            expected = all(d.file in self.changed and stakes.has(d) for d in different)
+            if expected and not _resolved_anew(different):
                 reading.parts[_CPP] = [*elsewhere, *now]
                 reading.parts.update(known)
                 return True
-        self.progress("  more than that is different: reading all headers")
+        self.progress(f"  more than that is different: {ALL_HEADERS}")
         return False
 
     def _tasks(self, domains: Collection[Domain], reading: Reading) -> Tasks:
@@ -182,6 +189,20 @@ def _different(was: Collection[Declaration], now: Collection[Declaration]) -> It
     before, after = by_text(was), by_text(now)
     yield from (before[key] for key in before.keys() - after.keys())
     yield from (after[key] for key in after.keys() - before.keys())
+
+
+def _resolved_anew(different: Collection[Declaration]) -> bool:
+    """Whether a declaration has a type that has the same name as before in another scope."""
+    scopes: dict[tuple[str, str, str], set[str]] = {}
+    for declaration in different:
+        own: dict[str, set[str]] = {}
+        for scope, last in _QUALIFIED.findall(json.dumps(declaration.facts)):
+            own.setdefault(last, set()).add(scope)
+        for last, found in own.items():
+            known = scopes.setdefault((declaration.kind, declaration.name, last), found)
+            if known != found:
+                return True
+    return False
 
 
 def unconfirmed(tree: TorchTree, headers: Collection[str]) -> set[str]:

@@ -4,8 +4,9 @@
 What a file declares, and whether the lines in it compile, can differ only if it mentions something
 that is different: a name that stands in a changed line or around it, or one that hands the
 difference on without mentioning it again: a class by its bases, a macro, a template, a function
-that is computed or whose type is deduced. All other files say what they said before and need not
-be read again.
+that is computed or whose type is deduced. Of a file that no surface lists little is known, so all
+types that it declares hand on what it mentions. All other files say what they said before and need
+not be read again.
 
 This is a guess about C++ from its text, so it is made only for changes that stay in their place:
 none of what a header includes or defines, no operators, no namespaces, no file that comes or goes.
@@ -41,6 +42,10 @@ _FAR_REACHING = {"operator", "namespace", "extern", "concept", "requires"}
 _NAMING = {"using", "typedef"}  # what such a line names is declared by it
 _HANDS_ON = re.compile(r"\b(?:constexpr|consteval|auto|decltype)\b")
 _ENDED = re.compile(r"(?:[;{}]|\b(?:public|protected|private)\s*:)\s*\Z")
+_TYPE = re.compile(
+    rb"\b(?:class|struct|union)\s+(?:[A-Z][A-Z0-9_]+\s+)?(\w+)[^;{}()]*\{"
+    rb"|\busing\s+(\w+)\s*=|\btypedef\b[^;]*?(\w+)\s*;"
+)
 _ARGUMENTS = re.compile(r"<[^<>]*>")
 _CLASSES = {"class", "enum"}
 _KEYWORDS = frozenset(
@@ -105,7 +110,8 @@ def at_stake(
         for path in _seeing(tree, graph, headers)
     }
     every, files = known.derived(classes)
-    spread = _spread(names, texts, known)
+    listed = {path for paths in graph.listed.values() for path in paths}
+    spread = _spread(names, texts, known, listed)
     if spread is None:
         return None
     return Stakes(spread[0], frozenset(every), spread[1] | files | headers.keys())
@@ -126,6 +132,12 @@ class _Known:
 
     def __init__(self, of_cpp: Sequence[Declaration]) -> None:
         self.classes = {d.name for d in of_cpp if d.kind in _CLASSES}
+        self.templates = {
+            word
+            for d in of_cpp
+            if d.kind == "class" and "template" in d.facts
+            for word in _words(d.name)
+        }
         self.macros = {d.name: d.file for d in of_cpp if d.kind == "macro"}
         self.bases = [
             (_words(d.name), set(_WORD.findall(" ".join(d.facts["bases"]))), d.file)
@@ -181,6 +193,7 @@ def _names(path: str, old: bytes, new: bytes, known: _Known) -> tuple[set[str], 
         inside, near = _near(declared, before, lines, first, last)
         themselves |= {name for declaration in inside for name in _words(declaration.name)}
         classes |= {name for declaration in near for name in known.around(declaration)}
+    themselves |= classes & known.templates  # whose size depends on what they are instantiated for
     elsewhere = {name for name, file in known.macros.items() if file != path}
     return (names - classes | themselves) - _KEYWORDS - elsewhere, classes
 
@@ -247,7 +260,7 @@ def _without_comments(text: str) -> str:
 
 
 def _spread(
-    names: set[str], texts: Mapping[str, bytes], known: _Known
+    names: set[str], texts: Mapping[str, bytes], known: _Known, listed: Collection[str]
 ) -> tuple[frozenset[str], frozenset[str]] | None:
     """The names with those that hand on a difference, until there are no more; and the files that
     mention them."""
@@ -274,6 +287,8 @@ def _spread(
         more: set[str] = set()
         for path in hit:
             more.update(_handing_on(plain(path), known.of_file.get(path, ()), mention))
+            if path not in listed:
+                more.update(_types(plain(path)))
         new = more - names - _KEYWORDS
         names = names | new
     return frozenset(names), frozenset(files)
@@ -296,6 +311,11 @@ def _handing_on(
         end = next((line for line in rest if line > declaration.line), len(lines) + 1)
         if mention.search(b"\n".join(lines[declaration.line - 1 : end - 1])):
             yield from _words(declaration.name)
+
+
+def _types(text: bytes) -> Iterator[str]:
+    """The names of the classes and aliases of a file."""
+    yield from (name.decode() for names in _TYPE.findall(text) for name in names if name)
 
 
 def _plain(name: str) -> str:
