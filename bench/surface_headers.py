@@ -38,17 +38,20 @@ EDITS = (
     Edit(
         "c10/core/TensorImpl.h",
         "  virtual IntArrayRef strides_custom() const;\n",
-        "  virtual SymIntArrayRef strides_custom() const;\n",
+        "  virtual IntArrayRef strides_custom() const;\n"
+        "  virtual IntArrayRef strides_planned() const;\n",
     ),
     Edit(
         "c10/core/Allocator.h",
         "  virtual DeleterFnPtr raw_deleter() const {\n",
-        "  virtual DeleterFnPtr raw_deleter() {\n",
+        "  virtual bool is_pooled() const { return false; }\n"
+        "  virtual DeleterFnPtr raw_deleter() const {\n",
     ),
     Edit(
         "c10/core/impl/DeviceGuardImplInterface.h",
         "  virtual Device getDevice() const = 0;\n",
-        "  virtual Device getDevice() = 0;\n",
+        "  virtual Device getDevice() const = 0;\n"
+        "  virtual bool isReady() const { return true; }\n",
     ),
     Edit(
         "ATen/detail/PrivateUse1HooksInterface.h",

@@ -82,7 +82,7 @@ def judge(
             at_stake = stakes.at_stake(base.tree, change.files, moved, before, graph)
         reading = reader.read(before.domains, at_stake)
         findings, remark = _findings(before, reading, reader)
-        if at_stake is not None and any(f.rule == agreement.RULE for f in findings):
+        if not reading.whole and any(f.rule == agreement.RULE for f in findings):
             progress(f"  a line of the probe breaks without a finding: {ALL_HEADERS}")
             reading = reader.read(before.domains, None)
             findings, remark = _findings(before, reading, reader)

@@ -43,6 +43,7 @@ class Reading:
     lost: set[Domain] = field(default_factory=set)  # of which nothing could be read
     left_out: set[str] = field(default_factory=set)  # headers that do not compile any more
     parts: dict[str, Any] = field(default_factory=dict)  # what each task gave
+    whole: bool = True  # not only what was at stake
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,7 @@ class Reader:
             if expected and not _resolved_anew(different):
                 reading.parts[_CPP] = [*elsewhere, *now]
                 reading.parts.update(known)
+                reading.whole = False
                 return True
         self.progress(f"  more than that is different: {ALL_HEADERS}")
         return False
