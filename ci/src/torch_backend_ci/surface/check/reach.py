@@ -80,9 +80,9 @@ def includes(tree: TorchTree, changed: Changed, catalogue: Catalogue) -> Include
     return Includes(listed, edges)
 
 
-def _files(top: str, folder: str) -> Iterator[str]:
-    """All files below a folder, by their paths from `top`."""
-    for parent, _, names in os.walk(top + folder, followlinks=True):
+def _files(top: str, directory: str) -> Iterator[str]:
+    """All files below a directory, by their paths from `top`."""
+    for parent, _, names in os.walk(top + directory, followlinks=True):
         below = parent.removeprefix(top)
         yield from (f"{below}/{name}" for name in names)
 

@@ -10,7 +10,7 @@ not be read again.
 
 This is a guess about C++ from its text, so it is made only for changes that stay in their place:
 none of what a header includes or defines, no operators, no namespaces, no file that comes or goes.
-reading.py compares what comes of it with the base, and reads everything if something differs that
+reading.py compares the result with the base, and reads everything if something differs that
 was not at stake.
 """
 
@@ -88,7 +88,7 @@ def at_stake(
     before: Snapshot,
     graph: Includes,
 ) -> Stakes | None:
-    """What the change puts at stake; None if that cannot be told from the text."""
+    """What the change puts at stake; None if the text does not show that."""
     of_cpp = [d for d in before.declarations if d.domain is Domain.CPP]
     headers = {path: after for path, after in changed.items() if path in graph.edges}
     if rearranged or not headers:
