@@ -62,7 +62,7 @@ EDITS = (
     Edit(
         "torch/csrc/utils/device_lazy_init.h",
         "void device_lazy_init(at::DeviceType device_type);\n",
-        "void device_lazy_init(at::DeviceType device_type, bool quiet);\n",
+        "void device_lazy_init(at::DeviceType device_type, bool quiet = false);\n",
     ),
 )
 
