@@ -125,6 +125,23 @@ def test_what_no_tap_meets_is_not_in_a_depthwise_gradient() -> None:
     assert w.grad[..., 1:].isinf().all()
 
 
+def test_padding_is_not_multiplied_with_infinite_numbers() -> None:
+    """Of a depthwise convolution: an infinite weight, and an infinite element of the gradient."""
+    x, w, slopes = torch.ones(1, 2, 5, 4), torch.ones(2, 1, 3, 3), torch.ones(1, 2, 5, 4)
+    w[0, 0, 0, 2] = torch.inf
+    slopes[0, 1, 0, 0] = torch.inf
+    found = []
+    for device in ("cpu", "puone"):
+        leaves = [t.detach().to(device).requires_grad_() for t in (x.clone(), w.clone())]
+        result = conv2d(*leaves, groups=2, padding=1)
+        result.backward(slopes.to(device))
+        gradients = [leaf.grad for leaf in leaves if leaf.grad is not None]
+        found.append([t.detach().cpu() for t in (result, *gradients)])
+    for expected, got in zip(*found, strict=True):
+        assert torch.equal(got, expected)
+    assert not any(t.isnan().any() for t in found[0])
+
+
 def test_a_padding_wider_than_the_source_is_zeros() -> None:
     agree(
         lambda *a: conv2d(*a, padding=4, dilation=3),

@@ -13,6 +13,7 @@
 #include "kernels/args/convolution.h"
 #include "kernels/compute.h"
 #include "kernels/host/gemm.h"
+#include "kernels/host/runs.h"
 #include "kernels/host/stored.h"
 #include "kernels/types.h"
 #include "kernels/window.h"
@@ -97,16 +98,26 @@ class PhasePlanes {
 
   /// Of every tap.
   std::vector<int64_t> offsets() const {
-    std::vector<int64_t> all;
-    for (int64_t tz = 0; tz < window.taps[0]; ++tz) {
-      for (int64_t ty = 0; ty < window.taps[1]; ++ty) {
-        for (int64_t tx = 0; tx < window.taps[2]; ++tx) {
-          const int64_t plane = (tz * y.count + y.phase(ty)) * x.count + x.phase(tx);
-          all.push_back(plane * plane_size + y.shift(ty) * pitch + x.shift(tx));
-        }
-      }
+    std::vector<int64_t> all(static_cast<size_t>(volume(window.taps)));
+    Index tap{0, 0, 0};
+    for (int64_t& offset : all) {
+      const int64_t plane = (tap.z * y.count + y.phase(tap.y)) * x.count + x.phase(tap.x);
+      offset = plane * plane_size + y.shift(tap.y) * pitch + x.shift(tap.x);
+      tap.next(window.taps);
     }
     return all;
+  }
+
+  /// Calls visit(n, count, source) for the runs of positions of the tile, from its n-th one on, at
+  /// which the tap is inside of the source, from its element `source` on.
+  template <class Visit>
+  void forRunsOf(const PositionTile& tile, const Index& tap, const Visit& visit) const {
+    Index position{tile.z, tile.y, tile.x};
+    for (int64_t row = 0; row < tile.rows; ++row, ++position.y) {
+      forRuns(window, tap, position, tile.columns, [&](const Run& run) {
+        visit(row * pitch + run.first, run.count, run.source);
+      });
+    }
   }
 
   /// Copies what the tile's windows reach in `source`, elements of type E. Outside of it are zeros.
@@ -187,6 +198,14 @@ struct Taps {
   static void write(T* to, Vector values) {
     *reinterpret_cast<UnalignedVector*>(to) = values;
   }
+  static bool isFinite(T value) {
+    return value - value == T(0);
+  }
+  static T sum(Vector values) {
+    T sum(0);
+    for (int64_t lane = 0; lane < kLanes; ++lane) sum += values[lane];
+    return sum;
+  }
   static int64_t inVectors(int64_t n) {
     return (n + kLanes - 1) / kLanes * kLanes;
   }
@@ -245,32 +264,52 @@ class Depthwise {
   }
 
  private:
+  const unsigned char* sourceOf(int64_t image) const {
+    return source_ + image * volume(args_.window.source) * kSize;
+  }
+
   void runTile(int64_t image, const PositionTile& tile, T* planes, T* sums, T* weights) const {
     const int64_t group = image % args_.groups;
-    planes_.fill<T, E>(planes, source_ + image * volume(args_.window.source) * kSize, tile);
+    planes_.fill<T, E>(planes, sourceOf(image), tile);
     for (int64_t row = 0; row < args_.rows; ++row) {
-      readWeights(weights, group, row);
+      const bool are_finite = readWeights(weights, group, row);
       const T start =
           bias_ != nullptr ? Stored<E, T>().load(bias_, group * args_.rows + row) : T(0);
       const int64_t n = Of::inVectors((tile.rows - 1) * planes_.pitch + tile.columns);
       std::fill_n(sums, n, start);
-      Of::inGroups(static_cast<int64_t>(offsets_.size()), [&]<int kTaps>(int64_t first) {
-        add<kTaps>(sums, n, planes, offsets_.data() + first, weights + first);
-      });
+      if (are_finite) {
+        Of::inGroups(static_cast<int64_t>(offsets_.size()), [&]<int kTaps>(int64_t first) {
+          add<kTaps>(sums, n, planes, offsets_.data() + first, weights + first);
+        });
+      } else {
+        addInside(sums, tile, image, weights);
+      }
       store(sums, tile, image * args_.rows + row);
     }
   }
 
-  void readWeights(T* weights, int64_t group, int64_t row) const {
+  /// False if one is infinite or NaN: times the zeros around the source it would be NaN.
+  bool readWeights(T* weights, int64_t group, int64_t row) const {
     const int64_t first = group * args_.weight_group_stride + row * args_.weight_row_stride;
-    const int64_t (&strides)[3] = args_.weight_tap_strides;
-    for (int64_t tz = 0; tz < args_.window.taps[0]; ++tz) {
-      for (int64_t ty = 0; ty < args_.window.taps[1]; ++ty) {
-        for (int64_t tx = 0; tx < args_.window.taps[2]; ++tx) {
-          const int64_t at = first + tz * strides[0] + ty * strides[1] + tx * strides[2];
-          *weights++ = Stored<E, T>().load(weight_, at);
+    Index tap{0, 0, 0};
+    bool are_finite = true;
+    for (size_t t = 0; t < offsets_.size(); ++t, tap.next(args_.window.taps)) {
+      weights[t] = Stored<E, T>().load(weight_, first + dot(tap, args_.weight_tap_strides));
+      are_finite &= Of::isFinite(weights[t]);
+    }
+    return are_finite;
+  }
+
+  void addInside(T* sums, const PositionTile& tile, int64_t image, const T* weights) const {
+    const unsigned char* const source = sourceOf(image);
+    const int64_t step = args_.window.position_step[2];
+    Index tap{0, 0, 0};
+    for (size_t t = 0; t < offsets_.size(); ++t, tap.next(args_.window.taps)) {
+      planes_.forRunsOf(tile, tap, [&](int64_t n, int64_t count, int64_t from) {
+        for (int64_t i = 0; i < count; ++i) {
+          sums[n + i] += weights[t] * Stored<E, T>().load(source, from + i * step);
         }
-      }
+      });
     }
   }
 
@@ -368,32 +407,51 @@ class DepthwiseWeight {
         const PositionTile tile = planes_.tile(i);
         planes_.fill<T, E>(scratch.planes.data(), source, tile);
         for (int64_t row = 0; row < args_.rows; ++row) {
-          readLeft(scratch.left.data(), tile, image * args_.rows + row);
           Vector* const sums = scratch.sums.data() + row * taps;
-          Of::inGroups(taps, [&]<int kTaps>(int64_t first) {
-            add<kTaps>(sums + first, tile, scratch, offsets_.data() + first);
-          });
+          if (readLeft(scratch.left.data(), tile, image * args_.rows + row)) {
+            Of::inGroups(taps, [&]<int kTaps>(int64_t first) {
+              add<kTaps>(sums + first, tile, scratch, offsets_.data() + first);
+            });
+          } else {
+            addInside(sums, tile, scratch.left.data(), source);
+          }
         }
       }
     }
     for (size_t i = 0; i < scratch.sums.size(); ++i) {
-      T sum(0);
-      for (int64_t lane = 0; lane < Of::kLanes; ++lane) sum += scratch.sums[i][lane];
       const int64_t at =
           group * static_cast<int64_t>(scratch.sums.size()) + static_cast<int64_t>(i);
-      Stored<E, T>().store(out_, at, sum);
+      Stored<E, T>().store(out_, at, Of::sum(scratch.sums[i]));
     }
   }
 
-  /// The left factor of a tile, in whole vectors.
-  void readLeft(T* to, const PositionTile& tile, int64_t row) const {
+  /// The left factor of a tile, in whole vectors. False if an element is infinite or NaN: times the
+  /// zeros around the source it would be NaN.
+  bool readLeft(T* to, const PositionTile& tile, int64_t row) const {
     const int64_t (&positions)[3] = args_.window.positions;
     const int64_t pitch = Of::inVectors(tile.columns);
+    Vector zero{};
     for (int64_t y = 0; y < tile.rows; ++y, to += pitch) {
       const int64_t first =
           ((row * positions[0] + tile.z) * positions[1] + tile.y + y) * positions[2] + tile.x;
       for (int64_t x = 0; x < tile.columns; ++x) to[x] = Stored<E, T>().load(left_, first + x);
       std::fill(to + tile.columns, to + pitch, T(0));
+      for (int64_t x = 0; x < pitch; x += Of::kLanes) zero += Of::read(to + x) - Of::read(to + x);
+    }
+    return Of::isFinite(Of::sum(zero));
+  }
+
+  void addInside(
+      Vector* sums, const PositionTile& tile, const T* left, const unsigned char* source) const {
+    const int64_t step = args_.window.position_step[2], pitch = Of::inVectors(tile.columns);
+    Index tap{0, 0, 0};
+    for (size_t t = 0; t < offsets_.size(); ++t, tap.next(args_.window.taps)) {
+      planes_.forRunsOf(tile, tap, [&](int64_t n, int64_t count, int64_t from) {
+        const T* const factors = left + n / planes_.pitch * pitch + n % planes_.pitch;
+        for (int64_t i = 0; i < count; ++i) {
+          sums[t][i % Of::kLanes] += factors[i] * Stored<E, T>().load(source, from + i * step);
+        }
+      });
     }
   }
 
