@@ -184,7 +184,7 @@ build-tests: $(TESTS) build
 .PHONY: build-all-tests
 build-all-tests: build-tests build-all build-liars
 	@echo "compiling the C++ tests under sanitizers; from nothing $(call minutes,$(SANITIZERS_MINUTES))"
-	@$(PYTHON) test/programs.py --all
+	@$(PYTHON) test/programs.py --rest
 
 .PHONY: mutants
 mutants: $(TESTS) build ## change the backend at random places and run the suite on each change; the score

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Compiles the C++ programs that the tests run; with `--all`, those of the nightly tests, too: the
-planted defects of the cuda driver, and everything with sanitizers.
+"""Compiles the C++ programs that the tests run; with `--rest`, what the nightly tests add: the
+planted defects of the cuda driver, and programs with sanitizers.
 
 `make test` and `make test-all` do so before the tests, which compile what has changed since: a test
 that has to compile takes minutes, while others wait for it.
@@ -15,14 +15,16 @@ from suites import STANDIN, build_target
 
 DRIVER_TESTS = ("driver_tests", "allocator_tests")
 STANDIN_TESTS = ("standin_tests", "standin_driver_tests", "standin_device_error_tests")
+STANDIN_PARTS = ("standin_blas_tests", "puone_fake_nccl")
 # For the HAL suite.
 SANITIZED_DRIVER = "puone_cuda_standin"
 
 
 def main() -> None:
     has_standin = STANDIN.exists()
-    nightly = "--all" in sys.argv
-    wanted = SANITIZERS if nightly else [""]
+    rest = "--rest" in sys.argv
+    wanted = [name for name in SANITIZERS if name] if rest else [""]
+    of_standin = ["standin_liars"] if rest else [*STANDIN_TESTS, *STANDIN_PARTS]
     for sanitizer in wanted:
         targets = [*DRIVER_TESTS]
         if has_standin and sanitizer:
@@ -33,8 +35,7 @@ def main() -> None:
             print(f"{target} ({sanitizer or 'plain'})", flush=True)
             build(sanitizer, target=target)
     if has_standin:
-        of_night = ["standin_liars"] if nightly else []
-        for target in (*STANDIN_TESTS, "standin_blas_tests", "puone_fake_nccl", *of_night):
+        for target in of_standin:
             print(target, flush=True)
             build_target(target)
 

@@ -160,7 +160,7 @@ def test_the_tests_of_the_night_add_the_rest(checkout: Checkout) -> None:
     assert "-DPUONE_CUDA=ON" in configured and "-UPUONE_KERNEL_LEVELS" in configured
     everything = "cmake --build build --target all core_torch_puone"
     assert {everything, "cmake --build build --target liars"} <= set(made.built)
-    assert "test/programs.py --all\n" in made.calls
+    assert "test/programs.py --rest\n" in made.calls
     assert "nightly" not in made.calls
     assert not checkout.make("test").configured, "test needs nothing that is not there"
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from workflow_runner.commands import Annotation
@@ -70,15 +70,16 @@ class WorkflowRun:
 
     @property
     def log(self) -> str:
-        parts = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
-        return "\n".join(f"=== {self.path}: {job}: {leg.name}\n{leg.log}" for job, leg in parts)
+        return "\n".join(f"=== {self.path}: {name}\n{leg.log}" for name, leg in self._legs())
 
     @property
     def failures(self) -> dict[str, str]:
-        """The ends of the logs of the legs that did not succeed."""
-        legs = [(job, leg) for job, result in self.jobs.items() for leg in result.legs]
-        failed = [(job, leg) for job, leg in legs if leg.result == "failure"]
-        return {f"{job}: {leg.name}": leg.log[-2000:] for job, leg in failed}
+        """The ends of the logs of the legs that failed."""
+        return {name: leg.log[-2000:] for name, leg in self._legs() if leg.result == "failure"}
+
+    def _legs(self) -> Iterator[tuple[str, LegResult]]:
+        for job, result in self.jobs.items():
+            yield from ((f"{job}: {leg.name}", leg) for leg in result.legs)
 
     def leg(self, job: str, index: int = 0) -> LegResult:
         return self.jobs[job].legs[index]

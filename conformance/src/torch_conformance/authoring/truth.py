@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import torch
@@ -105,54 +104,56 @@ def agree_with_double(
     the relative error may be twice the CPU's largest. Integers and truth values are exact.
     """
     __tracebackhide__ = True
-    on_cpu = torch.device("cpu")
-    expected = tensors(program(Inputs(on_cpu, WIDE.get(dtype, dtype), dtype)))
+    cpu = torch.device("cpu")
+    expected = tensors(program(Inputs(cpu, WIDE.get(dtype, dtype), dtype)))
     actual = tensors(program(Inputs(dev.device(), dtype)))
     assert expected, "the program returned no tensor"
     assert len(actual) == len(expected)
+
+    @cache
+    def of_cpu() -> list[Tensor]:
+        return tensors(program(Inputs(cpu, dtype)))
+
     for i, (got, wanted) in enumerate(zip(actual, expected, strict=True)):
         assert got.device.type == dev.type, f"a result is on {got.device}"
-        limits = _limits(dev, got, wanted.detach(), rtol or 0.0, slack)
-        try:
-            limits.assert_close(dev, got)
-        except AssertionError:
-            if got.dtype not in (torch.float16, torch.bfloat16):
-                raise
-            limits.admit(tensors(program(Inputs(on_cpu, dtype)))[i].detach())
-            limits.assert_close(dev, got)
+        _assert_close(dev, got, wanted.detach(), rtol or 0.0, slack, partial(_nth, of_cpu, i))
 
 
-@dataclass
-class _Limits:
-    """What a result must be, and how far from it it may be. Exact without `rtol`."""
-
-    wanted: Tensor
-    rtol: float | None = None
-    atol: float = 0.0
-
-    def assert_close(self, dev: Device, got: Tensor) -> None:
-        __tracebackhide__ = True
-        if self.rtol is None:
-            dev.assert_equal(got, self.wanted)
-        else:
-            dev.assert_close(got, self.wanted, rtol=self.rtol, atol=self.atol)
-
-    def admit(self, peer: Tensor) -> None:
-        """Widen them to twice the largest finite relative error of another result."""
-        wanted = self.wanted.double()
-        errors = ((peer.double() - wanted).abs() - self.atol) / wanted.abs()
-        finite = errors[errors.isfinite()]
-        if finite.numel() and self.rtol is not None:
-            self.rtol = max(self.rtol, 2 * float(finite.max()))
+def _nth(results: Callable[[], list[Tensor]], place: int) -> Tensor:
+    return results()[place]
 
 
-def _limits(dev: Device, got: Tensor, wanted: Tensor, rtol: float, slack: float) -> _Limits:
+def _assert_close(
+    dev: Device,
+    got: Tensor,
+    wanted: Tensor,
+    rtol: float,
+    slack: float,
+    of_cpu: Callable[[], Tensor],
+) -> None:
+    __tracebackhide__ = True
     if WIDE.get(got.dtype) == wanted.dtype:
         wanted = wanted.to(got.dtype)
     if not (wanted.is_floating_point() or wanted.is_complex()):
-        return _Limits(wanted)
+        dev.assert_equal(got, wanted)
+        return
     relative, absolute = dev.tolerance(got.dtype)
+    relative = max(relative, rtol)
     if slack:
         finite = wanted[wanted.isfinite()].abs()
         absolute = max(absolute, slack * float(finite.max()) if finite.numel() else 0.0)
-    return _Limits(wanted, max(relative, rtol), absolute)
+    try:
+        dev.assert_close(got, wanted, rtol=relative, atol=absolute)
+    except AssertionError:
+        if got.dtype not in (torch.float16, torch.bfloat16):
+            raise
+        relative = max(relative, 2 * _relative_error(of_cpu().detach(), wanted, absolute))
+        dev.assert_close(got, wanted, rtol=relative, atol=absolute)
+
+
+def _relative_error(got: Tensor, wanted: Tensor, atol: float) -> float:
+    """The largest finite one, beyond an absolute error of `atol`."""
+    exact = wanted.double()
+    errors = ((got.double() - exact).abs() - atol) / exact.abs()
+    finite = errors[errors.isfinite()]
+    return float(finite.max()) if finite.numel() else 0.0
