@@ -66,6 +66,33 @@ def test_crashes_in_one_operator_are_one_cause_wherever_they_came_from() -> None
     assert "gdb" in first.detail
 
 
+@pytest.mark.parametrize(
+    ("library", "outermost", "is_endless"),
+    [
+        ("/usr/bin/python3.11", "<unknown function>", False),
+        ("/usr/lib/libpython3.12.so.1.0", "<unknown function>", False),
+        ("/opt/chip/libchip.so", "_start", False),
+        ("/opt/chip/libchip.so", "<unknown function>", True),
+        ("/opt/chip/libpython_of_chip.so", "<unknown function>", True),
+    ],
+)
+def test_calls_of_python_functions_are_no_endless_recursion(
+    library: str, outermost: str, is_endless: bool
+) -> None:
+    """As the Python of some distributions, which calls C for each call of a Python function."""
+    symbols = [
+        "c10::FatalSignalHandler::fatalSignalHandler(int)",
+        "<unknown function>",
+        *["_PyEval_EvalFrameDefault"] * 4,
+    ]
+    frames = [f"{symbol} + 0x8f0 (0x7f00 in {library})" for symbol in symbols]
+    frames.append(f"{outermost} + 0x21 (0x7f01 in /lib/libc.so.6)")
+    lines = "\n".join(f"frame #{i}: {frame}" for i, frame in enumerate(frames))
+    found = diagnosis.read(f"SIGSEGV(11), PID: 7, Thread 7: \n{lines}\n")
+    assert found is not None
+    assert found.overflow is is_endless
+
+
 @native
 def test_a_cause_is_run_again_once_however_many_crash(tmp_path: Path) -> None:
     runs = tmp_path / "runs"

@@ -34,7 +34,10 @@ _THREAD = re.compile(r"^SIG\w+\(\d+\), PID: \d+, Thread \d+: *\n((?:.+\n?)*)", r
 _HANDLER = "c10::FatalSignalHandler::fatalSignalHandler(int"
 _FRAME = re.compile(r"frame #\d+: (.+) \+ (0x[0-9a-f]+) \(0x[0-9a-f]+ in (.+)\)$", re.MULTILINE)
 _OPERATOR = re.compile(r"at::_ops::(\w+)::(?:call|redispatch)\(")
-_OUTERMOST = ("__libc_start_main", "clone")
+_OUTERMOST = ("_start", "__libc_start_main", "clone")
+# Some builds of Python return to one place for each call of a Python function. That has an end:
+# RecursionError comes before the stack is full.
+_INTERPRETER = re.compile(r"(?:lib)?python[\d.]*(?:\.so[\d.]*)?")
 _kept_alive: list[object] = []
 
 
@@ -107,7 +110,8 @@ def _is_endless(stack: list[tuple[str, str, str]]) -> bool:
     """Whether the stack returns to one place again and again, and its beginning is out of sight."""
     if not stack or stack[-1][0].startswith(_OUTERMOST):
         return False
-    return max(Counter(stack).values()) >= RECURSION
+    own = [frame for frame in stack if not _INTERPRETER.fullmatch(PurePath(frame[2]).name)]
+    return max(Counter(own).values(), default=0) >= RECURSION
 
 
 def _full_name(name: str) -> str:
