@@ -38,6 +38,10 @@ NODE_MODULES := test/ci/node/node_modules/.package-lock.json
 # The browser for the tests of the dashboard's pages. Yours: CHROMIUM=/path/to/chromium
 export CHROMIUM ?= $(CURDIR)/build/chromium/chromium.sh
 
+# Hundreds of processes of the tests import the same modules, and pytest rewrites the suite's for each
+# process that finds no result of an earlier one: a third of a short run of the suite.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Python that finds the sources of this checkout, which need no link to it, and `torch-backend-ci` so.
 FROM_SOURCES = PYTHONPATH=.:ci/src:conformance/src $(PYTHON)
 TOOL = $(FROM_SOURCES) -m torch_backend_ci

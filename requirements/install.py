@@ -5,18 +5,15 @@
 
 On a terminal one line is kept up to date; elsewhere there is a line now and then. What pip wrote is
 in pip.log of the virtual environment, and is shown if pip fails. pip compiles no modules: Python
-does that for each one at its first import, and most are never imported. Where Python may not keep
-what it compiled (PYTHONDONTWRITEBYTECODE), all are compiled here, once, on all cores.
+does that for each one at its first import, and most are never imported.
 """
 
 from __future__ import annotations
 
-import compileall
 import queue
 import re
 import subprocess
 import sys
-import sysconfig
 import threading
 import time
 from collections.abc import Iterator
@@ -112,11 +109,7 @@ def run(command: list[str], log: Path, live: bool) -> int:
 def main() -> None:
     """Install what the arguments say."""
     command = [sys.executable, "-m", "pip", "install", *OPTIONS, *sys.argv[1:]]
-    status = run(command, Path(sys.prefix) / "pip.log", sys.stdout.isatty())
-    if status == 0 and sys.dont_write_bytecode:
-        print("  compiling Python modules", flush=True)
-        compileall.compile_dir(sysconfig.get_paths()["purelib"], quiet=2, workers=0)
-    sys.exit(status)
+    sys.exit(run(command, Path(sys.prefix) / "pip.log", sys.stdout.isatty()))
 
 
 if __name__ == "__main__":

@@ -36,14 +36,9 @@ def pip(tmp_path: Path) -> dict[str, str]:
 
 
 def install(pip: dict[str, str], log: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the program as that of an environment with its log and its packages in this directory."""
+    """Run the program as that of an environment with its log in this directory."""
     folder = str(log.parent)
-    code = (
-        "import sys, sysconfig, install;"
-        f"sys.prefix = {folder!r};"
-        f"sysconfig.get_paths = lambda: {{'purelib': {folder + '/site'!r}}};"
-        "install.main()"
-    )
+    code = f"import sys, install; sys.prefix = {folder!r}; install.main()"
     environment = pip | {"PYTHONPATH": f"{pip['PYTHONPATH']}:{FOLDER}"}
     return subprocess.run(
         [sys.executable, "-c", code, *words], env=environment, capture_output=True, text=True
@@ -74,19 +69,6 @@ def test_a_step_is_named_in_short() -> None:
         text=True,
     )
     assert done.stdout.strip() == str([said for _, said in names])
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_modules_are_compiled_once_where_python_does_not_keep_them(
-    pip: dict[str, str], tmp_path: Path, kept: bool
-) -> None:
-    packages = tmp_path / "site"
-    packages.mkdir()
-    (packages / "module.py").write_text("x = 1")
-    environment = pip | {"PYTHONDONTWRITEBYTECODE": "" if kept else "1"}
-    done = install(environment, tmp_path / "pip.log", "x")
-    assert done.returncode == 0, done.stderr
-    assert (packages / "__pycache__").exists() is not kept
 
 
 def test_without_network_one_line_says_what_to_check(pip: dict[str, str], tmp_path: Path) -> None:

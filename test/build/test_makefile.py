@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Python and cmake as the Makefile calls them: each call is a line, a new environment is a copy.
 PYTHON = """#!/bin/sh
-echo "python $*" >> {calls}
+echo "python $*${{PYTHONDONTWRITEBYTECODE:+ keeps nothing it compiles}}" >> {calls}
 case "$*" in
   "-m venv "*) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
   requirements/prerequisites.py*) exec {python} "$@" ;;
@@ -122,6 +122,12 @@ def test_the_first_result_needs_little_and_says_what_it_takes(checkout: Checkout
     plan, steps = made.text.partition("step 1 of 3")[::2]
     assert plan.count(" min on ") == 2 and "about 1 min and 1.2 GB" in plan
     assert steps.index("step 2 of 3") < steps.index("step 3 of 3")
+
+
+def test_what_python_compiles_is_kept_whatever_the_environment_says(checkout: Checkout) -> None:
+    made = checkout.make("conformance", PYTHONDONTWRITEBYTECODE="1")
+    assert made.status == 0 and "python" in made.calls
+    assert "keeps nothing" not in made.calls
 
 
 def test_the_index_of_torch_is_asked_for_torch_only(checkout: Checkout) -> None:
