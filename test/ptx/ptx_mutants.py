@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How many changed instructions the tests of `make ptx` notice.
 
-python test/ptx/ptx_mutants.py [--seed N] [--count N] [--family NAME]
+python test/ptx/ptx_mutants.py [--seed N] [--count N] [--family NAME] [--coverage build/ptx]
 
 One instruction is changed at a time, anywhere in the kernels, such that the module is still
 understood. The known answers of the kernels of that source, and their far addresses, should notice
 it. Of a change that they do not notice, other inputs of the same launches decide whether it changes
-any result: one that does not is not counted, and another takes its place.
+any result: one that does not is not counted, and another takes its place. What `make ptx` executed,
+in the directory of --coverage, spares the tests that never come to the instruction.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import Any, ClassVar
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
-from ptx_coverage import instructions
+from ptx_coverage import instructions, read
 from ptx_executor import DeviceCodeError, Module
 from ptx_kernels import ExactLaunch, families, in_child, wrong_answers
 from test_far_addresses import LEFT_OUT, FarLaunch, far_cases
@@ -289,6 +290,68 @@ def outputs(family: str, kernels: list[str]) -> list[str]:
     return Redrawn.kept
 
 
+Places = frozenset[tuple[str, int]]
+
+
+def executed(directory: Path) -> Places:
+    """Modules and lines that the processes that left their coverage there came to."""
+    return frozenset((id, line) for id, module in read(directory).items() for line in module.counts)
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """What other inputs give over the kernels as they are, and the places that they come to."""
+
+    outputs: list[str] | None
+    places: Places
+
+    @staticmethod
+    def of(work: Callable[[], Any]) -> Unchanged:
+        with tempfile.TemporaryDirectory() as directory:
+
+            def covered() -> Any:
+                os.environ["PUONE_PTX_COVERAGE"] = directory
+                return work()
+
+            return Unchanged(with_change(None, covered), executed(Path(directory)))
+
+
+class Trial:
+    """Tries one mutant after the other."""
+
+    def __init__(self, kernels: dict[str, list[str]], tested: Places | None) -> None:
+        self.kernels, self.tested = kernels, tested
+        self.unchanged: dict[str, Unchanged] = {}
+        self.noticed, self.missed, self.equal = 0, 0, 0
+
+    def judge(self, mutant: Mutant) -> str:
+        """Count it; a line about it."""
+        kernels, place = self.kernels[mutant.family], (mutant.module, mutant.line)
+        said: str | None = ""
+        if self.tested is None or place in self.tested:
+            said = with_change(mutant, partial(first_wrong, kernels))
+        if said != "":
+            self.noticed += 1
+            return f"noticed: {mutant}: {(said or 'it did not end')[:100]!r}"
+        other = partial(outputs, mutant.family, kernels)
+        if mutant.family not in self.unchanged:
+            self.unchanged[mutant.family] = Unchanged.of(other)
+        unchanged = self.unchanged[mutant.family]
+        if place not in unchanged.places:
+            self.equal += 1
+            return f"not reached: {mutant}"
+        if with_change(mutant, other) == unchanged.outputs:
+            self.equal += 1
+            return f"changes nothing: {mutant}"
+        self.missed += 1
+        return f"MISSED: {mutant}"
+
+    @property
+    def score(self) -> str:
+        counted = self.noticed + self.missed
+        return f"{self.noticed} of {counted} noticed, {self.equal} changed nothing"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
@@ -296,34 +359,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--family", action="append", help="only this one; repeatable")
+    parser.add_argument("--coverage", type=Path, help="that `make ptx` left, of the same kernels")
     arguments = parser.parse_args()
     kernels = dict(families())
     chosen = arguments.family or list(kernels)
     texts = {id: found for id, found in modules().items() if found[0] in chosen}
     print(f"{len(texts)} modules", flush=True)
-    started, noticed, equal = time.monotonic(), 0, 0
-    missed: list[Mutant] = []
-    expected: dict[str, Any] = {}
+    trial = Trial(kernels, executed(arguments.coverage) if arguments.coverage else None)
+    started = time.monotonic()
     for mutant in mutants(texts, random.Random(arguments.seed)):
-        if noticed + len(missed) == arguments.count:
+        if trial.noticed + trial.missed == arguments.count:
             break
-        family = mutant.family
-        other = partial(outputs, family, kernels[family])
-        said = with_change(mutant, partial(first_wrong, kernels[family]))
-        if said != "":
-            noticed += 1
-            print(f"noticed: {mutant}: {(said or 'it did not end')[:100]!r}", flush=True)
-            continue
-        if family not in expected:
-            expected[family] = with_change(None, other)
-        if with_change(mutant, other) == expected[family]:
-            equal += 1
-            print(f"changes nothing: {mutant}", flush=True)
-        else:
-            missed.append(mutant)
-            print(f"MISSED: {mutant}", flush=True)
-    seconds = time.monotonic() - started
-    print(f"{noticed} of {noticed + len(missed)} noticed, {equal} changed nothing, {seconds:.0f} s")
+        print(trial.judge(mutant), flush=True)
+    print(f"{trial.score}, {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":
