@@ -9,8 +9,9 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import nursery
 import pytest
-from interpreter import Python
+from interpreter import READ_AT_START, Python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -82,29 +83,34 @@ def root() -> Path:
 
 @pytest.fixture(scope="session")
 def python() -> Python:
-    """Runs code in a fresh interpreter. Backends are not autoloaded unless asked for."""
+    """Runs code in a process of its own. Backends are not autoloaded unless asked for."""
 
     def run(
         code: str,
         *,
         timeout: float = 60,
+        fresh: bool = False,
         autoload: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
+        given = env or {}
         inherited = {key: value for key, value in os.environ.items() if key != "PUONE_DRIVER"}
         paths = [
             str(ROOT),
             str(ROOT / "reference_backend"),
             *filter(None, [os.environ.get("PYTHONPATH")]),
         ]
+        environment = {
+            **inherited,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "TORCH_DEVICE_BACKEND_AUTOLOAD": "1" if autoload else "0",
+            **given,
+        }
+        if not (fresh or autoload or any(name.startswith(READ_AT_START) for name in given)):
+            return nursery.run_code(code, cwd=Path.cwd(), env=environment, timeout=timeout)
         return subprocess.run(
             [sys.executable, "-c", code],
-            env={
-                **inherited,
-                "PYTHONPATH": os.pathsep.join(paths),
-                "TORCH_DEVICE_BACKEND_AUTOLOAD": "1" if autoload else "0",
-                **(env or {}),
-            },
+            env=environment,
             capture_output=True,
             text=True,
             timeout=timeout,

@@ -15,14 +15,24 @@ sys.meta_path[:] = [BuiltinImporter, FrozenImporter, PathFinder]
 """
 
 
+#: Beginnings of the names of variables that Python and torch read when they start.
+READ_AT_START = ("PYTHON", "LD_", "OMP_", "MKL_", "TORCH", "PYTORCH_")
+
+
 class Python(Protocol):
-    """Runs code in a fresh interpreter that can import this checkout."""
+    """Runs code in a process of its own, in which this checkout can be imported.
+
+    torch is imported there already: seconds, for each of some hundred tests. `fresh` starts an
+    interpreter, for what is about its start, or about what is imported when; so do `autoload` and
+    the variables that are read then.
+    """
 
     def __call__(
         self,
         code: str,
         *,
         timeout: float = 60,
+        fresh: bool = False,
         autoload: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]: ...

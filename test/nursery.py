@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs `python -m MODULE` in a fork of a process that has imported torch and the suite already.
+"""Runs `python -m MODULE` and `python -c CODE` in a fork of a process that has imported torch and
+the suite already.
 
 A fresh interpreter takes seconds for these imports, longer than most runs of the suite that the
 tests make. The nursery is one process for each process of the tests. It has one thread and touches
 no device, as the suite's own parent of workers does. A child gets its arguments, environment,
 directory, module path and pipes from the caller and ends through the interpreter's own shutdown.
 
-What is about starting Python, about what is imported, or about a signal to the process needs a
-fresh interpreter.
+What is about starting Python, about what is imported, about variables that are read at that time,
+or about a signal to the process needs a fresh interpreter.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -45,6 +47,13 @@ def run_module(
     return _nursery().run([module, *arguments], cwd, env, timeout)
 
 
+def run_code(
+    code: str, *, cwd: Path, env: Mapping[str, str], timeout: float
+) -> subprocess.CompletedProcess[str]:
+    """`python -c code`, as subprocess.run() does it with captured text."""
+    return _nursery().run(["-c", code], cwd, env, timeout)
+
+
 @cache
 def _nursery() -> _Nursery:
     return _Nursery()
@@ -56,7 +65,10 @@ class _Nursery:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, __file__, str(theirs.fileno())],
-                env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                env={
+                    **{key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+                    "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",
+                },
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -177,7 +189,16 @@ def _main() -> None:
     request = _serve(channel)
     if request is not None:
         _become(request, set_by_imports, installed)
-        runpy.run_module(request.command[0], run_name="__main__", alter_sys=True)
+        _run(*request.command)
+
+
+def _run(module: str, code: str = "", *_: str) -> None:
+    if module == "-c":
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        del sys.argv[1:]
+        exec(compile(code, "<string>", "exec"), main.__dict__)
+    else:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -27,8 +27,8 @@ def raised_in(error):
 """
 
 
-def printed(python: Python, code: str, **env: str) -> str:
-    done = python(PRELUDE + code, env={"PUONE_DRIVER": "sim", **env})
+def printed(python: Python, code: str, *, fresh: bool = False, **env: str) -> str:
+    done = python(PRELUDE + code, fresh=fresh, env={"PUONE_DRIVER": "sim", **env})
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -48,7 +48,7 @@ def test_a_late_error_names_its_kernel_and_how_to_find_the_call(python: Python) 
 
 
 def test_with_stacks_a_late_error_ends_with_the_stack_of_the_call(python: Python) -> None:
-    said = printed(python, LATE, PUONE_STACKS="1")
+    said = printed(python, LATE, fresh=True, PUONE_STACKS="1")
     assert "kernel sin failed on puone:0" in said
     stack = said.partition("The work was queued by (most recent call last):\n")[2]
     functions = [line.rpartition(", in ")[2] for line in stack.strip().splitlines()]
