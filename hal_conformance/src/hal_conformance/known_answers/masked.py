@@ -197,11 +197,6 @@ def _nonzeros() -> Iterator[Case]:
         yield from _nonzero(dtype, np.arange(CHUNK + 3) == CHUNK + 2, "only the last")
         for rows in (0, 1, 100, 1000):
             yield from _nonzero(dtype, few((3 * CHUNK + 5,), dtype), rows=rows)
-    # As many chunks as a chunk has elements, and one more.
-    many = np.zeros(CHUNK * CHUNK + 1, bool)
-    many[::997] = True
-    *_, offsets = _nonzero(DType.BOOL, many)
-    yield offsets
 
 
 def _asserts() -> Iterator[Case]:
