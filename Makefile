@@ -168,7 +168,7 @@ ptx: $(TESTS) build-tests ## run the kernels as nvcc made them on an executor of
 	rm -rf build/ptx
 	mkdir -p build/ptx
 	PUONE_PTX_COVERAGE=$(CURDIR)/build/ptx $(PYTHON) -m pytest test/ptx -n $(TEST_WORKERS) $(PYTEST_ARGS)
-	$(PYTHON) test/ptx/ptx_coverage.py build/ptx
+	$(PYTHON) test/ptx/ptx_coverage.py build/ptx $(if $(PYTEST_ARGS),,--all-entries)
 
 .PHONY: subjects
 subjects: $(TESTS) build-all ## run the core tier on unusual but correct backends, all of which must stay green

@@ -25,6 +25,9 @@ NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for machines that have one
 STANDIN = LIBRARIES / "libpuone_cuda_standin.so"
 #: In the place of the compiler that it takes for modules, by PUONE_CUDA_NVRTC.
 FAKE_NVRTC = LIBRARIES / "libpuone_fake_nvrtc.so"
+#: In the place of its library of matrix products; and the environment in which it has that.
+FAKE_CUBLAS = LIBRARIES / "libpuone_fake_cublas.so"
+OVER_FAKE_CUBLAS = {"PUONE_CUDA_BLAS": str(FAKE_CUBLAS), "PUONE_STANDIN_LIBRARY": str(FAKE_CUBLAS)}
 #: In the place of its collective library; and the environment in which it has that.
 FAKE_NCCL = LIBRARIES / "libpuone_fake_nccl.so"
 OVER_FAKE_NCCL = {"PUONE_CUDA_NCCL": str(FAKE_NCCL), "PUONE_STANDIN_LIBRARY": str(FAKE_NCCL)}

@@ -11,4 +11,14 @@ PUONE_KERNEL(median) = order<Wanted::kMedian>;
 PUONE_KERNEL(nanmedian) = order<Wanted::kNanMedian>;
 PUONE_KERNEL(mode) = order<Wanted::kMode>;
 
+#ifdef PUONE_SIMT
+template KeyedItem<uint64_t>* radixSort(
+    Launch& launch,
+    KeyedItem<uint64_t>* items,
+    KeyedItem<uint64_t>* others,
+    int64_t lines,
+    int64_t n,
+    int32_t bits);
+#endif
+
 } // namespace puone::kernels::PUONE_ISA

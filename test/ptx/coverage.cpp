@@ -25,10 +25,10 @@ uint64_t* mapped(const std::string& path, size_t bytes) {
   return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
 }
 
-void write(const Module& module, const std::string& path) {
+void write(const std::string& text, const std::string& path) {
   if (std::filesystem::exists(path)) return;
   const std::string fresh = path + "." + std::to_string(getpid());
-  std::ofstream(fresh) << module.text();
+  std::ofstream(fresh) << text;
   std::filesystem::rename(fresh, path);
 }
 
@@ -38,7 +38,7 @@ Coverage::Coverage(const Module& module) : bytes_((module.lines() + 1) * sizeof(
   static std::atomic<unsigned> serial = 0;
   if (const char* const directory = std::getenv("PUONE_PTX_COVERAGE")) {
     const std::string path = std::string(directory) + "/" + module.id();
-    write(module, path + ".ptx");
+    write(module.text(), path + ".ptx");
     stem_ = path + "." + std::to_string(getpid()) + "." + std::to_string(++serial);
     counts_ = mapped(stem_ + ".counts", bytes_);
   }
@@ -54,6 +54,14 @@ Coverage::~Coverage() {
 
 void Coverage::noteEntry(const std::string& name) const {
   if (!stem_.empty()) std::ofstream(stem_ + ".entries", std::ios::app) << name << '\n';
+}
+
+void noteKernels(const std::vector<std::string>& names) {
+  const char* const directory = std::getenv("PUONE_PTX_COVERAGE");
+  if (directory == nullptr) return;
+  std::string lines;
+  for (const std::string& name : names) lines += name + '\n';
+  write(lines, std::string(directory) + "/kernels");
 }
 
 } // namespace puone::ptx

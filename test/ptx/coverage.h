@@ -2,7 +2,7 @@
 // What was executed. Where PUONE_PTX_COVERAGE names a directory, that is left in its files,
 // whatever way the process ends: ID.ptx has the module's text, ID.PID.N.counts by line how many
 // instructions warps executed (uint64_t each, from line 0), ID.PID.N.entries the kernels that were
-// launched.
+// launched; `kernels` has those of the driver, in modules that nothing has loaded, too.
 #pragma once
 
 #include <cstddef>
@@ -32,5 +32,8 @@ class Coverage {
   uint64_t* counts_ = nullptr;
   std::vector<uint64_t> own_;
 };
+
+/// Leaves the names of all kernels of a driver.
+void noteKernels(const std::vector<std::string>& names);
 
 } // namespace puone::ptx

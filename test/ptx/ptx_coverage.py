@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a run of the tests executed, from the directory that PUONE_PTX_COVERAGE named:
 
-python test/ptx/ptx_coverage.py build/ptx
+python test/ptx/ptx_coverage.py build/ptx [--all-entries]
+
+With --all-entries it fails if a kernel of the driver was never launched, and names it.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
+import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,7 +68,25 @@ def read(directory: Path) -> dict[str, Module]:
             modules[path.name.split(".")[0]].counts[int(line)] += int(counts[line])
     for path in directory.glob("*.entries"):
         modules[path.name.split(".")[0]].launched.update(path.read_text().split())
+    if (kernels := directory / "kernels").exists():
+        loaded = {name for module in modules.values() for name in module.entries}
+        rest = [name for name in kernels.read_text().split() if name not in loaded]
+        if rest:
+            modules["not loaded"] = Module({}, rest)
     return modules
+
+
+def never_launched(modules: dict[str, Module]) -> list[str]:
+    """Kernels of the driver, by module."""
+    kept = [module for module in modules.values() if module.is_of_driver]
+    return [name for m in kept for name in m.entries if name not in m.launched]
+
+
+def demangled(names: Iterable[str]) -> list[str]:
+    filtered = subprocess.run(
+        ["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True
+    )
+    return filtered.stdout.splitlines()
 
 
 @dataclass(frozen=True)
@@ -95,8 +118,17 @@ def summary(modules: dict[str, Module]) -> Summary:
     )
 
 
-def main() -> None:
-    of = summary(read(Path(sys.argv[1])))
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("directory", type=Path, help="what PUONE_PTX_COVERAGE named")
+    parser.add_argument(
+        "--all-entries", action="store_true", help="fail if a kernel was never launched"
+    )
+    arguments = parser.parse_args()
+    modules = read(arguments.directory)
+    of = summary(modules)
     print(f"entries of kernels: {of.entries_run} of {of.entries} ran, in {of.modules} modules")
     share = 100 * of.lines_run / max(1, of.lines)
     print(f"instructions of PTX: {of.lines_run} of {of.lines} ran ({share:.1f} %)")
@@ -105,7 +137,13 @@ def main() -> None:
     missing = sorted(of.names - of.names_run)
     if missing:
         print("never: " + ", ".join(missing))
+    if not arguments.all_entries:
+        return 0
+    left = demangled(never_launched(modules))
+    for name in left:
+        print(f"never launched: {name}", file=sys.stderr)
+    return 1 if left or not of.entries else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

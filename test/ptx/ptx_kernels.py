@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -119,11 +119,14 @@ def wrong_answers(
     return taken, wrong
 
 
-def in_child(work: Callable[[], Any], seconds: float = 900) -> Any:
-    """What `work` gives, of what JSON knows, in a child with the environment of these tests."""
+def in_child(
+    work: Callable[[], Any], seconds: float = 900, environment: Mapping[str, str] | None = None
+) -> Any:
+    """What `work` gives, of what JSON knows, in a child with the environment of these tests, where
+    `environment` does not say otherwise."""
 
     def send() -> bytes:
-        os.environ.update(ENVIRONMENT)
+        os.environ.update({**ENVIRONMENT, **(environment or {})})
         return json.dumps(work()).encode()
 
     ending = run_in_child(send, seconds)

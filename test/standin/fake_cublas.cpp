@@ -14,6 +14,7 @@
 
 #include "drivers/cuda/cublas.h"
 #include "kernels/types.h"
+#include "standin.h"
 
 using namespace puone::cuda;
 using namespace puone::kernels::PUONE_ISA;
@@ -30,7 +31,7 @@ struct CublasContext {
 
 namespace {
 
-std::atomic<FakeCublasEnqueue> enqueue{nullptr};
+std::atomic<const StandinServices*> services{nullptr};
 std::atomic<size_t> products{0};
 std::atomic<bool> refuses{false};
 
@@ -92,18 +93,19 @@ template <class Sum, class Storage>
 void run(const Product& product, Sum alpha, Sum beta) {
   for (int batch = 0; batch < product.batch; ++batch) {
     for (int j = 0; j < product.n; ++j) {
+      Storage* const column = static_cast<Storage*>(product.c) + batch * product.c_stride +
+                              static_cast<int64_t>(j) * product.c_leading;
       for (int i = 0; i < product.m; ++i) {
         Sum sum{};
         for (int p = 0; alpha != Sum{} && p < product.k; ++p) {
           sum += element<Sum, Storage>(product.a, batch, i, p) *
                  element<Sum, Storage>(product.b, batch, p, j);
         }
-        Storage& c = static_cast<Storage*>(
-            product.c)[batch * product.c_stride + i + static_cast<int64_t>(j) * product.c_leading];
         sum *= alpha;
-        if (beta != Sum{}) sum += beta * sumOf<Sum>(c);
-        c = rounded<Storage>(sum);
+        if (beta != Sum{}) sum += beta * sumOf<Sum>(column[i]);
+        column[i] = rounded<Storage>(sum);
       }
+      services.load()->written(column, product.m * sizeof(Storage));
     }
   }
 }
@@ -162,7 +164,7 @@ CublasStatus queue(
     const Types& types) {
   const bool ready = handle->stream != nullptr && handle->workspace != nullptr &&
                      handle->math_mode == (kCublasDefaultMath | kCublasExactPartialSums);
-  if (!ready || enqueue == nullptr) return CublasStatus::kNotInitialized;
+  if (!ready || services == nullptr) return CublasStatus::kNotInitialized;
   if (refuses || types.a != types.b || types.a != types.c) return CublasStatus::kNotSupported;
   const auto [m, n, k, batch, a, b, c, c_leading, c_stride] = product;
   if (m < 0 || n < 0 || k < 0 || batch < 0 || c_leading < std::max(1, m) || !isLegal(a, m, k) ||
@@ -171,7 +173,7 @@ CublasStatus queue(
   }
   std::function<void()> body = work(product, alpha, beta, types.a, types.sum);
   if (!body) return CublasStatus::kNotSupported;
-  if (enqueue.load()(handle->stream, std::move(body)) != cudaSuccess) {
+  if (services.load()->enqueue(handle->stream, std::move(body)) != cudaSuccess) {
     return CublasStatus::kExecutionFailed;
   }
   ++products;
@@ -184,8 +186,8 @@ CublasStatus queue(
 
 extern "C" {
 
-PUBLIC void fakeCublasEnqueueBy(FakeCublasEnqueue by) {
-  enqueue = by;
+PUBLIC void standinLibrary(const StandinServices* given) {
+  services = given;
 }
 
 PUBLIC size_t fakeCublasProducts() {

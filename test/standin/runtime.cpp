@@ -28,7 +28,11 @@ uint64_t now() {
       std::chrono::duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count());
 }
 
-constexpr StandinServices kServices{standinEnqueue, cudaGetDevice};
+void written(const void* begin, size_t bytes) {
+  if (watcher != nullptr) watcher->written(begin, bytes);
+}
+
+constexpr StandinServices kServices{standinEnqueue, cudaGetDevice, written};
 
 /// Gives the other library what it needs of this one.
 void introduce(const std::string& library) {

@@ -22,6 +22,7 @@ cudaError_t standinEnqueue(cudaStream_t stream, std::function<void()> work);
 struct StandinServices {
   cudaError_t (*enqueue)(cudaStream_t, std::function<void()>); // standinEnqueue()
   cudaError_t (*getDevice)(int*);                              // cudaGetDevice()
+  void (*written)(const void* begin, size_t bytes); // from work: it has written device memory
 };
 
 /// Blocks of memory that device code may touch now: live device memory, and pinned memory.

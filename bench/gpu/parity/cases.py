@@ -35,6 +35,7 @@ FLOATS = {
     "bfloat16": torch.bfloat16,
 }
 INTEGERS = {"int32": torch.int32, "int64": torch.int64, "uint8": torch.uint8}
+CHUNK = 4096  # elements of a mask that are counted together
 SUMS = 16.0  # slack of sums of many terms
 
 
@@ -47,6 +48,7 @@ def cases(size: int, dtypes: tuple[str, ...] = tuple(FLOATS)) -> Iterator[Case]:
         yield from _random(dtype, size)
     for dtype in INTEGERS:
         yield from _integers(dtype, size)
+    yield from _masks(size)
     yield from _random_integers(size)
 
 
@@ -187,6 +189,17 @@ def _integers(dtype: str, size: int) -> Iterator[Case]:
             _on(lambda o, i, v: o.index_add(0, i, v), zeros, index, x),
             exact=True,
         )
+
+
+# ---- masks ----
+
+
+def _masks(size: int) -> Iterator[Case]:
+    """Of `size` elements, and where that is many, of so many that their counts are divided, too."""
+    for n in (size,) if size < CHUNK else (size, CHUNK * CHUNK + 1):
+        mask = torch.zeros(n, dtype=torch.bool)
+        mask[torch.tensor([0, n // 3, n - 2, n - 1])] = True
+        yield Case(f"nonzero/{n}:bool", _on(torch.nonzero, mask), exact=True)
 
 
 # ---- random numbers: the drivers must agree to the last bit ----

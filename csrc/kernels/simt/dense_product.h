@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "kernels/args/matmul.h"
 #include "kernels/compute.h"
@@ -38,6 +39,21 @@ struct StoreFactor {
   WideDivider by_inner;
   int64_t first_row;
   bool along_depth;
+};
+
+/// Sets the elements of a dense matrix to those of their rows.
+template <class T>
+struct FillRows {
+  PUONE_DEVICE void operator()(int64_t i) const {
+    int64_t column = i;
+    const int64_t row = by_columns.divide(column);
+    stored.store(matrix, i, stored.load(of_rows, row));
+  }
+
+  Stored<T> stored;
+  unsigned char* matrix;
+  const unsigned char* of_rows;
+  WideDivider by_columns;
 };
 
 /// Passes the elements of a dense product to `finish`.
@@ -86,8 +102,9 @@ void storeFactor(
 
 } // namespace detail
 
-/// Calls finish(0, row, column, sum) for every element of a product of rows x columns. Returns
-/// false if the library does not support the product; some elements may then be finished already.
+/// Calls finish(0, row, column, sum) for every element of a product of rows x columns. A bias of
+/// `finish` is left to the library, which rounds it and the sum once. Returns false if the library
+/// does not support the product; some elements may then be finished already.
 template <class E, class Left, class Right, class Finish>
 bool multiplyDense(
     Launch& launch,
@@ -110,6 +127,10 @@ bool multiplyDense(
   args.m = rows;
   args.k = depth;
   args.alpha = {1, 0, 1};
+  Finish rest = finish;
+  const unsigned char* bias = nullptr;
+  if constexpr (requires { rest.bias; }) bias = std::exchange(rest.bias, nullptr);
+  if (bias != nullptr) args.beta = {1, 0, 1};
   args.a = detail::matrixOf(left, true, rows, depth, kSize);
   const auto cut = [&](int64_t n) {
     void* const data = args.b.data;
@@ -131,15 +152,15 @@ bool multiplyDense(
     const int64_t n = std::min(most, columns - first);
     const auto product = cut(n);
     detail::storeFactor<T>(launch, right, args.b.data, first, n, depth);
+    auto* const out = static_cast<unsigned char*>(args.out.data);
+    const WideDivider by_columns(n, rows * n);
+    if (bias != nullptr) {
+      map(launch, rows * n, detail::FillRows<T>{finish.stored, out, bias, by_columns});
+    }
     if (!product || !launch.multiply(*product)) return false;
     map(launch,
         rows * n,
-        detail::FinishMatrix<T, Finish>{
-            finish.stored,
-            static_cast<const unsigned char*>(args.out.data),
-            WideDivider(n, rows * n),
-            first,
-            finish});
+        detail::FinishMatrix<T, Finish>{finish.stored, out, by_columns, first, rest});
   }
   return true;
 }

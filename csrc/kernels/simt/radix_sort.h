@@ -49,6 +49,10 @@ struct RunningCount {
   }
 };
 
+/// Lines of counts are dense and have at least kDigits elements.
+template <>
+constexpr bool kScansByThread<RunningCount> = false;
+
 /// One pass: moves all items by one digit of their keys.
 template <class Key>
 struct Move {
@@ -163,16 +167,18 @@ void moveItems(Move<Key> move) {
   }
 }
 
-/// Replaces counts[line][...] by their inclusive prefix sums.
-inline void addUp(Launch& launch, uint32_t* counts, int64_t lines, int64_t length) {
+/// Replaces each line's counts by their inclusive prefix sums.
+template <class Key>
+void addUp(Launch& launch, const Move<Key>& move, int64_t lines) {
+  const int64_t length = move.tiles * kDigits;
   puone_scan_args args{};
   args.ndim = 2;
   args.in_dtype = args.out_dtypes[0] = PUONE_UINT32;
   args.sizes[0] = length;
   args.sizes[1] = lines;
-  args.in.data = counts;
-  args.in.strides[0] = sizeof *counts;
-  args.in.strides[1] = static_cast<int64_t>(sizeof *counts) * length;
+  args.in.data = move.counts;
+  args.in.strides[0] = sizeof *move.counts;
+  args.in.strides[1] = static_cast<int64_t>(sizeof *move.counts) * length;
   args.outs[0] = args.in;
   scan<RunningCount>(launch, args);
 }
@@ -201,11 +207,20 @@ KeyedItem<Key>* radixSort(
   for (int32_t shift = 0; shift < bits; shift += static_cast<int32_t>(kDigitBits)) {
     const Move<Key> move{items, others, counts, n, tiles, shift};
     start(countDigits<Key>, move);
-    addUp(launch, counts, lines, tiles * kDigits);
+    addUp(launch, move, lines);
     start(moveItems<Key>, move);
     std::swap(items, others);
   }
   return items;
 }
+
+/// order.cpp compiles it, for indexing.cpp too.
+extern template KeyedItem<uint64_t>* radixSort(
+    Launch& launch,
+    KeyedItem<uint64_t>* items,
+    KeyedItem<uint64_t>* others,
+    int64_t lines,
+    int64_t n,
+    int32_t bits);
 
 } // namespace puone::kernels::PUONE_ISA

@@ -32,7 +32,9 @@ template <class R>
 constexpr int kReduceRuns = 4;
 template <>
 constexpr int kReduceRuns<Moments<float>> = 2;
-/// Which reductions have kernels for strips.
+/// Which reductions have kernels for runs, and for strips.
+template <class R>
+constexpr bool kReducesRuns = InMemory<typename R::In>::kRun > 1;
 template <class R>
 constexpr bool kReducesStrips = false;
 template <class Op>
@@ -392,7 +394,7 @@ bool hasRuns(const puone_reduce_args& args, const ReducedSpace& space) {
   constexpr int64_t kRun = InMemory<T>::kRun;
   const int64_t size = elementSize(args.in_dtype);
   const int64_t alignment = std::min<int64_t>(kRun * size, 16);
-  if (kRun == 1 || !isInMemory<T>(args.in_dtype) || space.reduced.stride(0) != size) return false;
+  if (!isInMemory<T>(args.in_dtype) || space.reduced.stride(0) != size) return false;
   if (reinterpret_cast<uintptr_t>(args.in.data) % alignment != 0) return false;
   if (space.reduced.ndim > 1 && space.reduced.sizes[0] % kRun != 0) return false;
   return isAligned(space.reduced, 1, alignment) && isAligned(space.kept, 0, alignment);
@@ -457,7 +459,7 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
   if (space.outputs == 0) return;
   const bool across = space.kept.ndim > 0 && space.reduced.ndim > 0 &&
                       std::abs(space.kept.stride(0)) < std::abs(space.reduced.stride(0));
-  const bool packed = !across && hasRuns<In>(args, space);
+  const bool packed = kReducesRuns<R> && !across && hasRuns<In>(args, space);
   // As many as can be resident: all start at once and end together (measured on an H100).
   const int64_t wanted = int64_t{launch.multiprocessors()} * 2048;
   const int run = across && kReducesStrips<R> ? stripOf<In>(args, space) : 1;
@@ -514,7 +516,10 @@ void reduce(Launch& launch, const puone_reduce_args& args) {
       if (run == kShortStrip) return reduceStrips<R, kShortStrip>;
       if (run == kLongStrip) return reduceStrips<R, kLongStrip>;
     }
-    return packed ? reduceRuns<R> : reduceElements<R>;
+    if constexpr (kReducesRuns<R>) {
+      if (packed) return reduceRuns<R>;
+    }
+    return reduceElements<R>;
   };
   const int64_t blocks = (space.outputs / run + columns - 1) / columns;
   start(kernel(), blocks * spread.chunks, across ? 1 : spread.threads / spread.team);

@@ -26,6 +26,9 @@ constexpr int64_t kScanTile = kScanThreads * kScanItems;
 constexpr int kScanAhead = 8;
 /// A thread scans a line of at most this length.
 constexpr int64_t kScanShort = 128;
+/// Which scans have a kernel for interleaved and for short lines.
+template <class Op>
+constexpr bool kScansByThread = true;
 
 /// The exclusive scan of the values of a block's threads. `all` becomes their total.
 template <class Op, class Gathered>
@@ -210,7 +213,7 @@ void scan(Launch& launch, const puone_scan_args& args) {
   if (count == 0 || lines == 0) return;
   const bool side_by_side =
       space.lines.ndim > 0 && std::abs(space.lines.stride(0)) < std::abs(space.along.stride(0));
-  const bool by_thread = side_by_side || count <= kScanShort;
+  const bool by_thread = kScansByThread<Op> && (side_by_side || count <= kScanShort);
   const int64_t wanted = int64_t{launch.multiprocessors()} * 2048 * 2;
   const int64_t least = by_thread ? 4 * kScanAhead : 4 * kScanTile; // minimum elements per chunk
   int64_t chunks = std::min(wanted / (by_thread ? lines : lines * kScanThreads), count / least);
@@ -232,11 +235,17 @@ void scan(Launch& launch, const puone_scan_args& args) {
       nullptr,
       false,
       Axes<Dimensions::kStrides>(space.lines)};
+  const auto kernel = [&] {
+    if constexpr (kScansByThread<Op>) {
+      if (by_thread) return scanByThread<Op>;
+    }
+    return scanByBlock<Op>;
+  };
   const auto run = [&] {
     const int64_t parts = lines * chunks;
     dialect::start<dialect::Threads::kCooperating>(
         launch.stream(),
-        by_thread ? scanByThread<Op> : scanByBlock<Op>,
+        kernel(),
         static_cast<uint32_t>(by_thread ? (parts + kScanThreads - 1) / kScanThreads : parts),
         kScanThreads,
         task);

@@ -312,6 +312,7 @@ def elementwise(
 
     matrix = [np.resize(values, (5, 7)) for values in given]
     yield case("dense", given)
+    yield case("4099 elements", [np.resize(values, 4099) for values in given])
     for layout in LAYOUTS[1:]:
         yield case(layout.__name__, matrix, layout)
     yield case("empty", [values[:0, :] for values in matrix])

@@ -80,6 +80,8 @@ class Shape:
         }
 
 
+# Enough products that a library is worth the copies.
+MANY = Shape((Axis(16, 16, 3, 1, -1), Axis(16, 16, 3, 1, -1)), 1, 1, 256, 29)
 PLAIN = (Axis(7, 9, 3),)
 PADDED = (Axis(5, 5, 3, 1, -1),)
 FLAT = (Axis(6, 6, 3, 1, -1), Axis(4, 7, 2, 2, -1))
@@ -108,6 +110,7 @@ SHAPES: dict[str, Shape] = {
     "2d pointwise": Shape((Axis(6, 6, 1), Axis(5, 5, 1)), channels=7),
     "2d pointwise, strided": Shape((Axis(3, 6, 1, 2), Axis(5, 5, 1)), channels=7),
     "2d deep": Shape((Axis(9, 9, 3, 1, -1), Axis(11, 11, 3, 1, -1)), 1, 1, 70, 45),
+    "2d deep, few positions": Shape((Axis(3, 3, 3, 1, -1), Axis(4, 4, 3, 1, -1)), 1, 1, 3, 125),
     "2d wide": Shape((Axis(30, 61, 3, 2, -1), Axis(33, 33, 3, 1, -1)), 1, 2, 9, 5),
     "3d": Shape((Axis(3, 4, 2), Axis(4, 4, 3, 1, -1), Axis(3, 7, 3, 2)), groups=2),
 }
@@ -258,6 +261,9 @@ def cases() -> Iterator[Case]:
             yield convolved(f"{label}, out spread", dtype, shape, out_layout=every_second)
         if dtype in REALS:
             yield from _not_finite(dtype)
+    for dtype in (DType.FLOAT16, DType.BFLOAT16):
+        yield convolved("many products", dtype, MANY)
+        yield weight_gradient("many products", dtype, MANY)
     args = Shape(PLAIN, batch=0).args(DType.COMPLEX64)
     for kernel in ("convolution", "convolution_weight"):
         yield Case(kernel, "complex64 is refused", args, fails="convolution has no such dtype")

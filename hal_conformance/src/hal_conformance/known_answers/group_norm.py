@@ -33,6 +33,7 @@ TYPES = [
 # rows, groups, channels, inner: layer norms, group norms, groups of channels of one element
 Shape = tuple[int, int, int, int]
 SMALL: list[Shape] = [(3, 1, 7, 1), (2, 3, 2, 5), (2, 3, 4, 1), (1, 1, 1, 6), (5, 1, 65, 1)]
+SMALL += [(2, 2, 3, 16), (70, 2, 3, 2), (70, 1, 9, 1)]
 SMALL += [(0, 1, 3, 1), (0, 2, 3, 4)]
 LARGE: list[Shape] = [(2, 1, n, 1) for n in (2, 63, 64, 1023, 1024, 1025, 4096, 4099, 20000)]
 LARGE += [(300, 1, 9, 1), (2, 2, 3, 4099), (1, 2, 65, 64), (70, 3, 2, 2), (2, 1, 1, 40000)]

@@ -156,6 +156,8 @@ def cases() -> Iterator[Case]:
         for shape, over in LARGE:
             some_equal = np.random.default_rng(17).integers(-100, 100, shape)
             yield from every(dtype, some_equal, over[0])
+    many = np.random.default_rng(17).integers(0, 256, 131_101)
+    yield order("sort", DType.UINT8, many, 0, len(many))
     for dtype in (DType.FLOAT64, DType.INT32):
         yield from every(dtype, np.random.default_rng(18).permutation(4099), 0, "all different")
         yield from every(dtype, np.arange(4099), 0, "in order")

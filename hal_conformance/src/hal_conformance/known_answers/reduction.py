@@ -48,6 +48,7 @@ SMALL: list[Place] = [
     ((5, 7), ()),
     ((3, 4, 5), (1,)),
     ((3, 4, 5), (0, 2)),
+    ((9, 16), (0,)),  # outputs that fill vectors
     ((0, 3), (1,)),
 ]
 # What is reduced is empty.
@@ -64,6 +65,8 @@ LARGE: list[Place] = [
     ((4, 33, 70), (0, 1)),
     ((4, 33, 70), (0, 2)),
 ]
+# Long enough to be divided, whatever the type.
+LONG: Place = ((8209,), (0,))
 nan, inf = math.nan, math.inf
 
 
@@ -341,6 +344,9 @@ def cases() -> Iterator[Case]:
         for dtype in most:
             for place in LARGE:
                 yield kernel.case(dtype, place)
+        for dtype in (DType.INT64, DType.COMPLEX64, DType.COMPLEX128):
+            if dtype in kernel.types:
+                yield kernel.case(dtype, LONG)
         for dtype in [t for t in (DType.FLOAT32, DType.INT16) if t in kernel.types]:
             yield from _layouts(kernel, dtype)
         for row, parameters, expected in SPECIAL[kernel.kernel]:
