@@ -66,7 +66,11 @@ SUBJECTS = {
     "plain_module": Subject(
         "generator/* event/* stream/d* thread/f* error/* registration/s*", 500, "synchronize"
     ),
-    "uncounted": Subject("opinfo/forward:a* operator/out:*", 50, "fallback_counter"),
+    "uncounted": Subject(
+        "opinfo/forward:a* opinfo/gradient:a* opinfo/gradgrad:a* operator/out:*",
+        150,
+        "fallback_counter",
+    ),
     "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),
 }
 

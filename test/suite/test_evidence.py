@@ -94,6 +94,22 @@ def test_the_path_is_what_the_calls_show(
     assert watched.path() == path
 
 
+def test_what_is_no_operator_is_looked_through() -> None:
+    # Autograd's nodes and labels of users are recorded, too; their names are no operators' names.
+    dev: Any = SimpleNamespace(
+        type="cpu", is_accelerator=True, has=lambda name: False, fallbacks=set
+    )
+    watched = evidence.Evidence(OP, dev, samples=1)
+    x = torch.ones(3, requires_grad=True)
+
+    def differentiate() -> None:
+        with torch.profiler.record_function("mine: second: try"):
+            x.exp().sum().backward()
+
+    watched.observe(differentiate)
+    assert watched.path() == "native"
+
+
 def test_of_many_samples_some_are_observed_at_no_regular_distance(
     dev: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

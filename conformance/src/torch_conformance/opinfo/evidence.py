@@ -76,8 +76,11 @@ class Evidence:
 
     def _kind(self, call: Call) -> str:
         """How one call ran, without what the operators that it is composed of did."""
+        # Autograd's nodes are among the calls, too; the dispatcher refuses to look up their names.
+        if not self._is_on_device(call):
+            return COMPOSITE
         registered = _registered((call.overload,), self._key)
-        if registered == COMPOSITE or not self._is_on_device(call):
+        if registered == COMPOSITE:
             return COMPOSITE
         if not call.devices:
             return registered
