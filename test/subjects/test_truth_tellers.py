@@ -64,7 +64,9 @@ SUBJECTS = {
         "view/* factory/* opinfo/inplace:a* opinfo/out:a*", 500, "storages addresses"
     ),
     "plain_module": Subject(
-        "generator/* event/* stream/d* thread/f* error/* registration/s*", 500, "synchronize"
+        "generator/* event/* stream/d* thread/f* error/* registration/s* opinfo/forward:*noulli*",
+        500,
+        "synchronize",
     ),
     "uncounted": Subject(
         "opinfo/forward:a* opinfo/gradient:a* opinfo/gradgrad:a* operator/out:*",

@@ -220,6 +220,10 @@ def test_the_line_that_counts_is_the_exception_at_the_end_of_a_traceback() -> No
     assert headline(f"the child ended with status 1\n{end}") == (
         "ended with status 1: torch.OutOfMemoryError: 3 GiB"
     )
+    indented = "".join(f"  {line}\n" for line in end.splitlines())
+    assert headline(f"ended with status 1\n{indented}assert 1 == 0") == (
+        "ended with status 1: torch.OutOfMemoryError: 3 GiB"
+    )
     assert headline("RuntimeError: a\nin sample 3") == "RuntimeError: a"
     assert headline("") == ""
 

@@ -69,6 +69,11 @@ def test_of_an_exception_with_a_long_message_the_beginning_is_shown() -> None:
     shown = departure.tail(output)
     assert "noise" not in shown and len(shown) <= departure.TAIL
     assert "Could not run 'aten::cat.out'" in shown
+    # Behind many frames, too, with those that are near.
+    deep = output.replace("NotImpl", '  File "deep.py", line 8, in f\n    f()\n' * 100 + "NotImpl")
+    for shown in (departure.tail(deep), departure.tail(deep.replace(registered, ""))):
+        assert "Could not run 'aten::cat.out'" in shown and len(shown) <= departure.TAIL
+    assert shown.count("deep.py") > 30 and "<string>" not in shown
     # A signal ends a process later, and says why at the end.
     end = departure.tail(output + "terminate called\n", of_exception=False)
     assert end.endswith("terminate called\n") and "Could not run" not in end

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from torch_conformance.authoring.device import Device
+from torch_conformance.authoring.observe import raised
 from torch_conformance.running import loading
 from torch_conformance.spec import descriptor
 
@@ -55,6 +56,18 @@ def test_an_error_of_the_work_waited_for_is_raised(
     synchronize_raises(monkeypatch, RuntimeError("kernel copy failed"))
     with pytest.raises(RuntimeError, match="kernel copy failed"):
         dev.synchronize()
+
+
+def test_wrong_arguments_may_be_refused_as_late_as_the_device_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, puone: descriptor.Descriptor
+) -> None:
+    dev, late = Device(puone), RuntimeError("p is not in [0, 1]")
+    with pytest.raises(AssertionError, match="nothing was raised; the call returned int"):
+        raised(lambda: 3, by=dev.synchronize)
+    synchronize_raises(monkeypatch, late)
+    assert raised(lambda: 3, by=dev.synchronize) is late
+    with pytest.raises(AssertionError, match="nothing was raised"):
+        raised(lambda: 3)
 
 
 def test_an_error_at_the_first_wait_is_no_reason_to_stop_waiting(

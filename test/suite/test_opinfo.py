@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
@@ -18,7 +19,7 @@ from torch.testing._internal.opinfo.core import SampleInput
 
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, layouts, policy, randomness, repro, truth
-from torch_conformance.opinfo.error import Error
+from torch_conformance.opinfo.error import Error, _complaint
 from torch_conformance.opinfo.foreach import Foreach, ForeachInPlace
 from torch_conformance.opinfo.forward import Forward
 from torch_conformance.opinfo.gradgrad import GradGrad
@@ -131,6 +132,17 @@ def test_metadata_and_structure_count(dev: Device, name: str, function: Any, wor
 
 def test_uninitialised_values_do_not_count(dev: Device) -> None:
     broken("empty_like", lambda x, **kwargs: torch.full_like(x, 7, **kwargs))(dev, torch.float32)
+
+
+def test_entries_of_random_operators_leave_the_devices_state_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    op = operator("bernoulli")
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: 1 / 0)
+    before = torch.get_rng_state()
+    first, second = (op.op(torch.full((64,), 0.5)) for _ in range(2))
+    assert torch.equal(first, second)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:
@@ -259,7 +271,7 @@ def test_errors_are_judged_by_type_and_message(raised: Exception | None, words: 
             raise raised
 
     sample = Sample(1, error=(ValueError, "too la+rge"))
-    found = Error(Planted(operator("sinh"), op=act))._complaint(sample, lambda: None)
+    found = _complaint(sample, Error(Planted(operator("sinh"), op=act))._raised(sample))
     assert (found is None) if words is None else words in str(found)
 
 
@@ -268,7 +280,32 @@ def test_an_error_may_come_as_late_as_the_device_is_waited_for() -> None:
         raise ValueError("late")
 
     sample = Sample(1, error=(ValueError, "late"))
-    assert Error(Planted(operator("sinh"), op=nothing))._complaint(sample, late) is None
+    error = Error(Planted(operator("sinh"), op=nothing))._raised(sample, late)
+    assert _complaint(sample, error) is None
+
+
+@pytest.mark.parametrize(
+    ("on_meta", "complains"),
+    [
+        (TypeError("of 3 sizes"), False),
+        (TypeError("of 4 sizes"), True),
+        (RuntimeError("of 3 sizes"), True),
+        (None, True),
+    ],
+)
+def test_an_error_may_be_that_of_pytorchs_own_functions_of_shapes(
+    on_meta: Exception | None, complains: bool
+) -> None:
+    raises = iter([TypeError("of 3 sizes"), ValueError("as documented"), on_meta])
+
+    def act(x: Any) -> None:
+        if (error := next(raises)) is not None:
+            raise error
+
+    dev: Any = SimpleNamespace(is_accelerator=True, synchronize=nothing)
+    sample = Sample(1, error=(ValueError, "as documented"))
+    found = Error(Planted(operator("sinh"), op=act)).judge(dev, sample)
+    assert (found is not None) == complains
 
 
 # An operator of which the CPU has no kernel.

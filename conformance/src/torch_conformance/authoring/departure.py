@@ -12,6 +12,7 @@ program then has a fresh interpreter.
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,15 +87,29 @@ def _how(status: int, output: str) -> str:
 def tail(output: str, of_exception: bool = True) -> str:
     """The last whole lines of what a process wrote.
 
-    Of an exception whose message is longer than that, the first lines: the last ones are then a
-    list of all that PyTorch has registered.
+    Of an exception that is longer than that with its traceback, the first lines of its message and
+    the frames above: the last lines may be a list of all that PyTorch has registered.
     """
     last = output.rfind(_TRACEBACK)
     if of_exception and 0 <= last < len(output) - TAIL:
-        return output[last : last + TAIL].rpartition("\n")[0]
-    # Half a line is a new cause each time.
-    kept = output[-TAIL:]
-    return kept if kept == output else kept.partition("\n")[2]
+        frames, message = _parted(output[last:])
+        message = message if len(message) <= TAIL else message[:TAIL].rpartition("\n")[0]
+        return _last_lines(frames, TAIL - len(message)) + message
+    return _last_lines(output, TAIL)
+
+
+def _parted(traceback: str) -> tuple[str, str]:
+    """The frames, and the exception: the first line behind them that is not indented."""
+    heading = len(_TRACEBACK) + 2
+    found = re.search(r"^[^\s]", traceback[heading:], re.MULTILINE)
+    place = heading + found.start() if found else len(traceback)
+    return traceback[:place], traceback[place:]
+
+
+def _last_lines(text: str, room: int) -> str:
+    """Whole lines: half a one is a new cause each time."""
+    kept = text[max(0, len(text) - room) :]
+    return kept if kept == text else kept.partition("\n")[2]
 
 
 _known: dict[tuple[str, str], dict[str, Ended]] = {}

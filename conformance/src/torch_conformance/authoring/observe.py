@@ -92,10 +92,16 @@ def in_threads(works: list[Callable[[], T]], seconds: float = 60.0) -> list[T]:
     return [values[index] for index in range(len(works))]
 
 
-def raised(work: Callable[[], Any]) -> Exception:
-    """Run `work`, which must raise, and return the exception."""
+def raised(work: Callable[[], Any], by: Callable[[], None] | None = None) -> Exception:
+    """Run `work`, which must raise, and return the exception.
+
+    With `by=dev.synchronize`, it may come as late as that: a device that is far away refuses wrong
+    arguments when the call has returned.
+    """
     try:
         value = work()
+        if by is not None:
+            by()
     except Unsupported:
         raise
     except Exception as error:  # which one is for the caller to judge

@@ -143,7 +143,7 @@ def _shared_memory_is_refused(dev: Device, write: Write) -> None:
     """A write to three rows in the place of one raises the CPU's error, and writes nothing."""
     expected = raised(lambda: write(torch.full((1, 4), 0.5).expand(3, 4)))
     row = torch.full((1, 4), 0.5, device=dev.device())
-    error = raised(lambda: _finished(dev, write(row.expand(3, 4))))
+    error = raised(lambda: write(row.expand(3, 4)), by=dev.synchronize)
     _is_unsupported(error, expected)
     dev.assert_equal(row, torch.full((1, 4), 0.5))
 
@@ -646,7 +646,7 @@ _WRONG: dict[str, Write] = {
 def wrong_arguments_raise_the_cpus_exception(dev: Device, case: str) -> None:
     """A call with wrong arguments raises the type that the CPU raises, and changes nothing."""
     expected, x = raised(lambda: _WRONG[case](noise((3, 4)))), noise((3, 4)).to(dev.device())
-    error = raised(lambda: _finished(dev, _WRONG[case](x)))
+    error = raised(lambda: _WRONG[case](x), by=dev.synchronize)
     kinds = (type(expected), *_raised_for_shapes(_WRONG[case]))
     assert isinstance(error, kinds), f"{error!r} instead of {expected!r}"
     dev.assert_equal(x, noise((3, 4)))
@@ -681,7 +681,8 @@ _SIZED = (
 def messages_have_the_sizes(dev: Device, case: str) -> None:
     """The message of an error about sizes has the numbers that the CPU's has."""
     expected = raised(lambda: _WRONG[case](noise((3, 4))))
-    error = raised(lambda: _WRONG[case](noise((3, 4)).to(dev.device())))
+    x = noise((3, 4)).to(dev.device())
+    error = raised(lambda: _WRONG[case](x), by=dev.synchronize)
     missing = _numbers(expected) - _numbers(error)
     assert not missing, f"{sorted(missing)} are not in: {error}"
 

@@ -288,7 +288,7 @@ def copy_rejects_shapes_that_do_not_broadcast(dev: Device, case: str) -> None:
     """copy_ with an incompatible shape raises RuntimeError and leaves the destination alone."""
     source_on, target_on = _DIRECTIONS[case](dev)
     target = torch.ones(3, 4, device=target_on)
-    error = raised(lambda: target.copy_(torch.zeros(5, device=source_on)))
+    error = raised(lambda: target.copy_(torch.zeros(5, device=source_on)), by=dev.synchronize)
     assert isinstance(error, RuntimeError)
     dev.assert_equal(target, torch.ones(3, 4))
 
@@ -309,14 +309,14 @@ def a_destination_that_overlaps_itself_is_rejected(dev: Device) -> None:
     """copy_ into an expanded tensor raises RuntimeError."""
     source = torch.ones(3, 4, device=dev.device())
     target = torch.zeros(4, device=dev.device()).expand(3, 4)
-    assert isinstance(raised(lambda: target.copy_(source)), RuntimeError)
+    assert isinstance(raised(lambda: target.copy_(source), by=dev.synchronize), RuntimeError)
 
 
 @check("copy/overlap:shifted", "COPY-010")
 def a_destination_that_overlaps_its_source_is_rejected(dev: Device) -> None:
     """copy_ into a part of its own source raises RuntimeError."""
     x = torch.zeros(6, device=dev.device())
-    assert isinstance(raised(lambda: x[1:].copy_(x[:-1])), RuntimeError)
+    assert isinstance(raised(lambda: x[1:].copy_(x[:-1]), by=dev.synchronize), RuntimeError)
 
 
 # ---- conversions -----------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def bad_arguments_raise_python_exceptions(dev: Device, case: str) -> None:
     """A wrong argument raises the exception it raises on the CPU; the operand stays usable."""
     x = torch.arange(12.0, device=dev.device()).reshape(3, 4)
     act, expected = _REFUSED[case]
-    error = raised(lambda: act(x))
+    error = raised(lambda: act(x), by=dev.synchronize)
     assert isinstance(error, expected), f"raised {type(error).__name__}: {error}"
     assert str(error).strip(), "the exception has no message"
     dev.assert_equal(x, torch.arange(12.0).reshape(3, 4))

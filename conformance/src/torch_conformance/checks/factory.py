@@ -813,4 +813,4 @@ def fill_keeps_special_values(dev: Device) -> None:
 def fill_checks_the_range(dev: Device) -> None:
     """fill_ with a number that the data type cannot hold raises."""
     x = torch.zeros(5, dtype=torch.int8, device=dev.device())
-    assert isinstance(raised(lambda: x.fill_(1000)), RuntimeError)
+    assert isinstance(raised(lambda: x.fill_(1000), by=dev.synchronize), RuntimeError)

@@ -626,8 +626,12 @@ def explicit_and_default_generators_agree(dev: Device, case: str) -> None:
 def a_generator_of_another_device_is_refused(dev: Device, case: str) -> None:
     """A CPU generator for a device tensor, and the reverse, raise RuntimeError."""
     cpu, own = torch.Generator(), torch.Generator(device=dev.device())
-    assert isinstance(raised(lambda: DRAWS[case](dev.device(), cpu)), RuntimeError)
-    assert isinstance(raised(lambda: DRAWS[case](torch.device("cpu"), own)), RuntimeError)
+    assert isinstance(
+        raised(lambda: DRAWS[case](dev.device(), cpu), by=dev.synchronize), RuntimeError
+    )
+    assert isinstance(
+        raised(lambda: DRAWS[case](torch.device("cpu"), own), by=dev.synchronize), RuntimeError
+    )
 
 
 @check("generator/object", "GEN-014", needs=("generator",))

@@ -380,7 +380,7 @@ def out_of_a_narrower_dtype_is_refused(dev: Device) -> None:
     """out= of a data type the result cannot be cast to raises RuntimeError."""
     x = _x(dev.device())
     out = torch.empty(4, 6, dtype=torch.int32, device=dev.device())
-    assert isinstance(raised(lambda: torch.add(x, 1.5, out=out)), RuntimeError)
+    assert isinstance(raised(lambda: torch.add(x, 1.5, out=out), by=dev.synchronize), RuntimeError)
 
 
 _INPLACE: dict[str, Callable[[Tensor], Tensor]] = {
@@ -548,7 +548,7 @@ def operands_on_several_devices_are_refused(dev: Device, case: str) -> None:
         "where": lambda: torch.where(there > 0, there, host),
         "gather": lambda: there.gather(0, host.long().abs() % 4),
     }
-    assert isinstance(raised(works[case]), RuntimeError)
+    assert isinstance(raised(works[case], by=dev.synchronize), RuntimeError)
 
 
 @check("operator/mixed_indices", "OP-005", needs=("multi_device",), cases=("add", "matmul", "cat"))
@@ -560,7 +560,7 @@ def operands_on_several_indices_are_refused(dev: Device, case: str) -> None:
         "matmul": lambda: first @ second,
         "cat": lambda: torch.cat([first, second]),
     }
-    assert isinstance(raised(works[case]), RuntimeError)
+    assert isinstance(raised(works[case], by=dev.synchronize), RuntimeError)
 
 
 #: Operators of two matrices of 4 x 4, of which the second one is on another device. Where it gives

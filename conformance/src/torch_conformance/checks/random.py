@@ -730,7 +730,7 @@ def meaningless_parameters_are_refused(dev: Device, case: str) -> None:
     torch.manual_seed(55)
     before = rng_state(dev)
     assert isinstance(
-        raised(lambda: _REFUSED[case](dev.device())),
+        raised(lambda: _REFUSED[case](dev.device()), by=dev.synchronize),
         (RuntimeError, ValueError, NotImplementedError),
     )
     assert torch.equal(rng_state(dev), before)

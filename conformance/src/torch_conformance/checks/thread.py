@@ -376,7 +376,7 @@ def backward_keeps_the_current_device(dev: Device) -> None:
 
 
 def _threes(dev: Device) -> torch.Tensor:
-    last = dev.device(dev.count - 1) if dev.is_accelerator else dev.device()
+    last = dev.device(dev.count - 1) if dev.has("multi_device") else dev.device()
     return torch.full((16,), 3.0, device=last, requires_grad=True)
 
 

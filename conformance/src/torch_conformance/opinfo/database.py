@@ -51,8 +51,11 @@ def _database(module: str, name: str) -> list[Any]:
 
 
 def _imported(version: str, module: str, name: str) -> list[Any]:
+    import torch.testing._utils
+
     def found() -> list[Any]:
         entries: list[Any] = getattr(import_module(f"torch.testing._internal.{module}"), name)
+        torch.testing._utils.freeze_rng_state = _keeps_the_hosts_state
         return entries
 
     # Before 2.13 the import wants more of it, and cannot be tried a second time.
@@ -63,6 +66,21 @@ def _imported(version: str, module: str, name: str) -> list[Any]:
         except ImportError:
             pass  # This torch wants more of it: let it have the real one.
     return found()
+
+
+@contextmanager
+def _keeps_the_hosts_state() -> Iterator[None]:
+    """As the function of this place, without the state of the device, which nothing here needs.
+
+    Entries of random operators use it. They would all fail for want of torch.<type>.get_rng_state.
+    """
+    import torch
+
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
 
 
 @contextmanager

@@ -93,11 +93,17 @@ def without_names(line: str) -> str:
 
 
 def _of_traceback(lines: list[str]) -> str | None:
-    """The exception at the end of the last traceback, if there is one."""
+    """The exception at the end of the last traceback, which may be indented as a whole."""
     frames = [place for place, line in enumerate(lines) if _FRAME.match(line)]
     if not frames:
         return None
-    return next((line for line in lines[frames[-1] :] if _PLAIN.match(line)), None)
+    margin = _indentation(lines[frames[-1]]) - 2
+    below = (line[margin:] for line in lines[frames[-1] :] if _indentation(line) <= margin)
+    return next(filter(_PLAIN.match, below), None)
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _of_native_code(lines: list[str]) -> str | None:
