@@ -133,6 +133,14 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `torch-
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
 
+# The code of strangers, for a machine that has nothing to lose. What a backend needs is in its directory.
+FOREIGN := ci/backends/$(BACKEND)
+.PHONY: foreign
+foreign: $(SUITE) ## install a public backend of ci/backends and run the suite on it (BACKEND=mycelya SHARD=1/4)
+	$(PYTHON) requirements/install.py --requirement $(FOREIGN)/requirements.txt
+	PYTHONPATH=$(FOREIGN) $(PYTHON) -m pytest conformance --shard=$(SHARD) \
+	  --backend-file=$(FOREIGN)/$(BACKEND).yaml $(PYTEST_ARGS) || test $$? -eq 1
+
 # A file's tests share what is costly to set up; files in the order in which test/conftest.py puts
 # them.
 IN_FILES := --dist loadfile --no-loadscope-reorder

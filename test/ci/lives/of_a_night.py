@@ -23,8 +23,9 @@ NIGHTLY = "2.16.0.dev20260101+cpu"
 BROKEN = ('"reserved_bytes.all.current"', '"allocated_bytes.all.current"')
 
 # Two of four pins, the nightly among them, each in one piece: the others would do the same. The
-# machines have one torch, that of the pin `development`, whichever is asked for. Of our own tests
-# one runs; a repository of the scaffold, which takes a quarter of an hour, is only asked for.
+# machines have one torch, that of the pin `development`, whichever is asked for. The CPU stands for
+# a public backend, which would have to be fetched. Of our own tests one runs; a repository of the
+# scaffold, which takes a quarter of an hour, is only asked for.
 ONE_TEST = "PYTEST_ADDOPTS= python -m pytest test/layering/test_layers.py"
 LESS: Changes = {
     ".github/workflows/nightly.yml": [
@@ -33,8 +34,23 @@ LESS: Changes = {
             "        shard: [1, 2, 3, 4]\n        of: [4]\n",
             "pin: [oldest, nightly]\n        driver: [sim]\n        shard: [1]\n        of: [1]\n",
         ),
+        (
+            "backend: [mycelya]\n        shard: [1, 2, 3, 4]\n        of: [4]\n",
+            "backend: [cpu]\n        shard: [1]\n        of: [1]\n",
+        ),
+        ("run: make foreign", "run: PYTEST_ADDOPTS=--check=view/write:* make shard TIER="),
+        (
+            "foreign-mycelya-*\n          path: foreign/mycelya",
+            "foreign-cpu-*\n          path: foreign/cpu",
+        ),
         ("run: make test-all", f"run: {ONE_TEST}"),
         ("run: make scaffold", "run: make scaffold PYTEST_ADDOPTS=--collect-only"),
+    ],
+    "ci/gate/foreign.yaml": [
+        (
+            "  mycelya: {required: true, pin: development, backend: mycelya}\n",
+            "  cpu: {required: true, pin: development, backend: cpu}\n",
+        )
     ],
     "ci/gate/nightly.yaml": [
         (

@@ -38,13 +38,14 @@ def test_the_suite_has_the_nightly_that_was_found_once(night: Life) -> None:
 
 def test_the_last_reports_are_kept_to_be_compared_with(night: Life) -> None:
     latest = {path for path in night.kept if not path.startswith("store/")}
-    assert latest == {f"nightly/latest/{lane}-sim.json.gz" for lane in ("oldest", "nightly")}
+    ours = {f"nightly/latest/{lane}-sim.json.gz" for lane in ("oldest", "nightly")}
+    assert latest == {*ours, "nightly/foreign/cpu.json.gz"}
 
 
 def test_the_store_grows_by_the_runs_of_each_night(night: Life, tmp_path: Path) -> None:
     first = runs(night.kept_of_first, tmp_path / "first")
     both = runs(night.kept, tmp_path / "second")
-    assert (len(first), len(both)) == (2, 4)
+    assert (len(first), len(both)) == (3, 6)
     assert first < both
 
 
@@ -60,8 +61,11 @@ def test_the_dashboard_of_a_night_has_all_nights_so_far(night: Life, tmp_path: P
     for number, (done, kept) in enumerate(
         ((night.first, night.kept_of_first), (night.second, night.kept))
     ):
-        page = night.site(done)["backend/puone-sim/index.html"].decode()
-        linked = set(re.findall(r"run/([0-9a-f]{12})\.html", page))
+        site = night.site(done)
+        pages = "".join(
+            site[f"backend/{name}/index.html"].decode() for name in ("puone-sim", "cpu")
+        )
+        linked = set(re.findall(r"run/([0-9a-f]{12})\.html", pages))
         assert linked == {id[:12] for id in runs(kept, tmp_path / str(number))}
 
 

@@ -108,6 +108,22 @@ def test_the_gate_asks_for_the_lanes_that_are_run(workflow: str, policy: str) ->
     assert matrix["shard"] == list(range(1, matrix["of"][0] + 1))
 
 
+def test_every_public_backend_is_run_and_judged_and_kept_apart() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "nightly.yml").read_text())["jobs"]
+    matrix = jobs["foreign"]["strategy"]["matrix"]
+    assert matrix["shard"] == list(range(1, matrix["of"][0] + 1))
+    backends = {folder.name for folder in (ROOT / "ci" / "backends").iterdir()}
+    assert set(matrix["backend"]) == backends
+    lanes = yaml.safe_load((ROOT / "ci" / "gate" / "foreign.yaml").read_text())["lanes"]
+    assert {name: lane["backend"] for name, lane in lanes.items()} == {b: b for b in backends}
+    taken = [step.get("with", {}) for step in jobs["store"]["steps"]]
+    assert {
+        given["path"]: given["pattern"]
+        for given in taken
+        if str(given.get("path", "")).startswith("foreign")
+    } == {f"foreign/{backend}": f"foreign-{backend}-*" for backend in backends}
+
+
 GOOD = f"""
 name: label
 on: [push]
@@ -194,6 +210,26 @@ PLANTED = {
         "has to do with a cache",
     ),
     "caches within reach": ((("cache-mode: none\n", ""),), "can reach caches"),
+    "strangers with rights": (
+        ((STEP, "- run: make foreign"),),
+        "the code of strangers may do more than read",
+    ),
+    "strangers with a token": (
+        ((STEP, f"- run: make foreign\n      {STEP}"),),
+        "the code of strangers is given a token or a secret",
+    ),
+    "strangers with a cache": (
+        (("cache-mode: none\n", ""), (STEP, "- run: make foreign")),
+        "the code of strangers can reach caches",
+    ),
+    "strangers with the cache of the set-up": (
+        (("{target: github-tools}", "{pin: development}"), (STEP, "- run: make foreign")),
+        "the code of strangers can reach caches",
+    ),
+    "strangers that decide": (
+        ((STEP, "- run: make foreign"),),
+        "the code of strangers can make the workflow red",
+    ),
     "caches to be read": (
         (("cache-mode: none", "cache-mode: read"),),
         "can reach caches",

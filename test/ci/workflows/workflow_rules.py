@@ -61,6 +61,8 @@ CLOSURES = {
 # The tools of the checkout that a step is in, by their path: nothing of it is installed.
 TOOL = "python -m torch_backend_ci"
 SOURCES = "ci/src:conformance/src"
+# This installs and runs the code of strangers.
+OF_STRANGERS = "make foreign"
 # One command, nothing behind it, no shell in its words.
 COMMAND = re.compile(
     rf"(make|{TOOL}|mkdir -p)"
@@ -218,6 +220,21 @@ def caches_are_out_of_reach(job: Job) -> Iterator[str]:
         yield "a job with rights, of a release or sent from elsewhere can reach caches"
 
 
+def strangers_are_alone(job: Job) -> Iterator[str]:
+    """They may read what anybody may, leave nothing to other jobs, and fail as they like."""
+    if not any(line.startswith(OF_STRANGERS) for step in job.steps for line in _lines(step)):
+        return
+    if job.permissions != {"contents": "read"}:
+        yield "the code of strangers may do more than read"
+    if "github.token" in str(job.content) or _secrets(job.content):
+        yield "the code of strangers is given a token or a secret"
+    taken = (step.get("with", {}) for step in job.steps if step.get("uses") == SET_UP)
+    if job.cache_mode != "none" or any(given.get("cache") is not False for given in taken):
+        yield "the code of strangers can reach caches"
+    if job.content.get("continue-on-error") is not True:
+        yield "the code of strangers can make the workflow red"
+
+
 def tools_are_few_and_hashed(job: Job) -> Iterator[str]:
     for step in job.steps if job.trusted else ():
         target = step.get("with", {}).get("target")
@@ -294,6 +311,7 @@ OF_JOBS: tuple[Callable[[Job], Iterator[str]], ...] = (
     no_untrusted_checkout,
     no_foreign_caches,
     caches_are_out_of_reach,
+    strangers_are_alone,
     tools_are_few_and_hashed,
     tools_are_those_of_the_checkout,
     proposals_have_no_rights,
