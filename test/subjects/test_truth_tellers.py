@@ -33,7 +33,7 @@ class Subject:
 
 SUBJECTS = {
     "abacus": Subject(
-        "registration/s* device/* view/* func/vmap* opinfo/inplace:a*",
+        "registration/s* device/* view/* func/vmap* opinfo/inplace:a* operator/attention_f*",
         300,
         "streams events generator pinned_memory storage_allocation storage_resize autocast",
     ),
