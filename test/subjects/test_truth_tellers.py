@@ -33,7 +33,8 @@ class Subject:
 
 SUBJECTS = {
     "abacus": Subject(
-        "registration/s* device/* view/* func/vmap* opinfo/inplace:a* operator/attention_f*",
+        "registration/s* device/* view/* func/vmap* opinfo/inplace:a* opinfo/gradgrad:a*"
+        " operator/attention_f*",
         300,
         "streams events generator pinned_memory storage_allocation storage_resize autocast",
     ),
@@ -64,15 +65,11 @@ SUBJECTS = {
         "view/* factory/* opinfo/inplace:a* opinfo/out:a*", 500, "storages addresses"
     ),
     "plain_module": Subject(
-        "generator/* event/* stream/d* thread/f* error/* registration/s* opinfo/forward:*noulli*",
+        "generator/* event/* stream/d* thread/f* error/* registration/s* opinfo/forward:bern*",
         500,
         "synchronize",
     ),
-    "uncounted": Subject(
-        "opinfo/forward:a* opinfo/gradient:a* opinfo/gradgrad:a* operator/out:*",
-        150,
-        "fallback_counter",
-    ),
+    "uncounted": Subject("opinfo/forward:a* operator/out:*", 50, "fallback_counter"),
     "threaded": Subject("registration/import* serialization/sharing*", 10, "fork"),
 }
 
