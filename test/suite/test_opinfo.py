@@ -16,6 +16,7 @@ from unittest import mock
 import pytest
 import torch
 from torch.testing._internal.opinfo.core import SampleInput
+from torch.testing._utils import wrapper_set_seed
 
 from torch_conformance.authoring.device import Device
 from torch_conformance.opinfo import database, layouts, policy, randomness, repro, truth
@@ -143,6 +144,9 @@ def test_entries_of_random_operators_leave_the_devices_state_alone(
     first, second = (op.op(torch.full((64,), 0.5)) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(torch.get_rng_state(), before)
+    # What users call is as it was: torch.library.opcheck keeps that state.
+    with pytest.raises(ZeroDivisionError):
+        wrapper_set_seed(torch.sin, torch.ones(2))
 
 
 def nothing(*args: Any, **kwargs: Any) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
@@ -51,11 +51,11 @@ def _database(module: str, name: str) -> list[Any]:
 
 
 def _imported(version: str, module: str, name: str) -> list[Any]:
-    import torch.testing._utils
-
     def found() -> list[Any]:
-        entries: list[Any] = getattr(import_module(f"torch.testing._internal.{module}"), name)
-        torch.testing._utils.freeze_rng_state = _keeps_the_hosts_state
+        database: Any = import_module(f"torch.testing._internal.{module}")
+        if module == _OPERATORS:
+            database.wrapper_set_seed = _seeded
+        entries: list[Any] = getattr(database, name)
         return entries
 
     # Before 2.13 the import wants more of it, and cannot be tried a second time.
@@ -68,17 +68,18 @@ def _imported(version: str, module: str, name: str) -> list[Any]:
     return found()
 
 
-@contextmanager
-def _keeps_the_hosts_state() -> Iterator[None]:
-    """As the function of this place, without the state of the device, which nothing here needs.
+def _seeded(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """As upstream's wrapper_set_seed, which calls the operator of random entries with a fixed seed.
 
-    Entries of random operators use it. They would all fail for want of torch.<type>.get_rng_state.
+    That one keeps the state of the device, too. Nothing here needs it, and for want of
+    torch.<type>.get_rng_state all these operators would fail.
     """
     import torch
 
     state = torch.get_rng_state()
     try:
-        yield
+        torch.manual_seed(42)
+        return op(*args, **kwargs)
     finally:
         torch.set_rng_state(state)
 
