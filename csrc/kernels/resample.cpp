@@ -131,14 +131,12 @@ class Cubic {
 
   template <class F>
   PUONE_FN void forSources(int64_t at, const F& f) const {
-    if (last_ + 1 == result_) return f(at, W(1));
     const Place place = placeOf(at);
     for (int k = 0; k < 4; ++k) f(clamped(place.index - 1 + k), weight(place, k));
   }
 
   template <class F>
   PUONE_FN void forUsers(int64_t i, const F& f) const {
-    if (last_ + 1 == result_) return f(i, W(1));
     int64_t at = scale_ > W(0) ? static_cast<int64_t>(static_cast<W>(i) / scale_) : 0;
     if (at > result_) at = result_;
     while (at > 0 && clamped(placeOf(at - 1).index + 2) >= i) --at;

@@ -144,7 +144,7 @@ struct Gamma {
   explicit Gamma(const Parameters& p) : low(p.get<T>(0)) {}
 
   PUONE_FN T operator()(Drawer drawer, T shape) const {
-    if (shape == 0) return 0;
+    if (shape == 0) return low;
     // A shape below 1 is increased by 1; a power of a uniform number corrects for that.
     T scale = 1;
     if (shape < 1) {

@@ -183,6 +183,44 @@ def test_operands_of_different_types_or_devices_are_refused() -> None:
         conv2d(x, w)
 
 
+@pytest.mark.parametrize("transposed", [False, True], ids=["plain", "transposed"])
+def test_what_has_no_size_or_no_step_is_refused(transposed: bool) -> None:
+    convolve = torch.conv_transpose2d if transposed else torch.conv2d
+    x, w = torch.ones(1, 3, 4, 4, device="puone"), torch.ones(3, 3, 0, 3, device="puone")
+    with pytest.raises(RuntimeError, match="kernel size should be greater than zero"):
+        convolve(x, w)
+    with pytest.raises(RuntimeError, match="non-positive dilation is not supported"):
+        convolve(x, torch.ones(3, 3, 2, 2, device="puone"), dilation=0)
+
+
+def test_a_transposed_convolution_without_positions_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="Output size is too small"):
+        torch.conv_transpose2d(
+            torch.ones(1, 1, 1, 4, device="puone"),
+            torch.ones(1, 1, 1, 1, device="puone"),
+            padding=1,
+        )
+
+
+def test_steps_beyond_the_source_take_no_time() -> None:
+    """One launch for each remainder modulo the steps would be ten billion."""
+    x = torch.ones(1, 1, 4, 4, device="puone", requires_grad=True)
+    conv2d(x, torch.ones(1, 1, 2, 2, device="puone"), stride=10**5).sum().backward()
+    assert x.grad is not None
+    assert x.grad.cpu()[0, 0].tolist() == [[1, 1, 0, 0], [1, 1, 0, 0], [0] * 4, [0] * 4]
+
+
+@pytest.mark.parametrize("dilation", [2**17, 3_100_000_000, 2**61])
+def test_taps_that_are_far_apart_meet_only_padding(dilation: int) -> None:
+    """Sizes of what a tile's windows reach would overflow."""
+    x, w = torch.ones(1, 2, 4, 4, device="puone"), torch.ones(2, 1, 2, 2, device="puone")
+    w.requires_grad_()
+    y = conv2d(x, w, padding=dilation // 2, dilation=dilation, groups=2)
+    y.sum().backward()
+    assert w.grad is not None
+    assert y.shape == x.shape and not y.any() and not w.grad.any()
+
+
 PROGRAM = """
 import torch
 import torch_puone as puone

@@ -69,8 +69,8 @@ void launchToNarrow(puone_convolution_args& args, const Tensor& narrow, const Te
 // The transposed one: position w of the wide tensor looks at position p of the narrow one through
 // tap t if w = p * stride - padding + t * dilation. So positions with the same remainder modulo the
 // stride look through the same taps, an arithmetic progression of them: for each remainder there is
-// a plain convolution. Returns whether this dimension has such positions.
-bool takePhase(puone_convolution_args& args, int d, int64_t remainder, const Tensor& wide) {
+// a plain convolution.
+void takePhase(puone_convolution_args& args, int d, int64_t remainder, const Tensor& wide) {
   puone_window& window = args.window;
   const int64_t stride = window.position_step[d];
   const int64_t dilation = window.tap_step[d];
@@ -91,19 +91,23 @@ bool takePhase(puone_convolution_args& args, int d, int64_t remainder, const Ten
   args.out =
       static_cast<char*>(args.out) + remainder * args.out_position_strides[d] * wide.itemsize();
   args.out_position_strides[d] *= stride;
-  return window.positions[d] > 0;
 }
 
 void launchToWide(const puone_convolution_args& all, const Tensor& wide) {
-  const auto& strides = all.window.position_step;
-  for (int64_t i = 0; i < strides[0] * strides[1] * strides[2]; ++i) {
+  // A remainder has positions if it is less than the size.
+  int64_t remainders_of[3];
+  for (int d = 0; d < 3; ++d) {
+    remainders_of[d] = std::min(all.window.position_step[d], all.window.source[d]);
+  }
+  for (int64_t i = 0; i < remainders_of[0] * remainders_of[1] * remainders_of[2]; ++i) {
     puone_convolution_args args = all;
     alignRight(args.out_position_strides, wide.strides().slice(2), 0);
     const int64_t remainders[3] = {
-        i / (strides[1] * strides[2]), i / strides[2] % strides[1], i % strides[2]};
-    bool any = true;
-    for (int d = 0; d < 3; ++d) any = takePhase(args, d, remainders[d], wide) && any;
-    if (any) launchKernel(kernel::convolution, args, getCurrentStream(wide.device().index()));
+        i / (remainders_of[1] * remainders_of[2]),
+        i / remainders_of[2] % remainders_of[1],
+        i % remainders_of[2]};
+    for (int d = 0; d < 3; ++d) takePhase(args, d, remainders[d], wide);
+    launchKernel(kernel::convolution, args, getCurrentStream(wide.device().index()));
   }
 }
 
@@ -172,11 +176,26 @@ std::vector<int64_t> resultSizes(
     int64_t groups) {
   std::vector<int64_t> sizes{input.size(0), transposed ? weight.size(1) * groups : weight.size(0)};
   for (size_t d = 0; d + 2 < static_cast<size_t>(input.dim()); ++d) {
+    TORCH_CHECK(
+        spatial(weight)[d] > 0,
+        "kernel size should be greater than zero, but the weight has the sizes ",
+        weight.sizes());
+    TORCH_CHECK(
+        steps.dilation[d] > 0,
+        "non-positive dilation is not supported, but it is ",
+        IntArrayRef(steps.dilation));
     const int64_t in = spatial(input)[d];
     const int64_t reach = steps.dilation[d] * (spatial(weight)[d] - 1) - 2 * steps.padding[d];
     sizes.push_back(
         transposed ? (in - 1) * steps.stride[d] + reach + output_padding[d] + 1
                    : (in - reach - 1) / steps.stride[d] + 1);
+    TORCH_CHECK(
+        sizes.back() > 0,
+        "an input of the sizes ",
+        input.sizes(),
+        " would give a result of ",
+        sizes.back(),
+        " positions: Output size is too small");
   }
   return sizes;
 }

@@ -65,14 +65,17 @@ void launch(
   output.copyBack();
 }
 
-// Source elements per result element. A scale that the caller gave counts more than the sizes.
+// Source elements per result element. A scale that the caller gave counts more than the sizes, except
+// where PyTorch's nearest_idx() (aten/src/ATen/native/UpSample.h) goes by the sizes alone.
 double sourceScale(const puone_resample_axis& axis, puone_resample_mode mode, const Scale& scale) {
   if (mode == PUONE_RESAMPLE_LINEAR_CORNERS || mode == PUONE_RESAMPLE_CUBIC_CORNERS) {
     return axis.result > 1
                ? static_cast<double>(axis.source - 1) / static_cast<double>(axis.result - 1)
                : 0.0;
   }
-  if (scale && *scale > 0) return 1.0 / *scale;
+  const bool by_sizes = mode == PUONE_RESAMPLE_NEAREST &&
+                        (axis.result == axis.source || axis.result == 2 * axis.source);
+  if (scale && *scale > 0 && !by_sizes) return 1.0 / *scale;
   return static_cast<double>(axis.source) / static_cast<double>(axis.result);
 }
 

@@ -31,15 +31,24 @@ Parallel::Loop::Loop(int64_t n, int64_t grain, size_t threads, Body b, const voi
   }
 }
 
-void Parallel::Loop::runChunks(size_t own) {
-  for (size_t i = 0; i < shares.size(); ++i) {
-    Share& share = shares[(own + i) % shares.size()];
-    for (;;) {
-      const int64_t begin = share.next.fetch_add(chunk, std::memory_order_relaxed);
-      if (begin >= share.end) break;
-      body(context, begin, std::min(share.end, begin + chunk));
+void Parallel::Loop::runChunks(size_t own) noexcept {
+  try {
+    for (size_t i = 0; i < shares.size(); ++i) {
+      Share& share = shares[(own + i) % shares.size()];
+      for (;;) {
+        const int64_t begin = share.next.fetch_add(chunk, std::memory_order_relaxed);
+        if (begin >= share.end) break;
+        body(context, begin, std::min(share.end, begin + chunk));
+      }
     }
+  } catch (...) {
+    stop();
   }
+}
+
+void Parallel::Loop::stop() noexcept {
+  if (!stopped.exchange(true)) error = std::current_exception();
+  for (Share& share : shares) share.next.store(share.end, std::memory_order_relaxed);
 }
 
 void Parallel::Loop::help(size_t own) {
@@ -74,9 +83,11 @@ void Parallel::run(int64_t n, int64_t grain, Body body, const void* context) {
   spread_.store(false, std::memory_order_relaxed);
   lock.unlock();
   const auto left = [this] { return inside_.load(std::memory_order_acquire) == 0; };
-  if (spinUntil(kSpin, left)) return;
-  lock.lock();
-  helpers_left_.wait(lock, left);
+  if (!spinUntil(kSpin, left)) {
+    lock.lock();
+    helpers_left_.wait(lock, left);
+  }
+  if (loop.error) std::rethrow_exception(loop.error);
 }
 
 void Parallel::startHelpers() {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -23,7 +24,8 @@ class Parallel {
 
   /// Calls body(context, begin, end) for disjoint ranges that cover [0, n), on the calling thread
   /// and on idle helpers. One loop is spread at a time; another one runs only on its caller
-  /// meanwhile, because the cores are busy anyway. `body` must not throw.
+  /// meanwhile, because the cores are busy anyway. What `body` throws first is thrown here, once no
+  /// thread is in it any more; chunks that were not begun by then are left out.
   void run(int64_t n, int64_t grain, Body body, const void* context);
 
   /// For a waiting thread: whether there is a loop that it has not joined yet, and joining that
@@ -52,15 +54,19 @@ class Parallel {
   struct Loop {
     Loop(int64_t n, int64_t grain, size_t threads, Body body, const void* context);
     /// A thread has the same share in every loop, so that its caches stay useful.
-    void runChunks(size_t own);
+    void runChunks(size_t own) noexcept;
     /// runChunks() on another thread than the loop's caller, under the name of its work.
     void help(size_t own);
+    /// Keeps the first exception of a body, the one in flight, and leaves no chunk to begin.
+    void stop() noexcept;
 
     std::vector<Share> shares;
     int64_t chunk;
     const Body body;
     const void* const context;
     const char* const work; // for the message about a segmentation fault in a helper
+    std::atomic<bool> stopped{false};
+    std::exception_ptr error; // set by the thread that set `stopped`
   };
 
   void startHelpers();

@@ -33,13 +33,15 @@ struct PositionTile {
 /// step and a shift in that phase.
 class Phases {
  public:
+  static constexpr int64_t kMostShift = 1 << 17; // further ones are the same to isSmall()
+
   Phases(const puone_window& window, int d)
       : step_(window.position_step[d]),
         tap_step_(window.tap_step[d]),
         lowest(std::min<int64_t>(0, (window.taps[d] - 1) * tap_step_)),
         reach(std::max<int64_t>(0, window.taps[d] - 1) * std::abs(tap_step_)),
         count(std::min(step_, reach + 1)),
-        most_shift(reach / step_) {}
+        most_shift(std::min(reach / step_, kMostShift)) {}
 
   int64_t phase(int64_t tap) const {
     return (tap * tap_step_ - lowest) % step_;
@@ -80,7 +82,7 @@ class PhasePlanes {
                 1,
                 std::max<int64_t>(1, window.positions[1]))),
         plane_size((rows + y.most_shift) * pitch),
-        size(count * plane_size),
+        size(std::min(count, kMost + 1) * plane_size),
         tile_rows((window.positions[1] + rows - 1) / rows),
         tile_columns((window.positions[2] + columns - 1) / columns),
         tiles(window.positions[0] * tile_rows * tile_columns) {}
