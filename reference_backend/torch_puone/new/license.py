@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-import types
+from collections.abc import Callable
 
-canonicalize: types.FunctionType | None
+canonicalize: Callable[[str], str] | None
 try:
     from packaging.licenses import canonicalize_license_expression as canonicalize
 except ImportError:  # it has the list of licences; without it the form alone is checked
