@@ -7,7 +7,8 @@
 
 In a checkout the pieces are inserted where they belong: a row in csrc/aten/operators.yaml, a row in
 csrc/hal/kernels.yaml with what is generated from it, a functor in csrc/kernels and a test in
-test/aten. Elsewhere they are printed. Only structured operators that compute each element of the
+test/aten. Elsewhere they are printed, or written by --out DIR, also where a repository has no
+csrc/kernels. Only structured operators that compute each element of the
 result of one element of each operand have a skeleton. The operands are called x, or a and b, or
 as in the schema; scalars as in the schema.
 
