@@ -7,6 +7,8 @@ import ctypes
 import json
 import math
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import synthetic
 import torch
 from torchgen.model import NativeFunctionsGroup
 
+from torch_puone.new_op import __main__ as new_op
 from torch_puone.new_op import checkout, operators, todo
 from torch_puone.new_op.__main__ import main
 
@@ -245,6 +248,65 @@ def test_what_has_no_skeleton_is_refused_with_the_reason(
     capsys: pytest.CaptureFixture[str], operator: str, said: str
 ) -> None:
     assert said in refused(capsys, operator, "--root", str(ROOT), "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("",), "error: give the name of an operator"),
+        (("aten::",), "error: give the name of an operator"),
+        (("aten::nosuch",), "error: aten has no operator nosuch\n"),
+        (("special_i1", "--like", "mm"), "error: --like mm: mm is not a structured function"),
+        (("special_i1", "--root", "/nonexist"), "error: --root /nonexist is not a directory\n"),
+        (("--missing", "nosuch.json"), "error: --missing nosuch.json is not a file\n"),
+    ],
+)
+def test_the_reason_names_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    options = () if "--root" in arguments else ("--root", str(ROOT))
+    assert refused(capsys, *arguments, *options).startswith(said)
+
+
+def test_a_declared_kernel_without_a_row_is_refused_with_what_to_write(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a repository that torch_puone.new made: it has the contract, and other kernels."""
+    table = copy / checkout.TABLE
+    lines = table.read_text().splitlines(keepends=True)
+    table.write_text("".join(line for line in lines if "{func: addcmul.out," not in line))
+    (copy / "csrc/kernels/ternary.cpp").unlink()
+    said = refused(capsys, "addcmul", "--root", str(copy))
+    assert "declares the kernel addcmul already" in said
+    assert "write the kernel in csrc/drivers/host/kernels.cpp" in said
+    assert "- {func: addcmul.out, class: WithScalars, kernel: addcmul," in said
+    assert "under `pointwise/ternary.cpp:` in csrc/aten/operators.yaml" in said
+    special = copy / "csrc/kernels/special.cpp"
+    special.unlink()
+    assert "--out DIR writes the pieces" in refused(capsys, "special_i1", "--root", str(copy))
+
+
+EXAMPLE = re.compile(r"python -m torch_puone\.new_op (aten::[a-z]\w+[^`\n]*)")
+
+
+def examples() -> list[str]:
+    """The commands that --help and the documents show, without those that stand for others."""
+    files = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    texts = [str(new_op.__doc__), *(file.read_text(encoding="utf-8") for file in files)]
+    return sorted({found for text in texts for found in EXAMPLE.findall(text)})
+
+
+@pytest.mark.parametrize("example", examples())
+def test_an_example_works_in_this_checkout(
+    example: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [each for each in shlex.split(example) if each != "--dry-run"]
+    assert main([*arguments, "--root", str(ROOT), "--dry-run"]) == 0, capsys.readouterr().err
+    assert "+++ b/csrc/aten/operators.yaml" in capsys.readouterr().out
+
+
+def test_there_are_examples_in_the_help_and_in_the_documents() -> None:
+    assert len(examples()) >= 2
 
 
 def test_a_model_must_be_a_row_with_one_kernel_and_types(

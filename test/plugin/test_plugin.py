@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -330,3 +333,21 @@ def test_the_race_of_the_example_is_found_and_its_twin_passes(tmp_path: Path) ->
     assert "nothing orders these accesses to the same memory" in report
     assert "memory is reused while it is in use" in report
     assert "wait_stream()" in report and "record_stream()" in report
+
+
+def test_the_example_runs_in_a_clone_that_is_not_built(tmp_path: Path) -> None:
+    """With the package that is installed: that of the clone around it has no extension."""
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "examples/testing", tmp_path / "examples/testing")
+    package = tmp_path / "reference_backend/torch_puone/__init__.py"
+    package.parent.mkdir(parents=True)
+    package.write_text("raise ImportError('not built')\n")
+    command = [sys.executable, "-m", "pytest", "examples/testing", "--puone-schedules=0", "-k"]
+    done = subprocess.run(
+        [*command, "right", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr

@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from scaffolding import ROOT, TOOL, contents, new, written
 
-from torch_puone.new import edits, sources
+from torch_puone.new import edits, license, sources
+from torch_puone.new import names as names_of_a_backend
 from torch_puone.new.names import BadName, check_name
 
 OPTIONS = [
@@ -203,9 +205,14 @@ BAD = {
     "lambda": "keyword",
     "torch": "library or namespace",
     "puone": "made from",
-    "stream": "the sources use stream",
-    "sanitizer": "the sources use sanitizer",
-    "": "lower-case letters",
+    "stream": "the sources that yours are made from use stream",
+    "sanitizer": "the sources that yours are made from use sanitizer",
+    "host": "sources that yours are made from use host for something else",
+    "": "no letters",
+    " ": "no letters",
+    "my chip": "white space",
+    "nn": "PyTorch has torch.nn for something else",
+    "train": "has an attribute of this name",
 }
 
 
@@ -223,6 +230,20 @@ def test_a_name_that_can_be_a_device_is_taken(name: str, identifiers: set[str]) 
 def test_another_name_is_refused_with_the_reason(name: str, identifiers: set[str]) -> None:
     with pytest.raises(BadName, match=BAD[name]):
         check_name(name, identifiers)
+
+
+@pytest.mark.parametrize("owner", [torch, torch.Tensor, torch.nn.Module, torch.UntypedStorage])
+def test_what_the_installed_torch_has_is_refused_without_torch(owner: object) -> None:
+    """`torch._register_device_module` and the methods of a device would raise for these."""
+    names = {name for name in dir(owner) if re.fullmatch("[a-z]+(_[a-z]+)*", name)}
+    free = {name for name in names if not names_of_a_backend._reason_against(name)}
+    assert len(names) > 30 and free == set()
+
+
+def test_what_a_newer_torch_has_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "mychip", object(), raising=False)
+    with pytest.raises(BadName, match=re.escape(f"PyTorch {torch.__version__} has torch.mychip")):
+        check_name("mychip", [])
 
 
 def test_a_bad_name_writes_nothing_and_is_one_line(tmp_path: Path) -> None:
@@ -260,6 +281,50 @@ def test_an_empty_directory_and_one_that_is_not_there_are_taken(tmp_path: Path) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "empty"]
 
 
+def test_the_directory_that_one_is_in_and_one_with_a_git_repository_are_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("mine")
+    written(Path("."))
+    assert (tmp_path / ".git" / "HEAD").read_text() == "mine"
+    assert (tmp_path / "CMakeLists.txt").is_file() and not list(tmp_path.glob(".new-*"))
+
+
+def test_a_link_to_an_empty_directory_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    written(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real/CMakeLists.txt").is_file()
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        ("", "--out is empty"),
+        ("nothing", "nothing is a link to nowhere, which is not there"),
+        ("file/x", "file, in which x would be, is not a directory"),
+        ("/proc/x", "/proc/x cannot be written: No such file or directory"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_one_line(
+    out: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nothing").symlink_to("nowhere")
+    (tmp_path / "file").touch()
+    done = new("mychip", "--out", out)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("error: ") and reason in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "nothing"}
+
+
+def test_the_command_to_go_on_with_can_be_copied(tmp_path: Path) -> None:
+    done = new("mychip", "--out", tmp_path / "my chip")
+    assert f"  cd '{tmp_path}/my chip' && make build\n" in done.stdout
+
+
 def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
     tool = tmp_path / "checkout" / TOOL.relative_to(ROOT)
     shutil.copytree(TOOL, tool, ignore=shutil.ignore_patterns("__pycache__"))
@@ -277,6 +342,30 @@ def test_what_fails_half_way_leaves_nothing(tmp_path: Path) -> None:
 def test_a_licence_that_is_no_spdx_expression_is_refused(license: str, tmp_path: Path) -> None:
     done = new("mychip", "--out", tmp_path / "x", "--license", license)
     assert done.returncode == 2 and "SPDX expression" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "spelled"),
+    [
+        ("mit", "MIT"),
+        ("apache-2.0 or mit", "Apache-2.0 OR MIT"),
+        ("LicenseRef-Proprietary", "LicenseRef-Proprietary"),
+    ],
+)
+def test_a_licence_is_spelled_as_spdx_does(given: str, spelled: str) -> None:
+    assert license.expression(given) == spelled
+
+
+@pytest.mark.parametrize("given", ["Apache2", "Proprietary"])
+def test_a_licence_that_spdx_does_not_know_is_refused_with_a_hint(given: str) -> None:
+    with pytest.raises(license.BadLicense, match="LicenseRef-Proprietary"):
+        license.expression(given)
+
+
+def test_a_choice_of_licences_stands_in_parentheses(tmp_path: Path) -> None:
+    directory = written(tmp_path / "x", "--license", "Apache-2.0 OR MIT")
+    text = (directory / "pyproject.toml").read_text()
+    assert 'license = "(Apache-2.0 OR MIT) AND BSD-3-Clause"' in text
 
 
 def test_help_teaches() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from pathlib import Path
 
 from . import edits, sources
+from .license import BadLicense, expression
 from .names import BadName, check_name
 from .write import BSD, Backend, TargetError, write
 
@@ -29,7 +31,6 @@ MYCHIP_... and the process group mychip_ccl.
 What is left out cannot be added later by this command: it writes new repositories only.
 Exit codes: 0 written, 2 a name, an option or a directory that cannot be used.
 """
-LICENSE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]*(?: (?:AND|OR|WITH) [A-Za-z0-9][A-Za-z0-9.+-]*)*")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -37,18 +38,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     without = [part for part in edits.OPTIONAL if getattr(options, f"without_{part.name}")]
-    directory = options.out or Path(f"torch-{options.name}")
     try:
         check_name(options.name, sources.identifiers(sources.root()))
-        if LICENSE.fullmatch(options.license) is None:
-            raise BadName(f"{options.license!r} is not an SPDX expression, such as Apache-2.0")
-        backend = Backend(options.name, options.license, without)
+        if options.out == "":
+            raise TargetError("--out is empty; give a directory, such as torch-mychip")
+        directory = Path(options.out or f"torch-{options.name}")
+        backend = Backend(options.name, expression(options.license), without)
         written = write(backend, directory, _version())
-    except (BadName, TargetError, OSError) as error:
+    except (BadName, BadLicense, TargetError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"wrote {len(written)} files into {directory}; next, as its README.md says:")
-    print(f"  cd {directory} && make build")
+    print(f"  cd {shlex.quote(str(directory))} && make build")
     return 0
 
 
@@ -61,7 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", help="of the device: lower-case letters, which PyTorch reads alone")
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="a new or an empty directory (default: torch-NAME)"
+        "--out",
+        metavar="DIR",
+        help="a new or an empty directory, which may have a .git (default: torch-NAME)",
     )
     parser.add_argument(
         "--license",
@@ -70,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         help=f"of what you add (default: {BSD}, which the sources keep in any case)",
     )
     for part in edits.OPTIONAL:
-        parser.add_argument(f"--without-{part.name}", action="store_true", help=f"no {part.what}")
+        parser.add_argument(
+            f"--without-{part.name}", action="store_true", help=f"without {part.what}"
+        )
     parser.add_argument("--version", action="version", version=f"torch-puone {_version()}")
     return parser
 

@@ -216,7 +216,7 @@ GRACE = timedelta(seconds=2)
 
 COMPILE = Part(
     "compile",
-    "torch.compile, and C++ extensions with kernels",
+    "torch.compile and C++ extensions with kernels",
     files=(
         "csrc/extension/*",
         "csrc/bindings/module_kernel.cpp",

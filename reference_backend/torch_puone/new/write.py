@@ -34,13 +34,23 @@ class Backend:
 def write(backend: Backend, directory: Path, version: str) -> list[str]:
     """Write the repository into `directory` and return its files, sorted.
 
-    The directory must be empty or not be there; else TargetError is raised and nothing changes.
+    The directory must be empty, but for .git, or not be there. If it is not, or cannot be written,
+    TargetError is raised and nothing changes.
     `version` is that of this project, for the note of where the sources are from. The files are
-    written beside the directory and moved there in one step, so that there is all or nothing.
+    written beside their place and moved there at the end, so that there is all or nothing.
     """
     _check_target(directory)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{directory.name}-", dir=directory.parent))
+    try:
+        return _write(backend, directory, version)
+    except OSError as error:
+        raise TargetError(f"{directory} cannot be written: {error.strerror}") from error
+
+
+def _write(backend: Backend, directory: Path, version: str) -> list[str]:
+    is_there = directory.is_dir()
+    place = directory if is_there else directory.parent
+    place.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=".new-", dir=place))
     try:
         written = []
         for path, text in _files(backend, version):
@@ -48,19 +58,46 @@ def write(backend: Backend, directory: Path, version: str) -> list[str]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(text, encoding="utf-8")
             written.append(path)
-        beside.chmod(0o777 & ~_umask())
-        beside.replace(directory)
+        if is_there:
+            _move_into(directory, beside)
+        else:
+            beside.chmod(0o777 & ~_umask())
+            beside.replace(directory)
     except BaseException:
         shutil.rmtree(beside)
         raise
     return sorted(written)
 
 
+def _move_into(directory: Path, beside: Path) -> None:
+    """Move all that is in `beside` into the directory around it, or nothing."""
+    moved: list[Path] = []
+    try:
+        for path in sorted(beside.iterdir()):
+            moved.append(path.rename(directory / path.name))
+        beside.rmdir()
+    except BaseException:
+        for path in moved:
+            path.rename(beside / path.name)
+        raise
+
+
 def _check_target(directory: Path) -> None:
-    if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-        raise TargetError(f"{directory} is there and is not a directory")
-    if directory.is_dir() and any(directory.iterdir()):
-        raise TargetError(f"{directory} is not empty; nothing was written")
+    try:
+        if directory.is_symlink() and not directory.exists():
+            raise TargetError(
+                f"{directory} is a link to {directory.readlink()}, which is not there"
+            )
+        if directory.exists() and not directory.is_dir():
+            raise TargetError(f"{directory} is there and is not a directory")
+        if directory.is_dir() and any(path.name != ".git" for path in directory.iterdir()):
+            raise TargetError(f"{directory} is not empty; nothing was written")
+        # The nearest directory above that is there: what lies below is made.
+        above = next(parent for parent in directory.absolute().parents if parent.exists())
+    except OSError as error:
+        raise TargetError(f"{directory} cannot be written: {error.strerror}") from error
+    if not above.is_dir():
+        raise TargetError(f"{above}, in which {directory.name} would be, is not a directory")
 
 
 def _umask() -> int:

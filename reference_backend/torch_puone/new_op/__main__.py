@@ -2,12 +2,13 @@
 """Write the first text of an operator: its rows, its kernel and its test.
 
     python -m torch_puone.new_op aten::special_i1 --dry-run
-    python -m torch_puone.new_op aten::hypot --like atan2 --formula 'hypot(a, b)'
+    python -m torch_puone.new_op aten::special_chebyshev_polynomial_t --like atan2 --dry-run
     python -m torch_puone.new_op --missing build/conformance/mychip.json
 
 In a checkout the pieces are inserted where they belong: a row in csrc/aten/operators.yaml, a row in
 csrc/hal/kernels.yaml with what is generated from it, a functor in csrc/kernels and a test in
-test/aten. Elsewhere they are printed. Only structured operators that compute each element of the
+test/aten. Elsewhere they are printed, or written by --out DIR, also where a repository has no
+csrc/kernels. Only structured operators that compute each element of the
 result of one element of each operand have a skeleton. The operands are called x, or a and b, or
 as in the schema; scalars as in the schema.
 
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("operator", nargs="?", help="such as aten::addcmul, with its overload if it has several")
+    add("operator", nargs="?", help="such as aten::special_i1, with its overload if it has several")
     add("--like", metavar="OPERATOR", help="put it beside this one, in the same sources")
     add("--formula", metavar="C++", help="the result; without it the kernel does not compile yet")
     add("--computes", metavar="TEXT", help="the same in words, for csrc/hal/kernels.yaml")
@@ -68,7 +69,8 @@ def _checkout(options: argparse.Namespace) -> Checkout | None:
         return Checkout.around(Path.cwd())
     found = Checkout.around(options.root.resolve())
     if found is None:
-        raise SkeletonError(f"{options.root} is not in a checkout")
+        why = "is not in a checkout" if options.root.is_dir() else "is not a directory"
+        raise SkeletonError(f"--root {options.root} {why}")
     return found
 
 
@@ -102,7 +104,10 @@ def _model(options: argparse.Namespace, operator: Operator, checkout: Checkout |
     if options.like is not None:
         if checkout is None:
             raise SkeletonError("--like takes a row of a checkout, and this is none")
-        return checkout.model(find(options.like))
+        try:
+            return checkout.model(find(options.like))
+        except SkeletonError as error:
+            raise SkeletonError(f"--like {options.like}: {error}") from None
     number = len(operator.tensors)
     special = operator.base.startswith("special_") and number < 3
     source = "special" if special else {1: "unary_simple", 2: "binary"}.get(number, "ternary")

@@ -106,8 +106,13 @@ class Checkout:
             line = self.text(TABLE).partition(f"func: {operator.name},")[0].count("\n") + 1
             raise SkeletonError(f"{TABLE}:{line} has a row for {operator.name} already")
         if skeleton.kernel_name in self._families:
-            raise SkeletonError(f"{CONTRACT} has a kernel {skeleton.kernel_name} already")
+            raise SkeletonError(self._only_the_row(skeleton, source))
         kernels = f"csrc/kernels/{family}.cpp"
+        if not (self.root / kernels).is_file():
+            raise SkeletonError(
+                f"{kernels} does not exist in {self.root}, as in repositories whose drivers have "
+                "kernels of their own: --out DIR writes the pieces, to be inserted by hand"
+            )
         test = f"test/aten/test_{skeleton.kernel_name}.py"
         if (self.root / test).exists():
             raise SkeletonError(f"{test} exists already")
@@ -123,6 +128,18 @@ class Checkout:
             path = f"csrc/aten/{source}"
             changes[path] = _with_class(self.text(path), skeleton, path)
         return Plan(self, changes | self._checked(changes))
+
+    def _only_the_row(self, skeleton: Skeleton, source: str) -> str:
+        """What to do by hand where the contract declares the kernel and no row launches it."""
+        name = skeleton.kernel_name
+        family = f"csrc/kernels/{self._families[name]}.cpp"
+        host = "csrc/drivers/host/kernels.cpp"
+        kernel = family if (self.root / family).is_file() else host
+        return (
+            f"{CONTRACT} declares the kernel {name} already, so keep its declaration. By hand: "
+            f"write the kernel in {kernel}, unless it is there, and the row\n  - {skeleton.row}\n"
+            f"under `{source}:` in {TABLE}; make that source if csrc/aten has none"
+        )
 
     def _checked(self, changes: Mapping[str, str]) -> dict[str, str]:
         """What the generators make of the changes. Raises SkeletonError with what they refuse."""

@@ -101,6 +101,8 @@ def find(name: str) -> Operator:
     if its kernel is not a function of elements.
     """
     name = name.removeprefix("aten::")
+    if not name:
+        raise SkeletonError("give the name of an operator, such as aten::special_i1")
     table = _table()
     found = [group for group in table.groups if name in _names(group)]
     found = found or [group for group in table.groups if name in map(_base, _names(group))]
@@ -135,7 +137,7 @@ def _base(name: str) -> str:
 
 def _suggestion(name: str) -> str:
     known = {_base(each) for group in _table().groups for each in _names(group)}
-    near = difflib.get_close_matches(_base(name), sorted(known), n=3)
+    near = difflib.get_close_matches(_base(name), sorted(known), n=3, cutoff=0.75)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -23,10 +23,12 @@ def lines(report: Path, checkout: Checkout | None) -> Iterator[str]:
 
 def missing(report: Path) -> list[str]:
     """The operators that the suite's own list names. Raises SkeletonError without the suite."""
+    if not report.is_file():
+        raise SkeletonError(f"--missing {report} is not a file")
     command = [sys.executable, "-m", "torch_conformance", "next", str(report), "-n", str(_MOST)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip() or done.stdout.strip()
+        said = (done.stderr.strip() or done.stdout.strip()).removeprefix("error: ")
         raise SkeletonError(f"`python -m torch_conformance next` cannot read the report: {said}")
     found = re.findall(r"\baten::(\w+(?:\.\w+)?)", done.stdout)
     return list(dict.fromkeys(found))
