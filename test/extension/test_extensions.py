@@ -222,3 +222,49 @@ one.fill(x)
 assert x.tolist() == [1.0] * 5
 """)
     assert done.returncode == 0, done.stderr
+
+
+FAILING = r"""
+#include <new>
+struct Failing { Arguments arguments; float* y; double from; int64_t extents[1]; };
+PUONE_MODULE_MAP(failing, Failing) {
+  if (i >= int64_t(args.from)) throw std::bad_alloc();
+  args.y[i] = 1;
+}
+"""
+FAILING_HOST = """
+#include <torch/library.h>
+using namespace puone::extension;
+void fail(const at::Tensor& y, double from) {
+  static const Kernel kernel("failing");
+  kernel.map(y.numel(), {write(y), from});
+}
+TORCH_LIBRARY(failing, m) { m.def("fail(Tensor(a!) y, float from) -> ()"); }
+TORCH_LIBRARY_IMPL(failing, PrivateUse1, m) { m.impl("fail", fail); }
+"""
+
+
+def test_what_a_kernel_throws_on_any_core_is_the_error_of_its_launch(
+    python: Python, built: Path
+) -> None:
+    code = f"""
+cpp_extension.load_inline("failing", {FAILING_HOST!r}, {FAILING!r}, is_python_module=False,
+                          no_implicit_headers=True)
+y = torch.zeros(1 << 20, device="puone")
+for start in (0, 1, 1 << 19, (1 << 20) - 1):
+    for _ in range(20):
+        torch.ops.failing.fail(y, start)
+        try:
+            torch.puone.synchronize()
+        except torch.AcceleratorError as error:
+            assert "failing" in str(error), error
+        else:
+            raise SystemExit(f"nothing was raised from {{start}}")
+assert y.add_(1).sum().item() > 0
+"""
+    done = python(
+        HEADER + code,
+        timeout=300,
+        env={"PUONE_DRIVER": "sim", "PUONE_SIM_CORES": "4", "TORCH_EXTENSIONS_DIR": str(built)},
+    )
+    assert done.returncode == 0, done.stderr
