@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from . import table
+
 #: "cuda", "cuda:1", and the beginnings from which programs put one together.
 DEVICE = re.compile(r"cuda(:\d+)?")
 PREFIX = re.compile(r"cuda:(\{\w*\}|%d|%s)?")
@@ -32,6 +34,12 @@ _OTHER_CALLS = frozenset(
         *("ValueError", "setdefault", "update", "strip", "add_scalar", "endswith", "Extension"),
     }
 )
+
+
+def with_index(index: str) -> str:
+    """What a program writes for "cuda" + index, where the index reads as in an f-string."""
+    return f'f"{{{table.TYPE}}}{index}"' if index else table.TYPE
+
 
 Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
 
