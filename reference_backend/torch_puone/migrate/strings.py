@@ -44,6 +44,21 @@ def with_index(index: str) -> str:
 Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
 
 
+def index_behind(node: cst.CSTNode, parent: Parent) -> str:
+    """What a program appends to "cuda:", as `with_index` takes it."""
+    above = parent(node)
+    value: cst.CSTNode | None = None
+    if isinstance(above, cst.BinaryOperation) and above.left is node:
+        value = above.right
+    elif isinstance(above, cst.Attribute):  # "cuda:{}".format(rank)
+        above = parent(above)
+    if isinstance(value, cst.Call) and _last_name(value.func) == "str":
+        above, value = value, None
+    if isinstance(above, cst.Call) and len(above.args) == 1:
+        value = above.args[0].value
+    return f":{{{cst.Module([]).code_for_node(value)}}}" if value is not None else ":{index}"
+
+
 @dataclass(frozen=True)
 class Use:
     """A string in a place that makes it a device (or a process group backend)."""
@@ -85,6 +100,8 @@ def _use(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Use | Non
         return _argument(found, above, parent, names, chosen)
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         return _comparison(above, parent, names)
+    if names is _DEVICE_NAME and _is_among_types(child, above, parent):
+        return Use(compared=True)
     if chosen or names.search(_named_by(child, above, parent)):
         return found
     return None
@@ -127,6 +144,27 @@ def _comparison(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Us
         if _is_type(side) or names.search(cst.Module([]).code_for_node(side)):
             return Use(compared=True)
     return None
+
+
+def _is_among_types(child: cst.CSTNode, above: cst.CSTNode | None, parent: Parent) -> bool:
+    """`x.device.type in ("cuda", "cpu")`, `{"cuda": 1}[x.device.type]`, `case "cuda":`."""
+    if isinstance(above, cst.DictElement) and child is above.key:
+        table = parent(above)
+        subscript = parent(table) if table else None
+        if not isinstance(subscript, cst.Subscript) or subscript.value is not table:
+            return False
+        index = subscript.slice[0].slice
+        return isinstance(index, cst.Index) and _is_type(index.value)
+    if isinstance(above, cst.Element):
+        above = parent(above)
+        target = parent(above) if above else None
+        return isinstance(target, cst.ComparisonTarget) and bool(
+            _comparison(target, parent, _DEVICE_NAME)
+        )
+    while isinstance(above, (cst.MatchValue, cst.MatchOrElement, cst.MatchOr)):
+        above = parent(above)
+    match = parent(above) if isinstance(above, cst.MatchCase) else None
+    return isinstance(match, cst.Match) and _is_type(match.subject)
 
 
 def _is_type(node: cst.CSTNode | None) -> bool:

@@ -16,7 +16,6 @@ from .places import Edit, Place, Position
 
 #: What each file with a use of CUDA has somewhere.
 _MENTIONED = re.compile("cuda|cudnn|nccl|NCCL|CUDA|CUBLAS")
-_TYPED = f"write {table.TYPE}"
 _BY_HAND = "this works without an accelerator, where current_accelerator() is None"
 _CODE = cst.Module([]).code_for_node
 
@@ -251,7 +250,8 @@ class _Finder(cst.CSTVisitor):
         if strings.DEVICE.fullmatch(text):
             self._device(node, text)
         elif strings.PREFIX.fullmatch(text):
-            self._add(node, 'the device "cuda:..."', _TYPED)
+            index = strings.index_behind(node, self._parent)
+            self._add(node, 'the device "cuda:..."', f"write {strings.with_index(index)}")
         elif strings.GROUP_BACKEND.fullmatch(text):
             if strings.backend_use(node, self._parent):
                 self._add(node, 'the process group backend "nccl"', _GROUP_BACKEND)
@@ -264,7 +264,8 @@ class _Finder(cst.CSTVisitor):
         first = next(iter(node.parts), None)
         text = first.value if isinstance(first, cst.FormattedStringText) else ""
         if strings.PREFIX.fullmatch(text) and len(node.parts) == 2:
-            self._add(node, 'the device "cuda:..."', _TYPED)
+            index = f":{_CODE(node.parts[1])}"
+            self._add(node, 'the device "cuda:..."', f"write {strings.with_index(index)}")
         return True
 
     def _device(self, node: cst.SimpleString, text: str) -> None:
@@ -349,7 +350,9 @@ class _Finder(cst.CSTVisitor):
     def _torch(self, node: cst.CSTNode) -> str | None:
         """The name that is PyTorch at this place, and nothing else."""
         scope = self.get_metadata(meta.ScopeProvider, node, None)
-        for name in ["torch", *self._contents.aliases] if scope else []:
+        if scope is None:
+            return None
+        for name in ["torch", *self._contents.aliases]:
             found = list(scope[name])
             if found and all(
                 isinstance(one, meta.ImportAssignment) and _is_import_of_torch(one.node, name)
