@@ -6,9 +6,12 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
+import torch_puone  # noqa: F401 - the device
 from torch_puone.migrate import fix
 from torch_puone.migrate.__main__ import main
 from torch_puone.migrate.uses import uses
@@ -28,11 +31,11 @@ def fixed(code: str) -> str:
         ("torch.cuda.set_device(rank)", "torch.accelerator.set_device_index(rank)"),
         ("n = torch.cuda.device_count()", "n = torch.accelerator.device_count()"),
         ("s = torch.cuda.Stream()", "s = torch.Stream()"),
-        ("x.cuda()", f"x.to({DEVICE})"),
-        ("x.cuda( )", f"x.to( {DEVICE})"),
-        ("x.cuda(non_blocking=True)", f"x.to({DEVICE}, non_blocking=True)"),
-        ("x.cuda(1)", "x.to(1)"),
-        ("f(x.cuda()).cuda()", f"f(x.to({DEVICE})).to({DEVICE})"),
+        ("x.cuda()", f"x.to(device={DEVICE})"),
+        ("x.cuda( )", f"x.to( device={DEVICE})"),
+        ("x.cuda(non_blocking=True)", f"x.to(device={DEVICE}, non_blocking=True)"),
+        ("x.cuda(1)", "x.to(device=1)"),
+        ("f(x.cuda()).cuda()", f"f(x.to(device={DEVICE})).to(device={DEVICE})"),
         ("d = torch.device('cuda')", f"d = torch.device({TYPE})"),
         ("x.to('cuda:1')", f'x.to(f"{{{TYPE}}}:1")'),
         ("torch.ones(2, device='cuda')", f"torch.ones(2, device={TYPE})"),
@@ -79,6 +82,18 @@ def test_what_means_the_same_is_changed(before: str, after: str) -> None:
         "import torch\nclass A:\n  def cuda(self): pass\nA().cuda()",
         "import torch\ngetattr(torch.cuda, name)()",
         "import torch.cuda as tc\ntc.synchronize()",  # `torch` is not bound
+        "import torch\ng = torch.cuda.CUDAGraph()\nwith torch.cuda.graph(g): pass",
+        "import torch\nh = torch.cuda.current_stream().cuda_stream",  # torch.Stream has none
+        "import torch\ns = torch.cuda.Stream()\nlaunch(s.cuda_stream)",
+        "import torch\ns = torch.cuda.Stream()\nlaunch(getattr(s, 'cuda_stream'))",
+        "import torch\ns = torch.cuda.Stream(0, -1)",  # the priority has a keyword
+        "import torch\ne = torch.cuda.Event(True)",  # the first argument is another one
+        # An object of this device and the default device do not need the device.
+        "import torch\nif x.device == torch.device('cuda'): pass",
+        "import torch\ncuda = torch.device('cuda')\nif x.device == cuda: pass",
+        "import torch\ntorch.set_default_device('cuda')",
+        "import torch\ntorch.set_default_device(torch.device('cuda'))",
+        "import torch\ndef f(device=torch.device('cuda')): pass",
         "from torch.cuda import synchronize\nsynchronize()",
         "import torch\ntorch = other\nx.cuda()",
         "def f():\n  import torch\nx.cuda()",
@@ -88,6 +103,24 @@ def test_what_means_the_same_is_changed(before: str, after: str) -> None:
 )
 def test_what_a_person_has_to_look_at_stays(code: str) -> None:
     assert fixed(code) == code
+
+
+def test_a_fixed_map_location_loads_to_the_device(tmp_path: Path) -> None:
+    file = tmp_path / "a.pt"
+    torch.save(torch.ones(2), file)
+    code = fixed(
+        "import torch\nload = lambda f: torch.load(f, map_location=lambda s, _: s.cuda(0))\n"
+    )
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert names["load"](file).device == torch.device("puone:0")
+
+
+def test_another_name_of_torch_is_kept() -> None:
+    assert fixed("import torch as t\nx.cuda()\nt.cuda.synchronize()\n") == (
+        f"import torch as t\nx.to(device={DEVICE.replace('torch', 't')})\n"
+        "t.accelerator.synchronize()\n"
+    )
 
 
 def test_nothing_else_of_a_file_changes() -> None:

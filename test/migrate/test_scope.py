@@ -348,8 +348,15 @@ def test_a_warning_has_the_line_of_the_user() -> None:
     line = test_a_warning_has_the_line_of_the_user.__code__.co_firstlineno + 4
     assert (warning.filename, warning.lineno) == (__file__, line)
     assert (
-        str(warning.message) == "Module.cuda(): write .to(torch.accelerator.current_accelerator())"
+        str(warning.message)
+        == "Module.cuda(): write .to(device=torch.accelerator.current_accelerator())"
     )
+
+
+def test_a_warning_of_a_storage_says_the_keyword_that_its_method_needs() -> None:
+    with migrated() as messages:
+        torch.ones(1).untyped_storage().cuda(1)
+    assert "Storage.cuda(): write .to(device=1)" in messages
 
 
 def test_a_program_may_turn_the_warnings_into_errors() -> None:

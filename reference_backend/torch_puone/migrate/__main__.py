@@ -98,6 +98,10 @@ def _on_files(options: argparse.Namespace, parser: argparse.ArgumentParser) -> i
     failed = False
     try:
         for path in python_files(options.paths):
+            if path.suffix not in ("", ".py", ".pyw", ".pyi"):
+                print(f"{path}: not a Python file, by its suffix", file=sys.stderr)
+                failed = True
+                continue
             try:
                 source = path.read_bytes()
                 found.append((path, source, *uses(source)))
@@ -134,8 +138,15 @@ def _report(format: str, files: Sequence[tuple[Path, list[Place]]]) -> bool:
         mark = " [*]" if place.fixable else ""
         print(f"{path}:{place.start.line}:{place.start.column}: {place.what}: {place.advice}{mark}")
     fixable = sum(place.fixable for _, place in places)
-    print(f"{len(places)} uses of CUDA in {len(files)} files; --fix changes {fixable} of them [*]")
+    print(
+        f"{_counted(len(places), 'use')} of CUDA in {_counted(len(files), 'file')};"
+        f" --fix changes {fixable} of them [*]"
+    )
     return bool(places)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _record(path: Path, place: Place) -> dict[str, str | int | bool]:
@@ -157,7 +168,7 @@ def _fix(path: Path, source: bytes, text: str, places: Sequence[Place], to_file:
         return False
     if to_file:
         fix.write(path, fix.encoded(source, after))
-        print(f"{path}: {sum(place.fixable for place in places)} places changed")
+        print(f"{path}: {_counted(sum(place.fixable for place in places), 'place')} changed")
     else:
         print(fix.diff(str(path), text, after), end="")
     return True

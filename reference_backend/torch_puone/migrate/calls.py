@@ -85,7 +85,7 @@ def cuda_method(real: Any, target: Target, notices: Notices) -> Any:
 
     @functools.wraps(real)
     def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
-        notices.use(f"{owner}.cuda()", f"write .to({table.DEVICE})")
+        notices.use(f"{owner}.cuda()", f"write {table.moved(device)}")
         options = {"non_blocking": True} if non_blocking else {}
         return self.to(device=target.device(device), **options)
 

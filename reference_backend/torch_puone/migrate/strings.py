@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from . import table
+
 #: "cuda", "cuda:1", and the beginnings from which programs put one together.
 DEVICE = re.compile(r"cuda(:\d+)?")
 PREFIX = re.compile(r"cuda:(\{\w*\}|%d|%s)?")
@@ -33,7 +35,28 @@ _OTHER_CALLS = frozenset(
     }
 )
 
+
+def with_index(index: str) -> str:
+    """What a program writes for "cuda" + index, where the index reads as in an f-string."""
+    return f'f"{{{table.TYPE}}}{index}"' if index else table.TYPE
+
+
 Parent = Callable[[cst.CSTNode], cst.CSTNode | None]
+
+
+def index_behind(node: cst.CSTNode, parent: Parent) -> str:
+    """What a program appends to "cuda:", as `with_index` takes it."""
+    above = parent(node)
+    value: cst.CSTNode | None = None
+    if isinstance(above, cst.BinaryOperation) and above.left is node:
+        value = above.right
+    elif isinstance(above, cst.Attribute):  # "cuda:{}".format(rank)
+        above = parent(above)
+    if isinstance(value, cst.Call) and _last_name(value.func) == "str":
+        above, value = value, None
+    if isinstance(above, cst.Call) and len(above.args) == 1:
+        value = above.args[0].value
+    return f":{{{cst.Module([]).code_for_node(value)}}}" if value is not None else ":{index}"
 
 
 @dataclass(frozen=True)
@@ -77,6 +100,8 @@ def _use(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Use | Non
         return _argument(found, above, parent, names, chosen)
     if isinstance(above, (cst.Comparison, cst.ComparisonTarget)):
         return _comparison(above, parent, names)
+    if names is _DEVICE_NAME and _is_among_types(child, above, parent):
+        return Use(compared=True)
     if chosen or names.search(_named_by(child, above, parent)):
         return found
     return None
@@ -119,6 +144,27 @@ def _comparison(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Us
         if _is_type(side) or names.search(cst.Module([]).code_for_node(side)):
             return Use(compared=True)
     return None
+
+
+def _is_among_types(child: cst.CSTNode, above: cst.CSTNode | None, parent: Parent) -> bool:
+    """`x.device.type in ("cuda", "cpu")`, `{"cuda": 1}[x.device.type]`, `case "cuda":`."""
+    if isinstance(above, cst.DictElement) and child is above.key:
+        table = parent(above)
+        subscript = parent(table) if table else None
+        if not isinstance(subscript, cst.Subscript) or subscript.value is not table:
+            return False
+        index = subscript.slice[0].slice
+        return isinstance(index, cst.Index) and _is_type(index.value)
+    if isinstance(above, cst.Element):
+        above = parent(above)
+        target = parent(above) if above else None
+        return isinstance(target, cst.ComparisonTarget) and bool(
+            _comparison(target, parent, _DEVICE_NAME)
+        )
+    while isinstance(above, (cst.MatchValue, cst.MatchOrElement, cst.MatchOr)):
+        above = parent(above)
+    match = parent(above) if isinstance(above, cst.MatchCase) else None
+    return isinstance(match, cst.Match) and _is_type(match.subject)
 
 
 def _is_type(node: cst.CSTNode | None) -> bool:

@@ -18,6 +18,8 @@ import torch
 TYPE = "torch.accelerator.current_accelerator().type"
 DEVICE = "torch.accelerator.current_accelerator()"
 MODULE = "torch.get_device_module()"
+#: What a program writes for `.cuda()`. The `to` of a storage takes the device by keyword only.
+MOVE = f".to(device={DEVICE})"
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Row:
     #: Whether writing the replacement for the name is all there is to do, also for machines
     #: without an accelerator, where parts of torch.cuda do nothing and torch.accelerator raises.
     drop_in: bool = True
+    #: Attributes of what the name gives that the replacement's lacks: a file that reads one of them
+    #: needs a person.
+    lacks: tuple[str, ...] = ()
+    #: How many of the arguments by position mean the same to the replacement.
+    takes: int = 100
     #: Whether the name is a setting of CUDA's libraries: accepted elsewhere, without effect.
     setting: bool = False
 
@@ -60,15 +67,21 @@ def available(expression: str) -> bool:
     return hasattr(torch.accelerator, expression.split(".")[2].partition("(")[0])
 
 
+def moved(index: object = None) -> str:
+    """What a program writes for `.cuda(index)`."""
+    is_index = isinstance(index, int) and index >= 0
+    return f".to(device={index})" if is_index else MOVE
+
+
 def _module(name: str) -> str:
     return f"{MODULE}.{name}"
 
 
-def _accelerated(names: str, drop_in: bool = True) -> Iterable[Row]:
+def _accelerated(names: str, drop_in: bool = True, lacks: tuple[str, ...] = ()) -> Iterable[Row]:
     """Names that `torch.accelerator` has, or will have."""
     for name in names.split():
         instead = (f"torch.accelerator.{name}", _module(name))
-        yield Row(f"torch.cuda.{name}", instead, drop_in=drop_in)
+        yield Row(f"torch.cuda.{name}", instead, drop_in=drop_in, lacks=lacks)
 
 
 def _renamed(drop_in: bool = True, **names: str) -> Iterable[Row]:
@@ -94,14 +107,16 @@ def _settings(prefix: str, names: str, note: str = "") -> Iterable[Row]:
         yield Row(f"{prefix}.{name}".rstrip("."), note=note, setting=True)
 
 
+_STREAM_LACKS = ("cuda_stream", "priority")
 _TENSORS = "BFloat16 Bool Byte Char Double Float Half Int Long Short"
 
 ROWS = (
     Row("torch.cuda", (MODULE,), "the module itself; its functions are listed by name"),
     *_accelerated(
-        "is_available device_count synchronize current_stream set_stream"
+        "is_available device_count synchronize set_stream"
         " reset_accumulated_memory_stats reset_peak_memory_stats"
     ),
+    *_accelerated("current_stream", lacks=_STREAM_LACKS),
     *_accelerated(
         "empty_cache memory_allocated max_memory_allocated memory_reserved max_memory_reserved"
         " memory_stats manual_seed manual_seed_all seed seed_all initial_seed"
@@ -142,15 +157,20 @@ ROWS = (
         " torch.accelerator.get_device_capability()['supported_dtypes']",
         drop_in=False,
     ),
-    Row("torch.cuda.Stream", ("torch.Stream",)),
-    Row("torch.cuda.Event", ("torch.Event",)),
+    Row("torch.cuda.Stream", ("torch.Stream",), lacks=_STREAM_LACKS, takes=1),
+    Row("torch.cuda.Event", ("torch.Event",), lacks=("cuda_event",), takes=0),
     Row(
         "torch.cuda.stream",
         ("with stream:", _module("stream")),
         "a torch.Stream is a context manager itself",
         drop_in=False,
     ),
-    Row("torch.cuda.CUDAGraph", ("torch.accelerator.Graph",)),
+    Row(
+        "torch.cuda.CUDAGraph",
+        ("torch.accelerator.Graph",),
+        "`with graph:` captures; torch.cuda.graph() and capture_begin(pool=...) do not take it",
+        drop_in=False,
+    ),
     Row(
         "torch.cuda.graph",
         ("with torch.accelerator.Graph():", _module("graph")),
@@ -247,6 +267,15 @@ ROWS = (
         drop_in=False,
     ),
 )
+
+#: Attributes of CUDA's objects that the neutral ones lack, and what to write.
+ATTRIBUTES = {
+    "is_cuda": f"write .device.type == {TYPE}",
+    "cuda_stream": "write .native_handle, which is a stream of the device's own kind"
+    if hasattr(torch.Stream, "native_handle")
+    else "has no equivalent: a torch.Stream of this torch does not give its handle",
+    "cuda_event": "has no equivalent: a torch.Event does not give its handle",
+}
 
 #: Environment variables that only CUDA reads, and what is read in their place.
 ENVIRONMENT = {

@@ -66,7 +66,7 @@ class CudaMode(TorchFunctionMode):
         non_blocking: bool = False,
         memory_format: torch.memory_format = torch.preserve_format,
     ) -> torch.Tensor:
-        self._notices.use("Tensor.cuda()", f"write .to({table.DEVICE})")
+        self._notices.use("Tensor.cuda()", f"write {table.moved(device)}")
         return tensor.to(
             self._target.device(device), non_blocking=non_blocking, memory_format=memory_format
         )

@@ -7,7 +7,6 @@ import io
 import re
 import tokenize
 from collections.abc import Sequence
-from typing import Any
 
 import libcst as cst
 from libcst import metadata as meta
@@ -17,7 +16,7 @@ from .places import Edit, Place, Position
 
 #: What each file with a use of CUDA has somewhere.
 _MENTIONED = re.compile("cuda|cudnn|nccl|NCCL|CUDA|CUBLAS")
-_TYPED = f"write {table.TYPE}"
+_BY_HAND = "this works without an accelerator, where current_accelerator() is None"
 _CODE = cst.Module([]).code_for_node
 
 
@@ -39,7 +38,9 @@ def uses(source: bytes) -> tuple[str, list[Place]]:
     if not _MENTIONED.search(text):
         return text, []  # spares resolving its names
     wrapper = meta.MetadataWrapper(module, unsafe_skip_copy=True)
-    finder = _Finder(_own_methods(module))
+    contents = _Contents()
+    module.visit(contents)
+    finder = _Finder(contents)
     wrapper.visit(finder)
     return text, sorted(finder.places, key=lambda place: (place.start, place.what))
 
@@ -52,19 +53,37 @@ def _explain(source: bytes) -> None:
         raise SyntaxError(str(error)) from error
 
 
-def _own_methods(module: cst.Module) -> set[str]:
-    """The functions that a file defines: its `.cuda()` may be its own."""
+class _Contents(cst.CSTVisitor):
+    """What decides about places elsewhere in the file."""
 
-    class Functions(cst.CSTVisitor):
-        def __init__(self) -> None:
-            self.names: set[str] = set()
+    def __init__(self) -> None:
+        super().__init__()
+        #: The functions that it defines: its `.cuda()` may be its own.
+        self.functions: set[str] = set()
+        #: The attributes that it reads, also by strings: `getattr(stream, "cuda_stream")`.
+        self.attributes: set[str] = set()
+        #: What `import torch as NAME` binds.
+        self.aliases: list[str] = []
+        self.imports_torch = False
 
-        def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802 - libcst's name
-            self.names.add(node.name.value)
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:  # noqa: N802 - libcst's name
+        self.functions.add(node.name.value)
 
-    found = Functions()
-    module.visit(found)
-    return found.names
+    def visit_Attribute(self, node: cst.Attribute) -> None:  # noqa: N802 - libcst's name
+        self.attributes.add(node.attr.value)
+
+    def visit_SimpleString(self, node: cst.SimpleString) -> None:  # noqa: N802 - libcst's name
+        if node.raw_value.isidentifier():
+            self.attributes.add(node.raw_value)
+
+    def visit_Import(self, node: cst.Import) -> None:  # noqa: N802 - libcst's name
+        for alias in node.names:
+            self.imports_torch |= "torch" in _CODE(alias.name)
+            if _CODE(alias.name) == "torch" and alias.asname:
+                self.aliases.append(_CODE(alias.asname.name))
+
+    def visit_ImportFrom(self, node: cst.ImportFrom) -> None:  # noqa: N802 - libcst's name
+        self.imports_torch |= node.module is not None and "torch" in _CODE(node.module)
 
 
 class _Finder(cst.CSTVisitor):
@@ -75,10 +94,10 @@ class _Finder(cst.CSTVisitor):
         meta.ScopeProvider,
     )
 
-    def __init__(self, own: set[str]) -> None:
+    def __init__(self, contents: _Contents) -> None:
         super().__init__()
         self.places: list[Place] = []
-        self._own = own
+        self._contents = contents
         self._done: set[cst.CSTNode] = set()
 
     # Names
@@ -99,27 +118,36 @@ class _Finder(cst.CSTVisitor):
             if node not in self._done:
                 self._known(node, name)
             return False
-        if isinstance(node, cst.Attribute) and node.attr.value == "is_cuda":
-            self._add(node.attr, ".is_cuda", f"write .device.type == {table.TYPE}")
+        if isinstance(node, cst.Attribute) and self._contents.imports_torch:
+            attribute = node.attr.value
+            if attribute in table.ATTRIBUTES:
+                self._add(node.attr, f".{attribute}", table.ATTRIBUTES[attribute])
         return True
 
     def _known(self, node: cst.Attribute | cst.Name, name: str) -> None:
         call = self._parent(node)
         if not (isinstance(call, cst.Call) and call.func is node):
             call = None
-        edits = self._name_edits(node, name, table.find(name), call)
-        self._add(node, name, table.advice(name), edits)
+        row = table.find(name)
+        read = [one for one in row.lacks if one in self._contents.attributes] if row else []
+        advice = table.advice(name)
+        if read:
+            self._add(node, name, f"{advice} (it has no {read[0]}, which this file reads)")
+        else:
+            self._add(node, name, advice, self._name_edits(node, row, call))
 
     def _name_edits(
-        self, node: cst.Attribute | cst.Name, name: str, row: table.Row | None, call: Any
+        self, node: cst.Attribute | cst.Name, row: table.Row | None, call: cst.Call | None
     ) -> tuple[Edit, ...]:
-        if row is None or not self._torch_is_bound(node) or not self._is_read(node):
+        if row is None or not self._is_read(node):
             return ()
         replacement = row.replacement
         if not row.drop_in or not replacement or replacement.startswith(table.MODULE):
             return ()  # the module of a machine without an accelerator is another one
         if call is not None and any(arg.keyword or arg.star for arg in call.args):
             return ()  # parameters have other names
+        if call is not None and len(call.args) > row.takes:
+            return ()
         return (self._over(node, replacement),)
 
     # Imports
@@ -157,7 +185,9 @@ class _Finder(cst.CSTVisitor):
             self._getattr(node)
             return
         name = self._imported(function)
-        if function.attr.value == "cuda" and (name is None or not table.concerns(name)):
+        if function.attr.value != "cuda" or not self._contents.imports_torch:
+            return
+        if name is None or not table.concerns(name):
             self._moved(node, function)
 
     def _profile(self, node: cst.Call) -> None:
@@ -174,9 +204,9 @@ class _Finder(cst.CSTVisitor):
         device = [arg for arg in node.args if arg.keyword is None or arg.keyword.value == "device"]
         rest = [arg for arg in node.args if arg not in device]
         plain = all(arg.keyword and arg.keyword.value == "non_blocking" for arg in rest)
-        if plain and "cuda" not in self._own and not any(arg.star for arg in node.args):
+        if plain and "cuda" not in self._contents.functions and not any(a.star for a in node.args):
             edits = self._moved_edits(node, function, device, rest)
-        self._add(function.attr, ".cuda()", f"write .to({table.DEVICE})", edits)
+        self._add(function.attr, ".cuda()", _moved_advice(device), edits, node)
 
     def _moved_edits(
         self,
@@ -187,12 +217,14 @@ class _Finder(cst.CSTVisitor):
     ) -> tuple[Edit, ...]:
         method = self._over(function.attr, "to")
         if len(device) == 1 and node.args[0] is device[0] and device[0].keyword is None:
-            # `.to(0)` is device 0 of the accelerator; what a variable holds could be None.
-            return (method,) if isinstance(device[0].value, cst.Integer) else ()
-        if device or not self._torch_is_bound(node):
+            # `.to(device=0)` is device 0 of the accelerator; a variable could hold None.
+            start = self._start(device[0])
+            keyword = Edit(start, start, "device=")
+            return (method, keyword) if isinstance(device[0].value, cst.Integer) else ()
+        if device:
             return ()
         start = self._start(rest[0]) if rest else self._before_close(node)
-        return (method, Edit(start, start, f"{table.DEVICE}{', ' if rest else ''}"))
+        return (method, Edit(start, start, f"device={table.DEVICE}{', ' if rest else ''}"))
 
     def _getattr(self, node: cst.Call) -> None:
         """`getattr(torch.cuda, "synchronize")`."""
@@ -218,7 +250,8 @@ class _Finder(cst.CSTVisitor):
         if strings.DEVICE.fullmatch(text):
             self._device(node, text)
         elif strings.PREFIX.fullmatch(text):
-            self._add(node, 'the device "cuda:..."', _TYPED)
+            index = strings.index_behind(node, self._parent)
+            self._add(node, 'the device "cuda:..."', f"write {strings.with_index(index)}")
         elif strings.GROUP_BACKEND.fullmatch(text):
             if strings.backend_use(node, self._parent):
                 self._add(node, 'the process group backend "nccl"', _GROUP_BACKEND)
@@ -231,7 +264,8 @@ class _Finder(cst.CSTVisitor):
         first = next(iter(node.parts), None)
         text = first.value if isinstance(first, cst.FormattedStringText) else ""
         if strings.PREFIX.fullmatch(text) and len(node.parts) == 2:
-            self._add(node, 'the device "cuda:..."', _TYPED)
+            index = f":{_CODE(node.parts[1])}"
+            self._add(node, 'the device "cuda:..."', f"write {strings.with_index(index)}")
         return True
 
     def _device(self, node: cst.SimpleString, text: str) -> None:
@@ -239,17 +273,18 @@ class _Finder(cst.CSTVisitor):
         if use is None:
             return
         what = f'comparison with "{text}"' if use.compared else f'the device "{text}"'
-        self._add(node, what, _TYPED, self._device_edits(node, text, use))
-
-    def _device_edits(
-        self, node: cst.SimpleString, text: str, use: strings.Use
-    ) -> tuple[Edit, ...]:
-        if use.compared or not self._torch_is_bound(node):
-            return ()
-        if not (self._is_guarded(use) or self._goes_to_torch(use)):
-            return ()  # a default may be evaluated where there is no accelerator
-        index = text.removeprefix("cuda")
-        return (self._over(node, f'f"{{{table.TYPE}}}{index}"' if index else table.TYPE),)
+        write = strings.with_index(text.removeprefix("cuda"))
+        advice, edits = f"write {write}", (self._over(node, write),)
+        if use.compared:
+            self._add(node, what, advice)
+        elif self._is_guarded(use):
+            self._add(node, what, advice, edits)
+        elif not self._goes_to_torch(use):
+            self._add(node, what, advice)  # it may be evaluated where there is no accelerator
+        elif self._needs_device(use):
+            self._add(node, what, advice, edits)
+        else:
+            self._add(node, what, f"{advice} ({_BY_HAND})")
 
     def _is_guarded(self, use: strings.Use) -> bool:
         """Whether it is the first choice of `"cuda" if torch.cuda.is_available() else "cpu"`."""
@@ -264,8 +299,35 @@ class _Finder(cst.CSTVisitor):
         function = use.call.func
         if isinstance(function, cst.Attribute) and function.attr.value == "to":
             return use.argument is use.call.args[0] or use.argument.keyword is not None
-        name = self._imported(function)
-        return name is not None and not _LENIENT.search(name)
+        return self._imported(function) is not None
+
+    def _needs_device(self, use: strings.Use) -> bool:
+        """Whether the program fails at this use on a machine without CUDA, or has no use of it."""
+        name = self._imported(use.call.func) if use.call else None
+        if name is None or name != "torch.device":
+            return name is None or not _LENIENT.search(name)
+        # An object, which is made anywhere: what takes it decides.
+        assert use.call is not None
+        above = self._parent(use.call)
+        while isinstance(above, cst.IfExp):
+            above = self._parent(above)
+        if isinstance(above, cst.Arg):
+            call = self._parent(above)
+            outer = strings.Use(call=call, argument=above) if isinstance(call, cst.Call) else None
+            return outer is not None and self._goes_to_torch(outer) and self._needs_device(outer)
+        if isinstance(above, cst.Assign):
+            return all(self._is_of_use(target.target) for target in above.targets)
+        return isinstance(above, (cst.AnnAssign, cst.Return, cst.Expr))
+
+    def _is_of_use(self, target: cst.BaseExpression) -> bool:
+        """Whether a variable is used for more than comparisons, or not known to be."""
+        scope = self.get_metadata(meta.ScopeProvider, target, None)
+        if not isinstance(target, cst.Name) or scope is None:
+            return True
+        reads = [self._parent(access.node) for access in scope.accesses[target.value]]
+        return not reads or not all(
+            isinstance(above, (cst.Comparison, cst.ComparisonTarget)) for above in reads
+        )
 
     def _is_torch_device(self, call: cst.Call | None) -> bool:
         return call is not None and self._imported(call.func) == "torch.device"
@@ -285,15 +347,19 @@ class _Finder(cst.CSTVisitor):
                 return str(name.name)
         return None
 
-    def _torch_is_bound(self, node: cst.CSTNode) -> bool:
-        """Whether the name `torch` is PyTorch at this place, and nothing else."""
+    def _torch(self, node: cst.CSTNode) -> str | None:
+        """The name that is PyTorch at this place, and nothing else."""
         scope = self.get_metadata(meta.ScopeProvider, node, None)
         if scope is None:
-            return False
-        found = list(scope["torch"])
-        return bool(found) and all(
-            isinstance(one, meta.ImportAssignment) and _is_plain_import(one.node) for one in found
-        )
+            return None
+        for name in ["torch", *self._contents.aliases]:
+            found = list(scope[name])
+            if found and all(
+                isinstance(one, meta.ImportAssignment) and _is_import_of_torch(one.node, name)
+                for one in found
+            ):
+                return name
+        return None
 
     def _is_read(self, node: cst.CSTNode) -> bool:
         return not isinstance(self._parent(node), (cst.AssignTarget, cst.AugAssign, cst.Del))
@@ -321,12 +387,34 @@ class _Finder(cst.CSTVisitor):
     def _over(self, node: cst.CSTNode, text: str) -> Edit:
         return Edit(*self._range(node), text)
 
-    def _add(self, node: cst.CSTNode, what: str, advice: str, edits: tuple[Edit, ...] = ()) -> None:
+    def _add(
+        self,
+        node: cst.CSTNode,
+        what: str,
+        advice: str,
+        edits: tuple[Edit, ...] = (),
+        scoped: cst.CSTNode | None = None,
+    ) -> None:
+        """Add a place. Edits name PyTorch as the file does; without its name there are none."""
+        if any(_TORCH.search(edit.text) for edit in edits):
+            torch = self._torch(scoped or node)
+            edits = tuple(
+                Edit(edit.start, edit.end, _TORCH.sub(f"{torch}.", edit.text)) for edit in edits
+            )
+            if torch is None:
+                edits, advice = (), f"{advice} ({_UNBOUND})"
         self.places.append(Place(self._start(node), what, advice, edits))
 
 
+_TORCH = re.compile(r"\btorch\.(?=[a-zA-Z])")
+_UNBOUND = "--fix needs `import torch`, alone in binding the name"
+
+
 #: What takes "cuda" on a machine without CUDA, too.
-_LENIENT = re.compile(r"autocast|\.amp\.|\.DataLoader$|\.fork_rng$|\.profiler\.")
+_LENIENT = re.compile(
+    r"autocast|\.amp\.|\.DataLoader$|\.fork_rng$|\.profiler\.|\.library\."
+    r"|\.set_default_device$|\.get_device_module$|\.get_default_backend_for_device$"
+)
 _AVAILABLE = ("torch.cuda.is_available()", "torch.accelerator.is_available()")
 _GROUP_BACKEND = (
     "leave the backend out, or write"
@@ -334,12 +422,22 @@ _GROUP_BACKEND = (
 )
 
 
-def _is_plain_import(node: cst.CSTNode) -> bool:
-    """Whether an import statement binds the name `torch` to torch itself."""
+def _is_import_of_torch(node: cst.CSTNode, name: str) -> bool:
+    """Whether an import statement binds a name to torch itself."""
     if not isinstance(node, cst.Import):
         return False
     return any(
-        (alias.asname is None and _CODE(alias.name).partition(".")[0] == "torch")
-        or (alias.asname is not None and _CODE(alias.asname.name) == "torch" == _CODE(alias.name))
+        (alias.asname is None and _CODE(alias.name).partition(".")[0] == name == "torch")
+        or (alias.asname and _CODE(alias.asname.name) == name and _CODE(alias.name) == "torch")
         for alias in node.names
     )
+
+
+def _moved_advice(device: Sequence[cst.Arg]) -> str:
+    """What to write for `.cuda()`; its device stays."""
+    if not device:
+        return f"write {table.MOVE}"
+    value = _CODE(device[0].value)
+    if isinstance(device[0].value, cst.Integer):
+        return f"write {table.moved(int(value, 0))}"
+    return f"write .to(device={value}) if {value} is never None"
