@@ -72,9 +72,7 @@ def test_cubic_curves_are_right(corners: bool) -> None:
 
 @pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear", "bicubic"])
 @pytest.mark.parametrize("factors", [(1.05, 2.0), (1.0001, 1.7), (2.1, 1.05)], ids=str)
-def test_factors_that_leave_or_double_a_size_count(
-    mode: str, factors: tuple[float, float]
-) -> None:
+def test_factors_that_leave_or_double_a_size_count(mode: str, factors: tuple[float, float]) -> None:
     for x in inputs(2):
         agree(lambda x: functional.interpolate(x, scale_factor=factors, mode=mode), x)
 

@@ -65,8 +65,8 @@ void launch(
   output.copyBack();
 }
 
-// Source elements per result element. A scale that the caller gave counts more than the sizes, except
-// where PyTorch's nearest_idx() (aten/src/ATen/native/UpSample.h) goes by the sizes alone.
+// Source elements per result element. A scale that the caller gave counts more than the sizes,
+// except where PyTorch's nearest_idx() (aten/src/ATen/native/UpSample.h) goes by the sizes alone.
 double sourceScale(const puone_resample_axis& axis, puone_resample_mode mode, const Scale& scale) {
   if (mode == PUONE_RESAMPLE_LINEAR_CORNERS || mode == PUONE_RESAMPLE_CUBIC_CORNERS) {
     return axis.result > 1
