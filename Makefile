@@ -133,7 +133,7 @@ shard: $(if $(OF_OTHERS),$(SUITE),build) ## run a part of the suite, for `torch-
 	  $(if $(BACKEND_FILE),--backend-file=$(BACKEND_FILE),--backend=$(BACKEND)) $(PYTEST_ARGS) \
 	  || test $$? -eq 1
 
-# The code of strangers, for a machine that has nothing to lose. What a backend needs is in its directory.
+# Code of strangers: only for a machine without secrets. What a backend needs is in its directory.
 FOREIGN := ci/backends/$(BACKEND)
 .PHONY: foreign
 foreign: $(SUITE) ## install a public backend of ci/backends and run the suite on it (BACKEND=mycelya SHARD=1/4)
