@@ -130,6 +130,10 @@ def test_a_program_with_a_syntax_error_says_so(tmp_path: Path) -> None:
         (["no/such/program.py"], "no/such/program.py: No such file or directory"),
         (["-m"], "argument -m: expected the name of a module"),
         (["--device", "nochip", __file__], "there is no device type 'nochip' here"),
+        (["--device", "xpu", __file__], "there is no device of the type 'xpu' on this machine"),
+        (["--device", "puone:7", __file__], "'puone:7' has an index: give the type"),
+        (["-m", "no_such_module"], "there is no module no_such_module"),
+        (["-m", "no_such_package.module"], "there is no module no_such_package.module"),
     ],
 )
 def test_a_program_that_cannot_run_is_wrong_usage(

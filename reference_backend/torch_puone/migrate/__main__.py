@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 from collections.abc import Sequence
@@ -72,6 +73,8 @@ def _run(device: str | None, program: list[str], parser: argparse.ArgumentParser
         else:
             open(program[0]).close()  # runpy would say less
         name = program[0]
+        if is_module and not _is_module(name):
+            parser.error(f"argument -m: there is no module {name}")
     except OSError as error:
         parser.error(f"{program[0]}: {error.strerror}")
     except IndexError:
@@ -83,6 +86,13 @@ def _run(device: str | None, program: list[str], parser: argparse.ArgumentParser
     run = run_module if is_module else run_script
     run(name, program[1:])
     return 0
+
+
+def _is_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ModuleNotFoundError, ValueError):  # of a parent; of an empty or relative name
+        return False
 
 
 def _on_files(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:

@@ -16,15 +16,19 @@ class Target:
     """A device type of this process with its module. Immutable."""
 
     def __init__(self, device_type: str | None = None) -> None:
-        """`device_type`: None for the current accelerator. RuntimeError if there is none."""
+        """`device_type`: None for the current accelerator. RuntimeError if there is no such device."""
         self.type = device_type or _current_accelerator()
+        if ":" in self.type:
+            raise RuntimeError(f"{self.type!r} has an index: give the type of the device only")
         try:
             self.module: ModuleType = torch.get_device_module(self.type)
         except RuntimeError as error:
             raise RuntimeError(
-                f"there is no device type {self.type!r} here: {error}. A backend that `import "
-                "torch` does not load must be imported before."
+                f"there is no device type {self.type!r} here. A backend that `import torch` does "
+                "not load must be imported before."
             ) from error
+        if not getattr(self.module, "is_available", lambda: True)():
+            raise RuntimeError(f"there is no device of the type {self.type!r} on this machine")
         accelerator = torch.accelerator.current_accelerator()
         #: Whether `torch.accelerator` speaks of this device.
         self.is_accelerator = accelerator is not None and accelerator.type == self.type
