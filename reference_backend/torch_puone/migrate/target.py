@@ -16,7 +16,7 @@ class Target:
     """A device type of this process with its module. Immutable."""
 
     def __init__(self, device_type: str | None = None) -> None:
-        """`device_type`: None for the current accelerator. RuntimeError if there is no such device."""
+        """`device_type`: None for the current accelerator. RuntimeError if there is none."""
         self.type = device_type or _current_accelerator()
         if ":" in self.type:
             raise RuntimeError(f"{self.type!r} has an index: give the type of the device only")
