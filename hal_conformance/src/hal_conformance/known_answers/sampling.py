@@ -170,8 +170,7 @@ def _elementwise() -> Iterator[Case]:
                         method(Blocks(seed, offset, i), *map(float, pair))
                         for i, pair in enumerate(pairs)
                     ]
-                    # A shape of 0 gives 0, which is below the least.
-                    least = np.where(given[0] == 0, 0, parameters or -np.inf)
+                    least = parameters[0] if parameters else -np.inf
                     expected = np.maximum(np.reshape(found, shape).astype(float), least)
                     out = Out(
                         expected, dtype, layout, ulps if dtype is DType.FLOAT64 else bool(ulps)
