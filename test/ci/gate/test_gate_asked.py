@@ -205,10 +205,20 @@ def test_a_policy_asks_for_a_pin_or_a_version(gate: Gate) -> None:
     assert main(words) == Exit.UNUSABLE
 
 
-@pytest.mark.parametrize("path", [p for p in POLICIES if p.stem != "vendor"], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [p for p in POLICIES if p.stem not in ("vendor", "foreign")], ids=lambda p: p.stem
+)
 def test_our_policies_say_what_each_configuration_must_have_run(path: Path) -> None:
     for lane, must in asked.of(policy.load(path)).items():
         pin, _, driver = lane.rpartition("-")
         assert (must.source, must.backend, must.driver) == (f"pin {pin}", "puone", driver) or (
             must.unknown and f"pin {pin}" in must.unknown
         )
+
+
+def test_the_runs_of_public_backends_must_be_of_these_backends() -> None:
+    (path,) = (p for p in POLICIES if p.stem == "foreign")
+    found = asked.of(policy.load(path))
+    assert found
+    for lane, must in found.items():
+        assert (must.source, must.backend) == ("pin development", lane)
