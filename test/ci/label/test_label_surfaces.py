@@ -6,6 +6,8 @@ What is watched because it is used, and no rule names it, is labelled by its fin
 
 from __future__ import annotations
 
+import pytest
+
 from installed import installed_snapshot
 
 from torch_backend_ci.label import rules
@@ -54,6 +56,7 @@ def repository_path(file: str) -> str:
     return file
 
 
+@pytest.mark.nightly  # the whole installed torch is read
 def test_every_file_that_declares_something_on_a_surface_is_labelled_with_it() -> None:
     paths = {label.surface: label.paths for label in rules.load().labels}
     places = {
