@@ -7,7 +7,6 @@ What is watched because it is used, and no rule names it, is labelled by its fin
 from __future__ import annotations
 
 import pytest
-
 from installed import installed_snapshot
 
 from torch_backend_ci.label import rules
