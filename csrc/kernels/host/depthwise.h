@@ -29,19 +29,20 @@ struct PositionTile {
   int64_t columns;
 };
 
+/// Elements of all planes of one row of positions, as far as these fit a core's caches.
+constexpr int64_t kMostInPlanes = 1 << 16;
+
 /// A dimension of a window: how a tap's distance from the lowest one divides into a phase of the
 /// step and a shift in that phase.
 class Phases {
  public:
-  static constexpr int64_t kMostShift = 1 << 17; // further ones are the same to isSmall()
-
   Phases(const puone_window& window, int d)
       : step_(window.position_step[d]),
         tap_step_(window.tap_step[d]),
         lowest(std::min<int64_t>(0, (window.taps[d] - 1) * tap_step_)),
         reach(std::max<int64_t>(0, window.taps[d] - 1) * std::abs(tap_step_)),
         count(std::min(step_, reach + 1)),
-        most_shift(std::min(reach / step_, kMostShift)) {}
+        most_shift(std::min(reach / step_, kMostInPlanes)) {}
 
   int64_t phase(int64_t tap) const {
     return (tap * tap_step_ - lowest) % step_;
@@ -55,10 +56,10 @@ class Phases {
   int64_t tap_step_;
 
  public:
-  const int64_t lowest; // tap's distance from tap 0
-  const int64_t reach;  // from there to the highest
-  const int64_t count;  // of the phases that have a tap
-  const int64_t most_shift;
+  const int64_t lowest;     // tap's distance from tap 0
+  const int64_t reach;      // from there to the highest
+  const int64_t count;      // of the phases that have a tap
+  const int64_t most_shift; // not more than kMostInPlanes, which is too far for planes
 };
 
 /// The planes of a tile, and how an image is divided into tiles. Element (y, x) of a tile is number
@@ -67,7 +68,6 @@ class PhasePlanes {
  public:
   static constexpr int64_t kColumns = 512;   // of a tile
   static constexpr int64_t kElements = 4096; // of all planes together: half of a core's first cache
-  static constexpr int64_t kMost = 1 << 16;  // with one row of positions
 
   explicit PhasePlanes(const puone_window& window)
       : window(window),
@@ -82,7 +82,7 @@ class PhasePlanes {
                 1,
                 std::max<int64_t>(1, window.positions[1]))),
         plane_size((rows + y.most_shift) * pitch),
-        size(std::min(count, kMost + 1) * plane_size),
+        size(std::min(count, kMostInPlanes + 1) * plane_size),
         tile_rows((window.positions[1] + rows - 1) / rows),
         tile_columns((window.positions[2] + columns - 1) / columns),
         tiles(window.positions[0] * tile_rows * tile_columns) {}
@@ -502,8 +502,7 @@ class DepthwiseWeight {
 /// Whether the planes of a row of positions fit a core's caches, as all but huge windows do.
 inline bool isSmall(const puone_window& window) {
   const PhasePlanes planes(window);
-  return planes.count <= PhasePlanes::kMost &&
-         (planes.rows > 1 || planes.size <= PhasePlanes::kMost);
+  return planes.count <= kMostInPlanes && (planes.rows > 1 || planes.size <= kMostInPlanes);
 }
 
 } // namespace puone::kernels::PUONE_ISA
