@@ -148,12 +148,6 @@ def _shared_memory_is_refused(dev: Device, write: Write) -> None:
     dev.assert_equal(row, torch.full((1, 4), 0.5))
 
 
-def _finished(dev: Device, value: object) -> object:
-    """Wait for the device: one that is far away refuses a call when it has returned."""
-    dev.synchronize()
-    return value
-
-
 def _is_unsupported(error: Exception, expected: Exception) -> None:
     assert _UNSUPPORTED in str(expected), f"the CPU raises something else: {expected}"
     assert isinstance(error, RuntimeError), repr(error)
@@ -230,7 +224,8 @@ def _overlap_is_refused(dev: Device, write: Between, shift: int) -> None:
     expected = raised(lambda: _overlapping(_values(), write, shift))
     base = _values().to(dev.device(), copy=True)
     try:
-        _finished(dev, _overlapping(base, write, shift))
+        _overlapping(base, write, shift)
+        dev.synchronize()  # a device that is far away refuses a call when it has returned
     except RuntimeError as error:
         _is_unsupported(error, expected)
         dev.assert_equal(base, _values())

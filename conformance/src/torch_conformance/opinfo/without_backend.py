@@ -2,8 +2,7 @@
 """Whether the CPU raises by itself, so that there is nothing to compare a device with.
 
 PyTorch calls the module of the current accelerator for computations on the CPU, too: entries of the
-operator database seed all generators. What such a call raises is an error of
-the backend.
+operator database seed all generators. What such a call raises is an error of the backend.
 """
 
 from __future__ import annotations
