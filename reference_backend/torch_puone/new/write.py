@@ -39,8 +39,8 @@ def write(backend: Backend, directory: Path, version: str) -> list[str]:
     `version` is that of this project, for the note of where the sources are from. The files are
     written beside their place and moved there at the end, so that there is all or nothing.
     """
-    _check_target(directory)
     try:
+        _check_target(directory)
         return _write(backend, directory, version)
     except OSError as error:
         raise TargetError(f"{directory} cannot be written: {error.strerror}") from error
@@ -83,19 +83,14 @@ def _move_into(directory: Path, beside: Path) -> None:
 
 
 def _check_target(directory: Path) -> None:
-    try:
-        if directory.is_symlink() and not directory.exists():
-            raise TargetError(
-                f"{directory} is a link to {directory.readlink()}, which is not there"
-            )
-        if directory.exists() and not directory.is_dir():
-            raise TargetError(f"{directory} is there and is not a directory")
-        if directory.is_dir() and any(path.name != ".git" for path in directory.iterdir()):
-            raise TargetError(f"{directory} is not empty; nothing was written")
-        # The nearest directory above that is there: what lies below is made.
-        above = next(parent for parent in directory.absolute().parents if parent.exists())
-    except OSError as error:
-        raise TargetError(f"{directory} cannot be written: {error.strerror}") from error
+    if directory.is_symlink() and not directory.exists():
+        raise TargetError(f"{directory} is a link to {directory.readlink()}, which is not there")
+    if directory.exists() and not directory.is_dir():
+        raise TargetError(f"{directory} is there and is not a directory")
+    if directory.is_dir() and any(path.name != ".git" for path in directory.iterdir()):
+        raise TargetError(f"{directory} is not empty; nothing was written")
+    # The nearest directory above that is there: what lies below is made.
+    above = next(parent for parent in directory.absolute().parents if parent.exists())
     if not above.is_dir():
         raise TargetError(f"{above}, in which {directory.name} would be, is not a directory")
 
