@@ -149,9 +149,9 @@ def _comparison(node: cst.CSTNode, parent: Parent, names: re.Pattern[str]) -> Us
 def _is_among_types(child: cst.CSTNode, above: cst.CSTNode | None, parent: Parent) -> bool:
     """`x.device.type in ("cuda", "cpu")`, `{"cuda": 1}[x.device.type]`, `case "cuda":`."""
     if isinstance(above, cst.DictElement) and child is above.key:
-        table = parent(above)
-        subscript = parent(table) if table else None
-        if not isinstance(subscript, cst.Subscript) or subscript.value is not table:
+        mapping = parent(above)
+        subscript = parent(mapping) if mapping else None
+        if not isinstance(subscript, cst.Subscript) or subscript.value is not mapping:
             return False
         index = subscript.slice[0].slice
         return isinstance(index, cst.Index) and _is_type(index.value)
