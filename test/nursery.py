@@ -189,16 +189,16 @@ def _main() -> None:
     request = _serve(channel)
     if request is not None:
         _become(request, set_by_imports, installed)
-        _run(*request.command)
+        _run(request.command)
 
 
-def _run(module: str, code: str = "", *_: str) -> None:
-    if module == "-c":
-        main = sys.modules["__main__"] = types.ModuleType("__main__")
-        del sys.argv[1:]
-        exec(compile(code, "<string>", "exec"), main.__dict__)
-    else:
-        runpy.run_module(module, run_name="__main__", alter_sys=True)
+def _run(command: list[str]) -> None:
+    if command[0] != "-c":
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+        return
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    del sys.argv[1:]
+    exec(compile(command[1], "<string>", "exec"), main.__dict__)
 
 
 if __name__ == "__main__":
