@@ -7,7 +7,8 @@ One instruction is changed at a time, anywhere in the kernels, such that the mod
 understood. The known answers of the kernels of that source, and their far addresses, should notice
 it. Of a change that they do not notice, other inputs of the same launches decide whether it changes
 any result: one that does not is not counted, and another takes its place. What `make ptx` executed,
-in the directory of --coverage, spares the tests that never come to the instruction.
+in the directory of --coverage, spares the tests that never come to the instruction; modules that
+are not in it are tested whole.
 """
 
 from __future__ import annotations
@@ -319,8 +320,9 @@ class Unchanged:
 class Trial:
     """Tries one mutant after the other."""
 
-    def __init__(self, kernels: dict[str, list[str]], tested: Places | None) -> None:
+    def __init__(self, kernels: dict[str, list[str]], tested: Places) -> None:
         self.kernels, self.tested = kernels, tested
+        self.covered = {module for module, _ in tested}
         self.unchanged: dict[str, Unchanged] = {}
         self.noticed, self.missed, self.equal = 0, 0, 0
 
@@ -328,7 +330,7 @@ class Trial:
         """Count it; a line about it."""
         kernels, place = self.kernels[mutant.family], (mutant.module, mutant.line)
         said: str | None = ""
-        if self.tested is None or place in self.tested:
+        if mutant.module not in self.covered or place in self.tested:
             said = with_change(mutant, partial(first_wrong, kernels))
         if said != "":
             self.noticed += 1
@@ -365,7 +367,7 @@ def main() -> None:
     chosen = arguments.family or list(kernels)
     texts = {id: found for id, found in modules().items() if found[0] in chosen}
     print(f"{len(texts)} modules", flush=True)
-    trial = Trial(kernels, executed(arguments.coverage) if arguments.coverage else None)
+    trial = Trial(kernels, executed(arguments.coverage) if arguments.coverage else frozenset())
     started = time.monotonic()
     for mutant in mutants(texts, random.Random(arguments.seed)):
         if trial.noticed + trial.missed == arguments.count:
