@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from inspect import getsource
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn
 
 import pytest
@@ -153,6 +154,19 @@ def test_a_tensor_that_wraps_others_has_no_storage(monkeypatch: pytest.MonkeyPat
     wrapped = TwoTensor(torch.ones(4), torch.ones(4))
     monkeypatch.setattr(torch, "zeros", lambda *sizes, **options: wrapped)
     assert not PROBES["storages"](Device(CPU))
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_driver_that_refuses_to_inject_faults_does_not_have_the_capability(
+    monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    def reset() -> None:
+        if refused:
+            raise NotImplementedError("the driver has no extension fault")
+
+    monkeypatch.setattr(torch, "faults", SimpleNamespace(reset=reset), raising=False)
+    target = Descriptor(name="cpu", device_type="cpu", fault="torch.faults")
+    assert PROBES["fault_injection"](Device(target)) is not refused
 
 
 def test_a_process_group_that_nobody_registered_is_a_wrong_name_in_the_descriptor() -> None:

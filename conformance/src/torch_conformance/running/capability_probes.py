@@ -20,6 +20,7 @@ from importlib.metadata import entry_points
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from torch_conformance.authoring import backend
 from torch_conformance.authoring.backend import first_line
 from torch_conformance.authoring.ranks import Rank, group_name, on_ranks
 from torch_conformance.authoring.refusal import refuses
@@ -84,9 +85,7 @@ class Probe:
 
 PROBES: dict[str, Probe] = {}
 #: Capabilities that only the descriptor itself can tell: their probes say what it leaves open.
-OF_THE_DESCRIPTOR = frozenset(
-    ("fork", "threads", "autoload", "fallback_counter", "fault_injection")
-)
+OF_THE_DESCRIPTOR = frozenset(("fork", "threads", "autoload", "fallback_counter"))
 
 
 def probe(
@@ -712,4 +711,8 @@ def _fallback_counter(dev: Device) -> bool:
 
 @probe("fault_injection")
 def _fault_injection(dev: Device) -> bool:
-    return bool(dev.descriptor.fault)
+    if not dev.descriptor.fault:
+        return False
+    # A driver of real hardware refuses it: it cannot inject any.
+    backend.resolve(str(dev.descriptor.fault)).reset()
+    return True
