@@ -50,15 +50,15 @@ PUONE_FN double digammaOf(double x) {
   return result + std::log(x) - 0.5 / x - tail;
 }
 
-/// Hurwitz's zeta function, the sum of (q + k)^-s over k = 0, 1, ...: the first terms, and the
-/// Euler-Maclaurin formula for the rest.
-PUONE_FN double zetaOf(double s, double q) {
-  if (s == 1) return kInfinity<double>;
-  if (!(s > 1) || q != q) return kNaN<double>;
-  if (q <= 0 && q == std::floor(q)) return kInfinity<double>;
-  if (q <= 0 && s != std::floor(s)) return kNaN<double>;
+/// Hurwitz's zeta function, the sum of (q + k)^-s over k = 0, 1, ..., of s > 1 and q > 0: the first
+/// terms, and the Euler-Maclaurin formula for the rest. Where s is large the terms vanish first.
+PUONE_FN double zetaOfPositive(double s, double q) {
   double sum = 0;
-  for (const double far = 10 + s / 2; q < far; ++q) sum += std::pow(q, -s);
+  for (const double far = 10 + s / 2; q < far; ++q) {
+    const double term = std::pow(q, -s);
+    sum += term;
+    if (term * (1 + q / (s - 1)) <= 1e-17 * sum) return sum;
+  }
   // Bernoulli numbers over factorials: B2 / 2!, B4 / 4!, ...
   constexpr double kBernoulli[] = {
       1.0 / 12,
@@ -78,6 +78,18 @@ PUONE_FN double zetaOf(double s, double q) {
     next += 2;
   }
   return sum;
+}
+
+/// Hurwitz's zeta function. Below 0, where s must be whole, the terms are powers of -q, -q - 1, ...
+/// down to the last above 0, and so a difference of two sums.
+PUONE_FN double zetaOf(double s, double q) {
+  if (s == 1) return kInfinity<double>;
+  if (!(s > 1) || q != q) return kNaN<double>;
+  if (q > 0) return zetaOfPositive(s, q);
+  if (q == std::floor(q)) return kInfinity<double>;
+  if (s != std::floor(s)) return kNaN<double>;
+  const double below = zetaOfPositive(s, std::ceil(q) - q) - zetaOfPositive(s, 1 - q);
+  return zetaOfPositive(s, q - std::floor(q)) + (std::fmod(s, 2) == 0 ? below : -below);
 }
 
 template <class T>

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 import numpy as np
 
 from hal_conformance.answers import Array, Case
+from hal_conformance.kernels import DType
 from hal_conformance.known_answers._elementwise import Points, Row, at, cases_of, only
 from hal_conformance.known_answers._numbers import erf, erfc
 
@@ -144,6 +145,52 @@ ZETA = {
     1: ("inf", "inf", "inf", "inf", "inf", "inf", "inf", "inf", "inf", "inf"),
     0.5: ("nan", "nan", "nan", "nan", "nan", "nan", "nan", "nan", "nan", "nan"),
 }
+# Where adding the terms one by one would take years.
+ZETA_FAR_AT = (1, 0.5, 2, 30, -1e10 - 0.25, -2.25, -(2.0**-60), -1e300)
+ZETA_FAR = {
+    1e300: ("1.0", "inf", "0", "0", "inf", "inf", "inf", "inf"),
+    2.0**40: ("1.0", "inf", "0", "0", "inf", "inf", "inf", "inf"),
+    50: (
+        "1.00000000000000088818",
+        "1125899906842624.0",
+        "8.8817842109308159031e-16",
+        "1.73393547760819362256e-74",
+        "1.2676506002282294015e+30",
+        "1.2676506002282294015e+30",
+        "inf",
+        "inf",
+    ),
+    3: (
+        "1.2020569031595942854",
+        "8.4143983221171599978",
+        "0.2020569031595942854",
+        "0.000574382601864299922003",
+        "-62.0125533605996403509",
+        "-61.9484748870300827906",
+        "-1.53249554086588885836e+54",
+        "inf",
+    ),
+    2: (
+        "1.64493406684822643647",
+        "4.93480220054467930942",
+        "0.644934066848226436472",
+        "0.0338950603577399442138",
+        "19.7392088020787172377",
+        "19.3794105118691373626",
+        "1.3292279957849158729e+36",
+        "inf",
+    ),
+    2.5: (
+        "1.34148725725091717976",
+        "6.24711063456881148529",
+        "0.341487257250917179757",
+        "0.00416004257384558825041",
+        "nan",
+        "nan",
+        "nan",
+        "inf",
+    ),
+}
 
 # Poles, infinities and what is exact.
 LIMITS: dict[str, dict[float, str]] = {
@@ -170,10 +217,8 @@ def tabulated(kernel: str, table: Mapping[float, str], ulps: float, absolute: fl
 
 def zeta(s: Array, q: Array) -> Array:
     s, q = np.broadcast_arrays(s, q)
-    flat = [
-        np.longdouble(ZETA[x][ZETA_AT.index(y)]) if x == x and y == y else np.longdouble(np.nan)
-        for x, y in zip(s.reshape(-1).tolist(), q.reshape(-1).tolist(), strict=True)
-    ]
+    places = zip(s.reshape(-1).tolist(), q.reshape(-1).tolist(), strict=True)
+    flat = [np.longdouble((PAIRS | FAR).get(place, "nan")) for place in places]
     return np.array(flat, np.longdouble).reshape(s.shape)
 
 
@@ -193,7 +238,8 @@ def with_sign_of_zero(kernel: str, at_zero: float, at_negative_zero: float) -> R
 
 ERROR = at(0.5, -0.5, 0.25, 0.999, 1, 1.001, -1.001, 2, 2.5, 3.9, 4.1, -6, 1e-3, 1e-20, scale=1.5)
 TAIL: Points = at(0.5, -0.5, 1, 2, 4, 6, 9, 10, -5, 13.2, 20, 26, 1e-3, 28, scale=2)
-PAIRS = [(s, q) for s in ZETA for q in ZETA_AT]
+PAIRS = {(s, q): ZETA[s][i] for s in ZETA for i, q in enumerate(ZETA_AT)}
+FAR = {(s, q): ZETA_FAR[s][i] for s in ZETA_FAR for i, q in enumerate(ZETA_FAR_AT)}
 
 ROWS = [
     Row("erf", erf, ERROR, ulps=2.5, signs=True),
@@ -206,6 +252,15 @@ ROWS = [
     with_sign_of_zero("digamma", -np.inf, np.inf),
     Row("zeta", zeta, only([s for s, _ in PAIRS], [q for _, q in PAIRS]), ulps=4, absolute=4),
     Row("zeta", zeta, only([2, np.nan, np.nan], [np.nan, 1, np.nan]), label="NaN"),
+    Row(
+        "zeta",
+        zeta,
+        only([s for s, _ in FAR], [q for _, q in FAR]),
+        ulps=4,
+        absolute=4,
+        types=(DType.FLOAT64,),
+        label="far",
+    ),
     Row("special_entr", entropy, at(0.5, 1, 2, 10, 1e-3), ulps=3.5),
 ]
 
