@@ -124,11 +124,13 @@ PUONE_FN T logAddExp(T a, T b) {
   const T top = larger(a, b);
   return a == b && abs(a) == kInfinity<T> ? a : top + log1p(exp(-abs(a - b)));
 }
+/// log2(2^a + 2^b). The product is not rounded before the sum, which may nearly cancel.
 template <class T>
 PUONE_FN T logAddExp2(T a, T b) {
   const T log2_e = static_cast<T>(1.44269504088896340736);
   const T top = larger(a, b);
-  return a == b && abs(a) == kInfinity<T> ? a : top + log1p(exp2(-abs(a - b))) * log2_e;
+  if (a == b && abs(a) == kInfinity<T>) return a;
+  return std::fma(log1p(exp2(-abs(a - b))), log2_e, top);
 }
 
 PUONE_BINARY(Maximum, larger(a, b));

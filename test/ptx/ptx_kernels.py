@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,13 @@ class ExactLaunch(answering._Launch):
         start = self._driver.malloc(max(1, placement.bytes))
         block = answering._Block(path, operand, start, np.empty(0, np.uint8), placement, shape)
         if isinstance(operand, In | InOut):
-            values = operand.values if isinstance(operand, In) else operand.before
-            self._write(block, np.broadcast_to(encode(values, operand.dtype), shape))
+            self._write(block, np.broadcast_to(self._elements(operand), shape))
         self._blocks.append(block)
         return block
+
+    def _elements(self, operand: In | InOut) -> Any:
+        values = operand.values if isinstance(operand, In) else operand.before
+        return encode(values, operand.dtype)
 
     def _write(self, block: Any, elements: Any) -> None:
         image = np.full(block.placement.bytes, answering.FILLER, np.uint8)
@@ -98,12 +102,18 @@ def _view(block: Any, image: Any) -> Any:
     )
 
 
+def driver_of(library: Path) -> Driver:
+    """The driver, loaded into this process."""
+    driver = Driver(str(library))
+    driver.ok(driver.api.init())
+    return driver
+
+
 def wrong_answers(
     cases: Iterable[Case], launch: type = ExactLaunch, at_most: int = 1000
 ) -> tuple[int, list[str]]:
     """How many cases the driver took, and what was wrong, in this process."""
-    driver = Driver(str(CUDA_PTX))
-    driver.ok(driver.api.init())
+    driver = driver_of(CUDA_PTX)
     answering._Launch = launch  # type: ignore[misc, assignment]
     taken, wrong = 0, []
     for case in cases:
