@@ -57,6 +57,33 @@ def test_a_pattern_is_narrowed_to_what_still_fails(known: Path) -> None:
     assert [e.id for e in Expectations.load(known).entries] == IDS[1:4]
 
 
+def test_an_entry_with_several_ids_stays_one_entry(known: Path) -> None:
+    listed = "- id:\n  - copy/cast:a\n  # slow\n  - copy/clone:b\n  - copy/move:*\n"
+    text = f"xfail:\n{listed}{XFAIL}# the next\n- id: copy/cast:b\n{XFAIL}"
+    known.write_text(text)
+    outcomes = {"copy/cast:b": "xfail", "copy/clone:b": "xfail"}
+    updated(known, {**outcomes, "copy/cast:a": "xfail"})
+    assert known.read_text() == text
+    updated(known, {**outcomes, "copy/cast:a": "xpass", "copy/move:c": "xpass"})
+    ids = ["copy/clone:b", "copy/move:a", "copy/move:b", "copy/move:d"]
+    lines = "".join(f"  - {id}\n" for id in ids)
+    assert known.read_text() == (
+        f"xfail:\n- id:\n{lines}{XFAIL}# the next\n- id: copy/cast:b\n{XFAIL}"
+    )
+
+
+def test_an_id_that_ends_in_another_way_leaves_the_others(known: Path) -> None:
+    known.write_text(f"xfail:\n- id: [copy/cast:a, copy/cast:b]\n{XFAIL}")
+    updated(known, {"copy/cast:a": "crash", "copy/cast:b": "xfail"})
+    crash = XFAIL.replace("fail\n", "crash\n")
+    assert known.read_text() == f"xfail:\n- id: copy/cast:a\n{crash}- id: copy/cast:b\n{XFAIL}"
+
+
+def test_failures_of_one_cause_enter_as_one_entry(known: Path) -> None:
+    updated(known, {"copy/cast:a": "fail", "copy/clone:b": "fail"})
+    assert known.read_text().startswith("xfail:\n- id:\n  - copy/cast:a\n  - copy/clone:b\n")
+
+
 def test_checks_that_were_not_run_stay_listed(known: Path) -> None:
     known.write_text(f"unsupported:\n- id: copy/cast*\n{ENTRY}")
     updated(known, {"copy/cast:a": "xpass"})

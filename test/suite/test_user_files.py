@@ -110,7 +110,7 @@ ENTRY: dict[str, dict[str, Any]] = {
     for kind in LISTS
 }
 WRONG_ENTRY: dict[str, tuple[Any, ...]] = {
-    "id": (*WRONG_TEXT, "a*b", "**"),
+    "id": (*(value for value in WRONG_TEXT if value != ["a"]), "a*b", "**", []),
     "reason": WRONG_TEXT,
     "link": WRONG_TEXT,
     "status": (3, None, "", "bad", "pass", LONG, [], {}),
@@ -361,7 +361,7 @@ def test_all_problems_of_expectations_are_listed(file: Path) -> None:
     assert [entry.id for entry in content.entries] == ["a/b"]
     assert [line.removeprefix(f"{file}:") for line in content.problems] == [
         "1: 'skip' is not one of the lists; known are: unsupported, xfail, flaky",
-        "4: key 'id' must be a string, not 3",
+        "4: key 'id' must be a string or a list of strings, not 3",
         "5: unknown key 'reson'; did you mean 'reason'?",
         "6: key 'link' must not be empty; it must be a string",
         "4: key 'reason' is missing",
@@ -370,6 +370,18 @@ def test_all_problems_of_expectations_are_listed(file: Path) -> None:
     with pytest.raises(ExpectationsError) as error:
         Expectations.load(file)
     assert str(error.value).splitlines() == content.problems
+
+
+def test_a_wrong_id_of_several_is_named_with_its_place(file: Path) -> None:
+    rest = "  reason: r\n  link: l\n"
+    file.write_text(
+        f"unsupported:\n- id:\n  - a/b\n  - c*d\n{rest}- id: [a/b, 3]\n{rest}- id: []\n{rest}"
+    )
+    assert [line.removeprefix(f"{file}:") for line in read(file).problems] == [
+        "4: key 'id[1]' is 'c*d': '*' is only allowed at the end of a check id pattern",
+        "7: key 'id[1]' must be a string, not 3",
+        "10: key 'id' must be a string or a list of strings, not []",
+    ]
 
 
 def test_of_very_many_problems_the_first_are_listed(file: Path) -> None:

@@ -18,11 +18,14 @@ SCHEMA: Final = "urn:torch-conformance:expectations:1"
 Status = Literal["fail", "error", "crash", "timeout"]
 
 
+Pattern = Annotated[Text, Meta(extra_json_schema={"pattern": r"^[^*]*\*?$"})]
+
+
 class Entry(Part, frozen=True, kw_only=True):
     """What an entry has in every list."""
 
-    id: Annotated[Text, Meta(extra_json_schema={"pattern": r"^[^*]*\*?$"})]
-    """id of a check; a `*` at its end stands for any rest"""
+    id: Pattern | Annotated[tuple[Pattern, ...], Meta(min_length=1)]
+    """id of a check, or a list of ids; a `*` at the end of an id stands for any rest"""
     reason: Text
     """why the outcome is known and accepted"""
     link: Text
@@ -30,8 +33,16 @@ class Entry(Part, frozen=True, kw_only=True):
 
     def problems(self) -> Iterator[tuple[Steps, str]]:
         """What is wrong beyond the types."""
-        if problem := pattern_error(self.id):
-            yield ("id",), f"is {problem}"
+        for step, pattern in self.patterns():
+            if problem := pattern_error(pattern):
+                yield ("id", *step), f"is {problem}"
+
+    def patterns(self) -> Iterator[tuple[Steps, str]]:
+        """Each id with its place in the list of ids."""
+        if isinstance(self.id, str):
+            yield (), self.id
+        else:
+            yield from (((i,), pattern) for i, pattern in enumerate(self.id))
 
 
 class Unsupported(Entry, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +127,10 @@ def _read_list(source: UserFile, kind: List, node: yaml.SequenceNode, content: C
         if entry is not None:
             keys = msgspec.to_builtins(entry, builtin_types=[datetime.date])
             lines = item.start_mark.line, _last_line(item) + 1
-            content.entries.append(
-                Expectation(kind=kind, where=source.where(path), lines=lines, **keys)
-            )
+            for step, pattern in entry.patterns():
+                where = source.where((*path, "id", *step) if step else path)
+                own = {**keys, "id": pattern}
+                content.entries.append(Expectation(kind=kind, where=where, lines=lines, **own))
 
 
 def _place(
@@ -149,8 +150,11 @@ def _last_line(node: yaml.Node) -> int:
     """The last line on which something of a node stands: end marks may lie after empty lines."""
     if isinstance(node, yaml.ScalarNode) and node.style not in ("|", ">"):
         return int(node.end_mark.line)
-    if isinstance(node, yaml.MappingNode) and not node.flow_style and node.value:
-        return max(_last_line(value) for _, value in node.value)
+    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
+        values = node.value
+        if isinstance(node, yaml.MappingNode):
+            values = [value for _, value in values]
+        return max(_last_line(value) for value in values)
     end = node.end_mark
     return int(end.line) if node.end_mark.column else max(int(end.line) - 1, node.start_mark.line)
 
@@ -163,7 +167,14 @@ class _Dumper(yaml.SafeDumper):
 
 
 def dump(entries: Iterable[Expectation]) -> str:
-    """Entries as the text of one list."""
-    keys = ("id", "reason", "link", "status", "expires")
-    values = [{k: getattr(e, k) for k in keys if getattr(e, k) is not None} for e in entries]
+    """Entries as the text of one list; those that differ in the id alone become one entry."""
+    keys = ("reason", "link", "status", "expires")
+    ids: dict[Expectation, list[str]] = {}
+    for entry in entries:
+        ids.setdefault(replace(entry, id="", where="", lines=(0, 0)), []).append(entry.id)
+    values = []
+    for entry, of_entry in ids.items():
+        others = {key: getattr(entry, key) for key in keys}
+        found = {"id": of_entry[0] if len(of_entry) == 1 else of_entry}
+        values.append(found | {key: value for key, value in others.items() if value is not None})
     return yaml.dump(values, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=96)

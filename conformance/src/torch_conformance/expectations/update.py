@@ -12,7 +12,7 @@ import datetime
 import itertools
 import textwrap
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -172,8 +172,8 @@ def _edited(text: str, content: Content, changes: Changes) -> str:
     lines = text.splitlines()
     columns = {place.kind: place.column for place in places}
     edits = [
-        (*_span(entry, lines), _entry_lines(others, columns[entry.kind]))
-        for entry, others in changes.replaced.items()
+        (*_span(entries[0], lines), _entry_lines(others, columns[entries[0].kind]))
+        for entries, others in _rewritten(content.entries, changes)
     ]
     edits += [(place.line, place.line + 1, []) for place in places if place.empty]
     new = {kind: [entry for entry in changes.added if entry.kind == kind] for kind in LISTS}
@@ -188,6 +188,17 @@ def _edited(text: str, content: Content, changes: Changes) -> str:
         if entries and kind not in ends:
             lines += [f"{kind}:", *_entry_lines(entries, 0)]
     return _without_empty_lists("\n".join(lines) + "\n")
+
+
+def _rewritten(
+    entries: Sequence[Expectation], changes: Changes
+) -> Iterator[tuple[Sequence[Expectation], list[Expectation]]]:
+    """What stands in one place of the file, of which something is replaced, and what will be."""
+    for _, group in itertools.groupby(entries, lambda entry: entry.lines):
+        of_place = list(group)
+        if not changes.replaced.keys().isdisjoint(of_place):
+            kept = (changes.replaced.get(entry, [entry]) for entry in of_place)
+            yield of_place, list(itertools.chain(*kept))
 
 
 def _span(entry: Expectation, lines: list[str]) -> tuple[int, int]:

@@ -112,8 +112,9 @@ def _below(part: dict[str, Any], step: str | int, is_key: bool) -> Iterator[dict
     if is_key:
         yield part.get("propertyNames", {})
     elif isinstance(step, int):
-        first = part.get("prefixItems", ())
-        yield first[step] if step < len(first) else part.get("items") or {}
+        if part.get("type") == "array":
+            first = part.get("prefixItems", ())
+            yield first[step] if step < len(first) else part.get("items") or {}
     elif step in part.get("properties", {}):
         yield part["properties"][step]
     elif isinstance(rest := part.get("additionalProperties"), dict):

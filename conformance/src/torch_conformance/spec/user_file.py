@@ -170,6 +170,8 @@ def _expected(described: dict[str, Any]) -> str:
         return f"a map with the keys {', '.join(described['properties'])}"
     if "title" in described:
         return str(described["title"])
+    if "anyOf" in described:
+        return " or ".join(map(_expected, described["anyOf"]))
     if "enum" in described:
         return f"one of {', '.join(described['enum'])}"
     if described.get("format") == "date":
