@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class Includes:
     of a changed file both before and after, so it has rather one edge too many."""
 
     listed: Mapping[str, Collection[str]]  # header as one includes it -> where it may lie
-    edges: Mapping[str, Collection[str]]
+    edges: Mapping[str, Set[str]]
 
     def reached(self, headers: Iterable[str]) -> set[str]:
         """All files that these listed headers include, and they."""

@@ -104,7 +104,8 @@ class Reader:
         headers = covering(self.graph, files, self.graph.listed)
         read = partial(cpp.extract_part, self.tree, self.catalogue, headers, files)
         asked, known = self.opinion.part(stakes, self.graph)
-        tasks: Tasks = {**self._tasks(domains, reading), _CPP: read, **asked}
+        # The probe takes longest, and begins first.
+        tasks: Tasks = {**asked, **self._tasks(domains, reading), _CPP: read}
         failed = self._run(tasks, reading)
         now = reading.parts.pop(_CPP, [])
         if not failed:

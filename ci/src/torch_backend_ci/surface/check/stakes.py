@@ -339,13 +339,14 @@ def covering(graph: Includes, files: Iterable[str], candidates: Collection[str])
     any of them does; in the order of the listed headers."""
     from torch_backend_ci.surface.extract.cpp.includes import Includes as Sets
 
-    sets = Sets((source, target) for source, targets in graph.edges.items() for target in targets)
-    there = {h: [p for p in paths if p in graph.edges] for h, paths in graph.listed.items()}
+    read = graph.edges.keys()
+    sets = Sets((path, found) for path, all in graph.edges.items() for found in all & read)
+    there = {h: [p for p in paths if p in read] for h, paths in graph.listed.items()}
     reached = {h: sets.closure(paths[0]) for h, paths in there.items() if paths and h in candidates}
     chosen: set[str] = set()
     covered = 0
     own = {there[header][0]: header for header in reached}
-    for file in sorted(files, key=lambda path: path not in own):
+    for file in sorted(files, key=lambda path: (path not in own, path)):
         if sets.bit(file) & covered:
             continue
         fits = [header for header, closure in reached.items() if closure & sets.bit(file)]
