@@ -81,11 +81,13 @@ class ExactLaunch(answering._Launch):
             for block in self._blocks:
                 self._driver.free(block.address)
 
+    def _outputs(self) -> Iterator[Any]:
+        """The blocks that the kernel writes."""
+        return (block for block in self._blocks if isinstance(block.operand, Out | InOut))
+
     def _judge(self) -> None:
         unchecked = {}
-        for block in self._blocks:
-            if not isinstance(block.operand, Out | InOut):
-                continue
+        for block in self._outputs():
             elements = decode(self._read(block), block.operand.dtype)
             if block.operand.values is None:
                 unchecked[block.path] = elements

@@ -38,7 +38,7 @@ from ptx_redrawn import COMPARABLE, SEEDS, Redrawn, unlike_sim
 from test_far_addresses import LEFT_OUT, FarLaunch, far_cases
 
 from hal_conformance import contract
-from hal_conformance.answers import Case, InOut, Out
+from hal_conformance.answers import Case
 from hal_conformance.known_answers import known_answers
 
 #: Instructions of a grid of which those of the known answers have a tenth.
@@ -241,10 +241,9 @@ class Hashed(Redrawn):
     kept: ClassVar[list[str]] = []
 
     def _judge(self) -> None:
-        for block in self._blocks:
-            if isinstance(block.operand, Out | InOut):
-                raw = np.ascontiguousarray(self._read(block)).tobytes()
-                self.kept.append(hashlib.sha256(raw).hexdigest())
+        for block in self._outputs():
+            raw = np.ascontiguousarray(self._read(block)).tobytes()
+            self.kept.append(hashlib.sha256(raw).hexdigest())
 
 
 def outputs(kernels: list[str]) -> list[str]:

@@ -108,9 +108,8 @@ class OnSim(Redrawn):
     results: ClassVar[dict[str, Any]] = {}
 
     def _judge(self) -> None:
-        for block in self._blocks:
-            if isinstance(block.operand, Out | InOut):
-                self.results[block.path] = decode(self._read(block), block.operand.dtype)
+        for block in self._outputs():
+            self.results[block.path] = decode(self._read(block), block.operand.dtype)
 
 
 class AsOnSim(Redrawn):
@@ -118,9 +117,7 @@ class AsOnSim(Redrawn):
 
     def _judge(self) -> None:
         kernel = self._case.kernel
-        for block in self._blocks:
-            if not isinstance(block.operand, Out | InOut):
-                continue
+        for block in self._outputs():
             found = decode(self._read(block), block.operand.dtype)
             values = OnSim.results[block.path]
             finite = np.isfinite(found), np.isfinite(values)

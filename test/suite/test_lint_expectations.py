@@ -57,6 +57,14 @@ def test_the_objection_names_the_fault(tmp_path: Path, change: dict[str, str], w
     assert words in objection
 
 
+def test_an_entry_is_objected_to_once_and_each_of_its_ids_alone(tmp_path: Path) -> None:
+    several = {**GOOD, "id": "[copy/cast:a, copy/gone, view/slice]", "reason": "broken"}
+    assert [words[-16:] for words in objections(tmp_path, several)] == [
+        "explains nothing",
+        "matches no check",
+    ]
+
+
 def test_an_entry_that_never_decides_is_named(tmp_path: Path) -> None:
     wide = {**GOOD, "id": "copy/cast:*"}
     assert objections(tmp_path, GOOD, wide) == []

@@ -25,8 +25,11 @@ def findings(
     """A line for each objection, in the order of the entries; each begins with file and line."""
     index = Index(known_ids)
     decided: set[str] = set()
+    seen: set[tuple[int, int]] = set()
     for entry in entries:
-        for rule in (_reason, _link, _expiry, _width):
+        of_all_ids = () if entry.lines in seen else (_reason, _link, _expiry)
+        seen.add(entry.lines)
+        for rule in (*of_all_ids, _width):
             problem = rule(entry, today)
             if problem:
                 yield f"{entry.where}: {problem}"
