@@ -34,6 +34,11 @@ def create(
     """What torch.distributed calls to make the backend of a new group; waits for all its ranks."""
     if not dist.is_gloo_available():
         raise RuntimeError("pccl uses Gloo, which this PyTorch was built without")
+    if backend_options is None:
+        backend_options = Options(options.timeout)
+    elif not isinstance(backend_options, Options):
+        # Before any rank connects: the others would find a closed connection.
+        raise TypeError(f"pccl takes {Options.__name__}, not {type(backend_options).__name__}")
     # Gloo's own options are not set: it takes the interface from the environment, as ever.
     host = dist.ProcessGroupGloo(
         dist.PrefixStore("host", options.store),
@@ -41,10 +46,6 @@ def create(
         options.group_size,
         timeout=options.timeout,
     )
-    if backend_options is None:
-        backend_options = Options(options.timeout)
-    elif not isinstance(backend_options, Options):
-        raise TypeError(f"pccl takes {Options.__name__}, not {type(backend_options).__name__}")
     backend_options._timeout = options.timeout
     backend_options.global_ranks_in_group = options.global_ranks_in_group
     backend_options.group_name = options.group_id  # type: ignore[assignment]  # a NewType of str

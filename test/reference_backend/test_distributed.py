@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from interpreter import Python
 from ranks import COLLECTIVES_ON_A_SIDE_STREAM, run_ranks
+
+from torch_puone.distributed import create
 
 SEEDS = [str(seed) for seed in range(1, 3)]
 
@@ -366,6 +370,12 @@ dist.destroy_process_group()
 """,
         size=4,
     )
+
+
+def test_wrong_options_are_refused_before_ranks_connect() -> None:
+    nowhere = SimpleNamespace(store=None, timeout=datetime.timedelta(seconds=1))
+    with pytest.raises(TypeError, match="pccl takes Options, not object"):
+        create(nowhere, object())  # type: ignore[arg-type]
 
 
 def test_a_group_may_have_gloo_for_the_cpu_beside_it() -> None:
