@@ -55,29 +55,6 @@ def not_taken(driver: Driver, case: Case) -> str | None:
     return f"{case.kernel} of {', '.join(missing)}" if missing else None
 
 
-def answer(driver: Driver, case: Case) -> None:
-    """Launch the kernel and assert that it gives the case's answer."""
-    stream = driver.stream()
-    launch = _Launch(driver, case, stream)
-    driver.synchronize(stream)
-    started = time.monotonic()
-    status, said = driver.try_launch(case.kernel, launch.args, stream)
-    if status is Status.OK:
-        status = Status(driver.api.stream_synchronize(stream))
-        said = "" if status is Status.OK else driver.message()
-    else:
-        driver.synchronize(stream)
-        assert case.fails is None or status is Status.INVALID_ARGUMENT, f"{case}: {status.name}"
-    took = time.monotonic() - started
-    assert took >= case.lasts * 0.99, f"{case}: took {took:g} s, not {case.lasts:g} s"
-    if case.fails is not None:
-        assert status not in (Status.OK, Status.DEVICE_LOST), f"{case}: the launch did not fail"
-        assert case.fails in said, f"{case}: failed with {said!r}, not with {case.fails!r}"
-        return
-    assert status is Status.OK, f"{case}: {status.name}: {said}"
-    launch.judge()
-
-
 @dataclass
 class _Block:
     """An operand in device memory: `image` is what was uploaded, guards included."""
@@ -110,7 +87,9 @@ class _Block:
         return mask != 0
 
 
-class _Launch:
+class Launch:
+    """The launch of a case: its operands in blocks of device memory, and its arguments."""
+
     def __init__(self, driver: Driver, case: Case, stream: int) -> None:
         self._driver, self._case, self._stream = driver, case, stream
         self._kernel = contract.kernels()[case.kernel]
@@ -234,6 +213,29 @@ class _Launch:
         self._driver.write(start, image.tobytes(), self._stream)
         self._blocks.append(block)
         return block
+
+
+def answer(driver: Driver, case: Case, launcher: type[Launch] = Launch) -> None:
+    """Launch the kernel and assert that it gives the case's answer, as the launcher judges it."""
+    stream = driver.stream()
+    launch = launcher(driver, case, stream)
+    driver.synchronize(stream)
+    started = time.monotonic()
+    status, said = driver.try_launch(case.kernel, launch.args, stream)
+    if status is Status.OK:
+        status = Status(driver.api.stream_synchronize(stream))
+        said = "" if status is Status.OK else driver.message()
+    else:
+        driver.synchronize(stream)
+        assert case.fails is None or status is Status.INVALID_ARGUMENT, f"{case}: {status.name}"
+    took = time.monotonic() - started
+    assert took >= case.lasts * 0.99, f"{case}: took {took:g} s, not {case.lasts:g} s"
+    if case.fails is not None:
+        assert status not in (Status.OK, Status.DEVICE_LOST), f"{case}: the launch did not fail"
+        assert case.fails in said, f"{case}: failed with {said!r}, not with {case.fails!r}"
+        return
+    assert status is Status.OK, f"{case}: {status.name}: {said}"
+    launch.judge()
 
 
 def _shape(operand: In | Out | InOut) -> tuple[int, ...]:

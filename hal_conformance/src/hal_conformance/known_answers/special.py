@@ -218,7 +218,7 @@ def tabulated(kernel: str, table: Mapping[float, str], ulps: float, absolute: fl
 def zeta(s: Array, q: Array) -> Array:
     s, q = np.broadcast_arrays(s, q)
     places = zip(s.reshape(-1).tolist(), q.reshape(-1).tolist(), strict=True)
-    flat = [np.longdouble((PAIRS | FAR).get(place, "nan")) for place in places]
+    flat = [np.longdouble(ZETA_OF[x, y] if x == x and y == y else "nan") for x, y in places]
     return np.array(flat, np.longdouble).reshape(s.shape)
 
 
@@ -240,6 +240,7 @@ ERROR = at(0.5, -0.5, 0.25, 0.999, 1, 1.001, -1.001, 2, 2.5, 3.9, 4.1, -6, 1e-3,
 TAIL: Points = at(0.5, -0.5, 1, 2, 4, 6, 9, 10, -5, 13.2, 20, 26, 1e-3, 28, scale=2)
 PAIRS = {(s, q): ZETA[s][i] for s in ZETA for i, q in enumerate(ZETA_AT)}
 FAR = {(s, q): ZETA_FAR[s][i] for s in ZETA_FAR for i, q in enumerate(ZETA_FAR_AT)}
+ZETA_OF = PAIRS | FAR
 
 ROWS = [
     Row("erf", erf, ERROR, ulps=2.5, signs=True),
