@@ -7,6 +7,7 @@ import datetime
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from interpreter import Python
@@ -373,9 +374,10 @@ dist.destroy_process_group()
 
 
 def test_wrong_options_are_refused_before_ranks_connect() -> None:
-    nowhere = SimpleNamespace(store=None, timeout=datetime.timedelta(seconds=1))
+    nowhere: Any = SimpleNamespace(store=None, timeout=datetime.timedelta(seconds=1))
+    wrong: Any = object()
     with pytest.raises(TypeError, match="pccl takes Options, not object"):
-        create(nowhere, object())  # type: ignore[arg-type]
+        create(nowhere, wrong)
 
 
 def test_a_group_may_have_gloo_for_the_cpu_beside_it() -> None:
