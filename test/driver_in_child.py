@@ -22,8 +22,6 @@ def with_driver(
     """How `work`, which is given the driver, ended in a process of its own. The payload is what it
     returns, as text.
 
-    The libraries are copies: this process, of which that one is a fork, may use them already, and
-    a driver in use does not survive a fork.
     """
 
     def run() -> bytes:
@@ -31,7 +29,14 @@ def with_driver(
         with tempfile.TemporaryDirectory() as folder:
             if wrapped := environment.get("PUONE_LIAR_TARGET"):
                 os.environ["PUONE_LIAR_TARGET"] = shutil.copy(wrapped, folder)
-            hal = Driver(shutil.copy(library, folder))
+            hal = unused_driver(library)
         return str(work(hal)).encode()
 
     return run_in_child(run, seconds)
+
+
+def unused_driver(library: Path) -> Driver:
+    """The driver of a copy of the library: this process may be a fork of one that has used the
+    library, and a driver in use does not survive a fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        return Driver(shutil.copy(library, folder))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from driver_in_child import unused_driver
 from ptx_executor import CUDA_PTX
 
 from hal_conformance import answering, contract
@@ -105,8 +106,8 @@ def _view(block: Any, image: Any) -> Any:
 
 
 def driver_of(library: Path) -> Driver:
-    """The driver, loaded into this process."""
-    driver = Driver(str(library))
+    """The driver, loaded into this process and ready."""
+    driver = unused_driver(library)
     driver.ok(driver.api.init())
     return driver
 
