@@ -253,6 +253,52 @@ void update(Warp& warp, const Instruction& in, uint32_t mask) {
   });
 }
 
+// ---- ldmatrix ----
+
+/// Matrices of 8 rows of 16 bytes: lane 8m + r has the address of row r of matrix m, and lane 4r +
+/// c gets word c of row r; of a transposed one elements 2c and 2c + 1 of column r, of 16 bits each.
+template <bool kTransposed>
+void loadMatrices(Warp& warp, const Instruction& in, uint32_t mask) {
+  constexpr uint32_t kRowBytes = 16;
+  std::array<std::array<uint16_t, 8>, 32> rows{};
+  const uint32_t addressed = 8u * in.dests;
+  atAddresses(warp, in, mask, [&](uint32_t lane, uint64_t address) {
+    if (lane >= addressed) return;
+    const auto* at = locate(warp, in, lane, address, kRowBytes, Access::kRead, nullptr);
+    std::memcpy(rows[lane].data(), at, kRowBytes);
+  });
+  for (uint32_t m = 0; m < in.dests; ++m) {
+    const auto* const matrix = &rows[size_t{8} * m];
+    forLanes(mask, [&](uint32_t lane) {
+      const uint32_t r = lane / 4, c = lane % 4 * 2;
+      const uint32_t low = kTransposed ? matrix[c][r] : matrix[r][c];
+      const uint32_t high = kTransposed ? matrix[c + 1][r] : matrix[r][c + 1];
+      warp.lanes<uint32_t>(in.operand[m]).set(lane, low | high << 16);
+      warp.define(in.operand[m], lane, true);
+    });
+  }
+}
+
+/// ldmatrix.sync.aligned.m8n8.{x1,x2,x4}[.trans].shared.b16
+bool decodeMatrices(const std::string& word, Instruction& in, AccessName& name) {
+  for (const uint32_t count : {1u, 2u, 4u}) {
+    const std::string begin = "ldmatrix.sync.aligned.m8n8.x" + std::to_string(count);
+    for (const bool transposed : {false, true}) {
+      for (const std::string space : {".shared", ".shared::cta"}) {
+        if (word != begin + (transposed ? ".trans" : "") + space + ".b16") continue;
+        name = {AccessName::Verb::kLoad, count};
+        in.run = transposed ? loadMatrices<true> : loadMatrices<false>;
+        in.flow = Flow::kExchange;
+        in.known = Known::kItself;
+        in.space = Space::kShared;
+        in.bytes = 4;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 std::vector<std::string> parts(const std::string& word) {
   std::vector<std::string> all;
   for (size_t begin = 0; begin <= word.size();) {
@@ -301,6 +347,7 @@ bool isStrong(const std::string& part) {
 } // namespace
 
 bool decodeAccess(const std::string& word, Instruction& in, AccessName& name) {
+  if (decodeMatrices(word, in, name)) return true;
   const std::vector<std::string> words = parts(word);
   using Verb = AccessName::Verb;
   if (words[0] == "ld") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// ld, st, atom and red (PTX ISA 9.7.9 and 9.7.13.5), whose names have many optional parts.
+// ld, st, atom, red and ldmatrix (PTX ISA 9.7.9, 9.7.13.5 and 9.7.14.5.15), whose names have many
+// optional parts.
 #pragma once
 
 #include <string>

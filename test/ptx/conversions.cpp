@@ -11,38 +11,8 @@
 namespace puone::ptx {
 namespace {
 
-/// A 16-bit float: bits of the exponent and of the mantissa behind the point.
-template <class T>
-struct Format;
-template <>
-struct Format<Half> {
-  static constexpr int kExponent = 5, kMantissa = 10;
-};
-template <>
-struct Format<Bfloat> {
-  static constexpr int kExponent = 8, kMantissa = 7;
-};
-
-template <class T>
-constexpr bool isSmall = std::is_same_v<T, Half> || std::is_same_v<T, Bfloat>;
 template <class T>
 constexpr bool isFloat = std::is_floating_point_v<T> || isSmall<T>;
-
-template <class T>
-double widened(T value) {
-  if constexpr (isSmall<T>) {
-    using F = Format<T>;
-    constexpr int kBias = (1 << (F::kExponent - 1)) - 1;
-    const int exponent = value.bits >> F::kMantissa & ((1 << F::kExponent) - 1);
-    const int mantissa = value.bits & ((1 << F::kMantissa) - 1);
-    const double sign = (value.bits & 0x8000) != 0 ? -1 : 1;
-    if (exponent == (1 << F::kExponent) - 1) return mantissa != 0 ? NAN : sign * INFINITY;
-    if (exponent == 0) return sign * std::ldexp(mantissa, 1 - kBias - F::kMantissa);
-    return sign * std::ldexp(mantissa + (1 << F::kMantissa), exponent - kBias - F::kMantissa);
-  } else {
-    return value;
-  }
-}
 
 /// Rounded as the mode says, once.
 template <class T>
@@ -261,6 +231,13 @@ void addTo(Operations& table, const std::string& to) {
   }
 }
 
+/// Rounded to 10 bits behind the point, to nearest and away from zero between two.
+uint32_t toTf32(float value) {
+  if (value != value) return 0x7fffffff;
+  const auto bits = std::bit_cast<uint32_t>(value);
+  return std::isinf(value) ? bits : (bits + 0x1000) & ~0x1fffu;
+}
+
 } // namespace
 
 void addConversions(Operations& table) {
@@ -276,6 +253,7 @@ void addConversions(Operations& table) {
   addTo<double>(table, "f64");
   addTo<Half>(table, "f16");
   addTo<Bfloat>(table, "bf16");
+  table["cvt.rna.tf32.f32"] = lanewise<toTf32>();
 }
 
 } // namespace puone::ptx

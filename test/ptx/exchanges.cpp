@@ -200,6 +200,7 @@ const Operations& operations() {
     addComparisons(table);
     addConversions(table);
     addExchanges(table);
+    addMatrices(table);
     return table;
   }();
   return all;

@@ -17,7 +17,7 @@ struct Operation {
   Run run = nullptr;
   Flow flow = Flow::kNext;
   /// Widths of destinations, ':' and those of sources: p predicate, h 16 bits, w 32, d 64;
-  /// x: any width.
+  /// x: any width; *, the last: all lanes take part, and the text does not say so.
   std::string widths;
   uint64_t option = 0; // for Instruction::option
   Known known = Known::kIfAll;
@@ -33,14 +33,7 @@ void addBits(Operations& table);
 void addComparisons(Operations& table);
 void addConversions(Operations& table);
 void addExchanges(Operations& table);
-
-/// 16-bit floats as their bits.
-struct Half {
-  uint16_t bits;
-};
-struct Bfloat {
-  uint16_t bits;
-};
+void addMatrices(Operations& table);
 
 template <class T>
 constexpr char widthOf() {

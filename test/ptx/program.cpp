@@ -340,6 +340,17 @@ class Decoder {
     in.operand[in.operands++] = operand;
   }
 
+  /// The mask of an exchange of a whole warp.
+  Operand everyLane() {
+    return constant(~0u, Width::k32);
+  }
+
+  /// Adds a term, or the parts of a list.
+  static void append(const Term& term, std::vector<const Term*>& to) {
+    if (term.kind != Term::Kind::kList) return to.push_back(&term);
+    for (const Term& part : term.parts) to.push_back(&part);
+  }
+
   static Width widthOfLetter(char letter) {
     return letter == 'p'   ? Width::kPredicate
            : letter == 'h' ? Width::k16
@@ -356,20 +367,14 @@ class Decoder {
     in.option = operation.option;
     in.known = operation.known;
     const size_t colon = operation.widths.find(':');
-    std::vector<const Term*> terms;
-    for (const Term& term : statement.terms) terms.push_back(&term);
-    // d|p
-    std::vector<const Term*> dests;
-    if (colon > 0 && !terms.empty()) {
-      if (terms[0]->kind == Term::Kind::kList) {
-        for (const Term& part : terms[0]->parts) dests.push_back(&part);
-      } else {
-        dests.push_back(terms[0]);
-      }
-      terms.erase(terms.begin());
+    std::vector<const Term*> dests, terms;
+    for (const Term& term : statement.terms) {
+      const bool gives = colon > 0 && &term == statement.terms.data();
+      append(term, gives ? dests : terms);
     }
+    const bool together = operation.widths.back() == '*';
     const bool fits = dests.size() <= colon && (dests.size() == colon || colon == 2) &&
-                      terms.size() + colon + 1 == operation.widths.size();
+                      terms.size() + together + colon + 1 == operation.widths.size();
     if (!fits) throw Violation(Kind::kSyntax, "the number of operands does not fit");
     const auto width = [&](size_t i) -> std::optional<Width> {
       const char letter = operation.widths[i];
@@ -377,6 +382,7 @@ class Decoder {
     };
     for (size_t i = 0; i < dests.size(); ++i) pushDest(in, *dests[i], width(i));
     for (size_t i = 0; i < terms.size(); ++i) push(in, operand(*terms[i], width(colon + 1 + i)));
+    if (together) push(in, everyLane());
     if (in.flow == Flow::kBarrier && !in.source(0).constant) {
       throw Violation(Kind::kUnknown, "a barrier whose number is in a register");
     }
@@ -438,8 +444,7 @@ class Decoder {
     }
     const auto list = [](const Term& term) {
       std::vector<const Term*> all;
-      if (term.kind != Term::Kind::kList) return std::vector{&term};
-      for (const Term& part : term.parts) all.push_back(&part);
+      append(term, all);
       return all;
     };
     const Width least = in.bytes <= 2 ? Width::k16 : in.bytes == 4 ? Width::k32 : Width::k64;
@@ -470,6 +475,7 @@ class Decoder {
     } else {
       while (next < terms.size()) push(in, fitting(*terms[next++]));
     }
+    if (in.flow == Flow::kExchange) push(in, everyLane());
   }
 
   void address(const Term& term, Instruction& in) {

@@ -80,7 +80,7 @@ struct Instruction {
   uint8_t dests = 0; // the first of the operands
   uint8_t operands = 0;
   Operand guard;
-  std::array<Operand, 8> operand;
+  std::array<Operand, 16> operand;
   uint32_t target = 0; // of a branch
   uint32_t line = 0;
   uint64_t* count = nullptr;
