@@ -24,9 +24,11 @@ struct MatrixFactor {
 
 /// out = beta * out + alpha * (a @ b) for each of `batch` indices; out is m x n, a (after its
 /// transposition, if any) is m x k. `out` is not read if beta is 0. For 16-bit floats the sums,
-/// alpha and beta are floats; for other types they have the type of the elements.
+/// alpha and beta are floats; for other types they have the type of the elements. `allow_tf32`:
+/// factors of float32 may be rounded to TF32.
 struct MatrixProduct {
   puone_dtype dtype;
+  bool allow_tf32;
   int64_t m;
   int64_t n;
   int64_t k;

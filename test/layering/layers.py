@@ -86,6 +86,10 @@ VENDOR_HOMES = (
 WRAPPER = "reference_backend/torch_puone/_inductor/wrapper.py"
 SCAFFOLD = "reference_backend/torch_puone/new/"
 VENDOR_ALLOWED = {
+    (
+        "csrc/aten/linalg/matmul.cpp",
+        "Float32Backend::CUDA",
+    ): "torch's setting for TF32, of any device",
     (SCAFFOLD + "edits.py", "DRIVER cuda sim"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "sim cuda template host"): "a line of CMakeLists.txt that is replaced",
     (SCAFFOLD + "edits.py", "PUONE_CUDA"): "a line of pyproject.toml that is left out",

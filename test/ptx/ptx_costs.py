@@ -37,7 +37,7 @@ from hal_conformance.answers import (
     transposed,
 )
 from hal_conformance.kernels import DType
-from hal_conformance.known_answers.gemm import numbers, product
+from hal_conformance.known_answers.gemm import Tf32, numbers, product
 from hal_conformance.known_answers.reduction import reduce_case
 from hal_conformance.known_answers.softmax import forward
 
@@ -106,9 +106,10 @@ def _softmax() -> Launch:
     return Launch(case, 4 * x.size, 4 * x.size)
 
 
-def _gemm() -> Launch:
+def _gemm(dtype: DType, size: int, **options: Any) -> Launch:
     m, n, k = 128, 128, 64
-    return Launch(product(F32, (1, m, n, k)), 4 * (m * k + k * n), 4 * m * n)
+    case = product(dtype, (1, m, n, k), **options)
+    return Launch(case, size * (m * k + k * n), size * m * n)
 
 
 LAUNCHES: dict[str, Callable[[], Launch]] = {
@@ -133,7 +134,9 @@ LAUNCHES: dict[str, Callable[[], Launch]] = {
     "sum of float32, along columns": partial(_sum, SQUARE, (0,)),
     "sum of float32, of all": partial(_sum, (DENSE,), (0,)),
     "softmax of float32": _softmax,
-    "gemm of float32": _gemm,
+    "gemm of float32": partial(_gemm, F32, 4),
+    "gemm of float32, as TF32": partial(_gemm, F32, 4, tf32=Tf32.EXACT),
+    "gemm of bfloat16": partial(_gemm, BF16, 2),
 }
 
 
@@ -254,12 +257,13 @@ def _attributes(image: bytes, header: Any) -> Iterator[tuple[int, bytes]]:
 
 
 def template(entry: str) -> str:
-    """The template of kernels that a mangled name is of."""
-    for length in re.finditer(r"\d+", entry):
-        name = entry[length.end() : length.end() + int(length[0])]
-        if name.endswith("Kernel"):
-            return name
-    return "others"
+    """The template of kernels that a mangled name is of, and the tiles that it is for."""
+    names = [
+        entry[length.end() : length.end() + int(length[0])] for length in re.finditer(r"\d+", entry)
+    ]
+    kernel = next((name for name in names if name.endswith("Kernel")), "others")
+    tile = next((name for name in names if name.endswith("Tile")), None)
+    return f"{kernel} of {tile}" if tile else kernel
 
 
 def stacks() -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from interpreter import Python
-from suites import STANDIN, needs_standin, odd
+from suites import OVER_FAKE_CUBLAS, STANDIN, needs_standin, odd
 
 ON_STANDIN = {"PUONE_DRIVER": str(STANDIN), "PUONE_STANDIN_MEMORY": "128"}
 
@@ -48,6 +48,46 @@ x = torch.arange(5, device="puone:0")
 assert x.to("puone:1").cpu().tolist() == [0, 1, 2, 3, 4]
 """
     succeeds(python, code, **odd("no_peers"))
+
+
+@needs_standin
+@pytest.mark.parametrize("library", [{"PUONE_CUDA_BLAS": "none"}, OVER_FAKE_CUBLAS])
+def test_products_round_factors_to_tf32_where_torch_allows_it(
+    python: Python, library: dict[str, str]
+) -> None:
+    code = """
+import torch, torch_puone
+fine = 1 + 2.0**-12
+def products(dtype):
+    a, b = torch.full((2, 3, 20), fine, dtype=dtype), torch.eye(20, dtype=dtype).expand(2, 20, 20)
+    a, b = a.to("puone"), b.contiguous().to("puone")
+    yield from (a @ b, a[0] @ b[0], torch.addmm(a[0] * 0, a[0], b[0]), torch.baddbmm(a * 0, a, b))
+def expect(number):
+    for result in products(torch.float32):
+        assert (result == number).all(), (result, number)
+    for result in products(torch.float64):
+        assert (result == fine).all(), result
+expect(fine)
+for precision in "high", "medium":
+    torch.set_float32_matmul_precision(precision)
+    expect(1)
+torch.set_float32_matmul_precision("highest")
+expect(fine)
+torch.backends.cuda.matmul.fp32_precision = "tf32"  # beside the older setting
+expect(1)
+"""
+    succeeds(python, code, **ON_STANDIN, **library)
+
+
+def test_sim_computes_products_in_full_whatever_torch_allows(python: Python) -> None:
+    code = """
+import torch, torch_puone
+torch.set_float32_matmul_precision("medium")
+fine = 1 + 2.0**-12
+result = torch.full((3, 20), fine, device="puone") @ torch.eye(20, device="puone")
+assert (result == fine).all(), result
+"""
+    succeeds(python, code)
 
 
 FILL_THE_CACHE = """

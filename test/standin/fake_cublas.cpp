@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <complex>
 #include <cstdint>
 #include <cstdio>
@@ -50,6 +51,15 @@ struct Product {
   long long c_stride;
 };
 
+/// A float of which products use the upper 19 bits.
+struct Tf32 {
+  float value;
+};
+
+float toFloat(Tf32 stored) {
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(stored.value) & ~0x1fffu);
+}
+
 template <class Sum, class Storage>
 Sum sumOf(Storage value) {
   if constexpr (std::is_same_v<Sum, Storage>) {
@@ -63,6 +73,8 @@ template <class Storage, class Sum>
 Storage rounded(Sum value) {
   if constexpr (std::is_same_v<Sum, Storage>) {
     return value;
+  } else if constexpr (std::is_same_v<Storage, Tf32>) {
+    return {value};
   } else {
     return fromFloat<Storage>(value);
   }
@@ -138,6 +150,10 @@ std::function<void()> work(
     if (type == CUDA_R_64F) return work<double, double>(product, alpha, beta);
     if (type != CUDA_C_64F) return {};
     return work<std::complex<double>, std::complex<double>>(product, alpha, beta);
+  }
+  if (sum == CublasCompute::kFloatOfTf32) {
+    if (type != CUDA_R_32F) return {};
+    return work<float, Tf32>(product, alpha, beta);
   }
   if (type == CUDA_R_32F) return work<float, float>(product, alpha, beta);
   if (type == CUDA_R_16F) return work<float, Half>(product, alpha, beta);

@@ -14,14 +14,11 @@
 #include "check.h"
 #include "fake_cublas.h"
 #include "hal/hal.h"
-#include "kernels/args/convolution.h"
 #include "kernels/args/matmul.h"
-#include "kernels/types.h"
 #include "standin.h"
 #include "workspace.h"
 
 using namespace puone::test;
-namespace kernels = puone::kernels::PUONE_ISA;
 
 namespace {
 
@@ -199,145 +196,6 @@ void multiply(puone_dtype dtype, const Case& test) {
   }
 }
 
-/// A tensor of bfloat16 on the device; all of its numbers are -1, 0 or 1.
-class Tensor {
- public:
-  explicit Tensor(int64_t elements, int seed = 0) : elements_(elements) {
-    for (int64_t i = 0; i < elements; ++i) {
-      const auto value = static_cast<float>((i * 7 + i / 5 * seed) % 3 - 1);
-      elements_[i] = kernels::fromFloat<kernels::BFloat16>(value);
-    }
-    OK(hal().malloc(0, bytes(), &data_));
-    copy(data_, elements_.data(), bytes(), PUONE_MEMCPY_HOST_TO_DEVICE);
-  }
-  ~Tensor() {
-    OK(hal().free(data_));
-  }
-  Tensor(const Tensor&) = delete;
-  Tensor& operator=(const Tensor&) = delete;
-
-  void* data() const {
-    return data_;
-  }
-  float at(int64_t i) const {
-    return kernels::toFloat(elements_[i]);
-  }
-  void fetch() {
-    copy(elements_.data(), data_, bytes(), PUONE_MEMCPY_DEVICE_TO_HOST);
-  }
-
- private:
-  size_t bytes() const {
-    return elements_.size() * sizeof(kernels::BFloat16);
-  }
-  std::vector<kernels::BFloat16> elements_;
-  void* data_ = nullptr;
-};
-
-float rounded(float value) {
-  return kernels::toFloat(kernels::fromFloat<kernels::BFloat16>(value));
-}
-
-template <class Args>
-void launch(const char* name, const Args& args) {
-  puone_kernel kernel = nullptr;
-  puone_stream stream = nullptr;
-  OK(hal().kernel_find(name, nullptr, &kernel));
-  OK(hal().stream_create(0, 0, &stream));
-  const Workspace workspace(hal());
-  OK(hal().kernel_launch(kernel, &args, sizeof args, stream, workspace.context()));
-  OK(hal().stream_synchronize(stream));
-  OK(hal().stream_destroy(stream));
-}
-
-/// A convolution that is large enough for a library: 3 x 3 taps that reach over the edges.
-struct Geometry {
-  static constexpr int64_t kImages = 2, kRows = 64, kChannels = 16, kSide = 32, kTaps = 3;
-  static constexpr int64_t kPositions = kSide * kSide, kAllTaps = kTaps * kTaps;
-
-  static puone_window window() {
-    return {
-        {1, kSide, kSide}, {1, kSide, kSide}, {1, kTaps, kTaps}, {1, 1, 1}, {0, -1, -1}, {1, 1, 1}};
-  }
-
-  /// What the source has where a tap meets a position.
-  static float sourceElement(
-      const Tensor& source, int64_t n, int64_t channel, int64_t position, int64_t tap) {
-    const int64_t y = position / kSide + tap / kTaps - 1, x = position % kSide + tap % kTaps - 1;
-    if (y < 0 || y >= kSide || x < 0 || x >= kSide) return 0;
-    return source.at((n * kChannels + channel) * kPositions + y * kSide + x);
-  }
-};
-
-void convolve() {
-  using G = Geometry;
-  Tensor out(G::kImages * G::kRows * G::kPositions);
-  const Tensor source(G::kImages * G::kChannels * G::kPositions, 2);
-  const Tensor weight(G::kRows * G::kChannels * G::kAllTaps, 4), bias(G::kRows, 1);
-  puone_convolution_args args{};
-  args.dtype = PUONE_BFLOAT16;
-  args.batch = G::kImages;
-  args.groups = 1;
-  args.rows = G::kRows;
-  args.channels = G::kChannels;
-  args.window = G::window();
-  args.weight_row_stride = G::kChannels * G::kAllTaps;
-  args.weight_channel_stride = G::kAllTaps;
-  args.weight_tap_strides[1] = G::kTaps;
-  args.weight_tap_strides[2] = 1;
-  args.out_row_stride = G::kPositions;
-  args.out_position_strides[1] = G::kSide;
-  args.out_position_strides[2] = 1;
-  args.out = out.data();
-  args.source = source.data();
-  args.weight = weight.data();
-  args.bias = bias.data();
-  launch("convolution", args);
-  out.fetch();
-  for (int64_t i = 0; i < G::kImages * G::kRows * G::kPositions; i += 7) {
-    const int64_t position = i % G::kPositions, row = i / G::kPositions % G::kRows;
-    float sum = 0; // of so few numbers that it needs no rounding
-    for (int64_t c = 0; c < G::kChannels; ++c) {
-      for (int64_t t = 0; t < G::kAllTaps; ++t) {
-        sum += weight.at((row * G::kChannels + c) * G::kAllTaps + t) *
-               G::sourceElement(source, i / G::kPositions / G::kRows, c, position, t);
-      }
-    }
-    CHECK(out.at(i) == sum + bias.at(row));
-  }
-}
-
-void gatherWeightGradient() {
-  using G = Geometry;
-  Tensor out(G::kRows * G::kChannels * G::kAllTaps);
-  const Tensor source(G::kImages * G::kChannels * G::kPositions, 2);
-  const Tensor left(G::kImages * G::kRows * G::kPositions, 4);
-  puone_convolution_weight_args args{};
-  args.dtype = PUONE_BFLOAT16;
-  args.batch = G::kImages;
-  args.groups = 1;
-  args.rows = G::kRows;
-  args.channels = G::kChannels;
-  args.window = G::window();
-  args.out = out.data();
-  args.left = left.data();
-  args.source = source.data();
-  launch("convolution_weight", args);
-  out.fetch();
-  for (int64_t i = 0; i < G::kRows * G::kChannels * G::kAllTaps; i += 7) {
-    const int64_t tap = i % G::kAllTaps, channel = i / G::kAllTaps % G::kChannels;
-    const int64_t row = i / G::kAllTaps / G::kChannels;
-    float sum = 0;
-    for (int64_t n = 0; n < G::kImages; ++n) {
-      for (int64_t p = 0; p < G::kPositions; ++p) {
-        sum += left.at((n * G::kRows + row) * G::kPositions + p) *
-               G::sourceElement(source, n, channel, p, tap);
-      }
-    }
-    CHECK(out.at(i) == rounded(sum));
-  }
-}
-
 } // namespace
 
 TEST(the_library_gets_every_type_that_it_knows) {
@@ -411,20 +269,6 @@ TEST(what_the_library_refuses_is_done_without_it) {
     multiply<float>(
         PUONE_FLOAT32, {Layout::kColumns, Layout::kRows, Layout::kColumns, false, 3, kMostBatch});
     CHECK_EQ(fake.products(), size_t{0});
-  });
-}
-
-TEST(convolutions_of_16_bits_are_products_where_there_is_a_library) {
-  withLibrary(PUONE_FAKE_CUBLAS, [] {
-    const Fake fake;
-    convolve();
-    CHECK_EQ(fake.products(), size_t{1});
-    gatherWeightGradient();
-    CHECK_EQ(fake.products(), size_t{2});
-    fake.refuse();
-    convolve();
-    gatherWeightGradient();
-    CHECK_EQ(fake.products(), size_t{2});
   });
 }
 

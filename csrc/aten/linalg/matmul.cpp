@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Matrix products. Everything is one kernel, "gemm": a vector is a matrix with one row or column.
+#include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/addmm.h>
@@ -63,6 +64,14 @@ bool overlaps(const Tensor& out, const Tensor& input) {
   return out.is_alias_of(input) && at::get_overlap_status(out, input) != at::MemOverlapStatus::No;
 }
 
+// torch has no setting of its own for a backend like this. That of CUDA is what a call of
+// torch.set_float32_matmul_precision("high") changes, and it has TF32.
+bool allowsTf32() {
+  const auto precision =
+      at::globalContext().float32Precision(at::Float32Backend::CUDA, at::Float32Op::MATMUL);
+  return precision == at::Float32Precision::TF32;
+}
+
 // out = beta * self + alpha * (a @ b); all of two dimensions, or all of three. With beta 0, self is
 // not read.
 void launchGemm(
@@ -85,6 +94,7 @@ void launchGemm(
   }
   puone_gemm_args args{};
   args.dtype = *kernelDtype(out.scalar_type());
+  args.allow_tf32 = allowsTf32() ? 1 : 0;
   args.batch = out.dim() == 3 ? out.size(0) : 1;
   args.m = out.size(-2);
   args.n = out.size(-1);

@@ -21,14 +21,15 @@ struct Types {
   CublasCompute sum;
 };
 
-std::optional<Types> typesOf(puone_dtype dtype) {
-  switch (dtype) {
+std::optional<Types> typesOf(const MatrixProduct& product) {
+  switch (product.dtype) {
     case PUONE_FLOAT16:
       return Types{CUDA_R_16F, CublasCompute::kFloat};
     case PUONE_BFLOAT16:
       return Types{CUDA_R_16BF, CublasCompute::kFloat};
     case PUONE_FLOAT32:
-      return Types{CUDA_R_32F, CublasCompute::kFloat};
+      return Types{
+          CUDA_R_32F, product.allow_tf32 ? CublasCompute::kFloatOfTf32 : CublasCompute::kFloat};
     case PUONE_FLOAT64:
       return Types{CUDA_R_64F, CublasCompute::kDouble};
     case PUONE_COMPLEX64:
@@ -58,7 +59,7 @@ class Scalar {
   Scalar(const double (&value)[2], CublasCompute sum)
       : floats_{static_cast<float>(value[0]), static_cast<float>(value[1])},
         doubles_{value[0], value[1]},
-        is_float_(sum == CublasCompute::kFloat) {}
+        is_float_(sum != CublasCompute::kDouble) {}
 
   const void* get() const {
     return is_float_ ? static_cast<const void*>(floats_) : doubles_;
@@ -82,7 +83,7 @@ void checkBlas(const char* call, CublasStatus status) {
 }
 
 CublasStatus multiplyOne(const Cublas& cublas, CublasHandle handle, const MatrixProduct& product) {
-  const Types types = *typesOf(product.dtype);
+  const Types types = *typesOf(product);
   const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
   return cublas.multiply(
       handle,
@@ -108,7 +109,7 @@ CublasStatus multiplyOne(const Cublas& cublas, CublasHandle handle, const Matrix
 
 CublasStatus multiplyBatch(
     const Cublas& cublas, CublasHandle handle, const MatrixProduct& product) {
-  const Types types = *typesOf(product.dtype);
+  const Types types = *typesOf(product);
   const Scalar alpha(product.alpha, types.sum), beta(product.beta, types.sum);
   return cublas.multiplyBatch(
       handle,
@@ -161,7 +162,7 @@ CublasHandle Blas::handle() {
 }
 
 bool Blas::takes(const MatrixProduct& product) {
-  if (!typesOf(product.dtype)) return false;
+  if (!typesOf(product)) return false;
   for (const int64_t length :
        {product.m,
         product.n,

@@ -27,13 +27,14 @@ enum class CublasOperation : int {
   kConjugateTransposed = 2
 };
 
-/// What sums are.
+/// What sums are, and for TF32 what factors are rounded to.
 enum class CublasCompute : int {
   kFloat = 68,
-  kDouble = 70
+  kDouble = 70,
+  kFloatOfTf32 = 77
 };
 
-/// Of cublasSetMathMode. By default a product of floats is one of floats, not of TF32.
+/// Of cublasSetMathMode. By default a product of floats is one of floats, unless it asks for TF32.
 constexpr int kCublasDefaultMath = 0;
 /// Partial sums of 16-bit floats are not rounded to 16 bits.
 constexpr int kCublasExactPartialSums = 16;

@@ -12,10 +12,10 @@
 #include "kernels/launch.h"
 #include "kernels/product.h"
 #include "kernels/simt/blocks.h"
-#include "kernels/simt/dense_product.h"
 #include "kernels/simt/gemm.h"
 #include "kernels/simt/map.h"
 #include "kernels/simt/stored.h"
+#include "kernels/simt/tensor_tile.h"
 #include "kernels/simt/window.h"
 #include "kernels/types.h"
 #include "kernels/window.h"
@@ -46,6 +46,8 @@ PUONE_DEVICE void gather(
 /// threads take neighbouring positions.
 template <class T, bool kPositionsAreRows>
 struct WindowFactor {
+  static constexpr bool kHasVectors = false;
+
   StoredAs<T> stored;
   const unsigned char* data;
   Window window;
@@ -74,6 +76,8 @@ struct WindowFactor {
 /// A weight with any strides, in elements: rows times (channel, tap).
 template <class T>
 struct WeightFactor {
+  static constexpr bool kHasVectors = false;
+
   StoredAs<T> stored;
   const unsigned char* data;
   int64_t group_stride;
@@ -108,6 +112,8 @@ struct WeightFactor {
 /// Rows of a gradient times the positions of all images.
 template <class T>
 struct GradientFactor {
+  static constexpr bool kHasVectors = false;
+
   StoredAs<T> stored;
   const unsigned char* data;
   WideDivider images; // division by `positions`
@@ -281,12 +287,9 @@ void multiplyFactors(
     const Left& left,
     const Right& right,
     const Finish& finish) {
-  if constexpr (kIsStorageFloat<E>) {
-    if (groups == 1 && multiplyDense<E>(launch, rows, columns, depth, left, right, finish)) return;
-  }
-  withTileShape<ComputeValue<E>>(rows, [&]<class Shape>(Shape) {
-    const TileGrid grid = tileGrid<Shape>(launch, groups, rows, columns, depth);
-    multiply<Shape>(launch, grid, left, right, finish);
+  withTile<E>(rows, [&]<class Tile>(Tile) {
+    const TileGrid grid = tileGrid<Tile>(launch, groups, rows, columns, depth);
+    multiply<Tile>(launch, grid, left, right, finish);
   });
 }
 

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The matrix product on a device: a block computes a tile of the result. Both factors' parts of it
 // go through shared memory, one step of the depth at a time, while the next step is being fetched;
-// every thread keeps a small tile of sums in registers. Used by product.h and convolution.h, which
-// differ in how they fetch the factors and in what they do with a sum.
+// the block's threads keep the sums in registers. Used by product.h and convolution.h, which differ
+// in how they fetch the factors and in what they do with a sum.
 //
 // A result of few tiles is split along the depth as well, and a second kernel adds up the partial
 // sums. The order of the sums depends only on the sizes and the device.
+//
+// How a block computes its tile is the type Tile: scalar_tile.h and tensor_tile.h.
+//
+//   Sum                                type of the sums
+//   kRows, kColumns, kDepth            of the tile, and of a step
+//   kThreads                           of a block
+//   kBlocks, kGatheringBlocks          to fit on a multiprocessor: where both factors have
+//                                      vectors, and where one has none
+//   Shared                             shared memory: left[2] and right[2], for two steps
+//   isAlongDepth(factor)               how the parts of a factor are arranged; the two below say it
+//   Part<Factor, rows>(factor, along)  a factor's part of a step, in registers: fetch(), store()
+//   Sums                               what a thread has of the sums: add() takes a step;
+//   kStages, kStageRows, kStagePitch   stage() writes a few rows of the tile, row() says which
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 #include "kernels/compute.h"
 #include "kernels/launch.h"
@@ -19,41 +33,6 @@
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
-
-/// A block's tile and a thread's part of it.
-template <class T, int kRows_, int kColumns_, int kDepth_, int kThreadRows_, int kThreadColumns_>
-struct TileShape {
-  using Value = T;
-  static constexpr int kRows = kRows_;
-  static constexpr int kColumns = kColumns_;
-  static constexpr int kDepth = kDepth_; // of a step
-  static constexpr int kThreadRows = kThreadRows_;
-  static constexpr int kThreadColumns = kThreadColumns_;
-  static constexpr int kThreadsDown = kRows / kThreadRows;
-  static constexpr int kThreadsAcross = kColumns / kThreadColumns;
-  static constexpr int kThreads = kThreadsDown * kThreadsAcross;
-  static constexpr int kBlocks = sizeof(T) == 16 ? 1 : 2; // resident on a multiprocessor
-};
-
-using WideTile = TileShape<float, 128, 128, 16, 8, 8>;
-using FlatTile = TileShape<float, 32, 128, 16, 4, 4>;
-template <class T>
-using SquareTile = TileShape<T, 64, 64, sizeof(T) == 16 ? 8 : 16, 4, 4>;
-
-/// Results with more rows than this use the wide tile.
-constexpr int64_t kFlatRows = 32;
-
-/// Calls body(shape) with the shape of the tiles for results of `rows` rows.
-template <class T, class Body>
-void withTileShape(int64_t rows, const Body& body) {
-  if constexpr (!std::is_same_v<T, float>) {
-    body(SquareTile<T>());
-  } else if (rows <= kFlatRows) {
-    body(FlatTile());
-  } else {
-    body(WideTile());
-  }
-}
 
 /// The elements of a factor that a thread fetches in one step. A factor is seen as rows times
 /// depth: the right one is seen transposed, so that its columns are rows here.
@@ -72,9 +51,27 @@ struct Piece {
   }
 };
 
+/// The piece from (row, k) on, of a factor of `rows` rows and a step that ends before `end`.
+PUONE_DEVICE inline Piece pieceAt(
+    int64_t image,
+    int64_t row,
+    int64_t rows,
+    int64_t k,
+    int64_t end,
+    int32_t row_step,
+    int32_t k_step) {
+  const auto left = [](int64_t all, int64_t from) {
+    constexpr int64_t kMost = 1 << 16; // more than a step has
+    return static_cast<int32_t>(all - from < kMost ? all - from : kMost);
+  };
+  return {image, row, k, row_step, k_step, left(rows, row), left(end, k)};
+}
+
 /// A factor in memory with constant strides, in bytes.
 template <class T>
 struct StridedFactor {
+  static constexpr bool kHasVectors = true;
+
   StoredAs<T> stored;
   const unsigned char* data;
   int64_t image_stride;
@@ -87,15 +84,29 @@ struct StridedFactor {
     return std::abs(depth_stride) < std::abs(row_stride);
   }
 
+  PUONE_DEVICE const unsigned char* at(const Piece& piece) const {
+    return data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
+  }
+  PUONE_DEVICE int64_t step(const Piece& piece) const {
+    return piece.row_step * row_stride + piece.k_step * depth_stride;
+  }
+
+  /// Where elements of `size` bytes lie side by side in 16 bytes that can be read at once; else
+  /// NULL.
+  PUONE_DEVICE const unsigned char* vector(const Piece& piece, int size) const {
+    const unsigned char* const from = at(piece);
+    const bool dense = step(piece) == size && piece.has(16 / size - 1);
+    return dense && reinterpret_cast<uintptr_t>(from) % 16 == 0 ? from : nullptr;
+  }
+
   template <int kCount>
   PUONE_DEVICE void fetch(const Piece& piece, T (&out)[kCount]) const {
-    const unsigned char* at =
-        data + piece.image * image_stride + piece.row * row_stride + piece.k * depth_stride;
-    const int64_t step = piece.row_step * row_stride + piece.k_step * depth_stride;
+    const unsigned char* const from = at(piece);
+    const int64_t step = this->step(piece);
     stored.visit([&]<class E>(Type<E>) {
       PUONE_UNROLL
       for (int e = 0; e < kCount; ++e) {
-        out[e] = piece.has(e) ? cast<T>(load<E>(at + e * step)) : T{};
+        out[e] = piece.has(e) ? cast<T>(load<E>(from + e * step)) : T{};
       }
     });
     if constexpr (kIsComplex<T>) {
@@ -126,204 +137,100 @@ struct TileGrid {
 };
 
 /// Splits the depth if there are too few tiles to fill the device.
-template <class Shape>
+template <class Tile>
 TileGrid tileGrid(
     const Launch& launch, int64_t images, int64_t rows, int64_t columns, int64_t depth) {
-  constexpr int64_t kLeastDepth = 16 * Shape::kDepth; // of a split
+  constexpr int64_t kLeastDepth = 16 * Tile::kDepth; // of a split
   const auto tilesOf = [](int64_t length, int64_t tile) { return (length + tile - 1) / tile; };
   TileGrid grid{
       images,
       rows,
       columns,
       depth,
-      tilesOf(rows, Shape::kRows),
-      tilesOf(columns, Shape::kColumns),
+      tilesOf(rows, Tile::kRows),
+      tilesOf(columns, Tile::kColumns),
       1,
       depth};
   const int64_t wanted = 2 * launch.multiprocessors() / grid.blocks();
   const int64_t splits = std::min(wanted, depth / kLeastDepth);
   if (splits <= 1) return grid;
-  grid.split_depth = tilesOf(tilesOf(depth, splits), Shape::kDepth) * Shape::kDepth;
+  grid.split_depth = tilesOf(tilesOf(depth, splits), Tile::kDepth) * Tile::kDepth;
   grid.splits = tilesOf(depth, grid.split_depth);
   return grid;
 }
 
 namespace detail {
 
-/// What a thread fetches of a factor's kRows x kDepth elements per step.
-template <int kRows, int kDepth, int kThreads>
-struct FetchPlan {
-  static constexpr int kCount = kRows * kDepth / kThreads;
-  static_assert(kThreads % kRows == 0 && kThreads % kDepth == 0 && kCount > 0);
-
-  PUONE_DEVICE explicit FetchPlan(bool along_depth) {
-    const int t = static_cast<int>(threadIdx.x);
-    row = along_depth ? t / kDepth : t % kRows;
-    k = along_depth ? t % kDepth : t / kRows;
-    row_step = along_depth ? kThreads / kDepth : 0;
-    k_step = along_depth ? 0 : kThreads / kRows;
-  }
-
-  PUONE_DEVICE Piece
-  piece(int64_t image, int64_t first_row, int64_t rows, int64_t first_k, int64_t end) const {
-    const auto left = [](int64_t all, int64_t from) {
-      return static_cast<int32_t>(all - from < kRows + kDepth ? all - from : kRows + kDepth);
-    };
-    return {
-        image,
-        first_row + row,
-        first_k + k,
-        row_step,
-        k_step,
-        left(rows, first_row + row),
-        left(end, first_k + k)};
-  }
-
-  template <class T, int kPitch>
-  PUONE_DEVICE void store(const T (&elements)[kCount], T (&panel)[kDepth][kPitch]) const {
-    PUONE_UNROLL
-    for (int e = 0; e < kCount; ++e) panel[k + e * k_step][row + e * row_step] = elements[e];
-  }
-
-  int row, k, row_step, k_step;
-};
-
-/// Elements in 16 bytes of shared memory, at least one.
-template <class T>
-constexpr int kVectorElements = sizeof(T) < 16 ? 16 / sizeof(T) : 1;
-template <class T>
-struct alignas(16) TileVector {
-  T values[kVectorElements<T>];
-};
-
-/// Both factors' parts of two steps: the current one and the one that is being fetched.
-template <class Shape>
-struct Panels {
-  using T = typename Shape::Value;
-  static constexpr int kPad = kVectorElements<T>;
-  alignas(16) T left[2][Shape::kDepth][Shape::kRows + kPad];
-  alignas(16) T right[2][Shape::kDepth][Shape::kColumns + kPad];
-};
-
-/// The index in a tile of a thread's i-th row (or column): neighbouring threads read neighbouring
-/// vectors.
-template <class T, int kThreads>
-PUONE_DEVICE int indexInTile(int thread, int i) {
-  constexpr int kWidth = kVectorElements<T>;
-  return i / kWidth * kThreads * kWidth + thread * kWidth + i % kWidth;
-}
-
-template <class T, int kThreads, int kRows>
-PUONE_DEVICE void readPanel(const T* panel, int thread, T (&out)[kRows]) {
-  PUONE_UNROLL
-  for (int i = 0; i < kRows; i += kVectorElements<T>) {
-    const T* from = panel + indexInTile<T, kThreads>(thread, i);
-    const auto vector = *reinterpret_cast<const TileVector<T>*>(from);
-    PUONE_UNROLL
-    for (int j = 0; j < kVectorElements<T>; ++j) out[i + j] = vector.values[j];
-  }
-}
-
-/// Adds the products of one step to a thread's sums.
-template <class Shape, class T = typename Shape::Value>
-PUONE_DEVICE void accumulate(
-    const Panels<Shape>& panels,
-    int buffer,
-    int down,
-    int across,
-    T (&sums)[Shape::kThreadRows][Shape::kThreadColumns]) {
-  constexpr int kUnrolled = 4; // more costs compile time and registers
-  static_assert(Shape::kDepth % kUnrolled == 0);
-  PUONE_ROLLED
-  for (int first = 0; first < Shape::kDepth; first += kUnrolled) {
-    PUONE_UNROLL
-    for (int k = 0; k < kUnrolled; ++k) {
-      T left[Shape::kThreadRows], right[Shape::kThreadColumns];
-      readPanel<T, Shape::kThreadsDown>(panels.left[buffer][first + k], down, left);
-      readPanel<T, Shape::kThreadsAcross>(panels.right[buffer][first + k], across, right);
-      PUONE_UNROLL
-      for (int i = 0; i < Shape::kThreadRows; ++i) {
-        PUONE_UNROLL
-        for (int j = 0; j < Shape::kThreadColumns; ++j) {
-          sums[i][j] = plus(sums[i][j], times(left[i], right[j]));
-        }
-      }
-    }
-  }
-}
-
 /// Calls finish(image, row, column, sum) for every element, or stores partial sums in `partial`.
-template <class Shape, class Left, class Right, class Finish>
+template <class Tile, class Left, class Right, class Finish>
 struct TileProduct {
-  using T = typename Shape::Value;
   TileGrid grid;
   Left left;
   Right right;
   Finish finish;
-  T* partial; // [split][image][row][column]; unused with one split
+  typename Tile::Sum* partial; // [split][image][row][column]; unused with one split
   bool left_along_depth;
   bool right_along_depth;
 };
 
-template <class Shape, class Left, class Right, class Finish>
-PUONE_GLOBAL(Shape::kThreads, Shape::kBlocks)
-void tileKernel(TileProduct<Shape, Left, Right, Finish> product) {
-  using T = typename Shape::Value;
-  using LeftPlan = FetchPlan<Shape::kRows, Shape::kDepth, Shape::kThreads>;
-  using RightPlan = FetchPlan<Shape::kColumns, Shape::kDepth, Shape::kThreads>;
-  PUONE_SHARED Panels<Shape> panels;
+template <class Tile, class Left, class Right>
+struct BlocksOf {
+  static constexpr bool kGathers = !Left::kHasVectors || !Right::kHasVectors;
+  static constexpr int kCount = kGathers ? Tile::kGatheringBlocks : Tile::kBlocks;
+};
+
+template <class Tile, class Left, class Right, class Finish>
+PUONE_GLOBAL(Tile::kThreads, (BlocksOf<Tile, Left, Right>::kCount))
+void tileKernel(TileProduct<Tile, Left, Right, Finish> product) {
+  using T = typename Tile::Sum;
+  PUONE_SHARED typename Tile::Shared shared;
 
   const TileGrid& grid = product.grid;
   int64_t index = blockIdx.x;
-  const int64_t row = index % grid.row_tiles * Shape::kRows;
+  const int64_t row = index % grid.row_tiles * Tile::kRows;
   index /= grid.row_tiles;
-  const int64_t column = index % grid.column_tiles * Shape::kColumns;
+  const int64_t column = index % grid.column_tiles * Tile::kColumns;
   index /= grid.column_tiles;
   const int64_t split = index % grid.splits;
   const int64_t image = index / grid.splits;
   const int64_t begin = split * grid.split_depth;
   const int64_t end = begin + grid.split_depth < grid.depth ? begin + grid.split_depth : grid.depth;
 
-  const LeftPlan left_plan(product.left_along_depth);
-  const RightPlan right_plan(product.right_along_depth);
-  T left[LeftPlan::kCount], right[RightPlan::kCount];
-  const int down = static_cast<int>(threadIdx.x) / Shape::kThreadsAcross;
-  const int across = static_cast<int>(threadIdx.x) % Shape::kThreadsAcross;
-  T sums[Shape::kThreadRows][Shape::kThreadColumns] = {};
+  const bool left_along = product.left_along_depth, right_along = product.right_along_depth;
+  typename Tile::template Part<Left, Tile::kRows> left(product.left, left_along);
+  typename Tile::template Part<Right, Tile::kColumns> right(product.right, right_along);
+  typename Tile::Sums sums;
   int buffer = 1;
-  for (int64_t k = begin; k < end + Shape::kDepth; k += Shape::kDepth) {
+  for (int64_t k = begin; k < end + Tile::kDepth; k += Tile::kDepth) {
     const bool more = k < end;
     if (more) {
-      product.left.fetch(left_plan.piece(image, row, grid.rows, k, end), left);
-      product.right.fetch(right_plan.piece(image, column, grid.columns, k, end), right);
+      left.fetch(image, row, grid.rows, k, end);
+      right.fetch(image, column, grid.columns, k, end);
     }
-    if (k > begin) accumulate<Shape>(panels, buffer, down, across, sums);
+    if (k > begin) sums.add(shared.left[buffer], left_along, shared.right[buffer], right_along);
     if (more) {
       buffer ^= 1;
-      left_plan.store(left, panels.left[buffer]);
-      right_plan.store(right, panels.right[buffer]);
+      left.store(shared.left[buffer]);
+      right.store(shared.right[buffer]);
     }
     __syncthreads();
   }
 
   // A few rows of the tile at a time, so that neighbouring threads finish neighbouring columns.
-  using Stage = T[Shape::kThreadsDown][Shape::kColumns];
-  static_assert(sizeof(Stage) <= sizeof panels.left);
-  auto& stage = reinterpret_cast<Stage&>(panels.left);
+  using Stage = T[Tile::kStageRows][Tile::kStagePitch];
+  static_assert(sizeof(Stage) <= sizeof shared);
+  auto& stage = reinterpret_cast<Stage&>(shared);
   T* const partial = product.partial + (split * grid.images + image) * grid.rows * grid.columns;
   PUONE_UNROLL
-  for (int i = 0; i < Shape::kThreadRows; ++i) {
-    PUONE_UNROLL
-    for (int j = 0; j < Shape::kThreadColumns; ++j) {
-      stage[down][indexInTile<T, Shape::kThreadsAcross>(across, j)] = sums[i][j];
-    }
+  for (int i = 0; i < Tile::kStages; ++i) {
+    sums.stage(stage, i);
     __syncthreads();
-    constexpr int kStaged = Shape::kThreadsDown * Shape::kColumns;
-    for (int e = static_cast<int>(threadIdx.x); e < kStaged; e += Shape::kThreads) {
-      const int64_t r = row + indexInTile<T, Shape::kThreadsDown>(e / Shape::kColumns, i);
-      const int64_t c = column + e % Shape::kColumns;
+    constexpr int kStaged = Tile::kStageRows * Tile::kColumns;
+    for (int e = static_cast<int>(threadIdx.x); e < kStaged; e += Tile::kThreads) {
+      const int64_t r = row + Tile::Sums::row(e / Tile::kColumns, i);
+      const int64_t c = column + e % Tile::kColumns;
       if (r >= grid.rows || c >= grid.columns) continue;
-      const T sum = stage[e / Shape::kColumns][e % Shape::kColumns];
+      const T sum = stage[e / Tile::kColumns][e % Tile::kColumns];
       if (grid.splits > 1) {
         partial[r * grid.columns + c] = sum;
       } else {
@@ -354,25 +261,25 @@ struct SumSplits {
 } // namespace detail
 
 /// Calls finish(image, row, column, sum) for every element of the products that `grid` describes.
-template <class Shape, class Left, class Right, class Finish>
+template <class Tile, class Left, class Right, class Finish>
 void multiply(
     Launch& launch,
     const TileGrid& grid,
     const Left& left,
     const Right& right,
     const Finish& finish) {
-  using T = typename Shape::Value;
+  using T = typename Tile::Sum;
   T* partial = nullptr;
   if (grid.splits > 1) {
     partial = static_cast<T*>(launch.scratch(grid.splits * grid.elements() * sizeof(T)));
   }
   dialect::start<dialect::Threads::kCooperating>(
       launch.stream(),
-      detail::tileKernel<Shape, Left, Right, Finish>,
+      detail::tileKernel<Tile, Left, Right, Finish>,
       static_cast<uint32_t>(grid.blocks()),
-      static_cast<uint32_t>(Shape::kThreads),
-      detail::TileProduct<Shape, Left, Right, Finish>{
-          grid, left, right, finish, partial, left.isAlongDepth(), right.isAlongDepth()});
+      static_cast<uint32_t>(Tile::kThreads),
+      detail::TileProduct<Tile, Left, Right, Finish>{
+          grid, left, right, finish, partial, Tile::isAlongDepth(left), Tile::isAlongDepth(right)});
   if (grid.splits > 1) {
     map(launch, grid.elements(), detail::SumSplits<T, Finish>{grid, partial, finish});
   }

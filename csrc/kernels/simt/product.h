@@ -15,7 +15,9 @@
 #include "kernels/product.h"
 #include "kernels/simt/gemm.h"
 #include "kernels/simt/map.h"
+#include "kernels/simt/scalar_tile.h"
 #include "kernels/simt/stored.h"
+#include "kernels/simt/tensor_tile.h"
 #include "kernels/types.h"
 
 namespace puone::kernels::PUONE_ISA {
@@ -58,10 +60,14 @@ void multiplyByTiles(Launch& launch, const puone_gemm_args& args) {
   const auto right = factor(args.b, args.b.column_stride, args.b.row_stride);
   const FinishProduct<T> finish{
       {stored}, args.out, args.self, valueOf<T>(args.alpha), valueOf<T>(args.beta), hasSelf(args)};
-  withTileShape<T>(args.m, [&]<class Shape>(Shape) {
-    const TileGrid grid = tileGrid<Shape>(launch, args.batch, args.m, args.n, args.k);
-    multiply<Shape>(launch, grid, left, right, finish);
-  });
+  const auto by = [&]<class Tile>(Tile) {
+    const TileGrid grid = tileGrid<Tile>(launch, args.batch, args.m, args.n, args.k);
+    multiply<Tile>(launch, grid, left, right, finish);
+  };
+  if constexpr (std::is_same_v<E, float>) {
+    if (args.allow_tf32 != 0) return withTensorTile<E>(args.m, by);
+  }
+  withTile<E>(args.m, by);
 }
 
 /// Tiles are used best by wide results, and among these by results with dense rows.
@@ -117,6 +123,7 @@ inline std::optional<MatrixProduct> libraryProduct(const puone_gemm_args& args, 
   if (!out || out->transposed || !a || !b) return std::nullopt;
   return MatrixProduct{
       static_cast<puone_dtype>(args.dtype),
+      args.allow_tf32 != 0,
       args.m,
       args.n,
       args.k,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,24 @@ SIZES = [
 ]
 
 
+#: Between 1 and the next larger number.
+EPSILON_OF_TF32 = 2.0**-10
+
+
+class Tf32(Enum):
+    """Whether factors may be rounded to TF32."""
+
+    NO = auto()
+    EXACT = auto()  # they may, and lose nothing by it
+    ROUNDED = auto()
+
+
+def of_tf32(values: Array) -> Array:
+    """The numbers without the bits that TF32 lacks."""
+    bits = values.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFE000)
+    return bits.view(np.float32).astype(values.dtype)
+
+
 def numbers(shape: tuple[int, ...], dtype: DType, seed: int) -> Array:
     """Numbers of `dtype` around 0, and as large as wraps where it is an integer."""
     random = np.random.default_rng(seed)
@@ -80,10 +99,13 @@ def product(
     layouts: tuple[Layout, Layout, Layout] = (dense, dense, dense),
     conj: tuple[bool, bool] = (False, False),
     first: complex | None = None,
+    tf32: Tf32 = Tf32.NO,
 ) -> Case:
     """A case of `size`; layouts are those of out, a and b. `first` replaces the first of a."""
     batch, m, n, k = size
     a, b = numbers((batch, m, k), dtype, 1), numbers((batch, k, n), dtype, 2)
+    if tf32 is Tf32.EXACT:
+        a, b = of_tf32(a), of_tf32(b)
     if first is not None:
         a[0, 0, 0] = first
     self = numbers((batch, m, n), dtype, 3)
@@ -102,9 +124,12 @@ def product(
         ulps = 4 if COMPUTE[dtype] is dtype else 1
         terms = np.abs(a) @ np.abs(b) if k else np.zeros((batch, m, n))
         largest = float(np.max(terms, initial=0)) * max(1, abs(alpha)) + 4 * abs(beta)
-        absolute = 4 * EPSILON[COMPUTE[dtype]] * largest
+        # Each factor may be off by half a unit of TF32.
+        of_sums = EPSILON_OF_TF32 if tf32 is Tf32.ROUNDED else 4 * EPSILON[COMPUTE[dtype]]
+        absolute = of_sums * largest
     args = {
         "dtype": dtype,
+        "allow_tf32": int(tf32 is not Tf32.NO),
         "batch": batch,
         "m": m,
         "n": n,
@@ -139,6 +164,20 @@ def cases() -> Iterator[Case]:
             yield product(dtype, (2, 9, 8, 7), f"b {name}", layouts=(dense, dense, layout))
         mixed = (gaps, transposed, flipped)
         yield product(dtype, (1, 67, 69, 65), "every factor strided", layouts=mixed)
+    for size in SIZES:
+        yield product(DType.FLOAT32, size, "TF32", tf32=Tf32.EXACT)
+    for layout in (transposed, gaps):
+        layouts = (dense, layout, layout)
+        yield product(
+            DType.FLOAT32,
+            (2, 40, 64, 32),
+            f"TF32 {layout.__name__}",
+            2,
+            3,
+            layouts,
+            tf32=Tf32.EXACT,
+        )
+    yield product(DType.FLOAT32, (1, 40, 50, 60), "rounded to TF32", tf32=Tf32.ROUNDED)
     for dtype in (DType.FLOAT32, DType.FLOAT64):
         yield product(dtype, (1, 4, 5, 6), "0 * NaN", alpha=0, beta=1, first=float("nan"))
     for dtype in (DType.COMPLEX64, DType.COMPLEX128):

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a warp does with a device's tensor cores. The header simt_tensor.h on the include path (next
+// to simt_dialect.h) defines it for the device's compiler; all 32 threads of a warp take part.
+//
+//   multiplyAdd<type>(sums, a, b)      sums += a @ b, a being 16 x 32 bytes and b 32 bytes x 8. The
+//                                      lane 4g + t has rows g and g + 8 of `a` at 4 bytes of the
+//                                      depth from 4t on in a[0] and a[1], and from 16 + 4t on in
+//                                      a[2] and a[3]; of column g of b the same in b[0] and b[1];
+//                                      and of the sums rows g and g + 8 at columns 2t and 2t + 1.
+//                                      Products are exact, sums are floats
+//   loadMatrices<transposed>(out, at)  four matrices of 8 rows of 16 bytes in shared memory: the
+//   lane
+//                                      8m + r has the address of row r of matrix m. The lane 4r + c
+//                                      gets in out[m] word c of row r; of a transposed matrix of
+//                                      16-bit elements rows 2c and 2c + 1 of column r
+//   toTf32(value)                      the bits of a float rounded to 10 bits behind the point
+#pragma once
+
+namespace puone::kernels::dialect {
+
+enum class TensorType {
+  kFloat16,
+  kBFloat16,
+  kTf32
+};
+
+} // namespace puone::kernels::dialect
+
+#include "simt_tensor.h"
